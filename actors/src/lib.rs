@@ -1,0 +1,1 @@
+//! Room `actors` of Caudal.

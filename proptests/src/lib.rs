@@ -1,0 +1,1 @@
+//! Room `proptests` of Caudal.

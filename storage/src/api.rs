@@ -1,0 +1,224 @@
+//! The seam: what every storage engine promises to the rooms above it.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// One gapless, append-only sequence of entries with a single writer.
+///
+/// Ordered by realm, then kind, then number, which is also the order of its key on disk.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct StreamId {
+    /// The realm that owns the stream; 0 is the platform's own.
+    pub realm: u32,
+    /// What kind of stream it is; the numbers are given by the layer above and never reused.
+    pub kind: u8,
+    /// Which one of that kind, for instance the number of an account.
+    pub number: u64,
+}
+
+/// One fact as bytes, with its place in its stream and its time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// The stream it belongs to.
+    pub stream: StreamId,
+    /// Its sequence in that stream, from 1 without gaps.
+    pub seq: u64,
+    /// When it happened, in milliseconds since 1970 UTC; never goes back within a stream.
+    pub at: u64,
+    /// The fact, encoded by the layer above; at most [`ENTRY_BYTES_MAX`].
+    pub body: Vec<u8>,
+}
+
+/// The largest body of one entry, in bytes.
+pub const ENTRY_BYTES_MAX: usize = 1 << 20;
+/// The most entries one commit may hold.
+pub const COMMIT_ENTRIES_MAX: usize = 65_536;
+/// The largest key of an index row, in bytes.
+pub const KEY_BYTES_MAX: usize = 256;
+
+/// Entries that become durable together or not at all.
+#[derive(Clone, Default, Debug)]
+pub struct Commit {
+    /// The entries, in the order in which they are to be applied.
+    pub entries: Vec<Entry>,
+    /// Rows that go to the index with this commit but not to the journal: caches (snapshots) that
+    /// can be lost without losing anything. A key's first byte should set them apart.
+    pub hints: Vec<Row>,
+}
+
+/// A key and its value (`None` removes the key).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// The key, at most [`KEY_BYTES_MAX`] bytes.
+    pub key: Vec<u8>,
+    /// The value, or `None` to remove the key.
+    pub value: Option<Vec<u8>>,
+}
+
+/// The last entry of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Head {
+    /// Its sequence.
+    pub seq: u64,
+    /// Its time in milliseconds since 1970 UTC.
+    pub at: u64,
+}
+
+/// The number of a commit in the journal, from 1 without gaps.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct CommitNo(pub u64);
+
+/// Where an entry lies in the journal: opaque to the layers above, stable for the journal's life.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Position(pub u64);
+
+/// What went wrong, for those who decide what to do next.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The queue of commits is full, or the index lags too far behind: try again shortly.
+    #[error("the store is overloaded; try again")]
+    Overloaded,
+    /// Free space is below the floor: reads go on, writes are refused.
+    #[error("the disk is nearly full: {0}")]
+    Full(String),
+    /// A commit does not follow what its stream holds.
+    #[error("stream {stream:?} is at {found}, the commit brings {offered}")]
+    OutOfSequence {
+        /// The stream.
+        stream: StreamId,
+        /// The last sequence it holds.
+        found: u64,
+        /// The sequence that was offered.
+        offered: u64,
+    },
+    /// A commit or key breaks a named limit.
+    #[error("{0}")]
+    Invalid(String),
+    /// A write or flush failed before; nobody knows what is on disk until a restart.
+    #[error("storage lost: {0}")]
+    Poisoned(Arc<str>),
+    /// Bytes on disk are not what was written.
+    #[error("{0}")]
+    Corrupt(Arc<str>),
+    /// The store is closing.
+    #[error("the store is closing")]
+    Closed,
+}
+
+/// Called once, on the store's own thread, when the commit is durable or has failed.
+///
+/// It must be short and must not block or call back into [`Store::submit`].
+pub type Done = Box<dyn FnOnce(Result<CommitNo, StoreError>) + Send>;
+
+/// What a [`Projection`] may do to the index while it looks at one entry.
+pub trait IndexWriter {
+    /// The value of `key` as of all earlier entries.
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
+    /// Sets `key`.
+    fn put(&mut self, key: &[u8], value: &[u8]);
+    /// Removes `key`.
+    fn delete(&mut self, key: &[u8]);
+    /// Adds one to the counter under `key` (8 bytes, big-endian, 0 when absent) and gives the sum.
+    fn next(&mut self, key: &[u8]) -> Result<u64, StoreError>;
+}
+
+/// What entries mean to the index. Pure and deterministic: the same entries in the same order give
+/// the same rows, live, at recovery and at rebuild.
+pub trait Projection: Send + Sync + 'static {
+    /// Changes whenever the rows change; another version on disk makes the store rebuild its index.
+    fn version(&self) -> u32;
+    /// Adds the rows of one entry, which lies at `position`.
+    fn project(
+        &self,
+        entry: &Entry,
+        position: Position,
+        index: &mut dyn IndexWriter,
+    ) -> Result<(), StoreError>;
+}
+
+/// Ascending or descending.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// Smallest first.
+    Ascending,
+    /// Largest first.
+    Descending,
+}
+
+/// Figures that operators and the bench read.
+#[derive(Clone, Default, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// Commits made durable since the start of this process.
+    pub commits: u64,
+    /// Entries made durable since the start of this process.
+    pub entries: u64,
+    /// Device flushes of the journal since the start of this process.
+    pub flushes: u64,
+    /// Bytes of records appended since the start of this process.
+    pub journal_bytes: u64,
+    /// The number of the last durable commit.
+    pub last_commit: u64,
+    /// The last commit that the index on disk holds.
+    pub indexed_commit: u64,
+    /// Bytes of all journal segments on disk.
+    pub journal_disk_bytes: u64,
+    /// Bytes of the index on disk.
+    pub index_disk_bytes: u64,
+    /// Runs of the index.
+    pub index_runs: u64,
+    /// Commits that wait in the queue.
+    pub queued: u64,
+    /// Microseconds of the last flush, and the sum over all.
+    pub last_flush_us: u64,
+    /// Sum of the microseconds of all flushes.
+    pub flush_us: u64,
+}
+
+/// A store. All reads see every commit whose `done` has been called, and only durable ones.
+///
+/// Reads block on memory or disk for microseconds; callers that scan do it off their own thread.
+pub trait Store: Send + Sync + fmt::Debug + 'static {
+    /// Queues a commit. Order of submission is the order of commit numbers. `done` is called
+    /// exactly once; when this returns an error, `done` has been called with that error already.
+    fn submit(&self, commit: Commit, done: Done);
+    /// Calls `done` when everything submitted before is durable (or has failed).
+    fn barrier(&self, done: Done);
+    /// The last durable entry of a stream.
+    fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError>;
+    /// Entries `from..=to` of a stream in the given order, at most `limit`.
+    fn read(
+        &self,
+        stream: StreamId,
+        from: u64,
+        to: u64,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError>;
+    /// The last sequence of a stream whose `at` is not after `at`; `None` when there is none.
+    fn seq_at(&self, stream: StreamId, at: u64) -> Result<Option<u64>, StoreError>;
+    /// The entry at a position that a projection was given.
+    fn entry(&self, position: Position) -> Result<Entry, StoreError>;
+    /// The value of an index row.
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
+    /// Rows with `from <= key < to`, in the given order, at most `limit`.
+    fn scan(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError>;
+    /// Every entry of the journal from commit `from` on, in order, until `visit` says stop
+    /// (`false`); gives the last commit visited. For verification, rebuilds and export.
+    fn replay(
+        &self,
+        from: CommitNo,
+        visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
+    ) -> Result<CommitNo, StoreError>;
+    /// Figures for operators.
+    fn stats(&self) -> Stats;
+    /// Whether writes are possible now, and why not.
+    fn ready(&self) -> Result<(), StoreError>;
+    /// Makes everything queued durable, writes the index out and stops. Later calls: `Closed`.
+    fn close(&self) -> Result<(), StoreError>;
+}
