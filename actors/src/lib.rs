@@ -1,1 +1,3 @@
-//! Room `actors` of Caudal.
+//! Take turns: one actor per CVU, tenant supervisors, and the ports to the outside.
+
+pub mod ports;

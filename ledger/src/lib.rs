@@ -1,1 +1,29 @@
-//! Room `ledger` of Caudal.
+//! Decides: the pure rules of the ledger. No I/O, no clock, no chance, no async, no logging.
+//!
+//! Everything comes in as an argument: time, ids, policy, what is already known. An aggregate
+//! ([`accounts::Account`], [`voucher_types::VoucherTypes`], [`tenants::Platform`]) answers an order
+//! with `decide(&self, order, context) -> Result<_, Rejection>`, which changes nothing, and changes
+//! by `apply(&mut self, fact)`, which cannot refuse. Live posting, dry run, recovery and
+//! verification run the same two functions.
+
+#![deny(missing_docs, clippy::wildcard_enum_match_arm)]
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
+pub mod accounts;
+pub mod alias;
+pub mod balance;
+pub mod chain;
+pub mod cuit;
+pub mod cvu;
+pub mod facts;
+pub mod history;
+pub mod ids;
+pub mod kyc;
+pub mod limits;
+pub mod money;
+pub mod rejection;
+pub mod tenants;
+pub mod text;
+pub mod time;
+pub mod voucher_types;
+pub mod vouchers;

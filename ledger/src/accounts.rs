@@ -1,0 +1,683 @@
+//! An account: who holds it, what state it is in, what it has, and what may happen to it next.
+//!
+//! **Shape.** One [`Account`] is folded from two streams: its profile ([`AccountFact`]) and its
+//! ledger ([`Voucher`]s). `decide_*` answers an order with facts or a [`Rejection`] and changes
+//! nothing; `apply_*` takes facts in and cannot refuse.
+//!
+//! **Order.** A posting is judged in this precedence: seen before, type, state of the account,
+//! money. So a retry gets its first answer whatever happened to the account meanwhile.
+//!
+//! **The bank.** What needs the bank is two facts: requested (on disk before the bank is asked),
+//! then changed or refused. Between them the account is `pending` and refuses another such order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::alias::Alias;
+use crate::balance::{Balance, BalanceError, Direction};
+use crate::chain::Digest;
+use crate::cuit::{Cuit, PersonType};
+use crate::cvu::Cvu;
+use crate::facts::{AccountFact, BankRefusal, Registration};
+use crate::ids::{AccountNo, RealmId, VoucherId};
+use crate::kyc::Kyc;
+use crate::limits::{Limits, LimitsChange, Usage};
+use crate::rejection::Rejection;
+use crate::tenants::Policy;
+use crate::time::Timestamp;
+use crate::vouchers::{Outcome, PostAdjustment, ReferenceType, Voucher};
+
+/// The most holders an account may have.
+pub const HOLDERS_MAX: usize = 20;
+
+/// A person who holds an account, alone or with others.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Holder {
+    /// Tax id.
+    pub cuit: Cuit,
+    /// Name, as the tenant gave it.
+    pub name: String,
+    /// Natural or legal person.
+    pub person_type: PersonType,
+}
+
+/// The names of an account's holders: what `PATCH …/identidad` sets.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Identity {
+    /// The holder's name.
+    pub name: String,
+    /// Natural or legal person.
+    pub person_type: PersonType,
+    /// All holders, the account's own first.
+    pub holders: Vec<Holder>,
+}
+
+/// The state of an account.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// A wallet account without a CVU.
+    Registered,
+    /// Has a CVU and may move money.
+    Active,
+    /// Outgoing movements are blocked; money that comes in is welcome.
+    Suspended,
+    /// Ended; what is left can be settled and returned.
+    Closed,
+    /// The bank refused to open it: it never was.
+    Void,
+}
+
+impl Status {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Registered => "registered",
+            Self::Active => "active",
+            Self::Suspended => "suspended",
+            Self::Closed => "closed",
+            Self::Void => "void",
+        }
+    }
+}
+
+/// Why an account is suspended, as a word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SuspensionCode {
+    /// Suspected fraud.
+    Fraud,
+    /// A matter of compliance.
+    Compliance,
+    /// An order of a court.
+    CourtOrder,
+    /// The holder asked for it.
+    CustomerRequest,
+    /// Anything else.
+    Other,
+}
+
+impl SuspensionCode {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fraud => "fraud",
+            Self::Compliance => "compliance",
+            Self::CourtOrder => "court_order",
+            Self::CustomerRequest => "customer_request",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// A suspension.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Suspension {
+    /// Why, for people.
+    pub reason: String,
+    /// Why, as a word.
+    pub code: SuspensionCode,
+    /// Since when.
+    pub at: Timestamp,
+}
+
+/// What the bank has been or will be asked, and has not answered yet.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Pending {
+    /// To create the CVU and give it an alias.
+    Opening {
+        /// The id by which the bank knows the account.
+        client_id: u64,
+        /// The alias asked for.
+        alias: Option<Alias>,
+    },
+    /// To set an alias.
+    Alias(Alias),
+    /// To take over an identity.
+    Identity(Identity),
+    /// To close the CVU.
+    Closing,
+}
+
+/// What the bank said to what is pending.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BankAnswer {
+    /// It opened the account.
+    Opened {
+        /// The CVU.
+        cvu: Cvu,
+        /// The alias, when it could be set.
+        alias: Option<Alias>,
+    },
+    /// It did what was asked.
+    Done,
+    /// It refused.
+    Refused(BankRefusal),
+}
+
+/// An account with all that is known of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Account {
+    /// Its number in the realm: the wallet account id.
+    pub number: AccountNo,
+    /// The sequence of the last fact of its profile.
+    pub profile_seq: u64,
+    /// Who holds it.
+    pub holder: Holder,
+    /// All holders, the account's own first; only itself until an identity was set.
+    pub holders: Vec<Holder>,
+    /// The tenant's own code.
+    pub code: Option<String>,
+    /// E-mail.
+    pub email: Option<String>,
+    /// Phone.
+    pub phone: Option<String>,
+    /// Whatever the tenant keeps with it.
+    pub metadata: BTreeMap<String, String>,
+    /// KYC data.
+    pub kyc: Kyc,
+    /// Whether the wallet account is enabled.
+    pub enabled: bool,
+    /// Its CVU.
+    pub cvu: Option<Cvu>,
+    /// Its alias.
+    pub alias: Option<Alias>,
+    /// Its state.
+    pub status: Status,
+    /// The suspension, while suspended.
+    pub suspension: Option<Suspension>,
+    /// Its own limits.
+    pub limits: Limits,
+    /// What waits for the bank.
+    pub pending: Option<Pending>,
+    /// When it was registered.
+    pub created_at: Timestamp,
+    /// When its profile last changed.
+    pub updated_at: Timestamp,
+    /// When it was closed.
+    pub closed_at: Option<Timestamp>,
+    /// What it has.
+    pub balance: Balance,
+    /// The number of its movements.
+    pub sequence: u64,
+    /// The chain up to its last movement.
+    pub hash: Digest,
+    /// When it last moved.
+    pub last_movement_at: Option<Timestamp>,
+    /// Outgoing money of the day and month of the last movement.
+    pub usage: Usage,
+}
+
+/// An order about the profile of an account.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an order lives for one turn of its actor"
+)]
+pub enum Order {
+    /// Block outgoing movements.
+    Suspend {
+        /// Why, for people.
+        reason: String,
+        /// Why, as a word.
+        code: SuspensionCode,
+    },
+    /// Let money out again.
+    Reactivate,
+    /// Set or replace the alias.
+    SetAlias(Alias),
+    /// Set names and holders.
+    SetIdentity {
+        /// The holder's name, when it changes.
+        name: Option<String>,
+        /// The type of person, which has to agree with the CUIT.
+        person_type: Option<PersonType>,
+        /// All holders, the account's own first.
+        holders: Vec<Holder>,
+    },
+    /// Close it.
+    Close,
+    /// Change KYC data and contact.
+    ChangeKyc {
+        /// What changes.
+        kyc: Kyc,
+        /// E-mail, when it changes.
+        email: Option<String>,
+        /// Phone, when it changes.
+        phone: Option<String>,
+    },
+    /// Change its own limits.
+    ChangeLimits(LimitsChange),
+    /// Enable or disable the wallet account.
+    SetEnabled(bool),
+    /// Get a CVU for a wallet account that has none.
+    Open {
+        /// The id by which the bank will know the account.
+        client_id: u64,
+        /// The alias asked for.
+        alias: Option<Alias>,
+    },
+}
+
+/// What a posting is judged with, beside the account itself.
+#[derive(Clone, Copy, Debug)]
+pub struct PostingContext<'a> {
+    /// The realm, for naming vouchers.
+    pub realm: RealmId,
+    /// The present.
+    pub now: Timestamp,
+    /// The voucher that holds the same external id and direction, and its account.
+    pub existing: Option<(AccountNo, &'a Voucher)>,
+}
+
+impl Account {
+    /// The account that a registration makes.
+    pub fn registered(registration: &Registration, at: Timestamp) -> Self {
+        let Registration {
+            number,
+            holder,
+            code,
+            email,
+            phone,
+            metadata,
+            kyc,
+            enabled,
+        } = registration.clone();
+        Self {
+            number,
+            profile_seq: 1,
+            holders: vec![holder.clone()],
+            holder,
+            code,
+            email,
+            phone,
+            metadata,
+            kyc,
+            enabled,
+            cvu: None,
+            alias: None,
+            status: Status::Registered,
+            suspension: None,
+            limits: Limits::default(),
+            pending: None,
+            created_at: at,
+            updated_at: at,
+            closed_at: None,
+            balance: Balance::default(),
+            sequence: 0,
+            hash: Digest::default(),
+            last_movement_at: None,
+            usage: Usage::default(),
+        }
+    }
+
+    /// Decides a change of the profile; no facts when nothing would change.
+    pub fn decide(&self, order: &Order, policy: &Policy) -> Result<Vec<AccountFact>, Rejection> {
+        match order {
+            Order::Suspend { reason, code } => {
+                let fact = AccountFact::Suspended {
+                    reason: reason.clone(),
+                    code: *code,
+                };
+                let suspended = self.open_for_changes()? == Status::Suspended;
+                Ok(if suspended { Vec::new() } else { vec![fact] })
+            }
+            Order::Reactivate if self.open_for_changes()? == Status::Suspended => {
+                Ok(vec![AccountFact::Reactivated])
+            }
+            Order::Reactivate => Err(Rejection::AccountNotSuspended),
+            Order::SetAlias(alias) => self.decide_alias(alias),
+            Order::SetIdentity {
+                name,
+                person_type,
+                holders,
+            } => {
+                self.open_for_changes()?;
+                let identity = self.identity(name.as_deref(), *person_type, holders)?;
+                self.nothing_pending()?;
+                Ok(vec![AccountFact::IdentityRequested(identity)])
+            }
+            Order::Close => self.decide_close(policy),
+            Order::ChangeKyc { kyc, email, phone } => {
+                self.open_for_changes()?;
+                let fact = AccountFact::KycChanged {
+                    kyc: self.kyc.merged(kyc),
+                    email: email.clone().or_else(|| self.email.clone()),
+                    phone: phone.clone().or_else(|| self.phone.clone()),
+                };
+                Ok(vec![fact])
+            }
+            Order::ChangeLimits(change) => {
+                self.open_for_changes()?;
+                let limits = self.limits.changed(*change);
+                let fact = AccountFact::LimitsChanged(limits);
+                Ok(if limits == self.limits {
+                    Vec::new()
+                } else {
+                    vec![fact]
+                })
+            }
+            Order::SetEnabled(enabled) => {
+                let fact = AccountFact::EnabledChanged { enabled: *enabled };
+                Ok(if *enabled == self.enabled {
+                    Vec::new()
+                } else {
+                    vec![fact]
+                })
+            }
+            Order::Open { client_id, alias } => {
+                self.nothing_pending()?;
+                let alias = alias.clone();
+                let fact = AccountFact::OpeningRequested {
+                    client_id: *client_id,
+                    alias,
+                };
+                Ok(if self.cvu.is_some() {
+                    Vec::new()
+                } else {
+                    vec![fact]
+                })
+            }
+        }
+    }
+
+    /// The same alias again, letter by letter, changes nothing; another case is a change.
+    fn decide_alias(&self, alias: &Alias) -> Result<Vec<AccountFact>, Rejection> {
+        self.open_for_changes()?;
+        if self
+            .alias
+            .as_ref()
+            .is_some_and(|own| own.as_str() == alias.as_str())
+        {
+            return Ok(Vec::new());
+        }
+        self.nothing_pending()?;
+        Ok(vec![AccountFact::AliasRequested {
+            alias: alias.clone(),
+        }])
+    }
+
+    /// The status of an account that exists for its tenant and is not closed.
+    fn open_for_changes(&self) -> Result<Status, Rejection> {
+        match self.status {
+            Status::Active | Status::Suspended => Ok(self.status),
+            Status::Registered => Err(Rejection::AccountWithoutCvu),
+            Status::Closed => Err(Rejection::AccountClosed),
+            Status::Void => Err(Rejection::AccountNotFound),
+        }
+    }
+
+    fn nothing_pending(&self) -> Result<(), Rejection> {
+        if self.pending.is_some() {
+            Err(Rejection::OperationInFlight)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn decide_close(&self, policy: &Policy) -> Result<Vec<AccountFact>, Rejection> {
+        if self.status == Status::Closed {
+            return Ok(Vec::new());
+        }
+        self.open_for_changes()?;
+        let total = self.balance.total();
+        if policy.close_requires_zero_balance && total != crate::money::Money::ZERO {
+            return Err(Rejection::AccountNotEmpty { total });
+        }
+        self.nothing_pending()?;
+        Ok(vec![AccountFact::ClosingRequested])
+    }
+
+    fn identity(
+        &self,
+        name: Option<&str>,
+        person_type: Option<PersonType>,
+        holders: &[Holder],
+    ) -> Result<Identity, Rejection> {
+        let own = self.holder.cuit;
+        if holders.first().map(|first| first.cuit) != Some(own) {
+            return Err(Rejection::FirstHolderDiffers);
+        }
+        let mut seen = BTreeSet::new();
+        if !holders.iter().all(|holder| seen.insert(holder.cuit)) {
+            return Err(Rejection::HolderTwice);
+        }
+        let agrees = |given: PersonType, cuit: Cuit| given == cuit.person_type();
+        if !person_type.is_none_or(|given| agrees(given, own))
+            || !holders
+                .iter()
+                .all(|holder| agrees(holder.person_type, holder.cuit))
+        {
+            return Err(Rejection::PersonTypeContradicts);
+        }
+        let name = name.map_or_else(|| self.holder.name.clone(), str::to_owned);
+        Ok(Identity {
+            name,
+            person_type: own.person_type(),
+            holders: holders.to_vec(),
+        })
+    }
+
+    /// The facts that an answer of the bank makes of what is pending; none when nothing is.
+    pub fn settle(&self, answer: &BankAnswer) -> Vec<AccountFact> {
+        use BankAnswer::{Done, Opened, Refused};
+        let fact = match (&self.pending, answer) {
+            (None, _) => return Vec::new(),
+            (Some(Pending::Opening { .. }), Opened { cvu, alias }) => AccountFact::Opened {
+                cvu: *cvu,
+                alias: alias.clone(),
+            },
+            (Some(Pending::Opening { .. }), Refused(why)) => {
+                AccountFact::OpeningRefused(why.clone())
+            }
+            (Some(Pending::Alias(_)), Refused(why)) => AccountFact::AliasRefused(why.clone()),
+            (Some(Pending::Identity(_)), Refused(why)) => AccountFact::IdentityRefused(why.clone()),
+            (Some(Pending::Closing), Refused(why)) => AccountFact::ClosingRefused(why.clone()),
+            (Some(Pending::Alias(alias)), Done | Opened { .. }) => AccountFact::AliasChanged {
+                alias: alias.clone(),
+            },
+            (Some(Pending::Identity(identity)), Done | Opened { .. }) => {
+                AccountFact::IdentityChanged(identity.clone())
+            }
+            (Some(Pending::Closing), Done | Opened { .. }) => AccountFact::Closed,
+            // "Done" without a CVU says nothing about an opening: it stays pending.
+            (Some(Pending::Opening { .. }), Done) => return Vec::new(),
+        };
+        vec![fact]
+    }
+
+    /// Takes in a fact of the profile.
+    pub fn apply(&mut self, fact: &AccountFact, seq: u64, at: Timestamp) {
+        self.profile_seq = seq;
+        self.updated_at = at;
+        match fact {
+            AccountFact::Registered(registration) => *self = Self::registered(registration, at),
+            AccountFact::OpeningRequested { client_id, alias } => {
+                let alias = alias.clone();
+                self.pending = Some(Pending::Opening {
+                    client_id: *client_id,
+                    alias,
+                });
+            }
+            AccountFact::Opened { cvu, alias } => {
+                self.pending = None;
+                self.cvu = Some(*cvu);
+                self.alias.clone_from(alias);
+                self.status = Status::Active;
+            }
+            AccountFact::OpeningRefused(_) => {
+                self.pending = None;
+                self.status = Status::Void;
+            }
+            AccountFact::AliasRequested { alias } => {
+                self.pending = Some(Pending::Alias(alias.clone()));
+            }
+            AccountFact::AliasChanged { alias } => {
+                self.pending = None;
+                self.alias = Some(alias.clone());
+            }
+            AccountFact::IdentityRequested(identity) => {
+                self.pending = Some(Pending::Identity(identity.clone()));
+            }
+            AccountFact::IdentityChanged(identity) => {
+                self.pending = None;
+                self.holder.name.clone_from(&identity.name);
+                self.holder.person_type = identity.person_type;
+                self.holders.clone_from(&identity.holders);
+            }
+            AccountFact::ClosingRequested => self.pending = Some(Pending::Closing),
+            AccountFact::Closed => {
+                self.pending = None;
+                self.status = Status::Closed;
+                self.suspension = None;
+                self.closed_at = Some(at);
+            }
+            AccountFact::AliasRefused(_)
+            | AccountFact::IdentityRefused(_)
+            | AccountFact::ClosingRefused(_) => self.pending = None,
+            AccountFact::Suspended { reason, code } => {
+                self.status = Status::Suspended;
+                self.suspension = Some(Suspension {
+                    reason: reason.clone(),
+                    code: *code,
+                    at,
+                });
+            }
+            AccountFact::Reactivated => {
+                self.status = Status::Active;
+                self.suspension = None;
+            }
+            AccountFact::KycChanged { kyc, email, phone } => {
+                self.kyc = kyc.clone();
+                self.email.clone_from(email);
+                self.phone.clone_from(phone);
+            }
+            AccountFact::LimitsChanged(limits) => self.limits = *limits,
+            AccountFact::EnabledChanged { enabled } => self.enabled = *enabled,
+        }
+    }
+
+    /// Decides an adjustment voucher.
+    pub fn decide_post(
+        &self,
+        order: &PostAdjustment,
+        context: PostingContext<'_>,
+    ) -> Result<Outcome<Voucher>, Rejection> {
+        let cvu = self.cvu.ok_or(Rejection::AccountWithoutCvu)?;
+        if let Some((number, existing)) = context.existing {
+            return self.seen_before(order, context.realm, number, existing);
+        }
+        let voucher_type = &order.voucher_type;
+        let code = &voucher_type.code;
+        if voucher_type.system {
+            return Err(Rejection::VoucherTypeIsSystem { code: code.clone() });
+        }
+        if !voucher_type.active {
+            return Err(Rejection::VoucherTypeInactive { code: code.clone() });
+        }
+        self.may_adjust(voucher_type.sense)?;
+        let direction = voucher_type.sense;
+        let after = self
+            .balance
+            .after(direction, order.amount)
+            .map_err(|why| match why {
+                BalanceError::InsufficientFunds | BalanceError::InsufficientHeld => {
+                    let available = self.balance.available;
+                    Rejection::InsufficientFunds {
+                        available,
+                        requested: order.amount,
+                    }
+                }
+                BalanceError::Overflow => Rejection::AmountOverflow,
+            })?;
+        // After this point the posting must succeed.
+        let mut voucher = Voucher {
+            cvu,
+            sequence: self.sequence.saturating_add(1),
+            direction,
+            amount: order.amount,
+            after,
+            type_code: code.clone(),
+            type_name: voucher_type.name.clone(),
+            external_id: Some(order.external_id.clone()),
+            reference_type: ReferenceType::Adjustment,
+            reference_id: None,
+            description: order.description.clone(),
+            external_date: order.external_date,
+            at: self
+                .last_movement_at
+                .map_or(context.now, |last| last.max(context.now)),
+            hash: Digest::default(),
+        };
+        voucher.hash = voucher.hash_after(self.hash);
+        Ok(Outcome::Recorded(voucher))
+    }
+
+    fn seen_before(
+        &self,
+        order: &PostAdjustment,
+        realm: RealmId,
+        number: AccountNo,
+        existing: &Voucher,
+    ) -> Result<Outcome<Voucher>, Rejection> {
+        let differs = [
+            ("cvu", number != self.number),
+            ("amount", existing.amount != order.amount),
+            (
+                "voucherTypeCode",
+                existing.type_code != order.voucher_type.code,
+            ),
+        ];
+        let fields: Vec<_> = differs
+            .iter()
+            .filter(|(_, d)| *d)
+            .map(|(name, _)| *name)
+            .collect();
+        if fields.is_empty() {
+            return Ok(Outcome::Replayed(existing.clone()));
+        }
+        let held_by = VoucherId {
+            realm,
+            account: number,
+            sequence: existing.sequence,
+        };
+        Err(Rejection::ExternalIdReused {
+            held_by,
+            cvu: existing.cvu,
+            fields,
+        })
+    }
+
+    /// Whether the state of the account lets an adjustment of a direction pass (contract §3, §5).
+    fn may_adjust(&self, direction: Direction) -> Result<(), Rejection> {
+        let incoming = match direction {
+            Direction::Credit | Direction::Release => true,
+            Direction::Debit | Direction::Hold | Direction::ConfirmHold => false,
+        };
+        match self.status {
+            Status::Registered => Err(Rejection::AccountWithoutCvu),
+            Status::Void => Err(Rejection::AccountNotFound),
+            // What is left on a closed account can be returned, and nothing else.
+            Status::Closed if incoming => Err(Rejection::AccountClosed),
+            Status::Closed => Ok(()),
+            Status::Suspended if !incoming => Err(Rejection::AccountSuspended),
+            Status::Suspended | Status::Active if !self.enabled => Err(Rejection::AccountDisabled),
+            Status::Suspended | Status::Active => Ok(()),
+        }
+    }
+
+    /// Takes in a movement.
+    pub fn apply_voucher(&mut self, voucher: &Voucher) {
+        self.balance = voucher.after;
+        self.sequence = voucher.sequence;
+        self.hash = voucher.hash;
+        self.last_movement_at = Some(voucher.at);
+        self.usage = self
+            .usage
+            .after(voucher.direction, voucher.amount, voucher.at);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,304 @@
+//! Orders in; facts, balances and refusals out.
+
+use super::*;
+use crate::history::{Flaw, History};
+use crate::money::{Amount, Money};
+use crate::text::ExternalId;
+use crate::voucher_types::{TypeCode, VoucherType};
+
+const REALM: RealmId = RealmId(7);
+
+fn account() -> Account {
+    let cuit = Cuit::parse("20267565393").unwrap();
+    let holder = Holder {
+        cuit,
+        name: "Ana Prueba".into(),
+        person_type: cuit.person_type(),
+    };
+    let registration = Registration {
+        number: AccountNo(1),
+        holder,
+        code: None,
+        email: None,
+        phone: None,
+        metadata: BTreeMap::new(),
+        kyc: Kyc::default(),
+        enabled: true,
+    };
+    let mut account = Account::registered(&registration, Timestamp::from_millis(1));
+    let cvu = Cvu::compose(999, 1).unwrap();
+    run(
+        &mut account,
+        &Order::Open {
+            client_id: 1,
+            alias: None,
+        },
+    );
+    let answer = BankAnswer::Opened {
+        cvu,
+        alias: Some(Alias::parse("ana.prueba").unwrap()),
+    };
+    settle(&mut account, &answer);
+    account
+}
+
+fn run(account: &mut Account, order: &Order) -> usize {
+    let facts = account.decide(order, &Policy::default()).unwrap();
+    for fact in &facts {
+        account.apply(fact, account.profile_seq + 1, Timestamp::from_millis(2));
+    }
+    facts.len()
+}
+
+fn settle(account: &mut Account, answer: &BankAnswer) {
+    for fact in account.settle(answer) {
+        account.apply(&fact, account.profile_seq + 1, Timestamp::from_millis(3));
+    }
+}
+
+fn suspend() -> Order {
+    Order::Suspend {
+        reason: "why".into(),
+        code: SuspensionCode::Other,
+    }
+}
+
+fn order(sense: Direction, centavos: i64, id: &str) -> PostAdjustment {
+    PostAdjustment {
+        voucher_type: VoucherType {
+            code: TypeCode::parse(&format!("T_{sense}")).unwrap(),
+            name: "A type".into(),
+            sense,
+            active: true,
+            system: false,
+            legacy_id: Some(1000),
+            description: None,
+            category: None,
+            created_at: Timestamp::default(),
+        },
+        amount: Amount::from_centavos(centavos).unwrap(),
+        external_id: ExternalId::parse(id).unwrap(),
+        description: None,
+        external_date: None,
+    }
+}
+
+fn context(existing: Option<&Voucher>) -> PostingContext<'_> {
+    let now = Timestamp::from_millis(10);
+    PostingContext {
+        realm: REALM,
+        now,
+        existing: existing.map(|v| (AccountNo(1), v)),
+    }
+}
+
+fn post(account: &mut Account, order: &PostAdjustment) -> Result<Voucher, Rejection> {
+    let voucher = account.decide_post(order, context(None))?.into_inner();
+    account.apply_voucher(&voucher);
+    Ok(voucher)
+}
+
+#[test]
+fn postings_move_the_balance_and_make_a_history_that_holds() {
+    let mut account = account();
+    let mut history = History::default();
+    let table = [
+        (Direction::Credit, 1_000, Ok(1_000)),
+        (Direction::Debit, 300, Ok(700)),
+        (Direction::Debit, 701, Err("insufficient_funds")),
+        (Direction::Debit, 700, Ok(0)),
+        (
+            Direction::Credit,
+            Amount::MAX_CENTAVOS,
+            Ok(Amount::MAX_CENTAVOS),
+        ),
+    ];
+    let mut vouchers = Vec::new();
+    for (i, (direction, centavos, expected)) in table.into_iter().enumerate() {
+        let found = post(&mut account, &order(direction, centavos, &format!("e{i}")));
+        match expected {
+            Ok(total) => {
+                let voucher = found.unwrap();
+                assert_eq!(voucher.after.total(), Money::from_centavos(total));
+                assert_eq!(history.next(&voucher), Ok(()));
+                vouchers.push(voucher);
+            }
+            Err(code) => assert_eq!(found.unwrap_err().code(), code),
+        }
+    }
+    assert_eq!(
+        (history.sequence, history.hash),
+        (account.sequence, account.hash)
+    );
+    // Any change of a voucher is found by the history.
+    let mut forged = vouchers[1].clone();
+    forged.description = Some("other".into());
+    let mut again = History::default();
+    again.next(&vouchers[0]).unwrap();
+    assert_eq!(
+        again.clone().next(&vouchers[2]),
+        Err(Flaw::Sequence { last: 1, found: 3 })
+    );
+    assert_eq!(again.next(&forged), Err(Flaw::Chain(2)));
+}
+
+#[test]
+fn a_retry_gets_the_first_voucher_whatever_happened_since() {
+    let mut account = account();
+    let first_order = order(Direction::Credit, 500, "e");
+    let first = post(&mut account, &first_order).unwrap();
+    run(&mut account, &Order::Close);
+    settle(&mut account, &BankAnswer::Done);
+    assert_eq!(account.status, Status::Closed);
+    let again = account.decide_post(&first_order, context(Some(&first)));
+    assert_eq!(again, Ok(Outcome::Replayed(first.clone())));
+    let other = account.decide_post(&order(Direction::Credit, 501, "e"), context(Some(&first)));
+    let Err(Rejection::ExternalIdReused {
+        held_by, fields, ..
+    }) = other
+    else {
+        panic!("{other:?}")
+    };
+    assert_eq!((held_by.sequence, fields), (1, vec!["amount"]));
+}
+
+#[test]
+fn the_state_of_an_account_decides_which_postings_pass() {
+    let (ok, suspended, closed, disabled) = (
+        "ok",
+        "account_suspended",
+        "account_closed",
+        "account_disabled",
+    );
+    // state, enabled → credit, debit
+    let table: [(&str, bool, &str, &str); 6] = [
+        ("active", true, ok, ok),
+        ("active", false, disabled, disabled),
+        ("suspended", true, ok, suspended),
+        ("suspended", false, disabled, suspended),
+        ("closed", true, closed, ok),
+        ("closed", false, closed, ok),
+    ];
+    for (state, enabled, credit, debit) in table {
+        let mut account = account();
+        post(&mut account, &order(Direction::Credit, 1_000, "first")).unwrap();
+        run(&mut account, &Order::SetEnabled(enabled));
+        match state {
+            "suspended" => assert_eq!(run(&mut account, &suspend()), 1),
+            "closed" => {
+                run(&mut account, &Order::Close);
+                settle(&mut account, &BankAnswer::Done);
+            }
+            _ => {}
+        }
+        assert_eq!(account.status.as_str(), state);
+        for (direction, expected) in [(Direction::Credit, credit), (Direction::Debit, debit)] {
+            let found = account.decide_post(&order(direction, 10, "next"), context(None));
+            let found = found.as_ref().map_or_else(Rejection::code, |_| ok);
+            assert_eq!(found, expected, "{state}, enabled {enabled}, {direction}");
+        }
+    }
+}
+
+#[test]
+fn types_are_judged_before_money() {
+    let account = account();
+    let mut system = order(Direction::Debit, 1, "e");
+    system.voucher_type.system = true;
+    let mut inactive = order(Direction::Debit, 1, "e");
+    inactive.voucher_type.active = false;
+    for (order, code) in [
+        (system, "voucher_type_is_system"),
+        (inactive, "voucher_type_inactive"),
+    ] {
+        assert_eq!(
+            account
+                .decide_post(&order, context(None))
+                .unwrap_err()
+                .code(),
+            code
+        );
+    }
+}
+
+#[test]
+fn states_change_as_the_contract_says() {
+    let mut account = account();
+    assert_eq!(
+        account.decide(&Order::Reactivate, &Policy::default()),
+        Err(Rejection::AccountNotSuspended)
+    );
+    assert_eq!(run(&mut account, &suspend()), 1);
+    assert_eq!(run(&mut account, &suspend()), 0);
+    assert_eq!(run(&mut account, &Order::Reactivate), 1);
+    let same = Order::SetAlias(Alias::parse("ana.prueba").unwrap());
+    assert_eq!(run(&mut account, &same), 0);
+    let other = Order::SetAlias(Alias::parse("otra.prueba").unwrap());
+    assert_eq!(run(&mut account, &other), 1);
+    assert_eq!(
+        account.decide(&Order::Close, &Policy::default()),
+        Err(Rejection::OperationInFlight)
+    );
+    settle(
+        &mut account,
+        &BankAnswer::Refused(BankRefusal {
+            status: 409,
+            body: "{}".into(),
+        }),
+    );
+    assert_eq!(account.alias, Alias::parse("ana.prueba").ok());
+    post(&mut account, &order(Direction::Credit, 5, "e")).unwrap();
+    let strict = Policy {
+        close_requires_zero_balance: true,
+        ..Policy::default()
+    };
+    assert_eq!(
+        account.decide(&Order::Close, &strict).unwrap_err().code(),
+        "account_not_empty"
+    );
+    assert_eq!(run(&mut account, &Order::Close), 1);
+    settle(&mut account, &BankAnswer::Done);
+    assert_eq!(account.balance.total(), Money::from_centavos(5));
+    assert_eq!(run(&mut account, &Order::Close), 0);
+    assert_eq!(
+        account.decide(&suspend(), &Policy::default()),
+        Err(Rejection::AccountClosed)
+    );
+}
+
+#[test]
+fn holders_are_checked() {
+    let account = account();
+    let own = account.holder.clone();
+    let cuit = Cuit::parse("27123456780").unwrap();
+    let second = Holder {
+        cuit,
+        name: "Otra".into(),
+        person_type: PersonType::Human,
+    };
+    let set = |holders: Vec<Holder>, person_type| {
+        let order = Order::SetIdentity {
+            name: None,
+            person_type,
+            holders,
+        };
+        account
+            .decide(&order, &Policy::default())
+            .map(|facts| facts.len())
+    };
+    assert_eq!(set(vec![own.clone(), second.clone()], None), Ok(1));
+    assert_eq!(
+        set(vec![second.clone(), own.clone()], None),
+        Err(Rejection::FirstHolderDiffers)
+    );
+    assert_eq!(set(vec![], None), Err(Rejection::FirstHolderDiffers));
+    assert_eq!(
+        set(vec![own.clone(), own.clone()], None),
+        Err(Rejection::HolderTwice)
+    );
+    let legal = Some(PersonType::Legal);
+    assert_eq!(
+        set(vec![own.clone()], legal),
+        Err(Rejection::PersonTypeContradicts)
+    );
+}

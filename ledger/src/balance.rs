@@ -1,0 +1,190 @@
+//! A balance and what each direction of movement does to it (domain §6.1).
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::money::{Amount, Money};
+
+/// The direction of a movement (`sentido`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Money comes in: available and total grow.
+    Credit,
+    /// Money goes out: available and total fall.
+    Debit,
+    /// Money is set apart: available falls, held grows.
+    Hold,
+    /// Money that was set apart returns: held falls, available grows.
+    Release,
+    /// Money that was set apart leaves: held and total fall.
+    ConfirmHold,
+}
+
+impl Direction {
+    /// Every direction.
+    pub const ALL: [Self; 5] = [
+        Self::Credit,
+        Self::Debit,
+        Self::Hold,
+        Self::Release,
+        Self::ConfirmHold,
+    ];
+
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Credit => "credit",
+            Self::Debit => "debit",
+            Self::Hold => "hold",
+            Self::Release => "release",
+            Self::ConfirmHold => "confirm_hold",
+        }
+    }
+
+    /// A number that stands for the direction in keys and hashes; never changes.
+    pub const fn byte(self) -> u8 {
+        match self {
+            Self::Credit => 1,
+            Self::Debit => 2,
+            Self::Hold => 3,
+            Self::Release => 4,
+            Self::ConfirmHold => 5,
+        }
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Direction {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|d| d.as_str() == text).ok_or(())
+    }
+}
+
+/// What an account has: `total = available + held`, all at least 0.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Balance {
+    /// What can be spent.
+    pub available: Money,
+    /// What is set apart by open holds.
+    pub held: Money,
+}
+
+/// Why a movement cannot be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BalanceError {
+    /// More than is available.
+    InsufficientFunds,
+    /// More than is held.
+    InsufficientHeld,
+    /// The sum would leave the range of money.
+    Overflow,
+}
+
+impl Balance {
+    /// `available + held`.
+    pub fn total(self) -> Money {
+        // Every balance is made by `after`, which checked this very sum.
+        Money::from_centavos(
+            self.available
+                .centavos()
+                .saturating_add(self.held.centavos()),
+        )
+    }
+
+    /// The balance after a movement, or why there is none.
+    pub fn after(self, direction: Direction, amount: Amount) -> Result<Self, BalanceError> {
+        let a = amount.money();
+        let more = |m: Money| m.plus(a).ok_or(BalanceError::Overflow);
+        let less = |m: Money, short| match m.minus(a) {
+            Some(rest) if rest >= Money::ZERO => Ok(rest),
+            Some(_) | None => Err(short),
+        };
+        let Self { available, held } = self;
+        let after = match direction {
+            Direction::Credit => Self {
+                available: more(available)?,
+                held,
+            },
+            Direction::Debit => Self {
+                available: less(available, BalanceError::InsufficientFunds)?,
+                held,
+            },
+            Direction::Hold => Self {
+                available: less(available, BalanceError::InsufficientFunds)?,
+                held: more(held)?,
+            },
+            Direction::Release => Self {
+                held: less(held, BalanceError::InsufficientHeld)?,
+                available: more(available)?,
+            },
+            Direction::ConfirmHold => Self {
+                held: less(held, BalanceError::InsufficientHeld)?,
+                available,
+            },
+        };
+        match after.available.plus(after.held) {
+            Some(_) => Ok(after),
+            None => Err(BalanceError::Overflow),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn balance(available: i64, held: i64) -> Balance {
+        Balance {
+            available: Money::from_centavos(available),
+            held: Money::from_centavos(held),
+        }
+    }
+
+    #[test]
+    fn each_direction_moves_what_it_says() {
+        use Direction::*;
+        let table = [
+            (Credit, 30, Ok(balance(130, 50))),
+            (Debit, 100, Ok(balance(0, 50))),
+            (Debit, 101, Err(BalanceError::InsufficientFunds)),
+            (Hold, 100, Ok(balance(0, 150))),
+            (Hold, 101, Err(BalanceError::InsufficientFunds)),
+            (Release, 50, Ok(balance(150, 0))),
+            (Release, 51, Err(BalanceError::InsufficientHeld)),
+            (ConfirmHold, 50, Ok(balance(100, 0))),
+            (ConfirmHold, 51, Err(BalanceError::InsufficientHeld)),
+        ];
+        for (direction, centavos, expected) in table {
+            let amount = Amount::from_centavos(centavos).unwrap();
+            assert_eq!(
+                balance(100, 50).after(direction, amount),
+                expected,
+                "{direction}"
+            );
+        }
+        let full = balance(i64::MAX, 0);
+        let one = Amount::from_centavos(1).unwrap();
+        assert_eq!(full.after(Credit, one), Err(BalanceError::Overflow));
+        assert_eq!(
+            balance(i64::MAX - 1, 1).after(Credit, one),
+            Err(BalanceError::Overflow)
+        );
+    }
+
+    #[test]
+    fn words_of_directions_read_back() {
+        for direction in Direction::ALL {
+            assert_eq!(direction.as_str().parse(), Ok(direction));
+        }
+        assert_eq!("CREDIT".parse::<Direction>(), Err(()));
+    }
+}

@@ -1,0 +1,93 @@
+//! The hash chain of one CVU's movements: `h[n] = SHA-256(h[n-1] ‖ canonical(voucher n))`.
+
+use std::fmt;
+
+use aws_lc_rs::digest;
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A SHA-256 digest; all zeros before the first movement.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Digest(pub [u8; 32]);
+
+/// Collects a canonical form: every field with its length, in one fixed order, so that two
+/// different values never share a form. The order is part of the format and never changes.
+#[derive(Default)]
+pub struct Canonical(Vec<u8>);
+
+impl Canonical {
+    /// Begins with what comes before in the chain.
+    pub fn after(previous: Digest) -> Self {
+        let mut bytes = Vec::with_capacity(320);
+        bytes.extend_from_slice(&previous.0);
+        Self(bytes)
+    }
+
+    /// Adds a whole number.
+    #[must_use]
+    pub fn number(mut self, value: i64) -> Self {
+        self.0.extend_from_slice(&value.to_be_bytes());
+        self
+    }
+
+    /// Adds a text.
+    #[must_use]
+    pub fn text(mut self, value: &str) -> Self {
+        let length = u32::try_from(value.len()).unwrap_or(u32::MAX);
+        self.0.extend_from_slice(&length.to_be_bytes());
+        self.0.extend_from_slice(value.as_bytes());
+        self
+    }
+
+    /// Adds a text that may be absent, which is not the same as empty.
+    #[must_use]
+    pub fn optional(self, value: Option<&str>) -> Self {
+        match value {
+            Some(text) => self.number(1).text(text),
+            None => self.number(0),
+        }
+    }
+
+    /// The digest of all that was added.
+    pub fn digest(self) -> Digest {
+        let hash = digest::digest(&digest::SHA256, &self.0);
+        Digest(hash.as_ref().try_into().unwrap_or_default())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = Digest;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("32 bytes")
+            }
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Digest, E> {
+                bytes
+                    .try_into()
+                    .map(Digest)
+                    .map_err(|_| E::invalid_length(bytes.len(), &self))
+            }
+        }
+        deserializer.deserialize_bytes(Bytes)
+    }
+}

@@ -1,0 +1,235 @@
+//! Facts: what happened, in the past tense. Variants and fields are appended, never edited.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::accounts::{Holder, Identity, SuspensionCode};
+use crate::alias::Alias;
+use crate::chain::Digest;
+use crate::cuit::Cuit;
+use crate::cvu::Cvu;
+use crate::ids::AccountNo;
+use crate::kyc::Kyc;
+use crate::limits::Limits;
+use crate::tenants::{ApiKey, FeeRule, Policy, Tenant};
+use crate::time::Timestamp;
+use crate::voucher_types::{TypeCode, VoucherType};
+use crate::vouchers::Voucher;
+
+/// What happened to the profile of an account.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum AccountFact {
+    /// The wallet account exists.
+    Registered(Registration),
+    /// The bank will be asked for a CVU, with this client id.
+    OpeningRequested {
+        /// The numeric id by which the bank knows the account.
+        client_id: u64,
+        /// The alias that was asked for; the bank assigns one when there is none.
+        alias: Option<Alias>,
+    },
+    /// The bank gave a CVU.
+    Opened {
+        /// The CVU.
+        cvu: Cvu,
+        /// Its alias; `None` when the bank could not set one yet.
+        alias: Option<Alias>,
+    },
+    /// The bank refused to open the account.
+    OpeningRefused(BankRefusal),
+    /// The bank will be asked to set this alias.
+    AliasRequested {
+        /// The new alias.
+        alias: Alias,
+    },
+    /// The bank set the alias.
+    AliasChanged {
+        /// The new alias.
+        alias: Alias,
+    },
+    /// The bank refused the alias.
+    AliasRefused(BankRefusal),
+    /// The bank will be asked to take over this identity.
+    IdentityRequested(Identity),
+    /// The bank took over the identity.
+    IdentityChanged(Identity),
+    /// The bank refused the identity.
+    IdentityRefused(BankRefusal),
+    /// The bank will be asked to close the CVU.
+    ClosingRequested,
+    /// The account is closed.
+    Closed,
+    /// The bank refused to close the CVU.
+    ClosingRefused(BankRefusal),
+    /// Outgoing movements are blocked.
+    Suspended {
+        /// Why, for people.
+        reason: String,
+        /// Why, as a word.
+        code: SuspensionCode,
+    },
+    /// Outgoing movements are possible again.
+    Reactivated,
+    /// KYC data, e-mail and phone as they are now.
+    KycChanged {
+        /// The data.
+        kyc: Kyc,
+        /// E-mail.
+        email: Option<String>,
+        /// Phone.
+        phone: Option<String>,
+    },
+    /// The account's own limits as they are now.
+    LimitsChanged(Limits),
+    /// The wallet account was enabled or disabled.
+    EnabledChanged {
+        /// Whether it is enabled.
+        enabled: bool,
+    },
+}
+
+/// A new wallet account.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Registration {
+    /// Its number in the realm.
+    pub number: AccountNo,
+    /// Who holds it.
+    pub holder: Holder,
+    /// The tenant's own code of it, unique in the realm.
+    pub code: Option<String>,
+    /// E-mail.
+    pub email: Option<String>,
+    /// Phone.
+    pub phone: Option<String>,
+    /// Whatever the tenant wants to keep with it.
+    pub metadata: BTreeMap<String, String>,
+    /// KYC data.
+    pub kyc: Kyc,
+    /// Whether it is enabled.
+    pub enabled: bool,
+}
+
+/// The bank's own answer about a request that it did not accept.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BankRefusal {
+    /// The HTTP status of the bank.
+    pub status: u16,
+    /// Its body as JSON text, cut at a limit and without other clients' data.
+    pub body: String,
+}
+
+/// What happened to the money of an account.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum LedgerFact {
+    /// A voucher was posted.
+    Posted(Voucher),
+}
+
+/// What happened in a realm.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum RealmFact {
+    /// A voucher type was created.
+    VoucherTypeCreated(VoucherType),
+    /// A voucher type was switched on or off.
+    VoucherTypeToggled {
+        /// Its code.
+        code: TypeCode,
+        /// Whether it is active now.
+        active: bool,
+    },
+    /// A voucher type was removed.
+    VoucherTypeRemoved {
+        /// Its code.
+        code: TypeCode,
+    },
+}
+
+/// What happened to the platform: tenants and keys.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum PlatformFact {
+    /// A tenant was created.
+    TenantCreated(Tenant),
+    /// A tenant's settings as they are now.
+    TenantChanged {
+        /// The tenant.
+        id: String,
+        /// Its name.
+        name: String,
+        /// Its policy.
+        policy: Policy,
+        /// Its limits.
+        limits: Limits,
+        /// Its fees.
+        fees: Vec<FeeRule>,
+    },
+    /// A key was issued.
+    KeyIssued(ApiKey),
+    /// A key stops working at an instant (now, when revoked; later, in a rotation).
+    KeyEnds {
+        /// The key.
+        id: String,
+        /// The first instant at which it no longer works.
+        at: Timestamp,
+        /// Whether it was revoked, as opposed to rotated out.
+        revoked: bool,
+    },
+    /// The platform's settings as they are now.
+    PlatformChanged {
+        /// Limits for tenants that have none of their own.
+        limits: Limits,
+        /// Fees for tenants that have none of their own.
+        fees: Vec<FeeRule>,
+    },
+}
+
+/// A call to the bank, for the auditor: what was asked, what came back, how long it took.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BankCall {
+    /// The operation, for instance `create_cvu`.
+    pub operation: String,
+    /// The reference that makes it idempotent.
+    pub reference: String,
+    /// The request without personal data, as JSON text.
+    pub request: String,
+    /// The HTTP status, when there was an answer.
+    pub status: Option<u16>,
+    /// The answer, cut at a limit.
+    pub body: String,
+    /// From sending to the answer, in milliseconds.
+    pub millis: u64,
+    /// The request id of the call that caused it.
+    pub correlation: String,
+}
+
+/// The answer to a request with an `Idempotency-Key`, as it was given.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Answer {
+    /// The key.
+    pub key: String,
+    /// The method of the request.
+    pub method: String,
+    /// The path of the request.
+    pub path: String,
+    /// For each field of the body, a hash of its value.
+    pub fields: BTreeMap<String, Digest>,
+    /// The status answered.
+    pub status: u16,
+    /// The body answered.
+    pub body: String,
+    /// When it was answered.
+    pub at: Timestamp,
+}
+
+/// The CUIT of a holder with an alias: to whom a given-up alias stays reserved.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AliasOwner {
+    /// The realm.
+    pub realm: u32,
+    /// The account.
+    pub account: AccountNo,
+    /// The holder to whom it is reserved.
+    pub cuit: Cuit,
+    /// Whether the account has it now.
+    pub current: bool,
+}

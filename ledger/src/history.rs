@@ -1,0 +1,82 @@
+//! Checks a history from outside: sequence, time, balance and chain of one CVU's movements.
+
+use crate::balance::Balance;
+use crate::chain::Digest;
+use crate::time::Timestamp;
+use crate::vouchers::Voucher;
+
+/// Follows the movements of one CVU from the first and says what does not hold.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct History {
+    /// The movements seen.
+    pub sequence: u64,
+    /// The balance that they lead to.
+    pub balance: Balance,
+    /// The chain that they lead to.
+    pub hash: Digest,
+    /// When the last one was posted.
+    pub at: Timestamp,
+}
+
+/// What does not hold in a history.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Flaw {
+    /// A gap or a repeat.
+    #[error("movement {found} follows movement {last}")]
+    Sequence {
+        /// The last one seen.
+        last: u64,
+        /// The one that came.
+        found: u64,
+    },
+    /// Time went back.
+    #[error("movement {0} is older than the one before it")]
+    Time(u64),
+    /// The balance after does not follow from the one before.
+    #[error("movement {sequence} says {stated:?}, the history gives {right:?}")]
+    Balance {
+        /// The movement.
+        sequence: u64,
+        /// What it says.
+        stated: Balance,
+        /// What follows from the history; `None` when the movement could not be.
+        right: Option<Balance>,
+    },
+    /// The hash does not follow.
+    #[error("movement {0} breaks the hash chain")]
+    Chain(u64),
+}
+
+impl History {
+    /// Takes in the next movement.
+    pub fn next(&mut self, voucher: &Voucher) -> Result<(), Flaw> {
+        let sequence = voucher.sequence;
+        if Some(sequence) != self.sequence.checked_add(1) {
+            return Err(Flaw::Sequence {
+                last: self.sequence,
+                found: sequence,
+            });
+        }
+        if voucher.at < self.at {
+            return Err(Flaw::Time(sequence));
+        }
+        let right = self.balance.after(voucher.direction, voucher.amount).ok();
+        if right != Some(voucher.after) {
+            return Err(Flaw::Balance {
+                sequence,
+                stated: voucher.after,
+                right,
+            });
+        }
+        if voucher.hash_after(self.hash) != voucher.hash {
+            return Err(Flaw::Chain(sequence));
+        }
+        *self = Self {
+            sequence,
+            balance: voucher.after,
+            hash: voucher.hash,
+            at: voucher.at,
+        };
+        Ok(())
+    }
+}

@@ -1,0 +1,239 @@
+//! Limits of outgoing money: six fields, inherited one by one, and the usage they are held against.
+
+use serde::{Deserialize, Serialize};
+
+use crate::balance::Direction;
+use crate::money::{Amount, Money};
+use crate::time::{BusinessDay, Timestamp};
+
+/// Limits of one level; `None` inherits from the next level, 0 lets nothing pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    /// The most that one movement may take out.
+    pub max_per_transaction: Option<Money>,
+    /// The most that may go out in a business day.
+    pub daily_amount: Option<Money>,
+    /// The most movements out in a business day.
+    pub daily_count: Option<u64>,
+    /// The most that may go out in a calendar month.
+    pub monthly_amount: Option<Money>,
+    /// The most movements out in a calendar month.
+    pub monthly_count: Option<u64>,
+    /// The largest total that credits of the tenant may lead to.
+    pub max_balance: Option<Money>,
+}
+
+/// One field of a change of limits: set, inherit, or leave as it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Change<T> {
+    /// The field was not sent.
+    #[default]
+    Unchanged,
+    /// `null`: inherit.
+    Inherit,
+    /// A value.
+    Set(T),
+}
+
+impl<T> Change<T> {
+    fn over(self, old: Option<T>) -> Option<T> {
+        match self {
+            Self::Unchanged => old,
+            Self::Inherit => None,
+            Self::Set(value) => Some(value),
+        }
+    }
+}
+
+/// A change of limits, field by field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LimitsChange {
+    /// See [`Limits::max_per_transaction`].
+    pub max_per_transaction: Change<Money>,
+    /// See [`Limits::daily_amount`].
+    pub daily_amount: Change<Money>,
+    /// See [`Limits::daily_count`].
+    pub daily_count: Change<u64>,
+    /// See [`Limits::monthly_amount`].
+    pub monthly_amount: Change<Money>,
+    /// See [`Limits::monthly_count`].
+    pub monthly_count: Change<u64>,
+    /// See [`Limits::max_balance`].
+    pub max_balance: Change<Money>,
+}
+
+impl Limits {
+    /// These limits with a change applied.
+    #[must_use]
+    pub fn changed(self, change: LimitsChange) -> Self {
+        Self {
+            max_per_transaction: change.max_per_transaction.over(self.max_per_transaction),
+            daily_amount: change.daily_amount.over(self.daily_amount),
+            daily_count: change.daily_count.over(self.daily_count),
+            monthly_amount: change.monthly_amount.over(self.monthly_amount),
+            monthly_count: change.monthly_count.over(self.monthly_count),
+            max_balance: change.max_balance.over(self.max_balance),
+        }
+    }
+}
+
+/// The level that a limit comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// The account's own.
+    Account,
+    /// The tenant's.
+    Psp,
+    /// The platform's.
+    Platform,
+    /// No level sets it.
+    None,
+}
+
+impl Level {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Account => "account",
+            Self::Psp => "psp",
+            Self::Platform => "platform",
+            Self::None => "none",
+        }
+    }
+}
+
+/// The levels of inheritance: account, then PSP, then platform.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Levels {
+    /// The account's own limits.
+    pub account: Limits,
+    /// The tenant's limits.
+    pub psp: Limits,
+    /// The platform's limits.
+    pub platform: Limits,
+}
+
+impl Levels {
+    /// The effective value of one field and the level that sets it.
+    pub fn effective<T: Copy>(&self, field: fn(&Limits) -> Option<T>) -> (Option<T>, Level) {
+        let levels = [
+            (&self.account, Level::Account),
+            (&self.psp, Level::Psp),
+            (&self.platform, Level::Platform),
+        ];
+        levels
+            .into_iter()
+            .find_map(|(limits, level)| field(limits).map(|value| (Some(value), level)))
+            .unwrap_or((None, Level::None))
+    }
+}
+
+/// Outgoing money of the present business day and calendar month.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// The day that the counters are of.
+    pub day: Option<BusinessDay>,
+    /// Out in that day.
+    pub daily_amount: Money,
+    /// Movements out in that day.
+    pub daily_count: u64,
+    /// Out in the month of that day.
+    pub monthly_amount: Money,
+    /// Movements out in the month of that day.
+    pub monthly_count: u64,
+}
+
+impl Usage {
+    /// The usage as of an instant: counters of a past day or month read as zero.
+    #[must_use]
+    pub fn at(self, now: Timestamp) -> Self {
+        let today = now.business_day();
+        match self.day {
+            Some(day) if day == today => self,
+            Some(day) if day.same_month(today) => Self {
+                day: Some(today),
+                daily_amount: Money::ZERO,
+                daily_count: 0,
+                monthly_amount: self.monthly_amount,
+                monthly_count: self.monthly_count,
+            },
+            Some(_) | None => Self {
+                day: Some(today),
+                ..Self::default()
+            },
+        }
+    }
+
+    /// The usage after a movement: debits and holds count.
+    #[must_use]
+    pub fn after(self, direction: Direction, amount: Amount, at: Timestamp) -> Self {
+        match direction {
+            Direction::Debit | Direction::Hold => {}
+            Direction::Credit | Direction::Release | Direction::ConfirmHold => return self,
+        }
+        let now = self.at(at);
+        let more = |m: Money| {
+            m.plus(amount.money())
+                .unwrap_or(Money::from_centavos(i64::MAX))
+        };
+        Self {
+            day: now.day,
+            daily_amount: more(now.daily_amount),
+            daily_count: now.daily_count.saturating_add(1),
+            monthly_amount: more(now.monthly_amount),
+            monthly_count: now.monthly_count.saturating_add(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_inherited_field_by_field() {
+        let of = |amount: Option<i64>, count| Limits {
+            daily_amount: amount.map(Money::from_centavos),
+            daily_count: count,
+            ..Limits::default()
+        };
+        let levels = Levels {
+            account: of(None, Some(0)),
+            psp: of(Some(5), None),
+            platform: of(Some(9), Some(9)),
+        };
+        assert_eq!(
+            levels.effective(|l| l.daily_count),
+            (Some(0), Level::Account)
+        );
+        assert_eq!(
+            levels.effective(|l| l.daily_amount),
+            (Some(Money::from_centavos(5)), Level::Psp)
+        );
+        assert_eq!(levels.effective(|l| l.max_balance), (None, Level::None));
+        let change = LimitsChange {
+            daily_amount: Change::Set(Money::ZERO),
+            daily_count: Change::Inherit,
+            ..LimitsChange::default()
+        };
+        assert_eq!(levels.account.changed(change), of(Some(0), None));
+    }
+
+    #[test]
+    fn usage_is_of_a_day_and_a_month() {
+        let at = |text| Timestamp::parse(text).unwrap();
+        let amount = Amount::from_centavos(100).unwrap();
+        let used = Usage::default()
+            .after(Direction::Debit, amount, at("2026-03-30T12:00:00Z"))
+            .after(Direction::Credit, amount, at("2026-03-30T12:00:01Z"))
+            .after(Direction::Hold, amount, at("2026-03-31T12:00:00Z"));
+        assert_eq!((used.daily_count, used.monthly_count), (1, 2));
+        assert_eq!(used.monthly_amount, Money::from_centavos(200));
+        let next_day = used.at(at("2026-04-01T02:59:59Z"));
+        assert_eq!((next_day.daily_count, next_day.monthly_count), (1, 2));
+        let next_month = used.at(at("2026-04-01T03:00:00Z"));
+        assert_eq!((next_month.daily_count, next_month.monthly_count), (0, 0));
+    }
+}

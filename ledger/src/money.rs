@@ -1,0 +1,223 @@
+//! Money in centavos: exact, checked, never through binary floating point.
+
+use std::fmt;
+
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+
+/// An amount that moves: 1 to [`Amount::MAX_CENTAVOS`] centavos of ARS.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(try_from = "i64", into = "i64")]
+pub struct Amount(i64);
+
+/// Why a text or number is not an amount (contract §1, "Amounts in").
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum AmountError {
+    /// Not digits with an optional point, or signed, exponential, or with leading zeros.
+    #[error("must be a decimal number such as 1234.50: digits, no sign, no exponent")]
+    NotANumber,
+    /// More than two decimals that are not zero.
+    #[error("must have at most 2 decimals")]
+    TooPrecise,
+    /// Zero.
+    #[error("must be greater than 0")]
+    Zero,
+    /// Above the largest amount.
+    #[error("must be at most 999999999999999.99")]
+    TooLarge,
+}
+
+impl Amount {
+    /// The largest amount: 999 999 999 999 999.99.
+    pub const MAX_CENTAVOS: i64 = 99_999_999_999_999_999;
+    /// The longest text that is read at all, in bytes: a bound on work, far above any amount.
+    const TEXT_BYTES_MAX: usize = 64;
+
+    /// Reads the text of a JSON number or string; trailing zeros are allowed (`10.500`).
+    pub fn parse(text: &str) -> Result<Self, AmountError> {
+        match Self::parse_or_zero(text)? {
+            0 => Err(AmountError::Zero),
+            centavos => Self::from_centavos(centavos),
+        }
+    }
+
+    /// Like [`Amount::parse`], but zero is welcome: centavos from 0 up. For limits and filters.
+    pub fn parse_or_zero(text: &str) -> Result<i64, AmountError> {
+        if text.len() > Self::TEXT_BYTES_MAX {
+            return Err(AmountError::NotANumber);
+        }
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+        let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        let leading_zero = whole.len() > 1 && whole.starts_with('0');
+        if !digits(whole) || !digits(fraction) || leading_zero {
+            return Err(AmountError::NotANumber);
+        }
+        let fraction = fraction.trim_end_matches('0');
+        if fraction.len() > 2 {
+            return Err(AmountError::TooPrecise);
+        }
+        if whole.len() > 15 {
+            return Err(AmountError::TooLarge);
+        }
+        let pesos: i64 = whole.parse().map_err(|_| AmountError::TooLarge)?;
+        let cents: i64 = format!("{fraction:0<2}")
+            .parse()
+            .map_err(|_| AmountError::NotANumber)?;
+        pesos
+            .checked_mul(100)
+            .and_then(|c| c.checked_add(cents))
+            .ok_or(AmountError::TooLarge)
+    }
+
+    /// An amount of so many centavos.
+    pub const fn from_centavos(centavos: i64) -> Result<Self, AmountError> {
+        match centavos {
+            ..0 => Err(AmountError::NotANumber),
+            0 => Err(AmountError::Zero),
+            1..=Self::MAX_CENTAVOS => Ok(Self(centavos)),
+            _ => Err(AmountError::TooLarge),
+        }
+    }
+
+    /// Centavos, from 1.
+    pub const fn centavos(self) -> i64 {
+        self.0
+    }
+
+    /// The same as money of a balance.
+    pub const fn money(self) -> Money {
+        Money(self.0)
+    }
+}
+
+impl TryFrom<i64> for Amount {
+    type Error = AmountError;
+    fn try_from(centavos: i64) -> Result<Self, AmountError> {
+        Self::from_centavos(centavos)
+    }
+}
+
+impl From<Amount> for i64 {
+    fn from(amount: Amount) -> i64 {
+        amount.0
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.money().fmt(f)
+    }
+}
+
+/// Money of a balance or a sum, in centavos; `Display` gives exactly two decimals.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Money(i64);
+
+impl Money {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+
+    /// So many centavos; negative where a balance or a difference may be.
+    pub const fn from_centavos(centavos: i64) -> Self {
+        Self(centavos)
+    }
+
+    /// Centavos.
+    pub const fn centavos(self) -> i64 {
+        self.0
+    }
+
+    /// The sum, or `None` where it would overflow.
+    pub fn plus(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self)
+    }
+
+    /// The difference, or `None` where it would overflow.
+    pub fn minus(self, other: Self) -> Option<Self> {
+        self.0.checked_sub(other.0).map(Self)
+    }
+
+    /// The same as a decimal with two places, for formulas with rates.
+    pub fn decimal(self) -> Decimal {
+        Decimal::new(self.0, 2)
+    }
+}
+
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let centavos = self.0.unsigned_abs();
+        let (pesos, cents) = (centavos / 100, centavos % 100);
+        write!(f, "{sign}{pesos}.{cents:02}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_read_exactly_or_refused() {
+        let good = [
+            ("1", 100),
+            ("0.01", 1),
+            ("10.10", 1010),
+            ("10.1", 1010),
+            ("10.500000", 1050),
+            ("999999999999999.99", Amount::MAX_CENTAVOS),
+            ("99999999999999.99", 9_999_999_999_999_999),
+        ];
+        for (text, centavos) in good {
+            assert_eq!(
+                Amount::parse(text).map(Amount::centavos),
+                Ok(centavos),
+                "{text}"
+            );
+        }
+        let bad = [
+            ("0", AmountError::Zero),
+            ("0.00", AmountError::Zero),
+            ("0.001", AmountError::TooPrecise),
+            ("1000000000000000", AmountError::TooLarge),
+            ("", AmountError::NotANumber),
+            (".5", AmountError::NotANumber),
+            ("5.", AmountError::NotANumber),
+            ("-1", AmountError::NotANumber),
+            ("+1", AmountError::NotANumber),
+            ("1e2", AmountError::NotANumber),
+            ("01", AmountError::NotANumber),
+            ("1_000", AmountError::NotANumber),
+            ("NaN", AmountError::NotANumber),
+            ("1,5", AmountError::NotANumber),
+            ("١", AmountError::NotANumber),
+        ];
+        for (text, why) in bad {
+            assert_eq!(Amount::parse(text), Err(why), "{text}");
+        }
+        assert_eq!(
+            Amount::parse(&"1".repeat(1 << 20)),
+            Err(AmountError::NotANumber)
+        );
+    }
+
+    #[test]
+    fn money_is_written_with_two_decimals() {
+        for (centavos, text) in [
+            (0, "0.00"),
+            (5, "0.05"),
+            (-5, "-0.05"),
+            (-12_345, "-123.45"),
+            (100, "1.00"),
+        ] {
+            assert_eq!(Money::from_centavos(centavos).to_string(), text);
+        }
+        assert_eq!(
+            Money::from_centavos(i64::MIN).to_string(),
+            "-92233720368547758.08"
+        );
+        assert_eq!(Money::from_centavos(1050).decimal().to_string(), "10.50");
+    }
+}

@@ -1,0 +1,182 @@
+//! Why the ledger says no: one closed list, each with a stable word and a sentence for people.
+
+use crate::balance::Direction;
+use crate::cvu::Cvu;
+use crate::ids::VoucherId;
+use crate::money::{Amount, Money};
+use crate::voucher_types::TypeCode;
+
+/// A refusal by a rule. Nothing changed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Rejection {
+    /// The account does not exist for this caller.
+    #[error("account not found")]
+    AccountNotFound,
+    /// The wallet account has no CVU yet.
+    #[error("the wallet account has no CVU yet; create one first")]
+    AccountWithoutCvu,
+    /// The account is closed.
+    #[error("the account is closed")]
+    AccountClosed,
+    /// The account is suspended.
+    #[error("the account is suspended; reactivate it first")]
+    AccountSuspended,
+    /// The account is not suspended.
+    #[error("the account is not suspended")]
+    AccountNotSuspended,
+    /// The wallet account is disabled.
+    #[error("the wallet account is disabled; enable it first")]
+    AccountDisabled,
+    /// A policy of the tenant refuses to close an account that has money.
+    #[error("the account still has {total}; the tenant's policy closes only empty accounts")]
+    AccountNotEmpty {
+        /// What it has.
+        total: Money,
+    },
+    /// An operation of the same account waits for the bank.
+    #[error("another operation on this account is waiting for the bank; try again shortly")]
+    OperationInFlight,
+    /// More than is available.
+    #[error("insufficient funds: {available} available, {requested} requested")]
+    InsufficientFunds {
+        /// What is available.
+        available: Money,
+        /// What was asked for.
+        requested: Amount,
+    },
+    /// The balance would leave the range of money.
+    #[error("the balance would exceed what an account can hold")]
+    AmountOverflow,
+    /// The alias belongs to another account, or is reserved to another holder.
+    #[error("the alias is taken")]
+    AliasTaken,
+    /// The code belongs to another wallet account.
+    #[error("an account with this external id exists already")]
+    AccountCodeTaken,
+    /// The realm has as many accounts as it may have.
+    #[error("the realm has reached its maximum of {maximum} accounts")]
+    TooManyAccounts {
+        /// The limit.
+        maximum: u64,
+    },
+    /// The first of the holders is not the account's.
+    #[error("the first entry of titulares must have the CUIT of the CVU")]
+    FirstHolderDiffers,
+    /// A CUIT comes twice among the holders.
+    #[error("a CUIT appears twice in titulares")]
+    HolderTwice,
+    /// The type of person contradicts the CUIT.
+    #[error("the person type contradicts the CUIT")]
+    PersonTypeContradicts,
+    /// No such type can be used.
+    #[error("voucher type {code} does not exist; create it with POST /v1/voucher-types")]
+    VoucherTypeUnknown {
+        /// The code asked for.
+        code: String,
+    },
+    /// No such type is there to be read or changed.
+    #[error("voucher type {code} not found")]
+    VoucherTypeNotFound {
+        /// The code asked for.
+        code: TypeCode,
+    },
+    /// The type is switched off.
+    #[error("voucher type {code} is inactive; activate it with PATCH /v1/voucher-types/{code}")]
+    VoucherTypeInactive {
+        /// Its code.
+        code: TypeCode,
+    },
+    /// The type is built in.
+    #[error("voucher type {code} is a system type: it cannot be changed or used for adjustments")]
+    VoucherTypeIsSystem {
+        /// Its code.
+        code: TypeCode,
+    },
+    /// The code is taken.
+    #[error("voucher type {code} exists already")]
+    VoucherTypeTaken {
+        /// The code.
+        code: TypeCode,
+    },
+    /// Custom types are credit or debit.
+    #[error("a custom voucher type is credit or debit, not {sense}")]
+    VoucherTypeSense {
+        /// What was asked for.
+        sense: Direction,
+    },
+    /// The realm has as many custom types as it may have.
+    #[error("the realm has reached its maximum of {maximum} custom voucher types")]
+    TooManyVoucherTypes {
+        /// The limit.
+        maximum: usize,
+    },
+    /// The external id was used with other data.
+    #[error("idExterno was used before by voucher {held_by} with other data")]
+    ExternalIdReused {
+        /// The voucher that holds it.
+        held_by: VoucherId,
+        /// Its CVU.
+        cvu: Cvu,
+        /// The fields that differ.
+        fields: Vec<&'static str>,
+    },
+    /// Another request with this external id, for another account, is being worked on.
+    #[error("another request with this idExterno is being worked on; try again shortly")]
+    ExternalIdInFlight,
+    /// The voucher does not exist for this caller.
+    #[error("voucher not found")]
+    VoucherNotFound,
+    /// The tenant does not exist.
+    #[error("tenant not found")]
+    TenantNotFound,
+    /// The key does not exist.
+    #[error("key not found")]
+    KeyNotFound,
+    /// The key was revoked or has expired.
+    #[error("the key is revoked or expired; issue a new one")]
+    KeyNotActive,
+    /// The tenant has as many active keys as it may have.
+    #[error("the tenant has reached its maximum of {maximum} active keys; revoke one first")]
+    TooManyKeys {
+        /// The limit.
+        maximum: usize,
+    },
+}
+
+impl Rejection {
+    /// The stable word that clients may switch on.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::AccountNotFound => "account_not_found",
+            Self::AccountWithoutCvu => "account_without_cvu",
+            Self::AccountClosed => "account_closed",
+            Self::AccountSuspended => "account_suspended",
+            Self::AccountNotSuspended => "account_not_suspended",
+            Self::AccountDisabled => "account_disabled",
+            Self::AccountNotEmpty { .. } => "account_not_empty",
+            Self::OperationInFlight => "operation_in_flight",
+            Self::InsufficientFunds { .. } => "insufficient_funds",
+            Self::AmountOverflow => "amount_overflow",
+            Self::AliasTaken => "alias_taken",
+            Self::AccountCodeTaken => "account_code_taken",
+            Self::TooManyAccounts { .. } => "too_many_accounts",
+            Self::FirstHolderDiffers => "first_holder_differs",
+            Self::HolderTwice => "holder_twice",
+            Self::PersonTypeContradicts => "person_type_contradicts",
+            Self::VoucherTypeUnknown { .. } => "voucher_type_unknown",
+            Self::VoucherTypeNotFound { .. } => "voucher_type_not_found",
+            Self::VoucherTypeInactive { .. } => "voucher_type_inactive",
+            Self::VoucherTypeIsSystem { .. } => "voucher_type_is_system",
+            Self::VoucherTypeTaken { .. } => "voucher_type_taken",
+            Self::VoucherTypeSense { .. } => "voucher_type_sense",
+            Self::TooManyVoucherTypes { .. } => "too_many_voucher_types",
+            Self::ExternalIdReused { .. } => "id_externo_reused",
+            Self::ExternalIdInFlight => "id_externo_in_flight",
+            Self::VoucherNotFound => "voucher_not_found",
+            Self::TenantNotFound => "tenant_not_found",
+            Self::KeyNotFound => "key_not_found",
+            Self::KeyNotActive => "key_not_active",
+            Self::TooManyKeys { .. } => "too_many_keys",
+        }
+    }
+}

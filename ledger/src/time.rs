@@ -1,0 +1,173 @@
+//! Instants and business days of Buenos Aires (domain §10). Time always comes in as an argument.
+
+use std::fmt;
+
+use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, TimeZone, Utc};
+use chrono_tz::America::Argentina::Buenos_Aires;
+use serde::{Deserialize, Serialize};
+
+/// An instant: milliseconds since 1970 UTC.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Timestamp(u64);
+
+impl Timestamp {
+    /// The last instant that can be written as RFC 3339 with four digits of year.
+    pub const MAX: Self = Self(253_402_300_799_999);
+
+    /// So many milliseconds since 1970 UTC, at most [`Timestamp::MAX`].
+    pub const fn from_millis(millis: u64) -> Self {
+        if millis > Self::MAX.0 {
+            Self::MAX
+        } else {
+            Self(millis)
+        }
+    }
+
+    /// Milliseconds since 1970 UTC.
+    pub const fn millis(self) -> u64 {
+        self.0
+    }
+
+    /// Reads RFC 3339; instants before 1970 count as 1970.
+    pub fn parse(text: &str) -> Option<Self> {
+        let time = DateTime::parse_from_rfc3339(text).ok()?;
+        Some(Self::from_millis(
+            u64::try_from(time.timestamp_millis()).unwrap_or(0),
+        ))
+    }
+
+    /// The instant so many milliseconds later.
+    #[must_use]
+    pub const fn plus_millis(self, millis: u64) -> Self {
+        Self::from_millis(self.0.saturating_add(millis))
+    }
+
+    fn utc(self) -> DateTime<Utc> {
+        let millis = i64::try_from(self.0).unwrap_or(i64::MAX);
+        DateTime::from_timestamp_millis(millis).unwrap_or_default()
+    }
+
+    /// The business day in which the instant falls.
+    pub fn business_day(self) -> BusinessDay {
+        BusinessDay(self.utc().with_timezone(&Buenos_Aires).date_naive())
+    }
+}
+
+impl fmt::Display for Timestamp {
+    /// RFC 3339 in UTC with milliseconds and `Z`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.utc().to_rfc3339_opts(SecondsFormat::Millis, true))
+    }
+}
+
+/// A calendar day in Buenos Aires, by the zone's own rules.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BusinessDay(NaiveDate);
+
+impl BusinessDay {
+    /// Reads `YYYY-MM-DD` and nothing else; years 1970 to 9998.
+    pub fn parse(text: &str) -> Option<Self> {
+        let shape = text.len() == 10
+            && text.bytes().enumerate().all(|(i, b)| match i {
+                4 | 7 => b == b'-',
+                _ => b.is_ascii_digit(),
+            });
+        let day = NaiveDate::parse_from_str(text, "%Y-%m-%d")
+            .ok()
+            .filter(|_| shape)
+            .map(Self)?;
+        let (first, last) = (
+            NaiveDate::from_ymd_opt(1970, 1, 1)?,
+            NaiveDate::from_ymd_opt(9998, 12, 31)?,
+        );
+        (first..=last).contains(&day.0).then_some(day)
+    }
+
+    /// The first instant of the day.
+    pub fn start(self) -> Timestamp {
+        let midnight = self.0.and_time(NaiveTime::MIN);
+        // Where a change of clocks skips midnight, the day begins with the first instant there is.
+        let start = (0..4_i64)
+            .filter_map(|hours| {
+                let local = midnight.checked_add_signed(chrono::TimeDelta::hours(hours))?;
+                Buenos_Aires.from_local_datetime(&local).earliest()
+            })
+            .next();
+        let millis = start.map_or(0, |t| t.timestamp_millis());
+        Timestamp::from_millis(u64::try_from(millis).unwrap_or(0))
+    }
+
+    /// The last instant (millisecond) of the day.
+    pub fn end(self) -> Timestamp {
+        match self.0.succ_opt() {
+            Some(next) => Timestamp::from_millis(Self(next).start().millis().saturating_sub(1)),
+            None => Timestamp::MAX,
+        }
+    }
+
+    /// The calendar month, as `YYYY-MM`.
+    pub fn month(self) -> String {
+        self.0.format("%Y-%m").to_string()
+    }
+
+    /// The day as a calendar date.
+    pub const fn date(self) -> NaiveDate {
+        self.0
+    }
+
+    /// Whether both days are of one calendar month.
+    pub fn same_month(self, other: Self) -> bool {
+        use chrono::Datelike;
+        (self.0.year(), self.0.month()) == (other.0.year(), other.0.month())
+    }
+}
+
+impl fmt::Display for BusinessDay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_begin_at_three_utc() {
+        for (instant, day) in [
+            ("2026-03-01T02:59:59Z", "2026-02-28"),
+            ("2026-03-01T03:00:00Z", "2026-03-01"),
+            ("2027-01-01T02:30:00Z", "2026-12-31"),
+            // Summer time of 2008: two hours behind UTC.
+            ("2008-12-31T02:00:00Z", "2008-12-31"),
+        ] {
+            let instant = Timestamp::parse(instant).unwrap();
+            assert_eq!(instant.business_day().to_string(), day);
+            let day = BusinessDay::parse(day).unwrap();
+            assert!(day.start() <= instant && instant <= day.end());
+        }
+        let day = BusinessDay::parse("2026-03-01").unwrap();
+        assert_eq!(day.start().to_string(), "2026-03-01T03:00:00.000Z");
+        assert_eq!(day.end().to_string(), "2026-03-02T02:59:59.999Z");
+        assert_eq!(day.month(), "2026-03");
+    }
+
+    #[test]
+    fn bad_dates_are_refused() {
+        for text in [
+            "2026-02-30",
+            "2026-1-01",
+            "01-06-2024",
+            "",
+            "20260301",
+            "2026-03-01T",
+            "9999-12-31",
+        ] {
+            assert_eq!(BusinessDay::parse(text), None, "{text}");
+        }
+    }
+}

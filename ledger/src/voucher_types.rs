@@ -1,0 +1,326 @@
+//! Voucher types: the system's, and those a tenant defines for its adjustments (contract §3).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::balance::Direction;
+use crate::facts::RealmFact;
+use crate::rejection::Rejection;
+use crate::text::TextError;
+use crate::time::Timestamp;
+
+/// The code of a voucher type: `^[A-Z0-9_]{2,40}$`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TypeCode(String);
+
+impl TypeCode {
+    /// Reads a code; lower case is raised.
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        let raised = text.to_ascii_uppercase();
+        let good = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+        if (2..=40).contains(&raised.len()) && raised.bytes().all(good) {
+            Ok(Self(raised))
+        } else {
+            Err(TextError(
+                "must be 2 to 40 letters without accents, digits or underscores",
+            ))
+        }
+    }
+
+    /// The code.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TypeCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The built-in types, with the direction of each.
+pub const SYSTEM_TYPES: [(&str, &str, Direction); 13] = [
+    ("CREDIT", "Credit", Direction::Credit),
+    ("DEBIT", "Debit", Direction::Debit),
+    ("HOLD", "Hold", Direction::Hold),
+    ("RELEASE", "Release of a hold", Direction::Release),
+    (
+        "CONFIRM_HOLD",
+        "Confirmation of a hold",
+        Direction::ConfirmHold,
+    ),
+    ("TRANSFER_IN", "Incoming transfer", Direction::Credit),
+    ("TRANSFER_OUT", "Outgoing transfer", Direction::ConfirmHold),
+    (
+        "TRANSFER_REVERSAL",
+        "Reversal of a transfer",
+        Direction::Credit,
+    ),
+    (
+        "INTERNAL_P2P_IN",
+        "Internal transfer received",
+        Direction::Credit,
+    ),
+    (
+        "INTERNAL_P2P_OUT",
+        "Internal transfer sent",
+        Direction::Debit,
+    ),
+    ("FEE", "Fee", Direction::Debit),
+    ("FEE_TAX", "Tax on a fee", Direction::Debit),
+    (
+        "REMUNERATION",
+        "Remuneration of the balance",
+        Direction::Credit,
+    ),
+];
+
+/// A type of voucher.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct VoucherType {
+    /// Its code, unique in the realm.
+    pub code: TypeCode,
+    /// Its name, 1–80 characters.
+    pub name: String,
+    /// The direction of its vouchers; credit or debit for custom types.
+    pub sense: Direction,
+    /// Whether new vouchers of it are accepted.
+    pub active: bool,
+    /// Whether it is built in.
+    pub system: bool,
+    /// The numeric id of the wallet family, from 1000 and never reused; custom types only.
+    pub legacy_id: Option<u64>,
+    /// A line for people (wallet `descripcion`).
+    #[serde(default)]
+    pub description: Option<String>,
+    /// The tenant's category (wallet `tipoMovimiento`).
+    #[serde(default)]
+    pub category: Option<String>,
+    /// When it was created; the start of 1970 for built-in types.
+    pub created_at: Timestamp,
+}
+
+/// The order to create a type.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CreateVoucherType {
+    /// Its code.
+    pub code: TypeCode,
+    /// Its name, already a [`crate::text::line`] of at most 80 characters.
+    pub name: String,
+    /// Credit or debit.
+    pub sense: Direction,
+    /// A line for people.
+    pub description: Option<String>,
+    /// The tenant's category.
+    pub category: Option<String>,
+}
+
+/// The types of one realm.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct VoucherTypes {
+    custom: BTreeMap<TypeCode, VoucherType>,
+    next_legacy_id: u64,
+}
+
+impl Default for VoucherTypes {
+    fn default() -> Self {
+        Self {
+            custom: BTreeMap::new(),
+            next_legacy_id: Self::FIRST_LEGACY_ID,
+        }
+    }
+}
+
+impl VoucherTypes {
+    /// The first numeric id of a custom type: far above the ids that wallet clients know as the
+    /// bank's own.
+    pub const FIRST_LEGACY_ID: u64 = 1000;
+    /// The most custom types that a realm may have.
+    pub const CUSTOM_MAX: usize = 1000;
+
+    /// The type of that code, built-in or custom.
+    pub fn find(&self, code: &TypeCode) -> Option<VoucherType> {
+        self.custom.get(code).cloned().or_else(|| system_type(code))
+    }
+
+    /// The custom type of that numeric id.
+    pub fn find_legacy(&self, id: u64) -> Option<&VoucherType> {
+        self.custom.values().find(|t| t.legacy_id == Some(id))
+    }
+
+    /// Every type: built-in ones first, then custom ones by code.
+    pub fn all(&self) -> Vec<VoucherType> {
+        let built_in = SYSTEM_TYPES.iter().filter_map(|(code, _, _)| {
+            TypeCode::parse(code)
+                .ok()
+                .and_then(|code| system_type(&code))
+        });
+        built_in.chain(self.custom.values().cloned()).collect()
+    }
+
+    /// The custom type of that code, or why a change of it is refused.
+    pub fn custom(&self, code: &TypeCode) -> Result<&VoucherType, Rejection> {
+        match self.custom.get(code) {
+            Some(found) => Ok(found),
+            None if system_type(code).is_some() => {
+                Err(Rejection::VoucherTypeIsSystem { code: code.clone() })
+            }
+            None => Err(Rejection::VoucherTypeNotFound { code: code.clone() }),
+        }
+    }
+
+    /// Decides the creation of a type.
+    pub fn decide_create(
+        &self,
+        order: &CreateVoucherType,
+        now: Timestamp,
+    ) -> Result<RealmFact, Rejection> {
+        if self.find(&order.code).is_some() {
+            return Err(Rejection::VoucherTypeTaken {
+                code: order.code.clone(),
+            });
+        }
+        match order.sense {
+            Direction::Credit | Direction::Debit => {}
+            Direction::Hold | Direction::Release | Direction::ConfirmHold => {
+                return Err(Rejection::VoucherTypeSense { sense: order.sense });
+            }
+        }
+        if self.custom.len() >= Self::CUSTOM_MAX {
+            return Err(Rejection::TooManyVoucherTypes {
+                maximum: Self::CUSTOM_MAX,
+            });
+        }
+        Ok(RealmFact::VoucherTypeCreated(VoucherType {
+            code: order.code.clone(),
+            name: order.name.clone(),
+            sense: order.sense,
+            active: true,
+            system: false,
+            legacy_id: Some(self.next_legacy_id),
+            description: order.description.clone(),
+            category: order.category.clone(),
+            created_at: now,
+        }))
+    }
+
+    /// Decides a toggle; `None` when the type is already so.
+    pub fn decide_toggle(
+        &self,
+        code: &TypeCode,
+        active: bool,
+    ) -> Result<Option<RealmFact>, Rejection> {
+        let found = self.custom(code)?;
+        let fact = RealmFact::VoucherTypeToggled {
+            code: code.clone(),
+            active,
+        };
+        Ok((found.active != active).then_some(fact))
+    }
+
+    /// Decides a removal.
+    pub fn decide_remove(&self, code: &TypeCode) -> Result<RealmFact, Rejection> {
+        self.custom(code)?;
+        Ok(RealmFact::VoucherTypeRemoved { code: code.clone() })
+    }
+
+    /// Takes in what happened.
+    pub fn apply(&mut self, fact: &RealmFact) {
+        match fact {
+            RealmFact::VoucherTypeCreated(created) => {
+                let next = created.legacy_id.unwrap_or(0).saturating_add(1);
+                self.next_legacy_id = self.next_legacy_id.max(next);
+                self.custom.insert(created.code.clone(), created.clone());
+            }
+            RealmFact::VoucherTypeToggled { code, active } => {
+                if let Some(found) = self.custom.get_mut(code) {
+                    found.active = *active;
+                }
+            }
+            RealmFact::VoucherTypeRemoved { code } => {
+                self.custom.remove(code);
+            }
+        }
+    }
+}
+
+fn system_type(code: &TypeCode) -> Option<VoucherType> {
+    let (_, name, sense) = SYSTEM_TYPES
+        .iter()
+        .find(|(word, _, _)| *word == code.as_str())?;
+    Some(VoucherType {
+        code: code.clone(),
+        name: (*name).to_owned(),
+        sense: *sense,
+        active: true,
+        system: true,
+        legacy_id: None,
+        description: None,
+        category: None,
+        created_at: Timestamp::default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(code: &str, sense: Direction) -> CreateVoucherType {
+        CreateVoucherType {
+            code: TypeCode::parse(code).unwrap(),
+            name: "Name".into(),
+            sense,
+            description: None,
+            category: None,
+        }
+    }
+
+    #[test]
+    fn a_type_lives_and_its_numeric_id_is_never_reused() {
+        let mut types = VoucherTypes::default();
+        let now = Timestamp::from_millis(1);
+        let created = types
+            .decide_create(&order("bonus", Direction::Credit), now)
+            .unwrap();
+        types.apply(&created);
+        let code = TypeCode::parse("BONUS").unwrap();
+        assert_eq!(types.find(&code).unwrap().legacy_id, Some(1000));
+        assert!(matches!(
+            types.decide_create(&order("BONUS", Direction::Debit), now),
+            Err(Rejection::VoucherTypeTaken { .. })
+        ));
+        assert_eq!(types.decide_toggle(&code, true), Ok(None));
+        types.apply(&types.decide_toggle(&code, false).unwrap().unwrap());
+        assert!(!types.find(&code).unwrap().active);
+        types.apply(&types.decide_remove(&code).unwrap());
+        assert_eq!(types.find(&code), None);
+        types.apply(
+            &types
+                .decide_create(&order("BONUS", Direction::Credit), now)
+                .unwrap(),
+        );
+        assert_eq!(types.find_legacy(1001).unwrap().code, code);
+    }
+
+    #[test]
+    fn system_types_stand_and_directions_are_two() {
+        let types = VoucherTypes::default();
+        assert_eq!(types.all().len(), SYSTEM_TYPES.len());
+        let hold = TypeCode::parse("HOLD").unwrap();
+        assert!(matches!(
+            types.decide_remove(&hold),
+            Err(Rejection::VoucherTypeIsSystem { .. })
+        ));
+        assert!(matches!(
+            types.decide_create(&order("XX", Direction::Hold), Timestamp::default()),
+            Err(Rejection::VoucherTypeSense { .. })
+        ));
+        for bad in ["A", "CON ESPACIO", "ÑANDU", &"A".repeat(41)] {
+            assert!(TypeCode::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Vouchers (`comprobantes`): the movements of an account, one after the other, chained by hash.
+
+use chrono::NaiveDate;
+use serde::{Deserialize, Serialize};
+
+use crate::balance::{Balance, Direction};
+use crate::chain::{Canonical, Digest};
+use crate::cvu::Cvu;
+use crate::money::Amount;
+use crate::text::ExternalId;
+use crate::time::Timestamp;
+use crate::voucher_types::{TypeCode, VoucherType};
+
+/// What a voucher belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReferenceType {
+    /// A voucher that the tenant posted.
+    Adjustment,
+    /// A hold and its steps.
+    Hold,
+    /// A transfer through the bank.
+    Transfer,
+    /// An internal transfer.
+    P2p,
+    /// Money that arrived from the bank.
+    CashIn,
+    /// A fee or its tax.
+    Fee,
+    /// Remuneration of balances.
+    Remuneration,
+}
+
+impl ReferenceType {
+    /// Every kind of reference.
+    pub const ALL: [Self; 7] = [
+        Self::Adjustment,
+        Self::Hold,
+        Self::Transfer,
+        Self::P2p,
+        Self::CashIn,
+        Self::Fee,
+        Self::Remuneration,
+    ];
+
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Adjustment => "adjustment",
+            Self::Hold => "hold",
+            Self::Transfer => "transfer",
+            Self::P2p => "p2p",
+            Self::CashIn => "cash_in",
+            Self::Fee => "fee",
+            Self::Remuneration => "remuneration",
+        }
+    }
+}
+
+/// One movement of one account, with the balance after it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Voucher {
+    /// The CVU it moved.
+    pub cvu: Cvu,
+    /// Counts the CVU's movements from 1.
+    pub sequence: u64,
+    /// Which way the money went.
+    pub direction: Direction,
+    /// How much.
+    pub amount: Amount,
+    /// What the account had afterwards.
+    pub after: Balance,
+    /// The code of the type, kept even when the type is removed.
+    pub type_code: TypeCode,
+    /// The name of the type at that time.
+    pub type_name: String,
+    /// The tenant's own id of the movement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_id: Option<ExternalId>,
+    /// What it belongs to.
+    pub reference_type: ReferenceType,
+    /// The id of what it belongs to, where that is not the voucher itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference_id: Option<String>,
+    /// A line for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The tenant's own date of the movement (wallet `fechaExterna`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_date: Option<NaiveDate>,
+    /// When it was posted; never goes back within an account.
+    pub at: Timestamp,
+    /// The chain up to and with this movement.
+    pub hash: Digest,
+}
+
+impl Voucher {
+    /// The hash that this voucher has after `previous`.
+    pub fn hash_after(&self, previous: Digest) -> Digest {
+        let whole = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let date = self.external_date.map(|d| d.to_string());
+        Canonical::after(previous)
+            .number(1) // the version of this canonical form
+            .text(self.cvu.as_str())
+            .number(whole(self.sequence))
+            .number(i64::from(self.direction.byte()))
+            .number(self.amount.centavos())
+            .number(self.after.available.centavos())
+            .number(self.after.held.centavos())
+            .text(self.type_code.as_str())
+            .text(&self.type_name)
+            .optional(self.external_id.as_ref().map(ExternalId::as_str))
+            .text(self.reference_type.as_str())
+            .optional(self.reference_id.as_deref())
+            .optional(self.description.as_deref())
+            .optional(date.as_deref())
+            .number(whole(self.at.millis()))
+            .digest()
+    }
+
+    /// Whether it is listed among the tenant's adjustments and internal transfers.
+    pub fn is_internal(&self) -> bool {
+        matches!(
+            self.reference_type,
+            ReferenceType::Adjustment | ReferenceType::P2p
+        )
+    }
+}
+
+/// The order to post an adjustment voucher.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PostAdjustment {
+    /// The type, resolved among the realm's types.
+    pub voucher_type: VoucherType,
+    /// How much.
+    pub amount: Amount,
+    /// The tenant's own id: idempotent with the direction over the realm.
+    pub external_id: ExternalId,
+    /// A line for people.
+    pub description: Option<String>,
+    /// The tenant's own date.
+    pub external_date: Option<NaiveDate>,
+}
+
+/// Whether an order did something or had been done before.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome<T> {
+    /// It was done now.
+    Recorded(T),
+    /// It had been done; this is what it gave then.
+    Replayed(T),
+}
+
+impl<T> Outcome<T> {
+    /// What was recorded, now or before.
+    pub fn into_inner(self) -> T {
+        match self {
+            Self::Recorded(value) | Self::Replayed(value) => value,
+        }
+    }
+}
