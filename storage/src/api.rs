@@ -33,6 +33,10 @@ pub struct Entry {
 pub const ENTRY_BYTES_MAX: usize = 1 << 20;
 /// The most entries one commit may hold.
 pub const COMMIT_ENTRIES_MAX: usize = 65_536;
+/// The most bytes that the entries and hints of one commit may take together.
+pub const COMMIT_BYTES_MAX: u64 = 32 << 20;
+/// The largest value of an index row, in bytes.
+pub const VALUE_BYTES_MAX: usize = 1 << 20;
 /// The largest key of an index row, in bytes.
 pub const KEY_BYTES_MAX: usize = 256;
 
@@ -105,7 +109,9 @@ pub enum StoreError {
     Closed,
 }
 
-/// Called once, on the store's own thread, when the commit is durable or has failed.
+/// Called once, on the store's own thread, when the commit is durable or has failed; a commit that
+/// is refused at once (overloaded, full, invalid, poisoned, closed) gets its error on the caller's
+/// thread, inside [`Store::submit`].
 ///
 /// It must be short and must not block or call back into [`Store::submit`].
 pub type Done = Box<dyn FnOnce(Result<CommitNo, StoreError>) + Send>;
@@ -179,7 +185,7 @@ pub struct Stats {
 /// Reads block on memory or disk for microseconds; callers that scan do it off their own thread.
 pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// Queues a commit. Order of submission is the order of commit numbers. `done` is called
-    /// exactly once; when this returns an error, `done` has been called with that error already.
+    /// exactly once.
     fn submit(&self, commit: Commit, done: Done);
     /// Calls `done` when everything submitted before is durable (or has failed).
     fn barrier(&self, done: Done);

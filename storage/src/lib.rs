@@ -12,5 +12,18 @@
 //! [`StoreError::Poisoned`], and only a restart, which reads the disk, can say what is there.
 
 pub mod api;
+mod codec;
+pub mod durable;
+mod error;
+mod files;
+mod health;
+mod index;
+mod journal;
+mod num;
+mod rows;
+mod sync;
 
 pub use api::*;
+pub use durable::{DurableStore, OnProgress, Options, Progress};
+pub use error::OpenError;
+pub use files::Faults;

@@ -1,0 +1,320 @@
+//! The engine for production: the journal is the truth, the index on sled comes behind it.
+//!
+//! **Shape.** `<store>/IDENTITY`, `LOCK`, `journal/`, `index/`. Five threads: the committer, one
+//! that prepares segments, the index's flusher and merger, and a watch.
+//!
+//! **Bounds.** All in [`Options`].
+//!
+//! **Order.** See [`Store`] and the committer: on disk, then visible, then told.
+//!
+//! **Failure.** The first failed write ends the store until a restart. Dropping a store without
+//! [`Store::close`] is like a crash: everything acknowledged is in the journal, and the next open
+//! puts into the index what it lacks.
+
+mod committer;
+mod identity;
+mod open;
+pub(crate) mod options;
+pub(crate) mod project;
+mod queue;
+mod watch;
+
+use std::fmt;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
+use std::thread::{JoinHandle, ThreadId};
+
+use crate::api::{
+    Commit, CommitNo, Done, Entry, Head, Order, Position, Projection, Stats, Store, StoreError,
+    StreamId,
+};
+use crate::durable::queue::{Item, Queue};
+use crate::durable::watch::Watch;
+use crate::error::OpenError;
+use crate::health::Health;
+use crate::index::Index;
+use crate::journal::Journal;
+use crate::journal::format::commit_bytes;
+use crate::journal::writer::Appended;
+use crate::num::u64_of;
+use crate::rows::{FIRST_KEY, check_commit, parse_stream_value, stream_key};
+use crate::sync::lock;
+
+pub use options::{OnProgress, Options, Progress};
+
+/// The most bytes of bodies that one read gives; the caller asks on from where it stopped.
+const READ_ENTRIES_MAX: usize = 65_536;
+
+/// Figures since the start of the process.
+#[derive(Debug, Default)]
+struct Counters {
+    commits: AtomicU64,
+    entries: AtomicU64,
+    flushes: AtomicU64,
+    journal_bytes: AtomicU64,
+    last_commit: AtomicU64,
+    last_flush_us: AtomicU64,
+    flush_us: AtomicU64,
+}
+
+impl Counters {
+    fn add(&self, commits: usize, entries: u64, appended: &Appended) {
+        self.commits.fetch_add(u64_of(commits), Ordering::Relaxed);
+        self.entries.fetch_add(entries, Ordering::Relaxed);
+        self.journal_bytes.fetch_add(appended.bytes, Ordering::Relaxed);
+    }
+
+    fn flushed(&self, us: u64) {
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        self.last_flush_us.store(us, Ordering::Relaxed);
+        self.flush_us.fetch_add(us, Ordering::Relaxed);
+    }
+}
+
+/// What all threads of a store share.
+struct Shared {
+    options: Options,
+    journal: Arc<Journal>,
+    index: Arc<Index>,
+    projection: Arc<dyn Projection>,
+    queue: Queue,
+    health: Arc<Health>,
+    counters: Counters,
+    watch: Watch,
+    /// Held as long as anything of the store lives.
+    _lock: File,
+}
+
+impl Shared {
+    /// Gives everything that waits the same error, and takes nothing more.
+    fn fail_waiting(&self, error: &StoreError) {
+        for item in self.queue.shut() {
+            match item {
+                Item::Commit(_, done, _) | Item::Barrier(done) => {
+                    committer::finish(done, Err(error.clone()));
+                }
+                Item::Close(reply) => {
+                    if reply.send(Err(error.clone())).is_err() {
+                        tracing::error!("nobody waits for the end of the store");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Journal and index in one folder.
+pub struct DurableStore {
+    shared: Arc<Shared>,
+    path: PathBuf,
+    closed: AtomicBool,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    ids: Vec<ThreadId>,
+}
+
+impl fmt::Debug for DurableStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DurableStore").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl DurableStore {
+    /// Opens the store in `path`, or creates it there when the folder is empty or missing. Checks
+    /// every byte of the journal and of the index first, and rebuilds the index when in doubt.
+    pub fn open(
+        path: impl Into<PathBuf>,
+        options: Options,
+        projection: Arc<dyn Projection>,
+    ) -> Result<Arc<Self>, OpenError> {
+        open::open(path.into(), options, projection)
+    }
+
+    /// The error of every call when the store is closed or lost.
+    fn gate(&self) -> Result<(), StoreError> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(StoreError::Closed);
+        }
+        self.shared.health.poisoned().map_or(Ok(()), Err)
+    }
+
+    fn stop_threads(&self) {
+        self.shared.index.stop();
+        self.shared.watch.stop();
+        let threads: Vec<_> = lock(&self.threads).drain(..).collect();
+        if self.ids.contains(&std::thread::current().id()) {
+            // a callback dropped the last handle: the threads end by themselves
+            return;
+        }
+        for thread in threads {
+            thread.thread().unpark();
+            if thread.join().is_err() {
+                tracing::error!("a thread of the store panicked");
+            }
+        }
+    }
+
+    fn rows_of(&self, stream: StreamId, seq: u64) -> Result<Option<(Position, u64)>, StoreError> {
+        let row = self.shared.index.get(&stream_key(stream, seq))?;
+        Ok(row.and_then(|v| parse_stream_value(&v)))
+    }
+}
+
+impl Drop for DurableStore {
+    fn drop(&mut self) {
+        self.closed.store(true, Ordering::Release);
+        self.shared.fail_waiting(&StoreError::Closed);
+        self.stop_threads();
+    }
+}
+
+impl Store for DurableStore {
+    fn submit(&self, commit: Commit, done: Done) {
+        let health = &self.shared.health;
+        let refused = self
+            .gate()
+            .and_then(|()| health.damaged().or_else(|| health.full()).map_or(Ok(()), Err))
+            .and_then(|()| check_commit(&commit));
+        if let Err(e) = refused {
+            return committer::finish(done, Err(e));
+        }
+        let bytes = commit_bytes(&commit);
+        if let Err((Item::Commit(_, done, _), e)) =
+            self.shared.queue.push(Item::Commit(commit, done, bytes))
+        {
+            let e = self.shared.health.poisoned().unwrap_or(e);
+            committer::finish(done, Err(e));
+        }
+    }
+
+    fn barrier(&self, done: Done) {
+        if let Err(e) = self.gate() {
+            return committer::finish(done, Err(e));
+        }
+        if let Err((Item::Barrier(done), e)) = self.shared.queue.push(Item::Barrier(done)) {
+            let e = self.shared.health.poisoned().unwrap_or(e);
+            committer::finish(done, Err(e));
+        }
+    }
+
+    fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError> {
+        self.gate()?;
+        self.shared.index.head(stream)
+    }
+
+    fn read(
+        &self,
+        stream: StreamId,
+        from: u64,
+        to: u64,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.gate()?;
+        let limit = limit.min(READ_ENTRIES_MAX);
+        let end = stream_key(stream, to.saturating_add(1));
+        let rows = self.shared.index.scan(&stream_key(stream, from), &end, order, limit)?;
+        let mut entries = Vec::with_capacity(rows.len());
+        for (key, value) in rows {
+            let entry = match parse_stream_value(&value) {
+                Some((position, _)) => self.shared.journal.entry(position)?,
+                None => return Err(self.shared.health.damage("a row of a stream is unreadable")),
+            };
+            if stream_key(entry.stream, entry.seq) != *key {
+                return Err(self.shared.health.damage("a row leads to another entry"));
+            }
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+
+    fn seq_at(&self, stream: StreamId, at: u64) -> Result<Option<u64>, StoreError> {
+        self.gate()?;
+        let Some(head) = self.shared.index.head(stream)? else { return Ok(None) };
+        if head.at <= at {
+            return Ok(Some(head.seq));
+        }
+        // all up to `low` are not after `at`, all from `high` on are
+        let (mut low, mut high) = (0, head.seq);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            match self.rows_of(stream, middle)? {
+                Some((_, t)) if t <= at => low = middle,
+                Some(_) => high = middle,
+                None => return Err(self.shared.health.damage("a row of a stream is missing")),
+            }
+        }
+        Ok((low > 0).then_some(low))
+    }
+
+    fn entry(&self, position: Position) -> Result<Entry, StoreError> {
+        self.gate()?;
+        self.shared.journal.entry(position)
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.gate()?;
+        if key < FIRST_KEY.as_slice() {
+            return Ok(None);
+        }
+        self.shared.index.get(key)
+    }
+
+    fn scan(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+        self.gate()?;
+        self.shared.index.scan(from.max(FIRST_KEY.as_slice()), to, order, limit)
+    }
+
+    fn replay(
+        &self,
+        from: CommitNo,
+        visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
+    ) -> Result<CommitNo, StoreError> {
+        self.gate()?;
+        self.shared.journal.replay(from, visit)
+    }
+
+    fn stats(&self) -> Stats {
+        let c = &self.shared.counters;
+        Stats {
+            commits: c.commits.load(Ordering::Relaxed),
+            entries: c.entries.load(Ordering::Relaxed),
+            flushes: c.flushes.load(Ordering::Relaxed),
+            journal_bytes: c.journal_bytes.load(Ordering::Relaxed),
+            last_commit: c.last_commit.load(Ordering::Relaxed),
+            indexed_commit: self.shared.index.indexed.load(Ordering::Relaxed),
+            journal_disk_bytes: self.shared.journal.disk_bytes(),
+            index_disk_bytes: self.shared.index.disk_bytes(),
+            index_runs: u64_of(self.shared.index.runs()),
+            queued: u64_of(self.shared.queue.commits()),
+            last_flush_us: c.last_flush_us.load(Ordering::Relaxed),
+            flush_us: c.flush_us.load(Ordering::Relaxed),
+        }
+    }
+
+    fn ready(&self) -> Result<(), StoreError> {
+        self.gate()?;
+        let health = &self.shared.health;
+        health.damaged().or_else(|| health.full()).map_or(Ok(()), Err)
+    }
+
+    fn close(&self) -> Result<(), StoreError> {
+        self.gate()?;
+        let (reply, closed) = sync_channel(1);
+        if let Err((_, e)) = self.shared.queue.push(Item::Close(reply)) {
+            return Err(self.shared.health.poisoned().unwrap_or(e));
+        }
+        let result = closed.recv().unwrap_or(Err(StoreError::Closed));
+        self.closed.store(true, Ordering::Release);
+        self.stop_threads();
+        result
+    }
+}

@@ -1,0 +1,120 @@
+//! The named limits of the durable engine.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::files::Faults;
+
+/// Where opening stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// A segment of the journal has been checked.
+    Checking {
+        /// Its number.
+        segment: u32,
+        /// How many there are.
+        of: u32,
+    },
+    /// Commits are being put into the index.
+    Indexing {
+        /// The last one that is in.
+        commit: u64,
+        /// The last one of the journal.
+        of: u64,
+    },
+}
+
+/// Called while a store opens, on the thread that opens it.
+pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// The limits of a durable store. The defaults suit production; tests make them small.
+#[derive(Clone)]
+pub struct Options {
+    /// Bytes of a journal segment; a record that is larger gets one of its own size. At least
+    /// 64 KiB, below 4 GiB.
+    pub segment_bytes: u32,
+    /// The most commits that wait; beyond it: `Overloaded`.
+    pub queue_commits: usize,
+    /// The most bytes of entries that wait; beyond it: `Overloaded`.
+    pub queue_bytes: u64,
+    /// The most commits in one record.
+    pub group_commits: usize,
+    /// A record takes no further commit when it has so many bytes.
+    pub group_bytes: u64,
+    /// Bytes of rows in memory before they are written out as a run.
+    pub table_bytes: usize,
+    /// How many full tables may wait to be written; beyond it the committer waits.
+    pub frozen_max: usize,
+    /// How many runs of one level make one of the next.
+    pub merge_fan_in: usize,
+    /// Bytes of sled's own cache.
+    pub index_cache_bytes: u64,
+    /// Streams whose heads the committer keeps in memory, and counters likewise.
+    pub heads_max: usize,
+    /// Free bytes on the disk below which writes are refused (`Full`); 0 is off.
+    pub free_space_floor: u64,
+    /// A write or flush that takes longer poisons the store.
+    pub stuck_after: Duration,
+    /// Ends the process when the store is poisoned, so that a supervisor starts it anew.
+    pub abort_on_poison: bool,
+    /// Called while the store opens.
+    pub progress: Option<OnProgress>,
+    /// Makes the n-th change to files fail: for tests.
+    pub faults: Option<Arc<Faults>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 64 << 20,
+            queue_commits: 8192,
+            queue_bytes: 128 << 20,
+            group_commits: 512,
+            group_bytes: 1 << 20,
+            table_bytes: 32 << 20,
+            frozen_max: 3,
+            merge_fan_in: 6,
+            index_cache_bytes: 64 << 20,
+            heads_max: 1_000_000,
+            free_space_floor: 256 << 20,
+            stuck_after: Duration::from_secs(10),
+            abort_on_poison: false,
+            progress: None,
+            faults: None,
+        }
+    }
+}
+
+impl Options {
+    /// Small limits, so that a short test sees segments roll, tables freeze and runs merge.
+    pub fn small() -> Self {
+        Self {
+            segment_bytes: 256 << 10,
+            table_bytes: 64 << 10,
+            merge_fan_in: 3,
+            index_cache_bytes: 4 << 20,
+            heads_max: 64,
+            free_space_floor: 0,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn report(&self, progress: Progress) {
+        if let Some(report) = &self.progress {
+            report(progress);
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("segment_bytes", &self.segment_bytes)
+            .field("queue_commits", &self.queue_commits)
+            .field("group_commits", &self.group_commits)
+            .field("table_bytes", &self.table_bytes)
+            .field("free_space_floor", &self.free_space_floor)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,117 @@
+//! Turns entries into rows of the index: the engine's own and those of the projection.
+
+use std::collections::HashMap;
+
+use crate::api::{Entry, IndexWriter, Position, Projection, Row, StoreError};
+use crate::index::Index;
+use crate::index::bytes::Bytes;
+use crate::rows::{check_key, check_value, stream_key, stream_value};
+
+/// The rows of one group before readers see them, and the counters that keep being asked for.
+#[derive(Default)]
+pub(crate) struct Overlay {
+    rows: HashMap<Bytes, Option<Bytes>>,
+    counters: HashMap<Bytes, u64>,
+    counters_max: usize,
+    error: Option<StoreError>,
+}
+
+impl Overlay {
+    /// An empty one that keeps at most so many counters.
+    pub(crate) fn new(counters_max: usize) -> Self {
+        Self { counters_max, ..Self::default() }
+    }
+
+    /// Adds the rows of one entry.
+    pub(crate) fn entry(
+        &mut self,
+        index: &Index,
+        projection: &dyn Projection,
+        entry: &Entry,
+        position: Position,
+    ) -> Result<(), StoreError> {
+        let key = stream_key(entry.stream, entry.seq);
+        let value = stream_value(position, entry.at);
+        self.rows.insert(Bytes::new(&key), Some(Bytes::new(&value)));
+        projection.project(entry, position, &mut GroupWriter { overlay: self, index })?;
+        self.error.take().map_or(Ok(()), Err)
+    }
+
+    /// Adds the rows that a commit brings besides its entries.
+    pub(crate) fn hints(&mut self, hints: &[Row]) {
+        for row in hints {
+            self.counters.remove(row.key.as_slice());
+            self.rows.insert(Bytes::new(&row.key), row.value.as_deref().map(Bytes::new));
+        }
+    }
+
+    /// Gives the rows to the index, where readers see them.
+    pub(crate) fn publish(&mut self, index: &Index) {
+        index.apply(self.rows.drain());
+        if self.counters.len() > self.counters_max {
+            self.counters.clear();
+        }
+    }
+}
+
+struct GroupWriter<'a> {
+    overlay: &'a mut Overlay,
+    index: &'a Index,
+}
+
+impl GroupWriter<'_> {
+    fn set(&mut self, key: &[u8], value: Option<&[u8]>) {
+        let checked = check_key(key).and_then(|()| value.map_or(Ok(()), check_value));
+        if let Err(e) = checked {
+            self.overlay.error = Some(e);
+            return;
+        }
+        if !self.overlay.counters.is_empty() {
+            self.overlay.counters.remove(key);
+        }
+        self.overlay.rows.insert(Bytes::new(key), value.map(Bytes::new));
+    }
+}
+
+impl IndexWriter for GroupWriter<'_> {
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        match self.overlay.rows.get(key) {
+            Some(found) => Ok(found.as_ref().map(|v| v.as_slice().to_vec())),
+            None => self.index.get(key),
+        }
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) {
+        self.set(key, Some(value));
+    }
+
+    fn delete(&mut self, key: &[u8]) {
+        self.set(key, None);
+    }
+
+    fn next(&mut self, key: &[u8]) -> Result<u64, StoreError> {
+        check_key(key)?;
+        let last = match self.overlay.counters.get(key) {
+            Some(n) => *n,
+            None => parse_counter(self.get(key)?.as_deref())?,
+        };
+        let next = last.checked_add(1).ok_or_else(|| {
+            StoreError::Invalid("a counter of the index has reached its end".to_owned())
+        })?;
+        self.overlay.rows.insert(Bytes::new(key), Some(Bytes::new(&next.to_be_bytes())));
+        match self.overlay.counters.get_mut(key) {
+            Some(n) => *n = next,
+            None => drop(self.overlay.counters.insert(Bytes::new(key), next)),
+        }
+        Ok(next)
+    }
+}
+
+/// A counter's value; 0 when there is none.
+pub(crate) fn parse_counter(value: Option<&[u8]>) -> Result<u64, StoreError> {
+    let Some(value) = value else { return Ok(0) };
+    let bytes = value.try_into().map_err(|_| {
+        StoreError::Invalid("a row that is counted under is no counter".to_owned())
+    })?;
+    Ok(u64::from_be_bytes(bytes))
+}

@@ -1,0 +1,127 @@
+//! The bounded queue in front of the committer.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::SyncSender;
+use std::sync::{Condvar, Mutex};
+
+use crate::api::{Commit, Done, StoreError};
+use crate::sync::{lock, wait};
+
+/// What the committer is asked for.
+pub(crate) enum Item {
+    /// To make a commit durable.
+    Commit(Commit, Done, u64),
+    /// To say when everything before is.
+    Barrier(Done),
+    /// To write the index out and stop.
+    Close(SyncSender<Result<(), StoreError>>),
+}
+
+#[derive(Default)]
+struct Waiting {
+    items: VecDeque<Item>,
+    commits: usize,
+    bytes: u64,
+    /// The committer sleeps.
+    idle: bool,
+    /// Nothing more is taken.
+    closed: bool,
+    /// What waits is not worked on any more.
+    dropped: bool,
+}
+
+/// Commits and barriers in the order in which they came.
+pub(crate) struct Queue {
+    waiting: Mutex<Waiting>,
+    some: Condvar,
+    commits_max: usize,
+    bytes_max: u64,
+}
+
+impl Queue {
+    /// An empty queue with its two limits.
+    pub(crate) fn new(commits_max: usize, bytes_max: u64) -> Self {
+        Self {
+            waiting: Mutex::new(Waiting::default()),
+            some: Condvar::new(),
+            commits_max,
+            bytes_max,
+        }
+    }
+
+    /// Adds an item, or gives it back with the reason.
+    pub(crate) fn push(&self, item: Item) -> Result<(), (Item, StoreError)> {
+        let mut waiting = lock(&self.waiting);
+        if waiting.closed {
+            return Err((item, StoreError::Closed));
+        }
+        match &item {
+            Item::Commit(_, _, bytes) => {
+                let full = waiting.commits >= self.commits_max
+                    || waiting.commits > 0 && waiting.bytes + bytes > self.bytes_max;
+                if full {
+                    return Err((item, StoreError::Overloaded));
+                }
+                waiting.commits += 1;
+                waiting.bytes += bytes;
+            }
+            Item::Barrier(_) => {}
+            Item::Close(_) => waiting.closed = true,
+        }
+        waiting.items.push_back(item);
+        if waiting.idle {
+            waiting.idle = false;
+            self.some.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Waits for one item and takes all that wait, up to the limits of a group. `None` when the
+    /// queue was shut.
+    pub(crate) fn take(&self, commits_max: usize, bytes_max: u64) -> Option<Vec<Item>> {
+        let mut waiting = lock(&self.waiting);
+        while waiting.items.is_empty() {
+            if waiting.dropped {
+                return None;
+            }
+            waiting.idle = true;
+            waiting = wait(&self.some, waiting);
+        }
+        if waiting.dropped {
+            return None;
+        }
+        let mut group = Vec::with_capacity(waiting.items.len().min(commits_max));
+        let (mut commits, mut bytes) = (0, 0);
+        while commits < commits_max && bytes < bytes_max {
+            let Some(item) = waiting.items.pop_front() else { break };
+            let last = matches!(item, Item::Close(_));
+            if let Item::Commit(_, _, n) = &item {
+                commits += 1;
+                bytes += n;
+            }
+            group.push(item);
+            if last {
+                break;
+            }
+        }
+        waiting.commits -= commits;
+        waiting.bytes -= bytes;
+        Some(group)
+    }
+
+    /// Takes no more, and gives back everything that waits.
+    pub(crate) fn shut(&self) -> Vec<Item> {
+        let mut waiting = lock(&self.waiting);
+        waiting.closed = true;
+        waiting.dropped = true;
+        waiting.commits = 0;
+        waiting.bytes = 0;
+        self.some.notify_all();
+        waiting.items.drain(..).collect()
+    }
+
+    /// How many commits wait.
+    pub(crate) fn commits(&self) -> usize {
+        lock(&self.waiting).commits
+    }
+}

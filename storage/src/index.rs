@@ -1,0 +1,312 @@
+//! What is found quickly: rows in memory, then in sorted runs kept in sled, behind the journal.
+//!
+//! **Shape.** A small log-structured merge tree. Rows of durable commits go to a table in memory;
+//! when it is full it is frozen, and the flusher writes it to sled as an immutable sorted run with
+//! a Bloom filter; the merger joins runs of one level into one of the next. sled only ever sees
+//! blocks of up to 4 KB in the order of their keys, because one sled put costs 12 to 20 µs.
+//!
+//! **Bounds.** [`Options`](crate::Options) names the size of a table, how many may wait, and the
+//! fan-in of a merge. Reads take one lock for a moment and look at tables, then at runs from new
+//! to old.
+//!
+//! **Order.** A table is frozen between groups of commits only, so the manifest's mark is always
+//! the end of a record.
+//!
+//! **Failure.** A block that is missing or broken is never answered from: the read fails, the
+//! store is marked, and the next open rebuilds the index from the journal.
+
+pub(crate) mod blocks;
+pub(crate) mod bloom;
+pub(crate) mod bytes;
+pub(crate) mod maintain;
+pub(crate) mod manifest;
+pub(crate) mod merge;
+pub(crate) mod open;
+pub(crate) mod run;
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Condvar, Mutex, RwLock};
+
+use crate::api::{Head, Order, StoreError, StreamId};
+use crate::health::Health;
+use crate::index::blocks::BlockStore;
+use crate::index::bloom::hash;
+use crate::index::bytes::Bytes;
+use crate::index::manifest::{Manifest, Mark};
+use crate::index::merge::{RunCursor, Source, merge};
+use crate::index::run::{Run, Stored};
+use crate::rows::{STREAM_PREFIX, parse_head, stream_key, stream_prefix};
+use crate::sync::{lock, read, write};
+
+/// Bytes that one row takes in a table besides key and value, roughly.
+const ROW_OVERHEAD: usize = 64;
+/// The most rows copied from the table that is being written in one step of a scan.
+const COPY_MAX: usize = 1024;
+
+type Table = BTreeMap<Bytes, Option<Bytes>>;
+/// A key and its value, as scans give them.
+pub(crate) type Pair = (Vec<u8>, Vec<u8>);
+
+/// A table that takes no more rows and waits to become a run.
+#[derive(Debug)]
+pub(crate) struct Frozen {
+    pub(crate) table: Table,
+    pub(crate) mark: Mark,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    active: Table,
+    active_bytes: usize,
+    /// Newest first.
+    frozen: Vec<Arc<Frozen>>,
+    /// Newest first.
+    runs: Arc<Vec<Arc<Run>>>,
+}
+
+/// How the index grows; see [`Options`](crate::Options) for the meaning.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tuning {
+    pub(crate) table_bytes: usize,
+    pub(crate) frozen_max: usize,
+    pub(crate) fan_in: usize,
+}
+
+/// Signals between the committer, the flusher and the merger.
+#[derive(Debug, Default)]
+struct Signals {
+    stop: bool,
+    /// Runs that were merged away, to be removed when no reader holds them.
+    graves: Vec<Arc<Run>>,
+}
+
+/// The index.
+#[derive(Debug)]
+pub(crate) struct Index {
+    state: RwLock<State>,
+    store: BlockStore,
+    manifest: Mutex<Manifest>,
+    signals: Mutex<Signals>,
+    changed: Condvar,
+    tuning: Tuning,
+    health: Arc<Health>,
+    /// The last commit that the runs hold.
+    pub(crate) indexed: AtomicU64,
+}
+
+/// A consistent view for one read.
+struct View {
+    frozen: Vec<Arc<Frozen>>,
+    runs: Arc<Vec<Arc<Run>>>,
+}
+
+impl Index {
+    fn broken(&self, why: &str) -> StoreError {
+        self.health.damage(why)
+    }
+
+    /// The value under `key`.
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let view = {
+            let state = read(&self.state);
+            if let Some(found) = state.active.get(key) {
+                return Ok(found.as_ref().map(|v| v.as_slice().to_vec()));
+            }
+            View { frozen: state.frozen.clone(), runs: Arc::clone(&state.runs) }
+        };
+        for frozen in &view.frozen {
+            if let Some(found) = frozen.table.get(key) {
+                return Ok(found.as_ref().map(|v| v.as_slice().to_vec()));
+            }
+        }
+        if view.runs.is_empty() {
+            return Ok(None);
+        }
+        let hash = hash(key);
+        for run in view.runs.iter() {
+            if let Some(found) =
+                run.get(&self.store, key, hash).map_err(|e| self.broken(&e))?
+            {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The last row of a stream. Sequences only grow, so the newest source that knows the stream
+    /// has it.
+    pub(crate) fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError> {
+        let (from, to) = (stream_key(stream, 0), stream_key(stream, u64::MAX));
+        let last = |table: &Table| {
+            let row = range(table, &from, &to)?.next_back()?;
+            parse_head(row.0.as_slice(), row.1.as_ref()?.as_slice())
+        };
+        let view = {
+            let state = read(&self.state);
+            if let Some(head) = last(&state.active) {
+                return Ok(Some(head));
+            }
+            View { frozen: state.frozen.clone(), runs: Arc::clone(&state.runs) }
+        };
+        if let Some(head) = view.frozen.iter().find_map(|f| last(&f.table)) {
+            return Ok(Some(head));
+        }
+        let prefix = hash(from.get(..STREAM_PREFIX).unwrap_or_default());
+        let mut head = None;
+        for run in view.runs.iter().filter(|r| r.bloom.may_have(prefix)) {
+            let cursor = RunCursor::new(&self.store, run, &from, Some(&to), Order::Descending);
+            let cursor = cursor.map_err(|e| self.broken(&e))?;
+            let walked = merge(
+                &mut [Source::Run(Box::new(cursor))],
+                Order::Descending,
+                &mut |key, value, _| {
+                    if let Stored::Here(bytes) = value {
+                        head = parse_head(key, bytes);
+                    }
+                    Ok(false)
+                },
+            );
+            walked.map_err(|e| self.broken(&e))?;
+            if head.is_some() {
+                return Ok(head);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Rows with `from <= key < to`, at most `limit`.
+    pub(crate) fn scan(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Pair>, StoreError> {
+        let (mut from, mut to) = (from.to_vec(), to.to_vec());
+        let mut rows = Vec::new();
+        while rows.len() < limit && from < to {
+            let Some(bound) = self.scan_step(&from, &to, order, limit, &mut rows)? else {
+                break;
+            };
+            match order {
+                Order::Ascending => {
+                    from = bound;
+                    from.push(0);
+                }
+                Order::Descending => to = bound,
+            }
+        }
+        Ok(rows)
+    }
+
+    /// One step of a scan: as far as the copied part of the active table reaches. Gives the key
+    /// that it reached when there may be more.
+    fn scan_step(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        order: Order,
+        limit: usize,
+        rows: &mut Vec<Pair>,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let copy = (limit - rows.len()).clamp(16, COPY_MAX);
+        let (copied, view) = {
+            let state = read(&self.state);
+            let copied = copy_rows(&state.active, from, to, order, copy);
+            (copied, View { frozen: state.frozen.clone(), runs: Arc::clone(&state.runs) })
+        };
+        let bound = (copied.len() == copy).then(|| copied.last().map(|r| r.0.clone())).flatten();
+        let mut sources = vec![Source::copied(&copied)];
+        for frozen in &view.frozen {
+            if let Some(range) = range(&frozen.table, from, to) {
+                sources.push(Source::table(range, order));
+            }
+        }
+        let prefix = common_stream(from, to).map(hash);
+        for run in view.runs.iter() {
+            if prefix.is_none_or(|p| run.bloom.may_have(p)) {
+                let cursor = RunCursor::new(&self.store, run, from, Some(to), order);
+                sources.push(Source::Run(Box::new(cursor.map_err(|e| self.broken(&e))?)));
+            }
+        }
+        let mut past = false;
+        let walked = merge(&mut sources, order, &mut |key, value, run| {
+            past = bound.as_ref().is_some_and(|b| match order {
+                Order::Ascending => key > b.as_slice(),
+                Order::Descending => key < b.as_slice(),
+            });
+            if past || rows.len() >= limit {
+                return Ok(false);
+            }
+            let value = match (value, run) {
+                (Stored::Gone, _) => None,
+                (Stored::Here(bytes), _) => Some(bytes.to_vec()),
+                (far, Some(run)) => run.value(&self.store, far)?,
+                (_, None) => return Err("a large value outside a run".to_owned()),
+            };
+            rows.extend(value.map(|v| (key.to_vec(), v)));
+            Ok(rows.len() < limit)
+        });
+        walked.map_err(|e| self.broken(&e))?;
+        Ok(bound.map(|b| b.as_slice().to_vec()))
+    }
+
+    /// Adds the rows of one group; readers see all of them or none.
+    pub(crate) fn apply(&self, rows: impl Iterator<Item = (Bytes, Option<Bytes>)>) {
+        let mut state = write(&self.state);
+        let state = &mut *state;
+        for (key, value) in rows {
+            let bytes = key.len() + value.as_ref().map_or(0, Bytes::len) + ROW_OVERHEAD;
+            state.active_bytes += bytes;
+            // a replaced row is counted again: the table freezes a little early, no harm
+            state.active.insert(key, value);
+        }
+    }
+
+    /// How many runs there are.
+    pub(crate) fn runs(&self) -> usize {
+        read(&self.state).runs.len()
+    }
+
+    /// Bytes of sled's files.
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        self.store.disk_bytes()
+    }
+
+    /// What the runs cover.
+    pub(crate) fn mark(&self) -> Mark {
+        lock(&self.manifest).mark
+    }
+}
+
+/// A range of a table, `None` when it is empty by its bounds.
+fn range<'a>(
+    table: &'a Table,
+    from: &[u8],
+    to: &[u8],
+) -> Option<std::collections::btree_map::Range<'a, Bytes, Option<Bytes>>> {
+    (from < to).then(|| table.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to))))
+}
+
+fn copy_rows(
+    table: &Table,
+    from: &[u8],
+    to: &[u8],
+    order: Order,
+    most: usize,
+) -> Vec<(Bytes, Option<Bytes>)> {
+    let Some(range) = range(table, from, to) else { return Vec::new() };
+    let own = |(k, v): (&Bytes, &Option<Bytes>)| (k.clone(), v.clone());
+    match order {
+        Order::Ascending => range.take(most).map(own).collect(),
+        Order::Descending => range.rev().take(most).map(own).collect(),
+    }
+}
+
+/// The stream that all keys between two belong to, if it is one.
+fn common_stream<'a>(from: &'a [u8], to: &[u8]) -> Option<&'a [u8]> {
+    let prefix = stream_prefix(from)?;
+    (stream_prefix(to) == Some(prefix)).then_some(prefix)
+}

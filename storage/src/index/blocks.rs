@@ -1,0 +1,232 @@
+//! sled as a store of immutable blocks.
+//!
+//! **Shape.** Key: run u64, block u32. Value: crc32c u32, run u64, block u32, kind u8, payload; so
+//! a block that is lost, stale, swapped or flipped cannot pass for another.
+//!
+//! **Bounds.** No value above 4096 bytes: sled keeps large pages in files that it never syncs.
+//!
+//! **Order.** `sync` is sled's flush and then an fdatasync on our own handle of its file, because
+//! sled 0.34 does not ask the device to flush. One thread writes at a time.
+//!
+//! **Failure.** sled panics on damage; every call that reads or opens is contained. Its folder may
+//! be thrown away at any time: the journal makes it anew.
+
+use std::fs::{self, File};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Mutex;
+
+use sled::IVec;
+
+use crate::codec::Cursor;
+use crate::files::Files;
+use crate::sync::lock;
+
+/// The largest value given to sled.
+pub(crate) const VALUE_MAX: usize = 4096;
+/// Bytes of a value before the payload.
+pub(crate) const OVERHEAD: usize = 17;
+/// The largest payload of a block.
+pub(crate) const PAYLOAD_MAX: usize = VALUE_MAX - OVERHEAD;
+/// The key of the manifest; behind all blocks.
+pub(crate) const MANIFEST_KEY: &[u8] = b"\xFFmanifest";
+
+/// What a block holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Rows.
+    Rows,
+    /// A piece of a large value.
+    Piece,
+    /// First keys of the row blocks.
+    Fences,
+    /// The Bloom filter.
+    Bloom,
+}
+
+impl Kind {
+    /// Its byte on disk.
+    pub(crate) fn byte(self) -> u8 {
+        match self {
+            Self::Rows => 1,
+            Self::Piece => 2,
+            Self::Fences => 3,
+            Self::Bloom => 4,
+        }
+    }
+}
+
+/// The key of a block.
+pub(crate) fn block_key(run: u64, block: u32) -> [u8; 12] {
+    let mut key = [0; 12];
+    let parts = run.to_be_bytes().into_iter().chain(block.to_be_bytes());
+    key.iter_mut().zip(parts).for_each(|(k, p)| *k = p);
+    key
+}
+
+/// Run and block of a key.
+pub(crate) fn parse_key(key: &[u8]) -> Option<(u64, u32)> {
+    let mut c = Cursor::new(key);
+    let parsed = (c.u64()?, c.u32()?);
+    c.rest().is_empty().then_some(parsed)
+}
+
+/// The value of a block; `value` comes with room of [`OVERHEAD`] bytes before its payload.
+/// Gives its checksum.
+pub(crate) fn seal(value: &mut [u8], run: u64, block: u32, kind: Kind) -> u32 {
+    let head = run.to_be_bytes().into_iter().chain(block.to_be_bytes()).chain([kind.byte()]);
+    value.iter_mut().skip(4).zip(head).for_each(|(v, h)| *v = h);
+    let crc = crc32c::crc32c(value.get(4..).unwrap_or_default());
+    value.iter_mut().zip(crc.to_be_bytes()).for_each(|(v, c)| *v = c);
+    crc
+}
+
+/// Checks a value; gives its kind, checksum and payload.
+pub(crate) fn unseal(value: &[u8], run: u64, block: u32) -> Option<(u8, u32, &[u8])> {
+    let mut c = Cursor::new(value);
+    let crc = c.u32()?;
+    let good = crc32c::crc32c(c.rest()) == crc && c.u64()? == run && c.u32()? == block;
+    let kind = c.u8()?;
+    good.then_some((kind, crc, c.rest()))
+}
+
+/// sled, with its habits contained.
+#[derive(Debug)]
+pub(crate) struct BlockStore {
+    db: sled::Db,
+    file: File,
+    writing: Mutex<()>,
+    files: Files,
+}
+
+impl BlockStore {
+    /// Opens or creates sled in `dir`; the error says what it did.
+    pub(crate) fn open(dir: &Path, cache: u64, files: &Files) -> Result<Self, String> {
+        remove_unfinished_snapshots(dir).map_err(|e| e.to_string())?;
+        files.create_dir(dir).map_err(|e| e.to_string())?;
+        let config = sled::Config::new().path(dir).cache_capacity(cache);
+        let config = config.mode(sled::Mode::HighThroughput);
+        // on a thread of its own: a panic hook may want to abort on ours, but here it is expected
+        let opened = std::thread::Builder::new()
+            .name("sled-open".to_owned())
+            .spawn(move || catch_unwind(AssertUnwindSafe(|| config.open())))
+            .map_err(|e| e.to_string())?
+            .join();
+        let db = match opened {
+            Ok(Ok(Ok(db))) => db,
+            Ok(Ok(Err(e))) => return Err(format!("sled: {e}")),
+            Ok(Err(_)) | Err(_) => return Err("sled panicked while opening".to_owned()),
+        };
+        let file = Self::secure(dir, files).map_err(|e| format!("syncing sled's files: {e}"))?;
+        Ok(Self { db, file, writing: Mutex::new(()), files: files.clone() })
+    }
+
+    /// Makes sled's files private and their names durable; gives our handle on its data.
+    fn secure(dir: &Path, files: &Files) -> std::io::Result<File> {
+        use std::os::unix::fs::PermissionsExt;
+        for item in fs::read_dir(dir)? {
+            let path = item?.path();
+            if path.is_file() {
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+                files.sync_all(&File::open(&path)?)?;
+            }
+        }
+        files.sync_dir(dir)?;
+        if let Some(parent) = dir.parent() {
+            files.sync_dir(parent)?;
+        }
+        fs::OpenOptions::new().read(true).write(true).open(dir.join("db"))
+    }
+
+    /// Writes blocks.
+    pub(crate) fn put(&self, blocks: &mut Vec<([u8; 12], Vec<u8>)>) -> Result<(), String> {
+        let _one = lock(&self.writing);
+        for (key, value) in blocks.drain(..) {
+            self.db.insert(key, value).map_err(|e| format!("writing the index: {e}"))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the manifest.
+    pub(crate) fn put_manifest(&self, value: Vec<u8>) -> Result<(), String> {
+        let _one = lock(&self.writing);
+        self.db.insert(MANIFEST_KEY, value).map_err(|e| format!("writing the index: {e}"))?;
+        Ok(())
+    }
+
+    /// Makes everything written durable.
+    pub(crate) fn sync(&self) -> Result<(), String> {
+        let _one = lock(&self.writing);
+        self.db.flush().map_err(|e| format!("flushing the index: {e}"))?;
+        self.files.sync_data(&self.file).map_err(|e| format!("syncing the index: {e}"))
+    }
+
+    /// Removes the blocks of a run that nothing refers to any more.
+    pub(crate) fn remove(&self, run: u64, blocks: u32) -> Result<(), String> {
+        (0..blocks).try_for_each(|block| self.remove_one(run, block))
+    }
+
+    /// Removes one block.
+    pub(crate) fn remove_one(&self, run: u64, block: u32) -> Result<(), String> {
+        let _one = lock(&self.writing);
+        let removed = self.db.remove(block_key(run, block));
+        removed.map(drop).map_err(|e| format!("writing the index: {e}"))
+    }
+
+    /// The value under a key.
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<IVec>, String> {
+        match catch_unwind(AssertUnwindSafe(|| self.db.get(key))) {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(e)) => Err(format!("sled: {e}")),
+            Err(_) => Err("sled panicked while reading".to_owned()),
+        }
+    }
+
+    /// The first item behind `key`.
+    pub(crate) fn after(&self, key: &[u8]) -> Result<Option<(IVec, IVec)>, String> {
+        match catch_unwind(AssertUnwindSafe(|| self.db.get_gt(key))) {
+            Ok(Ok(item)) => Ok(item),
+            Ok(Err(e)) => Err(format!("sled: {e}")),
+            Err(_) => Err("sled panicked while reading".to_owned()),
+        }
+    }
+
+    /// Visits all blocks of a run in order.
+    pub(crate) fn scan(
+        &self,
+        run: u64,
+        blocks: u32,
+        visit: &mut dyn FnMut(u32, &[u8]) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let range = block_key(run, 0)..block_key(run, blocks);
+        let walk = AssertUnwindSafe(|| {
+            for item in self.db.range(range) {
+                let (key, value) = item.map_err(|e| format!("sled: {e}"))?;
+                let (_, block) = parse_key(&key).ok_or("a key is not one of ours")?;
+                visit(block, &value)?;
+            }
+            Ok(())
+        });
+        catch_unwind(walk).unwrap_or_else(|_| Err("sled panicked while reading".to_owned()))
+    }
+
+    /// Bytes of sled's files.
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        self.db.size_on_disk().unwrap_or(0)
+    }
+}
+
+/// sled never opens again with the remains of a snapshot that a full disk cut short.
+fn remove_unfinished_snapshots(dir: &Path) -> std::io::Result<()> {
+    if !dir.is_dir() {
+        return Ok(());
+    }
+    for item in fs::read_dir(dir)? {
+        let path = item?.path();
+        if path.extension().is_some_and(|e| e == "generating") {
+            tracing::warn!(file = %path.display(), "removed an unfinished snapshot of the index");
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! Walks over several sorted sources as if they were one; of equal keys the newest wins.
+
+use std::collections::btree_map::Range;
+use std::sync::Arc;
+
+use crate::api::Order;
+use crate::index::blocks::{BlockStore, Kind};
+use crate::index::bytes::Bytes;
+use crate::index::run::{Run, Stored, Unpacked};
+
+type Row<'a> = (&'a Bytes, &'a Option<Bytes>);
+
+/// One sorted source.
+pub(crate) enum Source<'a> {
+    /// Rows copied out of the table that is being written.
+    Copied(std::slice::Iter<'a, (Bytes, Option<Bytes>)>, Option<Row<'a>>),
+    /// A frozen table.
+    Table(Range<'a, Bytes, Option<Bytes>>, Option<Row<'a>>, Order),
+    /// A run.
+    Run(Box<RunCursor<'a>>),
+}
+
+impl<'a> Source<'a> {
+    /// Over rows that are in the wanted order already.
+    pub(crate) fn copied(rows: &'a [(Bytes, Option<Bytes>)]) -> Self {
+        let mut iter = rows.iter();
+        let first = iter.next().map(|(k, v)| (k, v));
+        Self::Copied(iter, first)
+    }
+
+    /// Over a range of a table.
+    pub(crate) fn table(mut range: Range<'a, Bytes, Option<Bytes>>, order: Order) -> Self {
+        let first = step(&mut range, order);
+        Self::Table(range, first, order)
+    }
+
+    fn key(&self) -> Option<&[u8]> {
+        match self {
+            Self::Copied(_, row) | Self::Table(_, row, _) => row.map(|(k, _)| k.as_slice()),
+            Self::Run(cursor) => cursor.key(),
+        }
+    }
+
+    fn value(&self) -> Option<Stored<'_>> {
+        match self {
+            Self::Copied(_, row) | Self::Table(_, row, _) => {
+                row.map(|(_, v)| v.as_ref().map_or(Stored::Gone, |v| Stored::Here(v.as_slice())))
+            }
+            Self::Run(cursor) => cursor.value(),
+        }
+    }
+
+    fn advance(&mut self) -> Result<(), String> {
+        match self {
+            Self::Copied(iter, row) => *row = iter.next().map(|(k, v)| (k, v)),
+            Self::Table(range, row, order) => *row = step(range, *order),
+            Self::Run(cursor) => cursor.advance()?,
+        }
+        Ok(())
+    }
+}
+
+fn step<'a>(range: &mut Range<'a, Bytes, Option<Bytes>>, order: Order) -> Option<Row<'a>> {
+    match order {
+        Order::Ascending => range.next(),
+        Order::Descending => range.next_back(),
+    }
+}
+
+/// A place in a run that moves in one direction between two keys.
+pub(crate) struct RunCursor<'a> {
+    store: &'a BlockStore,
+    run: Arc<Run>,
+    order: Order,
+    from: &'a [u8],
+    to: Option<&'a [u8]>,
+    /// The row block, counted from 0; `None` past the end.
+    fence: Option<usize>,
+    block: Unpacked,
+    row: usize,
+}
+
+impl<'a> RunCursor<'a> {
+    /// Over `from <= key < to`; no `to` means to the end.
+    pub(crate) fn new(
+        store: &'a BlockStore,
+        run: &Arc<Run>,
+        from: &'a [u8],
+        to: Option<&'a [u8]>,
+        order: Order,
+    ) -> Result<Self, String> {
+        let fences = &run.fences;
+        let fence = match (order, to) {
+            (Order::Ascending, _) => Some(fences.at_or_before(from).unwrap_or(0)),
+            (Order::Descending, Some(to)) => fences.at_or_before(to),
+            (Order::Descending, None) => fences.len().checked_sub(1),
+        };
+        let mut cursor = Self {
+            store,
+            run: Arc::clone(run),
+            order,
+            from,
+            to,
+            fence,
+            block: Unpacked::default(),
+            row: 0,
+        };
+        cursor.load()?;
+        if cursor.fence.is_some() {
+            cursor.enter(true);
+            cursor.settle()?;
+        }
+        Ok(cursor)
+    }
+
+    fn load(&mut self) -> Result<(), String> {
+        let Some(block) = self.fence.and_then(|n| self.run.fences.block(n)) else {
+            self.fence = None;
+            return Ok(());
+        };
+        let value = self.run.payload(self.store, block, Kind::Rows)?;
+        let place = || format!("run {}, block {block} is unreadable", self.run.info.id);
+        self.block.load(&value).ok_or_else(place)
+    }
+
+    /// Puts the row at the first one of the block in the direction; the very first block may
+    /// begin in the middle. For descending, `row` is one above the row meant.
+    fn enter(&mut self, first: bool) {
+        self.row = match (self.order, self.to) {
+            (Order::Ascending, _) if first => self.block.seek(self.from),
+            (Order::Ascending, _) => 0,
+            (Order::Descending, Some(to)) if first => self.block.seek(to),
+            (Order::Descending, _) => self.block.len(),
+        };
+    }
+
+    fn index(&self) -> Option<usize> {
+        match self.order {
+            Order::Ascending => (self.row < self.block.len()).then_some(self.row),
+            Order::Descending => self.row.checked_sub(1),
+        }
+    }
+
+    /// Moves to the next block while the current one is used up.
+    fn settle(&mut self) -> Result<(), String> {
+        while let Some(fence) = self.fence
+            && self.index().is_none()
+        {
+            self.fence = match self.order {
+                Order::Ascending => fence.checked_add(1),
+                Order::Descending => fence.checked_sub(1),
+            };
+            self.load()?;
+            self.enter(false);
+        }
+        Ok(())
+    }
+
+    fn key(&self) -> Option<&[u8]> {
+        self.fence?;
+        let key = self.block.key(self.index()?)?;
+        let inside = match self.order {
+            Order::Ascending => self.to.is_none_or(|to| key < to),
+            Order::Descending => key >= self.from,
+        };
+        inside.then_some(key)
+    }
+
+    fn value(&self) -> Option<Stored<'_>> {
+        self.block.value(self.index()?)
+    }
+
+    fn advance(&mut self) -> Result<(), String> {
+        match self.order {
+            Order::Ascending => self.row += 1,
+            Order::Descending => self.row = self.row.saturating_sub(1),
+        }
+        self.settle()
+    }
+}
+
+/// Visits every key once, with the value from the first source that has it; sources come newest
+/// first. `visit` gets the run that a large value lies in, and says whether to go on.
+pub(crate) fn merge(
+    sources: &mut [Source<'_>],
+    order: Order,
+    visit: &mut dyn FnMut(&[u8], Stored<'_>, Option<&Run>) -> Result<bool, String>,
+) -> Result<(), String> {
+    let mut key = Vec::new();
+    loop {
+        let mut best: Option<(usize, &[u8])> = None;
+        for (n, source) in sources.iter().enumerate() {
+            let Some(k) = source.key() else { continue };
+            let better = best.is_none_or(|(_, b)| match order {
+                Order::Ascending => k < b,
+                Order::Descending => k > b,
+            });
+            if better {
+                best = Some((n, k));
+            }
+        }
+        let Some((winner, k)) = best else { return Ok(()) };
+        key.clear();
+        key.extend_from_slice(k);
+        if let Some(source) = sources.get(winner) {
+            let run = match source {
+                Source::Run(cursor) => Some(cursor.run.as_ref()),
+                Source::Copied(..) | Source::Table(..) => None,
+            };
+            let value = source.value().ok_or("a row without a value")?;
+            if !visit(&key, value, run)? {
+                return Ok(());
+            }
+        }
+        for source in sources.iter_mut().skip(winner) {
+            if source.key() == Some(key.as_slice()) {
+                source.advance()?;
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Opens the index: reads every block once, checks it, and removes what nothing refers to.
+//!
+//! **Failure.** Any doubt is an error with a reason; the caller moves the folder aside and starts
+//! an empty index, which the journal then fills.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Condvar, Mutex, RwLock};
+
+use crate::files::Files;
+use crate::health::Health;
+use crate::index::blocks::{BlockStore, MANIFEST_KEY, block_key, parse_key};
+use crate::index::manifest::{Manifest, Mark};
+use crate::index::run::load;
+use crate::index::{Index, Signals, State, Tuning};
+use crate::journal::format::StoreId;
+use crate::sync::lock;
+
+/// What an index must be like to be ours.
+#[derive(Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) dir: PathBuf,
+    pub(crate) files: &'a Files,
+    pub(crate) cache: u64,
+    pub(crate) id: StoreId,
+    pub(crate) projection: u32,
+    pub(crate) tuning: Tuning,
+    pub(crate) health: Arc<Health>,
+    /// The mark of an index that holds nothing.
+    pub(crate) nothing: Mark,
+}
+
+impl Index {
+    /// Opens what is in the folder, or says why that cannot be used. `fresh`: the folder is new.
+    pub(crate) fn open(wanted: &Wanted<'_>, fresh: bool) -> Result<Self, String> {
+        if !fresh && !wanted.dir.join("db").is_file() {
+            return Err("it is missing".to_owned());
+        }
+        let store = BlockStore::open(&wanted.dir, wanted.cache, wanted.files)?;
+        let manifest = match store.get(MANIFEST_KEY)? {
+            Some(value) => Manifest::decode(&value).ok_or("its manifest is unreadable")?,
+            None if fresh => {
+                let empty = Manifest {
+                    projection: wanted.projection,
+                    id: wanted.id,
+                    mark: wanted.nothing,
+                    next_run: 1,
+                    runs: Vec::new(),
+                };
+                store.put_manifest(empty.encode())?;
+                store.sync()?;
+                empty
+            }
+            None => return Err("its manifest is missing".to_owned()),
+        };
+        if manifest.id != wanted.id {
+            return Err("it belongs to another store".to_owned());
+        }
+        if manifest.projection != wanted.projection {
+            return Err(format!(
+                "its rows are of version {}, this program writes version {}",
+                manifest.projection, wanted.projection
+            ));
+        }
+        Self::load(wanted, store, manifest)
+    }
+
+    fn load(
+        wanted: &Wanted<'_>,
+        store: BlockStore,
+        mut manifest: Manifest,
+    ) -> Result<Self, String> {
+        let seen = remove_orphans(&store, &manifest)?;
+        manifest.next_run = manifest.next_run.max(seen + 1);
+        let mut runs = Vec::with_capacity(manifest.runs.len());
+        for info in &manifest.runs {
+            runs.push(Arc::new(load(&store, info)?));
+        }
+        let state = State { runs: Arc::new(runs), ..State::default() };
+        let indexed = AtomicU64::new(manifest.mark.commit);
+        Ok(Self {
+            state: RwLock::new(state),
+            store,
+            manifest: Mutex::new(manifest),
+            signals: Mutex::new(Signals::default()),
+            changed: Condvar::new(),
+            tuning: wanted.tuning,
+            health: Arc::clone(&wanted.health),
+            indexed,
+        })
+    }
+
+    /// The manifest as it is, for tests and operators.
+    pub(crate) fn manifest(&self) -> Manifest {
+        lock(&self.manifest).clone()
+    }
+}
+
+/// Removes blocks of runs that the manifest does not name: what a crash left of a flush or merge.
+/// Gives the largest run number seen.
+fn remove_orphans(store: &BlockStore, manifest: &Manifest) -> Result<u64, String> {
+    let mut seen = 0;
+    let mut at: Vec<u8> = Vec::new();
+    while let Some((key, _)) = store.after(&at)? {
+        let Some((run, block)) = parse_key(&key) else {
+            if key == MANIFEST_KEY {
+                at = key.to_vec();
+                continue;
+            }
+            return Err("sled holds a key that is not ours".to_owned());
+        };
+        seen = seen.max(run);
+        match manifest.runs.iter().find(|r| r.id == run) {
+            Some(info) if block < info.blocks => {
+                at = block_key(run, info.blocks - 1).to_vec();
+            }
+            Some(_) => return Err("sled holds a block that is not ours".to_owned()),
+            None => {
+                store.remove_one(run, block)?;
+                at = key.to_vec();
+            }
+        }
+    }
+    Ok(seen)
+}

@@ -1,0 +1,466 @@
+//! Immutable sorted runs: how rows are packed into blocks, and how they are found again.
+//!
+//! **Shape.** Row: shared u8 (bytes in common with the key before), rest u16, value length u16,
+//! rest, value. Length 0xFFFF is a removed key; 0xFFFE a large value, whose bytes lie in pieces:
+//! first piece u32, length u32. The first row of a block shares nothing.
+//!
+//! **Bounds.** Keys to 256 bytes; values to 2 KiB in place, to 1 MiB in pieces.
+
+use std::sync::Arc;
+
+use sled::IVec;
+
+use crate::codec::Cursor;
+use crate::index::blocks::{
+    BlockStore, Kind, OVERHEAD, PAYLOAD_MAX, VALUE_MAX, block_key, seal, unseal,
+};
+use crate::index::bloom::{self, Bloom};
+use crate::num::{u32_of, usize_of32};
+use crate::rows::stream_prefix;
+
+const IN_PLACE_MAX: usize = 2048;
+const GONE: u16 = 0xFFFF;
+const FAR: u16 = 0xFFFE;
+/// Pieces of large values held back until their row block is full (1 MiB).
+const PIECES_HELD_MAX: usize = 256;
+/// Blocks given to sled in one go.
+const BATCH: usize = 32;
+
+/// What the manifest knows of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RunInfo {
+    pub(crate) id: u64,
+    /// How many merges deep: 0 straight from memory.
+    pub(crate) level: u8,
+    pub(crate) rows: u64,
+    /// Keys in the Bloom filter.
+    pub(crate) keys: u64,
+    pub(crate) blocks: u32,
+    pub(crate) fence_start: u32,
+    pub(crate) fence_bytes: u32,
+    pub(crate) bloom_start: u32,
+    pub(crate) bloom_bytes: u64,
+    /// Over the checksums of all blocks in order.
+    pub(crate) digest: [u8; 32],
+}
+
+/// A run that can be read.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) info: RunInfo,
+    pub(crate) fences: Fences,
+    pub(crate) bloom: Bloom,
+}
+
+/// The first key of each row block, in order.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fences {
+    bytes: Vec<u8>,
+    /// Block, start and length of its key in `bytes`.
+    places: Vec<(u32, u32, u16)>,
+}
+
+impl Fences {
+    fn push(&mut self, block: u32, key: &[u8]) {
+        let length = u16::try_from(key.len()).unwrap_or(u16::MAX);
+        self.bytes.extend_from_slice(&block.to_be_bytes());
+        self.bytes.extend_from_slice(&length.to_be_bytes());
+        self.places.push((block, u32_of(self.bytes.len()), length));
+        self.bytes.extend_from_slice(key);
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut c = Cursor::new(bytes);
+        let mut fences = Self::default();
+        while !c.rest().is_empty() {
+            let (block, length) = (c.u32()?, c.u16()?);
+            fences.push(block, c.bytes(usize::from(length))?);
+        }
+        Some(fences)
+    }
+
+    fn key(&self, place: (u32, u32, u16)) -> &[u8] {
+        let start = usize_of32(place.1);
+        self.bytes.get(start..start + usize::from(place.2)).unwrap_or_default()
+    }
+
+    /// How many row blocks there are.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The number of the n-th row block.
+    pub(crate) fn block(&self, n: usize) -> Option<u32> {
+        self.places.get(n).map(|p| p.0)
+    }
+
+    /// The last row block that begins at or before `key`, counted from 0; `None` when `key` is
+    /// before all of them.
+    pub(crate) fn at_or_before(&self, key: &[u8]) -> Option<usize> {
+        self.places.partition_point(|p| self.key(*p) <= key).checked_sub(1)
+    }
+}
+
+/// The value of a row as it lies in its block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stored<'a> {
+    Gone,
+    Here(&'a [u8]),
+    Far { first: u32, length: u32 },
+}
+
+/// One row of a block: shared bytes, the rest of the key, the value.
+fn next_row<'a>(c: &mut Cursor<'a>) -> Option<(usize, &'a [u8], Stored<'a>)> {
+    let shared = usize::from(c.u8()?);
+    let rest = usize::from(c.u16()?);
+    let length = c.u16()?;
+    let rest = c.bytes(rest)?;
+    let value = match length {
+        GONE => Stored::Gone,
+        FAR => Stored::Far { first: c.u32()?, length: c.u32()? },
+        n => Stored::Here(c.bytes(usize::from(n))?),
+    };
+    Some((shared, rest, value))
+}
+
+/// Finds a key among the rows of a block without building any of the others.
+pub(crate) fn find<'a>(payload: &'a [u8], key: &[u8]) -> Option<Stored<'a>> {
+    let mut c = Cursor::new(payload);
+    // how many bytes of `key` the last row agreed with; that row was smaller
+    let mut matched = 0;
+    while !c.rest().is_empty() {
+        let (shared, rest, value) = next_row(&mut c)?;
+        if shared > matched {
+            continue;
+        }
+        if shared < matched {
+            return None;
+        }
+        let wanted = key.get(matched..)?;
+        if rest == wanted {
+            return Some(value);
+        }
+        let common = rest.iter().zip(wanted).take_while(|(a, b)| a == b).count();
+        match (rest.get(common), wanted.get(common)) {
+            (None, _) => matched += common,
+            (Some(a), Some(b)) if a < b => matched += common,
+            _ => return None,
+        }
+    }
+    None
+}
+
+impl Run {
+    /// The checked payload of a block.
+    pub(crate) fn payload(
+        &self,
+        store: &BlockStore,
+        block: u32,
+        kind: Kind,
+    ) -> Result<IVec, String> {
+        let id = self.info.id;
+        let place = || format!("run {id}, block {block}");
+        let value = store.get(&block_key(id, block))?;
+        let value = value.ok_or_else(|| format!("{} is missing", place()))?;
+        match unseal(&value, id, block) {
+            Some((k, ..)) if k == kind.byte() => Ok(value),
+            Some(_) => Err(format!("{} is of another kind", place())),
+            None => Err(format!("{} fails its checksum", place())),
+        }
+    }
+
+    /// The value under `key` in this run; the inner `None` is a removed key.
+    pub(crate) fn get(
+        &self,
+        store: &BlockStore,
+        key: &[u8],
+        hash: u64,
+    ) -> Result<Option<Option<Vec<u8>>>, String> {
+        if !self.bloom.may_have(hash) {
+            return Ok(None);
+        }
+        let Some(block) = self.fences.at_or_before(key).and_then(|n| self.fences.block(n)) else {
+            return Ok(None);
+        };
+        let value = self.payload(store, block, Kind::Rows)?;
+        let found = find(value.get(OVERHEAD..).unwrap_or_default(), key);
+        found.map(|stored| self.value(store, stored)).transpose()
+    }
+
+    /// The whole value of a row.
+    pub(crate) fn value(
+        &self,
+        store: &BlockStore,
+        stored: Stored<'_>,
+    ) -> Result<Option<Vec<u8>>, String> {
+        let (first, length) = match stored {
+            Stored::Gone => return Ok(None),
+            Stored::Here(bytes) => return Ok(Some(bytes.to_vec())),
+            Stored::Far { first, length } => (first, usize_of32(length)),
+        };
+        let mut whole = Vec::with_capacity(length.min(crate::api::VALUE_BYTES_MAX));
+        let mut block = first;
+        while whole.len() < length {
+            let value = self.payload(store, block, Kind::Piece)?;
+            let piece = value.get(OVERHEAD..).unwrap_or_default();
+            if piece.is_empty() {
+                return Err(format!("run {}, block {block} is empty", self.info.id));
+            }
+            whole.extend_from_slice(piece);
+            block += 1;
+        }
+        Ok(Some(whole))
+    }
+}
+
+/// Reads every block of a run, checks it, and makes the run ready.
+pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, String> {
+    let mut digest = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
+    let (mut fences, mut bloom) = (Vec::new(), Vec::new());
+    let mut next = 0;
+    store.scan(info.id, info.blocks, &mut |block, value| {
+        let place = || format!("run {}, block {block}", info.id);
+        if block != next {
+            return Err(format!("run {}, block {next} is missing", info.id));
+        }
+        next += 1;
+        let (kind, crc, payload) = unseal(value, info.id, block)
+            .ok_or_else(|| format!("{} fails its checksum", place()))?;
+        digest.update(&crc.to_be_bytes());
+        if kind == Kind::Fences.byte() {
+            fences.extend_from_slice(payload);
+        } else if kind == Kind::Bloom.byte() {
+            bloom.extend_from_slice(payload);
+        }
+        Ok(())
+    })?;
+    if next != info.blocks || digest.finish().as_ref() != info.digest {
+        return Err(format!("run {} is not what its digest says", info.id));
+    }
+    let fences = Fences::from_bytes(&fences).ok_or("a fence is unreadable")?;
+    let bloom = Bloom::from_bytes(&bloom).ok_or("a Bloom filter is unreadable")?;
+    Ok(Run { info: info.clone(), fences, bloom })
+}
+
+/// Packs sorted rows into a run and writes its blocks as they fill.
+pub(crate) struct RunBuilder<'a> {
+    store: &'a BlockStore,
+    info: RunInfo,
+    block: Vec<u8>,
+    last_key: Vec<u8>,
+    last_prefix: Vec<u8>,
+    fences: Fences,
+    bloom: Bloom,
+    digest: aws_lc_rs::digest::Context,
+    batch: Vec<([u8; 12], Vec<u8>)>,
+    /// Blocks of pieces that belong behind the row block being filled.
+    pieces: Vec<Vec<u8>>,
+}
+
+impl<'a> RunBuilder<'a> {
+    /// A run of at most so many keys (rows, and streams among them).
+    pub(crate) fn new(store: &'a BlockStore, id: u64, level: u8, keys: u64) -> Self {
+        Self {
+            store,
+            info: RunInfo { id, level, keys, ..RunInfo::default() },
+            block: vec![0; OVERHEAD],
+            last_key: Vec::new(),
+            last_prefix: Vec::new(),
+            fences: Fences::default(),
+            bloom: Bloom::new(keys),
+            digest: aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256),
+            batch: Vec::with_capacity(BATCH),
+            pieces: Vec::new(),
+        }
+    }
+
+    /// Adds the next row; keys ascend.
+    pub(crate) fn add(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), String> {
+        let in_place = value.map_or(0, |v| if v.len() > IN_PLACE_MAX { 8 } else { v.len() });
+        if self.block.len() + 5 + key.len() + in_place > VALUE_MAX {
+            self.end_block()?;
+        }
+        if self.block.len() == OVERHEAD {
+            self.fences.push(self.info.blocks, key);
+            self.last_key.clear();
+        }
+        let shared = self.last_key.iter().zip(key).take_while(|(a, b)| a == b).count().min(255);
+        let rest = key.get(shared..).unwrap_or_default();
+        self.block.push(u8::try_from(shared).unwrap_or(u8::MAX));
+        self.block.extend_from_slice(&u16::try_from(rest.len()).unwrap_or(0).to_be_bytes());
+        self.put_value(rest, value);
+        self.last_key.clear();
+        self.last_key.extend_from_slice(key);
+        self.bloom.add(bloom::hash(key));
+        if let Some(prefix) = stream_prefix(key)
+            && prefix != self.last_prefix
+        {
+            self.bloom.add(bloom::hash(prefix));
+            self.last_prefix.clear();
+            self.last_prefix.extend_from_slice(prefix);
+        }
+        self.info.rows += 1;
+        if self.pieces.len() > PIECES_HELD_MAX {
+            self.end_block()?;
+        }
+        Ok(())
+    }
+
+    fn put_value(&mut self, rest: &[u8], value: Option<&[u8]>) {
+        match value {
+            None => {
+                self.block.extend_from_slice(&GONE.to_be_bytes());
+                self.block.extend_from_slice(rest);
+            }
+            Some(v) if v.len() > IN_PLACE_MAX => {
+                // the row block itself comes first, then the pieces in order
+                let first = self.info.blocks + 1 + u32_of(self.pieces.len());
+                self.block.extend_from_slice(&FAR.to_be_bytes());
+                self.block.extend_from_slice(rest);
+                self.block.extend_from_slice(&first.to_be_bytes());
+                self.block.extend_from_slice(&u32_of(v.len()).to_be_bytes());
+                for piece in v.chunks(PAYLOAD_MAX) {
+                    let mut block = vec![0; OVERHEAD];
+                    block.extend_from_slice(piece);
+                    self.pieces.push(block);
+                }
+            }
+            Some(v) => {
+                self.block.extend_from_slice(&u16::try_from(v.len()).unwrap_or(0).to_be_bytes());
+                self.block.extend_from_slice(rest);
+                self.block.extend_from_slice(v);
+            }
+        }
+    }
+
+    fn end_block(&mut self) -> Result<(), String> {
+        if self.block.len() == OVERHEAD {
+            return Ok(());
+        }
+        let rows = std::mem::replace(&mut self.block, {
+            let mut next = Vec::with_capacity(VALUE_MAX);
+            next.resize(OVERHEAD, 0);
+            next
+        });
+        self.write(rows, Kind::Rows)?;
+        for piece in std::mem::take(&mut self.pieces) {
+            self.write(piece, Kind::Piece)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, mut value: Vec<u8>, kind: Kind) -> Result<(), String> {
+        let block = self.info.blocks;
+        let crc = seal(&mut value, self.info.id, block, kind);
+        self.digest.update(&crc.to_be_bytes());
+        self.batch.push((block_key(self.info.id, block), value));
+        self.info.blocks += 1;
+        if self.batch.len() == BATCH {
+            self.store.put(&mut self.batch)?;
+        }
+        Ok(())
+    }
+
+    fn write_long(&mut self, bytes: &[u8], kind: Kind) -> Result<u32, String> {
+        let start = self.info.blocks;
+        for chunk in bytes.chunks(PAYLOAD_MAX) {
+            let mut value = vec![0; OVERHEAD];
+            value.extend_from_slice(chunk);
+            self.write(value, kind)?;
+        }
+        Ok(start)
+    }
+
+    /// Writes what is left; the run is complete but not yet synced.
+    pub(crate) fn finish(mut self) -> Result<Arc<Run>, String> {
+        self.end_block()?;
+        let fences = std::mem::take(&mut self.fences);
+        self.info.fence_bytes = u32_of(fences.bytes.len());
+        self.info.fence_start = self.write_long(&fences.bytes, Kind::Fences)?;
+        let bloom = std::mem::replace(&mut self.bloom, Bloom::new(0));
+        self.info.bloom_bytes = bloom.bytes();
+        self.info.bloom_start = self.write_long(&bloom.to_bytes(), Kind::Bloom)?;
+        self.store.put(&mut self.batch)?;
+        let digest = self.digest.finish();
+        let from = digest.as_ref().iter();
+        self.info.digest.iter_mut().zip(from).for_each(|(d, s)| *d = *s);
+        Ok(Arc::new(Run { info: self.info, fences, bloom }))
+    }
+}
+
+/// The rows of one block, unpacked for walking in both directions; keeps its memory.
+#[derive(Debug, Default)]
+pub(crate) struct Unpacked {
+    data: Vec<u8>,
+    keys: Vec<u8>,
+    rows: Vec<Place>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    key: (usize, usize),
+    value: Where,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Where {
+    Gone,
+    Here(usize, usize),
+    Far(u32, u32),
+}
+
+impl Unpacked {
+    /// Unpacks the rows of a block's value.
+    pub(crate) fn load(&mut self, value: &[u8]) -> Option<()> {
+        self.keys.clear();
+        self.rows.clear();
+        self.data.clear();
+        self.data.extend_from_slice(value.get(OVERHEAD..)?);
+        let mut c = Cursor::new(&self.data);
+        let mut last = (0, 0);
+        while !c.rest().is_empty() {
+            let (shared, rest, stored) = next_row(&mut c)?;
+            let start = self.keys.len();
+            if shared > last.1 - last.0 {
+                return None;
+            }
+            self.keys.extend_from_within(last.0..last.0 + shared);
+            self.keys.extend_from_slice(rest);
+            last = (start, self.keys.len());
+            let end = self.data.len() - c.rest().len();
+            let value = match stored {
+                Stored::Gone => Where::Gone,
+                Stored::Here(bytes) => Where::Here(end - bytes.len(), end),
+                Stored::Far { first, length } => Where::Far(first, length),
+            };
+            self.rows.push(Place { key: last, value });
+        }
+        Some(())
+    }
+
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The key of a row.
+    pub(crate) fn key(&self, row: usize) -> Option<&[u8]> {
+        let (start, end) = self.rows.get(row)?.key;
+        self.keys.get(start..end)
+    }
+
+    /// The value of a row.
+    pub(crate) fn value(&self, row: usize) -> Option<Stored<'_>> {
+        Some(match self.rows.get(row)?.value {
+            Where::Gone => Stored::Gone,
+            Where::Here(start, end) => Stored::Here(self.data.get(start..end)?),
+            Where::Far(first, length) => Stored::Far { first, length },
+        })
+    }
+
+    /// The first row whose key is not below `key`.
+    pub(crate) fn seek(&self, key: &[u8]) -> usize {
+        self.rows.partition_point(|p| self.keys.get(p.key.0..p.key.1).is_some_and(|k| k < key))
+    }
+}
+

@@ -1,0 +1,259 @@
+//! The truth: an append-only, checksummed, hash-chained sequence of records in segments.
+//!
+//! **Shape.** `<store>/journal/0000000001.segment` and so on, each written full of zeros before
+//! its first record (overwriting allocated space syncs in half the time of appending). One record
+//! holds one group of commits; see [`format`] for the bytes.
+//!
+//! **Bounds.** A segment is under 4 GiB, so a [`Position`] is segment and offset in 64 bits. A
+//! record that is larger than a segment gets a segment of its own size.
+//!
+//! **Order.** The writer appends, syncs, and only then moves `end`; readers never look past it.
+//!
+//! **Failure.** Any error of a write or sync is final for this process. A record that a power cut
+//! left unfinished is cut at open; anything else that is wrong makes open refuse.
+
+pub(crate) mod check;
+pub(crate) mod format;
+pub(crate) mod prepare;
+pub(crate) mod writer;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+
+use crate::api::{CommitNo, Entry, Position, StoreError};
+use crate::journal::check::{Checked, segment_path};
+use crate::journal::format::{
+    EntryRef, FrameError, Hash, RECORD_HEADER, Record, RecordHeader, SEGMENT_HEADER,
+};
+use crate::num::{low32, u64_of};
+use crate::sync::{lock, read, write};
+
+/// The most segments kept open for reading.
+const HANDLES_MAX: usize = 128;
+/// What one read of an entry takes at first; most entries fit.
+const ENTRY_READ_BYTES: usize = 1024;
+
+/// What is known of one segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SegmentInfo {
+    pub(crate) number: u32,
+    pub(crate) size: u32,
+    /// The first commit in it, 0 while there is none.
+    pub(crate) first_commit: u64,
+}
+
+/// Segment and offset as one number.
+pub(crate) fn position(segment: u32, offset: u32) -> Position {
+    Position(u64::from(segment) << 32 | u64::from(offset))
+}
+
+/// The segment and offset of a position.
+pub(crate) fn split(position: Position) -> (u32, u32) {
+    (low32(position.0 >> 32), low32(position.0))
+}
+
+/// The journal for readers.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    dir: PathBuf,
+    segments: RwLock<Vec<SegmentInfo>>,
+    /// Where the durable records end.
+    end: AtomicU64,
+    handles: Mutex<HashMap<u32, Arc<File>>>,
+}
+
+impl Journal {
+    /// The journal in `dir` as it was checked.
+    pub(crate) fn new(dir: &Path, checked: &Checked) -> Self {
+        Self {
+            dir: dir.to_path_buf(),
+            segments: RwLock::new(checked.segments.clone()),
+            end: AtomicU64::new(position(checked.segment, checked.offset).0),
+            handles: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// Bytes of all segments.
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        read(&self.segments).iter().map(|s| u64::from(s.size)).sum()
+    }
+
+    /// Where the durable records end.
+    pub(crate) fn end(&self) -> Position {
+        Position(self.end.load(Ordering::Acquire))
+    }
+
+    /// Makes everything before `end` visible to readers.
+    pub(crate) fn advance(&self, segment: SegmentInfo, end: Position) {
+        {
+            let segments = read(&self.segments);
+            let known = segments.iter().rev().find(|s| s.number == segment.number);
+            if known.is_some_and(|s| s.first_commit != 0 && s.size == segment.size) {
+                drop(segments);
+                self.end.store(end.0, Ordering::Release);
+                return;
+            }
+        }
+        let mut segments = write(&self.segments);
+        match segments.iter_mut().find(|s| s.number == segment.number) {
+            Some(s) => *s = segment,
+            None => segments.push(segment),
+        }
+        drop(segments);
+        self.end.store(end.0, Ordering::Release);
+    }
+
+    fn handle(&self, segment: u32) -> Result<Arc<File>, StoreError> {
+        let mut handles = lock(&self.handles);
+        if let Some(file) = handles.get(&segment) {
+            return Ok(Arc::clone(file));
+        }
+        let path = segment_path(&self.dir, segment);
+        let file = File::open(&path).map_err(|e| lost(&path, "opening", &e))?;
+        if handles.len() >= HANDLES_MAX {
+            handles.clear();
+        }
+        let file = Arc::new(file);
+        handles.insert(segment, Arc::clone(&file));
+        Ok(file)
+    }
+
+    /// The entry whose frame is at `position`.
+    pub(crate) fn entry(&self, at: Position) -> Result<Entry, StoreError> {
+        let (segment, offset) = split(at);
+        let end = self.end();
+        if segment == 0 || offset < SEGMENT_HEADER || at >= end {
+            return Err(StoreError::Invalid(format!("no entry lies at position {:x}", at.0)));
+        }
+        let file = self.handle(segment)?;
+        let mut bytes = vec![0; ENTRY_READ_BYTES];
+        self.fill(&file, segment, &mut bytes, offset)?;
+        if let Err(FrameError::Short(need)) = EntryRef::parse(&bytes) {
+            bytes.resize(need, 0);
+            self.fill(&file, segment, &mut bytes, offset)?;
+        }
+        match EntryRef::parse(&bytes) {
+            Ok((entry, _)) => Ok(entry.to_entry()),
+            Err(_) => Err(self.damaged(segment, offset, "the entry there fails its checksum")),
+        }
+    }
+
+    /// Reads what is there; what lies beyond the end of the file stays zero.
+    fn fill(&self, f: &File, segment: u32, into: &mut [u8], at: u32) -> Result<(), StoreError> {
+        let path = || segment_path(&self.dir, segment);
+        let mut done = 0;
+        while let Some(rest) = into.get_mut(done..)
+            && !rest.is_empty()
+        {
+            match f.read_at(rest, u64::from(at) + u64_of(done)) {
+                Ok(0) => break,
+                Ok(n) => done += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(lost(&path(), "reading", &e)),
+            }
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, segment: u32, offset: u32, why: &str) -> StoreError {
+        let path = segment_path(&self.dir, segment);
+        StoreError::Corrupt(Arc::from(format!(
+            "{} at offset {offset}: {why}; stop the service, keep the folder, and restore from a \
+             backup",
+            path.display()
+        )))
+    }
+
+    /// Where the record with `commit` may begin: the start of the segment that holds it.
+    pub(crate) fn segment_of(&self, commit: u64) -> Position {
+        let segments = read(&self.segments);
+        let holds = |s: &&SegmentInfo| s.first_commit != 0 && s.first_commit <= commit.max(1);
+        let number = segments.iter().rev().find(holds).map_or(1, |s| s.number);
+        position(number, SEGMENT_HEADER)
+    }
+
+    /// Every durable record from `from` on, in order, with its position and its end.
+    pub(crate) fn records(
+        &self,
+        from: Position,
+        visit: &mut dyn FnMut(Position, &Record<'_>) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let end = self.end();
+        let (mut segment, mut offset) = split(from);
+        let mut bytes = Vec::new();
+        while position(segment, offset) < end {
+            let file = self.handle(segment)?;
+            bytes.clear();
+            bytes.resize(RECORD_HEADER, 0);
+            self.fill(&file, segment, &mut bytes, offset)?;
+            let Some(header) = RecordHeader::parse(&bytes) else {
+                // the rest of a segment is zeros; the next record opens the next segment
+                if segment < split(end).0 && crate::codec::all_zero(&bytes) {
+                    segment += 1;
+                    offset = SEGMENT_HEADER;
+                    continue;
+                }
+                return Err(self.damaged(segment, offset, "there is no record"));
+            };
+            bytes.resize(header.total(), 0);
+            self.fill(&file, segment, &mut bytes, offset)?;
+            let Some(record) = Record::parse(&bytes) else {
+                return Err(self.damaged(segment, offset, "the record there is broken"));
+            };
+            if !visit(position(segment, offset), &record)? {
+                return Ok(());
+            }
+            offset = offset.saturating_add(crate::num::u32_of(header.total()));
+        }
+        Ok(())
+    }
+
+    /// Every entry from commit `from` on until `visit` says stop.
+    pub(crate) fn replay(
+        &self,
+        from: CommitNo,
+        visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
+    ) -> Result<CommitNo, StoreError> {
+        let mut last = CommitNo(0);
+        let mut entry = crate::rows::no_entry();
+        self.records(self.segment_of(from.0), &mut |_, record| {
+            if record.header.last_commit() < from.0 {
+                return Ok(true);
+            }
+            let mut more = true;
+            record.visit(&mut |commit, _, found| {
+                if commit >= from.0 {
+                    found.copy_to(&mut entry);
+                    last = CommitNo(commit);
+                    more = visit(last, &entry);
+                }
+                more
+            });
+            if more && record.header.last_commit() >= from.0 {
+                last = CommitNo(record.header.last_commit());
+            }
+            Ok(more)
+        })?;
+        Ok(last)
+    }
+
+    /// Whether the record before `at` has `hash` and ends with `commit`, by looking at the record
+    /// after it; the caller has checked the chain and compares the last one itself.
+    pub(crate) fn follows(&self, at: Position, commit: u64, hash: &Hash) -> bool {
+        let mut good = false;
+        let seen = self.records(at, &mut |_, record| {
+            good = record.header.first_commit == commit + 1 && record.header.previous == *hash;
+            Ok(false)
+        });
+        seen.is_ok() && good
+    }
+}
+
+fn lost(path: &Path, what: &str, e: &io::Error) -> StoreError {
+    StoreError::Poisoned(Arc::from(format!("{what} {}: {e}", path.display())))
+}

@@ -1,0 +1,291 @@
+//! Reads the whole journal at open and says whether it is what was written.
+//!
+//! **Shape.** Segments are read one after the other, whole; each record must carry the right
+//! commit number and the hash of its predecessor, each entry its own checksum, and everything
+//! after the last record of a segment must be zeros.
+//!
+//! **Order.** The committer has at most one record that is not synced. So a broken record with
+//! anything written after it is damage, and only the very last may be a torn tail. A torn record
+//! shows the zeros that were there before it: at its end or in a whole sector. One without them
+//! was written completely and rotted later: that is damage too, even at the tail.
+//!
+//! **Failure.** Changes nothing. Damage is reported with segment and offset.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::codec::all_zero;
+use crate::durable::options::Progress;
+use crate::error::OpenError;
+use crate::journal::SegmentInfo;
+use crate::journal::format::{
+    Hash, RECORD_HEADER, RECORD_MAGIC, Record, RecordHeader, SEGMENT_HEADER, SegmentHeader,
+    StoreId, genesis,
+};
+use crate::num::{u32_of, u64_of, usize_of, usize_of32};
+
+const SECTOR: usize = 512;
+
+/// A sound journal.
+#[derive(Clone, Debug)]
+pub(crate) struct Checked {
+    pub(crate) segments: Vec<SegmentInfo>,
+    /// The last commit, 0 when there is none.
+    pub(crate) last_commit: u64,
+    /// The hash that the next record will name.
+    pub(crate) chain: Hash,
+    /// Where the next record goes, if it fits there.
+    pub(crate) segment: u32,
+    /// See `segment`.
+    pub(crate) offset: u32,
+    /// The remains of a record that was never acknowledged, to be zeroed.
+    pub(crate) torn: Option<Torn>,
+}
+
+/// The remains of an unfinished record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Torn {
+    pub(crate) segment: u32,
+    pub(crate) offset: u32,
+    pub(crate) length: u32,
+}
+
+/// The name of a segment's file.
+pub(crate) fn segment_path(dir: &Path, number: u32) -> PathBuf {
+    dir.join(format!("{number:010}.segment"))
+}
+
+/// The numbers of the segments in a folder, ascending.
+pub(crate) fn segment_numbers(dir: &Path) -> Result<Vec<u32>, OpenError> {
+    let fail = |e| OpenError::io("listing", dir, e);
+    let mut numbers = Vec::new();
+    for item in fs::read_dir(dir).map_err(fail)? {
+        let name = item.map_err(fail)?.file_name();
+        let number = name.to_str().and_then(|n| n.strip_suffix(".segment"));
+        if let Some(number) = number.and_then(|n| n.parse().ok()) {
+            numbers.push(number);
+        }
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// Checks every byte of the journal in `dir`.
+pub(crate) fn check(
+    dir: &Path,
+    id: &StoreId,
+    progress: &dyn Fn(Progress),
+) -> Result<Checked, OpenError> {
+    let numbers = segment_numbers(dir)?;
+    if numbers.is_empty() {
+        return Err(OpenError::damaged(dir, 0, "its segments are missing"));
+    }
+    let mut walk = Walk::new(dir, id);
+    for (number, expected) in numbers.iter().zip(1u32..) {
+        if *number != expected {
+            let path = segment_path(dir, expected);
+            return Err(OpenError::damaged(&path, 0, "the segment is missing"));
+        }
+        walk.load(expected)?;
+        walk.segment(expected)?;
+        progress(Progress::Checking { segment: expected, of: u32_of(numbers.len()) });
+    }
+    walk.finish()
+}
+
+struct Walk<'a> {
+    dir: &'a Path,
+    id: &'a StoreId,
+    data: Vec<u8>,
+    found: Checked,
+    /// The first segment in which nothing more may come, and why.
+    ended: Option<u32>,
+    broken: Option<(u32, u32, &'static str)>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(dir: &'a Path, id: &'a StoreId) -> Self {
+        let found = Checked {
+            segments: Vec::new(),
+            last_commit: 0,
+            chain: genesis(id),
+            segment: 1,
+            offset: SEGMENT_HEADER,
+            torn: None,
+        };
+        Self { dir, id, data: Vec::new(), found, ended: None, broken: None }
+    }
+
+    /// Reads a segment and checks its header.
+    fn load(&mut self, number: u32) -> Result<(), OpenError> {
+        let path = segment_path(self.dir, number);
+        let file = File::open(&path).map_err(|e| OpenError::io("opening", &path, e))?;
+        let length = file.metadata().map_err(|e| OpenError::io("reading", &path, e))?.len();
+        let damaged = |why: &str| Err(OpenError::damaged(&path, 0, why));
+        if length < u64::from(SEGMENT_HEADER) || length > u64::from(u32::MAX) {
+            return damaged("the file has a length that no segment has; it was cut or overwritten");
+        }
+        self.data.resize(usize_of(length), 0);
+        file.read_exact_at(&mut self.data, 0).map_err(|e| OpenError::io("reading", &path, e))?;
+        let block = self.data.get(..usize_of32(SEGMENT_HEADER)).unwrap_or_default();
+        match SegmentHeader::parse(block) {
+            Err(why) => damaged(why),
+            Ok(h) if h.number != number => damaged("the file is another segment under this name"),
+            Ok(h) if h.id != *self.id => damaged("the segment belongs to another store"),
+            Ok(h) if u64::from(h.size) != length => damaged("the file is not as long as it was"),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Walks over the records of the segment in `data`.
+    fn segment(&mut self, number: u32) -> Result<(), OpenError> {
+        let size = u32_of(self.data.len());
+        let start = usize_of32(SEGMENT_HEADER);
+        let mut info = SegmentInfo { number, size, first_commit: 0 };
+        let mut offset = start;
+        let data = std::mem::take(&mut self.data);
+        while let Some(record) = data.get(offset..).and_then(Record::parse) {
+            self.accept(number, offset, &record)?;
+            if info.first_commit == 0 {
+                info.first_commit = record.header.first_commit;
+            }
+            offset += record.bytes.len();
+        }
+        let rest = data.get(offset..).unwrap_or_default();
+        if !all_zero(rest) {
+            self.broken_at(number, offset, rest)?;
+        }
+        if offset > start {
+            self.found.segment = number;
+            self.found.offset = u32_of(offset);
+        } else if self.ended.is_none() {
+            self.ended = Some(number);
+        }
+        self.data = data;
+        self.found.segments.push(info);
+        Ok(())
+    }
+
+    /// Takes one record that is sound in itself.
+    fn accept(&mut self, number: u32, at: usize, record: &Record<'_>) -> Result<(), OpenError> {
+        let path = segment_path(self.dir, number);
+        let damaged = |why: &str| Err(OpenError::damaged(&path, u64_of(at), why));
+        if let Some((segment, offset, why)) = self.broken {
+            let broken = segment_path(self.dir, segment);
+            return Err(OpenError::damaged(&broken, u64::from(offset), why));
+        }
+        if self.ended.is_some() {
+            return damaged("there is a record here, but the segment before has none");
+        }
+        if record.header.first_commit != self.found.last_commit + 1 {
+            let why = format!(
+                "commit {} follows commit {}; records before this place are lost",
+                record.header.first_commit, self.found.last_commit
+            );
+            return damaged(&why);
+        }
+        if record.header.previous != self.found.chain {
+            return damaged("the record does not name the one before it: it was replaced");
+        }
+        if !record.visit(&mut |_, _, _| true) {
+            return damaged("an entry in the record fails its checksum");
+        }
+        self.found.last_commit = record.header.last_commit();
+        self.found.chain = record.hash();
+        Ok(())
+    }
+
+    /// Decides what bytes are that are neither records nor zeros.
+    fn broken_at(&mut self, number: u32, at: usize, rest: &[u8]) -> Result<(), OpenError> {
+        let path = segment_path(self.dir, number);
+        let damaged = |why: &str| Err(OpenError::damaged(&path, u64_of(at), why));
+        if let Some((segment, offset, why)) = self.broken {
+            let broken = segment_path(self.dir, segment);
+            return Err(OpenError::damaged(&broken, u64::from(offset), why));
+        }
+        if self.ended.is_some() {
+            return damaged("bytes that are no record stand where nothing was written");
+        }
+        if survivor_after(rest, self.found.last_commit) {
+            return damaged("a record is broken, and there are whole records after it");
+        }
+        if let Err(why) = torn(rest, at) {
+            return damaged(why);
+        }
+        let length = rest.len() - rest.iter().rev().take_while(|b| **b == 0).count();
+        let torn = Torn { segment: number, offset: u32_of(at), length: u32_of(length) };
+        self.found.torn = Some(torn);
+        let why = "a record is broken, and there is something after it";
+        self.broken = Some((number, torn.offset, why));
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Checked, OpenError> {
+        // a torn first record of a segment lies one segment after the last good one; the tail
+        // stays where the last good record ended, and the next record goes wherever it fits
+        if self.found.last_commit == 0 {
+            self.found.segment = 1;
+            self.found.offset = SEGMENT_HEADER;
+        }
+        if let Some(torn) = self.found.torn
+            && torn.segment > self.found.segment + 1
+        {
+            let path = segment_path(self.dir, torn.segment);
+            let why = "bytes that are no record stand where nothing was written";
+            return Err(OpenError::damaged(&path, u64::from(torn.offset), why));
+        }
+        Ok(self.found)
+    }
+}
+
+/// Whether a whole record with a later commit number follows somewhere in `rest`.
+fn survivor_after(rest: &[u8], last_commit: u64) -> bool {
+    // with a sound header the broken record's own body is skipped: it may contain anything
+    let skip = RecordHeader::parse(rest).map_or(1, |h| h.total());
+    let rest = rest.get(skip..).unwrap_or_default();
+    let first = RECORD_MAGIC.first().copied().unwrap_or_default();
+    let mut from = 0;
+    while let Some(tail) = rest.get(from..) {
+        let Some(hit) = tail.iter().position(|b| *b == first) else { return false };
+        let candidate = tail.get(hit..).unwrap_or_default();
+        if candidate.starts_with(&RECORD_MAGIC)
+            && let Some(record) = Record::parse(candidate)
+            && record.header.first_commit > last_commit + 1
+        {
+            return true;
+        }
+        from += hit + 1;
+    }
+    false
+}
+
+/// Whether a broken record at `at` looks like one that was never completely written.
+fn torn(rest: &[u8], at: usize) -> Result<(), &'static str> {
+    let to_sector = SECTOR - at % SECTOR;
+    let Some(header) = RecordHeader::parse(rest) else {
+        let head = rest.get(..RECORD_HEADER.min(rest.len())).unwrap_or_default();
+        let first_missing = rest.get(..to_sector).is_none_or(all_zero);
+        let ends_early = head.last() == Some(&0) || rest.len() < RECORD_HEADER;
+        let in_next = head.get(to_sector..).is_some_and(|h| !h.is_empty() && all_zero(h));
+        return if first_missing || ends_early || in_next {
+            Ok(())
+        } else {
+            Err("the header of a record that was completely written is wrong")
+        };
+    };
+    let Some(record) = rest.get(..header.total()) else {
+        return Err("a record claims to reach beyond its segment");
+    };
+    if !all_zero(rest.get(header.total()..).unwrap_or_default()) {
+        return Err("bytes that are no record stand after the last record");
+    }
+    if header.first_commit != 0 && record.last() == Some(&0) {
+        return Ok(());
+    }
+    let sectors = record.get(to_sector..).unwrap_or_default().chunks(SECTOR);
+    if sectors.into_iter().any(all_zero) {
+        return Ok(());
+    }
+    Err("a record that was completely written is wrong")
+}

@@ -1,0 +1,30 @@
+//! Conversions between the integer widths of memory and of files, saturating instead of wrapping.
+//!
+//! Every caller works on values that named limits keep far below the saturation points (a record
+//! is under 4 GiB, a segment too); saturating only keeps a broken length from passing for a small
+//! one.
+
+/// A length in memory as a number for files.
+pub(crate) fn u64_of(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+/// A number from a file as a length in memory.
+pub(crate) fn usize_of(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+/// A number from a file as a length in memory.
+pub(crate) fn usize_of32(n: u32) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+/// A length in memory as a 32-bit number for files.
+pub(crate) fn u32_of(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// A 64-bit number known to be small as 32 bits.
+pub(crate) fn low32(n: u64) -> u32 {
+    u32::try_from(n & 0xFFFF_FFFF).unwrap_or(u32::MAX)
+}

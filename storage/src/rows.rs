@@ -1,0 +1,117 @@
+//! Keys and values of the rows that the engine itself keeps: one for each entry of a stream.
+//!
+//! **Shape.** `0x01, realm u32, kind u8, number u64, seq u64` (big-endian) holds
+//! `position u64, at u64`. All other first bytes but 0x00 belong to the layers above.
+
+use crate::api::{
+    COMMIT_BYTES_MAX, COMMIT_ENTRIES_MAX, Commit, ENTRY_BYTES_MAX, Entry, Head, KEY_BYTES_MAX,
+    Position, StoreError, StreamId, VALUE_BYTES_MAX,
+};
+use crate::codec::Cursor;
+use crate::journal::format::commit_bytes;
+use crate::num::u64_of;
+
+/// The first byte of the rows of streams.
+pub(crate) const STREAM_TAG: u8 = 1;
+/// The smallest key that a layer above may use.
+pub(crate) const FIRST_KEY: [u8; 1] = [2];
+/// Bytes of the part of a stream row's key that names the stream.
+pub(crate) const STREAM_PREFIX: usize = 14;
+/// Bytes of a stream row's key.
+pub(crate) const STREAM_KEY: usize = STREAM_PREFIX + 8;
+
+/// An entry to read others into.
+pub(crate) fn no_entry() -> Entry {
+    let stream = StreamId { realm: 0, kind: 0, number: 0 };
+    Entry { stream, seq: 0, at: 0, body: Vec::new() }
+}
+
+/// The key of entry `seq` of a stream.
+pub(crate) fn stream_key(stream: StreamId, seq: u64) -> [u8; STREAM_KEY] {
+    let mut key = [0; STREAM_KEY];
+    let parts = [STREAM_TAG]
+        .into_iter()
+        .chain(stream.realm.to_be_bytes())
+        .chain([stream.kind])
+        .chain(stream.number.to_be_bytes())
+        .chain(seq.to_be_bytes());
+    key.iter_mut().zip(parts).for_each(|(k, p)| *k = p);
+    key
+}
+
+/// The part of a key by which streams are told apart, if it is one of theirs.
+pub(crate) fn stream_prefix(key: &[u8]) -> Option<&[u8]> {
+    (key.first() == Some(&STREAM_TAG)).then(|| key.get(..STREAM_PREFIX)).flatten()
+}
+
+/// The value of a stream's row.
+pub(crate) fn stream_value(position: Position, at: u64) -> [u8; 16] {
+    (u128::from(position.0) << 64 | u128::from(at)).to_be_bytes()
+}
+
+/// Position and time from a stream's row.
+pub(crate) fn parse_stream_value(value: &[u8]) -> Option<(Position, u64)> {
+    let mut c = Cursor::new(value);
+    Some((Position(c.u64()?), c.u64()?))
+}
+
+/// The head that a stream's last row says.
+pub(crate) fn parse_head(key: &[u8], value: &[u8]) -> Option<Head> {
+    let seq = Cursor::new(key.get(STREAM_PREFIX..)?).u64()?;
+    let (_, at) = parse_stream_value(value)?;
+    Some(Head { seq, at })
+}
+
+/// Refuses a key that a layer above may not write.
+pub(crate) fn check_key(key: &[u8]) -> Result<(), StoreError> {
+    if key.len() > KEY_BYTES_MAX {
+        return Err(StoreError::Invalid(format!(
+            "a key of {} bytes; at most {KEY_BYTES_MAX}",
+            key.len()
+        )));
+    }
+    if key.first().is_none_or(|b| *b <= STREAM_TAG) {
+        return Err(StoreError::Invalid(
+            "a key may not be empty or begin with 0x00 or 0x01".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a value that is too large for a row.
+pub(crate) fn check_value(value: &[u8]) -> Result<(), StoreError> {
+    if value.len() > VALUE_BYTES_MAX {
+        return Err(StoreError::Invalid(format!(
+            "a value of {} bytes; at most {VALUE_BYTES_MAX}",
+            value.len()
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses a commit that breaks a named limit.
+pub(crate) fn check_commit(commit: &Commit) -> Result<(), StoreError> {
+    let invalid = |what: String| Err(StoreError::Invalid(what));
+    if commit.entries.len() > COMMIT_ENTRIES_MAX {
+        let n = commit.entries.len();
+        return invalid(format!("a commit of {n} entries; at most {COMMIT_ENTRIES_MAX}"));
+    }
+    if let Some(e) = commit.entries.iter().find(|e| e.body.len() > ENTRY_BYTES_MAX) {
+        let n = e.body.len();
+        return invalid(format!("an entry of {n} bytes; at most {ENTRY_BYTES_MAX}"));
+    }
+    let hints: usize = commit
+        .hints
+        .iter()
+        .map(|r| r.key.len() + r.value.as_ref().map_or(0, Vec::len))
+        .sum();
+    if commit_bytes(commit) + u64_of(hints) > COMMIT_BYTES_MAX {
+        let n = commit_bytes(commit) + u64_of(hints);
+        return invalid(format!("a commit of {n} bytes; at most {COMMIT_BYTES_MAX}"));
+    }
+    for row in &commit.hints {
+        check_key(&row.key)?;
+        row.value.as_deref().map_or(Ok(()), check_value)?;
+    }
+    Ok(())
+}
