@@ -1,0 +1,223 @@
+//! The engine for tests that want no disk: the same meaning, gone when dropped.
+//!
+//! **Order.** [`MemoryStore::new`] has a thread of its own, like the durable engine;
+//! [`MemoryStore::synchronous`] calls `done` inside `submit` on the caller's thread, after its own
+//! lock is free, for tests that must be deterministic. With it a caller must not hold, while it
+//! submits, anything that its callback waits for.
+
+pub(crate) mod state;
+
+use std::fmt;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex};
+
+use crate::api::{
+    Commit, CommitNo, Done, Entry, Head, Order, Position, Projection, Stats, Store, StoreError,
+    StreamId,
+};
+use crate::memory::state::State;
+use crate::num::u64_of;
+use crate::sync::lock;
+
+/// The most commits that wait.
+const QUEUE_COMMITS: usize = 8192;
+
+enum Item {
+    Commit(Commit, Done),
+    Barrier(Done),
+    Close(SyncSender<()>),
+}
+
+struct Core {
+    projection: Arc<dyn Projection>,
+    state: Mutex<State>,
+}
+
+impl Core {
+    fn commit(&self, commit: Commit) -> Result<CommitNo, StoreError> {
+        let mut state = lock(&self.state);
+        state.check(&commit)?;
+        state.apply(commit, self.projection.as_ref())
+    }
+}
+
+/// A store in memory.
+pub struct MemoryStore {
+    core: Arc<Core>,
+    /// `None` when closed.
+    queue: Mutex<Option<SyncSender<Item>>>,
+    threaded: bool,
+    closed: std::sync::atomic::AtomicBool,
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").field("threaded", &self.threaded).finish_non_exhaustive()
+    }
+}
+
+impl MemoryStore {
+    /// An empty store that calls `done` on a thread of its own.
+    pub fn new(projection: Arc<dyn Projection>) -> Arc<Self> {
+        let (queue, items) = sync_channel::<Item>(QUEUE_COMMITS);
+        let core = Arc::new(Core { projection, state: Mutex::new(State::default()) });
+        let own = Arc::clone(&core);
+        // without the thread every submit answers Closed
+        let thread = std::thread::Builder::new().name("caudal-storage-memory".to_owned());
+        let started = thread.spawn(move || {
+            for item in items {
+                match item {
+                    Item::Commit(commit, done) => done(own.commit(commit)),
+                    Item::Barrier(done) => done(Ok(CommitNo(lock(&own.state).last))),
+                    Item::Close(reply) => return drop(reply.send(())),
+                }
+            }
+        });
+        let queue = started.ok().map(|_| queue);
+        Arc::new(Self {
+            core,
+            queue: Mutex::new(queue),
+            threaded: true,
+            closed: std::sync::atomic::AtomicBool::new(false),
+        })
+    }
+
+    /// An empty store that calls `done` inside `submit`.
+    pub fn synchronous(projection: Arc<dyn Projection>) -> Arc<Self> {
+        Arc::new(Self {
+            core: Arc::new(Core { projection, state: Mutex::new(State::default()) }),
+            queue: Mutex::new(None),
+            threaded: false,
+            closed: std::sync::atomic::AtomicBool::new(false),
+        })
+    }
+
+    fn gate(&self) -> Result<(), StoreError> {
+        let closed = self.closed.load(std::sync::atomic::Ordering::Acquire);
+        if closed { Err(StoreError::Closed) } else { Ok(()) }
+    }
+
+    fn send(&self, item: Item) {
+        let sent = match lock(&self.queue).as_ref() {
+            Some(queue) => queue.try_send(item),
+            None => Err(TrySendError::Disconnected(item)),
+        };
+        match sent {
+            Ok(()) => {}
+            Err(TrySendError::Full(Item::Commit(_, done) | Item::Barrier(done))) => {
+                done(Err(StoreError::Overloaded));
+            }
+            Err(TrySendError::Disconnected(Item::Commit(_, done) | Item::Barrier(done))) => {
+                done(Err(StoreError::Closed));
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+impl Store for MemoryStore {
+    fn submit(&self, commit: Commit, done: Done) {
+        if let Err(e) = self.gate() {
+            return done(Err(e));
+        }
+        if self.threaded {
+            self.send(Item::Commit(commit, done));
+        } else {
+            done(self.core.commit(commit));
+        }
+    }
+
+    fn barrier(&self, done: Done) {
+        if let Err(e) = self.gate() {
+            return done(Err(e));
+        }
+        if self.threaded {
+            self.send(Item::Barrier(done));
+        } else {
+            let last = lock(&self.core.state).last;
+            done(Ok(CommitNo(last)));
+        }
+    }
+
+    fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError> {
+        self.gate()?;
+        Ok(lock(&self.core.state).head(stream))
+    }
+
+    fn read(
+        &self,
+        stream: StreamId,
+        from: u64,
+        to: u64,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.gate()?;
+        Ok(lock(&self.core.state).read(stream, (from, to), order, limit))
+    }
+
+    fn seq_at(&self, stream: StreamId, at: u64) -> Result<Option<u64>, StoreError> {
+        self.gate()?;
+        Ok(lock(&self.core.state).seq_at(stream, at))
+    }
+
+    fn entry(&self, position: Position) -> Result<Entry, StoreError> {
+        self.gate()?;
+        lock(&self.core.state).entry(position)
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.gate()?;
+        Ok(lock(&self.core.state).get(key))
+    }
+
+    fn scan(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+        self.gate()?;
+        Ok(lock(&self.core.state).scan(from, to, order, limit))
+    }
+
+    fn replay(
+        &self,
+        from: CommitNo,
+        visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
+    ) -> Result<CommitNo, StoreError> {
+        self.gate()?;
+        // a copy, so that the visitor may call the store
+        let state = lock(&self.core.state).clone();
+        Ok(state.replay(from, visit))
+    }
+
+    fn stats(&self) -> Stats {
+        let state = lock(&self.core.state);
+        Stats {
+            commits: state.last,
+            entries: u64_of(state.len()),
+            last_commit: state.last,
+            indexed_commit: state.last,
+            ..Stats::default()
+        }
+    }
+
+    fn ready(&self) -> Result<(), StoreError> {
+        self.gate()
+    }
+
+    fn close(&self) -> Result<(), StoreError> {
+        self.gate()?;
+        let queue = lock(&self.queue).take();
+        if let Some(queue) = queue {
+            let (reply, closed) = sync_channel(1);
+            if queue.send(Item::Close(reply)).is_ok() && closed.recv().is_err() {
+                tracing::error!("the thread of a memory store panicked");
+            }
+        }
+        self.closed.store(true, std::sync::atomic::Ordering::Release);
+        Ok(())
+    }
+}

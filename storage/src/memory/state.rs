@@ -1,0 +1,201 @@
+//! The contents of a store in memory: written plainly, so that it can be read as the meaning of
+//! the other engines.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use crate::api::{
+    Commit, CommitNo, Entry, Head, IndexWriter, Order, Position, Projection, StoreError, StreamId,
+};
+use crate::durable::project::parse_counter;
+use crate::num::{u64_of, usize_of};
+use crate::rows::{FIRST_KEY, check_commit, check_key, check_value};
+
+/// Everything that is durable, or would be.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    /// All entries in order, with their commit.
+    entries: Vec<(CommitNo, Entry)>,
+    streams: BTreeMap<StreamId, Vec<usize>>,
+    rows: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The last commit.
+    pub(crate) last: u64,
+}
+
+impl State {
+    /// Refuses what breaks a limit or does not follow its stream.
+    pub(crate) fn check(&self, commit: &Commit) -> Result<(), StoreError> {
+        check_commit(commit)?;
+        let mut heads: BTreeMap<StreamId, Head> = BTreeMap::new();
+        for entry in &commit.entries {
+            let stream = entry.stream;
+            let head = heads.get(&stream).copied().or_else(|| self.head(stream));
+            let found = head.map_or(0, |h| h.seq);
+            if found.checked_add(1) != Some(entry.seq) || entry.seq == u64::MAX {
+                return Err(StoreError::OutOfSequence { stream, found, offered: entry.seq });
+            }
+            if let Some(head) = head
+                && entry.at < head.at
+            {
+                return Err(StoreError::Invalid(format!(
+                    "the time of an entry goes back from {} to {} in stream {stream:?}",
+                    head.at, entry.at
+                )));
+            }
+            heads.insert(stream, Head { seq: entry.seq, at: entry.at });
+        }
+        Ok(())
+    }
+
+    /// Adds a commit that was checked.
+    pub(crate) fn apply(
+        &mut self,
+        commit: Commit,
+        projection: &dyn Projection,
+    ) -> Result<CommitNo, StoreError> {
+        self.last += 1;
+        let number = CommitNo(self.last);
+        for entry in commit.entries {
+            self.add(number, entry, projection)?;
+        }
+        for row in commit.hints {
+            match row.value {
+                Some(value) => drop(self.rows.insert(row.key, value)),
+                None => drop(self.rows.remove(&row.key)),
+            }
+        }
+        Ok(number)
+    }
+
+    fn add(
+        &mut self,
+        number: CommitNo,
+        entry: Entry,
+        projection: &dyn Projection,
+    ) -> Result<(), StoreError> {
+        let place = self.entries.len();
+        let mut writer = Writer { rows: &mut self.rows, error: None };
+        projection.project(&entry, Position(u64_of(place)), &mut writer)?;
+        writer.error.map_or(Ok(()), Err)?;
+        self.streams.entry(entry.stream).or_default().push(place);
+        self.entries.push((number, entry));
+        Ok(())
+    }
+
+    /// The last entry of a stream.
+    pub(crate) fn head(&self, stream: StreamId) -> Option<Head> {
+        let place = *self.streams.get(&stream)?.last()?;
+        self.entries.get(place).map(|(_, e)| Head { seq: e.seq, at: e.at })
+    }
+
+    /// Entries of a stream.
+    pub(crate) fn read(
+        &self,
+        stream: StreamId,
+        (from, to): (u64, u64),
+        order: Order,
+        limit: usize,
+    ) -> Vec<Entry> {
+        let places = self.streams.get(&stream).map_or(&[][..], Vec::as_slice);
+        let entries = places.iter().filter_map(|p| self.entries.get(*p)).map(|(_, e)| e);
+        let wanted = entries.filter(|e| (from..=to).contains(&e.seq));
+        match order {
+            Order::Ascending => wanted.take(limit).cloned().collect(),
+            Order::Descending => wanted.rev().take(limit).cloned().collect(),
+        }
+    }
+
+    /// The last sequence that is not after a time.
+    pub(crate) fn seq_at(&self, stream: StreamId, at: u64) -> Option<u64> {
+        let places = self.streams.get(&stream)?;
+        let entries = places.iter().filter_map(|p| self.entries.get(*p));
+        entries.rev().find(|(_, e)| e.at <= at).map(|(_, e)| e.seq)
+    }
+
+    /// The entry at a position.
+    pub(crate) fn entry(&self, position: Position) -> Result<Entry, StoreError> {
+        let found = self.entries.get(usize_of(position.0)).map(|(_, e)| e.clone());
+        found.ok_or_else(|| {
+            StoreError::Invalid(format!("no entry lies at position {:x}", position.0))
+        })
+    }
+
+    /// The value of a row.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.rows.get(key).cloned()
+    }
+
+    /// Rows between two keys.
+    pub(crate) fn scan(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        order: Order,
+        limit: usize,
+    ) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let from = from.max(FIRST_KEY.as_slice());
+        if from >= to {
+            return Vec::new();
+        }
+        let rows = self.rows.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to)));
+        let own = |(k, v): (&Vec<u8>, &Vec<u8>)| (k.clone(), v.clone());
+        match order {
+            Order::Ascending => rows.take(limit).map(own).collect(),
+            Order::Descending => rows.rev().take(limit).map(own).collect(),
+        }
+    }
+
+    /// Every entry from a commit on.
+    pub(crate) fn replay(
+        &self,
+        from: CommitNo,
+        visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
+    ) -> CommitNo {
+        for (commit, entry) in self.entries.iter().filter(|(c, _)| *c >= from) {
+            if !visit(*commit, entry) {
+                return *commit;
+            }
+        }
+        if self.last >= from.0 { CommitNo(self.last) } else { CommitNo(0) }
+    }
+
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+struct Writer<'a> {
+    rows: &'a mut BTreeMap<Vec<u8>, Vec<u8>>,
+    error: Option<StoreError>,
+}
+
+impl IndexWriter for Writer<'_> {
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.rows.get(key).cloned())
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) {
+        match check_key(key).and_then(|()| check_value(value)) {
+            Ok(()) => drop(self.rows.insert(key.to_vec(), value.to_vec())),
+            Err(e) => self.error = Some(e),
+        }
+    }
+
+    fn delete(&mut self, key: &[u8]) {
+        match check_key(key) {
+            Ok(()) => drop(self.rows.remove(key)),
+            Err(e) => self.error = Some(e),
+        }
+    }
+
+    fn next(&mut self, key: &[u8]) -> Result<u64, StoreError> {
+        check_key(key)?;
+        let last = parse_counter(self.rows.get(key).map(Vec::as_slice))?;
+        let next = last.checked_add(1).ok_or_else(|| {
+            StoreError::Invalid("a counter of the index has reached its end".to_owned())
+        })?;
+        self.rows.insert(key.to_vec(), next.to_be_bytes().to_vec());
+        Ok(next)
+    }
+}
