@@ -1,3 +1,25 @@
-//! Take turns: one actor per CVU, tenant supervisors, and the ports to the outside.
+//! Take turns: one actor per CVU, a supervisor per realm, and the ports to the outside.
+//!
+//! **Shape.** [`engine::Engine`] is the one door. It sends an order to the supervisor of the
+//! caller's realm; the supervisor checks what concerns the whole realm and forwards to the account's
+//! actor; the actor decides, applies at once and hands the facts to the store. The store's thread
+//! releases the answer after the flush.
+//!
+//! **Bounds.** Every mailbox has a named capacity; a full one answers [`failure::Failure::Overloaded`].
+//!
+//! **Order.** All actors of a realm run on one arbiter (thread), so what the supervisor forwards
+//! arrives in its order, and commits leave in the order in which they were decided.
+//!
+//! **Failure.** A commit that fails makes its account doubtful: the actor stops, and the next order
+//! loads it again from what is on disk.
 
+pub mod accounts;
+pub mod engine;
+pub mod failure;
+pub mod platform;
 pub mod ports;
+pub mod realms;
+pub mod records;
+pub mod reply;
+pub mod scribe;
+pub mod verify;

@@ -191,6 +191,8 @@ pub struct Account {
     pub limits: Limits,
     /// What waits for the bank.
     pub pending: Option<Pending>,
+    /// What the bank said when it refused to open the account.
+    pub refusal: Option<BankRefusal>,
     /// When it was registered.
     pub created_at: Timestamp,
     /// When its profile last changed.
@@ -301,6 +303,7 @@ impl Account {
             suspension: None,
             limits: Limits::default(),
             pending: None,
+            refusal: None,
             created_at: at,
             updated_at: at,
             closed_at: None,
@@ -506,8 +509,9 @@ impl Account {
                 self.alias.clone_from(alias);
                 self.status = Status::Active;
             }
-            AccountFact::OpeningRefused(_) => {
+            AccountFact::OpeningRefused(why) => {
                 self.pending = None;
+                self.refusal = Some(why.clone());
                 self.status = Status::Void;
             }
             AccountFact::AliasRequested { alias } => {

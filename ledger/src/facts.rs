@@ -219,6 +219,10 @@ pub struct Answer {
     pub body: String,
     /// When it was answered.
     pub at: Timestamp,
+    /// The account whose opening will give the answer, while `status` is 0: the bank's outcome was
+    /// not known yet.
+    #[serde(default)]
+    pub account: Option<AccountNo>,
 }
 
 /// The CUIT of a holder with an alias: to whom a given-up alias stays reserved.

@@ -4,10 +4,20 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::tenants::Mode;
+
 /// The number of a realm (tenant × mode), from 1; 0 is the platform.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RealmId(pub u32);
+
+impl RealmId {
+    /// Live realms have odd numbers, test realms even ones: [`crate::tenants::Platform`] gives
+    /// them out in pairs.
+    pub const fn mode(self) -> Mode {
+        if self.0 % 2 == 1 { Mode::Live } else { Mode::Test }
+    }
+}
 
 /// The number of an account in its realm, from 1: the wallet account id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]

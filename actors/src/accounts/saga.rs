@@ -1,0 +1,153 @@
+//! Asks the bank for what an account waits for, until it has an answer.
+//!
+//! **Order.** The intent is durable before the first call. Every call is idempotent by its
+//! reference, so the whole sequence may be run again from its start after any crash.
+//!
+//! **Bounds.** Between tries the pause doubles from [`FIRST_PAUSE`] to [`LAST_PAUSE`]; the number of
+//! tries has no bound, because nobody may guess what the bank did.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::Addr;
+use caudal_ledger::accounts::{BankAnswer, Holder, Pending};
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::facts::{BankCall, BankRefusal};
+use tokio::sync::oneshot;
+
+use crate::accounts::{AccountActor, AccountMessage};
+use crate::failure::Failure;
+use crate::ports::{BankError, BankGateway, BankReply};
+
+/// The pause after the first try whose outcome is unknown.
+pub const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// The longest pause between tries.
+pub const LAST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Why there is no answer of the bank.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Trouble {
+    /// The intent never became durable; the bank was not asked.
+    NotStarted(Failure),
+    /// The bank was asked and nobody knows what it did.
+    Unknown(BankError),
+}
+
+/// What came of asking the bank, with every call that was made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BankSaid {
+    /// What it said.
+    pub result: Result<BankAnswer, Trouble>,
+    /// The calls, oldest first.
+    pub calls: Vec<BankCall>,
+}
+
+/// One thing to be asked of the bank.
+#[derive(Debug)]
+pub struct Saga {
+    /// The bank.
+    pub bank: Arc<dyn BankGateway>,
+    /// What to ask.
+    pub pending: Pending,
+    /// The account's holder.
+    pub holder: Holder,
+    /// The account's CVU, once it has one.
+    pub cvu: Option<Cvu>,
+    /// The request that caused it.
+    pub request_id: String,
+}
+
+/// How one try ended.
+type Try<T> = Result<T, BankError>;
+
+impl Saga {
+    /// Runs until the bank has answered or the actor is gone; a later actor takes it up again.
+    pub async fn run(
+        self,
+        durable: oneshot::Receiver<Result<(), Failure>>,
+        account: Addr<AccountActor>,
+    ) {
+        let started = durable.await.unwrap_or(Err(Failure::OutcomeUnknown));
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let mut calls = Vec::new();
+            let result = match &started {
+                Err(why) => Err(Trouble::NotStarted(why.clone())),
+                Ok(()) => match self.ask(&mut calls).await {
+                    Ok(answer) => Ok(answer),
+                    Err(BankError::Refused(why)) => Ok(BankAnswer::Refused(why)),
+                    Err(error) => Err(Trouble::Unknown(error)),
+                },
+            };
+            let open = matches!(result, Err(Trouble::Unknown(_)));
+            let said = AccountMessage::BankSaid(BankSaid { result, calls });
+            if account.send(said).await.is_err() || !open {
+                return;
+            }
+            tokio::time::sleep(pause).await;
+            pause = pause.saturating_mul(2).min(LAST_PAUSE);
+        }
+    }
+
+    async fn ask(&self, calls: &mut Vec<BankCall>) -> Try<BankAnswer> {
+        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
+        let cuit = self.holder.cuit;
+        match (&self.pending, self.cvu) {
+            (Pending::Opening { client_id, alias }, _) => {
+                self.open(*client_id, alias.as_ref(), calls).await
+            }
+            (Pending::Alias(alias), Some(cvu)) => {
+                take(bank.set_alias(cvu, cuit, Some(alias), id).await, calls)?;
+                Ok(BankAnswer::Done)
+            }
+            (Pending::Identity(identity), Some(cvu)) => {
+                take(bank.rename(cvu, &identity.name, id).await, calls)?;
+                Ok(BankAnswer::Done)
+            }
+            (Pending::Closing, Some(cvu)) => {
+                take(bank.close(cvu, cuit, id).await, calls)?;
+                Ok(BankAnswer::Done)
+            }
+            (Pending::Alias(_) | Pending::Identity(_) | Pending::Closing, None) => {
+                let body = r#"{"message":"the account has no CVU"}"#.to_owned();
+                Ok(BankAnswer::Refused(BankRefusal { status: 0, body }))
+            }
+        }
+    }
+
+    /// Creates the CVU, then gives it its alias. An alias that the bank refuses undoes the CVU: the
+    /// asker gets neither or both.
+    async fn open(
+        &self,
+        client_id: u64,
+        alias: Option<&Alias>,
+        calls: &mut Vec<BankCall>,
+    ) -> Try<BankAnswer> {
+        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
+        let cvu = take(bank.create_cvu(client_id, &self.holder, id).await, calls)?;
+        match take(
+            bank.set_alias(cvu, self.holder.cuit, alias, id).await,
+            calls,
+        ) {
+            Ok(alias) => Ok(BankAnswer::Opened {
+                cvu,
+                alias: Some(alias),
+            }),
+            // The automatic alias may come later; the account works without.
+            Err(BankError::Refused(_)) if alias.is_none() => {
+                Ok(BankAnswer::Opened { cvu, alias: None })
+            }
+            Err(BankError::Refused(why)) => {
+                take(bank.close(cvu, self.holder.cuit, id).await, calls)?;
+                Ok(BankAnswer::Refused(why))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn take<T>(reply: BankReply<T>, calls: &mut Vec<BankCall>) -> Try<T> {
+    calls.extend(reply.calls);
+    reply.result
+}

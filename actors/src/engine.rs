@@ -1,0 +1,544 @@
+//! The one door to the actors: finds the realm's supervisor, asks, and waits for the answer.
+//!
+//! **Bounds.** An answer is waited for [`DEADLINE`], or [`BANK_DEADLINE`] where the bank is asked;
+//! past that the outcome is unknown to the asker, and its idempotency key or external id will tell.
+
+pub mod lists;
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use actix::{Actor, Addr, Arbiter, ArbiterHandle};
+use caudal_ledger::accounts::{Account, Order};
+use caudal_ledger::alias::Alias;
+use caudal_ledger::balance::Direction;
+use caudal_ledger::facts::{Answer, BankCall, Registration};
+use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::tenants::{Mode, Platform, Tenant};
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType};
+use caudal_ledger::vouchers::Outcome;
+use caudal_storage::{Stats, Store};
+use dashmap::DashMap;
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::accounts::{AccountView, BalanceView, Observed, Placed, Settings, Versions};
+use crate::failure::Failure;
+use crate::platform::{self, Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder};
+use crate::ports::{BankGateway, Clock};
+use crate::realms::{Adjustment, Limits, RealmMessage, RealmReport, RealmSupervisor, Target};
+use crate::records::projection::Place;
+use crate::records::reads;
+use crate::reply::{Answered, Claims, Keyed, Reply};
+use crate::scribe::{Shared, Ticket};
+
+/// How long an answer is waited for.
+pub const DEADLINE: Duration = Duration::from_secs(10);
+/// How long an answer is waited for where the bank is asked.
+pub const BANK_DEADLINE: Duration = Duration::from_secs(30);
+/// How many scans of the index run at the same time.
+const SCANS_MAX: usize = 4;
+/// How many answers of one idempotency key are shown.
+const ANSWERS_MAX: usize = 20;
+
+/// Makes the gateway to the bank of a mode; called once per realm, for the realm's own thread.
+pub type Banks = Arc<dyn Fn(Mode) -> Arc<dyn BankGateway> + Send + Sync>;
+
+/// How the actors are laid out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Threads for actors; 0 runs them on the caller's (for tests and simulation).
+    pub arbiters: usize,
+    /// Bounds of each realm.
+    pub realm: Limits,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            arbiters: 2,
+            realm: Limits::default(),
+        }
+    }
+}
+
+/// Who asks, as far as the actors care.
+#[derive(Debug)]
+pub struct Asker<T> {
+    /// The idempotency key, with how to render the answer.
+    pub keyed: Option<Keyed<T>>,
+    /// The id of the request.
+    pub request_id: String,
+}
+
+/// The whole of the actors.
+pub struct Engine {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    keys: Keys,
+    platform: Addr<PlatformActor>,
+    state: Arc<RwLock<Arc<Platform>>>,
+    realms: Arc<Realms>,
+    scans: Arc<Semaphore>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("store", &self.store)
+            .finish_non_exhaustive()
+    }
+}
+
+struct Realms {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    banks: Banks,
+    claims: Claims,
+    limits: Limits,
+    arbiters: Vec<ArbiterHandle>,
+    supervisors: DashMap<RealmId, Addr<RealmSupervisor>>,
+}
+
+fn settings(platform: &Platform, tenant: &Tenant, mode: Mode) -> Settings {
+    Settings {
+        tenant: tenant.id.clone(),
+        mode,
+        policy: tenant.policy,
+        psp: tenant.limits,
+        platform: platform.limits,
+    }
+}
+
+impl Realms {
+    /// Starts the supervisors of new tenants and tells the others their settings.
+    fn follow(&self, platform: &Platform) -> Result<(), Failure> {
+        for (tenant, mode) in platform::realms(platform) {
+            let realm = tenant.realm(mode);
+            let settings = settings(platform, tenant, mode);
+            let known = self
+                .supervisors
+                .get(&realm)
+                .map(|addr| addr.value().clone());
+            match known {
+                Some(addr) => {
+                    // A full mailbox only delays new settings until the next change; say so.
+                    if addr
+                        .try_send(RealmMessage::Settings(Arc::new(settings)))
+                        .is_err()
+                    {
+                        tracing::warn!(realm = realm.0, "a busy realm keeps its old settings");
+                    }
+                }
+                None => {
+                    let addr = self.start(realm, settings)?;
+                    self.supervisors.insert(realm, addr);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&self, realm: RealmId, settings: Settings) -> Result<Addr<RealmSupervisor>, Failure> {
+        let shared = Shared {
+            realm,
+            store: Arc::clone(&self.store),
+            clock: Arc::clone(&self.clock),
+            bank: (self.banks)(settings.mode),
+            claims: self.claims.clone(),
+        };
+        let supervisor = RealmSupervisor::load(shared, settings, self.limits)?;
+        let at = usize::try_from(realm.0)
+            .unwrap_or(0)
+            .checked_rem(self.arbiters.len());
+        Ok(match at.and_then(|at| self.arbiters.get(at)) {
+            Some(arbiter) => RealmSupervisor::start_in_arbiter(arbiter, move |_| supervisor),
+            None => supervisor.start(),
+        })
+    }
+}
+
+impl Engine {
+    /// Starts the actors over a store. Must be called inside an actix system.
+    pub fn start(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        banks: Banks,
+        options: Options,
+    ) -> Result<Self, Failure> {
+        let loaded = PlatformActor::load(store.as_ref())?;
+        let arbiters = (0..options.arbiters)
+            .map(|_| Arbiter::new().handle())
+            .collect();
+        let realms = Arc::new(Realms {
+            store: Arc::clone(&store),
+            clock: Arc::clone(&clock),
+            banks,
+            claims: Claims::default(),
+            limits: options.realm,
+            arbiters,
+            supervisors: DashMap::new(),
+        });
+        let keys = Keys::default();
+        let first = Arc::new(loaded.0.clone());
+        publish_keys(&keys, &first);
+        realms.follow(&first)?;
+        let state = Arc::new(RwLock::new(first));
+        let published = {
+            let (keys, realms, state) =
+                (Arc::clone(&keys), Arc::clone(&realms), Arc::clone(&state));
+            Arc::new(move |platform: &Arc<Platform>| {
+                publish_keys(&keys, platform);
+                if let Err(why) = realms.follow(platform) {
+                    tracing::error!(%why, "a new realm could not be started");
+                }
+                *state.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(platform);
+            })
+        };
+        let actor = PlatformActor::new(Arc::clone(&store), Arc::clone(&clock), loaded, published);
+        let platform = match realms.arbiters.first() {
+            Some(arbiter) => PlatformActor::start_in_arbiter(arbiter, move |_| actor),
+            None => actor.start(),
+        };
+        let scans = Arc::new(Semaphore::new(SCANS_MAX));
+        Ok(Self {
+            store,
+            clock,
+            keys,
+            platform,
+            state,
+            realms,
+            scans,
+        })
+    }
+
+    /// The present.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The key of an id, if it was ever issued.
+    pub fn key(&self, id: &str) -> Option<Arc<KnownKey>> {
+        self.keys.get(id).map(|known| Arc::clone(known.value()))
+    }
+
+    /// Tenants, keys and settings as of the last change.
+    pub fn platform(&self) -> Arc<Platform> {
+        Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Figures of the store.
+    pub fn stats(&self) -> Stats {
+        self.store.stats()
+    }
+
+    /// The store, for verification.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Whether writes are possible.
+    pub fn ready(&self) -> Result<(), Failure> {
+        Ok(self.store.ready()?)
+    }
+
+    /// Makes everything durable and stops the store. Orders that come later fail.
+    pub fn close(&self) -> Result<(), Failure> {
+        Ok(self.store.close()?)
+    }
+
+    fn tell(&self, realm: RealmId, message: RealmMessage) -> Result<(), Failure> {
+        let addr = self
+            .realms
+            .supervisors
+            .get(&realm)
+            .map(|addr| addr.value().clone());
+        let addr = addr.ok_or(Rejection::TenantNotFound)?;
+        addr.try_send(message).map_err(|why| match why {
+            actix::prelude::SendError::Full(_) => Failure::Overloaded,
+            actix::prelude::SendError::Closed(_) => Failure::ShuttingDown,
+        })
+    }
+
+    async fn ask<T>(
+        &self,
+        realm: RealmId,
+        deadline: Duration,
+        message: impl FnOnce(Reply<Result<T, Failure>>) -> RealmMessage,
+    ) -> Result<T, Failure> {
+        let (reply, answer) = Reply::new();
+        self.tell(realm, message(reply))?;
+        wait(answer, deadline).await
+    }
+
+    async fn order<T>(
+        &self,
+        realm: RealmId,
+        deadline: Duration,
+        asker: Asker<T>,
+        message: impl FnOnce(Ticket<T>) -> RealmMessage,
+    ) -> Answered<T> {
+        let (reply, answer) = Reply::new();
+        let Asker { keyed, request_id } = asker;
+        let ticket = Ticket {
+            reply: Some(reply),
+            keyed,
+            guards: Vec::new(),
+            request_id,
+        };
+        self.tell(realm, message(ticket))?;
+        wait(answer, deadline).await
+    }
+
+    /// Posts an adjustment.
+    pub async fn post(
+        &self,
+        realm: RealmId,
+        order: Adjustment,
+        asker: Asker<Outcome<Placed>>,
+    ) -> Answered<Outcome<Placed>> {
+        self.order(realm, DEADLINE, asker, |ticket| {
+            RealmMessage::Post(order, ticket)
+        })
+        .await
+    }
+
+    /// Registers an account and, where `open` says so, gets it a CVU.
+    pub async fn register(
+        &self,
+        realm: RealmId,
+        registration: Registration,
+        open: bool,
+        alias: Option<Alias>,
+        asker: Asker<AccountView>,
+    ) -> Answered<AccountView> {
+        let message = |ticket| RealmMessage::Register {
+            registration,
+            open,
+            alias,
+            ticket,
+        };
+        self.order(realm, BANK_DEADLINE, asker, message).await
+    }
+
+    /// Changes the profile of an account.
+    pub async fn change(
+        &self,
+        realm: RealmId,
+        target: Target,
+        order: Order,
+        if_match: Option<Versions>,
+        asker: Asker<AccountView>,
+    ) -> Answered<AccountView> {
+        let message = |ticket| RealmMessage::Change {
+            target,
+            order,
+            if_match,
+            ticket,
+        };
+        self.order(realm, BANK_DEADLINE, asker, message).await
+    }
+
+    /// An account as it is.
+    pub async fn view(&self, realm: RealmId, target: Target) -> Result<AccountView, Failure> {
+        self.ask(realm, DEADLINE, |reply| RealmMessage::View(target, reply))
+            .await
+    }
+
+    /// A balance as it is.
+    pub async fn balance(&self, realm: RealmId, target: Target) -> Result<BalanceView, Failure> {
+        self.ask(realm, DEADLINE, |reply| {
+            RealmMessage::BalanceOf(target, reply)
+        })
+        .await
+    }
+
+    /// A balance as it was after the last movement up to and with an instant.
+    pub async fn balance_at(
+        &self,
+        realm: RealmId,
+        target: Target,
+        at: Timestamp,
+    ) -> Result<BalanceView, Failure> {
+        self.ask(realm, DEADLINE, |reply| {
+            RealmMessage::BalanceAt(target, at, reply)
+        })
+        .await
+    }
+
+    /// All voucher types.
+    pub async fn voucher_types(&self, realm: RealmId) -> Result<Vec<VoucherType>, Failure> {
+        self.ask(realm, DEADLINE, RealmMessage::Types).await
+    }
+
+    /// Creates a voucher type.
+    pub async fn create_type(
+        &self,
+        realm: RealmId,
+        order: CreateVoucherType,
+        asker: Asker<VoucherType>,
+    ) -> Answered<VoucherType> {
+        self.order(realm, DEADLINE, asker, |t| {
+            RealmMessage::CreateType(order, t)
+        })
+        .await
+    }
+
+    /// Switches a voucher type on or off.
+    pub async fn toggle_type(
+        &self,
+        realm: RealmId,
+        code: TypeCode,
+        active: bool,
+        asker: Asker<VoucherType>,
+    ) -> Answered<VoucherType> {
+        self.order(realm, DEADLINE, asker, |t| {
+            RealmMessage::ToggleType(code, active, t)
+        })
+        .await
+    }
+
+    /// Removes a voucher type; gives it as it was.
+    pub async fn remove_type(
+        &self,
+        realm: RealmId,
+        code: TypeCode,
+        asker: Asker<VoucherType>,
+    ) -> Answered<VoucherType> {
+        self.order(realm, DEADLINE, asker, |t| {
+            RealmMessage::RemoveType(code, t)
+        })
+        .await
+    }
+
+    /// A voucher by its id.
+    pub fn voucher(&self, realm: RealmId, id: VoucherId) -> Result<Placed, Failure> {
+        if id.realm != realm {
+            return Err(Rejection::VoucherNotFound.into());
+        }
+        let place = Place {
+            account: id.account,
+            sequence: id.sequence,
+        };
+        let voucher = reads::voucher(self.store.as_ref(), realm, place)?;
+        let voucher = voucher.ok_or(Rejection::VoucherNotFound)?;
+        Ok(Placed {
+            account: id.account,
+            voucher,
+        })
+    }
+
+    /// The adjustment that holds an external id; of two directions the newest.
+    pub fn voucher_by_external(
+        &self,
+        realm: RealmId,
+        id: &ExternalId,
+        direction: Option<Direction>,
+    ) -> Result<Placed, Failure> {
+        let directions = direction.map_or(vec![Direction::Credit, Direction::Debit], |d| vec![d]);
+        let mut found: Option<Placed> = None;
+        for direction in directions {
+            let held = reads::voucher_by_external(self.store.as_ref(), realm, direction, id)?;
+            if let Some((account, voucher)) = held
+                && found
+                    .as_ref()
+                    .is_none_or(|older| older.voucher.at <= voucher.at)
+            {
+                found = Some(Placed { account, voucher });
+            }
+        }
+        Ok(found.ok_or(Rejection::VoucherNotFound)?)
+    }
+
+    /// What an idempotency key did.
+    pub fn answers(&self, realm: RealmId, key: &str) -> Result<Vec<Answer>, Failure> {
+        let answers = reads::answers(self.store.as_ref(), realm, key, ANSWERS_MAX)?;
+        if answers.is_empty() {
+            Err(Failure::KeyUnknown)
+        } else {
+            Ok(answers)
+        }
+    }
+
+    /// Orders something of the platform.
+    pub async fn administer(&self, order: PlatformOrder) -> Result<Arc<Platform>, Failure> {
+        let (reply, answer) = Reply::new();
+        let sent = self.platform.try_send(PlatformMessage(order, reply));
+        sent.map_err(|_| Failure::Overloaded)?;
+        wait(answer, DEADLINE).await
+    }
+
+    /// How the actors of a realm are doing.
+    pub async fn report(&self, realm: RealmId) -> Result<RealmReport, Failure> {
+        let (reply, answer) = Reply::new();
+        self.tell(realm, RealmMessage::Report(reply))?;
+        wait(async { answer.await.map(Ok) }, DEADLINE).await
+    }
+
+    /// The live state of an account's actor, if it is resident.
+    pub async fn observe(
+        &self,
+        realm: RealmId,
+        target: Target,
+    ) -> Result<Option<Observed>, Failure> {
+        self.ask(realm, DEADLINE, |reply| {
+            RealmMessage::Observe(target, reply)
+        })
+        .await
+    }
+
+    /// Sends an account's actor away if it is idle; whether it is gone.
+    pub async fn passivate(&self, realm: RealmId, target: Target) -> Result<bool, Failure> {
+        self.ask(realm, DEADLINE, |reply| {
+            RealmMessage::Passivate(target, reply)
+        })
+        .await
+    }
+
+    /// The account as the disk says, with its last calls to the bank.
+    pub fn on_disk(
+        &self,
+        realm: RealmId,
+        account: AccountNo,
+    ) -> Result<(Account, Vec<BankCall>), Failure> {
+        let loaded = reads::account(self.store.as_ref(), realm, account)?;
+        let (loaded, _) = loaded.ok_or(Rejection::AccountNotFound)?;
+        let calls = reads::bank_calls(self.store.as_ref(), realm, account, ANSWERS_MAX)?;
+        Ok((loaded, calls))
+    }
+
+    /// The realm and account of a CVU, whoever owns it: for operators.
+    pub fn locate(&self, cvu: caudal_ledger::cvu::Cvu) -> Result<(RealmId, AccountNo), Failure> {
+        let key = crate::records::keys::cvu(cvu);
+        let row = self.store.get(&key)?.ok_or(Rejection::AccountNotFound)?;
+        let place = Place::from_bytes(&row)?;
+        let realm = u32::try_from(place.sequence).map_err(|_| Rejection::AccountNotFound)?;
+        Ok((RealmId(realm), place.account))
+    }
+}
+
+fn publish_keys(keys: &Keys, platform: &Platform) {
+    for key in platform.keys.values() {
+        if let Some(tenant) = platform.tenants.get(&key.tenant) {
+            let known = KnownKey {
+                key: key.clone(),
+                tenant: tenant.clone(),
+            };
+            keys.insert(key.id.clone(), Arc::new(known));
+        }
+    }
+}
+
+/// Waits for an answer. None in time, or an actor that died with the question, leave the outcome
+/// unknown.
+async fn wait<T>(
+    answer: impl Future<Output = Result<Result<T, Failure>, oneshot::error::RecvError>>,
+    deadline: Duration,
+) -> Result<T, Failure> {
+    match tokio::time::timeout(deadline, answer).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) | Err(_) => Err(Failure::OutcomeUnknown),
+    }
+}

@@ -1,0 +1,683 @@
+//! Lists: movements of an account, vouchers of a realm, accounts.
+//!
+//! **Shape.** What needs no filter is a range of sequence numbers and costs what the page costs.
+//! With a filter, the range that dates leave is scanned, off the actors' threads.
+//!
+//! **Bounds.** A few scans run at the same time; the rest wait their turn.
+
+use std::sync::Arc;
+
+use caudal_ledger::accounts::{Account, Status};
+use caudal_ledger::balance::Direction;
+use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
+use caudal_ledger::text::{ExternalId, folded};
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::voucher_types::TypeCode;
+use caudal_ledger::vouchers::{ReferenceType, Voucher};
+use caudal_storage::{Order, Store, StoreError};
+
+use super::Engine;
+use crate::accounts::Placed;
+use crate::failure::Failure;
+use crate::realms::Target;
+use crate::records::projection::{Listed, Place};
+use crate::records::{LEDGER, account_stream, decode, keys, reads};
+
+/// How many records a scan reads at once.
+const SCAN_PAGE: usize = 1000;
+/// Commits of one realm may be this far out of the order of their times, in milliseconds.
+const TIME_SLACK: u64 = 60_000;
+
+/// A page: what to skip and how much to take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Page {
+    /// Ascending or descending.
+    pub order: Order,
+    /// How many to give.
+    pub limit: usize,
+    /// How many to skip.
+    pub offset: usize,
+    /// Go on after this place, instead of skipping.
+    pub cursor: Option<u64>,
+}
+
+/// A page of a list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Listing<T> {
+    /// The rows.
+    pub items: Vec<T>,
+    /// How many rows match in all.
+    pub total: u64,
+    /// Where the next page begins; `None` on the last.
+    pub next: Option<u64>,
+}
+
+/// By what vouchers are sorted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum VoucherSort {
+    /// In the order in which they were posted.
+    #[default]
+    CreatedAt,
+    /// By amount.
+    Amount,
+}
+
+/// By what accounts are sorted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AccountSort {
+    /// In the order in which they were registered.
+    #[default]
+    CreatedAt,
+    /// By the holder's name.
+    HolderName,
+    /// By CVU.
+    Cvu,
+    /// By alias.
+    Alias,
+}
+
+/// Which vouchers are asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct VoucherFilter {
+    /// Only of this direction.
+    pub direction: Option<Direction>,
+    /// Only of this type.
+    pub type_code: Option<TypeCode>,
+    /// Only with this kind of reference.
+    pub reference_type: Option<ReferenceType>,
+    /// Not before.
+    pub from: Option<Timestamp>,
+    /// Not after.
+    pub to: Option<Timestamp>,
+    /// This text in id, external id, description or reference.
+    pub text: Option<String>,
+    /// At least.
+    pub min: Option<i64>,
+    /// At most.
+    pub max: Option<i64>,
+    /// Only adjustments and internal transfers.
+    pub internal: bool,
+}
+
+impl VoucherFilter {
+    /// Whether anything but dates is asked for.
+    fn looks_inside(&self) -> bool {
+        let dates = Self {
+            from: self.from,
+            to: self.to,
+            ..Self::default()
+        };
+        *self != dates
+    }
+
+    fn lets(&self, realm: RealmId, account: AccountNo, voucher: &Voucher) -> bool {
+        let Voucher {
+            direction,
+            amount,
+            at,
+            ..
+        } = voucher;
+        self.direction.is_none_or(|wanted| wanted == *direction)
+            && self
+                .type_code
+                .as_ref()
+                .is_none_or(|wanted| *wanted == voucher.type_code)
+            && self
+                .reference_type
+                .is_none_or(|wanted| wanted == voucher.reference_type)
+            && self.from.is_none_or(|from| from <= *at)
+            && self.to.is_none_or(|to| *at <= to)
+            && self.min.is_none_or(|min| min <= amount.centavos())
+            && self.max.is_none_or(|max| amount.centavos() <= max)
+            && (!self.internal || voucher.is_internal())
+            && self
+                .text
+                .as_ref()
+                .is_none_or(|text| mentions(realm, account, voucher, text))
+    }
+}
+
+fn mentions(realm: RealmId, account: AccountNo, voucher: &Voucher, text: &str) -> bool {
+    let text = folded(text);
+    let id = VoucherId {
+        realm,
+        account,
+        sequence: voucher.sequence,
+    }
+    .to_string();
+    let texts = [
+        Some(id.as_str()),
+        voucher.external_id.as_ref().map(ExternalId::as_str),
+        voucher.description.as_deref(),
+        voucher.reference_id.as_deref(),
+    ];
+    texts
+        .into_iter()
+        .flatten()
+        .any(|field| folded(field).contains(&text))
+}
+
+/// Which accounts are asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AccountFilter {
+    /// This text in CVU, alias, holder's name or CUIT.
+    pub text: Option<String>,
+    /// Only in this state.
+    pub status: Option<Status>,
+}
+
+impl AccountFilter {
+    fn lets(&self, row: &Listed) -> bool {
+        let text = |wanted: &String| {
+            let wanted = folded(wanted);
+            row.name.contains(&wanted)
+                || row.cuit.as_str().contains(&wanted)
+                || row.cvu.is_some_and(|cvu| cvu.as_str().contains(&wanted))
+                || row
+                    .alias
+                    .as_ref()
+                    .is_some_and(|alias| alias.folded().contains(&wanted))
+        };
+        row.cvu.is_some()
+            && self.status.is_none_or(|wanted| wanted == row.status)
+            && self.text.as_ref().is_none_or(text)
+    }
+}
+
+/// A range of numbers, both ends included; empty when `first > last`.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    first: u64,
+    last: u64,
+}
+
+impl Range {
+    fn len(self) -> u64 {
+        self.last.saturating_add(1).saturating_sub(self.first)
+    }
+
+    /// The part of the range that a page shows, and where the next page begins.
+    fn page(self, page: &Page) -> (Self, Option<u64>) {
+        let offset = u64::try_from(page.offset).unwrap_or(u64::MAX);
+        let limit = u64::try_from(page.limit).unwrap_or(u64::MAX);
+        match page.order {
+            Order::Ascending => {
+                let first = page.cursor.map_or_else(
+                    || self.first.saturating_add(offset),
+                    |cursor| cursor.saturating_add(1).max(self.first),
+                );
+                let last = first.saturating_add(limit).saturating_sub(1).min(self.last);
+                (
+                    Self { first, last },
+                    (last < self.last && first <= last).then_some(last),
+                )
+            }
+            Order::Descending => {
+                let last = page.cursor.map_or_else(
+                    || self.last.saturating_sub(offset),
+                    |cursor| cursor.saturating_sub(1).min(self.last),
+                );
+                let gone = page.cursor.is_none() && offset > self.last.saturating_sub(self.first);
+                let first = last.saturating_add(1).saturating_sub(limit).max(self.first);
+                if gone || last < self.first {
+                    return (Self { first: 1, last: 0 }, None);
+                }
+                (Self { first, last }, (first > self.first).then_some(first))
+            }
+        }
+    }
+}
+
+/// Takes one page out of matching rows that come in the order asked for.
+#[derive(Debug)]
+struct Picker<T> {
+    page: Page,
+    seen: u64,
+    skipped: usize,
+    items: Vec<(u64, T)>,
+    more: bool,
+}
+
+impl<T> Picker<T> {
+    fn new(page: Page) -> Self {
+        Self {
+            page,
+            seen: 0,
+            skipped: 0,
+            items: Vec::new(),
+            more: false,
+        }
+    }
+
+    fn offer(&mut self, place: u64, row: T) {
+        self.seen = self.seen.saturating_add(1);
+        let before = match (self.page.cursor, self.page.order) {
+            (Some(cursor), Order::Ascending) => place <= cursor,
+            (Some(cursor), Order::Descending) => place >= cursor,
+            (None, _) if self.skipped < self.page.offset => {
+                self.skipped = self.skipped.saturating_add(1);
+                true
+            }
+            (None, _) => false,
+        };
+        if before {
+            return;
+        }
+        if self.items.len() < self.page.limit {
+            self.items.push((place, row));
+        } else {
+            self.more = true;
+        }
+    }
+
+    fn listing(self) -> Listing<T> {
+        let last = self.items.last().map(|(place, _)| *place);
+        Listing {
+            total: self.seen,
+            next: last.filter(|_| self.more),
+            items: self.items.into_iter().map(|(_, row)| row).collect(),
+        }
+    }
+}
+
+/// Sorts all matches by a key and cuts the page out; the cursor is then a count of rows.
+fn sorted<T, K: Ord>(mut rows: Vec<(K, T)>, page: &Page) -> Listing<T> {
+    rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+    if page.order == Order::Descending {
+        rows.reverse();
+    }
+    let total = rows.len();
+    let skip = page
+        .cursor
+        .map_or(page.offset, |c| usize::try_from(c).unwrap_or(usize::MAX));
+    let end = skip.saturating_add(page.limit);
+    let items = rows
+        .into_iter()
+        .skip(skip)
+        .take(page.limit)
+        .map(|(_, row)| row)
+        .collect();
+    let next = (end < total).then(|| u64::try_from(end).unwrap_or(u64::MAX));
+    Listing {
+        items,
+        total: u64::try_from(total).unwrap_or(u64::MAX),
+        next,
+    }
+}
+
+impl Engine {
+    /// Runs a scan off the actors' threads, a few at a time.
+    async fn scan<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let permit = Arc::clone(&self.scans).acquire_owned().await;
+        let permit = permit.map_err(|_| Failure::ShuttingDown)?;
+        let store = Arc::clone(&self.store);
+        let done = tokio::task::spawn_blocking(move || {
+            let result = work(store.as_ref());
+            drop(permit);
+            result
+        });
+        Ok(done.await.map_err(|_| Failure::Damaged)??)
+    }
+
+    /// Movements of an account, as of now.
+    pub async fn movements(
+        &self,
+        realm: RealmId,
+        target: Target,
+        filter: VoucherFilter,
+        sort: VoucherSort,
+        page: Page,
+    ) -> Result<Listing<Placed>, Failure> {
+        let head = self.balance(realm, target).await?;
+        self.scan(move |store| {
+            let range = Range {
+                first: 1,
+                last: head.sequence,
+            };
+            movements(store, realm, head.account, range, &filter, sort, &page)
+        })
+        .await
+    }
+
+    /// Adjustments and internal transfers of the whole realm.
+    pub async fn internal(
+        &self,
+        realm: RealmId,
+        filter: VoucherFilter,
+        sort: VoucherSort,
+        page: Page,
+    ) -> Result<Listing<Placed>, Failure> {
+        self.scan(move |store| internal(store, realm, &filter, sort, &page))
+            .await
+    }
+
+    /// Accounts with a CVU, without their movements.
+    pub async fn accounts(
+        &self,
+        realm: RealmId,
+        filter: AccountFilter,
+        sort: AccountSort,
+        page: Page,
+    ) -> Result<Listing<Account>, Failure> {
+        self.scan(move |store| accounts(store, realm, &filter, sort, &page))
+            .await
+    }
+}
+
+/// Narrows a range of movements to what the dates leave.
+fn within_dates(
+    store: &dyn Store,
+    realm: RealmId,
+    account: AccountNo,
+    range: Range,
+    filter: &VoucherFilter,
+) -> Result<Range, StoreError> {
+    let stream = account_stream(realm, account, LEDGER);
+    let up_to = |at: Timestamp| {
+        store
+            .seq_at(stream, at.millis())
+            .map(|seq| seq.unwrap_or(0))
+    };
+    let first = match filter.from.and_then(|from| from.millis().checked_sub(1)) {
+        Some(before) => up_to(Timestamp::from_millis(before))?
+            .saturating_add(1)
+            .max(range.first),
+        None => range.first,
+    };
+    let last = match filter.to {
+        Some(to) => up_to(to)?.min(range.last),
+        None => range.last,
+    };
+    Ok(Range { first, last })
+}
+
+fn movements(
+    store: &dyn Store,
+    realm: RealmId,
+    account: AccountNo,
+    range: Range,
+    filter: &VoucherFilter,
+    sort: VoucherSort,
+    page: &Page,
+) -> Result<Listing<Placed>, StoreError> {
+    let range = within_dates(store, realm, account, range, filter)?;
+    let placed = |voucher| Placed { account, voucher };
+    if !filter.looks_inside() && sort == VoucherSort::CreatedAt {
+        let (shown, next) = range.page(page);
+        let ends = (shown.first, shown.last);
+        let vouchers = match shown.len() {
+            0 => Vec::new(),
+            _ => reads::vouchers(store, realm, account, ends, page.order, page.limit)?,
+        };
+        let items = vouchers.into_iter().map(placed).collect();
+        return Ok(Listing {
+            items,
+            total: range.len(),
+            next,
+        });
+    }
+    let order = if sort == VoucherSort::Amount {
+        Order::Ascending
+    } else {
+        page.order
+    };
+    let mut picker = Picker::new(*page);
+    let mut by_amount = Vec::new();
+    let mut rest = range;
+    while rest.len() > 0 {
+        let vouchers = reads::vouchers(
+            store,
+            realm,
+            account,
+            (rest.first, rest.last),
+            order,
+            SCAN_PAGE,
+        )?;
+        let Some(last) = vouchers.last() else { break };
+        match order {
+            Order::Ascending => rest.first = last.sequence.saturating_add(1),
+            Order::Descending if last.sequence == 0 => break,
+            Order::Descending => rest.last = last.sequence.saturating_sub(1),
+        }
+        for voucher in vouchers
+            .into_iter()
+            .filter(|v| filter.lets(realm, account, v))
+        {
+            let sequence = voucher.sequence;
+            match sort {
+                VoucherSort::CreatedAt => picker.offer(sequence, placed(voucher)),
+                VoucherSort::Amount => by_amount.push(((voucher.amount, sequence), sequence)),
+            }
+        }
+    }
+    if sort == VoucherSort::CreatedAt {
+        return Ok(picker.listing());
+    }
+    let Listing { items, total, next } = sorted(by_amount, page);
+    let find = |sequence| reads::voucher(store, realm, Place { account, sequence });
+    let found: Result<Vec<_>, _> = items.into_iter().map(find).collect();
+    let items = found?.into_iter().flatten().map(placed).collect();
+    Ok(Listing { items, total, next })
+}
+
+fn internal_place(
+    store: &dyn Store,
+    realm: RealmId,
+    ordinal: u64,
+) -> Result<Option<Place>, StoreError> {
+    let row = store.get(&keys::internal(realm, ordinal))?;
+    row.map(|row| Place::from_bytes(&row)).transpose()
+}
+
+/// The first ordinal whose voucher is not before `at`.
+fn first_internal(
+    store: &dyn Store,
+    realm: RealmId,
+    count: u64,
+    at: Timestamp,
+) -> Result<u64, StoreError> {
+    let (mut low, mut high) = (1_u64, count.saturating_add(1));
+    while low < high {
+        let middle = low.saturating_add(high.saturating_sub(low) / 2);
+        let place = internal_place(store, realm, middle)?;
+        let voucher = match place {
+            Some(place) => reads::voucher(store, realm, place)?,
+            None => None,
+        };
+        if voucher.is_some_and(|voucher| voucher.at < at) {
+            low = middle.saturating_add(1);
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
+fn internal(
+    store: &dyn Store,
+    realm: RealmId,
+    filter: &VoucherFilter,
+    sort: VoucherSort,
+    page: &Page,
+) -> Result<Listing<Placed>, StoreError> {
+    let count = store
+        .get(&keys::internal_count(realm))?
+        .and_then(|row| row.first_chunk::<8>().copied())
+        .map_or(0, u64::from_be_bytes);
+    let all = Range {
+        first: 1,
+        last: count,
+    };
+    if *filter
+        == (VoucherFilter {
+            internal: true,
+            ..VoucherFilter::default()
+        })
+        && sort == VoucherSort::CreatedAt
+    {
+        let (shown, next) = all.page(page);
+        let items = internal_range(store, realm, shown, page.order, page.limit)?;
+        let items = items.into_iter().map(|(_, placed)| placed).collect();
+        return Ok(Listing {
+            items,
+            total: count,
+            next,
+        });
+    }
+    let mut rest = all;
+    if let Some(from) = filter.from {
+        let from = Timestamp::from_millis(from.millis().saturating_sub(TIME_SLACK));
+        rest.first = first_internal(store, realm, count, from)?;
+    }
+    if let Some(to) = filter.to {
+        let after = first_internal(store, realm, count, to.plus_millis(TIME_SLACK))?;
+        rest.last = after.saturating_sub(1);
+    }
+    let order = if sort == VoucherSort::Amount {
+        Order::Ascending
+    } else {
+        page.order
+    };
+    let mut picker = Picker::new(*page);
+    let mut by_amount = Vec::new();
+    while rest.len() > 0 {
+        let rows = internal_range(store, realm, rest, order, SCAN_PAGE)?;
+        let Some((last, _)) = rows.last() else { break };
+        match order {
+            Order::Ascending => rest.first = last.saturating_add(1),
+            Order::Descending => rest.last = last.saturating_sub(1),
+        }
+        for (ordinal, placed) in rows {
+            if !filter.lets(realm, placed.account, &placed.voucher) {
+                continue;
+            }
+            match sort {
+                VoucherSort::CreatedAt => picker.offer(ordinal, placed),
+                VoucherSort::Amount => by_amount.push(((placed.voucher.amount, ordinal), placed)),
+            }
+        }
+    }
+    Ok(if sort == VoucherSort::Amount {
+        sorted(by_amount, page)
+    } else {
+        picker.listing()
+    })
+}
+
+fn internal_range(
+    store: &dyn Store,
+    realm: RealmId,
+    range: Range,
+    order: Order,
+    limit: usize,
+) -> Result<Vec<(u64, Placed)>, StoreError> {
+    if range.len() == 0 {
+        return Ok(Vec::new());
+    }
+    let from = keys::internal(realm, range.first);
+    let to = keys::internal(realm, range.last.saturating_add(1));
+    let rows = store.scan(&from, &to, order, limit)?;
+    let mut found = Vec::with_capacity(rows.len());
+    for (key, row) in rows {
+        let place = Place::from_bytes(&row)?;
+        let ordinal = keys::account_of(&key).map_or(0, |number| number.0);
+        if let Some(voucher) = reads::voucher(store, realm, place)? {
+            found.push((
+                ordinal,
+                Placed {
+                    account: place.account,
+                    voucher,
+                },
+            ));
+        }
+    }
+    Ok(found)
+}
+
+fn accounts(
+    store: &dyn Store,
+    realm: RealmId,
+    filter: &AccountFilter,
+    sort: AccountSort,
+    page: &Page,
+) -> Result<Listing<Account>, StoreError> {
+    let census = reads::census(store, realm)?;
+    let everyone = census
+        .active
+        .saturating_add(census.suspended)
+        .saturating_add(census.closed);
+    // Without a filter the total is known, so a page may end as soon as it is full.
+    let counted = *filter == AccountFilter::default();
+    let order = if sort == AccountSort::CreatedAt {
+        page.order
+    } else {
+        Order::Ascending
+    };
+    let mut picker = Picker::new(*page);
+    let mut by_text = Vec::new();
+    let (mut from, mut to) = (
+        keys::directory(realm),
+        keys::after_prefix(&keys::directory(realm)),
+    );
+    if let (Some(cursor), AccountSort::CreatedAt, true) = (page.cursor, sort, counted) {
+        match order {
+            Order::Ascending => {
+                from = keys::directory_of(realm, AccountNo(cursor.saturating_add(1)));
+            }
+            Order::Descending => to = keys::directory_of(realm, AccountNo(cursor)),
+        }
+    }
+    loop {
+        let rows = store.scan(&from, &to, order, SCAN_PAGE)?;
+        let Some((last, _)) = rows.last() else { break };
+        match order {
+            Order::Ascending => {
+                from.clone_from(last);
+                from.push(0);
+            }
+            Order::Descending => to.clone_from(last),
+        }
+        for (key, row) in &rows {
+            let number = keys::account_of(key).unwrap_or(AccountNo(0));
+            let row: Listed = decode(row)?;
+            if !filter.lets(&row) {
+                continue;
+            }
+            match sort {
+                AccountSort::CreatedAt => picker.offer(number.0, number),
+                AccountSort::HolderName => by_text.push(((row.name, number), number)),
+                AccountSort::Cvu => {
+                    let cvu = row.cvu.map(|cvu| cvu.to_string()).unwrap_or_default();
+                    by_text.push(((cvu, number), number));
+                }
+                AccountSort::Alias => {
+                    let alias = row.alias.map(|alias| alias.folded()).unwrap_or_default();
+                    by_text.push(((alias, number), number));
+                }
+            }
+        }
+        if counted && picker.more {
+            break;
+        }
+    }
+    let mut listing = match sort {
+        AccountSort::CreatedAt => picker.listing(),
+        AccountSort::HolderName | AccountSort::Cvu | AccountSort::Alias => sorted(by_text, page),
+    };
+    if counted {
+        listing.total = everyone;
+    }
+    let Listing { items, total, next } = listing;
+    let found: Result<Vec<_>, _> = items
+        .into_iter()
+        .map(|number| reads::profile(store, realm, number))
+        .collect();
+    Ok(Listing {
+        items: found?.into_iter().flatten().collect(),
+        total,
+        next,
+    })
+}

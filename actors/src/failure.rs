@@ -1,0 +1,67 @@
+//! Why an order got no answer of its own: a rule, the bank, the key, or the machine.
+
+use caudal_ledger::rejection::Rejection;
+use caudal_storage::StoreError;
+
+use crate::ports::BankError;
+
+/// Everything that can come back instead of what was asked for.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Failure {
+    /// A rule of the ledger says no.
+    #[error("{0}")]
+    Rejected(#[from] Rejection),
+    /// The bank refused, failed or did not answer.
+    #[error("the bank did not do what was asked")]
+    Bank(BankError),
+    /// The idempotency key was used with another body.
+    #[error("the Idempotency-Key was used before with another body")]
+    KeyReused {
+        /// The fields of the body that differ.
+        fields: Vec<String>,
+    },
+    /// The first request with this idempotency key is still running.
+    #[error("the first request with this Idempotency-Key is still running; try again shortly")]
+    KeyInFlight,
+    /// No answer was kept for this idempotency key.
+    #[error("no request with this Idempotency-Key is known")]
+    KeyUnknown,
+    /// `If-Match` names another version of the account.
+    #[error("the account has changed since; read it again")]
+    Stale,
+    /// A mailbox or the store's queue is full. Nothing was done.
+    #[error("the service is overloaded; try again shortly")]
+    Overloaded,
+    /// The disk is nearly full. Nothing was done.
+    #[error("the service takes no writes at present; try again later")]
+    ReadOnly,
+    /// The service is stopping. Nothing was done.
+    #[error("the service is shutting down; try again shortly")]
+    ShuttingDown,
+    /// Storage failed while the order was on its way: it may have been done or not.
+    #[error("the outcome is not known; try again with the same idExterno or Idempotency-Key")]
+    OutcomeUnknown,
+    /// Bytes on disk are not what was written; an operator must look.
+    #[error("the service cannot read its own storage; an operator has to look")]
+    Damaged,
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        match error {
+            // An account that doubted itself was reloaded meanwhile: nothing was done.
+            StoreError::Overloaded | StoreError::OutOfSequence { .. } => Self::Overloaded,
+            StoreError::Full(_) => Self::ReadOnly,
+            StoreError::Poisoned(_) => Self::OutcomeUnknown,
+            StoreError::Closed => Self::ShuttingDown,
+            StoreError::Corrupt(why) => {
+                tracing::error!(%why, "storage is damaged");
+                Self::Damaged
+            }
+            StoreError::Invalid(why) => {
+                tracing::error!(%why, "a commit broke a limit of the store");
+                Self::Damaged
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The platform's actor: tenants, keys and the settings they inherit, on one stream.
+//!
+//! Keys are published to a shared map as soon as they are durable, so that a request is
+//! authenticated without asking an actor.
+
+use std::sync::Arc;
+
+use actix::{Actor, AsyncContext, Context, Handler, Message};
+use caudal_ledger::facts::PlatformFact;
+use caudal_ledger::limits::Limits;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::tenants::{ApiKey, FeeRule, Mode, Platform, Policy, Tenant};
+use caudal_ledger::time::Timestamp;
+use caudal_storage::{Commit, Store, StoreError};
+use dashmap::DashMap;
+
+use crate::failure::Failure;
+use crate::ports::Clock;
+use crate::records::{self, PLATFORM_STREAM, reads};
+use crate::reply::Reply;
+
+/// Messages that wait for the platform at most.
+pub const MAILBOX: usize = 256;
+
+/// A key with what a request needs to know of its tenant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KnownKey {
+    /// The key.
+    pub key: ApiKey,
+    /// The tenant.
+    pub tenant: Tenant,
+}
+
+/// Keys by id, for authentication.
+pub type Keys = Arc<DashMap<String, Arc<KnownKey>>>;
+
+/// A change of a tenant: what is `None` stays.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TenantChange {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its policy.
+    pub policy: Option<Policy>,
+    /// Its limits.
+    pub limits: Option<Limits>,
+    /// Its fees.
+    pub fees: Option<Vec<FeeRule>>,
+}
+
+/// A new tenant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewTenant {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Its policy.
+    pub policy: Policy,
+    /// Its limits.
+    pub limits: Limits,
+    /// Its fees.
+    pub fees: Vec<FeeRule>,
+}
+
+/// What the platform can be told to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PlatformOrder {
+    /// Create a tenant with a live and a test realm.
+    CreateTenant(NewTenant),
+    /// Change a tenant.
+    ChangeTenant(String, TenantChange),
+    /// Issue a key; its secret is known to the door alone.
+    IssueKey(ApiKey),
+    /// Issue a key in place of another, which goes on for a while.
+    RotateKey {
+        /// The key to be replaced.
+        id: String,
+        /// The new key; its tenant, mode and label are taken from the old one.
+        new: ApiKey,
+        /// How long the old one goes on, in milliseconds.
+        overlap: u64,
+    },
+    /// End a key at once.
+    RevokeKey(String),
+    /// Set the limits and fees of tenants that have none of their own.
+    ChangePlatform {
+        /// Limits, when they change.
+        limits: Option<Limits>,
+        /// Fees, when they change.
+        fees: Option<Vec<FeeRule>>,
+    },
+}
+
+/// An order to the platform, and where its answer goes: the platform as it is afterwards.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct PlatformMessage(pub PlatformOrder, pub Reply<Result<Arc<Platform>, Failure>>);
+
+/// Called with the platform whenever a change of it is durable.
+pub type Published = Arc<dyn Fn(&Arc<Platform>) + Send + Sync>;
+
+/// The actor.
+pub struct PlatformActor {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    platform: Platform,
+    seq: u64,
+    published: Published,
+}
+
+impl PlatformActor {
+    /// The platform as the store knows it.
+    pub fn load(store: &dyn Store) -> Result<(Platform, u64), StoreError> {
+        let (mut platform, mut last) = (Platform::default(), 0);
+        reads::fold(store, PLATFORM_STREAM, 0, |fact: PlatformFact, seq, _| {
+            platform.apply(&fact);
+            last = seq;
+        })?;
+        Ok((platform, last))
+    }
+
+    /// The actor of a loaded platform.
+    pub fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        (platform, seq): (Platform, u64),
+        published: Published,
+    ) -> Self {
+        Self {
+            store,
+            clock,
+            platform,
+            seq,
+            published,
+        }
+    }
+
+    fn decide(&self, order: PlatformOrder, now: Timestamp) -> Result<Vec<PlatformFact>, Rejection> {
+        match order {
+            PlatformOrder::CreateTenant(new) => {
+                let (live, test) = self.platform.next_realms();
+                let NewTenant {
+                    id,
+                    name,
+                    policy,
+                    limits,
+                    fees,
+                } = new;
+                let tenant = Tenant {
+                    id,
+                    name,
+                    policy,
+                    limits,
+                    fees,
+                    live,
+                    test,
+                    created_at: now,
+                };
+                Ok(vec![PlatformFact::TenantCreated(tenant)])
+            }
+            PlatformOrder::ChangeTenant(id, change) => {
+                let tenant = self.platform.tenant(&id)?.clone();
+                Ok(vec![PlatformFact::TenantChanged {
+                    id,
+                    name: change.name.unwrap_or(tenant.name),
+                    policy: change.policy.unwrap_or(tenant.policy),
+                    limits: change.limits.unwrap_or(tenant.limits),
+                    fees: change.fees.unwrap_or(tenant.fees),
+                }])
+            }
+            PlatformOrder::IssueKey(key) => {
+                self.platform.may_issue(&key.tenant, key.mode, now)?;
+                Ok(vec![PlatformFact::KeyIssued(ApiKey {
+                    created_at: now,
+                    ..key
+                })])
+            }
+            PlatformOrder::RotateKey { id, new, overlap } => {
+                let end = self
+                    .platform
+                    .decide_end(&id, now.plus_millis(overlap), false, now)?;
+                let old = self.platform.keys.get(&id).ok_or(Rejection::KeyNotFound)?;
+                let (tenant, mode, label) = (old.tenant.clone(), old.mode, old.label.clone());
+                self.platform.may_issue(&tenant, mode, now)?;
+                let key = ApiKey {
+                    tenant,
+                    mode,
+                    label,
+                    created_at: now,
+                    ..new
+                };
+                Ok(vec![end, PlatformFact::KeyIssued(key)])
+            }
+            PlatformOrder::RevokeKey(id) => {
+                Ok(vec![self.platform.decide_end(&id, now, true, now)?])
+            }
+            PlatformOrder::ChangePlatform { limits, fees } => {
+                let limits = limits.unwrap_or(self.platform.limits);
+                let fees = fees.unwrap_or_else(|| self.platform.fees.clone());
+                Ok(vec![PlatformFact::PlatformChanged { limits, fees }])
+            }
+        }
+    }
+
+    fn obey(
+        &mut self,
+        ctx: &mut Context<Self>,
+        order: PlatformOrder,
+        reply: Reply<Result<Arc<Platform>, Failure>>,
+    ) {
+        let now = self.clock.now();
+        let facts = match self.decide(order, now) {
+            Ok(facts) => facts,
+            Err(rejection) => return reply.send(Err(rejection.into())),
+        };
+        let mut next = self.platform.clone();
+        let mut commit = Commit::default();
+        let mut seq = self.seq;
+        for fact in &facts {
+            seq = seq.saturating_add(1);
+            match records::entry(PLATFORM_STREAM, seq, now, fact) {
+                Ok(entry) => commit.entries.push(entry),
+                Err(why) => return reply.send(Err(why.into())),
+            }
+            next.apply(fact);
+        }
+        // The platform changes rarely: it waits for the disk before its next turn, so that what it
+        // knows is always what is written.
+        let (sender, durable) = tokio::sync::oneshot::channel();
+        self.store
+            .submit(commit, Box::new(move |done| drop(sender.send(done))));
+        let wait = actix::fut::wrap_future::<_, Self>(durable);
+        ctx.wait(actix::fut::ActorFutureExt::map(
+            wait,
+            move |done, actor, _| {
+                let done = done.unwrap_or(Err(StoreError::Closed));
+                reply.send(done.map_err(Failure::from).map(|_| {
+                    actor.platform = next;
+                    actor.seq = seq;
+                    let platform = Arc::new(actor.platform.clone());
+                    (actor.published)(&platform);
+                    platform
+                }));
+            },
+        ));
+    }
+}
+
+/// The mode's realm of each tenant, for starting supervisors.
+pub fn realms(platform: &Platform) -> impl Iterator<Item = (&Tenant, Mode)> {
+    platform
+        .tenants
+        .values()
+        .flat_map(|tenant| [(tenant, Mode::Live), (tenant, Mode::Test)])
+}
+
+impl Actor for PlatformActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.set_mailbox_capacity(MAILBOX);
+    }
+}
+
+impl Handler<PlatformMessage> for PlatformActor {
+    type Result = ();
+
+    fn handle(&mut self, PlatformMessage(order, reply): PlatformMessage, ctx: &mut Context<Self>) {
+        self.obey(ctx, order, reply);
+    }
+}

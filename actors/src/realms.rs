@@ -1,0 +1,765 @@
+//! The supervisor of one realm: routes orders, keeps what is unique in the realm, owns the voucher
+//! types, and starts, replaces and passivates the actors of accounts.
+//!
+//! **Shape.** It never waits: it reads the index (microseconds), claims what the order needs alone,
+//! and forwards. The answer goes straight from the account's actor to whoever asked.
+//!
+//! **Bounds.** [`MAILBOX`] messages wait at most; [`Limits::resident`] actors live at most, and the
+//! longest untouched idle ones go first.
+//!
+//! **Order.** Claim first, then look: an external id or key that is being worked on is claimed until
+//! the index shows its effect, so there is no moment in which neither knows it.
+//!
+//! **Failure.** An actor that panicked or doubts itself is loaded again by the next order for it.
+
+mod children;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use actix::{Actor, AsyncContext, Context, Handler, Message};
+use caudal_ledger::accounts::Order;
+use caudal_ledger::alias::Alias;
+use caudal_ledger::balance::Direction;
+use caudal_ledger::cuit::Cuit;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::facts::{RealmFact, Registration};
+use caudal_ledger::ids::AccountNo;
+use caudal_ledger::money::Amount;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType, VoucherTypes};
+use caudal_ledger::vouchers::{Outcome, PostAdjustment};
+use caudal_storage::StoreError;
+use chrono::NaiveDate;
+
+use crate::accounts::{
+    AccountMessage, AccountView, BalanceView, Observed, Placed, Settings, Versions,
+};
+use crate::failure::Failure;
+use crate::records::{self, REALM, reads};
+use crate::reply::{Answered, Given, Reply};
+use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
+use children::Children;
+
+/// Messages that wait for one supervisor at most.
+pub const MAILBOX: usize = 8192;
+/// How often accounts that wait for the bank without an actor are looked for.
+const SWEEP: Duration = Duration::from_secs(30);
+/// How many of them one sweep takes up.
+const SWEEP_MAX: usize = 1000;
+/// How long an answer is kept for its idempotency key, in milliseconds: 7 days.
+pub const KEY_MILLIS: u64 = 7 * 24 * 60 * 60 * 1000;
+
+/// Bounds of a realm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// The most account actors that live at the same time.
+    pub resident: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { resident: 150_000 }
+    }
+}
+
+/// How an order names its account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// By its CVU.
+    Cvu(Cvu),
+    /// By its number in the realm.
+    Account(AccountNo),
+}
+
+/// How an order names a voucher type.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TypeRef {
+    /// By its code.
+    Code(TypeCode),
+    /// By its numeric id.
+    Legacy(u64),
+}
+
+/// An adjustment as it was asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Adjustment {
+    /// The account.
+    pub target: Target,
+    /// The type.
+    pub voucher_type: TypeRef,
+    /// How much.
+    pub amount: Amount,
+    /// The tenant's own id.
+    pub external_id: ExternalId,
+    /// A line for people.
+    pub description: Option<String>,
+    /// The tenant's own date.
+    pub external_date: Option<NaiveDate>,
+    /// Only say what would happen.
+    pub dry_run: bool,
+}
+
+/// How the actors of a realm are doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RealmReport {
+    /// Actors that live.
+    pub resident: usize,
+    /// Messages that wait in their mailboxes.
+    pub queued: usize,
+    /// Commits that are not durable yet.
+    pub in_flight: usize,
+    /// Actors that wait for the bank.
+    pub waiting_for_bank: usize,
+    /// Actors that were started.
+    pub starts: u64,
+    /// Actors that were replaced after a panic or a failed commit.
+    pub restarts: u64,
+    /// Actors that were passivated.
+    pub passivations: u64,
+}
+
+/// Everything that a supervisor can be asked.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub enum RealmMessage {
+    /// Post an adjustment.
+    Post(Adjustment, Ticket<Outcome<Placed>>),
+    /// Register an account (its number is given here), and open it where asked.
+    Register {
+        /// The registration; its number is ignored.
+        registration: Registration,
+        /// Whether it gets a CVU at once.
+        open: bool,
+        /// The alias asked for.
+        alias: Option<Alias>,
+        /// Who asks.
+        ticket: Ticket<AccountView>,
+    },
+    /// Change the profile of an account.
+    Change {
+        /// The account.
+        target: Target,
+        /// The order.
+        order: Order,
+        /// The versions that the asker has seen.
+        if_match: Option<Versions>,
+        /// Who asks.
+        ticket: Ticket<AccountView>,
+    },
+    /// The account as it is.
+    View(Target, Reply<Result<AccountView, Failure>>),
+    /// The balance as it is.
+    BalanceOf(Target, Reply<Result<BalanceView, Failure>>),
+    /// The balance as it was.
+    BalanceAt(Target, Timestamp, Reply<Result<BalanceView, Failure>>),
+    /// All voucher types.
+    Types(Reply<Result<Vec<VoucherType>, Failure>>),
+    /// Create a voucher type.
+    CreateType(CreateVoucherType, Ticket<VoucherType>),
+    /// Switch a voucher type on or off.
+    ToggleType(TypeCode, bool, Ticket<VoucherType>),
+    /// Remove a voucher type.
+    RemoveType(TypeCode, Ticket<VoucherType>),
+    /// The tenant's settings as they are now.
+    Settings(Arc<Settings>),
+    /// The live state of an account's actor; `None` when it is not resident.
+    Observe(Target, Reply<Result<Option<Observed>, Failure>>),
+    /// Send an account's actor away if it is idle; answers whether it is gone.
+    Passivate(Target, Reply<Result<bool, Failure>>),
+    /// How the actors are doing.
+    Report(Reply<RealmReport>),
+}
+
+/// The supervisor.
+#[derive(Debug)]
+pub struct RealmSupervisor {
+    shared: Arc<Shared>,
+    settings: Arc<Settings>,
+    vitals: Arc<Vitals>,
+    scribe: Scribe,
+    types: VoucherTypes,
+    realm_seq: u64,
+    next_account: u64,
+    by_cvu: HashMap<Cvu, AccountNo>,
+    children: Children,
+}
+
+/// What an idempotency key lets happen.
+enum Admission<T> {
+    /// The order may run.
+    Go(Ticket<T>),
+    /// An earlier run was cut off while the bank was asked for this account.
+    Adopt(AccountNo, Ticket<T>),
+    /// It has its answer.
+    Ended,
+}
+
+/// The most CVUs whose account is remembered without asking the index.
+const CVUS_REMEMBERED: usize = 200_000;
+
+impl RealmSupervisor {
+    /// The supervisor of a realm as the store knows it.
+    pub fn load(shared: Shared, settings: Settings, limits: Limits) -> Result<Self, StoreError> {
+        let shared = Arc::new(shared);
+        let next_account =
+            reads::last_account(shared.store.as_ref(), shared.realm)?.saturating_add(1);
+        let vitals = Arc::new(Vitals::default());
+        let mut supervisor = Self {
+            scribe: Scribe::new(Arc::clone(&shared), Arc::clone(&vitals), AccountNo(0)),
+            settings: Arc::new(settings),
+            vitals,
+            types: VoucherTypes::default(),
+            realm_seq: 0,
+            next_account,
+            by_cvu: HashMap::new(),
+            children: Children::new(Arc::clone(&shared), limits.resident),
+            shared,
+        };
+        supervisor.load_types()?;
+        Ok(supervisor)
+    }
+
+    fn load_types(&mut self) -> Result<(), StoreError> {
+        let stream = records::realm_stream(self.shared.realm, REALM);
+        let (mut types, mut last) = (VoucherTypes::default(), 0);
+        reads::fold(
+            self.shared.store.as_ref(),
+            stream,
+            0,
+            |fact: RealmFact, seq, _| {
+                types.apply(&fact);
+                last = seq;
+            },
+        )?;
+        (self.types, self.realm_seq) = (types, last);
+        Ok(())
+    }
+
+    /// After a failed commit of the realm's own facts: forget what was never written.
+    fn recover(&mut self) -> Result<(), Failure> {
+        if !self.vitals.doubtful() {
+            return Ok(());
+        }
+        if self.vitals.in_flight.load(Ordering::Acquire) > 0 {
+            return Err(Failure::Overloaded);
+        }
+        self.load_types()?;
+        self.vitals = Arc::new(Vitals::default());
+        self.scribe = Scribe::new(
+            Arc::clone(&self.shared),
+            Arc::clone(&self.vitals),
+            AccountNo(0),
+        );
+        Ok(())
+    }
+
+    fn number(&mut self, target: Target) -> Result<AccountNo, Failure> {
+        let cvu = match target {
+            Target::Account(number) if number.0 > 0 && number.0 <= AccountNo::MAX => {
+                return Ok(number);
+            }
+            Target::Account(_) => return Err(Rejection::AccountNotFound.into()),
+            Target::Cvu(cvu) => cvu,
+        };
+        if let Some(number) = self.by_cvu.get(&cvu) {
+            return Ok(*number);
+        }
+        let found = reads::account_of_cvu(self.shared.store.as_ref(), self.shared.realm, cvu)?;
+        let number = found.ok_or(Rejection::AccountNotFound)?;
+        if self.by_cvu.len() >= CVUS_REMEMBERED {
+            self.by_cvu.clear();
+        }
+        self.by_cvu.insert(cvu, number);
+        Ok(number)
+    }
+
+    /// Ends a request here, with its key's answer kept where that is due.
+    fn end<T: Send + 'static>(&mut self, outcome: Result<T, Failure>, ticket: Ticket<T>) {
+        self.scribe.finish(Page::default(), outcome, ticket);
+    }
+
+    /// Lets a request through its idempotency key: claims it, or answers what it has answered.
+    fn admit<T: Send + 'static>(&mut self, mut ticket: Ticket<T>) -> Admission<T> {
+        let Some(keyed) = &ticket.keyed else {
+            return Admission::Go(ticket);
+        };
+        let scope = &keyed.scope;
+        let name = [
+            b"k",
+            scope.method.as_bytes(),
+            b" ",
+            scope.path.as_bytes(),
+            b" ",
+            scope.key.as_bytes(),
+        ];
+        let Shared {
+            realm,
+            store,
+            claims,
+            clock,
+            ..
+        } = &*self.shared;
+        let guard = match claims.claim(*realm, name.concat(), AccountNo(0), false) {
+            Ok(guard) => guard,
+            Err(_) => return refuse(ticket, Failure::KeyInFlight),
+        };
+        let kept = match reads::answer(
+            store.as_ref(),
+            *realm,
+            &scope.key,
+            &scope.method,
+            &scope.path,
+        ) {
+            Ok(kept) => kept,
+            Err(why) => return refuse(ticket, why.into()),
+        };
+        let fresh = |at: Timestamp| clock.now() < at.plus_millis(KEY_MILLIS);
+        match kept.filter(|answer| fresh(answer.at)) {
+            None => {
+                ticket.guards.push(guard);
+                Admission::Go(ticket)
+            }
+            Some(kept) => {
+                let fields = scope.differing(&kept);
+                if !fields.is_empty() {
+                    return refuse(ticket, Failure::KeyReused { fields });
+                }
+                match (kept.status, kept.account) {
+                    (0, Some(account)) => {
+                        ticket.guards.push(guard);
+                        Admission::Adopt(account, ticket)
+                    }
+                    (status, _) => {
+                        if let Some(reply) = ticket.reply {
+                            reply.send(Ok(Given::Kept {
+                                status,
+                                body: kept.body,
+                                again: true,
+                            }));
+                        }
+                        Admission::Ended
+                    }
+                }
+            }
+        }
+    }
+
+    fn post(&mut self, order: Adjustment, ticket: Ticket<Outcome<Placed>>) {
+        let ticket = match if order.dry_run {
+            Admission::Go(ticket)
+        } else {
+            self.admit(ticket)
+        } {
+            Admission::Go(ticket) | Admission::Adopt(_, ticket) => ticket,
+            Admission::Ended => return,
+        };
+        match self.prepare(&order) {
+            Err(why) => self.end(Err(why), ticket),
+            Ok((number, resolved)) => self.forward_post(number, resolved, order.dry_run, ticket),
+        }
+    }
+
+    fn prepare(&mut self, order: &Adjustment) -> Result<(AccountNo, PostAdjustment), Failure> {
+        let number = self.number(order.target)?;
+        let known = match &order.voucher_type {
+            TypeRef::Code(code) => self.types.find(code),
+            TypeRef::Legacy(id) => self.types.find_legacy(*id).cloned(),
+        };
+        let voucher_type = match known {
+            Some(found) => found,
+            None => self.removed_type(order)?,
+        };
+        let resolved = PostAdjustment {
+            voucher_type,
+            amount: order.amount,
+            external_id: order.external_id.clone(),
+            description: order.description.clone(),
+            external_date: order.external_date,
+        };
+        Ok((number, resolved))
+    }
+
+    /// A repeat of a posting whose type was removed since is still a repeat.
+    fn removed_type(&self, order: &Adjustment) -> Result<VoucherType, Failure> {
+        let code = match &order.voucher_type {
+            TypeRef::Code(code) => code,
+            TypeRef::Legacy(id) => {
+                return Err(Rejection::VoucherTypeUnknown {
+                    code: id.to_string(),
+                }
+                .into());
+            }
+        };
+        let Shared { store, realm, .. } = &*self.shared;
+        for sense in [Direction::Credit, Direction::Debit] {
+            let held =
+                reads::voucher_by_external(store.as_ref(), *realm, sense, &order.external_id)?;
+            if let Some((_, voucher)) = held.filter(|(_, voucher)| voucher.type_code == *code) {
+                return Ok(VoucherType {
+                    code: code.clone(),
+                    name: voucher.type_name,
+                    sense,
+                    active: false,
+                    system: false,
+                    legacy_id: None,
+                    description: None,
+                    category: None,
+                    created_at: Timestamp::default(),
+                });
+            }
+        }
+        Err(Rejection::VoucherTypeUnknown {
+            code: code.to_string(),
+        }
+        .into())
+    }
+
+    fn forward_post(
+        &mut self,
+        number: AccountNo,
+        order: PostAdjustment,
+        dry_run: bool,
+        mut ticket: Ticket<Outcome<Placed>>,
+    ) {
+        if !dry_run {
+            let direction = order.voucher_type.sense.byte();
+            let name = [
+                b"x",
+                [direction].as_slice(),
+                order.external_id.as_str().as_bytes(),
+            ]
+            .concat();
+            match self
+                .shared
+                .claims
+                .claim(self.shared.realm, name, number, true)
+            {
+                Ok(guard) => ticket.guards.push(guard),
+                Err(_) => return self.end(Err(Rejection::ExternalIdInFlight.into()), ticket),
+            }
+        }
+        self.forward(number, ticket, |ticket| AccountMessage::Post {
+            order,
+            dry_run,
+            ticket,
+        });
+    }
+
+    /// Hands a request to its account's actor, or ends it when that is not possible.
+    fn forward<T: Send + 'static>(
+        &mut self,
+        number: AccountNo,
+        ticket: Ticket<T>,
+        message: impl FnOnce(Ticket<T>) -> AccountMessage,
+    ) {
+        match self.children.get(number) {
+            Ok(child) => child.send(message(ticket)),
+            Err(why) => self.end(Err(why), ticket),
+        }
+    }
+
+    fn ask<T>(
+        &mut self,
+        target: Target,
+        reply: Reply<Result<T, Failure>>,
+        message: impl FnOnce(Reply<Result<T, Failure>>) -> AccountMessage,
+    ) {
+        let number = self.number(target);
+        match number.and_then(|number| self.children.get(number)) {
+            Ok(child) => child.send(message(reply)),
+            Err(why) => reply.send(Err(why)),
+        }
+    }
+
+    fn register(
+        &mut self,
+        registration: Registration,
+        open: bool,
+        alias: Option<Alias>,
+        ticket: Ticket<AccountView>,
+    ) {
+        let settings = Arc::clone(&self.settings);
+        let mut ticket = match self.admit(ticket) {
+            Admission::Go(ticket) => ticket,
+            Admission::Adopt(account, ticket) => {
+                return self.forward(account, ticket, |ticket| AccountMessage::Adopt {
+                    settings,
+                    ticket,
+                });
+            }
+            Admission::Ended => return,
+        };
+        let number = AccountNo(self.next_account);
+        let registration = Registration {
+            number,
+            ..registration
+        };
+        let claimed = self.claim_names(&registration, alias.as_ref());
+        match claimed.and_then(|guards| Ok((guards, self.children.start_unborn(&registration)?))) {
+            Err(why) => self.end(Err(why), ticket),
+            Ok((guards, child)) => {
+                ticket.guards.extend(guards);
+                let client_id = number.bank_client_id(self.shared.realm);
+                let opening = open.then_some(Order::Open { client_id, alias });
+                child.send(AccountMessage::Register {
+                    registration,
+                    opening,
+                    settings,
+                    ticket,
+                });
+                self.next_account = self.next_account.saturating_add(1);
+            }
+        }
+    }
+
+    /// Claims the code and alias of a new account, or says which is taken.
+    fn claim_names(
+        &self,
+        registration: &Registration,
+        alias: Option<&Alias>,
+    ) -> Result<Vec<crate::reply::ClaimGuard>, Failure> {
+        let number = registration.number;
+        if number.0 > AccountNo::MAX {
+            return Err(Rejection::TooManyAccounts {
+                maximum: AccountNo::MAX,
+            }
+            .into());
+        }
+        let Shared {
+            realm,
+            store,
+            claims,
+            ..
+        } = &*self.shared;
+        let mut guards = Vec::new();
+        if let Some(code) = &registration.code {
+            let name = [b"c", code.as_bytes()].concat();
+            let claim = claims.claim(*realm, name, number, false);
+            guards.push(claim.map_err(|_| Rejection::AccountCodeTaken)?);
+            if reads::account_of_code(store.as_ref(), *realm, code)?.is_some() {
+                return Err(Rejection::AccountCodeTaken.into());
+            }
+        }
+        if let Some(alias) = alias {
+            guards.push(self.claim_alias(alias, number, registration.holder.cuit)?);
+        }
+        Ok(guards)
+    }
+
+    /// Claims an alias over all realms of the mode.
+    fn claim_alias(
+        &self,
+        alias: &Alias,
+        account: AccountNo,
+        cuit: Cuit,
+    ) -> Result<crate::reply::ClaimGuard, Failure> {
+        let Shared {
+            realm,
+            store,
+            claims,
+            ..
+        } = &*self.shared;
+        let mode = realm.mode();
+        let name = [b"a", mode.as_str().as_bytes(), alias.folded().as_bytes()].concat();
+        let everywhere = caudal_ledger::ids::RealmId(0);
+        let claim = claims.claim(everywhere, name, account, false);
+        let guard = claim.map_err(|_| Rejection::AliasTaken)?;
+        match reads::alias_owner(store.as_ref(), mode, alias)? {
+            None => Ok(guard),
+            Some(owner) if owner.realm == realm.0 && owner.account == account => Ok(guard),
+            // Given up, but reserved to its holder.
+            Some(owner) if !owner.current && owner.cuit == cuit => Ok(guard),
+            Some(_) => Err(Rejection::AliasTaken.into()),
+        }
+    }
+
+    fn change(
+        &mut self,
+        target: Target,
+        order: Order,
+        if_match: Option<Versions>,
+        ticket: Ticket<AccountView>,
+    ) {
+        let settings = Arc::clone(&self.settings);
+        let mut ticket = match self.admit(ticket) {
+            Admission::Go(ticket) => ticket,
+            Admission::Adopt(account, ticket) => {
+                return self.forward(account, ticket, |ticket| AccountMessage::Adopt {
+                    settings,
+                    ticket,
+                });
+            }
+            Admission::Ended => return,
+        };
+        let number = match self.number(target) {
+            Ok(number) => number,
+            Err(why) => return self.end(Err(why), ticket),
+        };
+        if let Order::SetAlias(alias) = &order {
+            match self.claim_for(alias, number) {
+                Ok(guard) => ticket.guards.push(guard),
+                Err(why) => return self.end(Err(why), ticket),
+            }
+        }
+        self.forward(number, ticket, |ticket| AccountMessage::Change {
+            order,
+            if_match,
+            settings,
+            ticket,
+        });
+    }
+
+    fn claim_for(
+        &self,
+        alias: &Alias,
+        number: AccountNo,
+    ) -> Result<crate::reply::ClaimGuard, Failure> {
+        let Shared { realm, store, .. } = &*self.shared;
+        let listed = reads::listed(store.as_ref(), *realm, number)?;
+        let cuit = listed.ok_or(Rejection::AccountNotFound)?.cuit;
+        self.claim_alias(alias, number, cuit)
+    }
+
+    /// Decides on voucher types: `fact` is `None` when nothing changes.
+    fn change_types(
+        &mut self,
+        ticket: Ticket<VoucherType>,
+        code: &TypeCode,
+        decide: impl FnOnce(&VoucherTypes) -> Result<Option<RealmFact>, Rejection>,
+    ) {
+        let ticket = match self.admit(ticket) {
+            Admission::Go(ticket) | Admission::Adopt(_, ticket) => ticket,
+            Admission::Ended => return,
+        };
+        let before = self.types.find(code);
+        let fact = match decide(&self.types) {
+            Ok(fact) => fact,
+            Err(rejection) => return self.end(Err(rejection.into()), ticket),
+        };
+        let mut page = Page::default();
+        if let Some(fact) = fact {
+            let stream = records::realm_stream(self.shared.realm, REALM);
+            let seq = self.realm_seq.saturating_add(1);
+            match records::entry(stream, seq, self.shared.clock.now(), &fact) {
+                Ok(entry) => page.entries.push(entry),
+                Err(why) => return self.scribe.fail(why, ticket.reply),
+            }
+            self.realm_seq = seq;
+            self.types.apply(&fact);
+        }
+        let outcome = self.types.find(code).or(before);
+        let unknown = Rejection::VoucherTypeNotFound { code: code.clone() };
+        self.scribe
+            .finish(page, outcome.ok_or(unknown.into()), ticket);
+    }
+
+    fn types(&mut self, reply: Reply<Result<Vec<VoucherType>, Failure>>) {
+        let types = self.types.all();
+        self.scribe.commit(Page::default(), move |done| {
+            reply.send(done.map(|()| types))
+        });
+    }
+
+    /// Starts the actors of accounts that wait for the bank and have none.
+    fn sweep(&mut self) {
+        let Shared { store, realm, .. } = &*self.shared;
+        match reads::pending(store.as_ref(), *realm, SWEEP_MAX) {
+            Err(why) => {
+                tracing::error!(%why, realm = realm.0, "cannot look for unfinished business")
+            }
+            Ok(waiting) => {
+                for number in waiting {
+                    if let Err(why) = self.children.get(number) {
+                        tracing::warn!(%why, account = number.0, "cannot take up unfinished business");
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn refuse<T>(ticket: Ticket<T>, why: Failure) -> Admission<T> {
+    if let Some(reply) = ticket.reply {
+        let answered: Answered<T> = Err(why);
+        reply.send(answered);
+    }
+    Admission::Ended
+}
+
+impl Actor for RealmSupervisor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.set_mailbox_capacity(MAILBOX);
+        self.sweep();
+        ctx.run_interval(SWEEP, |supervisor, _| supervisor.sweep());
+    }
+}
+
+impl Handler<RealmMessage> for RealmSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, message: RealmMessage, _: &mut Context<Self>) {
+        if let Err(why) = self.recover() {
+            tracing::warn!(%why, realm = self.shared.realm.0, "the realm waits for its own commits");
+        }
+        match message {
+            RealmMessage::Post(order, ticket) => self.post(order, ticket),
+            RealmMessage::Register {
+                registration,
+                open,
+                alias,
+                ticket,
+            } => {
+                self.register(registration, open, alias, ticket);
+            }
+            RealmMessage::Change {
+                target,
+                order,
+                if_match,
+                ticket,
+            } => {
+                self.change(target, order, if_match, ticket);
+            }
+            RealmMessage::View(target, reply) => {
+                let settings = Arc::clone(&self.settings);
+                self.ask(target, reply, |reply| AccountMessage::View(settings, reply));
+            }
+            RealmMessage::BalanceOf(target, reply) => {
+                self.ask(target, reply, AccountMessage::BalanceOf);
+            }
+            RealmMessage::BalanceAt(target, at, reply) => {
+                self.ask(target, reply, |reply| AccountMessage::BalanceAt(at, reply));
+            }
+            RealmMessage::Types(reply) => self.types(reply),
+            RealmMessage::CreateType(order, ticket) => {
+                let now = self.shared.clock.now();
+                let code = order.code.clone();
+                self.change_types(ticket, &code, |types| {
+                    types.decide_create(&order, now).map(Some)
+                });
+            }
+            RealmMessage::ToggleType(code, active, ticket) => {
+                self.change_types(ticket, &code, |types| types.decide_toggle(&code, active));
+            }
+            RealmMessage::RemoveType(code, ticket) => {
+                self.change_types(ticket, &code, |types| types.decide_remove(&code).map(Some));
+            }
+            RealmMessage::Settings(settings) => self.settings = settings,
+            RealmMessage::Observe(target, reply) => match self.number(target) {
+                Ok(number) => self.children.observe(number, reply),
+                Err(why) => reply.send(Err(why)),
+            },
+            RealmMessage::Passivate(target, reply) => {
+                let number = self.number(target);
+                reply.send(number.map(|number| self.children.passivate(number)));
+            }
+            RealmMessage::Report(reply) => reply.send(self.children.report()),
+        }
+    }
+}

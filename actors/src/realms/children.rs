@@ -1,0 +1,187 @@
+//! The actors of a realm's accounts: found or loaded, replaced when in doubt, passivated when many.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use actix::{Actor, Addr};
+use caudal_ledger::facts::Registration;
+use caudal_ledger::ids::AccountNo;
+use caudal_ledger::rejection::Rejection;
+
+use super::RealmReport;
+use crate::accounts::{self, AccountActor, AccountMessage, Observed};
+use crate::failure::Failure;
+use crate::records::reads;
+use crate::reply::Reply;
+use crate::scribe::{Shared, Vitals};
+
+/// One actor and its pulse.
+#[derive(Clone, Debug)]
+pub struct Child {
+    addr: Addr<AccountActor>,
+    vitals: Arc<Vitals>,
+    touched: bool,
+}
+
+impl Child {
+    /// Forwards a message. There is room: `Children::get` has checked it.
+    pub fn send(&self, message: AccountMessage) {
+        self.vitals.queued.fetch_add(1, Ordering::AcqRel);
+        if self.addr.try_send(message).is_err() {
+            // The dropped message answers "outcome unknown"; the actor is gone or wedged.
+            self.vitals.queued.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    fn sound(&self) -> bool {
+        self.addr.connected() && !self.vitals.doubtful()
+    }
+}
+
+/// All of a realm's account actors.
+#[derive(Debug)]
+pub struct Children {
+    shared: Arc<Shared>,
+    resident_max: usize,
+    living: HashMap<AccountNo, Child>,
+    /// Candidates for passivation, longest resident first.
+    queue: VecDeque<AccountNo>,
+    starts: u64,
+    restarts: u64,
+    passivations: u64,
+}
+
+impl Children {
+    /// None yet.
+    pub fn new(shared: Arc<Shared>, resident_max: usize) -> Self {
+        Self {
+            shared,
+            resident_max,
+            living: HashMap::new(),
+            queue: VecDeque::new(),
+            starts: 0,
+            restarts: 0,
+            passivations: 0,
+        }
+    }
+
+    /// The sound actor of an account with room in its mailbox, loaded if need be.
+    pub fn get(&mut self, number: AccountNo) -> Result<Child, Failure> {
+        if let Some(child) = self.living.get_mut(&number) {
+            if child.sound() {
+                if child.vitals.queued.load(Ordering::Acquire) >= accounts::MAILBOX {
+                    return Err(Failure::Overloaded);
+                }
+                child.touched = true;
+                return Ok(child.clone());
+            }
+            if child.vitals.in_flight.load(Ordering::Acquire) > 0 {
+                // What is on its way has to arrive or fail before the disk can be read.
+                return Err(Failure::Overloaded);
+            }
+            self.living.remove(&number);
+            self.restarts = self.restarts.saturating_add(1);
+            tracing::warn!(
+                account = number.0,
+                realm = self.shared.realm.0,
+                "account actor replaced"
+            );
+        }
+        let loaded = reads::account(self.shared.store.as_ref(), self.shared.realm, number)?;
+        let (account, replayed) = loaded.ok_or(Rejection::AccountNotFound)?;
+        let vitals = Arc::new(Vitals::default());
+        let shared = Arc::clone(&self.shared);
+        let actor = AccountActor::loaded(shared, Arc::clone(&vitals), account, replayed);
+        Ok(self.keep(number, actor, vitals))
+    }
+
+    /// Starts the actor of an account that is about to be registered.
+    pub fn start_unborn(&mut self, registration: &Registration) -> Result<Child, Failure> {
+        let vitals = Arc::new(Vitals::default());
+        let shared = Arc::clone(&self.shared);
+        let actor = AccountActor::unborn(shared, Arc::clone(&vitals), registration);
+        Ok(self.keep(registration.number, actor, vitals))
+    }
+
+    fn keep(&mut self, number: AccountNo, actor: AccountActor, vitals: Arc<Vitals>) -> Child {
+        self.make_room();
+        let child = Child {
+            addr: actor.start(),
+            vitals,
+            touched: false,
+        };
+        self.starts = self.starts.saturating_add(1);
+        self.living.insert(number, child.clone());
+        self.queue.push_back(number);
+        child
+    }
+
+    /// Sends the longest untouched idle actors away while there are too many.
+    fn make_room(&mut self) {
+        let mut tries = 64_u32;
+        while self.living.len() >= self.resident_max && tries > 0 {
+            tries = tries.saturating_sub(1);
+            let Some(number) = self.queue.pop_front() else {
+                return;
+            };
+            match self.living.get_mut(&number) {
+                None => {}
+                Some(child) if child.touched || !child.vitals.idle() => {
+                    child.touched = false;
+                    self.queue.push_back(number);
+                }
+                Some(_) => drop(self.passivate(number)),
+            }
+        }
+    }
+
+    /// Sends an actor away if it is idle; whether it is gone.
+    pub fn passivate(&mut self, number: AccountNo) -> bool {
+        match self.living.get(&number) {
+            None => true,
+            Some(child) if !child.vitals.idle() => false,
+            Some(child) => {
+                child.send(AccountMessage::Passivate);
+                self.living.remove(&number);
+                self.passivations = self.passivations.saturating_add(1);
+                true
+            }
+        }
+    }
+
+    /// Asks a resident actor for its live state.
+    pub fn observe(&self, number: AccountNo, reply: Reply<Result<Option<Observed>, Failure>>) {
+        match self.living.get(&number).filter(|child| child.sound()) {
+            None => reply.send(Ok(None)),
+            Some(child) => {
+                let (inner, observed) = Reply::new();
+                child.send(AccountMessage::Observe(inner));
+                actix::spawn(async move {
+                    reply.send(observed.await.map(Some).map_err(|_| Failure::Overloaded));
+                });
+            }
+        }
+    }
+
+    /// How they are doing.
+    pub fn report(&self) -> RealmReport {
+        let mut report = RealmReport {
+            resident: self.living.len(),
+            starts: self.starts,
+            restarts: self.restarts,
+            passivations: self.passivations,
+            ..RealmReport::default()
+        };
+        for child in self.living.values() {
+            let count = |c: &std::sync::atomic::AtomicUsize| c.load(Ordering::Acquire);
+            report.queued = report.queued.saturating_add(count(&child.vitals.queued));
+            report.in_flight = report
+                .in_flight
+                .saturating_add(count(&child.vitals.in_flight));
+            let busy = usize::from(child.vitals.busy.load(Ordering::Acquire));
+            report.waiting_for_bank = report.waiting_for_bank.saturating_add(busy);
+        }
+        report
+    }
+}

@@ -1,0 +1,89 @@
+//! What the bytes in the store mean: streams, facts, keys of the index, and typed reads.
+//!
+//! Kinds of streams, tags of keys and the format byte are appended, never edited.
+
+pub mod keys;
+pub mod projection;
+pub mod reads;
+
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::time::Timestamp;
+use caudal_storage::{Entry, StoreError, StreamId};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Tenants, keys, settings of the platform.
+pub const PLATFORM: u8 = 1;
+/// Voucher types of a realm.
+pub const REALM: u8 = 2;
+/// The profile of an account.
+pub const PROFILE: u8 = 3;
+/// The movements of an account; the sequence of the stream is the movement's sequence.
+pub const LEDGER: u8 = 4;
+/// Calls to the bank for an account.
+pub const BANK: u8 = 5;
+/// Answers kept for idempotency keys, by the actor that gave them.
+pub const ANSWERS: u8 = 6;
+
+/// The format of every record: named fields of MessagePack.
+const FORMAT: u8 = 1;
+
+/// The platform's stream.
+pub const PLATFORM_STREAM: StreamId = StreamId {
+    realm: 0,
+    kind: PLATFORM,
+    number: 0,
+};
+
+/// A stream of a realm that belongs to no account.
+pub const fn realm_stream(realm: RealmId, kind: u8) -> StreamId {
+    StreamId {
+        realm: realm.0,
+        kind,
+        number: 0,
+    }
+}
+
+/// A stream of an account.
+pub const fn account_stream(realm: RealmId, account: AccountNo, kind: u8) -> StreamId {
+    StreamId {
+        realm: realm.0,
+        kind,
+        number: account.0,
+    }
+}
+
+/// Encodes a record.
+pub fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = Vec::with_capacity(512);
+    bytes.push(FORMAT);
+    rmp_serde::encode::write_named(&mut bytes, record)
+        .map_err(|why| StoreError::Invalid(format!("a record could not be encoded: {why}")))?;
+    Ok(bytes)
+}
+
+/// Decodes a record.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
+    let corrupt = |why: String| StoreError::Corrupt(why.into());
+    match bytes.split_first() {
+        Some((&FORMAT, record)) => rmp_serde::from_slice(record)
+            .map_err(|why| corrupt(format!("a record could not be decoded: {why}"))),
+        Some((format, _)) => Err(corrupt(format!("a record has the unknown format {format}"))),
+        None => Err(corrupt("a record is empty".into())),
+    }
+}
+
+/// An entry of a record.
+pub fn entry<T: Serialize>(
+    stream: StreamId,
+    seq: u64,
+    at: Timestamp,
+    record: &T,
+) -> Result<Entry, StoreError> {
+    Ok(Entry {
+        stream,
+        seq,
+        at: at.millis(),
+        body: encode(record)?,
+    })
+}

@@ -1,0 +1,302 @@
+//! What each fact adds to the index. Deterministic, so that a rebuild gives the same rows.
+
+use caudal_ledger::accounts::{Account, Status};
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cuit::Cuit;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::facts::{AccountFact, AliasOwner, Answer, LedgerFact};
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::text::folded;
+use caudal_ledger::time::Timestamp;
+use caudal_storage::{Entry, IndexWriter, Position, Projection, StoreError};
+use serde::{Deserialize, Serialize};
+
+use super::{ANSWERS, LEDGER, PROFILE, decode, encode, keys};
+
+/// The projection of this service. Bump `version` whenever a row changes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rows;
+
+/// Where a voucher is: account and sequence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The account.
+    pub account: AccountNo,
+    /// The sequence in it.
+    pub sequence: u64,
+}
+
+impl Place {
+    /// Sixteen bytes.
+    pub fn to_bytes(self) -> [u8; 16] {
+        let joined = u128::from(self.account.0).wrapping_shl(64) | u128::from(self.sequence);
+        joined.to_be_bytes()
+    }
+
+    /// Reads them back.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, StoreError> {
+        let (account, sequence) = bytes
+            .split_first_chunk::<8>()
+            .and_then(|(a, rest)| Some((*a, *rest.first_chunk::<8>()?)))
+            .ok_or_else(|| StoreError::Corrupt("a place in the index is cut short".into()))?;
+        let account = AccountNo(u64::from_be_bytes(account));
+        Ok(Self {
+            account,
+            sequence: u64::from_be_bytes(sequence),
+        })
+    }
+}
+
+/// What lists and searches need to know of an account.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Listed {
+    /// Its CVU.
+    pub cvu: Option<Cvu>,
+    /// Its alias.
+    pub alias: Option<Alias>,
+    /// The holder's CUIT.
+    pub cuit: Cuit,
+    /// The holder's name, folded for search and sorting.
+    pub name: String,
+    /// The tenant's own code.
+    pub code: Option<String>,
+    /// E-mail.
+    pub email: Option<String>,
+    /// Its state.
+    pub status: Status,
+    /// Whether it is enabled.
+    pub enabled: bool,
+    /// When it was registered.
+    pub created_at: Timestamp,
+}
+
+/// How many accounts with a CVU are in which state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Census {
+    /// Active.
+    pub active: u64,
+    /// Suspended.
+    pub suspended: u64,
+    /// Closed.
+    pub closed: u64,
+}
+
+impl Census {
+    /// The count of a state; `None` for states without a CVU.
+    pub fn of(&mut self, status: Status) -> Option<&mut u64> {
+        match status {
+            Status::Active => Some(&mut self.active),
+            Status::Suspended => Some(&mut self.suspended),
+            Status::Closed => Some(&mut self.closed),
+            Status::Registered | Status::Void => None,
+        }
+    }
+}
+
+impl Projection for Rows {
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn project(
+        &self,
+        entry: &Entry,
+        position: Position,
+        index: &mut dyn IndexWriter,
+    ) -> Result<(), StoreError> {
+        let realm = RealmId(entry.stream.realm);
+        let account = AccountNo(entry.stream.number);
+        match entry.stream.kind {
+            LEDGER => {
+                let LedgerFact::Posted(voucher) = decode(&entry.body)?;
+                let place = Place {
+                    account,
+                    sequence: entry.seq,
+                }
+                .to_bytes();
+                if let Some(id) = &voucher.external_id {
+                    index.put(&keys::external(realm, voucher.direction, id), &place);
+                }
+                if voucher.is_internal() {
+                    let ordinal = index.next(&keys::internal_count(realm))?;
+                    index.put(&keys::internal(realm, ordinal), &place);
+                }
+                Ok(())
+            }
+            PROFILE => profile(realm, account, entry, index),
+            ANSWERS => {
+                let Answer {
+                    key, method, path, ..
+                } = decode(&entry.body)?;
+                let place = position.0.to_be_bytes();
+                index.put(&keys::answer(realm, &key, &method, &path), &place);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Folds the profile's fact into the account's row and what follows from it.
+fn profile(
+    realm: RealmId,
+    number: AccountNo,
+    entry: &Entry,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    let fact: AccountFact = decode(&entry.body)?;
+    let at = Timestamp::from_millis(entry.at);
+    let key = keys::directory_of(realm, number);
+    let before: Option<Listed> = index.get(&key)?.map(|row| decode(&row)).transpose()?;
+    let after = match (&fact, before.clone()) {
+        (AccountFact::Registered(registration), _) => {
+            listed(&Account::registered(registration, at))
+        }
+        (_, Some(row)) => changed(row, &fact),
+        (_, None) => return Err(StoreError::Corrupt("a profile begins in its middle".into())),
+    };
+    if let AccountFact::Registered(registration) = &fact
+        && let Some(code) = &registration.code
+    {
+        index.put(&keys::code(realm, code), &number.0.to_be_bytes());
+    }
+    if let AccountFact::OpeningRefused(_) = &fact
+        && let Some(code) = &after.code
+    {
+        // The account never was: its code is free again.
+        index.delete(&keys::code(realm, code));
+    }
+    if let AccountFact::Opened { cvu, .. } = &fact {
+        let place = Place {
+            account: number,
+            sequence: u64::from(realm.0),
+        };
+        index.put(&keys::cvu(*cvu), &place.to_bytes());
+    }
+    aliases(realm, number, before.as_ref(), &after, index)?;
+    census(realm, before.as_ref(), &after, index)?;
+    let waiting = matches!(
+        fact,
+        AccountFact::OpeningRequested { .. }
+            | AccountFact::AliasRequested { .. }
+            | AccountFact::IdentityRequested(_)
+            | AccountFact::ClosingRequested
+    );
+    let settled = matches!(
+        fact,
+        AccountFact::Opened { .. }
+            | AccountFact::OpeningRefused(_)
+            | AccountFact::AliasChanged { .. }
+            | AccountFact::AliasRefused(_)
+            | AccountFact::IdentityChanged(_)
+            | AccountFact::IdentityRefused(_)
+            | AccountFact::Closed
+            | AccountFact::ClosingRefused(_)
+    );
+    if waiting {
+        index.put(&keys::pending_of(realm, number), &[]);
+    } else if settled {
+        index.delete(&keys::pending_of(realm, number));
+    }
+    if before.as_ref() != Some(&after) {
+        index.put(&key, &encode(&after)?);
+    }
+    Ok(())
+}
+
+fn listed(account: &Account) -> Listed {
+    Listed {
+        cvu: account.cvu,
+        alias: account.alias.clone(),
+        cuit: account.holder.cuit,
+        name: folded(&account.holder.name),
+        code: account.code.clone(),
+        email: account.email.clone(),
+        status: account.status,
+        enabled: account.enabled,
+        created_at: account.created_at,
+    }
+}
+
+fn changed(mut row: Listed, fact: &AccountFact) -> Listed {
+    match fact {
+        AccountFact::Opened { cvu, alias } => {
+            row.cvu = Some(*cvu);
+            row.alias.clone_from(alias);
+            row.status = Status::Active;
+        }
+        AccountFact::OpeningRefused(_) => row.status = Status::Void,
+        AccountFact::AliasChanged { alias } => row.alias = Some(alias.clone()),
+        AccountFact::IdentityChanged(identity) => row.name = folded(&identity.name),
+        AccountFact::Closed => row.status = Status::Closed,
+        AccountFact::Suspended { .. } => row.status = Status::Suspended,
+        AccountFact::Reactivated => row.status = Status::Active,
+        AccountFact::KycChanged { email, .. } => row.email.clone_from(email),
+        AccountFact::EnabledChanged { enabled } => row.enabled = *enabled,
+        AccountFact::Registered(_)
+        | AccountFact::OpeningRequested { .. }
+        | AccountFact::AliasRequested { .. }
+        | AccountFact::AliasRefused(_)
+        | AccountFact::IdentityRequested(_)
+        | AccountFact::IdentityRefused(_)
+        | AccountFact::ClosingRequested
+        | AccountFact::ClosingRefused(_)
+        | AccountFact::LimitsChanged(_) => {}
+    }
+    row
+}
+
+/// An alias that is given up stays, reserved to its holder; the new one is the account's.
+fn aliases(
+    realm: RealmId,
+    account: AccountNo,
+    before: Option<&Listed>,
+    after: &Listed,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    let old = before.and_then(|row| row.alias.as_ref());
+    if old == after.alias.as_ref() {
+        return Ok(());
+    }
+    let mut own = |alias: &Alias, current| {
+        let owner = AliasOwner {
+            realm: realm.0,
+            account,
+            cuit: after.cuit,
+            current,
+        };
+        encode(&owner).map(|row| index.put(&keys::alias(realm.mode(), alias), &row))
+    };
+    if let Some(alias) = old {
+        own(alias, false)?;
+    }
+    if let Some(alias) = &after.alias {
+        own(alias, true)?;
+    }
+    Ok(())
+}
+
+fn census(
+    realm: RealmId,
+    before: Option<&Listed>,
+    after: &Listed,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    let old = before.map_or(Status::Registered, |row| row.status);
+    if old == after.status {
+        return Ok(());
+    }
+    let key = keys::census(realm);
+    let mut census: Census = match index.get(&key)? {
+        Some(row) => decode(&row)?,
+        None => Census::default(),
+    };
+    if let Some(count) = census.of(old) {
+        *count = count.saturating_sub(1);
+    }
+    if let Some(count) = census.of(after.status) {
+        *count = count.saturating_add(1);
+    }
+    index.put(&key, &encode(&census)?);
+    Ok(())
+}

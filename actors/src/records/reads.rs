@@ -1,0 +1,286 @@
+//! Typed reads: accounts, vouchers and answers as the rooms above know them.
+
+use caudal_ledger::accounts::Account;
+use caudal_ledger::alias::Alias;
+use caudal_ledger::balance::Direction;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::facts::{AccountFact, AliasOwner, Answer, BankCall, LedgerFact};
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::tenants::Mode;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::vouchers::Voucher;
+use caudal_storage::{Order, Position, Store, StoreError};
+use serde::de::DeserializeOwned;
+
+use super::projection::{Census, Listed, Place};
+use super::{BANK, LEDGER, PROFILE, account_stream, decode, keys};
+
+/// How many entries are read at once while folding a stream.
+const FOLD_PAGE: usize = 512;
+
+/// Folds the entries of a stream after `seq` into `take`.
+pub fn fold<T: DeserializeOwned>(
+    store: &dyn Store,
+    stream: caudal_storage::StreamId,
+    after: u64,
+    mut take: impl FnMut(T, u64, Timestamp),
+) -> Result<(), StoreError> {
+    let mut from = after.saturating_add(1);
+    loop {
+        let page = store.read(stream, from, u64::MAX, Order::Ascending, FOLD_PAGE)?;
+        for entry in &page {
+            take(
+                decode(&entry.body)?,
+                entry.seq,
+                Timestamp::from_millis(entry.at),
+            );
+            from = entry.seq.saturating_add(1);
+        }
+        if page.len() < FOLD_PAGE {
+            return Ok(());
+        }
+    }
+}
+
+/// An account without its movements, folded from its profile alone.
+pub fn profile(
+    store: &dyn Store,
+    realm: RealmId,
+    number: AccountNo,
+) -> Result<Option<Account>, StoreError> {
+    let mut account = None;
+    fold_profile(store, realm, number, &mut account)?;
+    Ok(account)
+}
+
+fn fold_profile(
+    store: &dyn Store,
+    realm: RealmId,
+    number: AccountNo,
+    account: &mut Option<Account>,
+) -> Result<(), StoreError> {
+    let stream = account_stream(realm, number, PROFILE);
+    let after = account.as_ref().map_or(0, |a| a.profile_seq);
+    fold(store, stream, after, |fact: AccountFact, seq, at| {
+        match (account.as_mut(), &fact) {
+            (None, AccountFact::Registered(registration)) => {
+                *account = Some(Account::registered(registration, at));
+            }
+            (Some(known), _) => known.apply(&fact, seq, at),
+            (None, _) => {}
+        }
+    })
+}
+
+/// An account as of the last commit, and how many movements were replayed to get there.
+pub fn account(
+    store: &dyn Store,
+    realm: RealmId,
+    number: AccountNo,
+) -> Result<Option<(Account, u64)>, StoreError> {
+    let mut found = match store.get(&keys::snapshot(realm, number))? {
+        // A snapshot is a cache: one that cannot be read is as good as none.
+        Some(row) => decode::<Account>(&row).ok(),
+        None => None,
+    };
+    fold_profile(store, realm, number, &mut found)?;
+    let Some(mut account) = found else {
+        return Ok(None);
+    };
+    let mut replayed = 0_u64;
+    let stream = account_stream(realm, number, LEDGER);
+    fold(
+        store,
+        stream,
+        account.sequence,
+        |LedgerFact::Posted(voucher), _, _| {
+            account.apply_voucher(&voucher);
+            replayed = replayed.saturating_add(1);
+        },
+    )?;
+    Ok(Some((account, replayed)))
+}
+
+/// The account of a CVU in a realm.
+pub fn account_of_cvu(
+    store: &dyn Store,
+    realm: RealmId,
+    cvu: Cvu,
+) -> Result<Option<AccountNo>, StoreError> {
+    let Some(row) = store.get(&keys::cvu(cvu))? else {
+        return Ok(None);
+    };
+    let place = Place::from_bytes(&row)?;
+    Ok((place.sequence == u64::from(realm.0)).then_some(place.account))
+}
+
+/// Who has an alias or to whom it is reserved.
+pub fn alias_owner(
+    store: &dyn Store,
+    mode: Mode,
+    alias: &Alias,
+) -> Result<Option<AliasOwner>, StoreError> {
+    store
+        .get(&keys::alias(mode, alias))?
+        .map(|row| decode(&row))
+        .transpose()
+}
+
+/// The account that has a code.
+pub fn account_of_code(
+    store: &dyn Store,
+    realm: RealmId,
+    code: &str,
+) -> Result<Option<AccountNo>, StoreError> {
+    let row = store.get(&keys::code(realm, code))?;
+    Ok(row.as_deref().and_then(keys::account_of))
+}
+
+/// One movement of an account.
+pub fn voucher(
+    store: &dyn Store,
+    realm: RealmId,
+    place: Place,
+) -> Result<Option<Voucher>, StoreError> {
+    Ok(vouchers(
+        store,
+        realm,
+        place.account,
+        (place.sequence, place.sequence),
+        Order::Ascending,
+        1,
+    )?
+    .pop())
+}
+
+/// Movements `from..=to` of an account.
+pub fn vouchers(
+    store: &dyn Store,
+    realm: RealmId,
+    account: AccountNo,
+    (from, to): (u64, u64),
+    order: Order,
+    limit: usize,
+) -> Result<Vec<Voucher>, StoreError> {
+    let entries = store.read(
+        account_stream(realm, account, LEDGER),
+        from,
+        to,
+        order,
+        limit,
+    )?;
+    let read = |entry: &caudal_storage::Entry| {
+        let LedgerFact::Posted(voucher) = decode(&entry.body)?;
+        if voucher.sequence == entry.seq {
+            Ok(voucher)
+        } else {
+            Err(StoreError::Corrupt(
+                "a voucher is not where its sequence says".into(),
+            ))
+        }
+    };
+    entries.iter().map(read).collect()
+}
+
+/// The voucher that holds an external id in a direction, with its account.
+pub fn voucher_by_external(
+    store: &dyn Store,
+    realm: RealmId,
+    direction: Direction,
+    id: &ExternalId,
+) -> Result<Option<(AccountNo, Voucher)>, StoreError> {
+    let Some(row) = store.get(&keys::external(realm, direction, id))? else {
+        return Ok(None);
+    };
+    let place = Place::from_bytes(&row)?;
+    Ok(voucher(store, realm, place)?.map(|found| (place.account, found)))
+}
+
+/// The answer kept for a key, method and path.
+pub fn answer(
+    store: &dyn Store,
+    realm: RealmId,
+    key: &str,
+    method: &str,
+    path: &str,
+) -> Result<Option<Answer>, StoreError> {
+    match store.get(&keys::answer(realm, key, method, path))? {
+        Some(row) => answer_at(store, &row).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// All answers kept for a key, at most `limit`.
+pub fn answers(
+    store: &dyn Store,
+    realm: RealmId,
+    key: &str,
+    limit: usize,
+) -> Result<Vec<Answer>, StoreError> {
+    let from = keys::answers(realm, key);
+    let rows = store.scan(&from, &keys::after_prefix(&from), Order::Ascending, limit)?;
+    rows.iter().map(|(_, row)| answer_at(store, row)).collect()
+}
+
+fn answer_at(store: &dyn Store, row: &[u8]) -> Result<Answer, StoreError> {
+    let place = row
+        .first_chunk::<8>()
+        .ok_or_else(|| StoreError::Corrupt("a position in the index is cut short".into()))?;
+    decode(&store.entry(Position(u64::from_be_bytes(*place)))?.body)
+}
+
+/// What lists know of an account.
+pub fn listed(
+    store: &dyn Store,
+    realm: RealmId,
+    number: AccountNo,
+) -> Result<Option<Listed>, StoreError> {
+    store
+        .get(&keys::directory_of(realm, number))?
+        .map(|row| decode(&row))
+        .transpose()
+}
+
+/// How many accounts are in which state.
+pub fn census(store: &dyn Store, realm: RealmId) -> Result<Census, StoreError> {
+    store
+        .get(&keys::census(realm))?
+        .map_or(Ok(Census::default()), |row| decode(&row))
+}
+
+/// The last account number given in a realm.
+pub fn last_account(store: &dyn Store, realm: RealmId) -> Result<u64, StoreError> {
+    let from = keys::directory(realm);
+    let rows = store.scan(&from, &keys::after_prefix(&from), Order::Descending, 1)?;
+    Ok(rows
+        .first()
+        .and_then(|(key, _)| keys::account_of(key))
+        .map_or(0, |n| n.0))
+}
+
+/// Accounts that wait for the bank, at most `limit`.
+pub fn pending(
+    store: &dyn Store,
+    realm: RealmId,
+    limit: usize,
+) -> Result<Vec<AccountNo>, StoreError> {
+    let from = keys::pending(realm);
+    let rows = store.scan(&from, &keys::after_prefix(&from), Order::Ascending, limit)?;
+    Ok(rows
+        .iter()
+        .filter_map(|(key, _)| keys::account_of(key))
+        .collect())
+}
+
+/// The last calls to the bank for an account, newest first.
+pub fn bank_calls(
+    store: &dyn Store,
+    realm: RealmId,
+    account: AccountNo,
+    limit: usize,
+) -> Result<Vec<BankCall>, StoreError> {
+    let stream = account_stream(realm, account, BANK);
+    let entries = store.read(stream, 1, u64::MAX, Order::Descending, limit)?;
+    entries.iter().map(|entry| decode(&entry.body)).collect()
+}

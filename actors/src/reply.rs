@@ -1,0 +1,187 @@
+//! How answers travel: one-shot replies, and answers that an idempotency key keeps.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use caudal_ledger::chain::Digest;
+use caudal_ledger::facts::Answer;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::time::Timestamp;
+use dashmap::DashMap;
+use tokio::sync::oneshot;
+
+use crate::failure::Failure;
+
+/// What an order gives: a value, or the exact answer that its idempotency key keeps.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Given<T> {
+    /// A value for the door to render.
+    Value(T),
+    /// An answer already rendered: the first time (`again` false) or a repeat.
+    Kept {
+        /// The status.
+        status: u16,
+        /// The body.
+        body: String,
+        /// Whether this is a repeat.
+        again: bool,
+    },
+}
+
+/// The two ways in which an answer leaves.
+pub type Answered<T> = Result<Given<T>, Failure>;
+
+/// Where an answer is waited for. Dropping it without an answer reads as an unknown outcome.
+#[derive(Debug)]
+pub struct Reply<T>(oneshot::Sender<T>);
+
+impl<T> Reply<T> {
+    /// A reply and the future of its answer.
+    pub fn new() -> (Self, oneshot::Receiver<T>) {
+        let (sender, receiver) = oneshot::channel();
+        (Self(sender), receiver)
+    }
+
+    /// Answers. Whoever asked may have left meanwhile; then the answer is dropped.
+    pub fn send(self, answer: T) {
+        drop(self.0.send(answer));
+    }
+}
+
+/// Turns an outcome into the status and body that the client gets. Given by the door, called once,
+/// in the actor's turn, so that the answer is committed together with its effect.
+pub type Render<T> = Box<dyn FnOnce(Result<&T, &Failure>) -> (u16, String) + Send>;
+
+/// The `Idempotency-Key` of a request, and how to render its answer.
+pub struct Keyed<T> {
+    /// What the key is bound to.
+    pub scope: Scope,
+    /// Renders the answer.
+    pub render: Render<T>,
+}
+
+impl<T> std::fmt::Debug for Keyed<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.scope.fmt(f)
+    }
+}
+
+/// What an idempotency key is bound to: method, path and the body's fields.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scope {
+    /// The key.
+    pub key: String,
+    /// The method.
+    pub method: String,
+    /// The path as requested, without query.
+    pub path: String,
+    /// A hash of each field of the body.
+    pub fields: BTreeMap<String, Digest>,
+}
+
+impl Scope {
+    /// The answer of a request in this scope; `status` 0 while its outcome is open.
+    pub fn answer(
+        &self,
+        (status, body): (u16, String),
+        at: Timestamp,
+        account: Option<AccountNo>,
+    ) -> Answer {
+        Answer {
+            key: self.key.clone(),
+            method: self.method.clone(),
+            path: self.path.clone(),
+            fields: self.fields.clone(),
+            status,
+            body,
+            at,
+            account,
+        }
+    }
+
+    /// The fields of the body that differ from those of a kept answer.
+    pub fn differing(&self, kept: &Answer) -> Vec<String> {
+        let names: std::collections::BTreeSet<_> =
+            self.fields.keys().chain(kept.fields.keys()).collect();
+        let differs = |name: &&&String| self.fields.get(**name) != kept.fields.get(**name);
+        names
+            .iter()
+            .filter(differs)
+            .map(|name| (**name).clone())
+            .collect()
+    }
+}
+
+/// Things of a realm that one request at a time may claim; a claim ends when its guard is dropped.
+#[derive(Clone, Debug, Default)]
+pub struct Claims(Arc<DashMap<(RealmId, Vec<u8>), Claim>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Claim {
+    owner: AccountNo,
+    count: usize,
+}
+
+/// A claim that is held; several requests of one owner may share it.
+#[derive(Debug)]
+pub struct ClaimGuard {
+    claims: Claims,
+    key: (RealmId, Vec<u8>),
+}
+
+impl Claims {
+    /// Claims `name` for `owner`, or says who holds it. With `shared`, further claims of the same
+    /// owner are welcome.
+    pub fn claim(
+        &self,
+        realm: RealmId,
+        name: Vec<u8>,
+        owner: AccountNo,
+        shared: bool,
+    ) -> Result<ClaimGuard, AccountNo> {
+        let key = (realm, name);
+        let mut claim = self
+            .0
+            .entry(key.clone())
+            .or_insert(Claim { owner, count: 0 });
+        if claim.count > 0 && !(shared && claim.owner == owner) {
+            return Err(claim.owner);
+        }
+        claim.count = claim.count.saturating_add(1);
+        drop(claim);
+        Ok(ClaimGuard {
+            claims: self.clone(),
+            key,
+        })
+    }
+}
+
+impl Drop for ClaimGuard {
+    fn drop(&mut self) {
+        self.claims.0.remove_if_mut(&self.key, |_, claim| {
+            claim.count = claim.count.saturating_sub(1);
+            claim.count == 0
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_is_shared_by_one_owner_and_ends_with_its_last_guard() {
+        let claims = Claims::default();
+        let claim =
+            |owner, shared| claims.claim(RealmId(1), b"x".to_vec(), AccountNo(owner), shared);
+        let first = claim(1, true).unwrap();
+        let second = claim(1, true).unwrap();
+        assert_eq!(claim(2, true).unwrap_err(), AccountNo(1));
+        assert_eq!(claim(1, false).unwrap_err(), AccountNo(1));
+        drop(first);
+        assert!(claim(2, true).is_err());
+        drop(second);
+        assert!(claim(2, false).is_ok());
+        assert!(claims.0.is_empty());
+    }
+}

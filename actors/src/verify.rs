@@ -1,0 +1,161 @@
+//! Verification: replays every account's history from the journal and holds it against the index,
+//! the loaded accounts and, in a running service, the actors' balances.
+
+use std::collections::BTreeMap;
+
+use caudal_ledger::facts::LedgerFact;
+use caudal_ledger::history::History;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_storage::{CommitNo, Store, StoreError};
+
+use crate::engine::Engine;
+use crate::failure::Failure;
+use crate::realms::Target;
+use crate::records::projection::Place;
+use crate::records::{LEDGER, PROFILE, decode, keys, reads};
+
+/// At most so many differences are named; more are counted.
+const NAMED_MAX: usize = 100;
+
+/// What a verification found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// The last commit that was replayed.
+    pub commit: u64,
+    /// Entries replayed.
+    pub entries: u64,
+    /// Accounts whose history was replayed.
+    pub accounts: u64,
+    /// Vouchers checked.
+    pub vouchers: u64,
+    /// Actors whose live balance was compared.
+    pub actors: u64,
+    /// What differs, in words; at most a hundred.
+    pub differences: Vec<String>,
+    /// How many differences there are in all.
+    pub count: u64,
+}
+
+impl Report {
+    fn differs(&mut self, what: String) {
+        self.count = self.count.saturating_add(1);
+        if self.differences.len() < NAMED_MAX {
+            self.differences.push(what);
+        }
+    }
+}
+
+type Histories = BTreeMap<(RealmId, AccountNo), History>;
+
+/// Replays the journal and compares it with the index. `progress` gets entries replayed so far.
+pub fn store(
+    store: &dyn Store,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(Report, Histories), StoreError> {
+    let mut report = Report::default();
+    let mut histories = Histories::new();
+    let mut failed = None;
+    let last = store.replay(CommitNo(1), &mut |commit, entry| {
+        report.entries = report.entries.saturating_add(1);
+        if report.entries.is_multiple_of(10_000) {
+            progress(report.entries);
+        }
+        let at = (RealmId(entry.stream.realm), AccountNo(entry.stream.number));
+        match entry.stream.kind {
+            PROFILE => drop(histories.entry(at).or_default()),
+            LEDGER => match decode(&entry.body) {
+                Ok(LedgerFact::Posted(voucher)) => {
+                    report.vouchers = report.vouchers.saturating_add(1);
+                    let history = histories.entry(at).or_default();
+                    if let Err(flaw) = history.next(&voucher) {
+                        report.differs(format!("commit {}: {}: {flaw}", commit.0, name(at)));
+                    }
+                    match index_agrees(store, at, &voucher) {
+                        Ok(true) => {}
+                        Ok(false) => report.differs(format!(
+                            "{}: movement {} is not found by its external id",
+                            name(at),
+                            voucher.sequence
+                        )),
+                        Err(why) => {
+                            failed = Some(why);
+                            return false;
+                        }
+                    }
+                }
+                Err(why) => report.differs(format!("commit {}: {why}", commit.0)),
+            },
+            _ => {}
+        }
+        true
+    })?;
+    if let Some(why) = failed {
+        return Err(why);
+    }
+    report.commit = last.0;
+    for (at, history) in &histories {
+        report.accounts = report.accounts.saturating_add(1);
+        match reads::account(store, at.0, at.1)? {
+            None => report.differs(format!(
+                "{}: is in the journal and not in the index",
+                name(*at)
+            )),
+            Some((account, _)) => {
+                let known = (account.sequence, account.balance, account.hash);
+                if known != (history.sequence, history.balance, history.hash) {
+                    report.differs(format!(
+                        "{}: the index disagrees with the journal",
+                        name(*at)
+                    ));
+                }
+            }
+        }
+    }
+    progress(report.entries);
+    Ok((report, histories))
+}
+
+fn name((realm, account): (RealmId, AccountNo)) -> String {
+    format!("realm {} account {}", realm.0, account.0)
+}
+
+fn index_agrees(
+    store: &dyn Store,
+    (realm, account): (RealmId, AccountNo),
+    voucher: &caudal_ledger::vouchers::Voucher,
+) -> Result<bool, StoreError> {
+    let Some(id) = &voucher.external_id else {
+        return Ok(true);
+    };
+    let row = store.get(&keys::external(realm, voucher.direction, id))?;
+    let right = Place {
+        account,
+        sequence: voucher.sequence,
+    };
+    Ok(row.map(|row| Place::from_bytes(&row)).transpose()? == Some(right))
+}
+
+/// Verifies a running service: the store, then the actors that are resident.
+pub async fn engine(engine: &Engine) -> Result<Report, Failure> {
+    let held = std::sync::Arc::clone(engine.store());
+    let work = tokio::task::spawn_blocking(move || store(held.as_ref(), &mut |_| {}));
+    let (mut report, histories) = work.await.map_err(|_| Failure::Damaged)??;
+    for (at, history) in histories {
+        let Some(live) = engine.observe(at.0, Target::Account(at.1)).await? else {
+            continue;
+        };
+        report.actors = report.actors.saturating_add(1);
+        let account = live.account;
+        let same = (account.balance, account.hash) == (history.balance, history.hash);
+        // An account that has moved on since the replay is compared by the next verification.
+        if account.sequence == history.sequence && !same {
+            report.differs(format!(
+                "{}: the actor disagrees with the journal",
+                name(at)
+            ));
+        } else if account.sequence < history.sequence {
+            report.differs(format!("{}: the actor is behind the journal", name(at)));
+        }
+    }
+    Ok(report)
+}
