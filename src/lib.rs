@@ -1,1 +1,5 @@
-//! The service.
+//! Talks: HTTP in (native family, admin), HTTP out (the bank), configuration and command line.
+
+pub mod clock;
+pub mod http;
+pub mod keys;

@@ -1,0 +1,24 @@
+//! The one place that reads the machine's clock.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use caudal_actors::ports::Clock;
+use caudal_ledger::time::Timestamp;
+
+/// The machine's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        now()
+    }
+}
+
+/// The present by the machine's clock.
+pub fn now() -> Timestamp {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Timestamp::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

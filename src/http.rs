@@ -1,0 +1,25 @@
+//! What both families share: errors, who calls, bodies, queries, and the frame round each request.
+
+pub mod body;
+pub mod caller;
+pub mod errors;
+pub mod frame;
+pub mod query;
+pub mod respond;
+
+use std::sync::Arc;
+
+use caudal_actors::engine::Engine;
+
+use crate::keys::Keyring;
+
+/// What every handler works with; shared by all workers.
+#[derive(Clone, Debug)]
+pub struct Door {
+    /// The actors.
+    pub engine: Arc<Engine>,
+    /// The keys.
+    pub keyring: Arc<Keyring>,
+    /// Whether the service still takes requests.
+    pub gate: Arc<frame::Gate>,
+}

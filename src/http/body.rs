@@ -1,0 +1,429 @@
+//! Request bodies: read within limits, taken apart field by field, every mistake named.
+//!
+//! A body is one JSON object. Its fields are taken by name as raw text, so that amounts are read
+//! exactly, duplicates are seen, and unknown fields can be refused. Nothing of the parser's own
+//! words reaches a client.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use actix_web::dev::Payload;
+use actix_web::http::StatusCode;
+use actix_web::http::header::CONTENT_TYPE;
+use actix_web::{FromRequest, HttpRequest, web};
+use caudal_ledger::chain::{Canonical, Digest};
+use futures_util::StreamExt as _;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::errors::{ApiError, FieldError};
+
+/// The largest body, in bytes.
+pub const BODY_BYTES_MAX: usize = 64 * 1024;
+/// How long a body may take to arrive.
+pub const BODY_DEADLINE: Duration = Duration::from_secs(10);
+
+/// The fields of a body, not yet looked at.
+#[derive(Debug, Default)]
+pub struct Body(BTreeMap<String, Box<RawValue>>);
+
+impl<'de> Deserialize<'de> for Body {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Body;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Body, A::Error> {
+                let mut fields = BTreeMap::new();
+                while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
+                    if fields.insert(name, value).is_some() {
+                        return Err(A::Error::custom("duplicate field"));
+                    }
+                }
+                Ok(Body(fields))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}
+
+fn malformed(message: &str) -> ApiError {
+    ApiError::new(StatusCode::BAD_REQUEST, "malformed_body", message)
+}
+
+impl Body {
+    /// Reads a whole body as one JSON object without duplicate fields.
+    ///
+    /// # Errors
+    /// 400 when it is anything else.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ApiError> {
+        let text = std::str::from_utf8(bytes).map_err(|_| malformed("the body is not UTF-8"))?;
+        serde_json::from_str(text)
+            .map_err(|_| malformed("the body must be one JSON object without duplicate fields"))
+    }
+
+    /// A hash of each field, to tell a repeat of a request from another request.
+    pub fn fingerprint(&self) -> BTreeMap<String, Digest> {
+        let hash = |value: &RawValue| {
+            let raw = value.get().trim();
+            let nested = raw.starts_with(['{', '[']);
+            let plain = nested.then(|| serde_json::from_str::<serde_json::Value>(raw).ok());
+            match plain.flatten() {
+                // The order of fields and white space do not make another request.
+                Some(value) => Canonical::default().text(&value.to_string()).digest(),
+                None => Canonical::default().text(raw).digest(),
+            }
+        };
+        self.0
+            .iter()
+            .map(|(name, value)| (name.clone(), hash(value)))
+            .collect()
+    }
+
+    /// Begins to take the fields.
+    pub fn fields(self) -> Fields {
+        Fields {
+            values: self.0,
+            prefix: String::new(),
+            errors: Vec::new(),
+        }
+    }
+}
+
+impl FromRequest for Body {
+    type Error = ApiError;
+    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let json = is_json(request);
+        let declared = request
+            .headers()
+            .get(actix_web::http::header::CONTENT_LENGTH);
+        let declared = declared
+            .and_then(|v| v.to_str().ok())
+            .and_then(|v| v.parse::<usize>().ok());
+        let mut payload = payload.take();
+        Box::pin(async move {
+            if declared.is_some_and(|length| length > BODY_BYTES_MAX) {
+                return Err(too_large());
+            }
+            let read = tokio::time::timeout(BODY_DEADLINE, read_all(&mut payload)).await;
+            let bytes = read.map_err(|_| malformed("the body did not arrive in time"))??;
+            match (json, bytes.is_empty()) {
+                (_, true) => Err(malformed("the request needs a JSON body")),
+                (false, false) => Err(ApiError::new(
+                    StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                    "unsupported_media_type",
+                    "send the body with Content-Type: application/json",
+                )),
+                (true, false) => Self::parse(&bytes),
+            }
+        })
+    }
+}
+
+fn is_json(request: &HttpRequest) -> bool {
+    let value = request
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let essence = value
+        .and_then(|value| value.split(';').next())
+        .unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case("application/json")
+}
+
+fn too_large() -> ApiError {
+    let message = format!("the body is larger than {BODY_BYTES_MAX} bytes");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
+}
+
+async fn read_all(payload: &mut Payload) -> Result<web::BytesMut, ApiError> {
+    let mut bytes = web::BytesMut::new();
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk.map_err(|_| malformed("the body could not be read"))?;
+        if bytes.len().saturating_add(chunk.len()) > BODY_BYTES_MAX {
+            return Err(too_large());
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// Takes fields one by one and remembers every mistake.
+#[derive(Debug)]
+pub struct Fields {
+    values: BTreeMap<String, Box<RawValue>>,
+    prefix: String,
+    errors: Vec<FieldError>,
+}
+
+impl Fields {
+    fn wrong(&mut self, name: &str, message: impl ToString) {
+        let field = format!("{}{name}", self.prefix);
+        self.errors.push(FieldError {
+            field,
+            message: message.to_string(),
+        });
+    }
+
+    /// Takes a field as raw JSON: `None` when it is absent, `Some(None)` when it is null.
+    fn raw(&mut self, name: &str) -> Option<Option<Box<RawValue>>> {
+        let value = self.values.remove(name)?;
+        Some((value.get().trim() != "null").then_some(value))
+    }
+
+    fn read<T>(
+        &mut self,
+        name: &str,
+        raw: &RawValue,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        match read(raw.get().trim()) {
+            Ok(value) => Some(value),
+            Err(message) => {
+                self.wrong(name, message);
+                None
+            }
+        }
+    }
+
+    /// An optional field of any kind; null counts as absent.
+    pub fn optional<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let raw = self.raw(name).flatten()?;
+        self.read(name, &raw, read)
+    }
+
+    /// A field that is absent, null, or a value.
+    pub fn nullable<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<Option<T>> {
+        match self.raw(name)? {
+            None => Some(None),
+            Some(raw) => self.read(name, &raw, read).map(Some),
+        }
+    }
+
+    /// A field that has to be there.
+    pub fn required<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        match self.raw(name).flatten() {
+            Some(raw) => self.read(name, &raw, read),
+            None => {
+                self.wrong(name, "is required");
+                None
+            }
+        }
+    }
+
+    /// An object inside, taken apart by `take`.
+    pub fn object<T>(&mut self, name: &str, take: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        let body = self.optional(name, |raw| {
+            serde_json::from_str::<Body>(raw).map_err(|_| "must be an object".to_owned())
+        })?;
+        Some(self.nested(name, body, take))
+    }
+
+    /// A list of objects inside, at most `max`, each taken apart by `take`.
+    pub fn objects<T>(
+        &mut self,
+        name: &str,
+        max: usize,
+        mut take: impl FnMut(&mut Self) -> T,
+    ) -> Option<Vec<T>> {
+        let bodies = self.optional(name, |raw| {
+            let bodies = serde_json::from_str::<Vec<Body>>(raw);
+            let bodies = bodies.map_err(|_| "must be a list of objects".to_owned())?;
+            if bodies.len() > max {
+                Err(format!("must have at most {max} entries"))
+            } else {
+                Ok(bodies)
+            }
+        })?;
+        let nested = bodies.into_iter().enumerate();
+        Some(
+            nested
+                .map(|(at, body)| self.nested(&format!("{name}.{at}"), body, &mut take))
+                .collect(),
+        )
+    }
+
+    fn nested<T>(&mut self, name: &str, body: Body, take: impl FnOnce(&mut Self) -> T) -> T {
+        let prefix = format!("{}{name}.", self.prefix);
+        let mut inner = Self {
+            values: body.0,
+            prefix,
+            errors: Vec::new(),
+        };
+        let taken = take(&mut inner);
+        inner.refuse_unknown();
+        self.errors.extend(inner.errors);
+        taken
+    }
+
+    fn refuse_unknown(&mut self) {
+        for name in std::mem::take(&mut self.values).into_keys() {
+            let shown: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
+            self.wrong(&shown, "is not a field of this request");
+        }
+    }
+
+    /// Adds a mistake that concerns several fields.
+    pub fn mistake(&mut self, name: &str, message: impl ToString) {
+        self.wrong(name, message);
+    }
+
+    /// Ends the reading: unknown fields are mistakes too.
+    ///
+    /// # Errors
+    /// 400 with every mistake.
+    pub fn done(mut self) -> Result<(), ApiError> {
+        self.refuse_unknown();
+        if self.errors.is_empty() {
+            Ok(())
+        } else {
+            Err(ApiError::invalid(self.errors))
+        }
+    }
+
+    /// Ends the reading where unknown fields are welcome (wallet family).
+    ///
+    /// # Errors
+    /// 400 with every mistake.
+    pub fn done_leniently(self) -> Result<(), ApiError> {
+        if self.errors.is_empty() {
+            Ok(())
+        } else {
+            Err(ApiError::invalid(self.errors))
+        }
+    }
+}
+
+/// Readers of raw JSON values.
+pub mod read {
+    use caudal_ledger::money::Amount;
+
+    /// A string, read further by `parse`.
+    pub fn text<T, E: ToString>(
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> impl FnOnce(&str) -> Result<T, String> {
+        |raw| {
+            let text: String =
+                serde_json::from_str(raw).map_err(|_| "must be a string".to_owned())?;
+            parse(&text).map_err(|why| why.to_string())
+        }
+    }
+
+    /// A line of text of at most `max` characters.
+    pub fn line(max: usize) -> impl FnOnce(&str) -> Result<String, String> {
+        text(move |text| {
+            caudal_ledger::text::line(text, max)
+                .map_err(|why| format!("{why} (1 to {max} characters)"))
+        })
+    }
+
+    /// true or false.
+    pub fn boolean(raw: &str) -> Result<bool, String> {
+        serde_json::from_str(raw).map_err(|_| "must be true or false".to_owned())
+    }
+
+    /// A whole number in a range.
+    pub fn integer(min: u64, max: u64) -> impl FnOnce(&str) -> Result<u64, String> {
+        move |raw| {
+            let number: Option<u64> = serde_json::from_str(raw).ok();
+            number
+                .filter(|number| (min..=max).contains(number))
+                .ok_or_else(|| format!("must be a whole number from {min} to {max}"))
+        }
+    }
+
+    /// The text of a number, or of a string that holds one; never through binary floating point.
+    fn number(raw: &str) -> Result<String, String> {
+        if raw.starts_with('"') {
+            return serde_json::from_str(raw).map_err(|_| "must be a number".to_owned());
+        }
+        let digit = raw.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        if digit {
+            Ok(raw.to_owned())
+        } else {
+            Err("must be a number or a string".to_owned())
+        }
+    }
+
+    /// An amount greater than 0.
+    pub fn amount(raw: &str) -> Result<Amount, String> {
+        Amount::parse(&number(raw)?).map_err(|why| why.to_string())
+    }
+
+    /// Centavos from 0 up.
+    pub fn centavos(raw: &str) -> Result<i64, String> {
+        Amount::parse_or_zero(&number(raw)?).map_err(|why| why.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_object_without_duplicates_is_a_body() {
+        for bad in [
+            "",
+            "[]",
+            "1",
+            "null",
+            "{",
+            r#"{"a":1,"a":2}"#,
+            r#"{"a":1} x"#,
+            "{\"a\":NaN}",
+            "\u{feff}{}",
+        ] {
+            let found = Body::parse(bad.as_bytes()).unwrap_err();
+            assert_eq!(found.code, "malformed_body", "{bad}");
+        }
+        assert_eq!(
+            Body::parse(b"{\"a\":\"\xff\"}").unwrap_err().code,
+            "malformed_body"
+        );
+        let deep = format!("{{\"a\":{}1{}}}", "[".repeat(50_000), "]".repeat(50_000));
+        assert!(Body::parse(deep.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn every_mistake_is_named() {
+        let body = Body::parse(br#"{"amount": 1e3, "extra": 1, "inner": {"x": 5, "y": 1}}"#);
+        let mut fields = body.unwrap().fields();
+        assert_eq!(fields.required("amount", read::amount), None);
+        assert_eq!(fields.required("name", read::line(5)), None);
+        fields.object("inner", |inner| inner.optional("x", read::boolean));
+        let error = fields.done().unwrap_err();
+        let named: Vec<_> = error.errors.iter().map(|e| e.field.as_str()).collect();
+        assert_eq!(named, ["amount", "name", "inner.x", "inner.y", "extra"]);
+    }
+
+    #[test]
+    fn fingerprints_ignore_order_and_space_and_nothing_else() {
+        let print = |text: &str| Body::parse(text.as_bytes()).unwrap().fingerprint();
+        assert_eq!(
+            print(r#"{"a":1,"m":{"x":1,"y":2}}"#),
+            print(r#"{ "m":{"y":2, "x":1}, "a": 1}"#)
+        );
+        assert_ne!(
+            print(r#"{"a":99999999999999.99}"#),
+            print(r#"{"a":99999999999999.98}"#)
+        );
+    }
+}

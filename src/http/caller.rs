@@ -1,0 +1,75 @@
+//! Who calls: no `Caller`, no tenant. An extractor, so that a handler without it has no realm.
+
+use actix_web::dev::Payload;
+use actix_web::http::header::HeaderName;
+use actix_web::{FromRequest, HttpRequest, web};
+use caudal_ledger::ids::RealmId;
+
+use super::Door;
+use super::errors::ApiError;
+use super::frame;
+use crate::keys::Identity;
+
+/// The header that carries the key.
+pub const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// The one who calls, with the door through which to ask.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// Whom the key speaks for.
+    pub identity: Identity,
+    /// The door.
+    pub door: web::Data<Door>,
+    /// The id of the request.
+    pub request_id: String,
+}
+
+impl Caller {
+    /// The caller's realm.
+    pub const fn realm(&self) -> RealmId {
+        self.identity.realm
+    }
+
+    /// The actors.
+    pub fn engine(&self) -> &caudal_actors::engine::Engine {
+        &self.door.engine
+    }
+}
+
+/// The only value of a header; `None` when it is absent, repeated or not text.
+pub fn only<'a>(request: &'a HttpRequest, name: &HeaderName) -> Option<&'a str> {
+    let mut values = request.headers().get_all(name);
+    match (values.next(), values.next()) {
+        (Some(value), None) => value.to_str().ok(),
+        (Some(_), Some(_)) | (None, _) => None,
+    }
+}
+
+impl FromRequest for Caller {
+    type Error = ApiError;
+    type Future = std::future::Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        std::future::ready(identify(request))
+    }
+}
+
+fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
+    let door = request
+        .app_data::<web::Data<Door>>()
+        .ok_or_else(ApiError::unauthorized)?
+        .clone();
+    if !door.gate.is_open() {
+        return Err(caudal_actors::failure::Failure::ShuttingDown.into());
+    }
+    let key = only(request, &API_KEY).ok_or_else(ApiError::unauthorized)?;
+    let identity = door
+        .keyring
+        .identify(key, &door.engine)
+        .ok_or_else(ApiError::unauthorized)?;
+    Ok(Caller {
+        identity,
+        door,
+        request_id: frame::request().id,
+    })
+}

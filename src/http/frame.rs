@@ -1,0 +1,160 @@
+//! The frame round each request: its id, its language, the headers of every answer, the gate.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::{Error, http::header};
+
+/// Open while the service takes requests.
+#[derive(Debug, Default)]
+pub struct Gate(AtomicBool);
+
+impl Gate {
+    /// Takes no more requests: health says "not ready", handlers answer 503.
+    pub fn close(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Whether requests are taken.
+    pub fn is_open(&self) -> bool {
+        !self.0.load(Ordering::Acquire)
+    }
+}
+
+/// The language of messages for people.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Language {
+    /// The native family and the admin API.
+    #[default]
+    English,
+    /// The wallet family.
+    Spanish,
+}
+
+/// What an error body needs to know of its request.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Request {
+    /// Its id: the client's, if it looks sane, else made here.
+    pub id: String,
+    /// The language of its messages.
+    pub language: Language,
+}
+
+tokio::task_local! {
+    static REQUEST: Request;
+}
+
+/// The request that is being answered.
+pub fn request() -> Request {
+    REQUEST.try_with(Clone::clone).unwrap_or_default()
+}
+
+/// The header that carries a request's id.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The longest id that is taken from a client, in characters.
+const REQUEST_ID_MAX: usize = 64;
+
+fn request_id(headers: &HeaderMap) -> String {
+    let sane = |text: &&str| {
+        let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+        (1..=REQUEST_ID_MAX).contains(&text.len()) && text.bytes().all(good)
+    };
+    let given = headers
+        .get(REQUEST_ID)
+        .and_then(|value| value.to_str().ok())
+        .filter(sane);
+    match (
+        given,
+        headers
+            .get("traceparent")
+            .and_then(|value| value.to_str().ok()),
+    ) {
+        (Some(id), _) => id.to_owned(),
+        // W3C trace context: the trace's id serves as the request's.
+        (None, Some(parent)) if traceparent(parent).is_some() => {
+            traceparent(parent).unwrap_or_default().to_owned()
+        }
+        (None, _) => format!("req_{}", uuid::Uuid::now_v7().simple()),
+    }
+}
+
+fn traceparent(text: &str) -> Option<&str> {
+    let mut parts = text.split('-');
+    let (version, trace) = (parts.next()?, parts.next()?);
+    let hex = |part: &str| {
+        part.bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    };
+    let good =
+        version.len() == 2 && trace.len() == 32 && hex(trace) && trace.contains(|c| c != '0');
+    good.then_some(trace)
+}
+
+/// The middleware of both listeners.
+///
+/// # Errors
+/// What the inner service gives; every error of ours is an answer already.
+pub async fn frame<B: MessageBody + 'static>(
+    call: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<B>, Error> {
+    let id = request_id(call.headers());
+    let spanish = call.path().starts_with("/wallet/");
+    let language = if spanish {
+        Language::Spanish
+    } else {
+        Language::English
+    };
+    let header = HeaderValue::from_str(&id).ok();
+    let mut answer = REQUEST
+        .scope(Request { id, language }, next.call(call))
+        .await?;
+    let headers = answer.headers_mut();
+    if let Some(value) = header {
+        headers.insert(REQUEST_ID, value);
+    }
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    if !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    if answer.status().is_server_error() {
+        tracing::warn!(
+            status = answer.status().as_u16(),
+            method = %answer.request().method(),
+            route = answer.request().match_pattern().as_deref().unwrap_or("none"),
+            "answered with a server error"
+        );
+    }
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_taken_only_when_sane() {
+        let with = |name: &'static str, value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            );
+            request_id(&headers)
+        };
+        assert_eq!(with("x-request-id", "abc-1"), "abc-1");
+        assert!(with("x-request-id", "a b").starts_with("req_"));
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        assert_eq!(
+            with("traceparent", trace),
+            "4bf92f3577b34da6a3ce929d0e0e4736"
+        );
+        assert!(with("traceparent", "00-0-0-0").starts_with("req_"));
+    }
+}

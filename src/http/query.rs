@@ -1,0 +1,262 @@
+//! Query parameters: known ones read strictly, unknown ones ignored, every mistake named.
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use caudal_actors::engine::lists::{Listing, Page};
+use caudal_ledger::money::Amount;
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_storage::Order;
+
+use super::errors::{ApiError, FieldError};
+
+/// The largest and the usual page.
+pub const LIMIT_MAX: u64 = 200;
+/// See [`LIMIT_MAX`].
+pub const LIMIT_DEFAULT: u64 = 50;
+/// The furthest a page may be skipped to; go by cursor beyond it.
+pub const OFFSET_MAX: u64 = 10_000_000;
+/// The longest text that is searched for, in characters.
+const TEXT_MAX: usize = 100;
+
+/// The parameters of a query; the first of a repeated one counts.
+#[derive(Debug, Default)]
+pub struct Query {
+    pairs: Vec<(String, String)>,
+    errors: Vec<FieldError>,
+}
+
+impl FromRequest for Query {
+    type Error = ApiError;
+    type Future = std::future::Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let pairs = url::form_urlencoded::parse(request.query_string().as_bytes());
+        let pairs = pairs
+            .map(|(name, value)| (name.into_owned(), value.into_owned()))
+            .collect();
+        std::future::ready(Ok(Self {
+            pairs,
+            errors: Vec::new(),
+        }))
+    }
+}
+
+impl Query {
+    fn get(&self, name: &str) -> Option<String> {
+        let (_, value) = self.pairs.iter().find(|(known, _)| known == name)?;
+        Some(value.clone())
+    }
+
+    /// Reads a parameter; empty counts as absent.
+    pub fn read<T, E: ToString>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        let value = self.get(name).filter(|value| !value.is_empty())?;
+        match read(&value) {
+            Ok(value) => Some(value),
+            Err(message) => {
+                let message = message.to_string();
+                self.errors.push(FieldError {
+                    field: name.to_owned(),
+                    message,
+                });
+                None
+            }
+        }
+    }
+
+    /// Notes a mistake that concerns several parameters.
+    pub fn mistake(&mut self, name: &str, message: impl ToString) {
+        self.errors.push(FieldError {
+            field: name.to_owned(),
+            message: message.to_string(),
+        });
+    }
+
+    /// A whole number in a range.
+    pub fn integer(&mut self, name: &str, min: u64, max: u64) -> Option<u64> {
+        self.read(name, |text| {
+            let number = text.parse::<u64>().ok().filter(|n| (min..=max).contains(n));
+            number.ok_or_else(|| format!("must be a whole number from {min} to {max}"))
+        })
+    }
+
+    /// One of a few words.
+    pub fn choice<T: Copy>(&mut self, name: &str, choices: &[(&str, T)]) -> Option<T> {
+        self.read(name, |text| {
+            let found = choices
+                .iter()
+                .find(|(word, _)| *word == text)
+                .map(|(_, choice)| *choice);
+            found.ok_or_else(|| {
+                let words: Vec<_> = choices.iter().map(|(word, _)| *word).collect();
+                format!("must be one of {}", words.join(", "))
+            })
+        })
+    }
+
+    /// true or false.
+    pub fn flag(&mut self, name: &str) -> bool {
+        self.choice(name, &[("true", true), ("false", false)])
+            .unwrap_or(false)
+    }
+
+    /// A text to search for.
+    pub fn text(&mut self, name: &str) -> Option<String> {
+        self.read(name, |text| {
+            let long = text.chars().count() > TEXT_MAX;
+            if long {
+                Err(format!("must have at most {TEXT_MAX} characters"))
+            } else {
+                Ok(text.to_owned())
+            }
+        })
+    }
+
+    /// A business day.
+    pub fn date(&mut self, name: &str) -> Option<BusinessDay> {
+        self.read(name, |text| {
+            BusinessDay::parse(text).ok_or("must be a date as YYYY-MM-DD")
+        })
+    }
+
+    /// An amount from 0 up, in centavos.
+    pub fn centavos(&mut self, name: &str) -> Option<i64> {
+        self.read(name, Amount::parse_or_zero)
+    }
+
+    /// An instant.
+    pub fn instant(&mut self, name: &str) -> Option<Timestamp> {
+        self.read(name, |text| {
+            Timestamp::parse(text).ok_or("must be a date-time as RFC 3339")
+        })
+    }
+
+    /// A period: days or instants, both ends included; a day at the end counts as a whole.
+    pub fn period(&mut self, from: &str, to: &str) -> (Option<Timestamp>, Option<Timestamp>) {
+        let wrong = "must be a date as YYYY-MM-DD or a date-time as RFC 3339";
+        let read = |text: &str, day: fn(BusinessDay) -> Timestamp| {
+            BusinessDay::parse(text)
+                .map(day)
+                .or_else(|| Timestamp::parse(text))
+                .ok_or(wrong)
+        };
+        let first = self.read(from, |text| read(text, BusinessDay::start));
+        let last = self.read(to, |text| read(text, BusinessDay::end));
+        if let (Some(first), Some(last)) = (first, last)
+            && first > last
+        {
+            self.mistake(from, format!("must not be after {to}"));
+        }
+        (first, last)
+    }
+
+    /// Order, limit, offset and cursor of a native list.
+    pub fn page(&mut self) -> Page {
+        let orders = [("asc", Order::Ascending), ("desc", Order::Descending)];
+        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        Page {
+            order: self.choice("order", &orders).unwrap_or(Order::Descending),
+            limit: size(self.integer("limit", 1, LIMIT_MAX).unwrap_or(LIMIT_DEFAULT)),
+            offset: size(self.integer("offset", 0, OFFSET_MAX).unwrap_or(0)),
+            cursor: self.read("cursor", |text| {
+                cursor_place(text).ok_or("must be a value of X-Next-Cursor, unchanged")
+            }),
+        }
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// 400 with every mistake.
+    pub fn done(self) -> Result<(), ApiError> {
+        if self.errors.is_empty() {
+            Ok(())
+        } else {
+            Err(ApiError::invalid(self.errors))
+        }
+    }
+}
+
+/// The opaque form of where a list goes on.
+pub fn cursor<T>(listing: &Listing<T>) -> Option<String> {
+    listing
+        .next
+        .map(|place| URL_SAFE_NO_PAD.encode(format!("c1:{place}")))
+}
+
+fn cursor_place(text: &str) -> Option<u64> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+    std::str::from_utf8(&bytes)
+        .ok()?
+        .strip_prefix("c1:")?
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(text: &str) -> Query {
+        let request =
+            actix_web::test::TestRequest::with_uri(&format!("/?{text}")).to_http_request();
+        Query::from_request(&request, &mut Payload::None)
+            .into_inner()
+            .unwrap()
+    }
+
+    #[test]
+    fn pages_are_read_strictly() {
+        let page = query("limit=10&offset=5&order=asc").page();
+        assert_eq!(
+            (page.limit, page.offset, page.order),
+            (10, 5, Order::Ascending)
+        );
+        for bad in [
+            "limit=0",
+            "limit=201",
+            "limit=x",
+            "offset=-1",
+            "order=up",
+            "cursor=zz",
+            "limit=1000000000",
+            "offset=9223372036854775808",
+        ] {
+            let mut query = query(bad);
+            query.page();
+            assert!(query.done().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_day_at_the_end_counts_as_a_whole() {
+        let mut q = query("from=2026-03-01&to=2026-03-01");
+        let (from, to) = q.period("from", "to");
+        assert_eq!(from.unwrap().to_string(), "2026-03-01T03:00:00.000Z");
+        assert_eq!(to.unwrap().to_string(), "2026-03-02T02:59:59.999Z");
+        for bad in [
+            "from=2026-03-02&to=2026-03-01",
+            "from=ayer",
+            "to=2026-02-30",
+        ] {
+            let mut q = query(bad);
+            q.period("from", "to");
+            assert!(q.done().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn cursors_read_back() {
+        let listing = Listing {
+            items: vec![()],
+            total: 3,
+            next: Some(42),
+        };
+        assert_eq!(cursor_place(&cursor(&listing).unwrap()), Some(42));
+    }
+}

@@ -1,0 +1,200 @@
+//! How answers are rendered, and how an idempotency key keeps them.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ContentType, HeaderName};
+use actix_web::{HttpRequest, HttpResponse};
+use caudal_actors::accounts::Versions;
+use caudal_actors::engine::Asker;
+use caudal_actors::engine::lists::Listing;
+use caudal_actors::failure::Failure;
+use caudal_actors::reply::{Answered, Given, Keyed, Scope};
+use serde::Serialize;
+
+use super::body::Body;
+use super::caller::{self, Caller};
+use super::errors::ApiError;
+use super::frame;
+use super::query;
+
+/// The header with which a request can be repeated safely.
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The header that marks a repeated answer.
+pub const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+const TOTAL: HeaderName = HeaderName::from_static("x-total-count");
+const NEXT: HeaderName = HeaderName::from_static("x-next-cursor");
+const KEY_CHARS_MAX: usize = 255;
+
+/// An answer with a JSON body.
+pub fn json<T: Serialize>(status: StatusCode, body: &T) -> HttpResponse {
+    raw(status, serde_json::to_string(body).unwrap_or_default())
+}
+
+fn raw(status: StatusCode, body: String) -> HttpResponse {
+    HttpResponse::build(status)
+        .insert_header(ContentType::json())
+        .body(body)
+}
+
+/// A list as a plain array, with its total and its next page in headers.
+pub fn array<T, R: Serialize>(listing: &Listing<T>, render: impl Fn(&T) -> R) -> HttpResponse {
+    let items: Vec<R> = listing.items.iter().map(render).collect();
+    paged(listing, json(StatusCode::OK, &items))
+}
+
+/// Adds the headers of a page.
+pub fn paged<T>(listing: &Listing<T>, mut answer: HttpResponse) -> HttpResponse {
+    let headers = answer.headers_mut();
+    headers.insert(TOTAL, listing.total.into());
+    if let Some(cursor) = query::cursor(listing).and_then(|c| c.try_into().ok()) {
+        headers.insert(NEXT, cursor);
+    }
+    answer
+}
+
+/// The idempotency key of a request: absent, or 1–255 visible ASCII characters.
+///
+/// # Errors
+/// 400 when it is repeated or malformed.
+pub fn idempotency_key(request: &HttpRequest) -> Result<Option<String>, ApiError> {
+    if !request.headers().contains_key(&IDEMPOTENCY_KEY) {
+        return Ok(None);
+    }
+    let wrong = || {
+        let rule = "must be sent once, with 1 to 255 visible ASCII characters";
+        ApiError::field("Idempotency-Key", rule)
+    };
+    let key = caller::only(request, &IDEMPOTENCY_KEY).ok_or_else(wrong)?;
+    // The draft standard writes it as a quoted string; nearly all clients send it bare.
+    let quoted = key.strip_prefix('"').and_then(|key| key.strip_suffix('"'));
+    let key = quoted.unwrap_or(key);
+    let good =
+        (1..=KEY_CHARS_MAX).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_graphic());
+    if good {
+        Ok(Some(key.to_owned()))
+    } else {
+        Err(wrong())
+    }
+}
+
+/// Who asks, with the idempotency key of the request if it has one. `render` gives the status and
+/// body of a success; failures are rendered as everywhere.
+///
+/// # Errors
+/// 400 when the key is malformed.
+pub fn asker<T>(
+    request: &HttpRequest,
+    caller: &Caller,
+    body: &Body,
+    render: impl FnOnce(&T) -> (StatusCode, String) + Send + 'static,
+) -> Result<Asker<T>, ApiError> {
+    let request_id = caller.request_id.clone();
+    let Some(key) = idempotency_key(request)? else {
+        return Ok(Asker {
+            keyed: None,
+            request_id,
+        });
+    };
+    let scope = Scope {
+        key,
+        method: request.method().to_string(),
+        path: request.path().to_owned(),
+        fields: body.fingerprint(),
+    };
+    // The answer is rendered in the actor's turn, on another thread: it takes the request along.
+    let shown = frame::request();
+    let render = Box::new(move |outcome: Result<&T, &Failure>| match outcome {
+        Ok(value) => {
+            let (status, body) = render(value);
+            (status.as_u16(), body)
+        }
+        Err(failure) => {
+            let error = ApiError::from(failure);
+            let body = error.body(&shown, crate::clock::now());
+            (
+                error.status.as_u16(),
+                serde_json::to_string(&body).unwrap_or_default(),
+            )
+        }
+    });
+    Ok(Asker {
+        keyed: Some(Keyed { scope, render }),
+        request_id,
+    })
+}
+
+/// Who asks without an idempotency key.
+pub fn plain<T>(caller: &Caller) -> Asker<T> {
+    Asker {
+        keyed: None,
+        request_id: caller.request_id.clone(),
+    }
+}
+
+/// Renders what an order gave: a value by `render`, a kept answer as it is.
+///
+/// # Errors
+/// The failure, as an error of the API.
+pub fn give<T>(
+    answered: Answered<T>,
+    render: impl FnOnce(T) -> HttpResponse,
+) -> Result<HttpResponse, ApiError> {
+    match answered? {
+        Given::Value(value) => Ok(render(value)),
+        Given::Kept {
+            status,
+            body,
+            again,
+        } => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+            let mut answer = raw(status, body);
+            if again {
+                mark_replayed(&mut answer);
+            }
+            Ok(answer)
+        }
+    }
+}
+
+/// Marks an answer as one that was given before.
+pub fn mark_replayed(answer: &mut HttpResponse) {
+    let yes = actix_web::http::header::HeaderValue::from_static("true");
+    answer.headers_mut().insert(REPLAYED, yes);
+}
+
+/// The version of an account as a strong entity tag.
+pub fn etag(profile: u64, movements: u64) -> String {
+    format!("\"{profile}-{movements}\"")
+}
+
+/// The versions that `If-Match` lets pass: `None` when it is absent or `*`.
+pub fn if_match(request: &HttpRequest) -> Option<Versions> {
+    let header = actix_web::http::header::IF_MATCH;
+    if !request.headers().contains_key(&header) {
+        return None;
+    }
+    let tags = tags(request, &header);
+    let any = tags.iter().any(|tag| tag == "*");
+    let version = |tag: &String| {
+        let (profile, movements) = tag.strip_prefix('"')?.strip_suffix('"')?.split_once('-')?;
+        Some((profile.parse().ok()?, movements.parse().ok()?))
+    };
+    (!any).then(|| tags.iter().filter_map(version).collect())
+}
+
+/// Whether `If-None-Match` names this version.
+pub fn unchanged(request: &HttpRequest, etag: &str) -> bool {
+    let header = actix_web::http::header::IF_NONE_MATCH;
+    let same = |tag: &String| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag;
+    tags(request, &header).iter().any(same)
+}
+
+fn tags(request: &HttpRequest, header: &HeaderName) -> Vec<String> {
+    let values = request
+        .headers()
+        .get_all(header)
+        .filter_map(|value| value.to_str().ok());
+    values
+        .flat_map(|value| value.split(','))
+        .map(|tag| tag.trim().to_owned())
+        .collect()
+}

@@ -1,0 +1,179 @@
+//! API keys: how they look, how they are made, how a request is recognised by one.
+//!
+//! `cdl_live_<id>_<secret><check>`: 10 characters of id, 43 of secret (256 bits, base64url), 6 of
+//! check (CRC-32), so that a typing error is refused before anything is looked up. Only the
+//! HMAC-SHA-256 of the secret under the server's pepper is kept: with 256 random bits a slow hash
+//! would protect nothing and would be a lever for denial of service.
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::{hmac, rand};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use caudal_actors::engine::Engine;
+use caudal_ledger::chain::Digest;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::tenants::{ApiKey, Mode};
+use caudal_ledger::time::Timestamp;
+
+const ID_CHARS: usize = 10;
+const SECRET_CHARS: usize = 43;
+const CHECK_CHARS: usize = 6;
+const ID_ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+/// Who a request speaks for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// The realm that the key opens.
+    pub realm: RealmId,
+    /// Live or test.
+    pub mode: Mode,
+    /// The tenant.
+    pub tenant: String,
+    /// The key's public id.
+    pub key: String,
+    /// Whether CUITs with a wrong check digit pass (test realm, by the tenant's policy).
+    pub relaxed_cuit: bool,
+}
+
+/// Makes and checks keys under one pepper.
+pub struct Keyring {
+    pepper: hmac::Key,
+}
+
+impl std::fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Keyring")
+    }
+}
+
+/// A key that was just made: its text is shown once, the record is kept.
+pub struct Issued {
+    /// The whole key, to be shown this once.
+    pub text: String,
+    /// What is kept of it.
+    pub record: ApiKey,
+}
+
+impl Keyring {
+    /// A keyring under a pepper of any length; 32 random bytes are right.
+    pub fn new(pepper: &[u8]) -> Self {
+        Self {
+            pepper: hmac::Key::new(hmac::HMAC_SHA256, pepper),
+        }
+    }
+
+    /// Makes a key for a tenant.
+    ///
+    /// # Errors
+    /// When the machine has no randomness.
+    pub fn issue(&self, tenant: &str, mode: Mode, label: Option<String>) -> anyhow::Result<Issued> {
+        let mut random = [0_u8; 32 + ID_CHARS];
+        rand::fill(&mut random).map_err(|_| anyhow::anyhow!("no randomness"))?;
+        let (secret, id) = random.split_at(32);
+        let letter = |byte: &u8| {
+            let at = usize::from(byte & 31);
+            char::from(ID_ALPHABET.get(at).copied().unwrap_or(b'a'))
+        };
+        let id: String = id.iter().map(letter).collect();
+        let secret = URL_SAFE_NO_PAD.encode(secret);
+        let body = format!("cdl_{}_{id}_{secret}", mode.as_str());
+        let text = format!("{body}{}", check(&body));
+        let record = ApiKey {
+            id,
+            tenant: tenant.to_owned(),
+            mode,
+            label,
+            mac: self.mac(&secret),
+            created_at: Timestamp::default(),
+            ends_at: None,
+            revoked: false,
+        };
+        Ok(Issued { text, record })
+    }
+
+    fn mac(&self, secret: &str) -> Digest {
+        let tag = hmac::sign(&self.pepper, secret.as_bytes());
+        Digest(tag.as_ref().try_into().unwrap_or_default())
+    }
+
+    /// Who a key speaks for; `None` for every reason why it speaks for nobody.
+    pub fn identify(&self, text: &str, engine: &Engine) -> Option<Identity> {
+        let (mode, id, secret) = parse(text)?;
+        let mac = self.mac(secret);
+        let known = engine.key(id);
+        // An unknown id costs the same comparison as a known one.
+        let kept = known
+            .as_ref()
+            .map_or(Digest::default(), |known| known.key.mac);
+        let same = verify_slices_are_equal(&mac.0, &kept.0).is_ok();
+        let known = known.filter(|_| same)?;
+        let key = &known.key;
+        (key.mode == mode && key.works_at(engine.now())).then(|| Identity {
+            realm: known.tenant.realm(mode),
+            mode,
+            tenant: known.tenant.id.clone(),
+            key: key.id.clone(),
+            relaxed_cuit: mode == Mode::Test && known.tenant.policy.relaxed_test_cuit,
+        })
+    }
+}
+
+/// What of a key may be shown again: everything before the secret.
+pub fn prefix(key: &ApiKey) -> String {
+    format!("cdl_{}_{}", key.mode.as_str(), key.id)
+}
+
+fn check(body: &str) -> String {
+    let crc = crc32fast::hash(body.as_bytes());
+    URL_SAFE_NO_PAD.encode(crc.to_be_bytes())
+}
+
+/// Takes a key apart: mode, id, secret. `None` when it cannot be one of ours.
+fn parse(text: &str) -> Option<(Mode, &str, &str)> {
+    let rest = text.strip_prefix("cdl_")?;
+    let (mode, rest) = rest.split_once('_')?;
+    let mode = match mode {
+        "live" => Mode::Live,
+        "test" => Mode::Test,
+        _ => return None,
+    };
+    let (id, secret_and_check) = rest.split_once('_')?;
+    if !text.is_ascii() || id.len() != ID_CHARS {
+        return None;
+    }
+    if secret_and_check.len() != SECRET_CHARS.saturating_add(CHECK_CHARS) {
+        return None;
+    }
+    let (secret, sum) = secret_and_check.split_at_checked(SECRET_CHARS)?;
+    let body = text.get(..text.len().checked_sub(CHECK_CHARS)?)?;
+    (check(body) == sum).then_some((mode, id, secret))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_reads_back_and_any_changed_character_is_refused() {
+        let ring = Keyring::new(b"pepper");
+        let issued = ring.issue("tnt_1", Mode::Test, None).unwrap();
+        let (mode, id, secret) = parse(&issued.text).unwrap();
+        assert_eq!((mode, id), (Mode::Test, issued.record.id.as_str()));
+        assert_eq!(ring.mac(secret), issued.record.mac);
+        assert_ne!(Keyring::new(b"other").mac(secret), issued.record.mac);
+        for at in 0..issued.text.len() {
+            let mut bytes = issued.text.clone().into_bytes();
+            bytes[at] = if bytes[at] == b'x' { b'y' } else { b'x' };
+            assert_eq!(parse(&String::from_utf8(bytes).unwrap()), None);
+        }
+        for text in [
+            "",
+            "cdl_live_",
+            "cdl_live_a_b",
+            "cdl_other_aaaaaaaaaa_",
+            "ñ",
+        ] {
+            assert_eq!(parse(text), None);
+        }
+    }
+}
