@@ -1,1 +1,48 @@
-//! Room `proptests` of Caudal.
+//! Asks everything: generators that collide on purpose, a naive model, invariants, machines.
+//!
+//! **Shape.** [`generators`] make operations and texts; [`model`] says what each operation should
+//! do, in `i128` centavos and `BTreeMap`s, and shares no code with the service; [`machine`] drives
+//! the real rules of `ledger` and keeps what they record as bytes; [`invariants`] are named after
+//! the list in the design (`check_i01` …) and look at histories only, never at the model. The
+//! tests themselves are in `tests/`.
+//!
+//! **Order.** An operation goes to the model first, then to the machine; answers are compared word
+//! for word, then states, then invariants.
+//!
+//! **Failure.** proptest prints the smallest failing run and keeps its seed under
+//! `proptest-regressions/`, which is committed. `CAUDAL_PROPTEST_CASES` scales every test of this
+//! room: 256 is the usual run, 2560 is ten times as long.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "all of this room is test code: a panic is how it reports"
+)]
+
+pub mod generators;
+pub mod invariants;
+pub mod machine;
+pub mod model;
+
+use proptest::test_runner::Config;
+
+/// The configuration of a property that runs `usual` cases in the usual run.
+pub fn config(usual: u32) -> Config {
+    Config {
+        cases: cases(usual),
+        max_shrink_iters: 20_000,
+        ..Config::default()
+    }
+}
+
+/// `usual` scaled by `CAUDAL_PROPTEST_CASES` / 256, and never 0.
+pub fn cases(usual: u32) -> u32 {
+    let scale: u64 = std::env::var("CAUDAL_PROPTEST_CASES")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(256);
+    let scaled = u64::from(usual).saturating_mul(scale) / 256;
+    u32::try_from(scaled).unwrap_or(u32::MAX).max(1)
+}

@@ -1,0 +1,247 @@
+//! The invariants by number, each over a history or a state; none of them knows the model.
+//!
+//! Not here, because there is no code to hold against them yet: holds by id (6), internal
+//! transfers (7), and what needs the service (13, 15 to 25, 28 to 30).
+
+pub mod store;
+
+use std::collections::BTreeMap;
+
+use caudal_ledger::accounts::Account;
+use caudal_ledger::balance::{Balance, BalanceError, Direction};
+use caudal_ledger::chain::Digest;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::history::History;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::limits::Usage;
+use caudal_ledger::money::Amount;
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::vouchers::Voucher;
+
+use crate::model::calendar;
+
+/// What does not hold, in words.
+pub type Check = Result<(), String>;
+
+/// Fails with a text when something does not hold.
+#[macro_export]
+macro_rules! hold {
+    ($what:expr, $($text:tt)+) => {
+        if !$what { return Err(format!($($text)+)); }
+    };
+}
+
+fn parts(balance: Balance) -> (i128, i128) {
+    (i128::from(balance.available.centavos()), i128::from(balance.held.centavos()))
+}
+
+/// What a direction does to available and held, by the domain, §6.1.
+pub fn delta(direction: Direction, amount: i128) -> (i128, i128) {
+    match direction {
+        Direction::Credit => (amount, 0),
+        Direction::Debit => (-amount, 0),
+        Direction::Hold => (-amount, amount),
+        Direction::Release => (amount, -amount),
+        Direction::ConfirmHold => (0, -amount),
+    }
+}
+
+/// 1: `total = available + held`, also as it is written.
+pub fn check_i01(balance: Balance) -> Check {
+    let (available, held) = parts(balance);
+    let total = i128::from(balance.total().centavos());
+    hold!(total == available + held, "I1: {total} is not {available} + {held}");
+    Ok(())
+}
+
+/// 2: nothing is negative.
+pub fn check_i02(balance: Balance) -> Check {
+    let (available, held) = parts(balance);
+    hold!(available >= 0 && held >= 0, "I2: {available} available, {held} held");
+    Ok(())
+}
+
+/// 3: sequence without gap or repeat, time never back.
+pub fn check_i03(previous: Option<&Voucher>, voucher: &Voucher) -> Check {
+    let (last, at) = previous.map_or((0, Timestamp::default()), |v| (v.sequence, v.at));
+    hold!(voucher.sequence == last + 1, "I3: {} follows {last}", voucher.sequence);
+    hold!(voucher.at >= at, "I3: {} is at {}, before {at}", voucher.sequence, voucher.at);
+    Ok(())
+}
+
+/// 4: each balance follows from the one before by the direction and the amount.
+pub fn check_i04(previous: Option<&Voucher>, voucher: &Voucher) -> Check {
+    let (available, held) = previous.map_or((0, 0), |v| parts(v.after));
+    let (da, dh) = delta(voucher.direction, i128::from(voucher.amount.centavos()));
+    let right = (available + da, held + dh);
+    let stated = parts(voucher.after);
+    hold!(stated == right, "I4: {} says {stated:?}, should be {right:?}", voucher.sequence);
+    Ok(())
+}
+
+/// 5: each hash follows from the one before and all of the voucher.
+pub fn check_i05(previous: Option<&Voucher>, voucher: &Voucher) -> Check {
+    let before = previous.map_or(Digest::default(), |v| v.hash);
+    hold!(voucher.hash == voucher.hash_after(before), "I5: {} breaks the chain", voucher.sequence);
+    Ok(())
+}
+
+/// 5, the other half: the head of the account is the last of its history, and the ledger's own
+/// checker of histories agrees.
+pub fn check_i05_head(account: &Account, history: &[Voucher]) -> Check {
+    let mut checker = History::default();
+    for voucher in history {
+        checker.next(voucher).map_err(|flaw| format!("I5: {flaw}"))?;
+    }
+    hold!(checker.hash == account.hash, "I5: the head is {}, not {}", account.hash, checker.hash);
+    hold!(checker.balance == account.balance, "I5: the balance is not its history's");
+    hold!(checker.sequence == account.sequence, "I5: the sequence is not its history's");
+    Ok(())
+}
+
+/// 1 to 5 of a whole history.
+pub fn check_history(history: &[Voucher]) -> Check {
+    let mut previous = None;
+    for voucher in history {
+        check_i01(voucher.after)?;
+        check_i02(voucher.after)?;
+        check_i03(previous, voucher)?;
+        check_i04(previous, voucher)?;
+        check_i05(previous, voucher)?;
+        previous = Some(voucher);
+    }
+    Ok(())
+}
+
+/// 8: what all accounts have is what came in less what went out.
+pub fn check_i08<'a>(
+    balances: impl Iterator<Item = Balance>,
+    movements: impl Iterator<Item = &'a Voucher>,
+) -> Check {
+    let have: i128 = balances.map(|b| i128::from(b.total().centavos())).sum();
+    let moved: i128 = movements
+        .map(|v| {
+            let (available, held) = delta(v.direction, i128::from(v.amount.centavos()));
+            available + held
+        })
+        .sum();
+    hold!(have == moved, "I8: accounts have {have}, {moved} came in and stayed");
+    Ok(())
+}
+
+/// 9: at most one voucher for each realm, external id and direction.
+pub fn check_i09<'a>(movements: impl Iterator<Item = (RealmId, &'a Voucher)>) -> Check {
+    let mut seen = BTreeMap::new();
+    for (realm, voucher) in movements {
+        let Some(external) = &voucher.external_id else { continue };
+        let place = (voucher.cvu, voucher.sequence);
+        if let Some(first) = seen.insert((realm, external, voucher.direction), place) {
+            return Err(format!("I9: {realm:?} {external} is {first:?} and {place:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// 10, as far as rules can keep it: the same account always asks the bank under one id of at most
+/// 12 digits, which no other account uses, and so gets the same CVU.
+pub fn check_i10(one: (RealmId, AccountNo), other: (RealmId, AccountNo), psp: u16) -> Check {
+    let client = one.1.bank_client_id(one.0);
+    let second = other.1.bank_client_id(other.0);
+    hold!(client == one.1.bank_client_id(one.0), "I10: {one:?} has two client ids");
+    hold!(client <= 999_999_999_999, "I10: {client} has more than 12 digits");
+    hold!((client == second) == (one == other), "I10: {one:?} and {other:?} share {client}");
+    let same = |id| Cvu::compose(psp, id).ok_or_else(|| format!("I10: no CVU for {id}"));
+    hold!(same(client)? == same(client)?, "I10: {client} has two CVUs");
+    hold!((same(client)? == same(second)?) == (one == other), "I10: two accounts, one CVU");
+    Ok(())
+}
+
+/// 14: the balance of a day is that of the last movement whose Argentine day is not later, which
+/// is also the replay from zero of all movements until then.
+pub fn check_i14(history: &[Voucher], day: BusinessDay, number: i64) -> Check {
+    let stated = history.iter().rev().find(|v| v.at <= day.end()).map(|v| parts(v.after));
+    let mut replayed = (0, 0);
+    for voucher in history.iter().filter(|v| calendar::day(v.at.millis()) <= number) {
+        let (da, dh) = delta(voucher.direction, i128::from(voucher.amount.centavos()));
+        replayed = (replayed.0 + da, replayed.1 + dh);
+    }
+    let stated = stated.unwrap_or((0, 0));
+    hold!(stated == replayed, "I14: {day} closed at {stated:?}, the replay says {replayed:?}");
+    Ok(())
+}
+
+/// 14 for every day of a history, the one before and the one after.
+pub fn check_i14_all(history: &[Voucher]) -> Check {
+    let days: std::collections::BTreeSet<i64> = history
+        .iter()
+        .map(|v| calendar::day(v.at.millis()))
+        .flat_map(|day| [day - 1, day, day + 1])
+        .collect();
+    for number in days {
+        let (year, month, day) = calendar::civil(number);
+        let text = format!("{year:04}-{month:02}-{day:02}");
+        let day = BusinessDay::parse(&text).ok_or_else(|| format!("I14: {text} is no day"))?;
+        check_i14(history, day, number)?;
+    }
+    Ok(())
+}
+
+/// 18, the half that there is: the counters of use are what the movements add up to.
+pub fn check_i18_usage(usage: Usage, history: &[Voucher]) -> Check {
+    let Some(last) = history.iter().rfind(|v| outgoing(v)) else {
+        hold!(usage == Usage::default(), "I18: {usage:?} without any outgoing movement");
+        return Ok(());
+    };
+    let now = calendar::day(last.at.millis());
+    let month = |day| {
+        let (year, month, _) = calendar::civil(day);
+        (year, month)
+    };
+    let sum = |same: &dyn Fn(i64) -> bool| {
+        let of = history.iter().filter(|v| outgoing(v) && same(calendar::day(v.at.millis())));
+        of.fold((0_i128, 0_u64), |(amount, count), v| {
+            (amount + i128::from(v.amount.centavos()), count + 1)
+        })
+    };
+    // A counter stands still at the end of its range, far above any limit that can be set.
+    let stops = |(amount, count): (i128, u64)| (amount.min(i128::from(i64::MAX)), count);
+    let daily = stops(sum(&|day| day == now));
+    let monthly = stops(sum(&|day| month(day) == month(now)));
+    let usage = usage.at(last.at);
+    let stated = (i128::from(usage.daily_amount.centavos()), usage.daily_count);
+    hold!(stated == daily, "I18: {stated:?} of the day, the movements say {daily:?}");
+    let stated = (i128::from(usage.monthly_amount.centavos()), usage.monthly_count);
+    hold!(stated == monthly, "I18: {stated:?} of the month, the movements say {monthly:?}");
+    Ok(())
+}
+
+fn outgoing(voucher: &Voucher) -> bool {
+    matches!(voucher.direction, Direction::Debit | Direction::Hold)
+}
+
+/// 26: what was read back from bytes is what was there.
+pub fn check_i26<T: PartialEq + std::fmt::Debug>(before: &T, after: &T) -> Check {
+    hold!(before == after, "I26: before {before:?}\nafter {after:?}");
+    Ok(())
+}
+
+/// 27: any movement on any balance ends in the exact balance or the right refusal; never a panic,
+/// never a rounding.
+pub fn check_i27(balance: Balance, direction: Direction, amount: Amount) -> Check {
+    let found = balance.after(direction, amount);
+    let (available, held) = parts(balance);
+    let (da, dh) = delta(direction, i128::from(amount.centavos()));
+    let (available, held) = (available + da, held + dh);
+    let right = if available < 0 {
+        Err(BalanceError::InsufficientFunds)
+    } else if held < 0 {
+        Err(BalanceError::InsufficientHeld)
+    } else if available + held > i128::from(i64::MAX) {
+        Err(BalanceError::Overflow)
+    } else {
+        Ok((available, held))
+    };
+    let found = found.map(parts);
+    hold!(found == right, "I27: {balance:?} {direction} {amount}: {found:?}, not {right:?}");
+    Ok(())
+}

@@ -1,0 +1,1 @@
+//! The invariants of a store: acknowledged is durable, all or nothing, restarts are invisible.

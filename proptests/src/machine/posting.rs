@@ -1,0 +1,160 @@
+//! Movements through the real rules.
+
+use caudal_ledger::balance::BalanceError;
+use caudal_ledger::chain::Digest;
+use caudal_ledger::facts::{LedgerFact, RealmFact};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode};
+use caudal_ledger::vouchers::{Outcome, PostAdjustment, ReferenceType, Voucher};
+use chrono::NaiveDate;
+
+use super::convert::{amount, direction, refusal, view};
+use super::{Machine, encode};
+use crate::generators::ops::{Posting, Way};
+use crate::generators::{CODES, WORLD};
+use crate::invariants::delta;
+use crate::model::{Answer, LARGEST, Model};
+
+impl Machine {
+    /// Resolves the type, finds what holds the external id, asks the account, records, applies.
+    pub(super) fn post(&mut self, posting: &Posting, model: &Model) -> Answer {
+        let slot = &self.slots[posting.account];
+        let code = TypeCode::parse(&posting.code).unwrap();
+        let Some(voucher_type) = self.realms[&slot.realm.0].types.find(&code) else {
+            return refusal(&Rejection::VoucherTypeUnknown { code: posting.code.clone() });
+        };
+        let external_id = ExternalId::parse(&model.external).unwrap();
+        let key = (slot.realm, external_id.clone(), voucher_type.sense);
+        let existing = self.existing.get(&key).map(|(holder, index)| {
+            let holder = &self.slots[*holder];
+            (holder.account.number, &holder.vouchers[*index])
+        });
+        let order = PostAdjustment {
+            voucher_type,
+            amount: amount(model.amount),
+            external_id,
+            // An empty description comes with a date, so that both kinds are written and read.
+            external_date: (posting.description.as_deref() == Some(""))
+                .then(|| NaiveDate::from_ymd_opt(2026, 2, 28).unwrap()),
+            description: posting.description.clone(),
+        };
+        let context = caudal_ledger::accounts::PostingContext {
+            realm: slot.realm,
+            now: self.now,
+            existing,
+        };
+        let before = slot.account.clone();
+        let decided = slot.account.decide_post(&order, context);
+        assert_eq!(before, slot.account, "deciding changes nothing");
+        match decided {
+            Ok(Outcome::Recorded(voucher)) => {
+                let answer = Answer::Recorded(view(&voucher));
+                self.existing.insert(key, (posting.account, slot.vouchers.len()));
+                self.record(posting.account, voucher);
+                answer
+            }
+            Ok(Outcome::Replayed(voucher)) => Answer::Replayed(view(&voucher)),
+            Err(why) => refusal(&why),
+        }
+    }
+
+    /// A movement of any direction, made from the arithmetic alone.
+    pub(super) fn movement(&mut self, index: usize, way: Way, centavos: i128) -> Answer {
+        let account = &self.slots[index].account;
+        let Some(cvu) = account.cvu else {
+            return Answer::Nothing;
+        };
+        let after = match account.balance.after(direction(way), amount(centavos)) {
+            Ok(after) => after,
+            Err(BalanceError::InsufficientFunds) => return Answer::Refused("insufficient_funds"),
+            Err(BalanceError::InsufficientHeld) => return Answer::Refused("insufficient_held"),
+            Err(BalanceError::Overflow) => return Answer::Refused("amount_overflow"),
+        };
+        let mut voucher = Voucher {
+            cvu,
+            sequence: account.sequence + 1,
+            direction: direction(way),
+            amount: amount(centavos),
+            after,
+            type_code: TypeCode::parse("CREDIT").unwrap(),
+            type_name: "Credit".to_owned(),
+            external_id: None,
+            reference_type: ReferenceType::Hold,
+            reference_id: Some("hld_1".to_owned()),
+            description: None,
+            external_date: None,
+            at: account.last_movement_at.map_or(self.now, |last| last.max(self.now)),
+            hash: Digest::default(),
+        };
+        voucher.hash = voucher.hash_after(account.hash);
+        let answer = Answer::Recorded(view(&voucher));
+        self.record(index, voucher);
+        answer
+    }
+
+    /// Credits of the largest amount while there is room.
+    pub(super) fn flood(&mut self, index: usize) -> Answer {
+        let mut count = 0;
+        while let Answer::Recorded(_) = self.movement(index, Way::Credit, LARGEST) {
+            count += 1;
+        }
+        Answer::Facts(count)
+    }
+
+    fn record(&mut self, index: usize, voucher: Voucher) {
+        let (available, held) = delta(voucher.direction, i128::from(voucher.amount.centavos()));
+        self.inflow += available + held;
+        let slot = &mut self.slots[index];
+        slot.ledger.push((encode(&LedgerFact::Posted(voucher.clone())), voucher.at));
+        slot.account.apply_voucher(&voucher);
+        slot.vouchers.push(voucher);
+    }
+
+    pub(super) fn create_type(&mut self, realm: u32, code: usize, way: Way) -> Answer {
+        let order = CreateVoucherType {
+            code: TypeCode::parse(&CODES[code].to_lowercase()).unwrap(),
+            name: format!("Type {code}"),
+            sense: direction(way),
+            description: None,
+            category: Some("001".to_owned()),
+        };
+        let decided = self.realms[&realm].types.decide_create(&order, self.now);
+        self.realm_facts(realm, decided.map(|fact| Some(fact)))
+    }
+
+    pub(super) fn toggle_type(&mut self, realm: u32, code: &str, active: bool) -> Answer {
+        let code = TypeCode::parse(code).unwrap();
+        let decided = self.realms[&realm].types.decide_toggle(&code, active);
+        self.realm_facts(realm, decided)
+    }
+
+    pub(super) fn remove_type(&mut self, realm: u32, code: &str) -> Answer {
+        let code = TypeCode::parse(code).unwrap();
+        let decided = self.realms[&realm].types.decide_remove(&code);
+        self.realm_facts(realm, decided.map(Some))
+    }
+
+    fn realm_facts(
+        &mut self,
+        number: u32,
+        decided: Result<Option<RealmFact>, Rejection>,
+    ) -> Answer {
+        let now = self.now;
+        let realm = self.realm(number);
+        match decided {
+            Ok(Some(fact)) => {
+                realm.log.push((encode(&fact), now));
+                realm.types.apply(&fact);
+                Answer::Facts(1)
+            }
+            Ok(None) => Answer::Facts(0),
+            Err(why) => refusal(&why),
+        }
+    }
+
+    /// The realm and number of a slot, for messages.
+    pub fn name(index: usize) -> (u32, u64) {
+        (WORLD[index].0, WORLD[index].1)
+    }
+}

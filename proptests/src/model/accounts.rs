@@ -1,0 +1,103 @@
+//! The life of an account in the model.
+
+use super::{Answer, Model, State, Waiting};
+use crate::generators::WORLD;
+use crate::generators::ops::{Profile, Who};
+
+impl Model {
+    pub(super) fn order(&mut self, index: usize, order: &Profile) -> Answer {
+        match self.refused_profile(index, order) {
+            Some(refusal) => Answer::Refused(refusal),
+            None => Answer::Facts(usize::from(self.take_order(index, order))),
+        }
+    }
+
+    /// Why an order is refused, by the words of the contract, §3.
+    fn refused_profile(&self, index: usize, order: &Profile) -> Option<&'static str> {
+        let account = &self.accounts[index];
+        let needs_cvu = !matches!(
+            order,
+            Profile::SetEnabled(_) | Profile::Open
+        );
+        match account.state {
+            // The switch is the wallet account's, whatever becomes of its CVU.
+            _ if matches!(order, Profile::SetEnabled(_)) => {}
+            // The bank may be asked again after it refused.
+            State::Void if *order == Profile::Open => {}
+            State::Void => return Some("account_not_found"),
+            State::Registered if needs_cvu => return Some("account_without_cvu"),
+            // Closing works in any state; who has a CVU, even a closed one, gets it again.
+            State::Closed if matches!(order, Profile::Close | Profile::Open) => return None,
+            State::Closed => return Some("account_closed"),
+            State::Registered | State::Active | State::Suspended => {}
+        }
+        let total = account.available + account.held;
+        let busy = account.waiting.is_some();
+        let close_requires_zero = self.realms[&WORLD[index].0].close_requires_zero;
+        match order {
+            Profile::Reactivate if account.state != State::Suspended => {
+                Some("account_not_suspended")
+            }
+            Profile::Close if close_requires_zero && total != 0 => Some("account_not_empty"),
+            Profile::Identity(Who::StrangerFirst) => Some("first_holder_differs"),
+            Profile::Identity(Who::Twice) => Some("holder_twice"),
+            Profile::Identity(Who::WrongType) => Some("person_type_contradicts"),
+            Profile::Close | Profile::Identity(_) | Profile::Open if busy => {
+                Some("operation_in_flight")
+            }
+            Profile::SetAlias(alias) if busy && account.alias.as_deref() != Some(*alias) => {
+                Some("operation_in_flight")
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes an accepted order in; whether anything changed.
+    fn take_order(&mut self, index: usize, order: &Profile) -> bool {
+        let account = &mut self.accounts[index];
+        let before = account.clone();
+        match order {
+            Profile::Suspend(_) => account.state = State::Suspended,
+            Profile::Reactivate => account.state = State::Active,
+            Profile::SetAlias(alias) => {
+                if account.alias.as_deref() != Some(*alias) {
+                    account.waiting = Some(Waiting::Alias((*alias).to_owned()));
+                }
+            }
+            Profile::Close => {
+                if account.state != State::Closed {
+                    account.waiting = Some(Waiting::Closing);
+                }
+            }
+            Profile::Contact(Some(email)) => account.email = Some((*email).to_owned()),
+            Profile::Contact(None) => {}
+            Profile::DailyAmount(amount) => account.daily_amount = amount.map(i128::from),
+            Profile::SetEnabled(enabled) => account.enabled = *enabled,
+            Profile::Open => {
+                if matches!(account.state, State::Registered | State::Void) {
+                    account.waiting = Some(Waiting::Opening);
+                }
+            }
+            Profile::Identity(_) => account.waiting = Some(Waiting::Identity),
+        }
+        // A change of KYC data is kept for the record even when it brings nothing new.
+        matches!(order, Profile::Contact(_)) || *account != before
+    }
+
+    /// The bank's yes or no to whatever is waited for.
+    pub(super) fn bank(&mut self, index: usize, yes: bool) -> Answer {
+        let account = &mut self.accounts[index];
+        let Some(waiting) = account.waiting.take() else {
+            return Answer::Facts(0);
+        };
+        match (waiting, yes) {
+            (Waiting::Opening, true) => account.state = State::Active,
+            (Waiting::Opening, false) => account.state = State::Void,
+            (Waiting::Alias(alias), true) => account.alias = Some(alias),
+            (Waiting::Closing, true) => account.state = State::Closed,
+            (Waiting::Identity, true)
+            | (Waiting::Alias(_) | Waiting::Identity | Waiting::Closing, false) => {}
+        }
+        Answer::Facts(1)
+    }
+}

@@ -1,0 +1,10 @@
+//! Asks the rules and the stores everything: one binary, one file for each kind of question.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "all of this room is test code: a panic is how it reports"
+)]
+
+mod ledger;
