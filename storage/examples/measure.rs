@@ -54,7 +54,11 @@ fn random(state: &mut u64) -> u64 {
 }
 
 fn stream(number: u64) -> StreamId {
-    StreamId { realm: (number % 50) as u32, kind: 1, number }
+    StreamId {
+        realm: (number % 50) as u32,
+        kind: 1,
+        number,
+    }
 }
 
 fn entry(stream: StreamId, seq: u64, at: u64, state: &mut u64) -> Entry {
@@ -62,21 +66,38 @@ fn entry(stream: StreamId, seq: u64, at: u64, state: &mut u64) -> Entry {
     while body.len() < 320 {
         body.extend_from_slice(&random(state).to_be_bytes());
     }
-    Entry { stream, seq, at, body }
+    Entry {
+        stream,
+        seq,
+        at,
+        body,
+    }
 }
 
 fn cpu() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields: Vec<&str> = text.rsplit(')').next().unwrap().split_whitespace().collect();
+    let fields: Vec<&str> = text
+        .rsplit(')')
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .collect();
     (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) / 100.0
 }
 
 fn threads() -> Vec<(String, f64)> {
     let mut found = Vec::new();
     for task in std::fs::read_dir("/proc/self/task").unwrap() {
-        let Ok(text) = std::fs::read_to_string(task.unwrap().path().join("stat")) else { continue };
+        let Ok(text) = std::fs::read_to_string(task.unwrap().path().join("stat")) else {
+            continue;
+        };
         let name = text[text.find('(').unwrap() + 1..text.rfind(')').unwrap()].to_owned();
-        let fields: Vec<&str> = text.rsplit(')').next().unwrap().split_whitespace().collect();
+        let fields: Vec<&str> = text
+            .rsplit(')')
+            .next()
+            .unwrap()
+            .split_whitespace()
+            .collect();
         let time = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
         found.push((name, time / 100.0));
     }
@@ -86,7 +107,12 @@ fn threads() -> Vec<(String, f64)> {
 fn rss() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = text.lines().find(|l| l.starts_with("VmRSS")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+    line.split_whitespace()
+        .nth(1)
+        .unwrap()
+        .parse::<u64>()
+        .unwrap()
+        / 1024
 }
 
 fn write(store: &Arc<DurableStore>, entries: u64, submitters: u64, streams: u64) {
@@ -111,7 +137,10 @@ fn write(store: &Arc<DurableStore>, entries: u64, submitters: u64, streams: u64)
                     let e = entry(stream(pick * lanes + lane), *seq, n, &mut state);
                     take.recv().unwrap();
                     let (give, done, marks) = (give.clone(), Arc::clone(&done), Arc::clone(&marks));
-                    let commit = Commit { entries: vec![e], hints: vec![] };
+                    let commit = Commit {
+                        entries: vec![e],
+                        hints: vec![],
+                    };
                     store.submit(
                         commit,
                         Box::new(move |result| {
@@ -143,9 +172,7 @@ fn write(store: &Arc<DurableStore>, entries: u64, submitters: u64, streams: u64)
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
-    let number = |n: usize, default: u64| {
-        args.get(n).map_or(default, |a| a.parse().unwrap())
-    };
+    let number = |n: usize, default: u64| args.get(n).map_or(default, |a| a.parse().unwrap());
     let (entries, submitters, streams) = (number(2, 1_000_000), number(3, 256), number(4, 100_000));
     let path = std::path::PathBuf::from(&args[1]);
     let store = DurableStore::open(&path, Options::default(), Arc::new(Rows)).unwrap();
@@ -162,7 +189,10 @@ fn main() {
         (cpu() - used) * 1e6 / entries as f64
     );
     for (name, time) in threads() {
-        println!("  thread {name}: {:.2} us an entry", time * 1e6 / entries as f64);
+        println!(
+            "  thread {name}: {:.2} us an entry",
+            time * 1e6 / entries as f64
+        );
     }
     println!("  {s:?}");
     println!("  rss {} MB", rss());
@@ -172,10 +202,18 @@ fn main() {
         store.close().unwrap();
     }
     drop(store);
-    println!("close: {:.2} s, rss {} MB", start.elapsed().as_secs_f64(), rss());
+    println!(
+        "close: {:.2} s, rss {} MB",
+        start.elapsed().as_secs_f64(),
+        rss()
+    );
     let start = Instant::now();
     let store = DurableStore::open(&path, Options::default(), Arc::new(Rows)).unwrap();
-    println!("open: {:.2} s, rss {} MB", start.elapsed().as_secs_f64(), rss());
+    println!(
+        "open: {:.2} s, rss {} MB",
+        start.elapsed().as_secs_f64(),
+        rss()
+    );
     reads(&store, streams);
     long_stream(&store);
     store.close().unwrap();
@@ -184,7 +222,10 @@ fn main() {
 fn timed(what: &str, n: u64, mut work: impl FnMut(u64)) {
     let start = Instant::now();
     (0..n).for_each(&mut work);
-    println!("{what}: {:.1} us", start.elapsed().as_secs_f64() * 1e6 / n as f64);
+    println!(
+        "{what}: {:.1} us",
+        start.elapsed().as_secs_f64() * 1e6 / n as f64
+    );
 }
 
 fn reads(store: &Arc<DurableStore>, streams: u64) {
@@ -207,24 +248,39 @@ fn reads(store: &Arc<DurableStore>, streams: u64) {
     });
     timed("read of the last 20 of a stream", 10_000, |_| {
         let s = random(&mut state) % streams;
-        store.read(stream(s), 1, u64::MAX, Order::Descending, 20).unwrap();
+        store
+            .read(stream(s), 1, u64::MAX, Order::Descending, 20)
+            .unwrap();
     });
     let start = Instant::now();
-    let rows = store.scan(&[0x10], &[0x11], Order::Ascending, 100_000).unwrap().len();
-    println!("scan of {rows} rows: {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
+    let rows = store
+        .scan(&[0x10], &[0x11], Order::Ascending, 100_000)
+        .unwrap()
+        .len();
+    println!(
+        "scan of {rows} rows: {:.0} ms",
+        start.elapsed().as_secs_f64() * 1e3
+    );
 }
 
 fn long_stream(store: &Arc<DurableStore>) {
-    let id = StreamId { realm: 1, kind: 9, number: 1 };
+    let id = StreamId {
+        realm: 1,
+        kind: 9,
+        number: 1,
+    };
     let (give, take) = sync_channel(4096);
     let mut state = 5;
     let first = store.head(id).unwrap().map_or(0, |h| h.seq);
     for seq in first + 1..=first + 100_000 {
         let give = give.clone();
-        let commit = Commit { entries: vec![entry(id, seq, seq * 10, &mut state)], hints: vec![] };
+        let commit = Commit {
+            entries: vec![entry(id, seq, seq * 10, &mut state)],
+            hints: vec![],
+        };
         store.submit(commit, Box::new(move |r| give.send(r.unwrap()).unwrap()));
         if seq % 4096 == 0 {
-            (0..4096).for_each(|_| drop(take.recv().unwrap()));
+            take.iter().take(4096).for_each(|_| {});
         }
     }
     let (give, take) = sync_channel(1);

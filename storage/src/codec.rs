@@ -55,19 +55,23 @@ impl<'a> Cursor<'a> {
 /// Whether all of `bytes` are zero; compares blocks, so it runs at memory speed.
 pub(crate) fn all_zero(bytes: &[u8]) -> bool {
     const ZEROS: [u8; 4096] = [0; 4096];
-    bytes.chunks(ZEROS.len()).all(|c| ZEROS.get(..c.len()) == Some(c))
+    bytes
+        .chunks(ZEROS.len())
+        .all(|c| ZEROS.get(..c.len()) == Some(c))
 }
 
 /// Lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut s, b| {
-        // writing to a String cannot fail
-        if write!(s, "{b:02x}").is_err() {
-            s.push('?');
-        }
-        s
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut s, b| {
+            // writing to a String cannot fail
+            if write!(s, "{b:02x}").is_err() {
+                s.push('?');
+            }
+            s
+        })
 }
 
 /// Bytes from hexadecimal, `None` when it is not.
@@ -76,6 +80,9 @@ pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
         return None;
     }
     (0..text.len() / 2)
-        .map(|i| text.get(i * 2..i * 2 + 2).and_then(|p| u8::from_str_radix(p, 16).ok()))
+        .map(|i| {
+            text.get(i * 2..i * 2 + 2)
+                .and_then(|p| u8::from_str_radix(p, 16).ok())
+        })
         .collect()
 }

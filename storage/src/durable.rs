@@ -64,7 +64,8 @@ impl Counters {
     fn add(&self, commits: usize, entries: u64, appended: &Appended) {
         self.commits.fetch_add(u64_of(commits), Ordering::Relaxed);
         self.entries.fetch_add(entries, Ordering::Relaxed);
-        self.journal_bytes.fetch_add(appended.bytes, Ordering::Relaxed);
+        self.journal_bytes
+            .fetch_add(appended.bytes, Ordering::Relaxed);
     }
 
     fn flushed(&self, us: u64) {
@@ -117,7 +118,9 @@ pub struct DurableStore {
 
 impl fmt::Debug for DurableStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DurableStore").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("DurableStore")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
     }
 }
 
@@ -175,7 +178,12 @@ impl Store for DurableStore {
         let health = &self.shared.health;
         let refused = self
             .gate()
-            .and_then(|()| health.damaged().or_else(|| health.full()).map_or(Ok(()), Err))
+            .and_then(|()| {
+                health
+                    .damaged()
+                    .or_else(|| health.full())
+                    .map_or(Ok(()), Err)
+            })
             .and_then(|()| check_commit(&commit));
         if let Err(e) = refused {
             return committer::finish(done, Err(e));
@@ -215,7 +223,10 @@ impl Store for DurableStore {
         self.gate()?;
         let limit = limit.min(READ_ENTRIES_MAX);
         let end = stream_key(stream, to.saturating_add(1));
-        let rows = self.shared.index.scan(&stream_key(stream, from), &end, order, limit)?;
+        let rows = self
+            .shared
+            .index
+            .scan(&stream_key(stream, from), &end, order, limit)?;
         let mut entries = Vec::with_capacity(rows.len());
         for (key, value) in rows {
             let entry = match parse_stream_value(&value) {
@@ -232,7 +243,9 @@ impl Store for DurableStore {
 
     fn seq_at(&self, stream: StreamId, at: u64) -> Result<Option<u64>, StoreError> {
         self.gate()?;
-        let Some(head) = self.shared.index.head(stream)? else { return Ok(None) };
+        let Some(head) = self.shared.index.head(stream)? else {
+            return Ok(None);
+        };
         if head.at <= at {
             return Ok(Some(head.seq));
         }
@@ -270,7 +283,9 @@ impl Store for DurableStore {
         limit: usize,
     ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
         self.gate()?;
-        self.shared.index.scan(from.max(FIRST_KEY.as_slice()), to, order, limit)
+        self.shared
+            .index
+            .scan(from.max(FIRST_KEY.as_slice()), to, order, limit)
     }
 
     fn replay(
@@ -303,7 +318,10 @@ impl Store for DurableStore {
     fn ready(&self) -> Result<(), StoreError> {
         self.gate()?;
         let health = &self.shared.health;
-        health.damaged().or_else(|| health.full()).map_or(Ok(()), Err)
+        health
+            .damaged()
+            .or_else(|| health.full())
+            .map_or(Ok(()), Err)
     }
 
     fn close(&self) -> Result<(), StoreError> {

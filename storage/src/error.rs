@@ -35,7 +35,10 @@ pub enum OpenError {
 impl OpenError {
     /// Names what was tried on which file.
     pub(crate) fn io(what: &str, path: &Path, source: io::Error) -> Self {
-        Self::Io { what: format!("{what} {}", path.display()), source: Arc::new(source) }
+        Self::Io {
+            what: format!("{what} {}", path.display()),
+            source: Arc::new(source),
+        }
     }
 
     /// Damage of the journal at a place, with what to do.

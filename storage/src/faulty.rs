@@ -57,8 +57,14 @@ impl FaultyStore {
     /// An empty store whose random choices come from `seed`; nothing happens before
     /// [`Self::step`].
     pub fn new(projection: Arc<dyn Projection>, seed: u64) -> Arc<Self> {
-        let inner = Inner { seed, ..Inner::default() };
-        Arc::new(Self { projection, inner: Mutex::new(inner) })
+        let inner = Inner {
+            seed,
+            ..Inner::default()
+        };
+        Arc::new(Self {
+            projection,
+            inner: Mutex::new(inner),
+        })
     }
 
     /// Makes every submission durable at once, or (`false`) waits for steps again.
@@ -78,13 +84,16 @@ impl FaultyStore {
     pub fn step(&self) -> bool {
         let (done, result) = {
             let mut inner = lock(&self.inner);
-            let Some(next) = inner.pending.pop_front() else { return false };
+            let Some(next) = inner.pending.pop_front() else {
+                return false;
+            };
             let lost = inner.poisoned.clone();
             match (next, lost) {
                 (Pending::Commit(_, done) | Pending::Barrier(done), Some(e)) => (done, Err(e)),
-                (Pending::Commit(commit, done), None) => {
-                    (done, commit_to(&mut inner.durable, commit, self.projection.as_ref()))
-                }
+                (Pending::Commit(commit, done), None) => (
+                    done,
+                    commit_to(&mut inner.durable, commit, self.projection.as_ref()),
+                ),
                 (Pending::Barrier(done), None) => (done, Ok(CommitNo(inner.durable.last))),
             }
         };
@@ -94,7 +103,9 @@ impl FaultyStore {
 
     /// Works on everything that waits; gives how many there were.
     pub fn step_all(&self) -> usize {
-        std::iter::repeat_with(|| self.step()).take_while(|more| *more).count()
+        std::iter::repeat_with(|| self.step())
+            .take_while(|more| *more)
+            .count()
     }
 
     /// Works on as many of the waiting as the seed says, from none to all.
@@ -160,8 +171,15 @@ impl FaultyStore {
                 drop(commit_to(&mut durable, commit, self.projection.as_ref()));
             }
         }
-        let inner = Inner { durable, seed, ..Inner::default() };
-        Arc::new(Self { projection: Arc::clone(&self.projection), inner: Mutex::new(inner) })
+        let inner = Inner {
+            durable,
+            seed,
+            ..Inner::default()
+        };
+        Arc::new(Self {
+            projection: Arc::clone(&self.projection),
+            inner: Mutex::new(inner),
+        })
     }
 
     /// A crash that keeps as many of the waiting as the seed says.
@@ -201,7 +219,10 @@ fn commit_to(
 
 impl Store for FaultyStore {
     fn submit(&self, commit: Commit, done: Done) {
-        let refused = self.ready().err().or_else(|| lock(&self.inner).refuse.pop_front());
+        let refused = self
+            .ready()
+            .err()
+            .or_else(|| lock(&self.inner).refuse.pop_front());
         match refused {
             Some(e) => done(Err(e)),
             None => self.add(Pending::Commit(commit, done)),
@@ -276,7 +297,9 @@ impl Store for FaultyStore {
     fn ready(&self) -> Result<(), StoreError> {
         self.state(|_| ())?;
         if lock(&self.inner).full {
-            return Err(StoreError::Full("no room is left, says the test".to_owned()));
+            return Err(StoreError::Full(
+                "no room is left, says the test".to_owned(),
+            ));
         }
         Ok(())
     }

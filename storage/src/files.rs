@@ -64,7 +64,13 @@ impl Files {
     /// A new file, empty, 0600; an existing one of that name is emptied.
     pub(crate) fn create(&self, path: &Path) -> io::Result<File> {
         self.tick()?;
-        OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path)
     }
 
     /// An existing file for reading and writing.
@@ -107,7 +113,11 @@ impl Files {
     /// Makes the names in a folder durable.
     pub(crate) fn sync_dir(&self, path: &Path) -> io::Result<()> {
         self.tick()?;
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let path = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
         File::open(path)?.sync_all()
     }
 

@@ -22,13 +22,20 @@ pub(crate) struct Health {
 impl Health {
     /// A healthy store; with `abort` the first failed write ends the process.
     pub(crate) fn new(marker: PathBuf, abort: bool) -> Self {
-        Self { marker, abort, ..Self::default() }
+        Self {
+            marker,
+            abort,
+            ..Self::default()
+        }
     }
 
     /// Ends all writing.
     pub(crate) fn poison(&self, why: &str) {
         if self.poisoned.set(Arc::from(why)).is_ok() {
-            tracing::error!(why, "storage lost: the store answers nothing more until a restart");
+            tracing::error!(
+                why,
+                "storage lost: the store answers nothing more until a restart"
+            );
             if self.abort {
                 std::process::abort();
             }
@@ -37,15 +44,21 @@ impl Health {
 
     /// The error that every write gets once the store is poisoned.
     pub(crate) fn poisoned(&self) -> Option<StoreError> {
-        self.poisoned.get().map(|why| StoreError::Poisoned(Arc::clone(why)))
+        self.poisoned
+            .get()
+            .map(|why| StoreError::Poisoned(Arc::clone(why)))
     }
 
     /// Notes that the index on disk is not what was written, and gives the error for the reader.
     pub(crate) fn damage(&self, why: &str) -> StoreError {
-        let text: Arc<str> =
-            Arc::from(format!("the index is damaged ({why}); a restart rebuilds it"));
+        let text: Arc<str> = Arc::from(format!(
+            "the index is damaged ({why}); a restart rebuilds it"
+        ));
         if self.damaged.set(Arc::clone(&text)).is_ok() {
-            tracing::error!(why, "the index is damaged; restart the service to rebuild it");
+            tracing::error!(
+                why,
+                "the index is damaged; restart the service to rebuild it"
+            );
             if let Err(e) = std::fs::write(&self.marker, why) {
                 tracing::error!(error = %e, "could not leave word that the index is damaged");
             }
@@ -55,7 +68,9 @@ impl Health {
 
     /// The error of a damaged index, if it is.
     pub(crate) fn damaged(&self) -> Option<StoreError> {
-        self.damaged.get().map(|why| StoreError::Corrupt(Arc::clone(why)))
+        self.damaged
+            .get()
+            .map(|why| StoreError::Corrupt(Arc::clone(why)))
     }
 
     /// Says that free space is below the floor, or (`None`) that it is not.

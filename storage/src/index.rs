@@ -114,7 +114,10 @@ impl Index {
             if let Some(found) = state.active.get(key) {
                 return Ok(found.as_ref().map(|v| v.as_slice().to_vec()));
             }
-            View { frozen: state.frozen.clone(), runs: Arc::clone(&state.runs) }
+            View {
+                frozen: state.frozen.clone(),
+                runs: Arc::clone(&state.runs),
+            }
         };
         for frozen in &view.frozen {
             if let Some(found) = frozen.table.get(key) {
@@ -126,8 +129,9 @@ impl Index {
         }
         let hash = hash(key);
         for run in view.runs.iter() {
-            if let Some(found) =
-                run.get(&self.store, key, hash).map_err(|e| self.broken(&e))?
+            if let Some(found) = run
+                .get(&self.store, key, hash)
+                .map_err(|e| self.broken(&e))?
             {
                 return Ok(found);
             }
@@ -148,7 +152,10 @@ impl Index {
             if let Some(head) = last(&state.active) {
                 return Ok(Some(head));
             }
-            View { frozen: state.frozen.clone(), runs: Arc::clone(&state.runs) }
+            View {
+                frozen: state.frozen.clone(),
+                runs: Arc::clone(&state.runs),
+            }
         };
         if let Some(head) = view.frozen.iter().find_map(|f| last(&f.table)) {
             return Ok(Some(head));
@@ -215,9 +222,17 @@ impl Index {
         let (copied, view) = {
             let state = read(&self.state);
             let copied = copy_rows(&state.active, from, to, order, copy);
-            (copied, View { frozen: state.frozen.clone(), runs: Arc::clone(&state.runs) })
+            (
+                copied,
+                View {
+                    frozen: state.frozen.clone(),
+                    runs: Arc::clone(&state.runs),
+                },
+            )
         };
-        let bound = (copied.len() == copy).then(|| copied.last().map(|r| r.0.clone())).flatten();
+        let bound = (copied.len() == copy)
+            .then(|| copied.last().map(|r| r.0.clone()))
+            .flatten();
         let mut sources = vec![Source::copied(&copied)];
         for frozen in &view.frozen {
             if let Some(range) = range(&frozen.table, from, to) {
@@ -297,7 +312,9 @@ fn copy_rows(
     order: Order,
     most: usize,
 ) -> Vec<(Bytes, Option<Bytes>)> {
-    let Some(range) = range(table, from, to) else { return Vec::new() };
+    let Some(range) = range(table, from, to) else {
+        return Vec::new();
+    };
     let own = |(k, v): (&Bytes, &Option<Bytes>)| (k.clone(), v.clone());
     match order {
         Order::Ascending => range.take(most).map(own).collect(),

@@ -128,7 +128,10 @@ impl Journal {
         let (segment, offset) = split(at);
         let end = self.end();
         if segment == 0 || offset < SEGMENT_HEADER || at >= end {
-            return Err(StoreError::Invalid(format!("no entry lies at position {:x}", at.0)));
+            return Err(StoreError::Invalid(format!(
+                "no entry lies at position {:x}",
+                at.0
+            )));
         }
         let file = self.handle(segment)?;
         let mut bytes = vec![0; ENTRY_READ_BYTES];

@@ -13,6 +13,8 @@
 
 pub mod api;
 mod codec;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 pub mod durable;
 mod error;
 pub mod faulty;
@@ -24,6 +26,8 @@ pub mod memory;
 mod num;
 mod rows;
 mod sync;
+#[cfg(test)]
+mod tests;
 
 pub use api::*;
 pub use durable::{DurableStore, OnProgress, Options, Progress};

@@ -52,7 +52,9 @@ pub struct MemoryStore {
 
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryStore").field("threaded", &self.threaded).finish_non_exhaustive()
+        f.debug_struct("MemoryStore")
+            .field("threaded", &self.threaded)
+            .finish_non_exhaustive()
     }
 }
 
@@ -60,7 +62,10 @@ impl MemoryStore {
     /// An empty store that calls `done` on a thread of its own.
     pub fn new(projection: Arc<dyn Projection>) -> Arc<Self> {
         let (queue, items) = sync_channel::<Item>(QUEUE_COMMITS);
-        let core = Arc::new(Core { projection, state: Mutex::new(State::default()) });
+        let core = Arc::new(Core {
+            projection,
+            state: Mutex::new(State::default()),
+        });
         let own = Arc::clone(&core);
         // without the thread every submit answers Closed
         let thread = std::thread::Builder::new().name("caudal-storage-memory".to_owned());
@@ -69,7 +74,12 @@ impl MemoryStore {
                 match item {
                     Item::Commit(commit, done) => done(own.commit(commit)),
                     Item::Barrier(done) => done(Ok(CommitNo(lock(&own.state).last))),
-                    Item::Close(reply) => return drop(reply.send(())),
+                    Item::Close(reply) => {
+                        if reply.send(()).is_err() {
+                            tracing::error!("nobody waits for the end of the store");
+                        }
+                        return;
+                    }
                 }
             }
         });
@@ -85,7 +95,10 @@ impl MemoryStore {
     /// An empty store that calls `done` inside `submit`.
     pub fn synchronous(projection: Arc<dyn Projection>) -> Arc<Self> {
         Arc::new(Self {
-            core: Arc::new(Core { projection, state: Mutex::new(State::default()) }),
+            core: Arc::new(Core {
+                projection,
+                state: Mutex::new(State::default()),
+            }),
             queue: Mutex::new(None),
             threaded: false,
             closed: std::sync::atomic::AtomicBool::new(false),
@@ -94,7 +107,11 @@ impl MemoryStore {
 
     fn gate(&self) -> Result<(), StoreError> {
         let closed = self.closed.load(std::sync::atomic::Ordering::Acquire);
-        if closed { Err(StoreError::Closed) } else { Ok(()) }
+        if closed {
+            Err(StoreError::Closed)
+        } else {
+            Ok(())
+        }
     }
 
     fn send(&self, item: Item) {
@@ -217,7 +234,8 @@ impl Store for MemoryStore {
                 tracing::error!("the thread of a memory store panicked");
             }
         }
-        self.closed.store(true, std::sync::atomic::Ordering::Release);
+        self.closed
+            .store(true, std::sync::atomic::Ordering::Release);
         Ok(())
     }
 }

@@ -22,8 +22,17 @@ pub(crate) const STREAM_KEY: usize = STREAM_PREFIX + 8;
 
 /// An entry to read others into.
 pub(crate) fn no_entry() -> Entry {
-    let stream = StreamId { realm: 0, kind: 0, number: 0 };
-    Entry { stream, seq: 0, at: 0, body: Vec::new() }
+    let stream = StreamId {
+        realm: 0,
+        kind: 0,
+        number: 0,
+    };
+    Entry {
+        stream,
+        seq: 0,
+        at: 0,
+        body: Vec::new(),
+    }
 }
 
 /// The key of entry `seq` of a stream.
@@ -41,7 +50,9 @@ pub(crate) fn stream_key(stream: StreamId, seq: u64) -> [u8; STREAM_KEY] {
 
 /// The part of a key by which streams are told apart, if it is one of theirs.
 pub(crate) fn stream_prefix(key: &[u8]) -> Option<&[u8]> {
-    (key.first() == Some(&STREAM_TAG)).then(|| key.get(..STREAM_PREFIX)).flatten()
+    (key.first() == Some(&STREAM_TAG))
+        .then(|| key.get(..STREAM_PREFIX))
+        .flatten()
 }
 
 /// The value of a stream's row.
@@ -94,9 +105,15 @@ pub(crate) fn check_commit(commit: &Commit) -> Result<(), StoreError> {
     let invalid = |what: String| Err(StoreError::Invalid(what));
     if commit.entries.len() > COMMIT_ENTRIES_MAX {
         let n = commit.entries.len();
-        return invalid(format!("a commit of {n} entries; at most {COMMIT_ENTRIES_MAX}"));
+        return invalid(format!(
+            "a commit of {n} entries; at most {COMMIT_ENTRIES_MAX}"
+        ));
     }
-    if let Some(e) = commit.entries.iter().find(|e| e.body.len() > ENTRY_BYTES_MAX) {
+    if let Some(e) = commit
+        .entries
+        .iter()
+        .find(|e| e.body.len() > ENTRY_BYTES_MAX)
+    {
         let n = e.body.len();
         return invalid(format!("an entry of {n} bytes; at most {ENTRY_BYTES_MAX}"));
     }

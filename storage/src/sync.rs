@@ -32,5 +32,8 @@ pub(crate) fn wait_for<'a, T>(
     guard: MutexGuard<'a, T>,
     time: Duration,
 ) -> MutexGuard<'a, T> {
-    signal.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner).0
+    signal
+        .wait_timeout(guard, time)
+        .unwrap_or_else(PoisonError::into_inner)
+        .0
 }

@@ -63,7 +63,11 @@ impl Heads {
         };
         let found = known.map_or(0, |h| h.seq);
         if Some(entry.seq) != found.checked_add(1) || entry.seq == u64::MAX {
-            return Err(StoreError::OutOfSequence { stream, found, offered: entry.seq });
+            return Err(StoreError::OutOfSequence {
+                stream,
+                found,
+                offered: entry.seq,
+            });
         }
         if let Some(head) = known
             && entry.at < head.at
@@ -74,7 +78,10 @@ impl Heads {
             )));
         }
         self.undo.push((stream, *known));
-        *known = Some(Head { seq: entry.seq, at: entry.at });
+        *known = Some(Head {
+            seq: entry.seq,
+            at: entry.at,
+        });
         Ok(())
     }
 
@@ -112,8 +119,10 @@ impl Committer {
     /// Works until the store closes or is lost.
     pub(crate) fn run(mut self) {
         let options = self.shared.options.clone();
-        while let Some(items) =
-            self.shared.queue.take(options.group_commits, options.group_bytes)
+        while let Some(items) = self
+            .shared
+            .queue
+            .take(options.group_commits, options.group_bytes)
         {
             let mut outcomes = Vec::with_capacity(items.len());
             let closing = self.group(items, &mut outcomes);
@@ -185,9 +194,16 @@ impl Committer {
             return Err(self.lost(&format!("a durable commit cannot be indexed: {e}")));
         }
         let last = appended.first_commit + u64_of(commits.len()) - 1;
-        self.mark = Mark { commit: last, chain: self.writer.chain(), end: appended.end };
+        self.mark = Mark {
+            commit: last,
+            chain: self.writer.chain(),
+            end: appended.end,
+        };
         self.overlay.publish(&self.shared.index);
-        self.shared.counters.last_commit.store(last, Ordering::Release);
+        self.shared
+            .counters
+            .last_commit
+            .store(last, Ordering::Release);
         self.shared.index.freeze_if_full(self.mark)
     }
 
@@ -216,7 +232,8 @@ impl Committer {
                 let place = places.next().copied().unwrap_or(0);
                 let position: Position = position(at.segment, at.offset + place);
                 let index = &self.shared.index;
-                self.overlay.entry(index, self.shared.projection.as_ref(), entry, position)?;
+                self.overlay
+                    .entry(index, self.shared.projection.as_ref(), entry, position)?;
             }
             self.overlay.hints(&commit.hints);
         }

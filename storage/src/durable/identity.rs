@@ -21,7 +21,11 @@ const FIRST_LINE: &str = "caudal store, format 1";
 pub(crate) fn take_lock(dir: &Path, files: &Files) -> Result<File, OpenError> {
     let path = dir.join("LOCK");
     let fail = |e| OpenError::io("locking", &path, e);
-    let file = if path.is_file() { files.open(&path) } else { files.create(&path) };
+    let file = if path.is_file() {
+        files.open(&path)
+    } else {
+        files.create(&path)
+    };
     let file = file.map_err(fail)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -81,7 +85,10 @@ pub(crate) fn create(dir: &Path, files: &Files, segment: u32) -> Result<StoreId,
     let journal = dir.join("journal");
     let unfinished = dir.join("IDENTITY.new");
     if journal.is_dir() && !segment_numbers(&journal)?.is_empty() {
-        let id = fs::read_to_string(&unfinished).ok().as_deref().and_then(parse);
+        let id = fs::read_to_string(&unfinished)
+            .ok()
+            .as_deref()
+            .and_then(parse);
         let checked = id.map(|id| check(&journal, &id, &|_| {})).transpose()?;
         if checked.is_none_or(|c| c.last_commit > 0 || c.torn.is_some()) {
             return Err(OpenError::NotAStore(format!(
@@ -93,7 +100,11 @@ pub(crate) fn create(dir: &Path, files: &Files, segment: u32) -> Result<StoreId,
     }
     let mut id: StoreId = [0; 16];
     aws_lc_rs::rand::fill(&mut id).map_err(|_| {
-        OpenError::io("choosing an identity for", dir, io::Error::other("no randomness"))
+        OpenError::io(
+            "choosing an identity for",
+            dir,
+            io::Error::other("no randomness"),
+        )
     })?;
     let make = || -> io::Result<()> {
         let file = files.create(&unfinished)?;

@@ -42,7 +42,9 @@ pub(super) fn open(
 ) -> Result<Arc<DurableStore>, OpenError> {
     let files = Files::with(options.faults.clone());
     let segment = options.segment_bytes.max(SEGMENT_MIN);
-    files.create_dir(&path).map_err(|e| OpenError::io("creating", &path, e))?;
+    files
+        .create_dir(&path)
+        .map_err(|e| OpenError::io("creating", &path, e))?;
     if identity::read(&path)?.is_none() {
         identity::check_empty(&path)?;
     }
@@ -57,12 +59,22 @@ pub(super) fn open(
     }
     let checked = check(&journal_dir, &id, &|p| options.report(p))?;
     let journal = Arc::new(Journal::new(&journal_dir, &checked));
-    let health = Arc::new(Health::new(path.join("INDEX-DAMAGED"), options.abort_on_poison));
+    let health = Arc::new(Health::new(
+        path.join("INDEX-DAMAGED"),
+        options.abort_on_poison,
+    ));
     let index = open_index(&path, &files, id, &options, projection.version(), &health)?;
     if let Ok(index) = &index {
         agree(&journal_dir, &checked, &journal, index.mark())?;
     }
-    let writer = Writer::open(&files, &journal_dir, &id, &checked, segment, Arc::clone(&journal));
+    let writer = Writer::open(
+        &files,
+        &journal_dir,
+        &id,
+        &checked,
+        segment,
+        Arc::clone(&journal),
+    );
     let writer = writer.map_err(|e| OpenError::io("opening", &journal_dir, e))?;
     let index = match index {
         Ok(index) => index,
@@ -105,7 +117,11 @@ fn open_index<'a>(
             fan_in: options.merge_fan_in.max(2),
         },
         health: Arc::clone(health),
-        nothing: Mark { commit: 0, chain: genesis(&id), end: start },
+        nothing: Mark {
+            commit: 0,
+            chain: genesis(&id),
+            end: start,
+        },
     };
     let marked = health.marker.is_file();
     let opened = if marked {
@@ -118,7 +134,10 @@ fn open_index<'a>(
         Ok(index) => Ok(Ok(index)),
         Err(why) => {
             if wanted.dir.exists() || marked {
-                tracing::warn!(why, "the index cannot be used and is rebuilt from the journal");
+                tracing::warn!(
+                    why,
+                    "the index cannot be used and is rebuilt from the journal"
+                );
             }
             Ok(Err(wanted))
         }
@@ -169,9 +188,9 @@ fn anew(path: &Path, wanted: &Wanted<'_>, checked: &Checked) -> Result<Index, Op
         tracing::warn!("the index is missing and is rebuilt from the journal");
     }
     let opened = catch_unwind(AssertUnwindSafe(|| Index::open(wanted, true)));
-    let index = opened.unwrap_or_else(|_| Err("sled panicked".to_owned())).map_err(|why| {
-        OpenError::io("creating", &wanted.dir, std::io::Error::other(why))
-    })?;
+    let index = opened
+        .unwrap_or_else(|_| Err("sled panicked".to_owned()))
+        .map_err(|why| OpenError::io("creating", &wanted.dir, std::io::Error::other(why)))?;
     if wanted.health.marker.is_file() {
         fs::remove_file(&wanted.health.marker).map_err(fail)?;
     }
@@ -194,7 +213,9 @@ fn start(
                 health.poison(&what);
             }
         };
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(guarded);
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(guarded);
         threads.push(thread.map_err(|e| OpenError::io("starting the threads of", &path, e))?);
         Ok(())
     };
@@ -212,7 +233,10 @@ fn start(
             return Err(e);
         }
     };
-    shared.counters.last_commit.store(checked.last_commit, Ordering::Release);
+    shared
+        .counters
+        .last_commit
+        .store(checked.last_commit, Ordering::Release);
     let committer = Committer::new(Arc::clone(&shared), writer, overlay, mark);
     let failing = Arc::clone(&shared);
     let run = move || {
@@ -225,10 +249,22 @@ fn start(
     };
     spawn("caudal-storage-commit", Box::new(run))?;
     let (watched, dir) = (Arc::clone(&shared), path.clone());
-    spawn("caudal-storage-watch", Box::new(move || watch::run(&watched, &dir)))?;
-    let ids = threads.iter().map(|t: &JoinHandle<()>| t.thread().id()).collect();
+    spawn(
+        "caudal-storage-watch",
+        Box::new(move || watch::run(&watched, &dir)),
+    )?;
+    let ids = threads
+        .iter()
+        .map(|t: &JoinHandle<()>| t.thread().id())
+        .collect();
     let closed = std::sync::atomic::AtomicBool::new(false);
-    Ok(Arc::new(DurableStore { shared, path, closed, threads: Mutex::new(threads), ids }))
+    Ok(Arc::new(DurableStore {
+        shared,
+        path,
+        closed,
+        threads: Mutex::new(threads),
+        ids,
+    }))
 }
 
 fn join(threads: Vec<JoinHandle<()>>) {
@@ -240,15 +276,15 @@ fn join(threads: Vec<JoinHandle<()>>) {
 }
 
 /// Puts into the index what the journal has beyond it.
-fn catch_up(
-    shared: &Shared,
-    overlay: &mut Overlay,
-    checked: &Checked,
-) -> Result<Mark, StoreError> {
+fn catch_up(shared: &Shared, overlay: &mut Overlay, checked: &Checked) -> Result<Mark, StoreError> {
     let mut mark = shared.index.mark();
     let behind = checked.last_commit - mark.commit;
     if behind > 0 {
-        tracing::info!(from = mark.commit, to = checked.last_commit, "indexing the journal");
+        tracing::info!(
+            from = mark.commit,
+            to = checked.last_commit,
+            "indexing the journal"
+        );
     }
     let mut entry = crate::rows::no_entry();
     let failed = OnceLock::new();
@@ -266,7 +302,11 @@ fn catch_up(
         }
         let length = crate::num::u32_of(record.bytes.len());
         let end = crate::journal::position(segment, offset + length);
-        mark = Mark { commit: record.header.last_commit(), chain: record.hash(), end };
+        mark = Mark {
+            commit: record.header.last_commit(),
+            chain: record.hash(),
+            end,
+        };
         overlay.publish(&shared.index);
         shared.index.freeze_if_full(mark)?;
         if told.elapsed().as_secs() >= 1 {

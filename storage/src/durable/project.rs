@@ -19,7 +19,10 @@ pub(crate) struct Overlay {
 impl Overlay {
     /// An empty one that keeps at most so many counters.
     pub(crate) fn new(counters_max: usize) -> Self {
-        Self { counters_max, ..Self::default() }
+        Self {
+            counters_max,
+            ..Self::default()
+        }
     }
 
     /// Adds the rows of one entry.
@@ -33,7 +36,14 @@ impl Overlay {
         let key = stream_key(entry.stream, entry.seq);
         let value = stream_value(position, entry.at);
         self.rows.insert(Bytes::new(&key), Some(Bytes::new(&value)));
-        projection.project(entry, position, &mut GroupWriter { overlay: self, index })?;
+        projection.project(
+            entry,
+            position,
+            &mut GroupWriter {
+                overlay: self,
+                index,
+            },
+        )?;
         self.error.take().map_or(Ok(()), Err)
     }
 
@@ -41,7 +51,8 @@ impl Overlay {
     pub(crate) fn hints(&mut self, hints: &[Row]) {
         for row in hints {
             self.counters.remove(row.key.as_slice());
-            self.rows.insert(Bytes::new(&row.key), row.value.as_deref().map(Bytes::new));
+            self.rows
+                .insert(Bytes::new(&row.key), row.value.as_deref().map(Bytes::new));
         }
     }
 
@@ -69,7 +80,9 @@ impl GroupWriter<'_> {
         if !self.overlay.counters.is_empty() {
             self.overlay.counters.remove(key);
         }
-        self.overlay.rows.insert(Bytes::new(key), value.map(Bytes::new));
+        self.overlay
+            .rows
+            .insert(Bytes::new(key), value.map(Bytes::new));
     }
 }
 
@@ -98,7 +111,9 @@ impl IndexWriter for GroupWriter<'_> {
         let next = last.checked_add(1).ok_or_else(|| {
             StoreError::Invalid("a counter of the index has reached its end".to_owned())
         })?;
-        self.overlay.rows.insert(Bytes::new(key), Some(Bytes::new(&next.to_be_bytes())));
+        self.overlay
+            .rows
+            .insert(Bytes::new(key), Some(Bytes::new(&next.to_be_bytes())));
         match self.overlay.counters.get_mut(key) {
             Some(n) => *n = next,
             None => drop(self.overlay.counters.insert(Bytes::new(key), next)),
@@ -110,8 +125,8 @@ impl IndexWriter for GroupWriter<'_> {
 /// A counter's value; 0 when there is none.
 pub(crate) fn parse_counter(value: Option<&[u8]>) -> Result<u64, StoreError> {
     let Some(value) = value else { return Ok(0) };
-    let bytes = value.try_into().map_err(|_| {
-        StoreError::Invalid("a row that is counted under is no counter".to_owned())
-    })?;
+    let bytes = value
+        .try_into()
+        .map_err(|_| StoreError::Invalid("a row that is counted under is no counter".to_owned()))?;
     Ok(u64::from_be_bytes(bytes))
 }

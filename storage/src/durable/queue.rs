@@ -93,7 +93,9 @@ impl Queue {
         let mut group = Vec::with_capacity(waiting.items.len().min(commits_max));
         let (mut commits, mut bytes) = (0, 0);
         while commits < commits_max && bytes < bytes_max {
-            let Some(item) = waiting.items.pop_front() else { break };
+            let Some(item) = waiting.items.pop_front() else {
+                break;
+            };
             let last = matches!(item, Item::Close(_));
             if let Item::Commit(_, _, n) = &item {
                 commits += 1;

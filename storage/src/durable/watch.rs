@@ -25,7 +25,11 @@ pub(crate) struct Watch {
 impl Watch {
     /// Nothing is being written.
     pub(crate) fn new() -> Self {
-        Self { base: Instant::now(), began: AtomicU64::new(0), stop: AtomicBool::new(false) }
+        Self {
+            base: Instant::now(),
+            began: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+        }
     }
 
     fn now(&self) -> u64 {
@@ -77,7 +81,9 @@ pub(crate) fn run(shared: &Shared, dir: &Path) {
         std::thread::park_timeout(LOOK_EVERY);
         look_at_space(shared, dir);
         if shared.watch.stuck(shared.options.stuck_after) {
-            shared.health.poison("a write to the journal did not come back");
+            shared
+                .health
+                .poison("a write to the journal did not come back");
             if let Some(e) = shared.health.poisoned() {
                 shared.fail_waiting(&e);
             }

@@ -74,10 +74,17 @@ pub(crate) fn parse_key(key: &[u8]) -> Option<(u64, u32)> {
 /// The value of a block; `value` comes with room of [`OVERHEAD`] bytes before its payload.
 /// Gives its checksum.
 pub(crate) fn seal(value: &mut [u8], run: u64, block: u32, kind: Kind) -> u32 {
-    let head = run.to_be_bytes().into_iter().chain(block.to_be_bytes()).chain([kind.byte()]);
+    let head = run
+        .to_be_bytes()
+        .into_iter()
+        .chain(block.to_be_bytes())
+        .chain([kind.byte()]);
     value.iter_mut().skip(4).zip(head).for_each(|(v, h)| *v = h);
     let crc = crc32c::crc32c(value.get(4..).unwrap_or_default());
-    value.iter_mut().zip(crc.to_be_bytes()).for_each(|(v, c)| *v = c);
+    value
+        .iter_mut()
+        .zip(crc.to_be_bytes())
+        .for_each(|(v, c)| *v = c);
     crc
 }
 
@@ -118,7 +125,12 @@ impl BlockStore {
             Ok(Err(_)) | Err(_) => return Err("sled panicked while opening".to_owned()),
         };
         let file = Self::secure(dir, files).map_err(|e| format!("syncing sled's files: {e}"))?;
-        Ok(Self { db, file, writing: Mutex::new(()), files: files.clone() })
+        Ok(Self {
+            db,
+            file,
+            writing: Mutex::new(()),
+            files: files.clone(),
+        })
     }
 
     /// Makes sled's files private and their names durable; gives our handle on its data.
@@ -135,14 +147,19 @@ impl BlockStore {
         if let Some(parent) = dir.parent() {
             files.sync_dir(parent)?;
         }
-        fs::OpenOptions::new().read(true).write(true).open(dir.join("db"))
+        fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(dir.join("db"))
     }
 
     /// Writes blocks.
     pub(crate) fn put(&self, blocks: &mut Vec<([u8; 12], Vec<u8>)>) -> Result<(), String> {
         let _one = lock(&self.writing);
         for (key, value) in blocks.drain(..) {
-            self.db.insert(key, value).map_err(|e| format!("writing the index: {e}"))?;
+            self.db
+                .insert(key, value)
+                .map_err(|e| format!("writing the index: {e}"))?;
         }
         Ok(())
     }
@@ -150,15 +167,21 @@ impl BlockStore {
     /// Writes the manifest.
     pub(crate) fn put_manifest(&self, value: Vec<u8>) -> Result<(), String> {
         let _one = lock(&self.writing);
-        self.db.insert(MANIFEST_KEY, value).map_err(|e| format!("writing the index: {e}"))?;
+        self.db
+            .insert(MANIFEST_KEY, value)
+            .map_err(|e| format!("writing the index: {e}"))?;
         Ok(())
     }
 
     /// Makes everything written durable.
     pub(crate) fn sync(&self) -> Result<(), String> {
         let _one = lock(&self.writing);
-        self.db.flush().map_err(|e| format!("flushing the index: {e}"))?;
-        self.files.sync_data(&self.file).map_err(|e| format!("syncing the index: {e}"))
+        self.db
+            .flush()
+            .map_err(|e| format!("flushing the index: {e}"))?;
+        self.files
+            .sync_data(&self.file)
+            .map_err(|e| format!("syncing the index: {e}"))
     }
 
     /// Removes the blocks of a run that nothing refers to any more.
@@ -170,7 +193,9 @@ impl BlockStore {
     pub(crate) fn remove_one(&self, run: u64, block: u32) -> Result<(), String> {
         let _one = lock(&self.writing);
         let removed = self.db.remove(block_key(run, block));
-        removed.map(drop).map_err(|e| format!("writing the index: {e}"))
+        removed
+            .map(drop)
+            .map_err(|e| format!("writing the index: {e}"))
     }
 
     /// The value under a key.

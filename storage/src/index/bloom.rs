@@ -23,7 +23,10 @@ pub(crate) fn hash(key: &[u8]) -> u64 {
         let word = chunk.first_chunk().copied().map_or(0, u64::from_le_bytes);
         h = mix(h ^ word);
     }
-    let tail = chunks.remainder().iter().fold(1u64, |t, b| t << 8 | u64::from(*b));
+    let tail = chunks
+        .remainder()
+        .iter()
+        .fold(1u64, |t, b| t << 8 | u64::from(*b));
     mix(h ^ tail)
 }
 
@@ -37,7 +40,9 @@ impl Bloom {
     /// Room for so many keys.
     pub(crate) fn new(keys: u64) -> Self {
         let words = keys.saturating_mul(BITS_PER_KEY).div_ceil(64).max(1);
-        Self { words: vec![0; usize_of(words)] }
+        Self {
+            words: vec![0; usize_of(words)],
+        }
     }
 
     /// From the words of an earlier one.

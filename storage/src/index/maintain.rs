@@ -114,7 +114,10 @@ impl Index {
     fn flush(&self, frozen: &Arc<Frozen>) -> Result<bool, String> {
         let mut run = None;
         if !frozen.table.is_empty() {
-            let streams = frozen.table.keys().filter(|k| stream_prefix(k.as_slice()).is_some());
+            let streams = frozen
+                .table
+                .keys()
+                .filter(|k| stream_prefix(k.as_slice()).is_some());
             let keys = u64_of(frozen.table.len() + streams.count());
             let mut builder = RunBuilder::new(&self.store, self.take_run_id(), 0, keys);
             for (n, (key, value)) in frozen.table.iter().enumerate() {
@@ -192,7 +195,8 @@ impl Index {
             }
         }
         // of a long stretch the oldest, so that the order of ages stays as it is
-        best.and_then(|s| s.get(s.len() - self.tuning.fan_in..)).map(<[Arc<Run>]>::to_vec)
+        best.and_then(|s| s.get(s.len() - self.tuning.fan_in..))
+            .map(<[Arc<Run>]>::to_vec)
     }
 
     /// Makes one run of several neighbours; false when it was told to stop first.
@@ -200,12 +204,19 @@ impl Index {
         let ids: Vec<u64> = inputs.iter().map(|r| r.info.id).collect();
         let oldest = read(&self.state).runs.last().map(|r| r.info.id);
         let bottom = oldest.is_some() && oldest == ids.last().copied();
-        let level = inputs.iter().map(|r| r.info.level).max().unwrap_or(0).saturating_add(1);
+        let level = inputs
+            .iter()
+            .map(|r| r.info.level)
+            .max()
+            .unwrap_or(0)
+            .saturating_add(1);
         let keys = inputs.iter().map(|r| r.info.keys).sum();
         let mut sources = Vec::with_capacity(inputs.len());
         for run in inputs {
             let cursor = RunCursor::new(&self.store, run, &[], None, Order::Ascending);
-            sources.push(Source::Run(Box::new(cursor.map_err(|e| self.unreadable(&e))?)));
+            sources.push(Source::Run(Box::new(
+                cursor.map_err(|e| self.unreadable(&e))?,
+            )));
         }
         let mut builder = RunBuilder::new(&self.store, self.take_run_id(), level, keys);
         let mut stopped = false;
@@ -250,8 +261,10 @@ impl Index {
         let free: Vec<Arc<Run>> = {
             let mut signals = lock(&self.signals);
             // the caller's own list of inputs counts too, so they go one round later
-            let (free, held) =
-                signals.graves.drain(..).partition(|run| Arc::strong_count(run) == 1);
+            let (free, held) = signals
+                .graves
+                .drain(..)
+                .partition(|run| Arc::strong_count(run) == 1);
             signals.graves = held;
             free
         };

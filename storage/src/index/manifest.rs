@@ -67,7 +67,9 @@ impl Manifest {
             b.extend_from_slice(&run.digest);
         }
         let crc = crc32c::crc32c(b.get(4..).unwrap_or_default());
-        b.iter_mut().zip(crc.to_be_bytes()).for_each(|(v, c)| *v = c);
+        b.iter_mut()
+            .zip(crc.to_be_bytes())
+            .for_each(|(v, c)| *v = c);
         b
     }
 
@@ -80,7 +82,11 @@ impl Manifest {
         let mut manifest = Self {
             projection: c.u32()?,
             id: c.array()?,
-            mark: Mark { commit: c.u64()?, chain: c.array()?, end: Position(c.u64()?) },
+            mark: Mark {
+                commit: c.u64()?,
+                chain: c.array()?,
+                end: Position(c.u64()?),
+            },
             next_run: c.u64()?,
             runs: Vec::new(),
         };

@@ -13,7 +13,10 @@ type Row<'a> = (&'a Bytes, &'a Option<Bytes>);
 /// One sorted source.
 pub(crate) enum Source<'a> {
     /// Rows copied out of the table that is being written.
-    Copied(std::slice::Iter<'a, (Bytes, Option<Bytes>)>, Option<Row<'a>>),
+    Copied(
+        std::slice::Iter<'a, (Bytes, Option<Bytes>)>,
+        Option<Row<'a>>,
+    ),
     /// A frozen table.
     Table(Range<'a, Bytes, Option<Bytes>>, Option<Row<'a>>, Order),
     /// A run.
@@ -43,9 +46,10 @@ impl<'a> Source<'a> {
 
     fn value(&self) -> Option<Stored<'_>> {
         match self {
-            Self::Copied(_, row) | Self::Table(_, row, _) => {
-                row.map(|(_, v)| v.as_ref().map_or(Stored::Gone, |v| Stored::Here(v.as_slice())))
-            }
+            Self::Copied(_, row) | Self::Table(_, row, _) => row.map(|(_, v)| {
+                v.as_ref()
+                    .map_or(Stored::Gone, |v| Stored::Here(v.as_slice()))
+            }),
             Self::Run(cursor) => cursor.value(),
         }
     }
@@ -199,7 +203,9 @@ pub(crate) fn merge(
                 best = Some((n, k));
             }
         }
-        let Some((winner, k)) = best else { return Ok(()) };
+        let Some((winner, k)) = best else {
+            return Ok(());
+        };
         key.clear();
         key.extend_from_slice(k);
         if let Some(source) = sources.get(winner) {

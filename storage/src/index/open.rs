@@ -14,7 +14,6 @@ use crate::index::manifest::{Manifest, Mark};
 use crate::index::run::load;
 use crate::index::{Index, Signals, State, Tuning};
 use crate::journal::format::StoreId;
-use crate::sync::lock;
 
 /// What an index must be like to be ours.
 #[derive(Debug)]
@@ -76,7 +75,10 @@ impl Index {
         for info in &manifest.runs {
             runs.push(Arc::new(load(&store, info)?));
         }
-        let state = State { runs: Arc::new(runs), ..State::default() };
+        let state = State {
+            runs: Arc::new(runs),
+            ..State::default()
+        };
         let indexed = AtomicU64::new(manifest.mark.commit);
         Ok(Self {
             state: RwLock::new(state),
@@ -88,11 +90,6 @@ impl Index {
             health: Arc::clone(&wanted.health),
             indexed,
         })
-    }
-
-    /// The manifest as it is, for tests and operators.
-    pub(crate) fn manifest(&self) -> Manifest {
-        lock(&self.manifest).clone()
     }
 }
 

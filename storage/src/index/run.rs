@@ -81,7 +81,9 @@ impl Fences {
 
     fn key(&self, place: (u32, u32, u16)) -> &[u8] {
         let start = usize_of32(place.1);
-        self.bytes.get(start..start + usize::from(place.2)).unwrap_or_default()
+        self.bytes
+            .get(start..start + usize::from(place.2))
+            .unwrap_or_default()
     }
 
     /// How many row blocks there are.
@@ -97,7 +99,9 @@ impl Fences {
     /// The last row block that begins at or before `key`, counted from 0; `None` when `key` is
     /// before all of them.
     pub(crate) fn at_or_before(&self, key: &[u8]) -> Option<usize> {
-        self.places.partition_point(|p| self.key(*p) <= key).checked_sub(1)
+        self.places
+            .partition_point(|p| self.key(*p) <= key)
+            .checked_sub(1)
     }
 }
 
@@ -117,7 +121,10 @@ fn next_row<'a>(c: &mut Cursor<'a>) -> Option<(usize, &'a [u8], Stored<'a>)> {
     let rest = c.bytes(rest)?;
     let value = match length {
         GONE => Stored::Gone,
-        FAR => Stored::Far { first: c.u32()?, length: c.u32()? },
+        FAR => Stored::Far {
+            first: c.u32()?,
+            length: c.u32()?,
+        },
         n => Stored::Here(c.bytes(usize::from(n))?),
     };
     Some((shared, rest, value))
@@ -179,7 +186,11 @@ impl Run {
         if !self.bloom.may_have(hash) {
             return Ok(None);
         }
-        let Some(block) = self.fences.at_or_before(key).and_then(|n| self.fences.block(n)) else {
+        let Some(block) = self
+            .fences
+            .at_or_before(key)
+            .and_then(|n| self.fences.block(n))
+        else {
             return Ok(None);
         };
         let value = self.payload(store, block, Kind::Rows)?;
@@ -239,7 +250,11 @@ pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, String> {
     }
     let fences = Fences::from_bytes(&fences).ok_or("a fence is unreadable")?;
     let bloom = Bloom::from_bytes(&bloom).ok_or("a Bloom filter is unreadable")?;
-    Ok(Run { info: info.clone(), fences, bloom })
+    Ok(Run {
+        info: info.clone(),
+        fences,
+        bloom,
+    })
 }
 
 /// Packs sorted rows into a run and writes its blocks as they fill.
@@ -262,7 +277,12 @@ impl<'a> RunBuilder<'a> {
     pub(crate) fn new(store: &'a BlockStore, id: u64, level: u8, keys: u64) -> Self {
         Self {
             store,
-            info: RunInfo { id, level, keys, ..RunInfo::default() },
+            info: RunInfo {
+                id,
+                level,
+                keys,
+                ..RunInfo::default()
+            },
             block: vec![0; OVERHEAD],
             last_key: Vec::new(),
             last_prefix: Vec::new(),
@@ -284,10 +304,17 @@ impl<'a> RunBuilder<'a> {
             self.fences.push(self.info.blocks, key);
             self.last_key.clear();
         }
-        let shared = self.last_key.iter().zip(key).take_while(|(a, b)| a == b).count().min(255);
+        let shared = self
+            .last_key
+            .iter()
+            .zip(key)
+            .take_while(|(a, b)| a == b)
+            .count()
+            .min(255);
         let rest = key.get(shared..).unwrap_or_default();
         self.block.push(u8::try_from(shared).unwrap_or(u8::MAX));
-        self.block.extend_from_slice(&u16::try_from(rest.len()).unwrap_or(0).to_be_bytes());
+        self.block
+            .extend_from_slice(&u16::try_from(rest.len()).unwrap_or(0).to_be_bytes());
         self.put_value(rest, value);
         self.last_key.clear();
         self.last_key.extend_from_slice(key);
@@ -326,7 +353,8 @@ impl<'a> RunBuilder<'a> {
                 }
             }
             Some(v) => {
-                self.block.extend_from_slice(&u16::try_from(v.len()).unwrap_or(0).to_be_bytes());
+                self.block
+                    .extend_from_slice(&u16::try_from(v.len()).unwrap_or(0).to_be_bytes());
                 self.block.extend_from_slice(rest);
                 self.block.extend_from_slice(v);
             }
@@ -383,8 +411,16 @@ impl<'a> RunBuilder<'a> {
         self.store.put(&mut self.batch)?;
         let digest = self.digest.finish();
         let from = digest.as_ref().iter();
-        self.info.digest.iter_mut().zip(from).for_each(|(d, s)| *d = *s);
-        Ok(Arc::new(Run { info: self.info, fences, bloom }))
+        self.info
+            .digest
+            .iter_mut()
+            .zip(from)
+            .for_each(|(d, s)| *d = *s);
+        Ok(Arc::new(Run {
+            info: self.info,
+            fences,
+            bloom,
+        }))
     }
 }
 
@@ -460,7 +496,7 @@ impl Unpacked {
 
     /// The first row whose key is not below `key`.
     pub(crate) fn seek(&self, key: &[u8]) -> usize {
-        self.rows.partition_point(|p| self.keys.get(p.key.0..p.key.1).is_some_and(|k| k < key))
+        self.rows
+            .partition_point(|p| self.keys.get(p.key.0..p.key.1).is_some_and(|k| k < key))
     }
 }
-

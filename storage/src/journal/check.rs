@@ -89,7 +89,10 @@ pub(crate) fn check(
         }
         walk.load(expected)?;
         walk.segment(expected)?;
-        progress(Progress::Checking { segment: expected, of: u32_of(numbers.len()) });
+        progress(Progress::Checking {
+            segment: expected,
+            of: u32_of(numbers.len()),
+        });
     }
     walk.finish()
 }
@@ -114,21 +117,35 @@ impl<'a> Walk<'a> {
             offset: SEGMENT_HEADER,
             torn: None,
         };
-        Self { dir, id, data: Vec::new(), found, ended: None, broken: None }
+        Self {
+            dir,
+            id,
+            data: Vec::new(),
+            found,
+            ended: None,
+            broken: None,
+        }
     }
 
     /// Reads a segment and checks its header.
     fn load(&mut self, number: u32) -> Result<(), OpenError> {
         let path = segment_path(self.dir, number);
         let file = File::open(&path).map_err(|e| OpenError::io("opening", &path, e))?;
-        let length = file.metadata().map_err(|e| OpenError::io("reading", &path, e))?.len();
+        let length = file
+            .metadata()
+            .map_err(|e| OpenError::io("reading", &path, e))?
+            .len();
         let damaged = |why: &str| Err(OpenError::damaged(&path, 0, why));
         if length < u64::from(SEGMENT_HEADER) || length > u64::from(u32::MAX) {
             return damaged("the file has a length that no segment has; it was cut or overwritten");
         }
         self.data.resize(usize_of(length), 0);
-        file.read_exact_at(&mut self.data, 0).map_err(|e| OpenError::io("reading", &path, e))?;
-        let block = self.data.get(..usize_of32(SEGMENT_HEADER)).unwrap_or_default();
+        file.read_exact_at(&mut self.data, 0)
+            .map_err(|e| OpenError::io("reading", &path, e))?;
+        let block = self
+            .data
+            .get(..usize_of32(SEGMENT_HEADER))
+            .unwrap_or_default();
         match SegmentHeader::parse(block) {
             Err(why) => damaged(why),
             Ok(h) if h.number != number => damaged("the file is another segment under this name"),
@@ -142,7 +159,11 @@ impl<'a> Walk<'a> {
     fn segment(&mut self, number: u32) -> Result<(), OpenError> {
         let size = u32_of(self.data.len());
         let start = usize_of32(SEGMENT_HEADER);
-        let mut info = SegmentInfo { number, size, first_commit: 0 };
+        let mut info = SegmentInfo {
+            number,
+            size,
+            first_commit: 0,
+        };
         let mut offset = start;
         let data = std::mem::take(&mut self.data);
         while let Some(record) = data.get(offset..).and_then(Record::parse) {
@@ -214,7 +235,11 @@ impl<'a> Walk<'a> {
             return damaged(why);
         }
         let length = rest.len() - rest.iter().rev().take_while(|b| **b == 0).count();
-        let torn = Torn { segment: number, offset: u32_of(at), length: u32_of(length) };
+        let torn = Torn {
+            segment: number,
+            offset: u32_of(at),
+            length: u32_of(length),
+        };
         self.found.torn = Some(torn);
         let why = "a record is broken, and there is something after it";
         self.broken = Some((number, torn.offset, why));
@@ -247,7 +272,9 @@ fn survivor_after(rest: &[u8], last_commit: u64) -> bool {
     let first = RECORD_MAGIC.first().copied().unwrap_or_default();
     let mut from = 0;
     while let Some(tail) = rest.get(from..) {
-        let Some(hit) = tail.iter().position(|b| *b == first) else { return false };
+        let Some(hit) = tail.iter().position(|b| *b == first) else {
+            return false;
+        };
         let candidate = tail.get(hit..).unwrap_or_default();
         if candidate.starts_with(&RECORD_MAGIC)
             && let Some(record) = Record::parse(candidate)
@@ -264,10 +291,14 @@ fn survivor_after(rest: &[u8], last_commit: u64) -> bool {
 fn torn(rest: &[u8], at: usize) -> Result<(), &'static str> {
     let to_sector = SECTOR - at % SECTOR;
     let Some(header) = RecordHeader::parse(rest) else {
-        let head = rest.get(..RECORD_HEADER.min(rest.len())).unwrap_or_default();
+        let head = rest
+            .get(..RECORD_HEADER.min(rest.len()))
+            .unwrap_or_default();
         let first_missing = rest.get(..to_sector).is_none_or(all_zero);
         let ends_early = head.last() == Some(&0) || rest.len() < RECORD_HEADER;
-        let in_next = head.get(to_sector..).is_some_and(|h| !h.is_empty() && all_zero(h));
+        let in_next = head
+            .get(to_sector..)
+            .is_some_and(|h| !h.is_empty() && all_zero(h));
         return if first_missing || ends_early || in_next {
             Ok(())
         } else {

@@ -48,7 +48,9 @@ pub(crate) fn sha256(parts: &[&[u8]]) -> Hash {
         context.update(part);
     }
     let mut out = [0; 32];
-    out.iter_mut().zip(context.finish().as_ref()).for_each(|(o, d)| *o = *d);
+    out.iter_mut()
+        .zip(context.finish().as_ref())
+        .for_each(|(o, d)| *o = *d);
     out
 }
 
@@ -181,10 +183,13 @@ impl<'a> Record<'a> {
         let mut c = Cursor::new(bytes.get(..header.total())?);
         c.bytes(RECORD_HEADER)?;
         let payload = c.bytes(usize_of32(header.payload))?;
-        let good = c.rest() == TRAILER_MARK
-            && header.commits > 0
-            && crc32c::crc32c(payload) == header.crc;
-        good.then_some(Self { header, payload, bytes: bytes.get(..header.total())? })
+        let good =
+            c.rest() == TRAILER_MARK && header.commits > 0 && crc32c::crc32c(payload) == header.crc;
+        good.then_some(Self {
+            header,
+            payload,
+            bytes: bytes.get(..header.total())?,
+        })
     }
 
     /// The hash that the next record names.
@@ -201,7 +206,9 @@ impl<'a> Record<'a> {
             let Some(count) = c.u32() else { return false };
             for _ in 0..count {
                 let offset = u32_of(RECORD_HEADER + self.payload.len() - c.rest().len());
-                let Ok((entry, length)) = EntryRef::parse(c.rest()) else { return false };
+                let Ok((entry, length)) = EntryRef::parse(c.rest()) else {
+                    return false;
+                };
                 if c.bytes(length).is_none() {
                     return false;
                 }
@@ -252,13 +259,27 @@ impl<'a> EntryRef<'a> {
 
     fn parse_inner(inner: &'a [u8]) -> Option<Self> {
         let mut c = Cursor::new(inner);
-        let stream = StreamId { realm: c.u32()?, kind: c.u8()?, number: c.u64()? };
-        Some(Self { stream, seq: c.u64()?, at: c.u64()?, body: c.rest() })
+        let stream = StreamId {
+            realm: c.u32()?,
+            kind: c.u8()?,
+            number: c.u64()?,
+        };
+        Some(Self {
+            stream,
+            seq: c.u64()?,
+            at: c.u64()?,
+            body: c.rest(),
+        })
     }
 
     /// An entry of its own.
     pub(crate) fn to_entry(self) -> Entry {
-        Entry { stream: self.stream, seq: self.seq, at: self.at, body: self.body.to_vec() }
+        Entry {
+            stream: self.stream,
+            seq: self.seq,
+            at: self.at,
+            body: self.body.to_vec(),
+        }
     }
 
     /// Puts the entry into `into`, whose body keeps its memory.
@@ -273,7 +294,11 @@ impl<'a> EntryRef<'a> {
 
 /// Bytes that a commit takes within a record.
 pub(crate) fn commit_bytes(commit: &Commit) -> u64 {
-    let bodies: u64 = commit.entries.iter().map(|e| u64_of(e.body.len() + FRAME_OVERHEAD)).sum();
+    let bodies: u64 = commit
+        .entries
+        .iter()
+        .map(|e| u64_of(e.body.len() + FRAME_OVERHEAD))
+        .sum();
     bodies + 4
 }
 
@@ -306,15 +331,19 @@ impl RecordBuilder {
     /// Adds one commit.
     pub(crate) fn push(&mut self, commit: &Commit) {
         self.commits += 1;
-        self.bytes.extend_from_slice(&u32_of(commit.entries.len()).to_be_bytes());
+        self.bytes
+            .extend_from_slice(&u32_of(commit.entries.len()).to_be_bytes());
         for entry in &commit.entries {
             let start = self.bytes.len();
             self.places.push(u32_of(start));
-            self.bytes.extend_from_slice(&u32_of(entry.body.len() + FRAME_FIXED).to_be_bytes());
+            self.bytes
+                .extend_from_slice(&u32_of(entry.body.len() + FRAME_FIXED).to_be_bytes());
             self.bytes.extend_from_slice(&[0; 4]);
-            self.bytes.extend_from_slice(&entry.stream.realm.to_be_bytes());
+            self.bytes
+                .extend_from_slice(&entry.stream.realm.to_be_bytes());
             self.bytes.push(entry.stream.kind);
-            self.bytes.extend_from_slice(&entry.stream.number.to_be_bytes());
+            self.bytes
+                .extend_from_slice(&entry.stream.number.to_be_bytes());
             self.bytes.extend_from_slice(&entry.seq.to_be_bytes());
             self.bytes.extend_from_slice(&entry.at.to_be_bytes());
             self.bytes.extend_from_slice(&entry.body);

@@ -35,7 +35,12 @@ pub(crate) fn prepare(
     let path = segment_path(dir, number);
     let unfinished = path.with_extension("tmp");
     let file = files.create(&unfinished)?;
-    let header = SegmentHeader { number, size, id: *id }.encode();
+    let header = SegmentHeader {
+        number,
+        size,
+        id: *id,
+    }
+    .encode();
     files.write_at(&file, &header, 0)?;
     let zeros = vec![0; ZEROS];
     let mut offset = u64_of(header.len());
@@ -63,16 +68,21 @@ impl Preparer {
     pub(crate) fn start(files: Files, dir: PathBuf, id: StoreId, size: u32) -> io::Result<Self> {
         let (order, orders) = sync_channel::<u32>(1);
         let (give, ready) = sync_channel(1);
-        let thread = std::thread::Builder::new().name("caudal-storage-prepare".to_owned()).spawn(
-            move || {
+        let thread = std::thread::Builder::new()
+            .name("caudal-storage-prepare".to_owned())
+            .spawn(move || {
                 for number in orders {
                     if give.send(prepare(&files, &dir, &id, number, size)).is_err() {
                         return;
                     }
                 }
-            },
-        )?;
-        Ok(Self { order: Some(order), ready, thread: Some(thread), waiting: false })
+            })?;
+        Ok(Self {
+            order: Some(order),
+            ready,
+            thread: Some(thread),
+            waiting: false,
+        })
     }
 
     /// Asks for a segment; [`Self::take`] gives it.
@@ -89,7 +99,9 @@ impl Preparer {
         }
         self.waiting = false;
         Some(self.ready.recv().unwrap_or_else(|_| {
-            Err(io::Error::other("the thread that prepares segments has ended"))
+            Err(io::Error::other(
+                "the thread that prepares segments has ended",
+            ))
         }))
     }
 }

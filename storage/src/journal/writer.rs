@@ -58,7 +58,11 @@ impl Writer {
         }
         let reopen = |info: &SegmentInfo| -> io::Result<Segment> {
             let file = files.open(&segment_path(dir, info.number))?;
-            Ok(Segment { number: info.number, size: info.size, file })
+            Ok(Segment {
+                number: info.number,
+                size: info.size,
+                file,
+            })
         };
         let mut spare = Vec::new();
         let mut active = None;
@@ -72,8 +76,7 @@ impl Writer {
         let Some((active, first_commit)) = active else {
             return Err(io::Error::other("the journal's last segment is gone"));
         };
-        let mut preparer =
-            Preparer::start(files.clone(), dir.to_path_buf(), *id, segment_bytes)?;
+        let mut preparer = Preparer::start(files.clone(), dir.to_path_buf(), *id, segment_bytes)?;
         if spare.is_empty() {
             preparer.order(active.number + 1);
         }
@@ -113,7 +116,8 @@ impl Writer {
         if self.first_commit == 0 {
             self.first_commit = self.next_commit;
         }
-        self.files.write_at(&self.active.file, bytes, u64::from(self.offset))?;
+        self.files
+            .write_at(&self.active.file, bytes, u64::from(self.offset))?;
         self.files.sync_data(&self.active.file)?;
         let end = position(self.active.number, self.offset + length);
         let appended = Appended {
@@ -151,7 +155,9 @@ impl Writer {
             }
         };
         if next.number != number {
-            return Err(io::Error::other("the segment that was prepared is not the next one"));
+            return Err(io::Error::other(
+                "the segment that was prepared is not the next one",
+            ));
         }
         self.active = next;
         self.offset = SEGMENT_HEADER;

@@ -32,7 +32,11 @@ impl State {
             let head = heads.get(&stream).copied().or_else(|| self.head(stream));
             let found = head.map_or(0, |h| h.seq);
             if found.checked_add(1) != Some(entry.seq) || entry.seq == u64::MAX {
-                return Err(StoreError::OutOfSequence { stream, found, offered: entry.seq });
+                return Err(StoreError::OutOfSequence {
+                    stream,
+                    found,
+                    offered: entry.seq,
+                });
             }
             if let Some(head) = head
                 && entry.at < head.at
@@ -42,7 +46,13 @@ impl State {
                     head.at, entry.at
                 )));
             }
-            heads.insert(stream, Head { seq: entry.seq, at: entry.at });
+            heads.insert(
+                stream,
+                Head {
+                    seq: entry.seq,
+                    at: entry.at,
+                },
+            );
         }
         Ok(())
     }
@@ -74,7 +84,10 @@ impl State {
         projection: &dyn Projection,
     ) -> Result<(), StoreError> {
         let place = self.entries.len();
-        let mut writer = Writer { rows: &mut self.rows, error: None };
+        let mut writer = Writer {
+            rows: &mut self.rows,
+            error: None,
+        };
         projection.project(&entry, Position(u64_of(place)), &mut writer)?;
         writer.error.map_or(Ok(()), Err)?;
         self.streams.entry(entry.stream).or_default().push(place);
@@ -85,7 +98,10 @@ impl State {
     /// The last entry of a stream.
     pub(crate) fn head(&self, stream: StreamId) -> Option<Head> {
         let place = *self.streams.get(&stream)?.last()?;
-        self.entries.get(place).map(|(_, e)| Head { seq: e.seq, at: e.at })
+        self.entries.get(place).map(|(_, e)| Head {
+            seq: e.seq,
+            at: e.at,
+        })
     }
 
     /// Entries of a stream.
@@ -97,7 +113,10 @@ impl State {
         limit: usize,
     ) -> Vec<Entry> {
         let places = self.streams.get(&stream).map_or(&[][..], Vec::as_slice);
-        let entries = places.iter().filter_map(|p| self.entries.get(*p)).map(|(_, e)| e);
+        let entries = places
+            .iter()
+            .filter_map(|p| self.entries.get(*p))
+            .map(|(_, e)| e);
         let wanted = entries.filter(|e| (from..=to).contains(&e.seq));
         match order {
             Order::Ascending => wanted.take(limit).cloned().collect(),
@@ -114,7 +133,10 @@ impl State {
 
     /// The entry at a position.
     pub(crate) fn entry(&self, position: Position) -> Result<Entry, StoreError> {
-        let found = self.entries.get(usize_of(position.0)).map(|(_, e)| e.clone());
+        let found = self
+            .entries
+            .get(usize_of(position.0))
+            .map(|(_, e)| e.clone());
         found.ok_or_else(|| {
             StoreError::Invalid(format!("no entry lies at position {:x}", position.0))
         })
@@ -137,7 +159,9 @@ impl State {
         if from >= to {
             return Vec::new();
         }
-        let rows = self.rows.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to)));
+        let rows = self
+            .rows
+            .range::<[u8], _>((Bound::Included(from), Bound::Excluded(to)));
         let own = |(k, v): (&Vec<u8>, &Vec<u8>)| (k.clone(), v.clone());
         match order {
             Order::Ascending => rows.take(limit).map(own).collect(),
@@ -156,7 +180,11 @@ impl State {
                 return *commit;
             }
         }
-        if self.last >= from.0 { CommitNo(self.last) } else { CommitNo(0) }
+        if self.last >= from.0 {
+            CommitNo(self.last)
+        } else {
+            CommitNo(0)
+        }
     }
 
     /// How many entries there are.

@@ -1,0 +1,566 @@
+//! What every engine must do: one suite, run against each of them.
+//!
+//! A new engine passes [`all`] with a function that makes an empty store for a projection.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a suite of tests: it stops at the first difference"
+)]
+
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+
+use crate::api::{
+    COMMIT_ENTRIES_MAX, Commit, CommitNo, ENTRY_BYTES_MAX, Entry, Head, IndexWriter, KEY_BYTES_MAX,
+    Order, Position, Projection, Row, Store, StoreError, StreamId, VALUE_BYTES_MAX,
+};
+
+/// Makes an empty store.
+pub type Make<'a> = &'a dyn Fn(Arc<dyn Projection>) -> Arc<dyn Store>;
+
+/// A projection for tests. A body `+key=value` puts a row, `-key` removes it, `#key` counts it;
+/// others add nothing. The rows begin with 0x40. Every entry has a row `0x41 realm number seq`
+/// with its position, and counts its realm under `0x42 realm`.
+#[derive(Debug)]
+pub struct Words;
+
+impl Projection for Words {
+    fn version(&self) -> u32 {
+        7
+    }
+
+    fn project(
+        &self,
+        entry: &Entry,
+        position: Position,
+        index: &mut dyn IndexWriter,
+    ) -> Result<(), StoreError> {
+        let named = |key: &[u8]| [&[0x40], key].concat();
+        match entry.body.split_first() {
+            Some((b'+', rest)) => {
+                let at = rest.iter().position(|b| *b == b'=').unwrap_or(rest.len());
+                let value = rest.get(at + 1..).unwrap_or_default();
+                index.put(&named(&rest[..at]), value);
+            }
+            Some((b'-', key)) => index.delete(&named(key)),
+            Some((b'#', key)) => drop(index.next(&named(key))?.to_string()),
+            Some(_) | None => {}
+        }
+        index.put(
+            &place_key(entry.stream, entry.seq),
+            &position.0.to_be_bytes(),
+        );
+        let n = index.next(&[&[0x42], &entry.stream.realm.to_be_bytes()[..]].concat())?;
+        let counted = index.get(&[&[0x42], &entry.stream.realm.to_be_bytes()[..]].concat())?;
+        assert_eq!(
+            counted,
+            Some(n.to_be_bytes().to_vec()),
+            "a projection reads its own rows"
+        );
+        Ok(())
+    }
+}
+
+/// The key under which [`Words`] keeps the position of an entry.
+pub fn place_key(stream: StreamId, seq: u64) -> Vec<u8> {
+    let realm = stream.realm.to_be_bytes();
+    [
+        &[0x41],
+        &realm[..],
+        &stream.number.to_be_bytes(),
+        &seq.to_be_bytes(),
+    ]
+    .concat()
+}
+
+/// A stream of realm 1.
+pub fn stream(number: u64) -> StreamId {
+    StreamId {
+        realm: 1,
+        kind: 3,
+        number,
+    }
+}
+
+/// An entry whose time is ten times its sequence.
+pub fn entry(stream: StreamId, seq: u64, body: &[u8]) -> Entry {
+    Entry {
+        stream,
+        seq,
+        at: seq.wrapping_mul(10),
+        body: body.to_vec(),
+    }
+}
+
+/// A commit of entries.
+pub fn commit(entries: Vec<Entry>) -> Commit {
+    Commit {
+        entries,
+        hints: Vec::new(),
+    }
+}
+
+/// Submits and waits for the answer.
+pub fn submit(store: &dyn Store, commit: Commit) -> Result<CommitNo, StoreError> {
+    let (give, take) = channel();
+    store.submit(
+        commit,
+        Box::new(move |result| give.send(result).expect("the test waits")),
+    );
+    take.recv().expect("done is called")
+}
+
+/// Waits until everything before is durable.
+pub fn barrier(store: &dyn Store) -> Result<CommitNo, StoreError> {
+    let (give, take) = channel();
+    store.barrier(Box::new(move |result| {
+        give.send(result).expect("the test waits")
+    }));
+    take.recv().expect("done is called")
+}
+
+/// Every check.
+pub fn all(make: Make<'_>) {
+    empty(make);
+    sequences(make);
+    atomic_commits(make);
+    order_of_done(make);
+    reads(make);
+    times(make);
+    rows(make);
+    hints(make);
+    large_values(make);
+    limits(make);
+    replay(make);
+    close(make);
+}
+
+fn empty(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    assert_eq!(store.head(stream(1)).expect("reads"), None);
+    assert_eq!(store.seq_at(stream(1), u64::MAX).expect("reads"), None);
+    assert!(
+        store
+            .read(stream(1), 0, u64::MAX, Order::Ascending, 9)
+            .expect("reads")
+            .is_empty()
+    );
+    assert_eq!(store.get(&[0x40]).expect("reads"), None);
+    assert!(
+        store
+            .scan(&[], &[0xFF], Order::Descending, 9)
+            .expect("reads")
+            .is_empty()
+    );
+    assert!(store.ready().is_ok());
+    assert_eq!(
+        barrier(store.as_ref()).expect("nothing to wait for"),
+        CommitNo(0)
+    );
+    let last = store.replay(CommitNo(1), &mut |_, _| true).expect("reads");
+    assert_eq!(last, CommitNo(0));
+    assert!(matches!(
+        store.entry(Position(7 << 40)),
+        Err(StoreError::Invalid(_))
+    ));
+}
+
+fn sequences(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    let put = |seq| submit(store.as_ref(), commit(vec![entry(stream(1), seq, b"x")]));
+    let refused = |seq, found| match put(seq) {
+        Err(StoreError::OutOfSequence {
+            stream: s,
+            found: f,
+            offered,
+        }) => {
+            assert_eq!((s, f, offered), (stream(1), found, seq));
+        }
+        other => assert!(other.is_ok() && other.is_err(), "sequence {seq}: {other:?}"),
+    };
+    refused(0, 0);
+    refused(2, 0);
+    assert_eq!(put(1).expect("follows"), CommitNo(1));
+    refused(1, 1);
+    refused(3, 1);
+    refused(u64::MAX, 1);
+    assert_eq!(put(2).expect("follows"), CommitNo(2));
+    assert_eq!(
+        store.head(stream(1)).expect("reads"),
+        Some(Head { seq: 2, at: 20 })
+    );
+    let back = Entry {
+        stream: stream(1),
+        seq: 3,
+        at: 19,
+        body: vec![],
+    };
+    let result = submit(store.as_ref(), commit(vec![back]));
+    assert!(
+        matches!(result, Err(StoreError::Invalid(_))),
+        "time goes back: {result:?}"
+    );
+    // the same number in another kind or realm is another stream
+    for other in [
+        StreamId {
+            kind: 4,
+            ..stream(1)
+        },
+        StreamId {
+            realm: 2,
+            ..stream(1)
+        },
+    ] {
+        assert_eq!(store.head(other).expect("reads"), None);
+        submit(store.as_ref(), commit(vec![entry(other, 1, b"y")])).expect("follows");
+    }
+}
+
+fn atomic_commits(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    let (a, b) = (stream(1), stream(2));
+    let both = vec![
+        entry(a, 1, b"+k=1"),
+        entry(b, 1, b"+l=1"),
+        entry(a, 2, b"+k=2"),
+    ];
+    submit(store.as_ref(), commit(both)).expect("follows");
+    assert_eq!(store.get(b"\x40k").expect("reads"), Some(b"2".to_vec()));
+    // one bad entry spoils the whole commit and nothing else
+    let bad = vec![entry(a, 3, b"+k=3"), entry(b, 3, b"+l=3")];
+    assert!(submit(store.as_ref(), commit(bad)).is_err());
+    assert_eq!(store.head(a).expect("reads"), Some(Head { seq: 2, at: 20 }));
+    assert_eq!(store.get(b"\x40k").expect("reads"), Some(b"2".to_vec()));
+    submit(store.as_ref(), commit(vec![entry(a, 3, b"+k=4")])).expect("a goes on");
+    submit(store.as_ref(), commit(vec![entry(b, 2, b"")])).expect("b goes on");
+    assert_eq!(
+        submit(store.as_ref(), commit(vec![])).expect("an empty commit"),
+        CommitNo(4)
+    );
+}
+
+fn order_of_done(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    let seen: Arc<Mutex<Vec<(u64, bool)>>> = Arc::default();
+    let (give, take) = channel();
+    let tell = |n: u64| {
+        let (seen, give) = (Arc::clone(&seen), give.clone());
+        Box::new(move |result: Result<CommitNo, StoreError>| {
+            seen.lock()
+                .expect("a test's lock")
+                .push((n, result.is_ok()));
+            give.send(()).expect("the test waits");
+        })
+    };
+    for n in 1..=200u64 {
+        // every tenth does not follow, and each tenth step is a barrier
+        let seq = if n % 10 == 0 { n + 50 } else { n - n / 10 };
+        store.submit(commit(vec![entry(stream(1), seq, b"")]), tell(n * 2));
+        if n % 10 == 5 {
+            store.barrier(tell(n * 2 + 1));
+        }
+    }
+    (0..220).for_each(|_| take.recv().expect("every done is called"));
+    let seen = seen.lock().expect("a test's lock");
+    assert!(
+        seen.is_sorted_by_key(|s| s.0),
+        "done out of order: {seen:?}"
+    );
+    assert!(
+        seen.iter().all(|(n, ok)| *ok != (n % 20 == 0)),
+        "wrong answers: {seen:?}"
+    );
+}
+
+fn reads(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    let all: Vec<Entry> = (1..=50)
+        .map(|n| entry(stream(5), n, &n.to_be_bytes()))
+        .collect();
+    for e in &all {
+        submit(store.as_ref(), commit(vec![e.clone()])).expect("follows");
+        submit(
+            store.as_ref(),
+            commit(vec![entry(stream(4), e.seq, b"other")]),
+        )
+        .expect("follows");
+    }
+    let read = |from, to, order, limit| store.read(stream(5), from, to, order, limit);
+    assert_eq!(
+        read(0, u64::MAX, Order::Ascending, 1000).expect("reads"),
+        all
+    );
+    assert_eq!(
+        read(11, 13, Order::Ascending, 1000).expect("reads"),
+        all[10..13]
+    );
+    assert_eq!(
+        read(1, u64::MAX, Order::Ascending, 3).expect("reads"),
+        all[..3]
+    );
+    let mut last: Vec<Entry> = all[45..].to_vec();
+    last.reverse();
+    assert_eq!(read(1, 1000, Order::Descending, 5).expect("reads"), last);
+    assert!(read(13, 11, Order::Ascending, 5).expect("reads").is_empty());
+    assert!(
+        read(51, 60, Order::Descending, 5)
+            .expect("reads")
+            .is_empty()
+    );
+    assert!(read(1, 60, Order::Descending, 0).expect("reads").is_empty());
+    for e in &all {
+        let place = store
+            .get(&place_key(e.stream, e.seq))
+            .expect("reads")
+            .expect("is there");
+        let place = Position(u64::from_be_bytes(place.try_into().expect("eight bytes")));
+        assert_eq!(store.entry(place).expect("reads"), *e);
+    }
+}
+
+fn times(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    let ats = [5u64, 5, 7, 7, 7, 100];
+    for (n, at) in (1u64..).zip(ats) {
+        let e = Entry {
+            stream: stream(1),
+            seq: n,
+            at,
+            body: vec![],
+        };
+        submit(store.as_ref(), commit(vec![e])).expect("follows");
+    }
+    let cases = [
+        (0, None),
+        (4, None),
+        (5, Some(2)),
+        (6, Some(2)),
+        (7, Some(5)),
+        (99, Some(5)),
+    ];
+    for (at, seq) in cases
+        .into_iter()
+        .chain([(100, Some(6)), (u64::MAX, Some(6))])
+    {
+        assert_eq!(store.seq_at(stream(1), at).expect("reads"), seq, "at {at}");
+    }
+}
+
+fn rows(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    let mut seq = 0;
+    let mut put = |body: &str| {
+        seq += 1;
+        submit(
+            store.as_ref(),
+            commit(vec![entry(stream(1), seq, body.as_bytes())]),
+        )
+        .expect("follows");
+    };
+    for n in 0..100 {
+        put(&format!("+k{n:03}={n}"));
+    }
+    (0..100).step_by(3).for_each(|n| put(&format!("-k{n:03}")));
+    (0..100)
+        .step_by(6)
+        .for_each(|n| put(&format!("+k{n:03}=again")));
+    (0..5).for_each(|_| put("#count"));
+    let count = store.get(b"\x40count").expect("reads");
+    assert_eq!(count, Some(5u64.to_be_bytes().to_vec()));
+    let present: Vec<(Vec<u8>, Vec<u8>)> = (0..100)
+        .filter(|n| n % 3 != 0 || n % 6 == 0)
+        .map(|n| {
+            let value = if n % 6 == 0 {
+                "again".to_owned()
+            } else {
+                n.to_string()
+            };
+            (format!("\x40k{n:03}").into_bytes(), value.into_bytes())
+        })
+        .collect();
+    let scan = |from: &str, to: &str, order, limit| {
+        store
+            .scan(from.as_bytes(), to.as_bytes(), order, limit)
+            .expect("reads")
+    };
+    assert_eq!(scan("\x40k", "\x40l", Order::Ascending, 1000), present);
+    assert_eq!(scan("\x40k", "\x40l", Order::Ascending, 7), present[..7]);
+    let mut backwards = present.clone();
+    backwards.reverse();
+    assert_eq!(scan("\x40k", "\x40l", Order::Descending, 1000), backwards);
+    assert_eq!(scan("\x40k", "\x40l", Order::Descending, 1), backwards[..1]);
+    assert_eq!(
+        scan("\x40k001", "\x40k004", Order::Ascending, 9),
+        present[1..3]
+    );
+    assert!(scan("\x40l", "\x40k", Order::Ascending, 9).is_empty());
+    assert!(scan("\x40k003", "\x40k004", Order::Descending, 9).is_empty());
+    let first = store
+        .scan(&[], &[0xFF], Order::Ascending, 1)
+        .expect("reads");
+    assert_eq!(
+        first[0].0, b"\x40count",
+        "a scan from the start sees no rows of the engine"
+    );
+}
+
+fn hints(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    let hint = |key: &[u8], value: Option<&[u8]>| Row {
+        key: key.to_vec(),
+        value: value.map(<[u8]>::to_vec),
+    };
+    let with = |seq, hints| Commit {
+        entries: vec![entry(stream(1), seq, b"")],
+        hints,
+    };
+    submit(
+        store.as_ref(),
+        with(
+            1,
+            vec![hint(b"\x50a", Some(b"1")), hint(b"\x50b", Some(b"2"))],
+        ),
+    )
+    .expect("follows");
+    assert_eq!(store.get(b"\x50a").expect("reads"), Some(b"1".to_vec()));
+    submit(store.as_ref(), with(2, vec![hint(b"\x50a", None)])).expect("follows");
+    assert_eq!(store.get(b"\x50a").expect("reads"), None);
+    let only = Commit {
+        entries: vec![],
+        hints: vec![hint(b"\x50b", Some(b"3"))],
+    };
+    submit(store.as_ref(), only).expect("hints alone");
+    assert_eq!(store.get(b"\x50b").expect("reads"), Some(b"3".to_vec()));
+    for key in [&b""[..], b"\x00x", b"\x01x", &[7; KEY_BYTES_MAX + 1]] {
+        let result = submit(store.as_ref(), with(3, vec![hint(key, Some(b"1"))]));
+        assert!(
+            matches!(result, Err(StoreError::Invalid(_))),
+            "key {key:?}: {result:?}"
+        );
+    }
+    submit(
+        store.as_ref(),
+        with(3, vec![hint(&[7; KEY_BYTES_MAX], Some(b"1"))]),
+    )
+    .expect("fits");
+}
+
+fn large_values(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    let sizes = [
+        0,
+        1,
+        2047,
+        2048,
+        2049,
+        4079,
+        4080,
+        65_536,
+        ENTRY_BYTES_MAX - 10,
+    ];
+    for (n, size) in (1u64..).zip(sizes) {
+        let mut body = format!("+v{n}=").into_bytes();
+        body.extend((0..size).map(|i| b"caudal"[i % 6]));
+        submit(store.as_ref(), commit(vec![entry(stream(1), n, &body)])).expect("follows");
+        let key = format!("\x40v{n}").into_bytes();
+        let value = store.get(&key).expect("reads").expect("is there");
+        assert_eq!(value, body[body.len() - size..], "{size} bytes");
+        let back = store
+            .read(stream(1), n, n, Order::Ascending, 1)
+            .expect("reads");
+        assert_eq!(back[0].body, body);
+    }
+    let rows = store
+        .scan(b"\x40v", b"\x40w", Order::Descending, 100)
+        .expect("reads");
+    assert_eq!(rows.len(), sizes.len());
+    assert!(
+        rows.iter()
+            .rev()
+            .zip(sizes)
+            .all(|(row, size)| row.1.len() == size)
+    );
+}
+
+fn limits(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    let invalid = |c: Commit| {
+        let result = submit(store.as_ref(), c);
+        assert!(matches!(result, Err(StoreError::Invalid(_))), "{result:?}");
+    };
+    invalid(commit(vec![entry(
+        stream(1),
+        1,
+        &vec![1; ENTRY_BYTES_MAX + 1],
+    )]));
+    let many = |n: usize| (1u64..).take(n).map(|s| entry(stream(1), s, b"")).collect();
+    invalid(commit(many(COMMIT_ENTRIES_MAX + 1)));
+    invalid(commit(
+        (1..=34)
+            .map(|s| entry(stream(1), s, &vec![0; 1_000_000]))
+            .collect(),
+    ));
+    let value = Some(vec![0; VALUE_BYTES_MAX + 1]);
+    invalid(Commit {
+        entries: vec![],
+        hints: vec![Row {
+            key: vec![9],
+            value,
+        }],
+    });
+    let largest = commit(many(COMMIT_ENTRIES_MAX));
+    assert_eq!(submit(store.as_ref(), largest).expect("fits"), CommitNo(1));
+    let head = store.head(stream(1)).expect("reads").expect("is there");
+    assert_eq!(usize::try_from(head.seq), Ok(COMMIT_ENTRIES_MAX));
+}
+
+fn replay(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    let mut written = Vec::new();
+    for n in 1..=20u64 {
+        let entries = vec![
+            entry(stream(1), n, &n.to_be_bytes()),
+            entry(stream(2), n, b"two"),
+        ];
+        let number = submit(store.as_ref(), commit(entries.clone())).expect("follows");
+        written.extend(entries.into_iter().map(|e| (number, e)));
+    }
+    for from in [0, 1, 2, 11, 20, 21] {
+        let mut seen = Vec::new();
+        let last = store.replay(CommitNo(from), &mut |c, e| {
+            seen.push((c, e.clone()));
+            true
+        });
+        let expected: Vec<_> = written.iter().filter(|w| w.0.0 >= from).cloned().collect();
+        assert_eq!(seen, expected, "from {from}");
+        assert_eq!(last.expect("reads").0, if from <= 20 { 20 } else { 0 });
+    }
+    let mut left = 5;
+    let last = store.replay(CommitNo(3), &mut |_, _| {
+        left -= 1;
+        left > 0
+    });
+    assert_eq!(last.expect("reads"), CommitNo(5));
+}
+
+fn close(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    submit(store.as_ref(), commit(vec![entry(stream(1), 1, b"")])).expect("follows");
+    let (give, take) = channel();
+    let done = Box::new(move |r| give.send(r).expect("the test waits"));
+    store.submit(commit(vec![entry(stream(1), 2, b"")]), done);
+    store.close().expect("closes");
+    assert_eq!(
+        take.recv()
+            .expect("is called")
+            .expect("made durable by close"),
+        CommitNo(2)
+    );
+    let after = submit(store.as_ref(), commit(vec![entry(stream(1), 3, b"")]));
+    assert!(matches!(after, Err(StoreError::Closed)));
+    assert!(matches!(barrier(store.as_ref()), Err(StoreError::Closed)));
+    assert!(matches!(store.head(stream(1)), Err(StoreError::Closed)));
+    assert!(matches!(store.get(b"\x40"), Err(StoreError::Closed)));
+    assert!(matches!(store.ready(), Err(StoreError::Closed)));
+    assert!(matches!(store.close(), Err(StoreError::Closed)));
+}

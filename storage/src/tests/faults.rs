@@ -1,0 +1,165 @@
+//! The n-th write, sync or rename fails: clean errors, a poisoned store, and nothing acknowledged
+//! is lost.
+//!
+//! `CAUDAL_FAULT_STEP` sets the stride over n (7 without it, 1 for every one).
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use super::support::open;
+use crate::conformance::{Words, barrier, commit, entry, stream, submit};
+use crate::{DurableStore, Faults, OpenError, Options, Order, Store, StoreError};
+
+/// Writes until the store is lost; gives the sequences acknowledged on 4 streams, and how many
+/// changes to files there were.
+fn work(options: &Options, path: &std::path::Path) -> Result<[u64; 4], OpenError> {
+    let store = DurableStore::open(path, options.clone(), Arc::new(Words))?;
+    let mut acked = [0; 4];
+    let (give, take) = channel();
+    for n in 0..600u64 {
+        let (lane, seq) = (n % 4, n / 4 + 1);
+        let body = format!("+w{}={n} {}", n % 50, "x".repeat(400));
+        let give = give.clone();
+        let c = commit(vec![entry(stream(lane), seq, body.as_bytes())]);
+        store.submit(c, Box::new(move |r| give.send((lane, seq, r)).unwrap()));
+        if n % 16 == 15 {
+            for _ in 0..16 {
+                let (lane, seq, result) = take
+                    .recv_timeout(Duration::from_secs(20))
+                    .expect("done is called");
+                match result {
+                    Ok(_) => acked[lane as usize] = seq,
+                    Err(StoreError::Poisoned(_) | StoreError::OutOfSequence { .. }) => {}
+                    Err(e) => panic!("{e}"),
+                }
+            }
+        }
+    }
+    if store.stats().indexed_commit > 0 || store.ready().is_err() {
+        drop(store.close());
+    }
+    if let Err(e) = store.ready()
+        && !matches!(e, StoreError::Closed)
+    {
+        assert!(matches!(e, StoreError::Poisoned(_)), "{e}");
+        assert!(matches!(
+            store.head(stream(1)),
+            Err(StoreError::Poisoned(_))
+        ));
+        assert!(matches!(
+            barrier(store.as_ref()),
+            Err(StoreError::Poisoned(_))
+        ));
+    }
+    Ok(acked)
+}
+
+#[test]
+fn every_nth_failure_is_clean_and_loses_nothing() {
+    let step: u64 = std::env::var("CAUDAL_FAULT_STEP").map_or(7, |v| v.parse().unwrap());
+    let small = Options {
+        segment_bytes: 64 << 10,
+        table_bytes: 20_000,
+        ..Options::small()
+    };
+    let (mut failures, mut n) = (0, 1);
+    for count in [1, u64::MAX] {
+        loop {
+            let base = tempfile::tempdir().unwrap();
+            let faults = Faults::at(n, count);
+            let options = Options {
+                faults: Some(Arc::clone(&faults)),
+                ..small.clone()
+            };
+            let acked = work(&options, base.path()).unwrap_or_default();
+            let hit = faults.seen() >= n;
+            let store = open(base.path()).unwrap_or_else(|e| panic!("after failure {n}: {e}"));
+            for (lane, seq) in (0u64..).zip(acked) {
+                let read = store
+                    .read(stream(lane), 1, u64::MAX, Order::Ascending, 9999)
+                    .unwrap();
+                assert!(
+                    read.len() as u64 >= seq,
+                    "failure {n}: {seq} acknowledged on {lane}"
+                );
+            }
+            let next = store.head(stream(0)).unwrap().map_or(0, |h| h.seq) + 1;
+            submit(store.as_ref(), commit(vec![entry(stream(0), next, b"")])).unwrap();
+            if !hit {
+                break;
+            }
+            failures += 1;
+            n += step;
+        }
+        n = 1 + step / 2;
+    }
+    println!("{failures} failures, 0 lost");
+}
+
+#[test]
+fn a_writer_that_does_not_come_back_poisons_the_store() {
+    let base = tempfile::tempdir().unwrap();
+    let options = Options {
+        stuck_after: Duration::from_millis(1),
+        ..Options::small()
+    };
+    let store = DurableStore::open(base.path(), options, Arc::new(Words)).unwrap();
+    // with a limit of one millisecond some flush is stuck soon
+    for seq in 1..200_000 {
+        if let Err(e) = submit(store.as_ref(), commit(vec![entry(stream(1), seq, b"")])) {
+            assert!(matches!(e, StoreError::Poisoned(_)), "{e}");
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_panic_in_a_callback_or_projection_is_contained() {
+    let base = tempfile::tempdir().unwrap();
+    let store = open(base.path()).unwrap();
+    store.submit(
+        commit(vec![entry(stream(1), 1, b"")]),
+        Box::new(|_| panic!("a test's")),
+    );
+    submit(store.as_ref(), commit(vec![entry(stream(1), 2, b"")])).unwrap();
+    drop(store);
+
+    struct Bad;
+    impl crate::Projection for Bad {
+        fn version(&self) -> u32 {
+            7
+        }
+        fn project(
+            &self,
+            entry: &crate::Entry,
+            _: crate::Position,
+            _: &mut dyn crate::IndexWriter,
+        ) -> Result<(), StoreError> {
+            assert!(entry.seq < 4, "a test's");
+            Ok(())
+        }
+    }
+    let store = DurableStore::open(base.path(), Options::small(), Arc::new(Bad)).unwrap();
+    submit(store.as_ref(), commit(vec![entry(stream(1), 3, b"")])).unwrap();
+    let (give, take) = channel();
+    let done = Box::new(move |r| drop(give.send(r)));
+    store.submit(commit(vec![entry(stream(1), 4, b"")]), done);
+    // its callback is lost with the panic or told; the store is poisoned either way
+    drop(take.recv_timeout(Duration::from_secs(5)));
+    let start = std::time::Instant::now();
+    while !matches!(store.ready(), Err(StoreError::Poisoned(_))) {
+        assert!(start.elapsed() < Duration::from_secs(5));
+        std::thread::yield_now();
+    }
+    drop(store);
+    assert_eq!(
+        open(base.path())
+            .unwrap()
+            .head(stream(1))
+            .unwrap()
+            .unwrap()
+            .seq,
+        4
+    );
+}

@@ -1,0 +1,117 @@
+//! kill -9 of a child process in a loop: whatever it said was acknowledged must be there.
+//!
+//! `CAUDAL_KILLS` sets how often (8 without it).
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use super::support::Rng;
+use crate::conformance::{Words, commit, entry, stream};
+use crate::{DurableStore, Options, Order, Store};
+
+const CHILD: &str = "CAUDAL_KILL_CHILD";
+
+/// Not a test by itself: the child of the test below, which runs until it is killed.
+#[test]
+fn child() {
+    let Ok(path) = std::env::var(CHILD) else {
+        return;
+    };
+    let store = DurableStore::open(path, Options::small(), Arc::new(Words)).unwrap();
+    let (give, take) = channel::<(u64, u64)>();
+    for lane in 0..32u64 {
+        let (store, give) = (Arc::clone(&store), give.clone());
+        let mut seq = store.head(stream(lane)).unwrap().map_or(0, |h| h.seq);
+        std::thread::spawn(move || {
+            loop {
+                seq += 1;
+                let body = format!("+w{}={lane}.{seq}", seq % 97);
+                let c = commit(vec![
+                    entry(stream(lane), seq, body.as_bytes()),
+                    entry(stream(lane + 100), seq, b"twin"),
+                ]);
+                crate::conformance::submit(store.as_ref(), c).unwrap();
+                give.send((lane, seq)).unwrap();
+            }
+        });
+    }
+    let mut out = std::io::stderr().lock();
+    for (lane, seq) in take {
+        writeln!(out, "ack {lane} {seq}").unwrap();
+    }
+}
+
+fn round(path: &Path, time: Duration, acked: &mut [u64; 32]) -> u64 {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "tests::kill::child",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .env(CHILD, path)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let reader = std::thread::spawn(move || {
+        lines
+            .map_while(Result::ok)
+            .filter(|l| l.starts_with("ack "))
+            .collect::<Vec<_>>()
+    });
+    let start = Instant::now();
+    while start.elapsed() < time {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let lines = reader.join().unwrap();
+    for line in &lines {
+        // the last line may be cut by the kill
+        let mut words = line.split(' ').skip(1).map(str::parse::<u64>);
+        if let (Some(Ok(lane)), Some(Ok(seq))) = (words.next(), words.next()) {
+            let known = &mut acked[lane as usize];
+            *known = (*known).max(if line.len() > 6 { seq } else { 0 });
+        }
+    }
+    lines.len() as u64
+}
+
+#[test]
+fn nothing_acknowledged_is_lost() {
+    let base = tempfile::tempdir().unwrap();
+    let kills: u64 = std::env::var("CAUDAL_KILLS").map_or(8, |v| v.parse().unwrap());
+    let mut rng = Rng(std::process::id().into());
+    let mut acked = [0; 32];
+    let mut total = 0;
+    for _ in 0..kills {
+        total += round(
+            base.path(),
+            Duration::from_millis(80 + rng.below(300)),
+            &mut acked,
+        );
+        let store = DurableStore::open(base.path(), Options::small(), Arc::new(Words)).unwrap();
+        for (lane, seq) in (0u64..).zip(acked) {
+            let head = store.head(stream(lane)).unwrap().map_or(0, |h| h.seq);
+            let twin = store.head(stream(lane + 100)).unwrap().map_or(0, |h| h.seq);
+            assert!(
+                head >= seq,
+                "lane {lane}: {seq} was acknowledged, {head} is there"
+            );
+            assert_eq!(head, twin, "half a commit");
+            let read = store
+                .read(stream(lane), 1, head, Order::Ascending, usize::MAX)
+                .unwrap();
+            assert!(read.iter().zip(1u64..).all(|(e, n)| e.seq == n));
+            assert_eq!(read.len() as u64, head.min(65_536));
+        }
+    }
+    assert!(total > 0, "the child acknowledged nothing");
+    println!("{kills} kills, {total} acknowledged commits, 0 lost");
+}

@@ -1,0 +1,139 @@
+//! The parts one by one: formats that must never change, filters, blocks.
+
+use crate::api::Position;
+use crate::conformance::{commit, entry, stream};
+use crate::index::bloom::{Bloom, hash};
+use crate::index::bytes::Bytes;
+use crate::index::manifest::{Manifest, Mark, RUNS_MAX};
+use crate::index::run::RunInfo;
+use crate::journal::format::{Record, RecordBuilder, SegmentHeader, genesis};
+use crate::tests::support::Rng;
+
+fn hex(bytes: &[u8]) -> String {
+    crate::codec::hex(bytes)
+}
+
+#[test]
+fn the_bytes_of_a_record_are_these_for_ever() {
+    let mut record = RecordBuilder::default();
+    record.clear();
+    record.push(&commit(vec![entry(stream(0x0102), 3, b"body")]));
+    record.push(&commit(vec![]));
+    let (bytes, _) = record.finish(9, genesis(&[7; 16]));
+    let text = hex(bytes);
+    let expected = include_str!("record.hex").trim();
+    assert_eq!(text, expected);
+    let parsed = Record::parse(bytes).unwrap();
+    assert_eq!(parsed.header.last_commit(), 10);
+    let mut seen = Vec::new();
+    assert!(parsed.visit(&mut |c, place, e| {
+        seen.push((c, place, e.to_entry()));
+        true
+    }));
+    assert_eq!(seen, vec![(9, 72, entry(stream(0x0102), 3, b"body"))]);
+}
+
+#[test]
+fn every_bit_of_a_record_and_header_counts() {
+    let mut record = RecordBuilder::default();
+    record.clear();
+    record.push(&commit(vec![
+        entry(stream(1), 1, b"abc"),
+        entry(stream(2), 1, b""),
+    ]));
+    let (bytes, _) = record.finish(1, [1; 32]);
+    for bit in 0..bytes.len() * 8 {
+        let mut flipped = bytes.to_vec();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        assert!(Record::parse(&flipped).is_none(), "bit {bit}");
+    }
+    (0..bytes.len()).for_each(|n| assert!(Record::parse(&bytes[..n]).is_none()));
+    let header = SegmentHeader {
+        number: 3,
+        size: 65_536,
+        id: [5; 16],
+    };
+    let block = header.encode();
+    assert_eq!(SegmentHeader::parse(&block), Ok(header));
+    for bit in 0..block.len() * 8 {
+        let mut flipped = block.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        assert!(SegmentHeader::parse(&flipped).is_err(), "bit {bit}");
+    }
+}
+
+#[test]
+fn random_bytes_are_no_record_and_no_manifest() {
+    let mut rng = Rng(8);
+    for n in 0..20_000usize {
+        let mut bytes: Vec<u8> = (0..n % 300).map(|_| rng.below(256) as u8).collect();
+        if n % 2 == 0 && bytes.len() > 4 {
+            bytes[..4].copy_from_slice(b"CdR1");
+        }
+        assert!(Record::parse(&bytes).is_none());
+        assert!(Manifest::decode(&bytes).is_none());
+        assert!(SegmentHeader::parse(&bytes).is_err());
+        assert!(crate::journal::format::EntryRef::parse(&bytes).is_err());
+    }
+}
+
+#[test]
+fn a_manifest_comes_back_and_fits_one_value() {
+    let run = |id| RunInfo {
+        id,
+        level: 2,
+        rows: 3,
+        keys: 4,
+        blocks: 5,
+        ..RunInfo::default()
+    };
+    let manifest = Manifest {
+        projection: 6,
+        id: [7; 16],
+        mark: Mark {
+            commit: 8,
+            chain: [9; 32],
+            end: Position(10),
+        },
+        next_run: 11,
+        runs: (0..RUNS_MAX as u64).map(run).collect(),
+    };
+    let bytes = manifest.encode();
+    assert!(bytes.len() <= 4096);
+    assert_eq!(Manifest::decode(&bytes), Some(manifest));
+    for n in 0..bytes.len() {
+        let mut flipped = bytes.clone();
+        flipped[n] ^= 16;
+        assert!(Manifest::decode(&flipped).is_none());
+    }
+}
+
+#[test]
+fn a_filter_never_denies_and_seldom_errs() {
+    let mut bloom = Bloom::new(10_000);
+    let key = |n: u64| n.to_be_bytes();
+    (0..10_000).for_each(|n| bloom.add(hash(&key(n))));
+    assert!((0..10_000).all(|n| bloom.may_have(hash(&key(n)))));
+    let wrong = (10_000..110_000)
+        .filter(|n| bloom.may_have(hash(&key(*n))))
+        .count();
+    assert!(wrong < 2_000, "{wrong} of 100,000 wrong");
+    assert_eq!(Bloom::from_bytes(&bloom.to_bytes()), Some(bloom));
+    // on disk for ever
+    assert_eq!(hash(b"caudal"), 15_188_282_677_679_908_958);
+}
+
+#[test]
+fn bytes_are_what_was_put_in_and_sort_like_slices() {
+    let mut all: Vec<Vec<u8>> = (0..100usize)
+        .map(|n| vec![(n * 7 % 256) as u8; n])
+        .collect();
+    all.push(vec![]);
+    for a in &all {
+        assert_eq!(Bytes::new(a).as_slice(), a.as_slice());
+        for b in &all {
+            assert_eq!(Bytes::new(a).cmp(&Bytes::new(b)), a.cmp(b));
+        }
+    }
+    assert_eq!(std::mem::size_of::<Option<Bytes>>(), 40);
+}
