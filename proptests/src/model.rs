@@ -6,6 +6,7 @@
 
 pub mod accounts;
 pub mod calendar;
+pub mod decimal;
 pub mod posting;
 pub mod types;
 

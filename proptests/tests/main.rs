@@ -7,4 +7,8 @@
     reason = "all of this room is test code: a panic is how it reports"
 )]
 
+mod days;
+mod keys;
 mod ledger;
+mod money;
+mod oracle;

@@ -163,34 +163,60 @@ fn posting() -> impl Strategy<Value = Posting> {
     )
 }
 
+/// Where the weight of a run lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mix {
+    /// Movements on accounts that mostly let them pass.
+    Money,
+    /// The lives of accounts and voucher types, with movements in between.
+    Lives,
+}
+
 /// Any operation. It does not depend on the state, so that a run shrinks freely.
-pub fn op() -> BoxedStrategy<Op> {
+pub fn op(mix: Mix) -> BoxedStrategy<Op> {
+    let lives = match mix {
+        Mix::Money => 1,
+        Mix::Lives => 5,
+    };
     let account = || 0..super::WORLD.len();
-    let realm = || 1_u32..=3;
+    let bank = prop_oneof![1 => Just(false), 7 => Just(true)];
     prop_oneof![
         40 => posting().prop_map(Op::Post),
         14 => (account(), way(), pick())
             .prop_map(|(account, way, amount)| Op::Move { account, way, amount }),
         1 => account().prop_map(|account| Op::Flood { account }),
-        12 => (account(), profile()).prop_map(|(account, order)| Op::Order { account, order }),
-        8 => (account(), prop_oneof![1 => Just(false), 7 => Just(true)])
-            .prop_map(|(account, yes)| Op::Bank { account, yes }),
-        4 => (realm(), 0..super::CODES.len(), prop_oneof![9 => Just(Way::Credit), 9 => Just(Way::Debit), 1 => Just(Way::Hold)])
+        3 * lives => (account(), profile()).prop_map(|(account, order)| Op::Order { account, order }),
+        2 * lives => (account(), bank).prop_map(|(account, yes)| Op::Bank { account, yes }),
+        3 * lives => realm_op(),
+        8 => clock().prop_map(|millis| Op::Clock { millis }),
+        1 => Just(Op::Restart),
+    ]
+    .boxed()
+}
+
+fn realm_op() -> impl Strategy<Value = Op> {
+    let realm = || 1_u32..=3;
+    let code = 0..super::CODES.len();
+    let sense = prop_oneof![9 => Just(Way::Credit), 9 => Just(Way::Debit), 1 => Just(Way::Hold)];
+    let active = prop_oneof![1 => Just(false), 3 => Just(true)];
+    prop_oneof![
+        4 => (realm(), code, sense)
             .prop_map(|(realm, code, way)| Op::CreateType { realm, code, way }),
-        4 => (realm(), any_code(), prop_oneof![1 => Just(false), 3 => Just(true)])
+        4 => (realm(), any_code(), active)
             .prop_map(|(realm, code, active)| Op::ToggleType { realm, code, active }),
         1 => (realm(), any_code()).prop_map(|(realm, code)| Op::RemoveType { realm, code }),
         1 => (realm(), any::<bool>())
             .prop_map(|(realm, close_requires_zero)| Op::Policy { realm, close_requires_zero }),
-        8 => prop_oneof![
-            6 => 0_i64..5,
-            2 => -3_600_000_i64..3_600_000,
-            2 => 0_i64..200_000_000,
-            1 => -200_000_000_i64..0,
-            1 => 0_i64..6_000_000_000,
-        ]
-        .prop_map(|millis| Op::Clock { millis }),
-        1 => Just(Op::Restart),
     ]
-    .boxed()
+}
+
+/// Milliseconds: mostly a little, sometimes days or months, sometimes back.
+fn clock() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        6 => 0_i64..5,
+        2 => -3_600_000_i64..3_600_000,
+        2 => 0_i64..200_000_000,
+        1 => -200_000_000_i64..0,
+        1 => 0_i64..6_000_000_000,
+    ]
 }

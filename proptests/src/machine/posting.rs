@@ -12,7 +12,7 @@ use chrono::NaiveDate;
 use super::convert::{amount, direction, refusal, view};
 use super::{Machine, encode};
 use crate::generators::ops::{Posting, Way};
-use crate::generators::{CODES, WORLD};
+use crate::generators::CODES;
 use crate::invariants::delta;
 use crate::model::{Answer, LARGEST, Model};
 
@@ -44,9 +44,11 @@ impl Machine {
             now: self.now,
             existing,
         };
-        let before = slot.account.clone();
+        // Deciding takes `&self`, so it changes nothing; twice the same question, one answer.
         let decided = slot.account.decide_post(&order, context);
-        assert_eq!(before, slot.account, "deciding changes nothing");
+        if matches!(posting.description.as_deref(), Some("")) {
+            assert_eq!(decided, slot.account.decide_post(&order, context));
+        }
         match decided {
             Ok(Outcome::Recorded(voucher)) => {
                 let answer = Answer::Recorded(view(&voucher));
@@ -120,7 +122,7 @@ impl Machine {
             category: Some("001".to_owned()),
         };
         let decided = self.realms[&realm].types.decide_create(&order, self.now);
-        self.realm_facts(realm, decided.map(|fact| Some(fact)))
+        self.realm_facts(realm, decided.map(Some))
     }
 
     pub(super) fn toggle_type(&mut self, realm: u32, code: &str, active: bool) -> Answer {
@@ -151,10 +153,5 @@ impl Machine {
             Ok(None) => Answer::Facts(0),
             Err(why) => refusal(&why),
         }
-    }
-
-    /// The realm and number of a slot, for messages.
-    pub fn name(index: usize) -> (u32, u64) {
-        (WORLD[index].0, WORLD[index].1)
     }
 }
