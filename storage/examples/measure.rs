@@ -91,7 +91,7 @@ fn threads() -> Vec<(String, f64)> {
         let Ok(text) = std::fs::read_to_string(task.unwrap().path().join("stat")) else {
             continue;
         };
-        let name = text[text.find('(').unwrap() + 1..text.rfind(')').unwrap()].to_owned();
+        let name = text.split(['(', ')']).nth(1).unwrap().to_owned();
         let fields: Vec<&str> = text
             .rsplit(')')
             .next()

@@ -59,6 +59,9 @@ pub struct Row {
     pub value: Option<Vec<u8>>,
 }
 
+/// The key and the value of a row that a scan found.
+pub type Pair = (Vec<u8>, Vec<u8>);
+
 /// The last entry of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {
@@ -213,7 +216,7 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
         to: &[u8],
         order: Order,
         limit: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError>;
+    ) -> Result<Vec<Pair>, StoreError>;
     /// Every entry of the journal from commit `from` on, in order, until `visit` says stop
     /// (`false`); gives the last commit visited. For verification, rebuilds and export.
     fn replay(

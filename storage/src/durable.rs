@@ -28,8 +28,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, ThreadId};
 
 use crate::api::{
-    Commit, CommitNo, Done, Entry, Head, Order, Position, Projection, Stats, Store, StoreError,
-    StreamId,
+    Commit, CommitNo, Done, Entry, Head, Order, Pair, Position, Projection, Stats, Store,
+    StoreError, StreamId,
 };
 use crate::durable::queue::{Item, Queue};
 use crate::durable::watch::Watch;
@@ -281,7 +281,7 @@ impl Store for DurableStore {
         to: &[u8],
         order: Order,
         limit: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+    ) -> Result<Vec<Pair>, StoreError> {
         self.gate()?;
         self.shared
             .index

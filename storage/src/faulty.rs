@@ -12,8 +12,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use crate::api::{
-    Commit, CommitNo, Done, Entry, Head, Order, Position, Projection, Stats, Store, StoreError,
-    StreamId,
+    Commit, CommitNo, Done, Entry, Head, Order, Pair, Position, Projection, Stats, Store,
+    StoreError, StreamId,
 };
 use crate::memory::state::State;
 use crate::num::{u64_of, usize_of};
@@ -269,7 +269,7 @@ impl Store for FaultyStore {
         to: &[u8],
         order: Order,
         limit: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+    ) -> Result<Vec<Pair>, StoreError> {
         self.state(|s| s.scan(from, to, order, limit))
     }
 

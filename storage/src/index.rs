@@ -29,7 +29,7 @@ use std::ops::Bound;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 
-use crate::api::{Head, Order, StoreError, StreamId};
+use crate::api::{Head, Order, Pair, StoreError, StreamId};
 use crate::health::Health;
 use crate::index::blocks::BlockStore;
 use crate::index::bloom::hash;
@@ -46,8 +46,6 @@ const ROW_OVERHEAD: usize = 64;
 const COPY_MAX: usize = 1024;
 
 type Table = BTreeMap<Bytes, Option<Bytes>>;
-/// A key and its value, as scans give them.
-pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 
 /// A table that takes no more rows and waits to become a run.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use crate::api::{
-    Commit, CommitNo, Done, Entry, Head, Order, Position, Projection, Stats, Store, StoreError,
-    StreamId,
+    Commit, CommitNo, Done, Entry, Head, Order, Pair, Position, Projection, Stats, Store,
+    StoreError, StreamId,
 };
 use crate::memory::state::State;
 use crate::num::u64_of;
@@ -194,7 +194,7 @@ impl Store for MemoryStore {
         to: &[u8],
         order: Order,
         limit: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+    ) -> Result<Vec<Pair>, StoreError> {
         self.gate()?;
         Ok(lock(&self.core.state).scan(from, to, order, limit))
     }

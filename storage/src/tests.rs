@@ -1,4 +1,10 @@
 //! Tests of the engines: the suite, the model, and every way to lose a disk that we could think of.
+#![allow(
+    clippy::as_conversions,
+    clippy::too_many_lines,
+    clippy::type_complexity,
+    reason = "tables of cases, and numbers that are small by construction"
+)]
 
 mod engines;
 mod faults;

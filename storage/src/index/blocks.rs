@@ -31,6 +31,9 @@ pub(crate) const PAYLOAD_MAX: usize = VALUE_MAX - OVERHEAD;
 /// The key of the manifest; behind all blocks.
 pub(crate) const MANIFEST_KEY: &[u8] = b"\xFFmanifest";
 
+/// Looks at a block's number and value; an error ends the walk.
+pub(crate) type Visit<'a> = &'a mut dyn FnMut(u32, &[u8]) -> Result<(), String>;
+
 /// What a block holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
@@ -217,12 +220,7 @@ impl BlockStore {
     }
 
     /// Visits all blocks of a run in order.
-    pub(crate) fn scan(
-        &self,
-        run: u64,
-        blocks: u32,
-        visit: &mut dyn FnMut(u32, &[u8]) -> Result<(), String>,
-    ) -> Result<(), String> {
+    pub(crate) fn scan(&self, run: u64, blocks: u32, visit: Visit<'_>) -> Result<(), String> {
         let range = block_key(run, 0)..block_key(run, blocks);
         let walk = AssertUnwindSafe(|| {
             for item in self.db.range(range) {

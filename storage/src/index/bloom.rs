@@ -65,7 +65,7 @@ impl Bloom {
     }
 
     fn probe(&self, hash: u64, n: u64) -> (usize, u64) {
-        let step = (hash >> 17 | hash << 47) | 1;
+        let step = hash.rotate_right(17) | 1;
         let h = hash.wrapping_add(step.wrapping_mul(n));
         // the high half of a product spreads h over the words without a division
         let wide = u128::from(h) * (u128::from(u64_of(self.words.len())) << 6);

@@ -183,12 +183,15 @@ impl<'a> RunCursor<'a> {
     }
 }
 
+/// Looks at a row and the run it lies in, if any; says whether to go on.
+type Visit<'a> = &'a mut dyn FnMut(&[u8], Stored<'_>, Option<&Run>) -> Result<bool, String>;
+
 /// Visits every key once, with the value from the first source that has it; sources come newest
 /// first. `visit` gets the run that a large value lies in, and says whether to go on.
 pub(crate) fn merge(
     sources: &mut [Source<'_>],
     order: Order,
-    visit: &mut dyn FnMut(&[u8], Stored<'_>, Option<&Run>) -> Result<bool, String>,
+    visit: Visit<'_>,
 ) -> Result<(), String> {
     let mut key = Vec::new();
     loop {

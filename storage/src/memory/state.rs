@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use crate::api::{
-    Commit, CommitNo, Entry, Head, IndexWriter, Order, Position, Projection, StoreError, StreamId,
+    Commit, CommitNo, Entry, Head, IndexWriter, Order, Pair, Position, Projection, StoreError,
+    StreamId,
 };
 use crate::durable::project::parse_counter;
 use crate::num::{u64_of, usize_of};
@@ -148,13 +149,7 @@ impl State {
     }
 
     /// Rows between two keys.
-    pub(crate) fn scan(
-        &self,
-        from: &[u8],
-        to: &[u8],
-        order: Order,
-        limit: usize,
-    ) -> Vec<(Vec<u8>, Vec<u8>)> {
+    pub(crate) fn scan(&self, from: &[u8], to: &[u8], order: Order, limit: usize) -> Vec<Pair> {
         let from = from.max(FIRST_KEY.as_slice());
         if from >= to {
             return Vec::new();
