@@ -3,3 +3,5 @@
 pub mod clock;
 pub mod http;
 pub mod keys;
+pub mod server;
+pub mod v1;

@@ -84,6 +84,20 @@ impl Body {
             .collect()
     }
 
+    /// Another copy of the fields, for the fingerprint of a request that is read further.
+    pub fn clone_fields(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    /// All fields as texts; `None` when one is not a text.
+    pub fn texts(&self) -> Option<BTreeMap<String, String>> {
+        let text = |raw: &RawValue| serde_json::from_str(raw.get()).ok();
+        self.0
+            .iter()
+            .map(|(name, raw)| Some((name.clone(), text(raw)?)))
+            .collect()
+    }
+
     /// Begins to take the fields.
     pub fn fields(self) -> Fields {
         Fields {

@@ -237,7 +237,7 @@ fn bank_refused(why: &BankRefusal) -> ApiError {
         )
     };
     ApiError {
-        bank: Some((Some(why.status), body)),
+        bank: Some(Box::new((Some(why.status), body))),
         ..ApiError::new(status, code, message)
     }
 }

@@ -5,9 +5,12 @@
 //!
 //! **Bounds.** A few scans run at the same time; the rest wait their turn.
 
+mod accounts;
+mod pages;
+
 use std::sync::Arc;
 
-use caudal_ledger::accounts::{Account, Status};
+use caudal_ledger::accounts::Account;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
 use caudal_ledger::text::{ExternalId, folded};
@@ -20,37 +23,17 @@ use super::Engine;
 use crate::accounts::Placed;
 use crate::failure::Failure;
 use crate::realms::Target;
-use crate::records::projection::{Listed, Place};
-use crate::records::{LEDGER, account_stream, decode, keys, reads};
+use crate::records::projection::Place;
+use crate::records::{LEDGER, account_stream, keys, reads};
+use pages::{Picker, Range, sorted};
+
+pub use accounts::{AccountFilter, AccountSort};
+pub use pages::{Listing, Page};
 
 /// How many records a scan reads at once.
 const SCAN_PAGE: usize = 1000;
 /// Commits of one realm may be this far out of the order of their times, in milliseconds.
 const TIME_SLACK: u64 = 60_000;
-
-/// A page: what to skip and how much to take.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Page {
-    /// Ascending or descending.
-    pub order: Order,
-    /// How many to give.
-    pub limit: usize,
-    /// How many to skip.
-    pub offset: usize,
-    /// Go on after this place, instead of skipping.
-    pub cursor: Option<u64>,
-}
-
-/// A page of a list.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Listing<T> {
-    /// The rows.
-    pub items: Vec<T>,
-    /// How many rows match in all.
-    pub total: u64,
-    /// Where the next page begins; `None` on the last.
-    pub next: Option<u64>,
-}
 
 /// By what vouchers are sorted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -60,20 +43,6 @@ pub enum VoucherSort {
     CreatedAt,
     /// By amount.
     Amount,
-}
-
-/// By what accounts are sorted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum AccountSort {
-    /// In the order in which they were registered.
-    #[default]
-    CreatedAt,
-    /// By the holder's name.
-    HolderName,
-    /// By CVU.
-    Cvu,
-    /// By alias.
-    Alias,
 }
 
 /// Which vouchers are asked for.
@@ -157,154 +126,6 @@ fn mentions(realm: RealmId, account: AccountNo, voucher: &Voucher, text: &str) -
         .any(|field| folded(field).contains(&text))
 }
 
-/// Which accounts are asked for.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct AccountFilter {
-    /// This text in CVU, alias, holder's name or CUIT.
-    pub text: Option<String>,
-    /// Only in this state.
-    pub status: Option<Status>,
-}
-
-impl AccountFilter {
-    fn lets(&self, row: &Listed) -> bool {
-        let text = |wanted: &String| {
-            let wanted = folded(wanted);
-            row.name.contains(&wanted)
-                || row.cuit.as_str().contains(&wanted)
-                || row.cvu.is_some_and(|cvu| cvu.as_str().contains(&wanted))
-                || row
-                    .alias
-                    .as_ref()
-                    .is_some_and(|alias| alias.folded().contains(&wanted))
-        };
-        row.cvu.is_some()
-            && self.status.is_none_or(|wanted| wanted == row.status)
-            && self.text.as_ref().is_none_or(text)
-    }
-}
-
-/// A range of numbers, both ends included; empty when `first > last`.
-#[derive(Clone, Copy, Debug)]
-struct Range {
-    first: u64,
-    last: u64,
-}
-
-impl Range {
-    fn len(self) -> u64 {
-        self.last.saturating_add(1).saturating_sub(self.first)
-    }
-
-    /// The part of the range that a page shows, and where the next page begins.
-    fn page(self, page: &Page) -> (Self, Option<u64>) {
-        let offset = u64::try_from(page.offset).unwrap_or(u64::MAX);
-        let limit = u64::try_from(page.limit).unwrap_or(u64::MAX);
-        match page.order {
-            Order::Ascending => {
-                let first = page.cursor.map_or_else(
-                    || self.first.saturating_add(offset),
-                    |cursor| cursor.saturating_add(1).max(self.first),
-                );
-                let last = first.saturating_add(limit).saturating_sub(1).min(self.last);
-                (
-                    Self { first, last },
-                    (last < self.last && first <= last).then_some(last),
-                )
-            }
-            Order::Descending => {
-                let last = page.cursor.map_or_else(
-                    || self.last.saturating_sub(offset),
-                    |cursor| cursor.saturating_sub(1).min(self.last),
-                );
-                let gone = page.cursor.is_none() && offset > self.last.saturating_sub(self.first);
-                let first = last.saturating_add(1).saturating_sub(limit).max(self.first);
-                if gone || last < self.first {
-                    return (Self { first: 1, last: 0 }, None);
-                }
-                (Self { first, last }, (first > self.first).then_some(first))
-            }
-        }
-    }
-}
-
-/// Takes one page out of matching rows that come in the order asked for.
-#[derive(Debug)]
-struct Picker<T> {
-    page: Page,
-    seen: u64,
-    skipped: usize,
-    items: Vec<(u64, T)>,
-    more: bool,
-}
-
-impl<T> Picker<T> {
-    fn new(page: Page) -> Self {
-        Self {
-            page,
-            seen: 0,
-            skipped: 0,
-            items: Vec::new(),
-            more: false,
-        }
-    }
-
-    fn offer(&mut self, place: u64, row: T) {
-        self.seen = self.seen.saturating_add(1);
-        let before = match (self.page.cursor, self.page.order) {
-            (Some(cursor), Order::Ascending) => place <= cursor,
-            (Some(cursor), Order::Descending) => place >= cursor,
-            (None, _) if self.skipped < self.page.offset => {
-                self.skipped = self.skipped.saturating_add(1);
-                true
-            }
-            (None, _) => false,
-        };
-        if before {
-            return;
-        }
-        if self.items.len() < self.page.limit {
-            self.items.push((place, row));
-        } else {
-            self.more = true;
-        }
-    }
-
-    fn listing(self) -> Listing<T> {
-        let last = self.items.last().map(|(place, _)| *place);
-        Listing {
-            total: self.seen,
-            next: last.filter(|_| self.more),
-            items: self.items.into_iter().map(|(_, row)| row).collect(),
-        }
-    }
-}
-
-/// Sorts all matches by a key and cuts the page out; the cursor is then a count of rows.
-fn sorted<T, K: Ord>(mut rows: Vec<(K, T)>, page: &Page) -> Listing<T> {
-    rows.sort_by(|(a, _), (b, _)| a.cmp(b));
-    if page.order == Order::Descending {
-        rows.reverse();
-    }
-    let total = rows.len();
-    let skip = page
-        .cursor
-        .map_or(page.offset, |c| usize::try_from(c).unwrap_or(usize::MAX));
-    let end = skip.saturating_add(page.limit);
-    let items = rows
-        .into_iter()
-        .skip(skip)
-        .take(page.limit)
-        .map(|(_, row)| row)
-        .collect();
-    let next = (end < total).then(|| u64::try_from(end).unwrap_or(u64::MAX));
-    Listing {
-        items,
-        total: u64::try_from(total).unwrap_or(u64::MAX),
-        next,
-    }
-}
-
 impl Engine {
     /// Runs a scan off the actors' threads, a few at a time.
     async fn scan<T: Send + 'static>(
@@ -362,7 +183,7 @@ impl Engine {
         sort: AccountSort,
         page: Page,
     ) -> Result<Listing<Account>, Failure> {
-        self.scan(move |store| accounts(store, realm, &filter, sort, &page))
+        self.scan(move |store| accounts::accounts(store, realm, &filter, sort, &page))
             .await
     }
 }
@@ -595,89 +416,4 @@ fn internal_range(
         }
     }
     Ok(found)
-}
-
-fn accounts(
-    store: &dyn Store,
-    realm: RealmId,
-    filter: &AccountFilter,
-    sort: AccountSort,
-    page: &Page,
-) -> Result<Listing<Account>, StoreError> {
-    let census = reads::census(store, realm)?;
-    let everyone = census
-        .active
-        .saturating_add(census.suspended)
-        .saturating_add(census.closed);
-    // Without a filter the total is known, so a page may end as soon as it is full.
-    let counted = *filter == AccountFilter::default();
-    let order = if sort == AccountSort::CreatedAt {
-        page.order
-    } else {
-        Order::Ascending
-    };
-    let mut picker = Picker::new(*page);
-    let mut by_text = Vec::new();
-    let (mut from, mut to) = (
-        keys::directory(realm),
-        keys::after_prefix(&keys::directory(realm)),
-    );
-    if let (Some(cursor), AccountSort::CreatedAt, true) = (page.cursor, sort, counted) {
-        match order {
-            Order::Ascending => {
-                from = keys::directory_of(realm, AccountNo(cursor.saturating_add(1)));
-            }
-            Order::Descending => to = keys::directory_of(realm, AccountNo(cursor)),
-        }
-    }
-    loop {
-        let rows = store.scan(&from, &to, order, SCAN_PAGE)?;
-        let Some((last, _)) = rows.last() else { break };
-        match order {
-            Order::Ascending => {
-                from.clone_from(last);
-                from.push(0);
-            }
-            Order::Descending => to.clone_from(last),
-        }
-        for (key, row) in &rows {
-            let number = keys::account_of(key).unwrap_or(AccountNo(0));
-            let row: Listed = decode(row)?;
-            if !filter.lets(&row) {
-                continue;
-            }
-            match sort {
-                AccountSort::CreatedAt => picker.offer(number.0, number),
-                AccountSort::HolderName => by_text.push(((row.name, number), number)),
-                AccountSort::Cvu => {
-                    let cvu = row.cvu.map(|cvu| cvu.to_string()).unwrap_or_default();
-                    by_text.push(((cvu, number), number));
-                }
-                AccountSort::Alias => {
-                    let alias = row.alias.map(|alias| alias.folded()).unwrap_or_default();
-                    by_text.push(((alias, number), number));
-                }
-            }
-        }
-        if counted && picker.more {
-            break;
-        }
-    }
-    let mut listing = match sort {
-        AccountSort::CreatedAt => picker.listing(),
-        AccountSort::HolderName | AccountSort::Cvu | AccountSort::Alias => sorted(by_text, page),
-    };
-    if counted {
-        listing.total = everyone;
-    }
-    let Listing { items, total, next } = listing;
-    let found: Result<Vec<_>, _> = items
-        .into_iter()
-        .map(|number| reads::profile(store, realm, number))
-        .collect();
-    Ok(Listing {
-        items: found?.into_iter().flatten().collect(),
-        total,
-        next,
-    })
 }

@@ -1,0 +1,148 @@
+//! Pages: ranges of numbers, rows that come in order, rows that have to be sorted.
+
+use caudal_storage::Order;
+
+/// A page: what to skip and how much to take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Page {
+    /// Ascending or descending.
+    pub order: Order,
+    /// How many to give.
+    pub limit: usize,
+    /// How many to skip.
+    pub offset: usize,
+    /// Go on after this place, instead of skipping.
+    pub cursor: Option<u64>,
+}
+
+/// A page of a list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Listing<T> {
+    /// The rows.
+    pub items: Vec<T>,
+    /// How many rows match in all.
+    pub total: u64,
+    /// Where the next page begins; `None` on the last.
+    pub next: Option<u64>,
+}
+
+/// A range of numbers, both ends included; empty when `first > last`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Range {
+    pub(super) first: u64,
+    pub(super) last: u64,
+}
+
+impl Range {
+    pub(super) fn len(self) -> u64 {
+        self.last.saturating_add(1).saturating_sub(self.first)
+    }
+
+    /// The part of the range that a page shows, and where the next page begins.
+    pub(super) fn page(self, page: &Page) -> (Self, Option<u64>) {
+        let offset = u64::try_from(page.offset).unwrap_or(u64::MAX);
+        let limit = u64::try_from(page.limit).unwrap_or(u64::MAX);
+        match page.order {
+            Order::Ascending => {
+                let first = page.cursor.map_or_else(
+                    || self.first.saturating_add(offset),
+                    |cursor| cursor.saturating_add(1).max(self.first),
+                );
+                let last = first.saturating_add(limit).saturating_sub(1).min(self.last);
+                (
+                    Self { first, last },
+                    (last < self.last && first <= last).then_some(last),
+                )
+            }
+            Order::Descending => {
+                let last = page.cursor.map_or_else(
+                    || self.last.saturating_sub(offset),
+                    |cursor| cursor.saturating_sub(1).min(self.last),
+                );
+                let gone = page.cursor.is_none() && offset > self.last.saturating_sub(self.first);
+                let first = last.saturating_add(1).saturating_sub(limit).max(self.first);
+                if gone || last < self.first {
+                    return (Self { first: 1, last: 0 }, None);
+                }
+                (Self { first, last }, (first > self.first).then_some(first))
+            }
+        }
+    }
+}
+
+/// Takes one page out of matching rows that come in the order asked for.
+#[derive(Debug)]
+pub(super) struct Picker<T> {
+    page: Page,
+    seen: u64,
+    skipped: usize,
+    items: Vec<(u64, T)>,
+    pub(super) more: bool,
+}
+
+impl<T> Picker<T> {
+    pub(super) fn new(page: Page) -> Self {
+        Self {
+            page,
+            seen: 0,
+            skipped: 0,
+            items: Vec::new(),
+            more: false,
+        }
+    }
+
+    pub(super) fn offer(&mut self, place: u64, row: T) {
+        self.seen = self.seen.saturating_add(1);
+        let before = match (self.page.cursor, self.page.order) {
+            (Some(cursor), Order::Ascending) => place <= cursor,
+            (Some(cursor), Order::Descending) => place >= cursor,
+            (None, _) if self.skipped < self.page.offset => {
+                self.skipped = self.skipped.saturating_add(1);
+                true
+            }
+            (None, _) => false,
+        };
+        if before {
+            return;
+        }
+        if self.items.len() < self.page.limit {
+            self.items.push((place, row));
+        } else {
+            self.more = true;
+        }
+    }
+
+    pub(super) fn listing(self) -> Listing<T> {
+        let last = self.items.last().map(|(place, _)| *place);
+        Listing {
+            total: self.seen,
+            next: last.filter(|_| self.more),
+            items: self.items.into_iter().map(|(_, row)| row).collect(),
+        }
+    }
+}
+
+/// Sorts all matches by a key and cuts the page out; the cursor is then a count of rows.
+pub(super) fn sorted<T, K: Ord>(mut rows: Vec<(K, T)>, page: &Page) -> Listing<T> {
+    rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+    if page.order == Order::Descending {
+        rows.reverse();
+    }
+    let total = rows.len();
+    let skip = page
+        .cursor
+        .map_or(page.offset, |c| usize::try_from(c).unwrap_or(usize::MAX));
+    let end = skip.saturating_add(page.limit);
+    let items = rows
+        .into_iter()
+        .skip(skip)
+        .take(page.limit)
+        .map(|(_, row)| row)
+        .collect();
+    let next = (end < total).then(|| u64::try_from(end).unwrap_or(u64::MAX));
+    Listing {
+        items,
+        total: u64::try_from(total).unwrap_or(u64::MAX),
+        next,
+    }
+}

@@ -1,0 +1,194 @@
+//! The public server: both families, health, the OpenAPI document and its pages.
+
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use actix_web::dev::ServerHandle;
+use actix_web::http::StatusCode;
+use actix_web::middleware::from_fn;
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
+use utoipa_actix_web::AppExt as _;
+use utoipa_swagger_ui::SwaggerUi;
+
+use crate::http::errors::ApiError;
+use crate::http::{Door, frame};
+use crate::v1;
+
+/// How long a client may take to send its request's head.
+const HEAD_DEADLINE: Duration = Duration::from_secs(5);
+/// How long an idle connection is kept.
+const KEEP_ALIVE: Duration = Duration::from_secs(75);
+/// Connections of one worker at most.
+const CONNECTIONS_MAX: usize = 10_000;
+/// How long requests in flight may take when the server stops, in seconds.
+const STOP_SECONDS: u64 = 30;
+
+/// A server that runs.
+#[derive(Debug, Clone)]
+pub struct Running {
+    /// Where it listens.
+    pub addr: SocketAddr,
+    /// How to stop it.
+    pub handle: ServerHandle,
+}
+
+/// Routes that a caller adds (the bench's no-op handler).
+pub type Extra = Option<fn(&mut web::ServiceConfig)>;
+
+/// Starts the public server on the current actix system.
+///
+/// # Errors
+/// When the listener cannot be used.
+pub fn start(
+    door: Door,
+    listener: TcpListener,
+    workers: usize,
+    extra: Extra,
+) -> std::io::Result<Running> {
+    let addr = listener.local_addr()?;
+    let document = openapi();
+    let door = web::Data::new(door);
+    let server = HttpServer::new(move || {
+        let (app, _) = App::new()
+            .into_utoipa_app()
+            .configure(v1::routes)
+            .split_for_parts();
+        let app = app
+            .app_data(door.clone())
+            .app_data(web::Data::new(Paths::of(&document)))
+            .wrap(from_fn(frame::frame))
+            .service(web::resource("/livez").get(livez))
+            .service(web::resource("/readyz").get(readyz))
+            .service(web::resource("/docs").get(to_docs))
+            .service(SwaggerUi::new("/docs/{_:.*}").url("/openapi.json", document.clone()))
+            .default_service(web::to(unknown));
+        match extra {
+            Some(extra) => app.configure(extra),
+            None => app,
+        }
+    })
+    .workers(workers)
+    .max_connections(CONNECTIONS_MAX)
+    .client_request_timeout(HEAD_DEADLINE)
+    .keep_alive(KEEP_ALIVE)
+    .shutdown_timeout(STOP_SECONDS)
+    .disable_signals()
+    .listen(listener)?
+    .run();
+    let handle = server.handle();
+    actix::spawn(server);
+    Ok(Running { addr, handle })
+}
+
+/// The OpenAPI document of the public server.
+pub fn openapi() -> OpenApi {
+    let (_, mut document) = App::new()
+        .into_utoipa_app()
+        .configure(v1::routes)
+        .split_for_parts();
+    document.info.title = "Caudal".into();
+    document.info.version = env!("CARGO_PKG_VERSION").into();
+    document.info.description = Some(DESCRIPTION.into());
+    let components = document.components.get_or_insert_default();
+    let scheme = SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("x-api-key")));
+    components.add_security_scheme("api-key", scheme);
+    let none: [&str; 0] = [];
+    document.security = Some(vec![SecurityRequirement::new("api-key", none)]);
+    document
+}
+
+const DESCRIPTION: &str = "Virtual accounts (CVU), vouchers and balances for payment service \
+providers in Argentina.\n\nEvery call carries a key in `x-api-key`. A key opens one realm, live or \
+test, of its tenant; what belongs to another realm answers as if it did not exist.\n\nAmounts come \
+in as JSON strings or numbers and are read exactly; they go out as strings with two decimals. Times \
+are RFC 3339 in UTC; days are business days in Buenos Aires.\n\nErrors have one shape; `code` is a \
+stable word to switch on. 503 means that nothing was lost: try again with the same \
+`Idempotency-Key` or `idExterno` after `Retry-After` seconds.";
+
+async fn livez() -> HttpResponse {
+    crate::http::respond::json(StatusCode::OK, &serde_json::json!({"status": "alive"}))
+}
+
+/// Whether requests are taken and writes are possible.
+pub async fn readyz(door: web::Data<Door>) -> Result<HttpResponse, ApiError> {
+    if !door.gate.is_open() {
+        return Err(caudal_actors::failure::Failure::ShuttingDown.into());
+    }
+    door.engine.ready()?;
+    Ok(crate::http::respond::json(
+        StatusCode::OK,
+        &serde_json::json!({"status": "ready"}),
+    ))
+}
+
+async fn to_docs() -> HttpResponse {
+    HttpResponse::Found()
+        .insert_header(("location", "/docs/"))
+        .finish()
+}
+
+/// The paths of the document with their methods, for telling 404 from 405.
+#[derive(Clone, Debug)]
+struct Paths(Vec<(Vec<String>, String)>);
+
+impl Paths {
+    fn of(document: &OpenApi) -> Self {
+        let segments = |path: &str| path.split('/').map(str::to_owned).collect();
+        let methods = |item: &utoipa::openapi::path::PathItem| {
+            let known = [
+                ("GET", item.get.is_some()),
+                ("POST", item.post.is_some()),
+                ("PUT", item.put.is_some()),
+                ("PATCH", item.patch.is_some()),
+                ("DELETE", item.delete.is_some()),
+            ];
+            let names: Vec<_> = known
+                .iter()
+                .filter(|(_, is)| *is)
+                .map(|(name, _)| *name)
+                .collect();
+            names.join(", ")
+        };
+        let paths = document.paths.paths.iter();
+        Self(
+            paths
+                .map(|(path, item)| (segments(path), methods(item)))
+                .collect(),
+        )
+    }
+
+    /// The methods that a path knows.
+    fn methods(&self, path: &str) -> Option<&str> {
+        let asked: Vec<_> = path.split('/').collect();
+        let fits = |known: &Vec<String>| {
+            let same = |(known, asked): (&String, &&str)| known.starts_with('{') || known == asked;
+            known.len() == asked.len() && known.iter().zip(&asked).all(same)
+        };
+        // A path that is spelled out goes before one with a parameter in its place.
+        let parameters = |known: &[String]| known.iter().filter(|s| s.starts_with('{')).count();
+        let found = self.0.iter().filter(|(known, _)| fits(known));
+        found
+            .min_by_key(|(known, _)| parameters(known))
+            .map(|(_, methods)| methods.as_str())
+    }
+}
+
+async fn unknown(request: HttpRequest, paths: web::Data<Paths>) -> Result<HttpResponse, ApiError> {
+    Err(match paths.methods(request.path()) {
+        Some(methods) => ApiError {
+            allow: Some(methods.to_owned()),
+            ..ApiError::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                format!("this path knows {methods}"),
+            )
+        },
+        None => ApiError::new(
+            StatusCode::NOT_FOUND,
+            "route_not_found",
+            "there is no such path; see /docs for those there are",
+        ),
+    })
+}

@@ -1,0 +1,599 @@
+//! Accounts of the native family: open, read, change, suspend, close.
+
+use std::collections::BTreeMap;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::ETAG;
+use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, put, web};
+use caudal_actors::accounts::AccountView;
+use caudal_actors::engine::lists::{AccountFilter, AccountSort};
+use caudal_ledger::accounts::{HOLDERS_MAX, Holder, Order, Status, SuspensionCode};
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cuit::{Cuit, CuitError, PersonType};
+use caudal_ledger::facts::Registration;
+use caudal_ledger::ids::AccountNo;
+use caudal_ledger::kyc::{Address, Kyc};
+use caudal_ledger::limits::{Change, LimitsChange};
+use caudal_ledger::money::Money;
+use caudal_ledger::time::{BusinessDay, Timestamp};
+
+use super::account_bodies::{AccountBody, AccountSummary, AccountsPage, LimitsSnapshot};
+use super::{Problems, target};
+use crate::http::body::{Body, Fields, read as read_body};
+use crate::http::caller::Caller;
+use crate::http::errors::ApiError;
+use crate::http::query::Query;
+use crate::http::respond::{self, asker, give, json, plain};
+
+/// The longest name of a holder, in characters.
+const NAME_MAX: usize = 100;
+/// The most entries of metadata, and the longest key and value, in characters.
+const METADATA_MAX: usize = 50;
+const METADATA_KEY_MAX: usize = 64;
+const METADATA_VALUE_MAX: usize = 500;
+/// The largest count that a limit may have.
+const COUNT_MAX: u64 = 1_000_000_000;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// The words of a list, for OpenAPI and for reading.
+const PEOPLE: [(&str, PersonType); 2] =
+    [("human", PersonType::Human), ("legal", PersonType::Legal)];
+const SUSPENSIONS: [(&str, SuspensionCode); 5] = [
+    ("fraud", SuspensionCode::Fraud),
+    ("compliance", SuspensionCode::Compliance),
+    ("court_order", SuspensionCode::CourtOrder),
+    ("customer_request", SuspensionCode::CustomerRequest),
+    ("other", SuspensionCode::Other),
+];
+
+/// One of a few words.
+fn word<T: Copy>(choices: &'static [(&'static str, T)]) -> impl FnOnce(&str) -> Result<T, String> {
+    read_body::text(move |text| {
+        let found = choices
+            .iter()
+            .find(|(word, _)| *word == text)
+            .map(|(_, choice)| *choice);
+        found.ok_or_else(|| {
+            let words: Vec<_> = choices.iter().map(|(word, _)| *word).collect();
+            format!("must be one of {}", words.join(", "))
+        })
+    })
+}
+
+fn cuit(caller: &Caller) -> impl FnOnce(&str) -> Result<Cuit, String> + use<> {
+    let relaxed = caller.identity.relaxed_cuit;
+    read_body::text::<_, CuitError>(move |text| {
+        if relaxed {
+            Cuit::parse_relaxed(text)
+        } else {
+            Cuit::parse(text)
+        }
+    })
+}
+
+fn email(raw: &str) -> Result<String, String> {
+    let email = read_body::line(254)(raw)?;
+    let good = email.split_once('@').is_some_and(|(name, domain)| {
+        let clean = |part: &str| !part.is_empty() && !part.contains([' ', '@', ',']);
+        clean(name) && clean(domain)
+    });
+    if good {
+        Ok(email)
+    } else {
+        Err("must be an e-mail address".to_owned())
+    }
+}
+
+fn phone(raw: &str) -> Result<String, String> {
+    let phone = read_body::line(30)(raw)?;
+    let good = phone
+        .chars()
+        .all(|c| c.is_ascii_digit() || "+-() .".contains(c));
+    let digits = phone.chars().filter(char::is_ascii_digit).count();
+    if good && digits >= 6 {
+        Ok(phone)
+    } else {
+        Err("must be a phone number".to_owned())
+    }
+}
+
+fn metadata(fields: &mut Fields) -> BTreeMap<String, String> {
+    let pairs = fields.optional("metadata", |raw| {
+        let wrong = || "must be an object of texts without duplicate keys".to_owned();
+        let body: Body = serde_json::from_str(raw).map_err(|_| wrong())?;
+        let pairs = body.texts().ok_or_else(wrong)?;
+        let bad = |(key, value): (&String, &String)| {
+            key.is_empty()
+                || key.chars().count() > METADATA_KEY_MAX
+                || value.chars().count() > METADATA_VALUE_MAX
+                || key.chars().chain(value.chars()).any(char::is_control)
+        };
+        if pairs.len() > METADATA_MAX || pairs.iter().any(bad) {
+            return Err(format!(
+                "must have at most {METADATA_MAX} entries, keys of 1 to {METADATA_KEY_MAX} and \
+                 values of at most {METADATA_VALUE_MAX} characters without control characters"
+            ));
+        }
+        Ok(pairs)
+    });
+    pairs.unwrap_or_default()
+}
+
+/// Opens an account: makes its wallet account, creates the CVU at the bank, sets the alias.
+#[utoipa::path(
+    operation_id = "createAccount",
+    tag = "Accounts",
+    params(("Idempotency-Key" = String, Header, description = "1–255 visible ASCII characters; the same key with the same body gives the first answer again")),
+    request_body(content = inline(super::requests::CreateAccountDto)),
+    responses((status = 201, body = AccountBody), Problems)
+)]
+#[post("/v1/accounts")]
+pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
+    if respond::idempotency_key(&request)?.is_none() {
+        let message = "the Idempotency-Key header is required";
+        return Err(ApiError::new(
+            StatusCode::BAD_REQUEST,
+            "idempotency_key_required",
+            message,
+        ));
+    }
+    let asker = asker(&request, &caller, &body, |view: &AccountView| {
+        (
+            StatusCode::CREATED,
+            serde_json::to_string(&AccountBody::from(view)).unwrap_or_default(),
+        )
+    })?;
+    let mut fields = body.fields();
+    let holder_cuit = fields.required("cuit", cuit(&caller));
+    let name = fields.required("holderName", read_body::line(NAME_MAX));
+    let person_type = fields.optional("personType", word(&PEOPLE));
+    if let (Some(given), Some(cuit)) = (person_type, holder_cuit)
+        && given != cuit.person_type()
+    {
+        let right = cuit.person_type().as_str();
+        fields.mistake(
+            "personType",
+            format!("contradicts the CUIT, which is that of a {right} person"),
+        );
+    }
+    let alias = fields.optional("alias", read_body::text(Alias::parse));
+    let email = fields.optional("email", email);
+    let phone = fields.optional("phone", phone);
+    let code = fields.optional("externalId", read_body::line(64));
+    let metadata = metadata(&mut fields);
+    fields.done()?;
+    let (Some(cuit), Some(name)) = (holder_cuit, name) else {
+        return Err(ApiError::field("body", "is incomplete"));
+    };
+    let registration = Registration {
+        number: AccountNo(0),
+        holder: Holder {
+            cuit,
+            name,
+            person_type: cuit.person_type(),
+        },
+        code,
+        email,
+        phone,
+        metadata,
+        kyc: Kyc::default(),
+        enabled: true,
+    };
+    let answered = caller
+        .engine()
+        .register(caller.realm(), registration, true, alias, asker)
+        .await;
+    give(answered, |view| account(StatusCode::CREATED, &view))
+}
+
+fn account(status: StatusCode, view: &AccountView) -> HttpResponse {
+    let mut answer = json(status, &AccountBody::from(view));
+    tag(&mut answer, view);
+    answer
+}
+
+fn tag(answer: &mut HttpResponse, view: &AccountView) {
+    let etag = respond::etag(view.account.profile_seq, view.account.sequence);
+    if let Ok(value) = etag.try_into() {
+        answer.headers_mut().insert(ETAG, value);
+    }
+}
+
+/// Lists the accounts of the realm.
+#[utoipa::path(
+    operation_id = "listAccounts",
+    tag = "Accounts",
+    params(
+        super::requests::PageParams,
+        ("q" = Option<String>, Query, description = "part of CVU, alias, holder's name (accents and case folded) or CUIT"),
+        ("status" = Option<String>, Query, description = "active, suspended or closed"),
+        ("sort" = Option<String>, Query, description = "createdAt, holderName, cvu or alias")
+    ),
+    responses((status = 200, body = AccountsPage), Problems)
+)]
+#[get("/v1/accounts")]
+pub async fn list(caller: Caller, mut query: Query) -> Answer {
+    let statuses = [
+        ("active", Status::Active),
+        ("suspended", Status::Suspended),
+        ("closed", Status::Closed),
+    ];
+    let sorts = [
+        ("createdAt", AccountSort::CreatedAt),
+        ("holderName", AccountSort::HolderName),
+        ("cvu", AccountSort::Cvu),
+        ("alias", AccountSort::Alias),
+    ];
+    let filter = AccountFilter {
+        text: query.text("q"),
+        status: query.choice("status", &statuses),
+    };
+    let sort = query.choice("sort", &sorts).unwrap_or_default();
+    let page = query.page();
+    query.done()?;
+    let listing = caller
+        .engine()
+        .accounts(caller.realm(), filter, sort, page)
+        .await?;
+    let body = AccountsPage {
+        items: listing.items.iter().map(AccountSummary::from).collect(),
+        total: listing.total,
+        limit: page.limit,
+        offset: page.offset,
+    };
+    Ok(respond::paged(&listing, json(StatusCode::OK, &body)))
+}
+
+/// Reads an account with its balance, effective limits and usage.
+#[utoipa::path(
+    operation_id = "readAccount",
+    tag = "Accounts",
+    params(("cvu" = String, Path, description = "22 digits"), ("If-None-Match" = Option<String>, Header, description = "an ETag read before")),
+    responses((status = 200, body = AccountBody), (status = 304, description = "unchanged since"), Problems)
+)]
+#[get("/v1/accounts/{cvu}")]
+pub async fn read(request: HttpRequest, caller: Caller, path: web::Path<String>) -> Answer {
+    let view = caller.engine().view(caller.realm(), target(&path)?).await?;
+    let etag = respond::etag(view.account.profile_seq, view.account.sequence);
+    if respond::unchanged(&request, &etag) {
+        let mut answer = HttpResponse::NotModified().finish();
+        tag(&mut answer, &view);
+        return Ok(answer);
+    }
+    Ok(account(StatusCode::OK, &view))
+}
+
+async fn change(
+    request: &HttpRequest,
+    caller: &Caller,
+    path: &web::Path<String>,
+    order: Order,
+) -> Answer {
+    let if_match = respond::if_match(request);
+    let target = target(path)?;
+    let answered = caller
+        .engine()
+        .change(caller.realm(), target, order, if_match, plain(caller))
+        .await;
+    give(answered, |view| account(StatusCode::OK, &view))
+}
+
+/// Like [`change`], for the POSTs, which honour an idempotency key.
+async fn change_by_post(
+    request: &HttpRequest,
+    caller: &Caller,
+    path: &web::Path<String>,
+    body: &Body,
+    order: Order,
+) -> Answer {
+    let asker = asker(request, caller, body, |view: &AccountView| {
+        (
+            StatusCode::OK,
+            serde_json::to_string(&AccountBody::from(view)).unwrap_or_default(),
+        )
+    })?;
+    let (target, if_match) = (target(path)?, respond::if_match(request));
+    let answered = caller
+        .engine()
+        .change(caller.realm(), target, order, if_match, asker)
+        .await;
+    give(answered, |view| account(StatusCode::OK, &view))
+}
+
+/// Closes an account, in any state and at any balance; what is left stays on the ledger.
+#[utoipa::path(
+    operation_id = "closeAccount",
+    tag = "Accounts",
+    params(("cvu" = String, Path, description = "22 digits"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    responses((status = 200, body = AccountBody), Problems)
+)]
+#[delete("/v1/accounts/{cvu}")]
+pub async fn close(request: HttpRequest, caller: Caller, path: web::Path<String>) -> Answer {
+    change(&request, &caller, &path, Order::Close).await
+}
+
+/// Reads the effective limits of an account and what is left of them.
+#[utoipa::path(
+    operation_id = "readLimits",
+    tag = "Accounts",
+    params(("cvu" = String, Path, description = "22 digits")),
+    responses((status = 200, body = LimitsSnapshot), Problems)
+)]
+#[get("/v1/accounts/{cvu}/limits")]
+pub async fn limits(caller: Caller, path: web::Path<String>) -> Answer {
+    let view = caller.engine().view(caller.realm(), target(&path)?).await?;
+    let mut answer = json(StatusCode::OK, &LimitsSnapshot::from(&view));
+    tag(&mut answer, &view);
+    Ok(answer)
+}
+
+/// Changes the account's own limits: absent stays, null inherits, 0 lets nothing pass.
+#[utoipa::path(
+    operation_id = "changeLimits",
+    tag = "Accounts",
+    params(("cvu" = String, Path, description = "22 digits"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    request_body(content = inline(super::requests::UpdateLimitsDto)),
+    responses((status = 200, body = AccountBody), Problems)
+)]
+#[patch("/v1/accounts/{cvu}/limits")]
+pub async fn change_limits(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    body: Body,
+) -> Answer {
+    let mut fields = body.fields();
+    let mut money = |name: &str| {
+        let change = fields.nullable(name, read_body::centavos);
+        of_nullable(change.map(|value| value.map(Money::from_centavos)))
+    };
+    let mut order = LimitsChange {
+        max_per_transaction: money("maxPerTransaction"),
+        daily_amount: money("dailyAmount"),
+        monthly_amount: money("monthlyAmount"),
+        max_balance: money("maxBalance"),
+        ..LimitsChange::default()
+    };
+    let mut count = |name: &str| of_nullable(fields.nullable(name, read_count()));
+    order.daily_count = count("dailyCount");
+    order.monthly_count = count("monthlyCount");
+    fields.done()?;
+    change(&request, &caller, &path, Order::ChangeLimits(order)).await
+}
+
+fn read_count() -> impl FnOnce(&str) -> Result<u64, String> {
+    read_body::integer(0, COUNT_MAX)
+}
+
+const fn of_nullable<T: Copy>(field: Option<Option<T>>) -> Change<T> {
+    match field {
+        None => Change::Unchanged,
+        Some(None) => Change::Inherit,
+        Some(Some(value)) => Change::Set(value),
+    }
+}
+
+/// Blocks outgoing movements; money that comes in is still welcome.
+#[utoipa::path(
+    operation_id = "suspendAccount",
+    tag = "Accounts",
+    params(("cvu" = String, Path, description = "22 digits"), super::requests::PostParams),
+    request_body(content = inline(super::requests::SuspendAccountDto)),
+    responses((status = 200, body = AccountBody), Problems)
+)]
+#[post("/v1/accounts/{cvu}/suspend")]
+pub async fn suspend(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    body: Body,
+) -> Answer {
+    let kept = body.clone_fields();
+    let mut fields = body.fields();
+    let reason = fields.required("reason", read_body::line(500));
+    let code = fields
+        .optional("code", word(&SUSPENSIONS))
+        .unwrap_or(SuspensionCode::Other);
+    fields.done()?;
+    let order = Order::Suspend {
+        reason: reason.unwrap_or_default(),
+        code,
+    };
+    change_by_post(&request, &caller, &path, &kept, order).await
+}
+
+/// Lets money out again.
+#[utoipa::path(
+    operation_id = "reactivateAccount",
+    tag = "Accounts",
+    params(("cvu" = String, Path, description = "22 digits"), super::requests::PostParams),
+    responses((status = 200, body = AccountBody), Problems)
+)]
+#[post("/v1/accounts/{cvu}/reactivate")]
+pub async fn reactivate(request: HttpRequest, caller: Caller, path: web::Path<String>) -> Answer {
+    change_by_post(
+        &request,
+        &caller,
+        &path,
+        &Body::default(),
+        Order::Reactivate,
+    )
+    .await
+}
+
+/// Sets the holder's name and the co-holders; name and person type are synchronised with the bank.
+#[utoipa::path(
+    operation_id = "changeIdentity",
+    tag = "Accounts",
+    params(("cvu" = String, Path, description = "22 digits"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    request_body(content = inline(super::requests::UpdateAccountIdentidadDto)),
+    responses((status = 200, body = AccountBody), Problems)
+)]
+#[patch("/v1/accounts/{cvu}/identidad")]
+pub async fn change_identity(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    body: Body,
+) -> Answer {
+    let mut fields = body.fields();
+    let name = fields.optional("holderName", read_body::line(NAME_MAX));
+    let person_type = fields.optional("personType", word(&PEOPLE));
+    let listed = fields.objects("titulares", HOLDERS_MAX, |entry| {
+        let cuit = entry.required("cuit", cuit(&caller));
+        let name = entry.required("name", read_body::line(NAME_MAX));
+        let given = entry.optional("personType", word(&PEOPLE));
+        let (cuit, name) = (cuit?, name?);
+        Some(Holder {
+            cuit,
+            name,
+            person_type: given.unwrap_or_else(|| cuit.person_type()),
+        })
+    });
+    if listed.is_none() {
+        fields.mistake(
+            "titulares",
+            "is required: a list of holders, the account's own first",
+        );
+    }
+    fields.done()?;
+    let holders = listed.unwrap_or_default().into_iter().flatten().collect();
+    change(
+        &request,
+        &caller,
+        &path,
+        Order::SetIdentity {
+            name,
+            person_type,
+            holders,
+        },
+    )
+    .await
+}
+
+/// Changes KYC and registry data: what is sent is set, the rest stays.
+#[utoipa::path(
+    operation_id = "changeKyc",
+    tag = "Accounts",
+    params(("cvu" = String, Path, description = "22 digits"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    request_body(content = inline(super::requests::UpdateAccountKycDto)),
+    responses((status = 200, body = AccountBody), Problems)
+)]
+#[patch("/v1/accounts/{cvu}/kyc")]
+pub async fn change_kyc(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    body: Body,
+) -> Answer {
+    let mut fields = body.fields();
+    let kyc = read_kyc(&mut fields);
+    let email = fields.optional("email", email);
+    let phone = fields.optional("phone", phone);
+    fields.done()?;
+    change(
+        &request,
+        &caller,
+        &path,
+        Order::ChangeKyc { kyc, email, phone },
+    )
+    .await
+}
+
+fn read_kyc(fields: &mut Fields) -> Kyc {
+    use crate::http::body::read::{boolean, integer, line, text};
+    let country = || {
+        text(|code: &str| {
+            let good = code.len() == 2 && code.bytes().all(|b| b.is_ascii_alphabetic());
+            if good {
+                Ok(code.to_ascii_uppercase())
+            } else {
+                Err("must be a two-letter country code")
+            }
+        })
+    };
+    let digits = |min: usize, max: usize| {
+        text(move |code: &str| {
+            let good =
+                (min..=max).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_digit());
+            if good {
+                Ok(code.to_owned())
+            } else {
+                Err(format!("must have {min} to {max} digits"))
+            }
+        })
+    };
+    let address = fields.object("address", |inner| Address {
+        street: inner.optional("street", line(100)),
+        number: inner.optional("number", line(20)),
+        floor: inner.optional("floor", line(20)),
+        apartment: inner.optional("apartment", line(20)),
+        city_code: inner.optional("cityCode", line(40)),
+        province_code: inner.optional("provinceCode", line(40)),
+        postal_code: inner.optional("postalCode", line(10)),
+    });
+    let day = text(|day: &str| {
+        BusinessDay::parse(day)
+            .map(|day| day.to_string())
+            .ok_or("must be a date as YYYY-MM-DD")
+    });
+    let level = fields.optional("kycLevel", integer(0, 3));
+    Kyc {
+        nationality: fields.optional("nationality", country()),
+        birth_country: fields.optional("birthCountry", country()),
+        birth_date: fields.optional("birthDate", day),
+        sex: fields
+            .optional("sex", word(&[("F", "F"), ("M", "M"), ("X", "X")]))
+            .map(str::to_owned),
+        dni: fields.optional("dni", digits(6, 9)),
+        document_type: fields.optional("documentType", line(40)),
+        marital_status: fields.optional("maritalStatus", line(40)),
+        occupation: fields.optional("occupation", line(100)),
+        afip_activity: fields.optional("afipActivity", digits(6, 6)),
+        pep: fields.optional("pep", boolean),
+        uif: fields.optional("uif", boolean),
+        fatca: fields.optional("fatca", boolean),
+        ocde: fields.optional("ocde", boolean),
+        address: address.unwrap_or_default(),
+        risk_level: fields
+            .optional(
+                "riskLevel",
+                word(&[("low", "low"), ("medium", "medium"), ("high", "high")]),
+            )
+            .map(str::to_owned),
+        kyc_level: level.and_then(|level| u8::try_from(level).ok()),
+        verified_at: fields.optional(
+            "verifiedAt",
+            text(|at: &str| {
+                Timestamp::parse(at)
+                    .map(Timestamp::millis)
+                    .ok_or("must be a date-time as RFC 3339")
+            }),
+        ),
+    }
+}
+
+/// Sets or replaces the alias.
+#[utoipa::path(
+    operation_id = "setAlias",
+    tag = "Accounts",
+    params(("cvu" = String, Path, description = "22 digits"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    request_body(content = inline(super::requests::SetAliasDto)),
+    responses((status = 200, body = AccountBody), Problems)
+)]
+#[put("/v1/accounts/{cvu}/alias")]
+pub async fn set_alias(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    body: Body,
+) -> Answer {
+    let mut fields = body.fields();
+    let alias = fields.required("alias", read_body::text(Alias::parse));
+    fields.done()?;
+    match alias {
+        Some(alias) => change(&request, &caller, &path, Order::SetAlias(alias)).await,
+        None => Err(ApiError::field("alias", "is required")),
+    }
+}

@@ -1,0 +1,111 @@
+//! Balances of the native family: as they are and as they were.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, get, web};
+use caudal_ledger::time::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::account_bodies::BalanceBody;
+use super::{Problems, target};
+use crate::http::caller::Caller;
+use crate::http::errors::ApiError;
+use crate::http::query::Query;
+use crate::http::respond::json;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// A balance of the past.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoricalBalance {
+    /// The CVU.
+    pub cvu: String,
+    /// The business day in Buenos Aires.
+    pub date: String,
+    /// The instant that was asked for, when it was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// What could be spent.
+    pub available: String,
+    /// What was set apart.
+    pub held: String,
+    /// The sum of both.
+    pub total: String,
+    /// The movements up to then.
+    pub sequence: u64,
+    /// When the last of them was posted.
+    pub last_movement_at: Option<String>,
+    /// False for today, which may still change.
+    #[serde(rename = "final")]
+    pub is_final: bool,
+}
+
+/// Reads the balance.
+#[utoipa::path(
+    operation_id = "readBalance",
+    tag = "Balances",
+    params(("cvu" = String, Path, description = "22 digits")),
+    responses((status = 200, body = BalanceBody), Problems)
+)]
+#[get("/v1/accounts/{cvu}/balance")]
+pub async fn current(caller: Caller, path: web::Path<String>) -> Answer {
+    let view = caller
+        .engine()
+        .balance(caller.realm(), target(&path)?)
+        .await?;
+    Ok(json(StatusCode::OK, &BalanceBody::from(&view)))
+}
+
+/// Reads the closing balance of a day, or the balance at an instant.
+#[utoipa::path(
+    operation_id = "readHistoricalBalance",
+    tag = "Balances",
+    params(
+        ("cvu" = String, Path, description = "22 digits"),
+        ("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future"),
+        ("at" = Option<String>, Query, description = "an instant, RFC 3339, instead of date")
+    ),
+    responses((status = 200, body = HistoricalBalance), Problems)
+)]
+#[get("/v1/accounts/{cvu}/balance/historical")]
+pub async fn historical(caller: Caller, path: web::Path<String>, mut query: Query) -> Answer {
+    let target = target(&path)?;
+    let now = caller.engine().now();
+    let (day, instant) = (query.date("date"), query.instant("at"));
+    match (day, instant) {
+        (Some(_), Some(_)) => query.mistake("at", "must not come together with date"),
+        (Some(day), None) if day > now.business_day() => {
+            query.mistake("date", "must not be in the future");
+        }
+        (None, Some(at)) if at > now => query.mistake("at", "must not be in the future"),
+        (_, _) => {}
+    }
+    query.done()?;
+    let (day, instant): (_, Timestamp) = match (day, instant) {
+        (Some(day), _) => (day, day.end()),
+        (None, Some(at)) => (at.business_day(), at),
+        (None, None) => return Err(ApiError::field("date", "is required, or at")),
+    };
+    let view = caller
+        .engine()
+        .balance_at(caller.realm(), target, instant)
+        .await?;
+    let body = HistoricalBalance {
+        cvu: view.cvu.to_string(),
+        date: day.to_string(),
+        at: query_instant(instant, day),
+        available: view.balance.available.to_string(),
+        held: view.balance.held.to_string(),
+        total: view.balance.total().to_string(),
+        sequence: view.sequence,
+        last_movement_at: view.last_movement_at.map(|at| at.to_string()),
+        is_final: day < now.business_day(),
+    };
+    Ok(json(StatusCode::OK, &body))
+}
+
+/// The instant, where it is not simply the end of the day.
+fn query_instant(instant: Timestamp, day: caudal_ledger::time::BusinessDay) -> Option<String> {
+    (instant != day.end()).then(|| instant.to_string())
+}

@@ -1,0 +1,169 @@
+//! Voucher types of the native family.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, web};
+use caudal_ledger::balance::Direction;
+use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Problems;
+use crate::http::body::{Body, read as read_body};
+use crate::http::caller::Caller;
+use crate::http::errors::ApiError;
+use crate::http::respond::{asker, give, json, plain};
+
+/// The longest name of a type, in characters.
+const NAME_MAX: usize = 80;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// A voucher type (VoucherTypeResponse).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = VoucherTypeResponse)]
+pub struct VoucherTypeBody {
+    /// Its code.
+    pub code: String,
+    /// Its name.
+    pub name: String,
+    /// The direction of its vouchers.
+    pub sense: &'static str,
+    /// Whether new vouchers of it are accepted.
+    pub active: bool,
+    /// Whether it is built in.
+    pub system: bool,
+    /// Its id; null for system types.
+    pub id: Option<String>,
+    /// The numeric id of the wallet family; custom types only.
+    pub legacy_id: Option<u64>,
+    /// The tenant that owns it; null for system types.
+    pub tenant_id: Option<String>,
+}
+
+/// Renders a voucher type for a tenant.
+pub fn voucher_type(tenant: &str, found: &VoucherType) -> VoucherTypeBody {
+    VoucherTypeBody {
+        code: found.code.to_string(),
+        name: found.name.clone(),
+        sense: found.sense.as_str(),
+        active: found.active,
+        system: found.system,
+        id: found.legacy_id.map(|id| format!("vty_{id}")),
+        legacy_id: found.legacy_id,
+        tenant_id: (!found.system).then(|| tenant.to_owned()),
+    }
+}
+
+fn code(path: &web::Path<String>) -> Result<TypeCode, ApiError> {
+    TypeCode::parse(path).map_err(|why| ApiError::field("code", why))
+}
+
+/// Lists the built-in types and the tenant's own.
+#[utoipa::path(
+    operation_id = "listVoucherTypes",
+    tag = "Voucher types",
+    responses((status = 200, body = Vec<VoucherTypeBody>), Problems)
+)]
+#[get("/v1/voucher-types")]
+pub async fn list(caller: Caller) -> Answer {
+    let types = caller.engine().voucher_types(caller.realm()).await?;
+    let tenant = &caller.identity.tenant;
+    let bodies: Vec<_> = types
+        .iter()
+        .map(|found| voucher_type(tenant, found))
+        .collect();
+    Ok(json(StatusCode::OK, &bodies))
+}
+
+/// Creates a type for adjustments.
+#[utoipa::path(
+    operation_id = "createVoucherType",
+    tag = "Voucher types",
+    params(super::requests::PostParams),
+    request_body(content = inline(super::requests::CreateVoucherTypeDto)),
+    responses((status = 201, body = VoucherTypeBody), Problems)
+)]
+#[post("/v1/voucher-types")]
+pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
+    let tenant = caller.identity.tenant.clone();
+    let asker = asker(&request, &caller, &body, {
+        let tenant = tenant.clone();
+        move |found: &VoucherType| {
+            let body = serde_json::to_string(&voucher_type(&tenant, found));
+            (StatusCode::CREATED, body.unwrap_or_default())
+        }
+    })?;
+    let mut fields = body.fields();
+    let code = fields.required("code", read_body::text(TypeCode::parse));
+    let name = fields.required("name", read_body::line(NAME_MAX));
+    let sense = fields.required(
+        "sense",
+        read_body::text(|text| match text {
+            "credit" => Ok(Direction::Credit),
+            "debit" => Ok(Direction::Debit),
+            _ => Err("must be credit or debit"),
+        }),
+    );
+    fields.done()?;
+    let (Some(code), Some(name), Some(sense)) = (code, name, sense) else {
+        return Err(ApiError::field("body", "is incomplete"));
+    };
+    let order = CreateVoucherType {
+        code,
+        name,
+        sense,
+        description: None,
+        category: None,
+    };
+    let answered = caller
+        .engine()
+        .create_type(caller.realm(), order, asker)
+        .await;
+    give(answered, |found| {
+        json(StatusCode::CREATED, &voucher_type(&tenant, &found))
+    })
+}
+
+/// Switches a custom type on or off.
+#[utoipa::path(
+    operation_id = "toggleVoucherType",
+    tag = "Voucher types",
+    params(("code" = String, Path, description = "the code of a custom type")),
+    request_body(content = inline(super::requests::ToggleVoucherTypeDto)),
+    responses((status = 200, body = VoucherTypeBody), Problems)
+)]
+#[patch("/v1/voucher-types/{code}")]
+pub async fn toggle(caller: Caller, path: web::Path<String>, body: Body) -> Answer {
+    let code = code(&path)?;
+    let mut fields = body.fields();
+    let active = fields.required("active", read_body::boolean);
+    fields.done()?;
+    let active = active.unwrap_or_default();
+    let answered = caller
+        .engine()
+        .toggle_type(caller.realm(), code, active, plain(&caller))
+        .await;
+    give(answered, |found| {
+        json(
+            StatusCode::OK,
+            &voucher_type(&caller.identity.tenant, &found),
+        )
+    })
+}
+
+/// Removes a custom type; its vouchers keep its code and name.
+#[utoipa::path(
+    operation_id = "deleteVoucherType",
+    tag = "Voucher types",
+    params(("code" = String, Path, description = "the code of a custom type")),
+    responses((status = 204, description = "removed"), Problems)
+)]
+#[delete("/v1/voucher-types/{code}")]
+pub async fn remove(caller: Caller, path: web::Path<String>) -> Answer {
+    let answered = caller
+        .engine()
+        .remove_type(caller.realm(), code(&path)?, plain(&caller))
+        .await;
+    give(answered, |_| HttpResponse::NoContent().finish())
+}

@@ -1,0 +1,373 @@
+//! Vouchers of the native family: adjustments, movements, the realm's list.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use caudal_actors::accounts::Placed;
+use caudal_actors::engine::lists::{VoucherFilter, VoucherSort};
+use caudal_actors::realms::{Adjustment, TypeRef};
+use caudal_ledger::balance::Direction;
+use caudal_ledger::ids::{RealmId, VoucherId};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::voucher_types::TypeCode;
+use caudal_ledger::vouchers::{Outcome, ReferenceType};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Problems, target};
+use crate::http::body::{Body, read as read_body};
+use crate::http::caller::Caller;
+use crate::http::errors::ApiError;
+use crate::http::query::Query;
+use crate::http::respond::{self, asker, give, json};
+
+/// The longest description, in characters.
+const DESCRIPTION_MAX: usize = 200;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// A voucher (ComprobanteResponse).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = ComprobanteResponse)]
+pub struct VoucherBody {
+    /// Its id.
+    pub id: String,
+    /// The CVU that it moved.
+    pub cvu: String,
+    /// Counts the CVU's movements from 1.
+    pub sequence: u64,
+    /// `credit`, `debit`, `hold`, `release` or `confirm_hold`.
+    pub ledger_type: &'static str,
+    /// ARS with two decimals.
+    pub amount: String,
+    /// What was available afterwards.
+    pub available_after: String,
+    /// What was held afterwards.
+    pub held_after: String,
+    /// The sum of both.
+    pub total_after: String,
+    /// The code of its type.
+    pub voucher_type_code: String,
+    /// The name of its type at that time.
+    pub voucher_type_name: String,
+    /// The tenant's own id.
+    pub id_externo: Option<String>,
+    /// What it belongs to.
+    pub reference_type: &'static str,
+    /// The id of what it belongs to.
+    pub reference_id: String,
+    /// A line for people.
+    pub description: Option<String>,
+    /// When it was posted.
+    pub created_at: String,
+}
+
+/// Renders a voucher.
+pub fn voucher(realm: RealmId, placed: &Placed) -> VoucherBody {
+    let Placed { account, voucher } = placed;
+    let id = VoucherId {
+        realm,
+        account: *account,
+        sequence: voucher.sequence,
+    }
+    .to_string();
+    VoucherBody {
+        cvu: voucher.cvu.to_string(),
+        sequence: voucher.sequence,
+        ledger_type: voucher.direction.as_str(),
+        amount: voucher.amount.to_string(),
+        available_after: voucher.after.available.to_string(),
+        held_after: voucher.after.held.to_string(),
+        total_after: voucher.after.total().to_string(),
+        voucher_type_code: voucher.type_code.to_string(),
+        voucher_type_name: voucher.type_name.clone(),
+        id_externo: voucher.external_id.as_ref().map(ToString::to_string),
+        reference_type: voucher.reference_type.as_str(),
+        reference_id: voucher.reference_id.clone().unwrap_or_else(|| id.clone()),
+        description: voucher.description.clone(),
+        created_at: voucher.at.to_string(),
+        id,
+    }
+}
+
+/// A page of vouchers over all CVUs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct VouchersPage {
+    /// The vouchers.
+    pub items: Vec<VoucherBody>,
+    /// How many match in all.
+    pub total: u64,
+    /// The size of the page.
+    pub limit: usize,
+    /// What was skipped.
+    pub offset: usize,
+}
+
+const SORTS: [(&str, VoucherSort); 2] = [
+    ("createdAt", VoucherSort::CreatedAt),
+    ("amount", VoucherSort::Amount),
+];
+
+/// A direction or the code of a type.
+fn kind(query: &mut Query, name: &str) -> (Option<Direction>, Option<TypeCode>) {
+    let found = query.read(name, |text| {
+        match text.parse::<Direction>() {
+        Ok(direction) => Ok((Some(direction), None)),
+        Err(()) => TypeCode::parse(text).map(|code| (None, Some(code))).map_err(|_| {
+            "must be credit, debit, hold, release, confirm_hold or the code of a voucher type"
+        }),
+    }
+    });
+    found.unwrap_or_default()
+}
+
+fn filter(query: &mut Query) -> VoucherFilter {
+    let (direction, type_code) = kind(query, "type");
+    let (from, to) = query.period("from", "to");
+    let references = ReferenceType::ALL.map(|kind| (kind.as_str(), kind));
+    VoucherFilter {
+        direction,
+        type_code,
+        reference_type: query.choice("referenceType", &references),
+        from,
+        to,
+        text: query.text("q"),
+        ..VoucherFilter::default()
+    }
+}
+
+async fn history(caller: &Caller, path: &web::Path<String>, mut query: Query) -> Answer {
+    let filter = filter(&mut query);
+    let sort = query.choice("sort", &SORTS).unwrap_or_default();
+    let page = query.page();
+    let target = target(path)?;
+    query.done()?;
+    let listing = caller
+        .engine()
+        .movements(caller.realm(), target, filter, sort, page)
+        .await?;
+    Ok(respond::array(&listing, |placed| {
+        voucher(caller.realm(), placed)
+    }))
+}
+
+/// Lists the vouchers of an account, newest first.
+#[utoipa::path(
+    operation_id = "listComprobantes",
+    tag = "Vouchers",
+    params(("cvu" = String, Path, description = "22 digits"), super::requests::PageParams, MovementParams),
+    responses((status = 200, body = Vec<VoucherBody>, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
+)]
+#[get("/v1/accounts/{cvu}/comprobantes")]
+pub async fn list(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
+    history(&caller, &path, query).await
+}
+
+/// Lists the ledger movements of an account, newest first (LedgerMovementResponse: the same shape
+/// as a voucher).
+#[utoipa::path(
+    operation_id = "listMovements",
+    tag = "Vouchers",
+    params(("cvu" = String, Path, description = "22 digits"), super::requests::PageParams, MovementParams),
+    responses((status = 200, body = Vec<VoucherBody>, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
+)]
+#[get("/v1/accounts/{cvu}/movements")]
+pub async fn movements(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
+    history(&caller, &path, query).await
+}
+
+/// Filters of an account's history.
+#[derive(Debug, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "read by the OpenAPI document only")]
+pub struct MovementParams {
+    /// A direction or the code of a voucher type.
+    r#type: Option<String>,
+    /// `adjustment`, `hold`, `transfer`, `p2p`, `cash_in`, `fee` or `remuneration`.
+    #[param(rename = "referenceType")]
+    reference_type: Option<String>,
+    /// A date or date-time; not before it.
+    from: Option<String>,
+    /// A date (the whole day) or date-time; not after it.
+    to: Option<String>,
+    /// In id, idExterno, description or referenceId.
+    q: Option<String>,
+    /// `createdAt` (when absent) or `amount`.
+    sort: Option<String>,
+}
+
+/// Posts an adjustment voucher of a custom type.
+#[utoipa::path(
+    operation_id = "createComprobante",
+    tag = "Vouchers",
+    params(
+        ("cvu" = String, Path, description = "22 digits"),
+        super::requests::PostParams,
+        ("dryRun" = Option<bool>, Query, description = "answer what would happen, post nothing")
+    ),
+    request_body(content = inline(super::requests::CreateComprobanteDto)),
+    responses((status = 201, body = VoucherBody), (status = 200, body = VoucherBody, description = "a dry run"), Problems)
+)]
+#[post("/v1/accounts/{cvu}/comprobantes")]
+pub async fn post(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    mut query: Query,
+    body: Body,
+) -> Answer {
+    let realm = caller.realm();
+    let target = target(&path)?;
+    let dry_run = query.flag("dryRun");
+    query.done()?;
+    let asker = asker(
+        &request,
+        &caller,
+        &body,
+        move |outcome: &Outcome<Placed>| {
+            let (Outcome::Recorded(placed) | Outcome::Replayed(placed)) = outcome;
+            let body = serde_json::to_string(&voucher(realm, placed));
+            (StatusCode::CREATED, body.unwrap_or_default())
+        },
+    )?;
+    let mut fields = body.fields();
+    let code = fields.required("voucherTypeCode", read_body::text(TypeCode::parse));
+    let amount = fields.required("amount", read_body::amount);
+    let external_id = fields.required("idExterno", read_body::text(ExternalId::parse));
+    let description = fields.optional("description", read_body::line(DESCRIPTION_MAX));
+    fields.done()?;
+    let (Some(code), Some(amount), Some(external_id)) = (code, amount, external_id) else {
+        return Err(ApiError::field("body", "is incomplete"));
+    };
+    let order = Adjustment {
+        target,
+        voucher_type: TypeRef::Code(code),
+        amount,
+        external_id,
+        description,
+        external_date: None,
+        dry_run,
+    };
+    let answered = caller.engine().post(realm, order, asker).await;
+    give(answered, |outcome| {
+        let status = if dry_run {
+            StatusCode::OK
+        } else {
+            StatusCode::CREATED
+        };
+        let replayed = matches!(outcome, Outcome::Replayed(_));
+        let mut answer = json(status, &voucher(realm, &outcome.into_inner()));
+        if replayed {
+            respond::mark_replayed(&mut answer);
+        }
+        answer
+    })
+}
+
+/// Lists adjustments and internal transfers over all CVUs, newest first.
+#[utoipa::path(
+    operation_id = "listInternalComprobantes",
+    tag = "Vouchers",
+    params(
+        super::requests::PageParams,
+        ("desde" = Option<String>, Query, description = "a date or date-time; not before it"),
+        ("hasta" = Option<String>, Query, description = "a date (the whole day) or date-time; not after it"),
+        ("cvu" = Option<String>, Query, description = "only of this CVU"),
+        ("tipo" = Option<String>, Query, description = "a direction or the code of a voucher type"),
+        ("importeMin" = Option<String>, Query, description = "at least this amount"),
+        ("importeMax" = Option<String>, Query, description = "at most this amount"),
+        ("sort" = Option<String>, Query, description = "createdAt (when absent) or amount")
+    ),
+    responses((status = 200, body = VouchersPage), Problems)
+)]
+#[get("/v1/comprobantes/internal")]
+pub async fn internal(caller: Caller, mut query: Query) -> Answer {
+    let (direction, type_code) = kind(&mut query, "tipo");
+    let (from, to) = query.period("desde", "hasta");
+    let (min, max) = (query.centavos("importeMin"), query.centavos("importeMax"));
+    if let (Some(min), Some(max)) = (min, max)
+        && min > max
+    {
+        query.mistake("importeMin", "must not be above importeMax");
+    }
+    let filter = VoucherFilter {
+        direction,
+        type_code,
+        from,
+        to,
+        min,
+        max,
+        internal: true,
+        ..VoucherFilter::default()
+    };
+    let cvu = query.read("cvu", caudal_ledger::cvu::Cvu::parse);
+    let sort = query.choice("sort", &SORTS).unwrap_or_default();
+    let page = query.page();
+    query.done()?;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let listing = match cvu {
+        // Another's CVU has no vouchers here, as one that does not exist.
+        Some(cvu) => {
+            let target = caudal_actors::realms::Target::Cvu(cvu);
+            match engine.movements(realm, target, filter, sort, page).await {
+                Err(caudal_actors::failure::Failure::Rejected(Rejection::AccountNotFound)) => {
+                    caudal_actors::engine::lists::Listing {
+                        items: vec![],
+                        total: 0,
+                        next: None,
+                    }
+                }
+                found => found?,
+            }
+        }
+        None => engine.internal(realm, filter, sort, page).await?,
+    };
+    let body = VouchersPage {
+        items: listing
+            .items
+            .iter()
+            .map(|placed| voucher(realm, placed))
+            .collect(),
+        total: listing.total,
+        limit: page.limit,
+        offset: page.offset,
+    };
+    Ok(respond::paged(&listing, json(StatusCode::OK, &body)))
+}
+
+/// Reads the adjustment that holds an external id; of both directions the newest.
+#[utoipa::path(
+    operation_id = "readComprobanteByExternal",
+    tag = "Vouchers",
+    params(
+        ("idExterno" = String, Path, description = "the tenant's own id"),
+        ("direction" = Option<String>, Query, description = "credit or debit")
+    ),
+    responses((status = 200, body = VoucherBody), Problems)
+)]
+#[get("/v1/comprobantes/by-external/{idExterno}")]
+pub async fn by_external(caller: Caller, path: web::Path<String>, mut query: Query) -> Answer {
+    let directions = [("credit", Direction::Credit), ("debit", Direction::Debit)];
+    let direction = query.choice("direction", &directions);
+    query.done()?;
+    let id = ExternalId::parse(&path).map_err(|why| ApiError::field("idExterno", why))?;
+    let placed = caller
+        .engine()
+        .voucher_by_external(caller.realm(), &id, direction)?;
+    Ok(json(StatusCode::OK, &voucher(caller.realm(), &placed)))
+}
+
+/// Reads a voucher by its id.
+#[utoipa::path(
+    operation_id = "readComprobante",
+    tag = "Vouchers",
+    params(("id" = String, Path, description = "the id of a voucher, `cmp_…`")),
+    responses((status = 200, body = VoucherBody), Problems)
+)]
+#[get("/v1/comprobantes/{id}")]
+pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+    let id = VoucherId::parse(&path).ok_or(Rejection::VoucherNotFound)?;
+    let placed = caller.engine().voucher(caller.realm(), id)?;
+    Ok(json(StatusCode::OK, &voucher(caller.realm(), &placed)))
+}
