@@ -1,1 +1,4 @@
 //! The service.
+
+pub mod bank;
+pub mod sandbox;
