@@ -123,7 +123,7 @@ fn clean(value: Value, depth: usize) -> Value {
 }
 
 /// A text with its long numbers cut to dots; of an account the last four digits stay.
-fn dotted(text: &str) -> String {
+pub(super) fn dotted(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut digits = String::new();
     for c in text.chars() {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::names::for_the_bank;
-use super::redact::last4;
+use super::redact::{dotted, last4};
 
 /// What an answer says. Only answers with 2xx and 4xx come this far.
 #[derive(PartialEq, Eq, Debug)]
@@ -98,6 +98,8 @@ impl Ask<Alias> {
         if let (Some(members), Some(alias)) = (body.as_object_mut(), alias) {
             members.insert("label".into(), json!(alias));
         }
+        // Some make aliases out of the holder's CUIT.
+        let label = alias.map(|alias| dotted(alias.as_str()));
         let wanted = alias.cloned();
         Self {
             operation: "set_alias",
@@ -105,7 +107,7 @@ impl Ask<Alias> {
             method: Method::POST,
             path: wallet(collector, &["alias"]),
             body: Some(body),
-            redacted: json!({"cvu": last4(cvu.as_str()), "label": alias}).to_string(),
+            redacted: json!({"cvu": last4(cvu.as_str()), "label": label}).to_string(),
             judge: Box::new(move |answer| judge_alias(answer, wanted.as_ref())),
         }
     }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::behaviours::{Behaviour, Behaviours, Mode, Operation};
-use super::book::Book;
+use super::book::{Book, Keeping};
 use super::log::Log;
 use super::refusals::{Refusal, Trouble};
 use super::{HELD_MAX, Options};
@@ -46,15 +46,15 @@ impl Bank {
         if !(1..=9_999).contains(&options.psp) {
             return Err(io::Error::other("the PSP code must be 1 to 9999"));
         }
-        let (log, accounts) = match &options.data_dir {
+        let (keeping, accounts) = match &options.data_dir {
             Some(folder) => {
                 let (log, accounts) = Log::open(folder)?;
-                (Some(log), accounts)
+                (Keeping::Disk(log), accounts)
             }
-            None => (None, Vec::new()),
+            None => (Keeping::Memory, Vec::new()),
         };
         Ok(Self {
-            book: Mutex::new(Book::new(options.psp, options.rules, log, accounts)),
+            book: Mutex::new(Book::new(options.psp, options.rules, keeping, accounts)),
             behaviours: Mutex::default(),
             tokens: Mutex::default(),
             leaving: watch::Sender::new(false),

@@ -4,6 +4,7 @@
 //! and `keep`s that: first on disk, then in memory. What cannot be written has not happened.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::Cuit;
@@ -17,8 +18,8 @@ use super::refusals::{Trouble, refusal};
 use super::words::three_words;
 
 /// The form of a line on disk.
-const FORMAT: u8 = 1;
-/// How many given-up aliases stay reserved to a holder; the oldest are free again beyond that.
+pub(super) const FORMAT: u8 = 1;
+/// How many given-up aliases of a CVU are remembered as reserved to its holder.
 const PAST_ALIASES_MAX: usize = 100;
 /// How often an alias is drawn before the bank gives up.
 const DRAWS_MAX: usize = 32;
@@ -35,7 +36,7 @@ pub struct Rules {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Account {
-    format: u8,
+    pub format: u8,
     pub client_id: u64,
     pub cvu: Cvu,
     pub cuit: Cuit,
@@ -64,17 +65,28 @@ pub(super) struct Book {
     rules: Rules,
     accounts: BTreeMap<u64, Account>,
     claims: HashMap<String, Claim>,
-    log: Option<Log>,
+    keeping: Keeping,
+}
+
+/// Where what happened is kept.
+#[derive(Debug)]
+pub(super) enum Keeping {
+    /// In memory only.
+    Memory,
+    /// On disk.
+    Disk(Log),
+    /// Nowhere any more: nothing can happen.
+    Shut,
 }
 
 impl Book {
-    pub fn new(psp: u16, rules: Rules, log: Option<Log>, accounts: Vec<Account>) -> Self {
+    pub fn new(psp: u16, rules: Rules, keeping: Keeping, accounts: Vec<Account>) -> Self {
         let mut book = Self {
             psp,
             rules,
             accounts: BTreeMap::new(),
             claims: HashMap::new(),
-            log,
+            keeping,
         };
         for account in &accounts {
             for alias in &account.past_aliases {
@@ -95,9 +107,9 @@ impl Book {
         self.accounts.values()
     }
 
-    /// Lets go of the file, so that another sandbox may have it.
+    /// Lets nothing more happen, and lets go of the file, so that another sandbox may have it.
     pub fn shut(&mut self) {
-        self.log = None;
+        self.keeping = Keeping::Shut;
     }
 
     fn claim(&mut self, alias: &Alias, cuit: Cuit, held_by: Option<u64>) {
@@ -105,8 +117,10 @@ impl Book {
     }
 
     fn keep(&mut self, account: Account) -> Result<(), Trouble> {
-        if let Some(log) = &mut self.log {
-            log.write(&account).map_err(Trouble::Disk)?;
+        match &mut self.keeping {
+            Keeping::Memory => {}
+            Keeping::Disk(log) => log.write(&account).map_err(Trouble::Disk)?,
+            Keeping::Shut => return Err(Trouble::Disk(io::Error::other("it is shut"))),
         }
         let before = self.accounts.get(&account.client_id);
         let given_up = before.and_then(|before| before.alias.clone());

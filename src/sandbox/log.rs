@@ -12,7 +12,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::book::Account;
+use super::book::{Account, FORMAT};
 
 /// The file in the data folder.
 pub(super) const FILE: &str = "sandbox-bank.jsonl";
@@ -41,9 +41,9 @@ impl Log {
         let count = lines.len();
         let mut accounts = BTreeMap::new();
         for (number, line) in lines.into_iter().enumerate() {
-            let account: Account = serde_json::from_slice(line).map_err(|why| {
+            let account = read(line).map_err(|why| {
                 let number = number.saturating_add(1);
-                let text = format!("{}: line {number} is damaged: {why}", path.display());
+                let text = format!("{}: line {number}: {why}", path.display());
                 io::Error::new(io::ErrorKind::InvalidData, text)
             })?;
             accounts.insert(account.client_id, account);
@@ -112,6 +112,15 @@ fn opened(path: &Path) -> io::Result<File> {
         io::Error::new(io::ErrorKind::ResourceBusy, text)
     })?;
     Ok(file)
+}
+
+fn read(line: &[u8]) -> Result<Account, String> {
+    let account: Account = serde_json::from_slice(line).map_err(|why| why.to_string())?;
+    if account.format == FORMAT {
+        Ok(account)
+    } else {
+        Err(format!("format {} is not known", account.format))
+    }
 }
 
 fn line(account: &Account) -> io::Result<Vec<u8>> {
