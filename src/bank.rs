@@ -134,9 +134,10 @@ impl HttpGateway {
         if config.attempts == 0 || times.contains(&Duration::ZERO) {
             return Err(ConfigError::Zero);
         }
+        let https = base.scheme() == "https";
         Ok(Self {
             base,
-            clients: Clients::new(config.connect_timeout)?,
+            clients: Clients::new(config.connect_timeout, https)?,
             session: Session::default(),
             config,
         })

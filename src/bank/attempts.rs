@@ -44,16 +44,18 @@ const REQUEST_ID: &str = "x-request-id";
 #[derive(Debug)]
 pub(super) struct Clients {
     connect_timeout: Duration,
+    https: bool,
     by_runtime: Mutex<HashMap<runtime::Id, Client>>,
 }
 
 impl Clients {
     /// Fails where no client could ever be made.
-    pub fn new(connect_timeout: Duration) -> reqwest::Result<Self> {
-        client(connect_timeout)?;
+    pub fn new(connect_timeout: Duration, https: bool) -> reqwest::Result<Self> {
+        client(connect_timeout, https)?;
         let by_runtime = Mutex::default();
         Ok(Self {
             connect_timeout,
+            https,
             by_runtime,
         })
     }
@@ -72,14 +74,20 @@ impl Clients {
         if clients.len() >= CLIENTS_MAX {
             clients.clear();
         }
-        let client = client(self.connect_timeout).ok()?;
+        let client = client(self.connect_timeout, self.https).ok()?;
         clients.insert(runtime, client.clone());
         Some(client)
     }
 }
 
-fn client(connect_timeout: Duration) -> reqwest::Result<Client> {
-    Client::builder()
+fn client(connect_timeout: Duration, https: bool) -> reqwest::Result<Client> {
+    let builder = if https {
+        Client::builder().https_only(true)
+    } else {
+        // The sandbox must run where no certificates are installed; and nobody is trusted then.
+        Client::builder().tls_certs_only([])
+    };
+    builder
         .user_agent(concat!("caudal/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(connect_timeout)
         .redirect(redirect::Policy::none())

@@ -26,7 +26,11 @@ impl Rig {
         let bank = Sandbox::start(options).unwrap();
         let mut rig = Self {
             bank,
-            client: Client::builder().no_proxy().build().unwrap(),
+            client: Client::builder()
+                .tls_certs_only([])
+                .no_proxy()
+                .build()
+                .unwrap(),
             token: String::new(),
         };
         let user = json!({"username": USERNAME, "password": PASSWORD});

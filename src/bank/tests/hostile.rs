@@ -156,7 +156,7 @@ async fn an_answer_that_never_ends_is_no_answer() {
             open.push(stream);
         }
     });
-    let reply = gateway(&url).create_cvu(1, &holder(), ID).await;
+    let reply = hasty(&url).create_cvu(1, &holder(), ID).await;
     assert_eq!(reply.result, Err(BankError::TimedOut));
     assert_eq!(operations(&reply), [("login", Some(200)); 3]);
 }
