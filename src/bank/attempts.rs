@@ -29,7 +29,7 @@ use super::{BODY_MAX, HttpGateway};
 const CLIENTS_MAX: usize = 64;
 /// How many idle connections a runtime keeps, and how long: less than servers do, so that few are
 /// found closed.
-const IDLE_MAX: usize = 4;
+const IDLE_MAX: usize = 16;
 const IDLE_TIME: Duration = Duration::from_secs(3);
 /// The pause after the first failure, and the longest; chance adds up to as much again.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
