@@ -1,0 +1,236 @@
+//! The gateway to the sponsor bank: its API (API BANK; domain §5) behind [`BankGateway`].
+//!
+//! **Shape.** Each operation is an `Ask` of `wire` (what is sent, what may be written about it, how
+//! the answer reads) that `attempts` brings to the bank: login, deadline, retries, limits. `redact`
+//! keeps personal data out of what is written down, `names` makes names that the bank takes.
+//!
+//! **Bounds.** See [`Config`]: a deadline for the operation, a timeout and a count for its attempts,
+//! [`BODY_MAX`] for an answer. No redirects, no proxies, https outside the loopback.
+//!
+//! **Threads.** One gateway serves any number of arbiters: connections belong to the runtime that
+//! made them, so each runtime gets a client of its own; the login is shared by all.
+//!
+//! **Failure.** What the bank refuses is final. Whatever leaves doubt (5xx, no answer, an answer
+//! that makes no sense, our own login refused) is `Failed` or `TimedOut`: ask again.
+
+mod attempts;
+mod names;
+mod redact;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use caudal_actors::ports::{BankError, BankGateway, BankReply, LocalFuture};
+use caudal_ledger::accounts::Holder;
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cuit::Cuit;
+use caudal_ledger::cvu::Cvu;
+use secrecy::SecretString;
+use url::{Host, Url};
+
+use attempts::{Clients, Session};
+use wire::Ask;
+
+/// How long a connection may take.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long one attempt may take, its answer included.
+pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long an operation may take, all its attempts included.
+pub const DEADLINE: Duration = Duration::from_secs(8);
+/// How often an operation is tried before it is given back.
+pub const ATTEMPTS_MAX: usize = 3;
+/// How long to wait when the bank does not know yet a CVU that it just created.
+pub const REPLICA_LAG: Duration = Duration::from_millis(700);
+/// The longest answer that is read, in bytes.
+pub const BODY_MAX: usize = 64 * 1024;
+
+/// How the bank is reached.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where its API is; `/v1/…` is added to it.
+    pub base_url: String,
+    /// Our user there.
+    pub username: String,
+    /// Its password.
+    pub password: SecretString,
+    /// Our collector account.
+    pub collector: String,
+    /// See [`CONNECT_TIMEOUT`].
+    pub connect_timeout: Duration,
+    /// See [`ATTEMPT_TIMEOUT`].
+    pub attempt_timeout: Duration,
+    /// See [`DEADLINE`].
+    pub deadline: Duration,
+    /// See [`ATTEMPTS_MAX`]; at least 1.
+    pub attempts: usize,
+    /// See [`REPLICA_LAG`].
+    pub replica_lag: Duration,
+    /// Lets plain http pass to hosts other than the loopback, for a private link.
+    pub plain_http: bool,
+}
+
+impl Config {
+    /// The usual limits.
+    pub fn new(
+        base_url: impl Into<String>,
+        username: impl Into<String>,
+        password: impl Into<SecretString>,
+        collector: impl Into<String>,
+    ) -> Self {
+        Self {
+            base_url: base_url.into(),
+            username: username.into(),
+            password: password.into(),
+            collector: collector.into(),
+            connect_timeout: CONNECT_TIMEOUT,
+            attempt_timeout: ATTEMPT_TIMEOUT,
+            deadline: DEADLINE,
+            attempts: ATTEMPTS_MAX,
+            replica_lag: REPLICA_LAG,
+            plain_http: false,
+        }
+    }
+}
+
+/// Why a gateway cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The base URL is not one.
+    #[error("the bank's URL: {0}")]
+    Url(#[from] url::ParseError),
+    /// The base URL is not fit for a bank.
+    #[error("the bank's URL {0}")]
+    Unfit(&'static str),
+    /// A limit of zero.
+    #[error("the bank's timeouts, deadline and attempts must be more than zero")]
+    Zero,
+    /// The HTTP client cannot be made.
+    #[error("the client for the bank: {0}")]
+    Client(#[from] reqwest::Error),
+}
+
+/// The sponsor bank over HTTP.
+pub struct HttpGateway {
+    base: Url,
+    config: Config,
+    clients: Clients,
+    session: Session,
+}
+
+impl HttpGateway {
+    /// A gateway; nothing is sent before the first operation.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        let base = fit(Url::parse(&config.base_url)?, config.plain_http)?;
+        let times = [
+            config.connect_timeout,
+            config.attempt_timeout,
+            config.deadline,
+        ];
+        if config.attempts == 0 || times.contains(&Duration::ZERO) {
+            return Err(ConfigError::Zero);
+        }
+        let https = base.scheme() == "https";
+        Ok(Self {
+            base,
+            clients: Clients::new(config.connect_timeout, https)?,
+            session: Session::default(),
+            config,
+        })
+    }
+}
+
+fn fit(base: Url, plain_http: bool) -> Result<Url, ConfigError> {
+    let loopback = match base.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(ip)) => IpAddr::from(ip).is_loopback(),
+        Some(Host::Ipv6(ip)) => IpAddr::from(ip).is_loopback(),
+        None => return Err(ConfigError::Unfit("names no host")),
+    };
+    if !(base.scheme() == "https" || (base.scheme() == "http" && (loopback || plain_http))) {
+        return Err(ConfigError::Unfit("must begin with https"));
+    }
+    if !base.username().is_empty() || base.password().is_some() {
+        return Err(ConfigError::Unfit("must not carry a user or password"));
+    }
+    if base.query().is_some() || base.fragment().is_some() {
+        return Err(ConfigError::Unfit("must not carry a query or fragment"));
+    }
+    Ok(base)
+}
+
+impl BankGateway for HttpGateway {
+    fn create_cvu<'a>(
+        &'a self,
+        client_id: u64,
+        holder: &'a Holder,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<Cvu>> {
+        let ask = Ask::create_cvu(&self.config.collector, client_id, holder);
+        Box::pin(self.perform(ask, request_id, self.deadline()))
+    }
+
+    fn set_alias<'a>(
+        &'a self,
+        cvu: Cvu,
+        cuit: Cuit,
+        alias: Option<&'a Alias>,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<Alias>> {
+        let ask = Ask::set_alias(&self.config.collector, cvu, cuit, alias);
+        Box::pin(self.perform(ask, request_id, self.deadline()))
+    }
+
+    fn rename<'a>(
+        &'a self,
+        cvu: Cvu,
+        name: &'a str,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<()>> {
+        let ask = Ask::rename(&self.config.collector, cvu, name);
+        Box::pin(self.perform(ask, request_id, self.deadline()))
+    }
+
+    fn close<'a>(
+        &'a self,
+        cvu: Cvu,
+        cuit: Cuit,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<()>> {
+        let ask = Ask::close(&self.config.collector, cvu, cuit);
+        Box::pin(async move {
+            let deadline = self.deadline();
+            let mut reply = self.perform(ask, request_id, deadline).await;
+            let refused = match &reply.result {
+                Err(BankError::Refused(refusal)) => wire::code(&refusal.body) == "VW015",
+                _ => false,
+            };
+            // Closed already, or another CUIT's? The refusal does not tell; a lookup does.
+            if refused {
+                let ask = Ask::is_closed(cvu);
+                let found = self.perform(ask, request_id, deadline).await;
+                reply.calls.extend(found.calls);
+                match found.result {
+                    Ok(true) => reply.result = Ok(()),
+                    // It is open, so the refusal stands: the CUIT is not the holder's.
+                    Ok(false) | Err(BankError::Refused(_)) => {}
+                    // Nobody knows which of the two it was.
+                    Err(doubt) => reply.result = Err(doubt),
+                }
+            }
+            reply
+        })
+    }
+}
+
+impl fmt::Debug for HttpGateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpGateway")
+            .field("base", &self.base.as_str())
+            .finish_non_exhaustive()
+    }
+}

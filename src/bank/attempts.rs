@@ -1,0 +1,366 @@
+//! Brings an operation to the bank: login, deadline, attempts, limits, and a record of each call.
+//!
+//! **Order.** Every operation is idempotent by its reference, so an attempt that left doubt is made
+//! again, at most [`Config::attempts`](super::Config) times within the deadline; an answer that
+//! makes no sense is not, since the next would not either.
+//!
+//! **Failure.** Nothing here waits past the deadline; the last failure is the one that is given.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBuilder};
+use caudal_actors::ports::{BankError, BankReply};
+use caudal_ledger::facts::{BankCall, BankRefusal};
+use reqwest::header::{AUTHORIZATION, HeaderValue};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, redirect};
+use secrecy::ExposeSecret;
+use serde_json::json;
+use tokio::runtime::{self, Handle};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use url::Url;
+
+use super::redact::{for_the_journal, to_be_shown};
+use super::wire::{Answer, Ask, LoggedIn, Verdict};
+use super::{BODY_MAX, HttpGateway};
+
+/// How many runtimes have a client at a time.
+const CLIENTS_MAX: usize = 64;
+/// How many idle connections a runtime keeps, and how long: less than servers do, so that few are
+/// found closed.
+const IDLE_MAX: usize = 16;
+const IDLE_TIME: Duration = Duration::from_secs(3);
+/// The pause after the first failure, and the longest; chance adds up to as much again.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// A login is renewed so long before the bank forgets it, and kept no longer than the maximum.
+const LOGIN_MARGIN: Duration = Duration::from_secs(30);
+const LOGIN_MAX: Duration = Duration::from_secs(24 * 3600);
+const REQUEST_ID: &str = "x-request-id";
+
+/// One client for each runtime: a connection is driven by the runtime that made it, so another
+/// one must not depend on it.
+#[derive(Debug)]
+pub(super) struct Clients {
+    connect_timeout: Duration,
+    https: bool,
+    by_runtime: Mutex<HashMap<runtime::Id, Client>>,
+}
+
+impl Clients {
+    /// Fails where no client could ever be made.
+    pub fn new(connect_timeout: Duration, https: bool) -> reqwest::Result<Self> {
+        client(connect_timeout, https)?;
+        let by_runtime = Mutex::default();
+        Ok(Self {
+            connect_timeout,
+            https,
+            by_runtime,
+        })
+    }
+
+    /// The client of the present runtime.
+    fn here(&self) -> Option<Client> {
+        let runtime = Handle::try_current().ok()?.id();
+        let mut clients = self
+            .by_runtime
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(&runtime) {
+            return Some(client.clone());
+        }
+        // Runtimes end without a word; what they left is dropped when there are too many.
+        if clients.len() >= CLIENTS_MAX {
+            clients.clear();
+        }
+        let client = client(self.connect_timeout, self.https).ok()?;
+        clients.insert(runtime, client.clone());
+        Some(client)
+    }
+}
+
+fn client(connect_timeout: Duration, https: bool) -> reqwest::Result<Client> {
+    let builder = if https {
+        Client::builder().https_only(true)
+    } else {
+        // The sandbox must run where no certificates are installed; and nobody is trusted then.
+        Client::builder().tls_certs_only([])
+    };
+    builder
+        .user_agent(concat!("caudal/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(connect_timeout)
+        .redirect(redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .no_proxy()
+        .pool_max_idle_per_host(IDLE_MAX)
+        .pool_idle_timeout(IDLE_TIME)
+        .build()
+}
+
+/// A login.
+struct Login {
+    header: HeaderValue,
+    until: Instant,
+}
+
+/// Our login at the bank, shared by all operations: one renews it, the others wait for that.
+#[derive(Default)]
+pub(super) struct Session(tokio::sync::Mutex<Option<Login>>);
+
+/// An attempt that did not get an answer to judge.
+struct Failure {
+    error: BankError,
+    /// Whether another attempt makes sense.
+    again: bool,
+}
+
+impl Failure {
+    fn timed_out() -> Self {
+        let error = BankError::TimedOut;
+        Self { error, again: true }
+    }
+
+    fn of(answer: &Answer, again: bool) -> Self {
+        let error = BankError::Failed {
+            status: Some(answer.status),
+            body: to_be_shown(&answer.body),
+        };
+        Self { error, again }
+    }
+
+    fn lost(status: Option<u16>, again: bool) -> Self {
+        let body = "{}".to_owned();
+        let error = BankError::Failed { status, body };
+        Self { error, again }
+    }
+}
+
+/// One operation on its way: until when, for whom, and what was said so far.
+struct Trip<'a> {
+    client: Client,
+    deadline: Instant,
+    request_id: &'a str,
+    calls: Vec<BankCall>,
+}
+
+/// What the journal says of a call.
+struct Entry<'a> {
+    operation: &'a str,
+    reference: &'a str,
+    request: &'a str,
+}
+
+impl HttpGateway {
+    /// The latest instant at which an operation that begins now may end.
+    pub(super) fn deadline(&self) -> Instant {
+        Instant::now() + self.config.deadline
+    }
+
+    /// Brings an operation to the bank.
+    pub(super) async fn perform<T>(
+        &self,
+        ask: Ask<T>,
+        request_id: &str,
+        deadline: Instant,
+    ) -> BankReply<T> {
+        let Some(client) = self.clients.here() else {
+            let result = Err(Failure::lost(None, true).error);
+            let calls = Vec::new();
+            return BankReply { result, calls };
+        };
+        let mut trip = Trip {
+            client,
+            deadline,
+            request_id,
+            calls: Vec::new(),
+        };
+        let mut pauses = ExponentialBuilder::default()
+            .with_min_delay(PAUSE_MIN)
+            .with_max_delay(PAUSE_MAX)
+            .with_max_times(self.config.attempts.saturating_sub(1))
+            .with_jitter()
+            .build();
+        let result = loop {
+            let (failure, pause) = match self.attempt(&ask, &mut trip).await {
+                Ok(answer) => match (ask.judge)(&answer) {
+                    Verdict::Done(done) => break Ok(done),
+                    Verdict::Refused => break Err(refused(&answer)),
+                    Verdict::NotYet => (refused(&answer), Some(self.config.replica_lag)),
+                    Verdict::Nonsense => break Err(Failure::of(&answer, false).error),
+                },
+                Err(failure) if failure.again => (failure.error, None),
+                Err(failure) => break Err(failure.error),
+            };
+            let Some(usual) = pauses.next() else {
+                break Err(failure);
+            };
+            let pause = pause.unwrap_or(usual);
+            if Instant::now() + pause >= trip.deadline {
+                break Err(failure);
+            }
+            sleep(pause).await;
+        };
+        let calls = trip.calls;
+        BankReply { result, calls }
+    }
+
+    /// One attempt: asks with the login there is, and once more with a new one if that was over.
+    async fn attempt<T>(&self, ask: &Ask<T>, trip: &mut Trip<'_>) -> Result<Answer, Failure> {
+        let mut login = self.login(trip, None).await?;
+        let mut renewed = false;
+        loop {
+            let mut request = trip
+                .client
+                .request(ask.method.clone(), self.url(&ask.path))
+                .header(AUTHORIZATION, login.clone());
+            if let Some(body) = &ask.body {
+                request = request.json(body);
+            }
+            let entry = Entry {
+                operation: ask.operation,
+                reference: &ask.reference,
+                request: &ask.redacted,
+            };
+            let answer = self.call(request, entry, trip).await?;
+            match answer.status {
+                401 if !renewed => {
+                    login = self.login(trip, Some(&login)).await?;
+                    renewed = true;
+                }
+                200..=299 => return Ok(answer),
+                // Not about this request, but about us or the moment.
+                408 | 425 | 429 => return Err(Failure::of(&answer, true)),
+                401 | 403 | 407 => return Err(Failure::of(&answer, false)),
+                400..=499 => return Ok(answer),
+                500.. => return Err(Failure::of(&answer, true)),
+                _ => return Err(Failure::of(&answer, false)),
+            }
+        }
+    }
+
+    fn url(&self, path: &[String]) -> Url {
+        let mut url = self.base.clone();
+        // A base with a host always takes a path.
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        url
+    }
+
+    /// The login to use: a new one if there is none, it is over, or it is the one refused.
+    async fn login(
+        &self,
+        trip: &mut Trip<'_>,
+        refused: Option<&HeaderValue>,
+    ) -> Result<HeaderValue, Failure> {
+        let held = timeout_at(trip.deadline, self.session.0.lock()).await;
+        let mut held = held.map_err(|_| Failure::timed_out())?;
+        if let Some(login) = held.as_ref()
+            && login.until > Instant::now()
+            && refused != Some(&login.header)
+        {
+            return Ok(login.header.clone());
+        }
+        *held = None;
+        let path = ["v1", "login", "jwt"].map(str::to_owned);
+        let request = trip.client.post(self.url(&path)).json(&json!({
+            "username": self.config.username,
+            "password": self.config.password.expose_secret(),
+        }));
+        let entry = Entry {
+            operation: "login",
+            reference: "",
+            request: "{}",
+        };
+        let answer = self.call(request, entry, trip).await?;
+        let given = LoggedIn::read(&answer).and_then(|given| {
+            let mut header = HeaderValue::try_from(format!("JWT {}", given.token)).ok()?;
+            header.set_sensitive(true);
+            let life = Duration::from_secs(given.expires_in).min(LOGIN_MAX);
+            let until = Instant::now() + life.saturating_sub(LOGIN_MARGIN);
+            Some(Login { header, until })
+        });
+        // A login that fails says nothing about the operation: it was not even asked for.
+        let again = answer.status >= 500 || answer.status == 429;
+        let login = given.ok_or_else(|| Failure::of(&answer, again))?;
+        let header = login.header.clone();
+        *held = Some(login);
+        Ok(header)
+    }
+
+    /// One call, recorded.
+    async fn call(
+        &self,
+        request: RequestBuilder,
+        entry: Entry<'_>,
+        trip: &mut Trip<'_>,
+    ) -> Result<Answer, Failure> {
+        let left = trip.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Failure::timed_out());
+        }
+        let request = match HeaderValue::from_str(trip.request_id) {
+            Ok(id) => request.header(REQUEST_ID, id),
+            Err(_) => request,
+        };
+        let started = Instant::now();
+        let mut status = None;
+        let outcome = timeout(left.min(self.config.attempt_timeout), async {
+            let response = request.send().await?;
+            status = Some(response.status());
+            limited(response).await
+        })
+        .await;
+        let (said, result) = told(outcome, status);
+        trip.calls.push(BankCall {
+            operation: entry.operation.to_owned(),
+            reference: entry.reference.to_owned(),
+            request: entry.request.to_owned(),
+            status: status.map(|status| status.as_u16()),
+            body: said,
+            millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            correlation: trip.request_id.to_owned(),
+        });
+        result
+    }
+}
+
+/// Reads an answer up to its limit; `None` when it is longer.
+async fn limited(mut response: Response) -> reqwest::Result<Option<Vec<u8>>> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len().saturating_add(chunk.len()) > BODY_MAX {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body))
+}
+
+type Outcome = Result<reqwest::Result<Option<Vec<u8>>>, tokio::time::error::Elapsed>;
+
+/// What the journal says of an outcome, and what it means. An error's own words stay out: they
+/// name the URL, and that may name a person.
+fn told(outcome: Outcome, status: Option<StatusCode>) -> (String, Result<Answer, Failure>) {
+    let status = status.map(|status| status.as_u16());
+    let (said, failure) = match outcome {
+        Ok(Ok(Some(body))) => {
+            let status = status.unwrap_or_default();
+            return (for_the_journal(&body), Ok(Answer { status, body }));
+        }
+        Ok(Ok(None)) => ("(the answer is too long)", Failure::lost(status, false)),
+        Err(_) => ("(no answer in time)", Failure::timed_out()),
+        Ok(Err(why)) if why.is_timeout() => ("(no connection in time)", Failure::timed_out()),
+        Ok(Err(why)) if why.is_connect() => ("(no connection)", Failure::lost(status, true)),
+        Ok(Err(_)) => ("(the connection was lost)", Failure::lost(status, true)),
+    };
+    (said.to_owned(), Err(failure))
+}
+
+fn refused(answer: &Answer) -> BankError {
+    BankError::Refused(BankRefusal {
+        status: answer.status,
+        body: to_be_shown(&answer.body),
+    })
+}

@@ -1,0 +1,177 @@
+//! The gateway against servers that no bank would run.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc;
+
+use super::*;
+
+/// A server that logs everybody in and has one answer for everything else. Gives its URL and the
+/// requests (head and body) as they come.
+fn canned(status: &'static str, body: String) -> (String, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/base/", listener.local_addr().unwrap());
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let (mut request, mut length) = (String::new(), 0);
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                request.push_str(&line);
+                if line.trim().is_empty() {
+                    break;
+                }
+            }
+            let mut sent = vec![0; length];
+            reader.read_exact(&mut sent).unwrap();
+            request.push_str(&String::from_utf8(sent).unwrap());
+            let login = json!({"token": "t0k", "expires_in": 3600}).to_string();
+            let (status, body) = match request.contains("/login/jwt") {
+                true => ("200 OK", &login),
+                false => (status, &body),
+            };
+            let length = body.len();
+            let head = format!(
+                "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+            );
+            // The client may hang up on what is too long.
+            stream.write_all(format!("{head}{body}").as_bytes()).ok();
+            if tell.send(request).is_err() {
+                return;
+            }
+        }
+    });
+    (url, told)
+}
+
+#[actix_web::test]
+async fn answers_that_make_no_sense_are_doubt() {
+    let cvu = |psp, client| Cvu::compose(psp, client).unwrap().to_string();
+    let created = |cvu: &str| json!({"cvu": cvu, "label": "", "reactivated": false}).to_string();
+    let long = json!({"cvu": cvu(999, 1), "x": "y".repeat(70_000)}).to_string();
+    for (status, body, attempts) in [
+        ("200 OK", created("0000999100000000000018"), 1),
+        ("200 OK", created("2850590940090418135201"), 1),
+        ("200 OK", created(&cvu(999, 2)), 1),
+        ("200 OK", "{}".into(), 1),
+        ("200 OK", json!({"cvu": 5}).to_string(), 1),
+        ("200 OK", "[]".into(), 1),
+        ("200 OK", String::new(), 1),
+        ("200 OK", long, 1),
+        (
+            "302 Found\r\nlocation: http://127.0.0.1:1/",
+            String::new(),
+            1,
+        ),
+        ("403 Forbidden", json!({"code": "GE403"}).to_string(), 1),
+        ("429 Too Many Requests", String::new(), 3),
+        (
+            "503 Service Unavailable",
+            json!({"code": "GE503"}).to_string(),
+            3,
+        ),
+    ] {
+        let (url, _requests) = canned(status, body.clone());
+        let reply = gateway(&url).create_cvu(1, &holder(), ID).await;
+        let code: u16 = status.split(' ').next().unwrap().parse().unwrap();
+        let Err(BankError::Failed {
+            status,
+            body: shown,
+        }) = &reply.result
+        else {
+            panic!("{status} {body}: {reply:?}");
+        };
+        assert_eq!(*status, Some(code));
+        assert!(serde_json::from_str::<Value>(shown).unwrap().is_object());
+        assert_eq!(reply.calls.len(), 1 + attempts, "{body}");
+    }
+}
+
+#[actix_web::test]
+async fn refusals_are_shown_as_json_within_a_limit() {
+    let long = json!({"code": "VW013", "message": "m".repeat(9_000)}).to_string();
+    for (status, body, code) in [
+        ("409 Conflict", long, "VW013"),
+        ("400 Bad Request", "<html>no</html>".into(), ""),
+        ("404 Not Found", String::new(), ""),
+    ] {
+        let (url, _requests) = canned(status, body);
+        let reply = gateway(&url).create_cvu(1, &holder(), ID).await;
+        assert!(reply.calls.iter().all(|call| call.body.len() <= 2_048));
+        let Err(BankError::Refused(refusal)) = reply.result else {
+            panic!("{reply:?}");
+        };
+        assert!(
+            serde_json::from_str::<Value>(&refusal.body)
+                .unwrap()
+                .is_object()
+        );
+        assert!(refusal.body.len() <= 4_096);
+        assert_eq!(wire::code(&refusal.body), code);
+    }
+}
+
+#[actix_web::test]
+async fn what_is_sent() {
+    let cvu = Cvu::compose(999, 1).unwrap();
+    let (url, requests) = canned("200 OK", json!({"cvu": cvu}).to_string());
+    let reply = gateway(&url).create_cvu(1, &holder(), ID).await;
+    assert_eq!(reply.result, Ok(cvu));
+    let login = requests.recv().unwrap();
+    assert!(
+        login.starts_with("POST /base/v1/login/jwt HTTP/1.1"),
+        "{login}"
+    );
+    let created = requests.recv().unwrap();
+    let path = format!("POST /base/v1/banks/322/accounts/{COLLECTOR}/owner/wallet/cvu HTTP/1.1");
+    assert!(created.starts_with(&path), "{created}");
+    for request in [&login, &created] {
+        assert!(request.to_lowercase().contains("x-request-id: req-1"));
+    }
+    assert!(created.contains("authorization: JWT t0k"));
+    let body: Value = serde_json::from_str(created.lines().last().unwrap()).unwrap();
+    let sent =
+        json!({"client_id": 1, "cuit": "20055361682", "name": "Ana OHiggins", "currency": "ARS"});
+    assert_eq!(body, sent);
+}
+
+#[actix_web::test]
+async fn an_answer_that_never_ends_is_no_answer() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        let mut open = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let head = b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{";
+            // An answer before the question would be something else.
+            assert!(stream.read(&mut [0; 4_096]).unwrap() > 0);
+            stream.write_all(head).ok();
+            open.push(stream);
+        }
+    });
+    let reply = hasty(&url).create_cvu(1, &holder(), ID).await;
+    assert_eq!(reply.result, Err(BankError::TimedOut));
+    assert_eq!(operations(&reply), [("login", Some(200)); 3]);
+}
+
+#[actix_web::test]
+async fn nobody_there_is_said_at_once() {
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let reply = gateway(&format!("http://{free}"))
+        .create_cvu(1, &holder(), ID)
+        .await;
+    let (status, body) = (None, "{}".to_owned());
+    assert_eq!(reply.result, Err(BankError::Failed { status, body }));
+    assert_eq!(operations(&reply), [("login", None); 3]);
+    assert_eq!(reply.calls[0].body, "(no connection)");
+}

@@ -1,0 +1,284 @@
+//! What is asked of the bank and how its answers read.
+
+use caudal_ledger::accounts::Holder;
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cuit::Cuit;
+use caudal_ledger::cvu::Cvu;
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::names::for_the_bank;
+use super::redact::{dotted, last4};
+
+/// What an answer says. Only answers with 2xx and 4xx come this far.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) enum Verdict<T> {
+    /// It is done.
+    Done(T),
+    /// The bank will not.
+    Refused,
+    /// The bank does not know yet what it did a moment ago.
+    NotYet,
+    /// It makes no sense: nobody knows.
+    Nonsense,
+}
+
+/// An answer of the bank, within its limit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Answer {
+    pub status: u16,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    fn read<'a, B: Deserialize<'a>>(&'a self) -> Option<B> {
+        serde_json::from_slice(&self.body).ok()
+    }
+}
+
+/// How an answer reads.
+type Judge<T> = Box<dyn Fn(&Answer) -> Verdict<T>>;
+
+/// An operation of the bank.
+pub(super) struct Ask<T> {
+    /// Its name in the journal.
+    pub operation: &'static str,
+    /// What makes it idempotent: the client id, by which the bank and we know the account.
+    pub reference: String,
+    pub method: Method,
+    /// The path under the base URL, by segments.
+    pub path: Vec<String>,
+    pub body: Option<Value>,
+    /// The request for the journal: no persons, and of a CVU the last four digits.
+    pub redacted: String,
+    pub judge: Judge<T>,
+}
+
+impl Ask<Cvu> {
+    /// Creates the CVU of a client id, or gives the one there is.
+    pub fn create_cvu(collector: &str, client_id: u64, holder: &Holder) -> Self {
+        Self {
+            operation: "create_cvu",
+            reference: client_id.to_string(),
+            method: Method::POST,
+            path: wallet(collector, &["cvu"]),
+            body: Some(json!({
+                "client_id": client_id,
+                "cuit": holder.cuit,
+                "name": for_the_bank(&holder.name),
+                "currency": "ARS",
+            })),
+            redacted: json!({"client_id": client_id, "currency": "ARS"}).to_string(),
+            judge: Box::new(move |answer| {
+                if !answer.is_success() {
+                    return Verdict::Refused;
+                }
+                let cvu = answer
+                    .read()
+                    .and_then(|created: Created| Cvu::parse(&created.cvu).ok());
+                match cvu {
+                    // The client id is in the CVU: this one is really the answer to our question.
+                    Some(cvu) if client_id_of(&cvu) == Some(client_id) => Verdict::Done(cvu),
+                    Some(_) | None => Verdict::Nonsense,
+                }
+            }),
+        }
+    }
+}
+
+impl Ask<Alias> {
+    /// Sets an alias, or has the bank assign one.
+    pub fn set_alias(collector: &str, cvu: Cvu, cuit: Cuit, alias: Option<&Alias>) -> Self {
+        let mut body = json!({"cvu": cvu, "cuit": cuit});
+        if let (Some(members), Some(alias)) = (body.as_object_mut(), alias) {
+            members.insert("label".into(), json!(alias));
+        }
+        // Some make aliases out of the holder's CUIT.
+        let label = alias.map(|alias| dotted(alias.as_str()));
+        let wanted = alias.cloned();
+        Self {
+            operation: "set_alias",
+            reference: reference(&cvu),
+            method: Method::POST,
+            path: wallet(collector, &["alias"]),
+            body: Some(body),
+            redacted: json!({"cvu": last4(cvu.as_str()), "label": label}).to_string(),
+            judge: Box::new(move |answer| judge_alias(answer, wanted.as_ref())),
+        }
+    }
+}
+
+impl Ask<()> {
+    /// Changes the holder's name.
+    pub fn rename(collector: &str, cvu: Cvu, name: &str) -> Self {
+        Self {
+            operation: "rename",
+            reference: reference(&cvu),
+            method: Method::PUT,
+            path: wallet(collector, &["cvu", cvu.as_str()]),
+            body: Some(json!({"name": for_the_bank(name)})),
+            redacted: json!({"cvu": last4(cvu.as_str())}).to_string(),
+            judge: Box::new(judge_done),
+        }
+    }
+
+    /// Closes a CVU.
+    pub fn close(collector: &str, cvu: Cvu, cuit: Cuit) -> Self {
+        Self {
+            operation: "close",
+            reference: reference(&cvu),
+            method: Method::DELETE,
+            path: wallet(collector, &["cvu", cvu.as_str(), cuit.as_str()]),
+            body: None,
+            redacted: json!({"cvu": last4(cvu.as_str())}).to_string(),
+            judge: Box::new(judge_done),
+        }
+    }
+}
+
+impl Ask<bool> {
+    /// Whether a CVU is closed: no longer active, or not there.
+    pub fn is_closed(cvu: Cvu) -> Self {
+        Self {
+            operation: "lookup",
+            reference: reference(&cvu),
+            method: Method::GET,
+            path: segments(&["v1", "accounts", "cbu", cvu.as_str()]),
+            body: None,
+            redacted: json!({"cvu": last4(cvu.as_str())}).to_string(),
+            judge: Box::new(move |answer| {
+                if !answer.is_success() {
+                    return match code_of(answer).as_str() {
+                        "PA005" | "PA012" | "VW006" => Verdict::Done(true),
+                        _ => Verdict::Refused,
+                    };
+                }
+                match answer.read::<Found>() {
+                    Some(found) if found.account_routing.address == cvu.as_str() => {
+                        Verdict::Done(!found.is_active)
+                    }
+                    Some(_) | None => Verdict::Nonsense,
+                }
+            }),
+        }
+    }
+}
+
+fn judge_alias(answer: &Answer, wanted: Option<&Alias>) -> Verdict<Alias> {
+    if !answer.is_success() {
+        return match (code_of(answer).as_str(), wanted) {
+            // It has that alias already, perhaps from an attempt whose answer was lost.
+            ("VW010", Some(alias)) => Verdict::Done(alias.clone()),
+            ("VW006", _) => Verdict::NotYet,
+            _ => Verdict::Refused,
+        };
+    }
+    let Some(given) = answer.read::<Status>().filter(Status::is_ok) else {
+        return Verdict::Nonsense;
+    };
+    let label = given.label.filter(|label| !label.is_empty());
+    match (wanted, label.map(|label| Alias::parse(&label))) {
+        (Some(wanted), None) => Verdict::Done(wanted.clone()),
+        (Some(wanted), Some(Ok(label))) if label == *wanted => Verdict::Done(wanted.clone()),
+        (None, Some(Ok(label))) => Verdict::Done(label),
+        (Some(_), Some(_)) | (None, None | Some(Err(_))) => Verdict::Nonsense,
+    }
+}
+
+fn judge_done(answer: &Answer) -> Verdict<()> {
+    if !answer.is_success() {
+        return Verdict::Refused;
+    }
+    // "Nothing to say" (204) is a yes as well.
+    if answer.status == 204 || answer.read().is_some_and(|status: Status| status.is_ok()) {
+        Verdict::Done(())
+    } else {
+        Verdict::Nonsense
+    }
+}
+
+fn segments(parts: &[&str]) -> Vec<String> {
+    parts.iter().map(|part| (*part).to_owned()).collect()
+}
+
+fn wallet(collector: &str, rest: &[&str]) -> Vec<String> {
+    let mut path = segments(&[
+        "v1", "banks", "322", "accounts", collector, "owner", "wallet",
+    ]);
+    path.extend(segments(rest));
+    path
+}
+
+/// The client id in a CVU.
+fn client_id_of(cvu: &Cvu) -> Option<u64> {
+    cvu.as_str().get(9..21)?.parse().ok()
+}
+
+fn reference(cvu: &Cvu) -> String {
+    client_id_of(cvu).map_or_else(String::new, |client_id| client_id.to_string())
+}
+
+/// The bank's code in a body; empty when there is none.
+pub(super) fn code(body: &str) -> String {
+    let error: Result<Error, _> = serde_json::from_str(body);
+    error.map(|error| error.code).unwrap_or_default()
+}
+
+fn code_of(answer: &Answer) -> String {
+    answer
+        .read()
+        .map(|error: Error| error.code)
+        .unwrap_or_default()
+}
+
+#[derive(Deserialize)]
+struct Error {
+    code: String,
+}
+
+#[derive(Deserialize)]
+struct Created {
+    cvu: String,
+}
+
+#[derive(Deserialize)]
+struct Status {
+    status: String,
+    label: Option<String>,
+}
+
+impl Status {
+    fn is_ok(&self) -> bool {
+        self.status.eq_ignore_ascii_case("ok")
+    }
+}
+
+#[derive(Deserialize)]
+struct Found {
+    is_active: bool,
+    account_routing: Routing,
+}
+
+#[derive(Deserialize)]
+struct Routing {
+    address: String,
+}
+
+/// What a login gives.
+#[derive(Deserialize)]
+pub(super) struct LoggedIn {
+    pub token: String,
+    /// In seconds.
+    pub expires_in: u64,
+}
+
+impl LoggedIn {
+    pub fn read(answer: &Answer) -> Option<Self> {
+        answer.read().filter(|_| answer.is_success())
+    }
+}

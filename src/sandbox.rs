@@ -1,0 +1,208 @@
+//! The sandbox bank: a real HTTP server with the API of the sponsor bank (API BANK, bank 322;
+//! domain §5), so that the service always talks through the client that it uses in production.
+//!
+//! **Shape.** `book` decides and remembers (accounts and aliases), `log` keeps them on disk,
+//! `behaviours` says how each operation misbehaves at the moment, `answers` puts the three
+//! together, `routes` is the bank's own API and `control` the pages and switches beside it.
+//!
+//! **Order.** An operation's effect is on disk (with a data folder) before anything of its answer
+//! leaves, and happens without waiting for anything: a client that goes away cannot cut it in two.
+//!
+//! **Bounds.** One worker thread; bodies of [`BODY_MAX`] bytes; a connection that is held without
+//! an answer is let go after [`HELD_MAX`].
+//!
+//! **Failure.** A disk that refuses an effect makes it not happen: 500 `GE500`.
+
+mod answers;
+mod behaviours;
+mod book;
+mod control;
+mod external;
+mod log;
+mod refusals;
+mod routes;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use actix_web::dev::ServerHandle;
+use actix_web::{App, HttpServer, rt, web};
+use tokio::sync::oneshot;
+
+pub use behaviours::{Mode, Operation};
+pub use book::Rules;
+
+use answers::Bank;
+
+/// The user that the sandbox lets in.
+pub const USERNAME: &str = "caudal";
+/// Its password.
+pub const PASSWORD: &str = "sandbox";
+/// The collector account of the PSP at the sandbox: all its CVUs hang on it.
+pub const COLLECTOR: &str = "3220001805007351350083";
+/// The PSP code in the sandbox's CVUs, unless another is configured.
+pub const PSP: u16 = 999;
+/// The longest body that is read, in bytes.
+pub const BODY_MAX: usize = 64 * 1024;
+/// The longest that `timeout` holds a connection.
+pub const HELD_MAX: Duration = Duration::from_secs(60);
+/// How long `late` waits, unless it says otherwise.
+pub const LATE_DEFAULT: Duration = Duration::from_secs(2);
+/// How long requests in flight have to finish when the sandbox stops, in seconds.
+const GRACE_SECONDS: u64 = 2;
+
+/// How a sandbox bank is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where it listens; port 0 picks a free one.
+    pub listen: SocketAddr,
+    /// Where it keeps its accounts; in memory when there is none.
+    pub data_dir: Option<PathBuf>,
+    /// The PSP code in its CVUs, 1 to 9999.
+    pub psp: u16,
+    /// Rules that can be switched.
+    pub rules: Rules,
+}
+
+impl Default for Options {
+    /// In memory, on a free port of the loopback.
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            data_dir: None,
+            psp: PSP,
+            rules: Rules::default(),
+        }
+    }
+}
+
+/// The sandbox bank.
+#[derive(Clone, Copy, Debug)]
+pub struct Sandbox;
+
+impl Sandbox {
+    /// Starts a sandbox bank on threads of its own: any runtime, or none, may call this, and as
+    /// often as it likes. When this returns, the port accepts connections.
+    pub fn start(options: Options) -> io::Result<Running> {
+        let bank = web::Data::new(Bank::open(&options)?);
+        let listener = TcpListener::bind(options.listen)?;
+        let addr = listener.local_addr()?;
+        let (tell, told) = mpsc::channel();
+        let (end, ended) = oneshot::channel();
+        let served = bank.clone();
+        thread::Builder::new()
+            .name("sandbox-bank".into())
+            .spawn(move || {
+                let result = rt::System::new().block_on(serve(listener, served, &tell));
+                drop(tell);
+                // Nobody waits when the handle is gone already.
+                end.send(result).ok();
+            })?;
+        let handle = told
+            .recv()
+            .map_err(|_| io::Error::other("the sandbox bank did not start"))??;
+        Ok(Running {
+            addr,
+            handle,
+            bank: bank.into_inner(),
+            ended: Some(ended),
+        })
+    }
+}
+
+async fn serve(
+    listener: TcpListener,
+    bank: web::Data<Bank>,
+    tell: &mpsc::Sender<io::Result<ServerHandle>>,
+) -> io::Result<()> {
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(bank.clone())
+            .app_data(web::PayloadConfig::new(BODY_MAX))
+            .configure(routes::configure)
+    })
+    .on_connect(answers::remember_connection)
+    .workers(1)
+    .worker_max_blocking_threads(1)
+    .disable_signals()
+    .shutdown_timeout(GRACE_SECONDS)
+    .listen(listener);
+    match server {
+        Ok(server) => {
+            let running = server.run();
+            // The one who started us waits for this; if it went away, nobody minds us running.
+            tell.send(Ok(running.handle())).ok();
+            running.await
+        }
+        Err(why) => {
+            tell.send(Err(why)).ok();
+            Ok(())
+        }
+    }
+}
+
+/// A sandbox bank that runs. Dropping it stops the bank at once; [`Running::stop`] is kinder.
+#[must_use = "dropping it stops the sandbox bank"]
+pub struct Running {
+    /// Where it listens.
+    pub addr: SocketAddr,
+    /// Its server.
+    pub handle: ServerHandle,
+    bank: Arc<Bank>,
+    ended: Option<oneshot::Receiver<io::Result<()>>>,
+}
+
+impl Running {
+    /// The base URL for a gateway.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    /// Stops taking connections, lets held requests go, and ends when all threads have answered.
+    pub async fn stop(mut self) -> io::Result<()> {
+        self.bank.leave();
+        self.handle.stop(true).await;
+        let result = match self.ended.take() {
+            Some(ended) => ended.await.unwrap_or(Ok(())),
+            None => Ok(()),
+        };
+        self.bank.shut();
+        result
+    }
+
+    /// Waits until the bank ends, for a program that does nothing else.
+    pub async fn wait(&mut self) -> io::Result<()> {
+        match self.ended.as_mut() {
+            Some(ended) => {
+                let result = ended.await.unwrap_or(Ok(()));
+                self.ended = None;
+                result
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.bank.leave();
+        self.bank.shut();
+        // The order is given when the future is made; there is nobody to wait for it here.
+        drop(self.handle.stop(false));
+    }
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("addr", &self.addr).finish()
+    }
+}

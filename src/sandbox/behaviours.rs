@@ -1,0 +1,236 @@
+//! How the bank misbehaves on request: per operation one behaviour, for good or for some calls.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::LATE_DEFAULT;
+use super::refusals::{Refusal, refusal};
+
+macro_rules! words {
+    ($(#[$meta:meta])* $type:ident { $($(#[$doc:meta])* $variant:ident = $word:literal: $says:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum $type { $(#[doc = $says] $variant,)+ }
+
+        impl $type {
+            /// All there are.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// The word on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+
+            /// What it is, for people.
+            pub const fn says(self) -> &'static str {
+                match self { $(Self::$variant => $says,)+ }
+            }
+
+            /// Reads the word on the wire.
+            pub fn parse(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|it| it.as_str() == word)
+            }
+        }
+    };
+}
+
+words! {
+    /// What can be asked of the bank, or what the bank does by itself.
+    Operation {
+        CreateCvu = "create_cvu": "Creates the CVU of a client id.",
+        Rename = "rename": "Changes the holder's name of a CVU.",
+        Close = "close": "Closes a CVU.",
+        SetAlias = "set_alias": "Sets or assigns the alias of a CVU.",
+        Lookup = "lookup": "Looks up a CBU, CVU or alias.",
+        Transfer = "transfer": "Sends a transfer.",
+        TransferStatus = "transfer_status": "Gives one transfer.",
+        TransferList = "transfer_list": "Lists transfers.",
+        Balance = "balance": "Gives the balance of the collector account.",
+        CashIn = "cash_in": "The notice of an incoming transfer.",
+        Remuneration = "remuneration": "The notice of a remuneration.",
+    }
+}
+
+words! {
+    /// How an operation behaves.
+    Mode {
+        Ok = "ok": "As it should; ends any other behaviour.",
+        Reject = "reject": "409 with a business code, without effect.",
+        Error = "error": "500 GE500, without effect.",
+        Timeout = "timeout": "The effect happens; the connection is held without an answer until the client leaves, at most 60 s.",
+        Late = "late": "The effect happens; the answer comes after delayMillis (2000 unless given).",
+        DuplicateNotice = "duplicate_notice": "The notice to the PSP is sent twice.",
+        LoseNotice = "lose_notice": "The notice to the PSP is never sent.",
+        Reset = "reset": "The effect happens; the connection is closed without an answer.",
+        Garbage = "garbage": "The effect happens; the answer is 200 with a body that is not JSON.",
+    }
+}
+
+impl Operation {
+    /// What `reject` answers when it does not name a code.
+    fn usual_refusal(self) -> &'static str {
+        match self {
+            Self::CreateCvu => "VW013",
+            Self::Rename => "PA015",
+            Self::Close => "VW014",
+            Self::SetAlias => "VW008",
+            Self::Lookup => "PA011",
+            Self::TransferStatus => "TX019",
+            Self::Transfer
+            | Self::TransferList
+            | Self::Balance
+            | Self::CashIn
+            | Self::Remuneration => "TX500",
+        }
+    }
+}
+
+/// The order to behave: the body of `POST /sandbox/behaviour`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Order {
+    operation: String,
+    mode: String,
+    count: Option<u64>,
+    delay_millis: Option<u64>,
+    code: Option<String>,
+}
+
+/// The longest `delayMillis`.
+const DELAY_MAX_MILLIS: u64 = 60_000;
+
+/// A behaviour in force.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Behaviour {
+    pub operation: Operation,
+    pub mode: Mode,
+    /// The calls that it still holds for; for good when there is none.
+    pub remaining: Option<u64>,
+    pub delay_millis: u64,
+    /// The code of a rejection.
+    pub code: Option<String>,
+}
+
+impl Behaviour {
+    fn ok(operation: Operation) -> Self {
+        Self {
+            operation,
+            mode: Mode::Ok,
+            remaining: None,
+            delay_millis: default_delay(),
+            code: None,
+        }
+    }
+
+    pub fn delay(&self) -> Duration {
+        Duration::from_millis(self.delay_millis)
+    }
+
+    pub fn refusal(&self) -> Refusal {
+        refusal(
+            self.code
+                .clone()
+                .map_or_else(|| Cow::Borrowed(self.operation.usual_refusal()), Cow::Owned),
+        )
+    }
+}
+
+fn default_delay() -> u64 {
+    u64::try_from(LATE_DEFAULT.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Why an order was refused: the field, and what it may be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct BadOrder {
+    pub field: &'static str,
+    pub allowed: Vec<String>,
+}
+
+/// All behaviours in force, and how often each operation was called.
+#[derive(Default, Debug)]
+pub(super) struct Behaviours {
+    now: BTreeMap<Operation, Behaviour>,
+    calls: BTreeMap<Operation, u64>,
+}
+
+impl Behaviours {
+    /// Takes an order.
+    pub fn set(&mut self, order: Order) -> Result<Behaviour, BadOrder> {
+        let words = |all: &[&str]| all.iter().map(|word| (*word).to_owned()).collect();
+        let operation = Operation::parse(&order.operation).ok_or_else(|| BadOrder {
+            field: "operation",
+            allowed: Operation::ALL.iter().map(|o| o.as_str().into()).collect(),
+        })?;
+        let mode = Mode::parse(&order.mode).ok_or_else(|| BadOrder {
+            field: "mode",
+            allowed: Mode::ALL.iter().map(|m| m.as_str().into()).collect(),
+        })?;
+        if order.count == Some(0) {
+            let (field, allowed) = ("count", words(&["1 or more", "absent"]));
+            return Err(BadOrder { field, allowed });
+        }
+        let delay_millis = order.delay_millis.unwrap_or_else(default_delay);
+        if delay_millis > DELAY_MAX_MILLIS {
+            let (field, allowed) = ("delayMillis", words(&["0 to 60000"]));
+            return Err(BadOrder { field, allowed });
+        }
+        let good = |code: &String| {
+            code.len() == 5
+                && code
+                    .bytes()
+                    .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+        };
+        if !order.code.as_ref().is_none_or(good) {
+            let (field, allowed) = ("code", words(&["a code of the bank, like VW007"]));
+            return Err(BadOrder { field, allowed });
+        }
+        let behaviour = Behaviour {
+            operation,
+            mode,
+            remaining: order.count,
+            delay_millis,
+            code: order.code,
+        };
+        match mode {
+            Mode::Ok => self.now.remove(&operation),
+            _ => self.now.insert(operation, behaviour.clone()),
+        };
+        Ok(behaviour)
+    }
+
+    /// Counts a call and says how it behaves.
+    pub fn take(&mut self, operation: Operation) -> Behaviour {
+        let calls = self.calls.entry(operation).or_default();
+        *calls = calls.saturating_add(1);
+        let Some(found) = self.now.get_mut(&operation) else {
+            return Behaviour::ok(operation);
+        };
+        let taken = found.clone();
+        if let Some(remaining) = found.remaining.as_mut() {
+            *remaining = remaining.saturating_sub(1);
+            if *remaining == 0 {
+                self.now.remove(&operation);
+            }
+        }
+        taken
+    }
+
+    /// The behaviours in force.
+    pub fn now(&self) -> Vec<&Behaviour> {
+        self.now.values().collect()
+    }
+
+    /// How often each operation was called.
+    pub fn calls(&self) -> BTreeMap<&'static str, u64> {
+        let count = |it: &Operation| self.calls.get(it).copied().unwrap_or(0);
+        Operation::ALL
+            .iter()
+            .map(|it| (it.as_str(), count(it)))
+            .collect()
+    }
+}

@@ -1,0 +1,368 @@
+//! The sandbox's book: the CVUs of the PSP and their aliases, and the bank's rules about them.
+//!
+//! **Order.** Each operation decides on the account as it is, makes the account as it shall be,
+//! and `keep`s that: first on disk, then in memory. What cannot be written has not happened.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cuit::Cuit;
+use caudal_ledger::cvu::{Cbu, Cvu};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::external;
+use super::log::Log;
+use super::refusals::{Trouble, refusal};
+use super::words::three_words;
+
+/// The form of a line on disk.
+pub(super) const FORMAT: u8 = 1;
+/// How many given-up aliases of a CVU are remembered as reserved to its holder.
+const PAST_ALIASES_MAX: usize = 100;
+/// How often an alias is drawn before the bank gives up.
+const DRAWS_MAX: usize = 32;
+const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
+
+/// Rules of the bank that can be switched.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Rules {
+    /// An alias may be changed once in 24 hours (`VW011`).
+    pub alias_once_a_day: bool,
+}
+
+/// A CVU of the PSP.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Account {
+    pub format: u8,
+    pub client_id: u64,
+    pub cvu: Cvu,
+    pub cuit: Cuit,
+    pub name: String,
+    pub alias: Option<Alias>,
+    /// When the alias was set, in milliseconds since 1970.
+    pub alias_at: Option<u64>,
+    /// Aliases that it gave up: reserved to its holder.
+    pub past_aliases: Vec<Alias>,
+    pub active: bool,
+    pub opened_at: u64,
+    pub closed_at: Option<u64>,
+}
+
+/// To whom an alias is reserved, and which CVU has it now.
+#[derive(Clone, Copy, Debug)]
+struct Claim {
+    cuit: Cuit,
+    held_by: Option<u64>,
+}
+
+/// All CVUs of the PSP.
+#[derive(Debug)]
+pub(super) struct Book {
+    psp: u16,
+    rules: Rules,
+    accounts: BTreeMap<u64, Account>,
+    claims: HashMap<String, Claim>,
+    keeping: Keeping,
+}
+
+/// Where what happened is kept.
+#[derive(Debug)]
+pub(super) enum Keeping {
+    /// In memory only.
+    Memory,
+    /// On disk.
+    Disk(Log),
+    /// Nowhere any more: nothing can happen.
+    Shut,
+}
+
+impl Book {
+    pub fn new(psp: u16, rules: Rules, keeping: Keeping, accounts: Vec<Account>) -> Self {
+        let mut book = Self {
+            psp,
+            rules,
+            accounts: BTreeMap::new(),
+            claims: HashMap::new(),
+            keeping,
+        };
+        for account in &accounts {
+            for alias in &account.past_aliases {
+                book.claim(alias, account.cuit, None);
+            }
+        }
+        // After all the past ones: a holder may use on one CVU what another of theirs gave up.
+        for account in accounts {
+            if let Some(alias) = &account.alias {
+                book.claim(alias, account.cuit, Some(account.client_id));
+            }
+            book.accounts.insert(account.client_id, account);
+        }
+        book
+    }
+
+    pub fn accounts(&self) -> impl ExactSizeIterator<Item = &Account> {
+        self.accounts.values()
+    }
+
+    /// Lets nothing more happen, and lets go of the file, so that another sandbox may have it.
+    pub fn shut(&mut self) {
+        self.keeping = Keeping::Shut;
+    }
+
+    fn claim(&mut self, alias: &Alias, cuit: Cuit, held_by: Option<u64>) {
+        self.claims.insert(alias.folded(), Claim { cuit, held_by });
+    }
+
+    fn keep(&mut self, account: Account) -> Result<(), Trouble> {
+        match &mut self.keeping {
+            Keeping::Memory => {}
+            Keeping::Disk(log) => log.write(&account).map_err(Trouble::Disk)?,
+            Keeping::Shut => return Err(Trouble::Disk(io::Error::other("it is shut"))),
+        }
+        let before = self.accounts.get(&account.client_id);
+        let given_up = before.and_then(|before| before.alias.clone());
+        if let Some(alias) = given_up {
+            self.claim(&alias, account.cuit, None);
+        }
+        if let Some(alias) = &account.alias {
+            self.claim(alias, account.cuit, Some(account.client_id));
+        }
+        self.accounts.insert(account.client_id, account);
+        Ok(())
+    }
+
+    fn by_cvu(&self, cvu: &str) -> Option<&Account> {
+        let client_id: u64 = cvu.get(9..21)?.parse().ok()?;
+        self.accounts
+            .get(&client_id)
+            .filter(|account| account.cvu.as_str() == cvu)
+    }
+
+    fn open_by_cvu(&self, cvu: &str) -> Result<&Account, Trouble> {
+        self.by_cvu(cvu)
+            .filter(|account| account.active)
+            .ok_or_else(|| refusal("VW006").into())
+    }
+
+    /// Creates the CVU of a client id, opens a closed one again, or gives the one there is.
+    pub fn create(&mut self, order: &Create, now: u64) -> Result<Value, Trouble> {
+        let client_id = order.client_id().ok_or_else(|| refusal("VW001"))?;
+        let cuit = Cuit::parse_relaxed(&order.cuit).map_err(|_| refusal("PA004"))?;
+        let name = good_name(&order.name)?;
+        if order.currency != "ARS" {
+            return Err(refusal("TX012").into());
+        }
+        let answer = |cvu: Cvu, reactivated: bool| json!({"cvu": cvu, "label": "", "reactivated": reactivated});
+        let account = match self.accounts.get(&client_id) {
+            Some(known) if known.cuit != cuit => return Err(refusal("VW012").into()),
+            Some(known) if known.active => return Ok(answer(known.cvu, false)),
+            Some(closed) => Account {
+                name,
+                active: true,
+                closed_at: None,
+                ..closed.clone()
+            },
+            None => Account {
+                format: FORMAT,
+                client_id,
+                cvu: Cvu::compose(self.psp, client_id).ok_or_else(|| refusal("VW013"))?,
+                cuit,
+                name,
+                alias: None,
+                alias_at: None,
+                past_aliases: Vec::new(),
+                active: true,
+                opened_at: now,
+                closed_at: None,
+            },
+        };
+        let answer = answer(account.cvu, self.accounts.contains_key(&client_id));
+        self.keep(account)?;
+        Ok(answer)
+    }
+
+    /// Sets an alias, or draws one when there is none yet.
+    pub fn set_alias(&mut self, order: &SetAlias, now: u64) -> Result<Value, Trouble> {
+        let account = self.open_by_cvu(&order.cvu)?;
+        if account.cuit.as_str() != order.cuit {
+            return Err(refusal("VW009").into());
+        }
+        let assign = order.label.is_none();
+        let alias = match (&order.label, &account.alias) {
+            (Some(label), _) => Alias::parse(label).map_err(|_| refusal("TX009"))?,
+            // Asking again for an assigned alias must not change it.
+            (None, Some(own)) => return Ok(json!({"status": "OK", "label": own})),
+            (None, None) => self.drawn().ok_or_else(|| refusal("VW008"))?,
+        };
+        if account.alias.as_ref() == Some(&alias) {
+            return Err(refusal("VW010").into());
+        }
+        if let Some(claim) = self.claims.get(&alias.folded())
+            && (claim.held_by.is_some() || claim.cuit != account.cuit)
+        {
+            return Err(refusal("VW007").into());
+        }
+        if external::by_alias(alias.as_str()).is_some() {
+            return Err(refusal("VW007").into());
+        }
+        let fresh = |at: u64| now < at.saturating_add(DAY_MILLIS);
+        if self.rules.alias_once_a_day && account.alias_at.is_some_and(fresh) {
+            return Err(refusal("VW011").into());
+        }
+        let mut account = account.clone();
+        give_up_alias(&mut account);
+        account.past_aliases.retain(|past| *past != alias);
+        account.alias = Some(alias.clone());
+        account.alias_at = Some(now);
+        self.keep(account)?;
+        Ok(if assign {
+            json!({"status": "OK", "label": alias})
+        } else {
+            json!({"status": "OK"})
+        })
+    }
+
+    fn drawn(&self) -> Option<Alias> {
+        (0..DRAWS_MAX)
+            .filter_map(|_| three_words())
+            .filter_map(|words| Alias::parse(&words).ok())
+            .find(|alias| !self.claims.contains_key(&alias.folded()))
+    }
+
+    /// Changes the holder's name.
+    pub fn rename(&mut self, cvu: &str, name: &str) -> Result<Value, Trouble> {
+        let name = good_name(name)?;
+        let account = Account {
+            name,
+            ..self.open_by_cvu(cvu)?.clone()
+        };
+        self.keep(account)?;
+        Ok(json!({"status": "OK"}))
+    }
+
+    /// Closes a CVU; its alias stays reserved to its holder.
+    pub fn close(&mut self, cvu: &str, cuit: &str, now: u64) -> Result<Value, Trouble> {
+        let mut account = self
+            .by_cvu(cvu)
+            .filter(|account| account.active && account.cuit.as_str() == cuit)
+            .cloned()
+            .ok_or_else(|| refusal("VW015"))?;
+        give_up_alias(&mut account);
+        account.active = false;
+        account.closed_at = Some(now);
+        self.keep(account)?;
+        Ok(json!({"status": "OK"}))
+    }
+
+    /// Who is behind a CBU or CVU.
+    pub fn lookup(&self, address: &str) -> Result<Value, Trouble> {
+        let unknown = || {
+            refusal(if address.starts_with("000") {
+                "PA012"
+            } else {
+                "PA005"
+            })
+        };
+        let key = Cbu::parse(address).map_err(|_| unknown())?;
+        if let Some(account) = self.by_cvu(address) {
+            return Ok(self.shown(account));
+        }
+        let own = key.entity().len() == 4 && key.entity().parse() == Ok(self.psp);
+        if own || !external::exists(&key) {
+            return Err(unknown().into());
+        }
+        Ok(external::shown(&key))
+    }
+
+    /// Who is behind an alias.
+    pub fn lookup_alias(&self, text: &str) -> Result<Value, Trouble> {
+        let alias = Alias::parse(text).map_err(|_| refusal("PA006"))?;
+        let holder = self
+            .claims
+            .get(&alias.folded())
+            .and_then(|claim| self.accounts.get(&claim.held_by?));
+        match (holder, external::by_alias(text)) {
+            (Some(account), _) => Ok(self.shown(account)),
+            (None, Some(key)) => Ok(external::shown(&key)),
+            (None, None) => Err(refusal("PA011").into()),
+        }
+    }
+
+    fn shown(&self, account: &Account) -> Value {
+        json!({
+            "owners": [external::owner(account.cuit, &account.name)],
+            "type": "CVU",
+            "is_active": account.active,
+            "currency": "ARS",
+            "label": account.alias.as_ref().map_or("", Alias::as_str),
+            "account_routing": {"scheme": "CVU", "address": account.cvu},
+            "bank_routing": {"scheme": "NAME", "address": "CAUDAL SANDBOX", "code": format!("{:04}", self.psp)},
+        })
+    }
+}
+
+fn give_up_alias(account: &mut Account) {
+    if let Some(alias) = account.alias.take() {
+        account.past_aliases.push(alias);
+        let over = account.past_aliases.len().saturating_sub(PAST_ALIASES_MAX);
+        account.past_aliases.drain(..over);
+    }
+}
+
+/// The bank's rule for names: `^[a-zA-Z0-9ñÑáéíóúÁÉÍÓÚ.\s]{5,41}$`.
+fn good_name(name: &str) -> Result<String, Trouble> {
+    let good = |c: char| {
+        c.is_ascii_alphanumeric() || c == '.' || c.is_whitespace() || "ñÑáéíóúÁÉÍÓÚ".contains(c)
+    };
+    if (5..=41).contains(&name.chars().count()) && name.chars().all(good) {
+        Ok(name.to_owned())
+    } else {
+        Err(refusal("PA015").into())
+    }
+}
+
+/// The body of the creation of a CVU.
+#[derive(Debug, Deserialize)]
+pub(super) struct Create {
+    #[serde(default)]
+    client_id: Value,
+    #[serde(default)]
+    cuit: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    currency: String,
+}
+
+impl Create {
+    /// The client id: at most 12 digits, as a number or a text.
+    fn client_id(&self) -> Option<u64> {
+        let text = match &self.client_id {
+            Value::Number(number) => number.to_string(),
+            Value::String(text) => text.clone(),
+            _ => return None,
+        };
+        let digits = (1..=12).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+        text.parse().ok().filter(|_| digits)
+    }
+}
+
+/// The body of the assignment of an alias.
+#[derive(Debug, Deserialize)]
+pub(super) struct SetAlias {
+    #[serde(default)]
+    cvu: String,
+    #[serde(default)]
+    cuit: String,
+    label: Option<String>,
+}
+
+/// The body of a change of name.
+#[derive(Debug, Deserialize)]
+pub(super) struct Rename {
+    #[serde(default)]
+    pub name: String,
+}

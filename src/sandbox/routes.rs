@@ -1,0 +1,141 @@
+//! The bank's own API, as far as the service uses it: at `/v1` and, as its documentation writes
+//! it, without that.
+
+use actix_web::http::StatusCode;
+use actix_web::web::{Data, Json, JsonConfig, Path, ServiceConfig};
+use actix_web::{HttpRequest, HttpResponse, error::InternalError, web};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::answers::{Bank, error, failed};
+use super::behaviours::Operation;
+use super::book::{Create, Rename, SetAlias};
+use super::refusals::{Trouble, refusal};
+use super::{BODY_MAX, COLLECTOR, PASSWORD, USERNAME, control};
+
+/// All routes of the sandbox.
+pub(super) fn configure(config: &mut ServiceConfig) {
+    let bodies = JsonConfig::default()
+        .limit(BODY_MAX)
+        .content_type_required(false)
+        .error_handler(|why, _| {
+            let answer = error(StatusCode::BAD_REQUEST, "GE400", &why.to_string());
+            InternalError::from_response(why, answer).into()
+        });
+    config
+        .app_data(bodies)
+        .configure(control::configure)
+        .service(web::scope("/v1").configure(bank))
+        .configure(bank)
+        .default_service(web::to(async || {
+            error(StatusCode::NOT_FOUND, "GE404", "No existe el recurso")
+        }));
+}
+
+fn bank(config: &mut ServiceConfig) {
+    let wallet = "/banks/322/accounts/{collector}/owner/wallet";
+    config
+        .route("/login/jwt", web::post().to(login))
+        .route(&format!("{wallet}/cvu"), web::post().to(create))
+        .route(&format!("{wallet}/alias"), web::post().to(set_alias))
+        .route(&format!("{wallet}/cvu/{{cvu}}"), web::put().to(rename))
+        .route(
+            &format!("{wallet}/cvu/{{cvu}}/{{cuit}}"),
+            web::delete().to(close),
+        )
+        .route("/accounts/cbu/{address}", web::get().to(lookup))
+        .route("/accounts/alias/{alias}", web::get().to(lookup_alias));
+}
+
+#[derive(Debug, Deserialize)]
+struct Login {
+    username: String,
+    password: String,
+}
+
+async fn login(bank: Data<Bank>, body: Json<Login>) -> HttpResponse {
+    if body.username != USERNAME || body.password != PASSWORD {
+        return error(
+            StatusCode::UNAUTHORIZED,
+            "GE403",
+            "Usuario o clave incorrectos",
+        );
+    }
+    match bank.token() {
+        Some((token, life)) => HttpResponse::Ok().json(json!({"token": token, "expires_in": life})),
+        None => failed(),
+    }
+}
+
+fn known(collector: &str) -> Result<(), Trouble> {
+    if collector == COLLECTOR {
+        Ok(())
+    } else {
+        Err(refusal("VW003").into())
+    }
+}
+
+async fn create(
+    request: HttpRequest,
+    bank: Data<Bank>,
+    path: Path<String>,
+    body: Json<Create>,
+) -> HttpResponse {
+    bank.answer(&request, Operation::CreateCvu, |book, now| {
+        known(&path)?;
+        book.create(&body, now)
+    })
+    .await
+}
+
+async fn set_alias(
+    request: HttpRequest,
+    bank: Data<Bank>,
+    path: Path<String>,
+    body: Json<SetAlias>,
+) -> HttpResponse {
+    bank.answer(&request, Operation::SetAlias, |book, now| {
+        known(&path)?;
+        book.set_alias(&body, now)
+    })
+    .await
+}
+
+async fn rename(
+    request: HttpRequest,
+    bank: Data<Bank>,
+    path: Path<(String, String)>,
+    body: Json<Rename>,
+) -> HttpResponse {
+    let (collector, cvu) = path.into_inner();
+    bank.answer(&request, Operation::Rename, |book, _| {
+        known(&collector)?;
+        book.rename(&cvu, &body.name)
+    })
+    .await
+}
+
+async fn close(
+    request: HttpRequest,
+    bank: Data<Bank>,
+    path: Path<(String, String, String)>,
+) -> HttpResponse {
+    let (collector, cvu, cuit) = path.into_inner();
+    bank.answer(&request, Operation::Close, |book, now| {
+        known(&collector)?;
+        book.close(&cvu, &cuit, now)
+    })
+    .await
+}
+
+async fn lookup(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> HttpResponse {
+    bank.answer(&request, Operation::Lookup, |book, _| book.lookup(&path))
+        .await
+}
+
+async fn lookup_alias(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> HttpResponse {
+    bank.answer(&request, Operation::Lookup, |book, _| {
+        book.lookup_alias(&path)
+    })
+    .await
+}
