@@ -32,7 +32,10 @@ macro_rules! hold {
 }
 
 fn parts(balance: Balance) -> (i128, i128) {
-    (i128::from(balance.available.centavos()), i128::from(balance.held.centavos()))
+    (
+        i128::from(balance.available.centavos()),
+        i128::from(balance.held.centavos()),
+    )
 }
 
 /// What a direction does to available and held, by the domain, §6.1.
@@ -50,22 +53,37 @@ pub fn delta(direction: Direction, amount: i128) -> (i128, i128) {
 pub fn check_i01(balance: Balance) -> Check {
     let (available, held) = parts(balance);
     let total = i128::from(balance.total().centavos());
-    hold!(total == available + held, "I1: {total} is not {available} + {held}");
+    hold!(
+        total == available + held,
+        "I1: {total} is not {available} + {held}"
+    );
     Ok(())
 }
 
 /// 2: nothing is negative.
 pub fn check_i02(balance: Balance) -> Check {
     let (available, held) = parts(balance);
-    hold!(available >= 0 && held >= 0, "I2: {available} available, {held} held");
+    hold!(
+        available >= 0 && held >= 0,
+        "I2: {available} available, {held} held"
+    );
     Ok(())
 }
 
 /// 3: sequence without gap or repeat, time never back.
 pub fn check_i03(previous: Option<&Voucher>, voucher: &Voucher) -> Check {
     let (last, at) = previous.map_or((0, Timestamp::default()), |v| (v.sequence, v.at));
-    hold!(voucher.sequence == last + 1, "I3: {} follows {last}", voucher.sequence);
-    hold!(voucher.at >= at, "I3: {} is at {}, before {at}", voucher.sequence, voucher.at);
+    hold!(
+        voucher.sequence == last + 1,
+        "I3: {} follows {last}",
+        voucher.sequence
+    );
+    hold!(
+        voucher.at >= at,
+        "I3: {} is at {}, before {at}",
+        voucher.sequence,
+        voucher.at
+    );
     Ok(())
 }
 
@@ -75,14 +93,22 @@ pub fn check_i04(previous: Option<&Voucher>, voucher: &Voucher) -> Check {
     let (da, dh) = delta(voucher.direction, i128::from(voucher.amount.centavos()));
     let right = (available + da, held + dh);
     let stated = parts(voucher.after);
-    hold!(stated == right, "I4: {} says {stated:?}, should be {right:?}", voucher.sequence);
+    hold!(
+        stated == right,
+        "I4: {} says {stated:?}, should be {right:?}",
+        voucher.sequence
+    );
     Ok(())
 }
 
 /// 5: each hash follows from the one before and all of the voucher.
 pub fn check_i05(previous: Option<&Voucher>, voucher: &Voucher) -> Check {
     let before = previous.map_or(Digest::default(), |v| v.hash);
-    hold!(voucher.hash == voucher.hash_after(before), "I5: {} breaks the chain", voucher.sequence);
+    hold!(
+        voucher.hash == voucher.hash_after(before),
+        "I5: {} breaks the chain",
+        voucher.sequence
+    );
     Ok(())
 }
 
@@ -91,11 +117,24 @@ pub fn check_i05(previous: Option<&Voucher>, voucher: &Voucher) -> Check {
 pub fn check_i05_head(account: &Account, history: &[Voucher]) -> Check {
     let mut checker = History::default();
     for voucher in history {
-        checker.next(voucher).map_err(|flaw| format!("I5: {flaw}"))?;
+        checker
+            .next(voucher)
+            .map_err(|flaw| format!("I5: {flaw}"))?;
     }
-    hold!(checker.hash == account.hash, "I5: the head is {}, not {}", account.hash, checker.hash);
-    hold!(checker.balance == account.balance, "I5: the balance is not its history's");
-    hold!(checker.sequence == account.sequence, "I5: the sequence is not its history's");
+    hold!(
+        checker.hash == account.hash,
+        "I5: the head is {}, not {}",
+        account.hash,
+        checker.hash
+    );
+    hold!(
+        checker.balance == account.balance,
+        "I5: the balance is not its history's"
+    );
+    hold!(
+        checker.sequence == account.sequence,
+        "I5: the sequence is not its history's"
+    );
     Ok(())
 }
 
@@ -125,7 +164,10 @@ pub fn check_i08<'a>(
             available + held
         })
         .sum();
-    hold!(have == moved, "I8: accounts have {have}, {moved} came in and stayed");
+    hold!(
+        have == moved,
+        "I8: accounts have {have}, {moved} came in and stayed"
+    );
     Ok(())
 }
 
@@ -133,10 +175,14 @@ pub fn check_i08<'a>(
 pub fn check_i09<'a>(movements: impl Iterator<Item = (RealmId, &'a Voucher)>) -> Check {
     let mut seen = BTreeMap::new();
     for (realm, voucher) in movements {
-        let Some(external) = &voucher.external_id else { continue };
+        let Some(external) = &voucher.external_id else {
+            continue;
+        };
         let place = (voucher.cvu, voucher.sequence);
         if let Some(first) = seen.insert((realm, external, voucher.direction), place) {
-            return Err(format!("I9: {realm:?} {external} is {first:?} and {place:?}"));
+            return Err(format!(
+                "I9: {realm:?} {external} is {first:?} and {place:?}"
+            ));
         }
     }
     Ok(())
@@ -147,26 +193,48 @@ pub fn check_i09<'a>(movements: impl Iterator<Item = (RealmId, &'a Voucher)>) ->
 pub fn check_i10(one: (RealmId, AccountNo), other: (RealmId, AccountNo), psp: u16) -> Check {
     let client = one.1.bank_client_id(one.0);
     let second = other.1.bank_client_id(other.0);
-    hold!(client == one.1.bank_client_id(one.0), "I10: {one:?} has two client ids");
-    hold!(client <= 999_999_999_999, "I10: {client} has more than 12 digits");
-    hold!((client == second) == (one == other), "I10: {one:?} and {other:?} share {client}");
+    hold!(
+        client == one.1.bank_client_id(one.0),
+        "I10: {one:?} has two client ids"
+    );
+    hold!(
+        client <= 999_999_999_999,
+        "I10: {client} has more than 12 digits"
+    );
+    hold!(
+        (client == second) == (one == other),
+        "I10: {one:?} and {other:?} share {client}"
+    );
     let same = |id| Cvu::compose(psp, id).ok_or_else(|| format!("I10: no CVU for {id}"));
     hold!(same(client)? == same(client)?, "I10: {client} has two CVUs");
-    hold!((same(client)? == same(second)?) == (one == other), "I10: two accounts, one CVU");
+    hold!(
+        (same(client)? == same(second)?) == (one == other),
+        "I10: two accounts, one CVU"
+    );
     Ok(())
 }
 
 /// 14: the balance of a day is that of the last movement whose Argentine day is not later, which
 /// is also the replay from zero of all movements until then.
 pub fn check_i14(history: &[Voucher], day: BusinessDay, number: i64) -> Check {
-    let stated = history.iter().rev().find(|v| v.at <= day.end()).map(|v| parts(v.after));
+    let stated = history
+        .iter()
+        .rev()
+        .find(|v| v.at <= day.end())
+        .map(|v| parts(v.after));
     let mut replayed = (0, 0);
-    for voucher in history.iter().filter(|v| calendar::day(v.at.millis()) <= number) {
+    for voucher in history
+        .iter()
+        .filter(|v| calendar::day(v.at.millis()) <= number)
+    {
         let (da, dh) = delta(voucher.direction, i128::from(voucher.amount.centavos()));
         replayed = (replayed.0 + da, replayed.1 + dh);
     }
     let stated = stated.unwrap_or((0, 0));
-    hold!(stated == replayed, "I14: {day} closed at {stated:?}, the replay says {replayed:?}");
+    hold!(
+        stated == replayed,
+        "I14: {day} closed at {stated:?}, the replay says {replayed:?}"
+    );
     Ok(())
 }
 
@@ -189,7 +257,10 @@ pub fn check_i14_all(history: &[Voucher]) -> Check {
 /// 18, the half that there is: the counters of use are what the movements add up to.
 pub fn check_i18_usage(usage: Usage, history: &[Voucher]) -> Check {
     let Some(last) = history.iter().rfind(|v| outgoing(v)) else {
-        hold!(usage == Usage::default(), "I18: {usage:?} without any outgoing movement");
+        hold!(
+            usage == Usage::default(),
+            "I18: {usage:?} without any outgoing movement"
+        );
         return Ok(());
     };
     let now = calendar::day(last.at.millis());
@@ -198,7 +269,9 @@ pub fn check_i18_usage(usage: Usage, history: &[Voucher]) -> Check {
         (year, month)
     };
     let sum = |same: &dyn Fn(i64) -> bool| {
-        let of = history.iter().filter(|v| outgoing(v) && same(calendar::day(v.at.millis())));
+        let of = history
+            .iter()
+            .filter(|v| outgoing(v) && same(calendar::day(v.at.millis())));
         of.fold((0_i128, 0_u64), |(amount, count), v| {
             (amount + i128::from(v.amount.centavos()), count + 1)
         })
@@ -209,9 +282,18 @@ pub fn check_i18_usage(usage: Usage, history: &[Voucher]) -> Check {
     let monthly = stops(sum(&|day| month(day) == month(now)));
     let usage = usage.at(last.at);
     let stated = (i128::from(usage.daily_amount.centavos()), usage.daily_count);
-    hold!(stated == daily, "I18: {stated:?} of the day, the movements say {daily:?}");
-    let stated = (i128::from(usage.monthly_amount.centavos()), usage.monthly_count);
-    hold!(stated == monthly, "I18: {stated:?} of the month, the movements say {monthly:?}");
+    hold!(
+        stated == daily,
+        "I18: {stated:?} of the day, the movements say {daily:?}"
+    );
+    let stated = (
+        i128::from(usage.monthly_amount.centavos()),
+        usage.monthly_count,
+    );
+    hold!(
+        stated == monthly,
+        "I18: {stated:?} of the month, the movements say {monthly:?}"
+    );
     Ok(())
 }
 
@@ -242,6 +324,9 @@ pub fn check_i27(balance: Balance, direction: Direction, amount: Amount) -> Chec
         Ok((available, held))
     };
     let found = found.map(parts);
-    hold!(found == right, "I27: {balance:?} {direction} {amount}: {found:?}, not {right:?}");
+    hold!(
+        found == right,
+        "I27: {balance:?} {direction} {amount}: {found:?}, not {right:?}"
+    );
     Ok(())
 }

@@ -81,9 +81,16 @@ impl Machine {
             Op::Order { account, order } => self.order(*account, order),
             Op::Bank { account, yes } => self.bank(*account, *yes),
             Op::CreateType { realm, code, way } => self.create_type(*realm, *code, *way),
-            Op::ToggleType { realm, code, active } => self.toggle_type(*realm, code, *active),
+            Op::ToggleType {
+                realm,
+                code,
+                active,
+            } => self.toggle_type(*realm, code, *active),
             Op::RemoveType { realm, code } => self.remove_type(*realm, code),
-            Op::Policy { realm, close_requires_zero } => {
+            Op::Policy {
+                realm,
+                close_requires_zero,
+            } => {
                 self.realm(*realm).policy.close_requires_zero_balance = *close_requires_zero;
                 Answer::Nothing
             }
@@ -142,10 +149,17 @@ impl Machine {
             if let Some((last, before)) = slot.vouchers.split_last() {
                 inv::check_i03(before.last(), last)?;
                 inv::check_i04(before.last(), last)?;
-                hold!(last.hash == slot.account.hash, "I5: the head is not the last hash");
+                hold!(
+                    last.hash == slot.account.hash,
+                    "I5: the head is not the last hash"
+                );
             }
         }
-        hold!(have == self.inflow, "I8: {have} on accounts, {} came in", self.inflow);
+        hold!(
+            have == self.inflow,
+            "I8: {have} on accounts, {} came in",
+            self.inflow
+        );
         Ok(())
     }
 
@@ -161,7 +175,9 @@ impl Machine {
         inv::check_i08(balances, self.slots.iter().flat_map(|slot| &slot.vouchers))?;
         let of = |slot: &'_ Slot| slot.realm;
         inv::check_i09(
-            self.slots.iter().flat_map(|slot| slot.vouchers.iter().map(move |v| (of(slot), v))),
+            self.slots
+                .iter()
+                .flat_map(|slot| slot.vouchers.iter().map(move |v| (of(slot), v))),
         )
     }
 

@@ -30,7 +30,11 @@ pub enum Answer {
     /// A rule said no, with the stable word of the refusal.
     Refused(&'static str),
     /// The external id belongs to this voucher (account, sequence), and so many fields differ.
-    Reused { number: u64, sequence: u64, differs: usize },
+    Reused {
+        number: u64,
+        sequence: u64,
+        differs: usize,
+    },
     /// So many facts followed.
     Facts(usize),
     /// There was nothing to do it to.
@@ -127,7 +131,11 @@ pub const BEGINNING: u64 = 1_782_867_600_000;
 impl Model {
     /// The world as every run finds it: two types in each realm, accounts in several states.
     pub fn new() -> Self {
-        let kind = |way, legacy_id| TypeModel { way, active: true, legacy_id };
+        let kind = |way, legacy_id| TypeModel {
+            way,
+            active: true,
+            legacy_id,
+        };
         let realm = RealmModel {
             types: BTreeMap::from([
                 ("BONUS".to_owned(), kind(Way::Credit, 1000)),
@@ -138,7 +146,11 @@ impl Model {
             keys: BTreeMap::new(),
         };
         let account = |index: usize| AccountModel {
-            state: if index == 4 { State::Registered } else { State::Active },
+            state: if index == 4 {
+                State::Registered
+            } else {
+                State::Active
+            },
             enabled: index != 3,
             waiting: None,
             alias: None,
@@ -163,20 +175,34 @@ impl Model {
     pub fn step(&mut self, op: &Op) {
         self.answer = match op {
             Op::Post(posting) => self.post(posting),
-            Op::Move { account, way, amount } => self.movement(*account, *way, *amount),
+            Op::Move {
+                account,
+                way,
+                amount,
+            } => self.movement(*account, *way, *amount),
             Op::Flood { account } => self.flood(*account),
             Op::Order { account, order } => self.order(*account, order),
             Op::Bank { account, yes } => self.bank(*account, *yes),
             Op::CreateType { realm, code, way } => self.create_type(*realm, *code, *way),
-            Op::ToggleType { realm, code, active } => self.toggle_type(*realm, code, *active),
+            Op::ToggleType {
+                realm,
+                code,
+                active,
+            } => self.toggle_type(*realm, code, *active),
             Op::RemoveType { realm, code } => self.remove_type(*realm, code),
-            Op::Policy { realm, close_requires_zero } => {
+            Op::Policy {
+                realm,
+                close_requires_zero,
+            } => {
                 self.realm(*realm).close_requires_zero = *close_requires_zero;
                 Answer::Nothing
             }
             Op::Clock { millis } => {
                 // Never before 2010: that is where the fixed offset of the calendar begins.
-                self.now = self.now.saturating_add_signed(*millis).max(1_262_304_000_000);
+                self.now = self
+                    .now
+                    .saturating_add_signed(*millis)
+                    .max(1_262_304_000_000);
                 Answer::Nothing
             }
             Op::Restart => Answer::Nothing,
@@ -205,7 +231,9 @@ impl Model {
 impl std::fmt::Debug for Model {
     /// Short: every run begins with the same world, and the operations say the rest.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Model").field("now", &self.now).finish_non_exhaustive()
+        f.debug_struct("Model")
+            .field("now", &self.now)
+            .finish_non_exhaustive()
     }
 }
 

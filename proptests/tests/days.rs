@@ -58,8 +58,11 @@ proptest! {
         let text = at.to_string();
         prop_assert_eq!(Timestamp::parse(&text), Some(at), "{}", text);
         prop_assert!(text.len() == 24 && text.ends_with('Z'), "{}", text);
-        let day = at.business_day();
-        prop_assert!(day.start() <= at && at <= day.end(), "{} in {}", at, day);
+        // Days are those of the years up to 9998.
+        if !text.starts_with("9999") {
+            let day = at.business_day();
+            prop_assert!(day.start() <= at && at <= day.end(), "{} in {}", at, day);
+        }
     }
 
     /// Dates have one way to be written; anything else is refused, and nothing panics.
@@ -72,10 +75,10 @@ proptest! {
         ]
     ) {
         if let Some(day) = BusinessDay::parse(&text) {
-            prop_assert_eq!(day.to_string(), text);
+            prop_assert_eq!(&day.to_string(), &text);
             prop_assert!(day.start() <= day.end());
         }
-        drop(Timestamp::parse(&text));
+        prop_assert_eq!(Timestamp::parse(&text), Timestamp::parse(&text));
     }
 }
 
@@ -87,7 +90,10 @@ fn no_day_is_missing() {
         let text = written(calendar::civil(number));
         let day = BusinessDay::parse(&text).expect(&text);
         assert_eq!(day.start().millis(), calendar::start(number), "{text}");
-        assert!(last.is_none_or(|last| last.end().plus_millis(1) == day.start()), "{text}");
+        assert!(
+            last.is_none_or(|last| last.end().plus_millis(1) == day.start()),
+            "{text}"
+        );
         last = Some(day);
     }
 }

@@ -12,23 +12,34 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 fn client() -> impl Strategy<Value = u64> {
-    prop_oneof![0_u64..=10, 0_u64..=999_999_999_999, 999_999_999_990_u64..=999_999_999_999]
+    prop_oneof![
+        0_u64..=10,
+        0_u64..=999_999_999_999,
+        999_999_999_990_u64..=999_999_999_999
+    ]
 }
 
 fn voucher_id() -> impl Strategy<Value = VoucherId> {
     let edge = |max: u64| prop_oneof![0_u64..=3, 0..=max, max - 3..=max];
-    (edge(u64::from(u32::MAX)), edge((1 << 40) - 1), edge((1 << 40) - 1)).prop_map(
-        |(realm, account, sequence)| VoucherId {
+    (
+        edge(u64::from(u32::MAX)),
+        edge((1 << 40) - 1),
+        edge((1 << 40) - 1),
+    )
+        .prop_map(|(realm, account, sequence)| VoucherId {
             realm: RealmId(u32::try_from(realm).unwrap()),
             account: AccountNo(account),
             sequence,
-        },
-    )
+        })
 }
 
 fn account() -> impl Strategy<Value = (RealmId, AccountNo)> {
     let realm = prop_oneof![1_u32..=4, 1_u32..=99_999];
-    let number = prop_oneof![1_u64..=4, 1..=AccountNo::MAX, AccountNo::MAX - 3..=AccountNo::MAX];
+    let number = prop_oneof![
+        1_u64..=4,
+        1..=AccountNo::MAX,
+        AccountNo::MAX - 3..=AccountNo::MAX
+    ];
     (realm, number).prop_map(|(realm, number)| (RealmId(realm), AccountNo(number)))
 }
 
@@ -57,7 +68,8 @@ proptest! {
         prop_assert_eq!(cbu.map(|c| c.to_string()), Some(text.clone()));
         prop_assert_eq!(Cbu::parse(&text).ok(), cbu);
         prop_assert_eq!(Cvu::parse(&text), Err(KeyError::NotACvu));
-        prop_assert_eq!(cbu.unwrap().entity(), format!("{bank:03}"));
+        let cbu = cbu.unwrap();
+        prop_assert_eq!(cbu.entity(), format!("{bank:03}"));
     }
 
     /// Every single digit, replaced by every other: never another key.

@@ -28,7 +28,11 @@ impl<const LIVELY: bool> ReferenceStateMachine for World<LIVELY> {
     }
 
     fn transitions(_: &Model) -> BoxedStrategy<Op> {
-        if LIVELY { LIVES.with(Clone::clone) } else { MONEY.with(Clone::clone) }
+        if LIVELY {
+            LIVES.with(Clone::clone)
+        } else {
+            MONEY.with(Clone::clone)
+        }
     }
 
     fn apply(mut model: Model, op: &Op) -> Model {
@@ -49,8 +53,14 @@ impl<const LIVELY: bool> StateMachineTest for World<LIVELY> {
 
     fn apply(mut machine: Machine, model: &Model, op: Op) -> Machine {
         let answer = machine.step(&op, model);
-        assert_eq!(answer, model.answer, "the rules (left) against the model, at {op:?}");
-        if matches!(op, Op::CreateType { .. } | Op::ToggleType { .. } | Op::RemoveType { .. }) {
+        assert_eq!(
+            answer, model.answer,
+            "the rules (left) against the model, at {op:?}"
+        );
+        if matches!(
+            op,
+            Op::CreateType { .. } | Op::ToggleType { .. } | Op::RemoveType { .. }
+        ) {
             assert_eq!(convert::same_types(&machine, model), Ok(()));
         }
         machine

@@ -37,9 +37,12 @@ fn balance() -> impl Strategy<Value = Balance> {
         (0_i64..=3, 0..=i64::MAX).prop_map(|(h, less)| (i64::MAX - less.max(h), h)),
         (0..=Amount::MAX_CENTAVOS, 0..=Amount::MAX_CENTAVOS),
     ];
-    parts.prop_filter("a balance that can be", |(a, h)| *a >= 0 && *h >= 0).prop_map(|(a, h)| {
-        Balance { available: Money::from_centavos(a), held: Money::from_centavos(h) }
-    })
+    parts
+        .prop_filter("a balance that can be", |(a, h)| *a >= 0 && *h >= 0)
+        .prop_map(|(a, h)| Balance {
+            available: Money::from_centavos(a),
+            held: Money::from_centavos(h),
+        })
 }
 
 proptest! {

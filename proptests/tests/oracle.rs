@@ -28,7 +28,9 @@ fn python() -> Command {
 }
 
 fn available() -> bool {
-    let tried = python().args(["-c", "import stdnum.ar.cbu, stdnum.ar.cuit"]).output();
+    let tried = python()
+        .args(["-c", "import stdnum.ar.cbu, stdnum.ar.cuit"])
+        .output();
     tried.is_ok_and(|output| output.status.success())
 }
 
@@ -114,13 +116,21 @@ fn keys_are_valid_exactly_when_stdnum_says_so() {
     for ((is_key, text), valid) in lines.iter().zip(&said) {
         if *is_key {
             let found = (Cbu::parse(text).is_ok(), Cvu::parse(text).is_ok());
-            assert_eq!(found, right_key(text, *valid), "{text} (CBU, CVU), seed {seed}");
+            assert_eq!(
+                found,
+                right_key(text, *valid),
+                "{text} (CBU, CVU), seed {seed}"
+            );
         } else {
             assert_eq!(Cuit::parse(text).is_ok(), *valid, "{text}, seed {seed}");
         }
     }
     let valid = said.iter().filter(|valid| **valid).count();
-    assert!(valid > said.len() / 4 && valid < said.len() * 3 / 4, "{valid} of {}", said.len());
+    assert!(
+        valid > said.len() / 4 && valid < said.len() * 3 / 4,
+        "{valid} of {}",
+        said.len()
+    );
 }
 
 fn ask(lines: &[(bool, String)]) -> Vec<bool> {
@@ -137,7 +147,14 @@ fn ask(lines: &[(bool, String)]) -> Vec<bool> {
     // Python reads while it writes: feed it from another thread, or both pipes fill up.
     let feeder = std::thread::spawn(move || input.write_all(text.as_bytes()));
     let output = child.wait_with_output().expect("python ends");
-    feeder.join().expect("the feeder ends").expect("python reads it all");
+    feeder
+        .join()
+        .expect("the feeder ends")
+        .expect("python reads it all");
     assert!(output.status.success(), "python failed");
-    String::from_utf8(output.stdout).expect("text").lines().map(|line| line == "1").collect()
+    String::from_utf8(output.stdout)
+        .expect("text")
+        .lines()
+        .map(|line| line == "1")
+        .collect()
 }

@@ -17,7 +17,11 @@ pub fn block_check(digits: &str) -> char {
 
 /// The 22 digits of two blocks (7 and 13 digits) with their check digits.
 pub fn key_22(first: &str, second: &str) -> String {
-    format!("{first}{}{second}{}", block_check(first), block_check(second))
+    format!(
+        "{first}{}{second}{}",
+        block_check(first),
+        block_check(second)
+    )
 }
 
 /// The CBU of a bank account.

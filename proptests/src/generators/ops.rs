@@ -10,7 +10,11 @@ pub enum Op {
     /// An adjustment voucher by the tenant.
     Post(Posting),
     /// A movement of any direction, as later rules (holds, transfers) will make them.
-    Move { account: usize, way: Way, amount: Pick },
+    Move {
+        account: usize,
+        way: Way,
+        amount: Pick,
+    },
     /// Credits of the largest amount until one more would leave the range of money.
     Flood { account: usize },
     /// An order about an account.
@@ -20,11 +24,18 @@ pub enum Op {
     /// A voucher type is created.
     CreateType { realm: u32, code: usize, way: Way },
     /// A voucher type, custom or built in, is switched.
-    ToggleType { realm: u32, code: String, active: bool },
+    ToggleType {
+        realm: u32,
+        code: String,
+        active: bool,
+    },
     /// A voucher type, custom or built in, is removed.
     RemoveType { realm: u32, code: String },
     /// The tenant's policy about closing changes.
-    Policy { realm: u32, close_requires_zero: bool },
+    Policy {
+        realm: u32,
+        close_requires_zero: bool,
+    },
     /// The clock moves, sometimes backwards.
     Clock { millis: i64 },
     /// Everything is forgotten and read back from the bytes that were recorded.
@@ -117,7 +128,13 @@ fn any_code() -> impl Strategy<Value = String> {
 }
 
 fn way() -> impl Strategy<Value = Way> {
-    select(vec![Way::Credit, Way::Debit, Way::Hold, Way::Release, Way::ConfirmHold])
+    select(vec![
+        Way::Credit,
+        Way::Debit,
+        Way::Hold,
+        Way::Release,
+        Way::ConfirmHold,
+    ])
 }
 
 fn profile() -> impl Strategy<Value = Profile> {

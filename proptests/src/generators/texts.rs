@@ -22,7 +22,10 @@ pub fn amounts() -> impl Strategy<Value = String> {
 /// A text with one character replaced, at a place and by a character that are given freely.
 pub fn replaced(text: &str, place: usize, with: char) -> String {
     let place = place % text.chars().count().max(1);
-    text.chars().enumerate().map(|(i, c)| if i == place { with } else { c }).collect()
+    text.chars()
+        .enumerate()
+        .map(|(i, c)| if i == place { with } else { c })
+        .collect()
 }
 
 /// A text of digits with another digit at `place`: `shift` 1 to 9 says which.

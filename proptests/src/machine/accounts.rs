@@ -36,7 +36,13 @@ impl Machine {
         }
         let model = Model::new();
         for account in 0..4 {
-            machine.step(&Op::Order { account, order: Profile::Open }, &model);
+            machine.step(
+                &Op::Order {
+                    account,
+                    order: Profile::Open,
+                },
+                &model,
+            );
             machine.step(&Op::Bank { account, yes: true }, &model);
         }
         let order = Profile::SetEnabled(false);
@@ -79,7 +85,10 @@ impl Machine {
             slot.profile.push((encode(fact), at));
             let seq = slot.account.profile_seq + 1;
             slot.account.apply(fact, seq, at);
-            assert_eq!(slot.account.profile_seq, seq, "the profile counts its facts");
+            assert_eq!(
+                slot.account.profile_seq, seq,
+                "the profile counts its facts"
+            );
         }
         Answer::Facts(facts.len())
     }
@@ -94,7 +103,11 @@ impl Default for Machine {
 fn holder(index: usize) -> Holder {
     let number = 12_345_678 + u32::try_from(index).unwrap();
     let cuit = Cuit::parse(&keys::cuit(27, number)).unwrap();
-    Holder { cuit, name: format!("Titular {index}"), person_type: cuit.person_type() }
+    Holder {
+        cuit,
+        name: format!("Titular {index}"),
+        person_type: cuit.person_type(),
+    }
 }
 
 fn slot(index: usize, at: Timestamp) -> Slot {
@@ -106,7 +119,10 @@ fn slot(index: usize, at: Timestamp) -> Slot {
         email: None,
         phone: None,
         metadata: std::collections::BTreeMap::from([("a".to_owned(), "ß".to_owned())]),
-        kyc: Kyc { pep: Some(false), ..Kyc::default() },
+        kyc: Kyc {
+            pep: Some(false),
+            ..Kyc::default()
+        },
         enabled: true,
     };
     let account = Account::registered(&registration, at);
@@ -124,9 +140,10 @@ fn real_order(slot: &Slot, order: &Profile) -> Order {
     let own = slot.account.holder.clone();
     let other = holder(77);
     match order {
-        Profile::Suspend(reason) => {
-            Order::Suspend { reason: reason.clone(), code: SuspensionCode::CourtOrder }
-        }
+        Profile::Suspend(reason) => Order::Suspend {
+            reason: reason.clone(),
+            code: SuspensionCode::CourtOrder,
+        },
         Profile::Reactivate => Order::Reactivate,
         Profile::SetAlias(alias) => Order::SetAlias(Alias::parse(alias).unwrap()),
         Profile::Close => Order::Close,
@@ -136,14 +153,18 @@ fn real_order(slot: &Slot, order: &Profile) -> Order {
             phone: None,
         },
         Profile::DailyAmount(amount) => Order::ChangeLimits(LimitsChange {
-            daily_amount: amount
-                .map_or(Change::Inherit, |a| Change::Set(Money::from_centavos(i64::from(a)))),
+            daily_amount: amount.map_or(Change::Inherit, |a| {
+                Change::Set(Money::from_centavos(i64::from(a)))
+            }),
             ..LimitsChange::default()
         }),
         Profile::SetEnabled(enabled) => Order::SetEnabled(*enabled),
         Profile::Open => {
             let client_id = slot.account.number.bank_client_id(slot.realm);
-            Order::Open { client_id, alias: None }
+            Order::Open {
+                client_id,
+                alias: None,
+            }
         }
         Profile::Identity(who) => Order::SetIdentity {
             name: Some("Otro Nombre".to_owned()),

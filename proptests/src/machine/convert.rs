@@ -52,7 +52,9 @@ pub fn view(voucher: &Voucher) -> View {
 /// A refusal as the model sees it.
 pub fn refusal(why: &Rejection) -> Answer {
     match why {
-        Rejection::ExternalIdReused { held_by, fields, .. } => Answer::Reused {
+        Rejection::ExternalIdReused {
+            held_by, fields, ..
+        } => Answer::Reused {
             number: held_by.account.0,
             sequence: held_by.sequence,
             differs: fields.len(),
@@ -74,12 +76,17 @@ pub fn same_types(machine: &Machine, model: &Model) -> Check {
     for (number, realm) in &model.realms {
         let real = &machine.realms[number];
         let custom: Vec<_> = real.types.all().into_iter().filter(|t| !t.system).collect();
-        let words: Vec<_> =
-            custom.iter().map(|t| (t.code.as_str(), way(t.sense), t.active, t.legacy_id)).collect();
+        let words: Vec<_> = custom
+            .iter()
+            .map(|t| (t.code.as_str(), way(t.sense), t.active, t.legacy_id))
+            .collect();
         let right: Vec<_> = (realm.types.iter())
             .map(|(code, t)| (code.as_str(), t.way, t.active, Some(t.legacy_id)))
             .collect();
-        hold!(words == right, "types of realm {number}: {words:?}, should be {right:?}");
+        hold!(
+            words == right,
+            "types of realm {number}: {words:?}, should be {right:?}"
+        );
     }
     Ok(())
 }
@@ -100,15 +107,52 @@ fn same_account(slot: &Slot, right: &AccountModel) -> Check {
         Pending::Closing => Waiting::Closing,
     });
     let name = (slot.realm, account.number);
-    hold!(state == right.state, "{name:?} is {state:?}, should be {:?}", right.state);
-    hold!(account.enabled == right.enabled, "{name:?}: enabled should be {}", right.enabled);
-    hold!(waiting == right.waiting, "{name:?}: {waiting:?}, should be {:?}", right.waiting);
+    hold!(
+        state == right.state,
+        "{name:?} is {state:?}, should be {:?}",
+        right.state
+    );
+    hold!(
+        account.enabled == right.enabled,
+        "{name:?}: enabled should be {}",
+        right.enabled
+    );
+    hold!(
+        waiting == right.waiting,
+        "{name:?}: {waiting:?}, should be {:?}",
+        right.waiting
+    );
     let alias = account.alias.as_ref().map(|alias| alias.as_str());
-    hold!(alias == right.alias.as_deref(), "{name:?}: {alias:?}, should be {:?}", right.alias);
-    hold!(account.email == right.email, "{name:?}: e-mail should be {:?}", right.email);
-    let daily = account.limits.daily_amount.map(|amount| i128::from(amount.centavos()));
-    hold!(daily == right.daily_amount, "{name:?}: {daily:?}, not {:?}", right.daily_amount);
-    let balance = (account.balance.available.centavos(), account.balance.held.centavos());
+    hold!(
+        alias == right.alias.as_deref(),
+        "{name:?}: {alias:?}, should be {:?}",
+        right.alias
+    );
+    hold!(
+        account.email == right.email,
+        "{name:?}: e-mail should be {:?}",
+        right.email
+    );
+    let daily = account
+        .limits
+        .daily_amount
+        .map(|amount| i128::from(amount.centavos()));
+    hold!(
+        daily == right.daily_amount,
+        "{name:?}: {daily:?}, not {:?}",
+        right.daily_amount
+    );
+    same_money(slot, right)
+}
+
+/// Balance, last movement and count.
+fn same_money(slot: &Slot, right: &AccountModel) -> Check {
+    let account = &slot.account;
+    let name = (slot.realm, account.number);
+    let balance = (
+        account.balance.available.centavos(),
+        account.balance.held.centavos(),
+    );
     hold!(
         (i128::from(balance.0), i128::from(balance.1)) == (right.available, right.held),
         "{name:?} has {balance:?}, should have ({}, {})",
@@ -117,7 +161,10 @@ fn same_account(slot: &Slot, right: &AccountModel) -> Check {
     );
     let last = slot.vouchers.last().map(view);
     let right_last = right.movements.last().map(|movement| movement.view.clone());
-    hold!(last == right_last, "{name:?}: {last:?}, should be {right_last:?}");
+    hold!(
+        last == right_last,
+        "{name:?}: {last:?}, should be {right_last:?}"
+    );
     let count = (account.sequence, slot.vouchers.len());
     let right_count = right.movements.len();
     hold!(

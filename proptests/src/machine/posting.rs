@@ -11,8 +11,8 @@ use chrono::NaiveDate;
 
 use super::convert::{amount, direction, refusal, view};
 use super::{Machine, encode};
-use crate::generators::ops::{Posting, Way};
 use crate::generators::CODES;
+use crate::generators::ops::{Posting, Way};
 use crate::invariants::delta;
 use crate::model::{Answer, LARGEST, Model};
 
@@ -22,7 +22,9 @@ impl Machine {
         let slot = &self.slots[posting.account];
         let code = TypeCode::parse(&posting.code).unwrap();
         let Some(voucher_type) = self.realms[&slot.realm.0].types.find(&code) else {
-            return refusal(&Rejection::VoucherTypeUnknown { code: posting.code.clone() });
+            return refusal(&Rejection::VoucherTypeUnknown {
+                code: posting.code.clone(),
+            });
         };
         let external_id = ExternalId::parse(&model.external).unwrap();
         let key = (slot.realm, external_id.clone(), voucher_type.sense);
@@ -52,7 +54,8 @@ impl Machine {
         match decided {
             Ok(Outcome::Recorded(voucher)) => {
                 let answer = Answer::Recorded(view(&voucher));
-                self.existing.insert(key, (posting.account, slot.vouchers.len()));
+                self.existing
+                    .insert(key, (posting.account, slot.vouchers.len()));
                 self.record(posting.account, voucher);
                 answer
             }
@@ -86,7 +89,9 @@ impl Machine {
             reference_id: Some("hld_1".to_owned()),
             description: None,
             external_date: None,
-            at: account.last_movement_at.map_or(self.now, |last| last.max(self.now)),
+            at: account
+                .last_movement_at
+                .map_or(self.now, |last| last.max(self.now)),
             hash: Digest::default(),
         };
         voucher.hash = voucher.hash_after(account.hash);
@@ -108,7 +113,8 @@ impl Machine {
         let (available, held) = delta(voucher.direction, i128::from(voucher.amount.centavos()));
         self.inflow += available + held;
         let slot = &mut self.slots[index];
-        slot.ledger.push((encode(&LedgerFact::Posted(voucher.clone())), voucher.at));
+        slot.ledger
+            .push((encode(&LedgerFact::Posted(voucher.clone())), voucher.at));
         slot.account.apply_voucher(&voucher);
         slot.vouchers.push(voucher);
     }

@@ -15,10 +15,7 @@ impl Model {
     /// Why an order is refused, by the words of the contract, §3.
     fn refused_profile(&self, index: usize, order: &Profile) -> Option<&'static str> {
         let account = &self.accounts[index];
-        let needs_cvu = !matches!(
-            order,
-            Profile::SetEnabled(_) | Profile::Open
-        );
+        let needs_cvu = !matches!(order, Profile::SetEnabled(_) | Profile::Open);
         match account.state {
             // The switch is the wallet account's, whatever becomes of its CVU.
             _ if matches!(order, Profile::SetEnabled(_)) => {}

@@ -125,9 +125,17 @@ impl Model {
         if available + held > CEILING {
             return Err("amount_overflow");
         }
-        let last = account.movements.last().map_or(0, |movement| movement.view.at);
+        let last = account
+            .movements
+            .last()
+            .map_or(0, |movement| movement.view.at);
         let sequence = u64::try_from(account.movements.len()).unwrap() + 1;
-        let view = View { sequence, available, held, at: self.now.max(last) };
+        let view = View {
+            sequence,
+            available,
+            held,
+            at: self.now.max(last),
+        };
         account.available = available;
         account.held = held;
         account.movements.push(Movement {

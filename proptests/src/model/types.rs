@@ -22,7 +22,10 @@ pub const BUILT_IN: [(&str, Way); 13] = [
 ];
 
 fn built_in(code: &str) -> Option<Way> {
-    BUILT_IN.iter().find(|(name, _)| *name == code).map(|(_, way)| *way)
+    BUILT_IN
+        .iter()
+        .find(|(name, _)| *name == code)
+        .map(|(_, way)| *way)
 }
 
 impl Model {
@@ -30,7 +33,11 @@ impl Model {
     pub(super) fn find_type(&mut self, realm: u32, code: &str) -> Option<(Way, bool, bool)> {
         match built_in(code) {
             Some(way) => Some((way, true, true)),
-            None => self.realm(realm).types.get(code).map(|found| (found.way, found.active, false)),
+            None => self
+                .realm(realm)
+                .types
+                .get(code)
+                .map(|found| (found.way, found.active, false)),
         }
     }
 
@@ -44,7 +51,14 @@ impl Model {
         }
         let legacy_id = realm.next_legacy_id;
         realm.next_legacy_id += 1;
-        realm.types.insert(CODES[code].to_owned(), TypeModel { way, active: true, legacy_id });
+        realm.types.insert(
+            CODES[code].to_owned(),
+            TypeModel {
+                way,
+                active: true,
+                legacy_id,
+            },
+        );
         Answer::Facts(1)
     }
 
