@@ -45,9 +45,6 @@ use crate::sync::lock;
 
 pub use options::{OnProgress, Options, Progress};
 
-/// The most bytes of bodies that one read gives; the caller asks on from where it stopped.
-const READ_ENTRIES_MAX: usize = 65_536;
-
 /// Figures since the start of the process.
 #[derive(Debug, Default)]
 struct Counters {
@@ -221,7 +218,6 @@ impl Store for DurableStore {
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
         self.gate()?;
-        let limit = limit.min(READ_ENTRIES_MAX);
         let end = stream_key(stream, to.saturating_add(1));
         let rows = self
             .shared

@@ -17,6 +17,7 @@
 
 pub(crate) mod blocks;
 pub(crate) mod bloom;
+pub(crate) mod build;
 pub(crate) mod bytes;
 pub(crate) mod maintain;
 pub(crate) mod manifest;

@@ -129,6 +129,10 @@ impl Committer {
             for (done, result) in outcomes {
                 finish(done, result);
             }
+            // only now: it waits when the flusher is behind
+            if let Err(e) = self.shared.index.freeze_if_full(self.mark) {
+                return self.shared.fail_waiting(&e);
+            }
             if let Some(reply) = closing {
                 let written = self.write_out();
                 self.shared.fail_waiting(&StoreError::Closed);
@@ -172,7 +176,8 @@ impl Committer {
                 Item::Close(reply) => closing = Some(reply),
             }
         }
-        if let Err(e) = self.make_durable(&commits) {
+        let made = catch_unwind(AssertUnwindSafe(|| self.make_durable(&commits)));
+        if let Err(e) = made.unwrap_or_else(|_| Err(self.lost("the committer panicked"))) {
             for (_, result) in outcomes.iter_mut().filter(|o| o.1.is_ok()) {
                 *result = Err(e.clone());
             }
@@ -204,7 +209,7 @@ impl Committer {
             .counters
             .last_commit
             .store(last, Ordering::Release);
-        self.shared.index.freeze_if_full(self.mark)
+        Ok(())
     }
 
     fn lost(&self, why: &str) -> StoreError {

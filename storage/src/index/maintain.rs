@@ -11,9 +11,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::api::{Order, StoreError};
+use crate::index::build::RunBuilder;
 use crate::index::manifest::{Manifest, Mark, RUNS_MAX};
 use crate::index::merge::{RunCursor, Source, merge};
-use crate::index::run::{Run, RunBuilder, RunInfo, Stored};
+use crate::index::run::{Run, RunInfo, Stored};
 use crate::index::{Frozen, Index};
 use crate::num::u64_of;
 use crate::rows::stream_prefix;

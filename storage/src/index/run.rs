@@ -6,25 +6,17 @@
 //!
 //! **Bounds.** Keys to 256 bytes; values to 2 KiB in place, to 1 MiB in pieces.
 
-use std::sync::Arc;
-
 use sled::IVec;
 
 use crate::codec::Cursor;
-use crate::index::blocks::{
-    BlockStore, Kind, OVERHEAD, PAYLOAD_MAX, VALUE_MAX, block_key, seal, unseal,
-};
-use crate::index::bloom::{self, Bloom};
+use crate::index::blocks::{BlockStore, Kind, OVERHEAD, block_key, unseal};
+use crate::index::bloom::Bloom;
 use crate::num::{u32_of, usize_of32};
-use crate::rows::stream_prefix;
 
-const IN_PLACE_MAX: usize = 2048;
-const GONE: u16 = 0xFFFF;
-const FAR: u16 = 0xFFFE;
-/// Pieces of large values held back until their row block is full (1 MiB).
-const PIECES_HELD_MAX: usize = 256;
-/// Blocks given to sled in one go.
-const BATCH: usize = 32;
+/// The length of a removed key's value.
+pub(crate) const GONE: u16 = 0xFFFF;
+/// The length of a value that lies in pieces.
+pub(crate) const FAR: u16 = 0xFFFE;
 
 /// What the manifest knows of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,13 +47,15 @@ pub(crate) struct Run {
 /// The first key of each row block, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fences {
-    bytes: Vec<u8>,
+    /// As on disk: block u32, length u16, key, and so on.
+    pub(crate) bytes: Vec<u8>,
     /// Block, start and length of its key in `bytes`.
     places: Vec<(u32, u32, u16)>,
 }
 
 impl Fences {
-    fn push(&mut self, block: u32, key: &[u8]) {
+    /// Adds the next row block.
+    pub(crate) fn push(&mut self, block: u32, key: &[u8]) {
         let length = u16::try_from(key.len()).unwrap_or(u16::MAX);
         self.bytes.extend_from_slice(&block.to_be_bytes());
         self.bytes.extend_from_slice(&length.to_be_bytes());
@@ -255,173 +249,6 @@ pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, String> {
         fences,
         bloom,
     })
-}
-
-/// Packs sorted rows into a run and writes its blocks as they fill.
-pub(crate) struct RunBuilder<'a> {
-    store: &'a BlockStore,
-    info: RunInfo,
-    block: Vec<u8>,
-    last_key: Vec<u8>,
-    last_prefix: Vec<u8>,
-    fences: Fences,
-    bloom: Bloom,
-    digest: aws_lc_rs::digest::Context,
-    batch: Vec<([u8; 12], Vec<u8>)>,
-    /// Blocks of pieces that belong behind the row block being filled.
-    pieces: Vec<Vec<u8>>,
-}
-
-impl<'a> RunBuilder<'a> {
-    /// A run of at most so many keys (rows, and streams among them).
-    pub(crate) fn new(store: &'a BlockStore, id: u64, level: u8, keys: u64) -> Self {
-        Self {
-            store,
-            info: RunInfo {
-                id,
-                level,
-                keys,
-                ..RunInfo::default()
-            },
-            block: vec![0; OVERHEAD],
-            last_key: Vec::new(),
-            last_prefix: Vec::new(),
-            fences: Fences::default(),
-            bloom: Bloom::new(keys),
-            digest: aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256),
-            batch: Vec::with_capacity(BATCH),
-            pieces: Vec::new(),
-        }
-    }
-
-    /// Adds the next row; keys ascend.
-    pub(crate) fn add(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), String> {
-        let in_place = value.map_or(0, |v| if v.len() > IN_PLACE_MAX { 8 } else { v.len() });
-        if self.block.len() + 5 + key.len() + in_place > VALUE_MAX {
-            self.end_block()?;
-        }
-        if self.block.len() == OVERHEAD {
-            self.fences.push(self.info.blocks, key);
-            self.last_key.clear();
-        }
-        let shared = self
-            .last_key
-            .iter()
-            .zip(key)
-            .take_while(|(a, b)| a == b)
-            .count()
-            .min(255);
-        let rest = key.get(shared..).unwrap_or_default();
-        self.block.push(u8::try_from(shared).unwrap_or(u8::MAX));
-        self.block
-            .extend_from_slice(&u16::try_from(rest.len()).unwrap_or(0).to_be_bytes());
-        self.put_value(rest, value);
-        self.last_key.clear();
-        self.last_key.extend_from_slice(key);
-        self.bloom.add(bloom::hash(key));
-        if let Some(prefix) = stream_prefix(key)
-            && prefix != self.last_prefix
-        {
-            self.bloom.add(bloom::hash(prefix));
-            self.last_prefix.clear();
-            self.last_prefix.extend_from_slice(prefix);
-        }
-        self.info.rows += 1;
-        if self.pieces.len() > PIECES_HELD_MAX {
-            self.end_block()?;
-        }
-        Ok(())
-    }
-
-    fn put_value(&mut self, rest: &[u8], value: Option<&[u8]>) {
-        match value {
-            None => {
-                self.block.extend_from_slice(&GONE.to_be_bytes());
-                self.block.extend_from_slice(rest);
-            }
-            Some(v) if v.len() > IN_PLACE_MAX => {
-                // the row block itself comes first, then the pieces in order
-                let first = self.info.blocks + 1 + u32_of(self.pieces.len());
-                self.block.extend_from_slice(&FAR.to_be_bytes());
-                self.block.extend_from_slice(rest);
-                self.block.extend_from_slice(&first.to_be_bytes());
-                self.block.extend_from_slice(&u32_of(v.len()).to_be_bytes());
-                for piece in v.chunks(PAYLOAD_MAX) {
-                    let mut block = vec![0; OVERHEAD];
-                    block.extend_from_slice(piece);
-                    self.pieces.push(block);
-                }
-            }
-            Some(v) => {
-                self.block
-                    .extend_from_slice(&u16::try_from(v.len()).unwrap_or(0).to_be_bytes());
-                self.block.extend_from_slice(rest);
-                self.block.extend_from_slice(v);
-            }
-        }
-    }
-
-    fn end_block(&mut self) -> Result<(), String> {
-        if self.block.len() == OVERHEAD {
-            return Ok(());
-        }
-        let rows = std::mem::replace(&mut self.block, {
-            let mut next = Vec::with_capacity(VALUE_MAX);
-            next.resize(OVERHEAD, 0);
-            next
-        });
-        self.write(rows, Kind::Rows)?;
-        for piece in std::mem::take(&mut self.pieces) {
-            self.write(piece, Kind::Piece)?;
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, mut value: Vec<u8>, kind: Kind) -> Result<(), String> {
-        let block = self.info.blocks;
-        let crc = seal(&mut value, self.info.id, block, kind);
-        self.digest.update(&crc.to_be_bytes());
-        self.batch.push((block_key(self.info.id, block), value));
-        self.info.blocks += 1;
-        if self.batch.len() == BATCH {
-            self.store.put(&mut self.batch)?;
-        }
-        Ok(())
-    }
-
-    fn write_long(&mut self, bytes: &[u8], kind: Kind) -> Result<u32, String> {
-        let start = self.info.blocks;
-        for chunk in bytes.chunks(PAYLOAD_MAX) {
-            let mut value = vec![0; OVERHEAD];
-            value.extend_from_slice(chunk);
-            self.write(value, kind)?;
-        }
-        Ok(start)
-    }
-
-    /// Writes what is left; the run is complete but not yet synced.
-    pub(crate) fn finish(mut self) -> Result<Arc<Run>, String> {
-        self.end_block()?;
-        let fences = std::mem::take(&mut self.fences);
-        self.info.fence_bytes = u32_of(fences.bytes.len());
-        self.info.fence_start = self.write_long(&fences.bytes, Kind::Fences)?;
-        let bloom = std::mem::replace(&mut self.bloom, Bloom::new(0));
-        self.info.bloom_bytes = bloom.bytes();
-        self.info.bloom_start = self.write_long(&bloom.to_bytes(), Kind::Bloom)?;
-        self.store.put(&mut self.batch)?;
-        let digest = self.digest.finish();
-        let from = digest.as_ref().iter();
-        self.info
-            .digest
-            .iter_mut()
-            .zip(from)
-            .for_each(|(d, s)| *d = *s);
-        Ok(Arc::new(Run {
-            info: self.info,
-            fences,
-            bloom,
-        }))
-    }
 }
 
 /// The rows of one block, unpacked for walking in both directions; keeps its memory.

@@ -143,10 +143,12 @@ fn a_panic_in_a_callback_or_projection_is_contained() {
     let store = DurableStore::open(base.path(), Options::small(), Arc::new(Bad)).unwrap();
     submit(store.as_ref(), commit(vec![entry(stream(1), 3, b"")])).unwrap();
     let (give, take) = channel();
-    let done = Box::new(move |r| drop(give.send(r)));
+    let done = Box::new(move |r| give.send(r).unwrap());
     store.submit(commit(vec![entry(stream(1), 4, b"")]), done);
-    // its callback is lost with the panic or told; the store is poisoned either way
-    drop(take.recv_timeout(Duration::from_secs(5)));
+    let told = take
+        .recv_timeout(Duration::from_secs(5))
+        .expect("done is called");
+    assert!(matches!(told, Err(StoreError::Poisoned(_))));
     let start = std::time::Instant::now();
     while !matches!(store.ready(), Err(StoreError::Poisoned(_))) {
         assert!(start.elapsed() < Duration::from_secs(5));

@@ -1,0 +1,184 @@
+//! The part of the suite about index rows, hints, large values and limits.
+
+use super::{Make, Words, commit, entry, stream, submit};
+use crate::api::{
+    COMMIT_ENTRIES_MAX, Commit, CommitNo, ENTRY_BYTES_MAX, KEY_BYTES_MAX, Order, Row, StoreError,
+    VALUE_BYTES_MAX,
+};
+use std::sync::Arc;
+
+/// Every check of this part.
+pub(super) fn all(make: Make<'_>) {
+    values(make);
+    hints(make);
+    large_values(make);
+    limits(make);
+}
+
+fn values(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    let mut seq = 0;
+    let mut put = |body: &str| {
+        seq += 1;
+        submit(
+            store.as_ref(),
+            commit(vec![entry(stream(1), seq, body.as_bytes())]),
+        )
+        .expect("follows");
+    };
+    for n in 0..100 {
+        put(&format!("+k{n:03}={n}"));
+    }
+    (0..100).step_by(3).for_each(|n| put(&format!("-k{n:03}")));
+    (0..100)
+        .step_by(6)
+        .for_each(|n| put(&format!("+k{n:03}=again")));
+    (0..5).for_each(|_| put("#count"));
+    let count = store.get(b"\x40count").expect("reads");
+    assert_eq!(count, Some(5u64.to_be_bytes().to_vec()));
+    let present: Vec<(Vec<u8>, Vec<u8>)> = (0..100)
+        .filter(|n| n % 3 != 0 || n % 6 == 0)
+        .map(|n| {
+            let value = if n % 6 == 0 {
+                "again".to_owned()
+            } else {
+                n.to_string()
+            };
+            (format!("\x40k{n:03}").into_bytes(), value.into_bytes())
+        })
+        .collect();
+    let scan = |from: &str, to: &str, order, limit| {
+        store
+            .scan(from.as_bytes(), to.as_bytes(), order, limit)
+            .expect("reads")
+    };
+    assert_eq!(scan("\x40k", "\x40l", Order::Ascending, 1000), present);
+    assert_eq!(scan("\x40k", "\x40l", Order::Ascending, 7), present[..7]);
+    let mut backwards = present.clone();
+    backwards.reverse();
+    assert_eq!(scan("\x40k", "\x40l", Order::Descending, 1000), backwards);
+    assert_eq!(scan("\x40k", "\x40l", Order::Descending, 1), backwards[..1]);
+    assert_eq!(
+        scan("\x40k001", "\x40k004", Order::Ascending, 9),
+        present[1..3]
+    );
+    assert!(scan("\x40l", "\x40k", Order::Ascending, 9).is_empty());
+    assert!(scan("\x40k003", "\x40k004", Order::Descending, 9).is_empty());
+    let first = store
+        .scan(&[], &[0xFF], Order::Ascending, 1)
+        .expect("reads");
+    assert_eq!(
+        first[0].0, b"\x40count",
+        "a scan from the start sees no rows of the engine"
+    );
+}
+
+fn hints(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    let hint = |key: &[u8], value: Option<&[u8]>| Row {
+        key: key.to_vec(),
+        value: value.map(<[u8]>::to_vec),
+    };
+    let with = |seq, hints| Commit {
+        entries: vec![entry(stream(1), seq, b"")],
+        hints,
+    };
+    submit(
+        store.as_ref(),
+        with(
+            1,
+            vec![hint(b"\x50a", Some(b"1")), hint(b"\x50b", Some(b"2"))],
+        ),
+    )
+    .expect("follows");
+    assert_eq!(store.get(b"\x50a").expect("reads"), Some(b"1".to_vec()));
+    submit(store.as_ref(), with(2, vec![hint(b"\x50a", None)])).expect("follows");
+    assert_eq!(store.get(b"\x50a").expect("reads"), None);
+    let only = Commit {
+        entries: vec![],
+        hints: vec![hint(b"\x50b", Some(b"3"))],
+    };
+    submit(store.as_ref(), only).expect("hints alone");
+    assert_eq!(store.get(b"\x50b").expect("reads"), Some(b"3".to_vec()));
+    for key in [&b""[..], b"\x00x", b"\x01x", &[7; KEY_BYTES_MAX + 1]] {
+        let result = submit(store.as_ref(), with(3, vec![hint(key, Some(b"1"))]));
+        assert!(
+            matches!(result, Err(StoreError::Invalid(_))),
+            "key {key:?}: {result:?}"
+        );
+    }
+    submit(
+        store.as_ref(),
+        with(3, vec![hint(&[7; KEY_BYTES_MAX], Some(b"1"))]),
+    )
+    .expect("fits");
+}
+
+fn large_values(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    let sizes = [
+        0,
+        1,
+        2047,
+        2048,
+        2049,
+        4079,
+        4080,
+        65_536,
+        ENTRY_BYTES_MAX - 10,
+    ];
+    for (n, size) in (1u64..).zip(sizes) {
+        let mut body = format!("+v{n}=").into_bytes();
+        body.extend((0..size).map(|i| b"caudal"[i % 6]));
+        submit(store.as_ref(), commit(vec![entry(stream(1), n, &body)])).expect("follows");
+        let key = format!("\x40v{n}").into_bytes();
+        let value = store.get(&key).expect("reads").expect("is there");
+        assert_eq!(value, body[body.len() - size..], "{size} bytes");
+        let back = store
+            .read(stream(1), n, n, Order::Ascending, 1)
+            .expect("reads");
+        assert_eq!(back[0].body, body);
+    }
+    let rows = store
+        .scan(b"\x40v", b"\x40w", Order::Descending, 100)
+        .expect("reads");
+    assert_eq!(rows.len(), sizes.len());
+    assert!(
+        rows.iter()
+            .rev()
+            .zip(sizes)
+            .all(|(row, size)| row.1.len() == size)
+    );
+}
+
+fn limits(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    let invalid = |c: Commit| {
+        let result = submit(store.as_ref(), c);
+        assert!(matches!(result, Err(StoreError::Invalid(_))), "{result:?}");
+    };
+    invalid(commit(vec![entry(
+        stream(1),
+        1,
+        &vec![1; ENTRY_BYTES_MAX + 1],
+    )]));
+    let many = |n: usize| (1u64..).take(n).map(|s| entry(stream(1), s, b"")).collect();
+    invalid(commit(many(COMMIT_ENTRIES_MAX + 1)));
+    invalid(commit(
+        (1..=34)
+            .map(|s| entry(stream(1), s, &vec![0; 1_000_000]))
+            .collect(),
+    ));
+    let value = Some(vec![0; VALUE_BYTES_MAX + 1]);
+    invalid(Commit {
+        entries: vec![],
+        hints: vec![Row {
+            key: vec![9],
+            value,
+        }],
+    });
+    let largest = commit(many(COMMIT_ENTRIES_MAX));
+    assert_eq!(submit(store.as_ref(), largest).expect("fits"), CommitNo(1));
+    let head = store.head(stream(1)).expect("reads").expect("is there");
+    assert_eq!(usize::try_from(head.seq), Ok(COMMIT_ENTRIES_MAX));
+}
