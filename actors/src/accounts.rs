@@ -613,7 +613,6 @@ impl Actor for AccountActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        ctx.set_mailbox_capacity(MAILBOX);
         if !self.unborn && self.account.pending.is_some() {
             // Found again after a restart: on disk already, so the bank can be asked at once.
             let (sender, durable) = oneshot::channel();

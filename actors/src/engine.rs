@@ -28,7 +28,7 @@ use crate::accounts::{AccountView, BalanceView, Observed, Placed, Settings, Vers
 use crate::failure::Failure;
 use crate::platform::{self, Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder};
 use crate::ports::{BankGateway, Clock};
-use crate::realms::{Adjustment, Limits, RealmMessage, RealmReport, RealmSupervisor, Target};
+use crate::realms::{self, Adjustment, Limits, RealmMessage, RealmReport, RealmSupervisor, Target};
 use crate::records::projection::Place;
 use crate::records::reads;
 use crate::reply::{Answered, Claims, Keyed, Reply};
@@ -154,8 +154,14 @@ impl Realms {
             .unwrap_or(0)
             .checked_rem(self.arbiters.len());
         Ok(match at.and_then(|at| self.arbiters.get(at)) {
-            Some(arbiter) => RealmSupervisor::start_in_arbiter(arbiter, move |_| supervisor),
-            None => supervisor.start(),
+            Some(arbiter) => RealmSupervisor::start_in_arbiter(arbiter, move |ctx| {
+                ctx.set_mailbox_capacity(realms::MAILBOX);
+                supervisor
+            }),
+            None => RealmSupervisor::create(move |ctx| {
+                ctx.set_mailbox_capacity(realms::MAILBOX);
+                supervisor
+            }),
         })
     }
 }

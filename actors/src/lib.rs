@@ -23,3 +23,6 @@ pub mod records;
 pub mod reply;
 pub mod scribe;
 pub mod verify;
+
+#[cfg(test)]
+mod tests;

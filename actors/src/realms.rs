@@ -695,7 +695,6 @@ impl Actor for RealmSupervisor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        ctx.set_mailbox_capacity(MAILBOX);
         self.sweep();
         ctx.run_interval(SWEEP, |supervisor, _| supervisor.sweep());
     }

@@ -15,7 +15,11 @@ impl RealmId {
     /// Live realms have odd numbers, test realms even ones: [`crate::tenants::Platform`] gives
     /// them out in pairs.
     pub const fn mode(self) -> Mode {
-        if self.0 % 2 == 1 { Mode::Live } else { Mode::Test }
+        if self.0 % 2 == 1 {
+            Mode::Live
+        } else {
+            Mode::Test
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization as _;
 
 /// The id under which a PSP knows one of its own operations: 1–64 visible ASCII characters, no `/`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -52,10 +53,15 @@ impl fmt::Display for ExternalId {
     }
 }
 
-/// Trims a text for people and refuses what must not be kept: more than `max` characters, control
+/// Trims a text for people, brings it to NFC, and refuses what must not be kept: more than `max` characters, control
 /// characters, and marks that reorder or hide text.
 pub fn line(text: &str, max: usize) -> Result<String, TextError> {
-    let trimmed = text.trim();
+    // Normalising may lengthen a text, so a text far over the limit is not even looked at.
+    if text.len() > max.saturating_mul(16) {
+        return Err(TextError("is too long"));
+    }
+    let composed: String = text.nfc().collect();
+    let trimmed = composed.trim();
     if trimmed.is_empty() {
         return Err(TextError("must not be empty"));
     }
@@ -109,6 +115,7 @@ mod tests {
     #[test]
     fn lines_and_folding() {
         assert_eq!(line("  José Pérez ", 41).as_deref(), Ok("José Pérez"));
+        assert_eq!(line("Jose\u{301}", 41).as_deref(), Ok("José"));
         for bad in ["", "   ", "a\0b", "a\u{202e}b", "abcdef"] {
             assert!(line(bad, 5).is_err(), "{bad:?}");
         }

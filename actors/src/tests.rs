@@ -1,0 +1,616 @@
+//! Turns, answers after the flush, doubt and reload, and the bank's sagas, on a store that fails as
+//! it is told and a bank that says what the test wants.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use caudal_ledger::accounts::{Holder, Order, SuspensionCode};
+use caudal_ledger::alias::Alias;
+use caudal_ledger::balance::Direction;
+use caudal_ledger::cuit::Cuit;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::facts::{BankRefusal, Registration};
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::kyc::Kyc;
+use caudal_ledger::limits::Limits;
+use caudal_ledger::money::Amount;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::tenants::Policy;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode};
+use caudal_ledger::vouchers::Outcome;
+use caudal_storage::{FaultyStore, StoreError};
+
+use crate::accounts::{AccountView, Placed};
+use crate::engine::{Asker, Engine, Options};
+use crate::failure::Failure;
+use crate::platform::{NewTenant, PlatformOrder};
+use crate::ports::{BankError, BankGateway, BankReply, Clock, LocalFuture};
+use crate::realms::{Adjustment, Target, TypeRef};
+use crate::records::projection::Rows;
+use crate::reply::{Answered, Given, Keyed, Scope};
+use crate::verify;
+
+const REALM: RealmId = RealmId(1);
+
+#[derive(Debug, Default)]
+struct TestClock(AtomicU64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.fetch_add(1, Ordering::Relaxed) + 1_700_000_000_000)
+    }
+}
+
+/// A bank that answers what was put on its list, and otherwise does what it is asked.
+#[derive(Debug, Default)]
+struct TestBank {
+    says: Mutex<VecDeque<Option<BankError>>>,
+    calls: Mutex<Vec<String>>,
+}
+
+impl TestBank {
+    fn answer<T>(&self, call: String, good: T) -> BankReply<T> {
+        self.calls.lock().unwrap().push(call);
+        let result = match self.says.lock().unwrap().pop_front() {
+            Some(Some(error)) => Err(error),
+            Some(None) | None => Ok(good),
+        };
+        BankReply {
+            result,
+            calls: Vec::new(),
+        }
+    }
+
+    fn will_say(&self, error: BankError) {
+        self.says.lock().unwrap().push_back(Some(error));
+    }
+
+    fn will_obey(&self) {
+        self.says.lock().unwrap().push_back(None);
+    }
+
+    fn called(&self) -> Vec<String> {
+        self.calls.lock().unwrap().clone()
+    }
+}
+
+impl BankGateway for TestBank {
+    fn create_cvu<'a>(
+        &'a self,
+        client_id: u64,
+        _: &'a Holder,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<Cvu>> {
+        let cvu = Cvu::compose(999, client_id).unwrap();
+        Box::pin(async move { self.answer(format!("create {client_id}"), cvu) })
+    }
+
+    fn set_alias<'a>(
+        &'a self,
+        cvu: Cvu,
+        _: Cuit,
+        alias: Option<&'a Alias>,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<Alias>> {
+        let own = Alias::parse(&format!("auto.{}", cvu.last4())).unwrap();
+        let alias = alias.cloned().unwrap_or(own);
+        Box::pin(async move { self.answer(format!("alias {alias}"), alias) })
+    }
+
+    fn rename<'a>(&'a self, _: Cvu, name: &'a str, _: &'a str) -> LocalFuture<'a, BankReply<()>> {
+        Box::pin(async move { self.answer(format!("rename {name}"), ()) })
+    }
+
+    fn close<'a>(&'a self, _: Cvu, _: Cuit, _: &'a str) -> LocalFuture<'a, BankReply<()>> {
+        Box::pin(async move { self.answer("close".into(), ()) })
+    }
+}
+
+struct World {
+    store: Arc<FaultyStore>,
+    bank: Arc<TestBank>,
+    clock: Arc<TestClock>,
+    engine: Engine,
+}
+
+impl World {
+    /// A service with a tenant, two types, and a store that writes at once.
+    async fn new() -> Self {
+        let store = FaultyStore::new(Arc::new(Rows), 1);
+        store.set_automatic(true);
+        let world = Self::over(store, Arc::default(), Arc::default());
+        let new = NewTenant {
+            id: "tnt_1".into(),
+            name: "One".into(),
+            policy: Policy::default(),
+            limits: Limits::default(),
+            fees: Vec::new(),
+        };
+        world
+            .engine
+            .administer(PlatformOrder::CreateTenant(new))
+            .await
+            .unwrap();
+        for (code, sense) in [("IN", Direction::Credit), ("OUT", Direction::Debit)] {
+            let order = CreateVoucherType {
+                code: TypeCode::parse(code).unwrap(),
+                name: code.into(),
+                sense,
+                description: None,
+                category: None,
+            };
+            world
+                .engine
+                .create_type(REALM, order, plain())
+                .await
+                .unwrap();
+        }
+        world
+    }
+
+    fn over(store: Arc<FaultyStore>, bank: Arc<TestBank>, clock: Arc<TestClock>) -> Self {
+        let banks = {
+            let bank = Arc::clone(&bank);
+            Arc::new(move |_| {
+                let bank: Arc<dyn BankGateway> = Arc::<TestBank>::clone(&bank);
+                bank
+            })
+        };
+        let options = Options {
+            arbiters: 0,
+            ..Options::default()
+        };
+        let engine = Engine::start(
+            Arc::<FaultyStore>::clone(&store),
+            Arc::<TestClock>::clone(&clock),
+            banks,
+            options,
+        );
+        Self {
+            store,
+            bank,
+            clock,
+            engine: engine.unwrap(),
+        }
+    }
+
+    /// The process dies with `keep` of the waiting commits on disk, and starts again.
+    fn crash(self, keep: usize) -> Self {
+        let store = self.store.crash(keep);
+        store.set_automatic(true);
+        Self::over(store, Arc::clone(&self.bank), Arc::clone(&self.clock))
+    }
+
+    async fn open(&self, alias: Option<&str>, key: Option<&str>) -> Answered<AccountView> {
+        let alias = alias.map(|a| Alias::parse(a).unwrap());
+        let asker = Asker {
+            keyed: key.map(keyed),
+            request_id: "r".into(),
+        };
+        self.engine
+            .register(REALM, registration(), true, alias, asker)
+            .await
+    }
+
+    async fn post(&self, code: &str, centavos: i64, id: &str) -> Answered<Outcome<Placed>> {
+        self.engine
+            .post(REALM, adjustment(1, code, centavos, id), plain())
+            .await
+    }
+
+    async fn balance(&self) -> i64 {
+        let view = self
+            .engine
+            .balance(REALM, Target::Account(AccountNo(1)))
+            .await
+            .unwrap();
+        view.balance.total().centavos()
+    }
+
+    async fn verified(&self) {
+        let report = verify::engine(&self.engine).await.unwrap();
+        assert_eq!(report.differences, Vec::<String>::new());
+    }
+}
+
+fn plain<T>() -> Asker<T> {
+    Asker {
+        keyed: None,
+        request_id: "r".into(),
+    }
+}
+
+/// A key whose answer is 201 with the alias, or 400 with the failure.
+fn keyed(key: &str) -> Keyed<AccountView> {
+    Keyed {
+        scope: Scope {
+            key: key.into(),
+            method: "POST".into(),
+            path: "/v1/accounts".into(),
+            fields: BTreeMap::new(),
+        },
+        render: Box::new(|outcome| match outcome {
+            Ok(view) => (201, format!("{:?}", view.account.cvu)),
+            Err(failure) => (400, failure.to_string()),
+        }),
+    }
+}
+
+fn registration() -> Registration {
+    let cuit = Cuit::parse("20267565393").unwrap();
+    Registration {
+        number: AccountNo(0),
+        holder: Holder {
+            cuit,
+            name: "Ana".into(),
+            person_type: cuit.person_type(),
+        },
+        code: None,
+        email: None,
+        phone: None,
+        metadata: BTreeMap::new(),
+        kyc: Kyc::default(),
+        enabled: true,
+    }
+}
+
+fn adjustment(account: u64, code: &str, centavos: i64, id: &str) -> Adjustment {
+    Adjustment {
+        target: Target::Account(AccountNo(account)),
+        voucher_type: TypeRef::Code(TypeCode::parse(code).unwrap()),
+        amount: Amount::from_centavos(centavos).unwrap(),
+        external_id: ExternalId::parse(id).unwrap(),
+        description: None,
+        external_date: None,
+        dry_run: false,
+    }
+}
+
+fn value<T>(answered: Answered<T>) -> T {
+    match answered.unwrap_or_else(|why| panic!("{why}")) {
+        Given::Value(value) => value,
+        Given::Kept { .. } => panic!("kept"),
+    }
+}
+
+/// Polls a condition until it holds.
+async fn wait_until(what: impl Fn() -> bool) {
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+    while !what() {
+        assert!(tokio::time::Instant::now() < deadline, "waited too long");
+        tokio::task::yield_now().await;
+        actix::clock::interval(Duration::from_millis(1))
+            .tick()
+            .await;
+    }
+}
+
+#[actix::test]
+async fn nothing_is_answered_before_it_is_on_disk() {
+    let world = World::new().await;
+    value(world.open(None, None).await);
+    world.store.set_automatic(false);
+    let mut posting = Box::pin(world.post("IN", 100, "a"));
+    let mut reading = Box::pin(world.balance());
+    let soon = Duration::from_millis(50);
+    assert!(
+        tokio::time::timeout(soon, &mut posting).await.is_err(),
+        "answered before the flush"
+    );
+    // A read that has seen the posting waits for it too.
+    assert!(
+        tokio::time::timeout(soon, &mut reading).await.is_err(),
+        "shown before the flush"
+    );
+    world.store.step_all();
+    assert!(matches!(value(posting.await), Outcome::Recorded(_)));
+    assert_eq!(reading.await, 100);
+}
+
+#[actix::test]
+async fn repeats_get_the_first_voucher_while_it_is_in_flight_and_afterwards() {
+    let world = World::new().await;
+    value(world.open(None, None).await);
+    world.store.set_automatic(false);
+    let postings = async {
+        tokio::join!(
+            world.post("IN", 100, "a"),
+            world.post("IN", 100, "a"),
+            world.post("IN", 101, "a"),
+        )
+    };
+    let flushes = async {
+        wait_until(|| world.store.pending() >= 3).await;
+        world.store.step_all();
+    };
+    let ((first, second, third), ()) = tokio::join!(postings, flushes);
+    let (first, second) = (value(first), value(second));
+    world.store.set_automatic(true);
+    assert!(matches!(
+        (&first, &second),
+        (Outcome::Recorded(_), Outcome::Replayed(_))
+    ));
+    assert_eq!(first.into_inner(), second.clone().into_inner());
+    assert_eq!(value(world.post("IN", 100, "a").await), second);
+    value(world.post("IN", 400, "b").await);
+    let debit = value(world.post("OUT", 100, "a").await);
+    assert!(
+        matches!(debit, Outcome::Recorded(_)),
+        "the direction is part of the key"
+    );
+    let Err(Failure::Rejected(Rejection::ExternalIdReused { fields, .. })) = third else {
+        panic!("{third:?}")
+    };
+    assert_eq!(fields, ["amount"]);
+    assert_eq!(world.balance().await, 400);
+    world.verified().await;
+}
+
+#[actix::test]
+async fn an_external_id_is_one_over_all_accounts_of_the_realm() {
+    let world = World::new().await;
+    value(world.open(None, None).await);
+    value(world.open(None, None).await);
+    value(world.post("IN", 100, "a").await);
+    let other = world
+        .engine
+        .post(REALM, adjustment(2, "IN", 100, "a"), plain())
+        .await;
+    let Err(Failure::Rejected(Rejection::ExternalIdReused { fields, .. })) = other else {
+        panic!("{other:?}")
+    };
+    assert_eq!(fields, ["cvu"]);
+}
+
+#[actix::test]
+async fn a_refused_commit_leaves_nothing_and_the_account_is_loaded_again() {
+    let world = World::new().await;
+    value(world.open(None, None).await);
+    value(world.post("IN", 100, "a").await);
+    world.store.refuse_next(StoreError::Overloaded);
+    assert_eq!(world.post("IN", 1, "b").await, Err(Failure::Overloaded));
+    // The next order finds the account as the disk has it, and the id is free again.
+    let again = value(world.post("IN", 1, "b").await);
+    assert!(matches!(again, Outcome::Recorded(_)));
+    assert_eq!(world.balance().await, 101);
+    assert_eq!(world.engine.report(REALM).await.unwrap().restarts, 1);
+    world.verified().await;
+}
+
+#[actix::test]
+async fn a_crash_keeps_what_was_acknowledged_and_nothing_half() {
+    let mut world = World::new().await;
+    value(world.open(None, None).await);
+    value(world.post("IN", 100, "a").await);
+    for keep in [0, 1] {
+        world.store.set_automatic(false);
+        let id = format!("crash-{keep}");
+        let posting = world.post("IN", 10, &id);
+        let lost = tokio::time::timeout(Duration::from_millis(20), posting).await;
+        assert!(lost.is_err());
+        world = world.crash(keep);
+        // Whatever the crash kept, the same request ends in exactly one voucher.
+        let outcome = value(world.post("IN", 10, &id).await);
+        assert_eq!(matches!(outcome, Outcome::Replayed(_)), keep == 1);
+    }
+    assert_eq!(world.balance().await, 120);
+    world.verified().await;
+}
+
+#[actix::test]
+async fn poison_answers_that_the_outcome_is_unknown() {
+    let world = World::new().await;
+    value(world.open(None, None).await);
+    world.store.poison("test", 0);
+    assert_eq!(
+        world.post("IN", 100, "a").await,
+        Err(Failure::OutcomeUnknown)
+    );
+}
+
+#[actix::test]
+async fn an_opening_whose_outcome_is_unknown_is_asked_again_until_it_is_known() {
+    let world = World::new().await;
+    world.bank.will_say(BankError::TimedOut);
+    let first = world.open(Some("ana.prueba"), Some("k")).await;
+    assert_eq!(first, Err(Failure::Bank(BankError::TimedOut)));
+    assert_eq!(
+        world.open(Some("ana.prueba"), Some("k")).await,
+        Err(Failure::KeyInFlight)
+    );
+    wait_until(|| world.bank.called().len() >= 3).await;
+    let settled = loop {
+        match world.open(Some("ana.prueba"), Some("k")).await {
+            Err(Failure::KeyInFlight) => {
+                actix::clock::interval(Duration::from_millis(1))
+                    .tick()
+                    .await;
+            }
+            other => break other.unwrap(),
+        }
+    };
+    let Given::Kept {
+        status: 201,
+        body,
+        again: true,
+    } = settled
+    else {
+        panic!("{settled:?}")
+    };
+    let calls = world.bank.called();
+    assert_eq!(
+        calls,
+        ["create 10000001", "create 10000001", "alias ana.prueba"]
+    );
+    // The same key gives the same bytes for ever; the account is there once.
+    let repeat = world.open(Some("ana.prueba"), Some("k")).await.unwrap();
+    assert_eq!(
+        repeat,
+        Given::Kept {
+            status: 201,
+            body,
+            again: true
+        }
+    );
+    assert_eq!(world.balance().await, 0);
+}
+
+#[actix::test]
+async fn an_opening_cut_off_by_a_crash_is_finished_after_the_restart() {
+    let world = World::new().await;
+    world.bank.will_say(BankError::TimedOut);
+    world.open(Some("ana.prueba"), Some("k")).await.unwrap_err();
+    let world = world.crash(usize::MAX);
+    let settled = loop {
+        match world.open(Some("ana.prueba"), Some("k")).await {
+            Err(Failure::KeyInFlight) => {
+                actix::clock::interval(Duration::from_millis(1))
+                    .tick()
+                    .await;
+            }
+            other => break other.unwrap(),
+        }
+    };
+    assert!(
+        matches!(settled, Given::Kept { status: 201, .. }),
+        "{settled:?}"
+    );
+    let created = world
+        .bank
+        .called()
+        .iter()
+        .filter(|call| call.starts_with("create"))
+        .count();
+    assert!(created >= 2, "asked again with the same client id");
+    assert!(
+        world
+            .bank
+            .called()
+            .iter()
+            .all(|call| !call.starts_with("create 10000002"))
+    );
+    // Another opening gets another account.
+    let other = value(world.open(None, None).await);
+    assert_eq!(other.account.number, AccountNo(2));
+    assert_eq!(
+        world.open(Some("ANA.prueba"), None).await,
+        Err(Failure::Rejected(Rejection::AliasTaken))
+    );
+}
+
+#[actix::test]
+async fn a_refused_alias_undoes_the_opening_and_is_kept_for_its_key() {
+    let world = World::new().await;
+    let refusal = BankRefusal {
+        status: 409,
+        body: r#"{"code":"VW007"}"#.into(),
+    };
+    world.bank.will_obey();
+    world.bank.will_say(BankError::Refused(refusal.clone()));
+    let refused = world.open(Some("ajeno.alias"), Some("k")).await.unwrap();
+    let Given::Kept {
+        status: 400,
+        body,
+        again: false,
+    } = refused
+    else {
+        panic!("{refused:?}")
+    };
+    assert_eq!(
+        world.bank.called(),
+        ["create 10000001", "alias ajeno.alias", "close"]
+    );
+    let repeat = world.open(Some("ajeno.alias"), Some("k")).await.unwrap();
+    assert_eq!(
+        repeat,
+        Given::Kept {
+            status: 400,
+            body,
+            again: true
+        }
+    );
+    let gone = world
+        .engine
+        .view(REALM, Target::Account(AccountNo(1)))
+        .await;
+    assert_eq!(gone, Err(Failure::Rejected(Rejection::AccountNotFound)));
+}
+
+#[actix::test]
+async fn a_refused_change_of_alias_changes_nothing() {
+    let world = World::new().await;
+    value(world.open(Some("ana.prueba"), None).await);
+    let refusal = BankRefusal {
+        status: 409,
+        body: r#"{"code":"VW007"}"#.into(),
+    };
+    world.bank.will_say(BankError::Refused(refusal.clone()));
+    let target = Target::Account(AccountNo(1));
+    let order = Order::SetAlias(Alias::parse("otra.prueba").unwrap());
+    let refused = world
+        .engine
+        .change(REALM, target, order, None, plain())
+        .await;
+    assert_eq!(refused, Err(Failure::Bank(BankError::Refused(refusal))));
+    let view = world.engine.view(REALM, target).await.unwrap();
+    assert_eq!(view.account.alias, Alias::parse("ana.prueba").ok());
+    assert_eq!(view.account.pending, None);
+}
+
+#[actix::test]
+async fn if_match_lets_only_the_version_pass_that_was_read() {
+    let world = World::new().await;
+    value(world.open(None, None).await);
+    let target = Target::Account(AccountNo(1));
+    let suspend = || Order::Suspend {
+        reason: "why".into(),
+        code: SuspensionCode::Other,
+    };
+    let view = world.engine.view(REALM, target).await.unwrap();
+    let version = (view.account.profile_seq, view.account.sequence);
+    value(world.post("IN", 1, "a").await);
+    let stale = world
+        .engine
+        .change(REALM, target, suspend(), Some(vec![version]), plain())
+        .await;
+    assert_eq!(stale, Err(Failure::Stale));
+    let version = (version.0, 1);
+    value(
+        world
+            .engine
+            .change(REALM, target, suspend(), Some(vec![version]), plain())
+            .await,
+    );
+    let refused = world.post("OUT", 1, "b").await;
+    assert_eq!(refused, Err(Failure::Rejected(Rejection::AccountSuspended)));
+}
+
+#[actix::test]
+async fn an_idle_actor_can_go_and_comes_back_the_same() {
+    let world = World::new().await;
+    value(world.open(None, None).await);
+    for n in 0..300 {
+        value(world.post("IN", 1, &format!("n{n}")).await);
+    }
+    let target = Target::Account(AccountNo(1));
+    let before = world
+        .engine
+        .observe(REALM, target)
+        .await
+        .unwrap()
+        .unwrap()
+        .account;
+    assert!(world.engine.passivate(REALM, target).await.unwrap());
+    assert_eq!(world.engine.observe(REALM, target).await.unwrap(), None);
+    assert_eq!(
+        world.engine.view(REALM, target).await.unwrap().account,
+        before
+    );
+    let (on_disk, _) = world.engine.on_disk(REALM, AccountNo(1)).unwrap();
+    assert_eq!(on_disk, before);
+    world.verified().await;
+}
