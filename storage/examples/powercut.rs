@@ -66,7 +66,7 @@ fn stream(lane: u64) -> StreamId {
 
 fn body(lane: u64, seq: u64) -> Vec<u8> {
     format!("{lane}:{seq};")
-        .repeat(usize::try_from(20 + seq % 40).unwrap())
+        .repeat(usize::try_from(5 + seq % 16).unwrap())
         .into_bytes()
 }
 
@@ -95,7 +95,7 @@ fn write(folder: &Path, acks: &Path) {
                 let mut seq = store.head(stream(lane)).unwrap().map_or(0, |h| h.seq);
                 let (give, take) = sync_channel(1);
                 // a disk of this size holds so much; then the rig starts another run
-                while store.stats().journal_disk_bytes < 150 << 20 {
+                while store.stats().journal_disk_bytes < 100 << 20 {
                     seq += 1;
                     let (file, give) = (Arc::clone(&file), give.clone());
                     let twin = lane + LANES;
@@ -119,7 +119,7 @@ fn write(folder: &Path, acks: &Path) {
                     );
                     take.recv().unwrap();
                     // a breath, so that a run lasts and groups differ in size
-                    std::thread::sleep(std::time::Duration::from_millis(lane % 7));
+                    std::thread::sleep(std::time::Duration::from_millis(4 + lane % 9));
                 }
                 loop {
                     std::thread::park();

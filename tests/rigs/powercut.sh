@@ -2,7 +2,7 @@
 # R2, power cuts: a store on ext4 on a disk with a volatile cache; at any instant the cache is lost,
 # wholly or by halves, and everything acknowledged before must be there.
 #
-#   tests/rigs/powercut.sh [CUTS]      (200 without it; needs root, FUSE, gcc, about 3 GB of memory)
+#   tests/rigs/powercut.sh [CUTS]      (200 without it; needs root, FUSE, gcc, about 1 GB of memory)
 #
 # SEED chooses the blocks that survive; POWERCUT_BIN names a built example `powercut`.
 # Prints `not run: reason` and exits 0 when it cannot run here; that is not a pass.
@@ -46,7 +46,7 @@ loop_probe=$(losetup -f 2>/dev/null) || skip "no loop device is free"
 echo "SEED=$seed, $cuts cuts, first loop device $loop_probe"
 
 begin() {
-    POWERDISK_MB=320 POWERDISK_SEED=$1 POWERDISK_IMAGE="$work/image" \
+    POWERDISK_MB=384 POWERDISK_SEED=$1 POWERDISK_IMAGE="$work/image" \
         "$work/powerdisk" -f -s "$work/fuse" 2>>"$work/disk.log" &
     fuse=$!
     for _ in $(seq 100); do [ -e "$work/fuse/disk" ] && break; sleep 0.05; done
