@@ -25,6 +25,7 @@ pub mod generators;
 pub mod invariants;
 pub mod machine;
 pub mod model;
+pub mod store;
 
 use proptest::test_runner::Config;
 

@@ -12,3 +12,4 @@ mod keys;
 mod ledger;
 mod money;
 mod oracle;
+mod stores;

@@ -1,0 +1,117 @@
+//! Every engine of `storage` against a naive model: commits, refusals, restarts, crashes, rebuilds.
+
+use caudal_proptests::store::driver::Driver;
+use caudal_proptests::store::ops::{Op, op};
+use caudal_proptests::store::rig::{Durable, Faulty, Memory, Rig};
+use proptest::prelude::*;
+use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
+
+thread_local! {
+    static OPS: BoxedStrategy<Op> = op(1);
+}
+
+/// Runs that depend on nothing: what is possible is known to the driver alone, since it depends on
+/// what an engine found after a crash.
+struct Runs;
+
+impl ReferenceStateMachine for Runs {
+    type State = ();
+    type Transition = Op;
+
+    fn init_state() -> BoxedStrategy<()> {
+        Just(()).boxed()
+    }
+
+    fn transitions((): &()) -> BoxedStrategy<Op> {
+        OPS.with(Clone::clone)
+    }
+
+    fn apply((): (), _: &Op) {}
+}
+
+/// Makes an engine.
+trait Make {
+    type Rig: Rig;
+    fn make() -> Self::Rig;
+}
+
+struct Engine<M>(std::marker::PhantomData<M>);
+
+impl<M: Make> StateMachineTest for Engine<M> {
+    type SystemUnderTest = Driver<M::Rig>;
+    type Reference = Runs;
+
+    fn init_test((): &()) -> Self::SystemUnderTest {
+        Driver::new(M::make())
+    }
+
+    fn apply(mut driver: Self::SystemUnderTest, (): &(), op: Op) -> Self::SystemUnderTest {
+        assert_eq!(driver.step(&op), Ok(()), "at {op:?}");
+        driver
+    }
+
+    fn teardown(driver: Self::SystemUnderTest, (): ()) {
+        assert_eq!(driver.finish(), Ok(()));
+    }
+}
+
+struct MakeFaulty;
+impl Make for MakeFaulty {
+    type Rig = Faulty;
+    fn make() -> Faulty {
+        Faulty::new()
+    }
+}
+
+struct MakeThreaded;
+impl Make for MakeThreaded {
+    type Rig = Memory;
+    fn make() -> Memory {
+        Memory::threaded()
+    }
+}
+
+struct MakeSynchronous;
+impl Make for MakeSynchronous {
+    type Rig = Memory;
+    fn make() -> Memory {
+        Memory::synchronous()
+    }
+}
+
+struct MakeDurable;
+impl Make for MakeDurable {
+    type Rig = Durable;
+    fn make() -> Durable {
+        Durable::new()
+    }
+}
+
+type FaultyEngine = Engine<MakeFaulty>;
+type ThreadedEngine = Engine<MakeThreaded>;
+type SynchronousEngine = Engine<MakeSynchronous>;
+type DurableEngine = Engine<MakeDurable>;
+
+prop_state_machine! {
+    #![proptest_config(caudal_proptests::config(300))]
+
+    #[test]
+    fn the_faulty_engine_keeps_its_word(sequential 1..200 => FaultyEngine);
+}
+
+prop_state_machine! {
+    #![proptest_config(caudal_proptests::config(60))]
+
+    #[test]
+    fn the_memory_engine_keeps_its_word(sequential 1..200 => ThreadedEngine);
+
+    #[test]
+    fn the_synchronous_engine_keeps_its_word(sequential 1..200 => SynchronousEngine);
+}
+
+prop_state_machine! {
+    #![proptest_config(caudal_proptests::config(30))]
+
+    #[test]
+    fn the_durable_engine_keeps_its_word(sequential 1..150 => DurableEngine);
+}
