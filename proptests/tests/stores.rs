@@ -1,9 +1,13 @@
 //! Every engine of `storage` against a naive model: commits, refusals, restarts, crashes, rebuilds.
 
+use std::collections::BTreeSet;
+
 use caudal_proptests::store::driver::Driver;
 use caudal_proptests::store::ops::{Op, op};
 use caudal_proptests::store::rig::{Durable, Faulty, Memory, Rig};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 
 thread_local! {
@@ -114,4 +118,34 @@ prop_state_machine! {
 
     #[test]
     fn the_durable_engine_keeps_its_word(sequential 1..150 => DurableEngine);
+}
+
+/// The test of the tests (invariant 30): runs do lose power with work under way, keep some of it
+/// and lose some, and see every refusal.
+#[test]
+fn every_fate_is_reached() {
+    let mut runner = TestRunner::deterministic();
+    let ops = op(1);
+    let mut reached = BTreeSet::new();
+    for _ in 0..40 {
+        let mut driver = Driver::new(Faulty::new());
+        for _ in 0..100 {
+            let op = ops.new_tree(&mut runner).unwrap().current();
+            assert_eq!(driver.step(&op), Ok(()), "at {op:?}");
+        }
+        reached.append(&mut driver.reached);
+    }
+    let all = [
+        "a commit whose fate nobody knows",
+        "an end with nothing open",
+        "full",
+        "invalid",
+        "open commits were kept",
+        "open commits were lost",
+        "out of sequence",
+        "overloaded",
+        "recorded",
+        "some open commits were kept, some lost",
+    ];
+    assert_eq!(reached, BTreeSet::from(all));
 }

@@ -3,7 +3,7 @@
 //! **What is known.** `all` has every commit that was in order when it was submitted. The first
 //! `sure` of them were answered `Ok` or found by an opening; of the rest any prefix may be there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use caudal_storage::{
@@ -53,6 +53,8 @@ pub struct Driver<R: Rig> {
     sabotaged: bool,
     /// Writes have failed: nothing more gets in.
     lost: bool,
+    /// What a run came across (invariant 30): a run that never loses anything proves nothing.
+    pub reached: BTreeSet<&'static str>,
 }
 
 impl<R: Rig> Driver<R> {
@@ -70,6 +72,7 @@ impl<R: Rig> Driver<R> {
             full: false,
             sabotaged: false,
             lost: false,
+            reached: BTreeSet::new(),
         }
     }
 
@@ -279,6 +282,7 @@ impl<R: Rig> Driver<R> {
     fn answered(&mut self, expected: &Expected, answer: &Result<CommitNo, StoreError>) -> Check {
         if let (Err(StoreError::Poisoned(_)), true) = (answer, self.sabotaged || self.lost) {
             // Nobody knows what became of it.
+            self.reached.insert("a commit whose fate nobody knows");
             self.lost = true;
             return Ok(());
         }
@@ -300,6 +304,14 @@ impl<R: Rig> Driver<R> {
             | (Expected::Full, Err(StoreError::Full(_))) => true,
             _ => false,
         };
+        self.reached.insert(match expected {
+            Expected::Number(_) => "recorded",
+            Expected::OutOfSequence(..) => "out of sequence",
+            Expected::Invalid => "invalid",
+            Expected::Overloaded => "overloaded",
+            Expected::Full => "full",
+            Expected::Lost => "lost",
+        });
         hold!(
             same,
             "the store answered {answer:?}, should be {expected:?}"
@@ -328,6 +340,14 @@ impl<R: Rig> Driver<R> {
             !clean || found.len() == self.all.len(),
             "I11: a clean end lost something"
         );
+        let open = self.all.len() - self.sure;
+        let kept = found.len() - self.sure;
+        self.reached.insert(match (open, kept) {
+            (0, _) => "an end with nothing open",
+            (_, 0) => "open commits were lost",
+            (open, kept) if open == kept => "open commits were kept",
+            _ => "some open commits were kept, some lost",
+        });
         self.all.truncate(found.len());
         self.sure = found.len();
         self.order.lock().unwrap().clear();
