@@ -5,6 +5,7 @@ pub mod caller;
 pub mod errors;
 pub mod frame;
 pub mod query;
+pub mod rate;
 pub mod respond;
 
 use std::sync::Arc;
@@ -22,4 +23,6 @@ pub struct Door {
     pub keyring: Arc<Keyring>,
     /// Whether the service still takes requests.
     pub gate: Arc<frame::Gate>,
+    /// The rate limit of each key; none unless configured.
+    pub rate: Option<Arc<rate::RateLimit>>,
 }

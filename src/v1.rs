@@ -68,6 +68,9 @@ pub enum Problems {
     /// A body came without `Content-Type: application/json`.
     #[response(status = 415)]
     NotJson(#[to_schema] ErrorBody),
+    /// Too many requests with this key; see `Retry-After`.
+    #[response(status = 429)]
+    TooMany(#[to_schema] ErrorBody),
     /// The bank failed; see `bankStatus` and `bankBody`.
     #[response(status = 502)]
     BankFailed(#[to_schema] ErrorBody),

@@ -22,7 +22,7 @@ use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message};
 use caudal_ledger::accounts::{Account, Order, PostingContext, Status};
 use caudal_ledger::balance::Balance;
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::facts::{AccountFact, LedgerFact, Registration};
+use caudal_ledger::facts::{AccountFact, LedgerFactRef, Registration};
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::limits::{Levels, Limits};
 use caudal_ledger::rejection::Rejection;
@@ -170,7 +170,7 @@ pub struct Placed {
     /// The account.
     pub account: AccountNo,
     /// The voucher.
-    pub voucher: Voucher,
+    pub voucher: Arc<Voucher>,
 }
 
 /// The actor.
@@ -183,7 +183,7 @@ pub struct AccountActor {
     /// Nothing of it is on disk yet.
     unborn: bool,
     /// Vouchers that may not be durable yet, oldest first.
-    unsettled: VecDeque<Voucher>,
+    unsettled: VecDeque<Arc<Voucher>>,
     snapshot_at: u64,
     bank_seq: Option<u64>,
     waiter: Option<(Ticket<AccountView>, Arc<Settings>)>,
@@ -244,7 +244,7 @@ impl AccountActor {
     fn existing(
         &mut self,
         order: &PostAdjustment,
-    ) -> Result<Option<(AccountNo, Voucher)>, StoreError> {
+    ) -> Result<Option<(AccountNo, Arc<Voucher>)>, StoreError> {
         let durable = self.vitals.durable_sequence.load(Ordering::Acquire);
         while self
             .unsettled
@@ -254,14 +254,16 @@ impl AccountActor {
             self.unsettled.pop_front();
         }
         let direction = order.voucher_type.sense;
-        let same = |v: &&Voucher| {
+        let same = |v: &&Arc<Voucher>| {
             v.direction == direction && v.external_id.as_ref() == Some(&order.external_id)
         };
         if let Some(found) = self.unsettled.iter().find(same) {
-            return Ok(Some((self.account.number, found.clone())));
+            return Ok(Some((self.account.number, Arc::clone(found))));
         }
         let Shared { store, realm, .. } = &*self.shared;
-        reads::voucher_by_external(store.as_ref(), *realm, direction, &order.external_id)
+        let held =
+            reads::voucher_by_external(store.as_ref(), *realm, direction, &order.external_id)?;
+        Ok(held.map(|(account, voucher)| (account, Arc::new(voucher))))
     }
 
     fn post(&mut self, order: &PostAdjustment, dry_run: bool, ticket: Ticket<Outcome<Placed>>) {
@@ -274,22 +276,24 @@ impl AccountActor {
             now: self.shared.clock.now(),
             existing: existing
                 .as_ref()
-                .map(|(number, voucher)| (*number, voucher)),
+                .map(|(number, voucher)| (*number, voucher.as_ref())),
         };
         let account = self.account.number;
-        let placed = |voucher| Placed { account, voucher };
+        let placed = |voucher: Arc<Voucher>| Placed { account, voucher };
         let mut page = Page::default();
         let outcome = match self.account.decide_post(order, context) {
             Err(rejection) => Err(rejection.into()),
-            Ok(Outcome::Replayed(voucher)) => Ok(Outcome::Replayed(placed(voucher))),
-            Ok(Outcome::Recorded(voucher)) if dry_run => Ok(Outcome::Recorded(placed(voucher))),
-            Ok(Outcome::Recorded(voucher)) => match self.record(&voucher) {
-                Ok(recorded) => {
-                    page = recorded;
-                    Ok(Outcome::Recorded(placed(voucher)))
+            Ok(Outcome::Replayed(voucher)) => Ok(Outcome::Replayed(placed(Arc::new(voucher)))),
+            Ok(Outcome::Recorded(voucher)) => {
+                let voucher = Arc::new(voucher);
+                if !dry_run {
+                    match self.record(&voucher) {
+                        Ok(recorded) => page = recorded,
+                        Err(why) => return self.scribe.fail(why, ticket.reply),
+                    }
                 }
-                Err(why) => return self.scribe.fail(why, ticket.reply),
-            },
+                Ok(Outcome::Recorded(placed(voucher)))
+            }
         };
         let ticket = if dry_run {
             Ticket {
@@ -303,11 +307,11 @@ impl AccountActor {
     }
 
     /// Applies a voucher and gives the page that makes it durable.
-    fn record(&mut self, voucher: &Voucher) -> Result<Page, StoreError> {
-        let fact = LedgerFact::Posted(voucher.clone());
+    fn record(&mut self, voucher: &Arc<Voucher>) -> Result<Page, StoreError> {
+        let fact = LedgerFactRef::Posted(voucher);
         let entry = records::entry(self.stream(LEDGER), voucher.sequence, voucher.at, &fact)?;
         self.account.apply_voucher(voucher);
-        self.unsettled.push_back(voucher.clone());
+        self.unsettled.push_back(Arc::clone(voucher));
         let mut hints = Vec::new();
         if voucher.sequence.saturating_sub(self.snapshot_at) >= SNAPSHOT_EVERY {
             let key = keys::snapshot(self.shared.realm, self.account.number);

@@ -432,7 +432,7 @@ impl Engine {
         let voucher = voucher.ok_or(Rejection::VoucherNotFound)?;
         Ok(Placed {
             account: id.account,
-            voucher,
+            voucher: Arc::new(voucher),
         })
     }
 
@@ -452,7 +452,10 @@ impl Engine {
                     .as_ref()
                     .is_none_or(|older| older.voucher.at <= voucher.at)
             {
-                found = Some(Placed { account, voucher });
+                found = Some(Placed {
+                    account,
+                    voucher: Arc::new(voucher),
+                });
             }
         }
         Ok(found.ok_or(Rejection::VoucherNotFound)?)

@@ -126,6 +126,14 @@ pub enum LedgerFact {
     Posted(Voucher),
 }
 
+/// The same as [`LedgerFact`], without owning the voucher: how facts are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename = "LedgerFact")]
+pub enum LedgerFactRef<'a> {
+    /// A voucher was posted.
+    Posted(&'a Voucher),
+}
+
 /// What happened in a realm.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum RealmFact {

@@ -2,7 +2,7 @@
 
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderName;
-use actix_web::{FromRequest, HttpRequest, web};
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, web};
 use caudal_ledger::ids::RealmId;
 
 use super::Door;
@@ -67,6 +67,10 @@ fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
         .keyring
         .identify(key, &door.engine)
         .ok_or_else(ApiError::unauthorized)?;
+    if let Some(rate) = &door.rate {
+        let allowance = rate.take(&identity.key)?;
+        request.extensions_mut().insert(allowance);
+    }
     Ok(Caller {
         identity,
         door,

@@ -6,7 +6,9 @@ use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::{Error, http::header};
+use actix_web::{Error, HttpMessage as _, http::header};
+
+use super::rate::Allowance;
 
 /// Open while the service takes requests.
 #[derive(Debug, Default)]
@@ -112,7 +114,11 @@ pub async fn frame<B: MessageBody + 'static>(
     let mut answer = REQUEST
         .scope(Request { id, language }, next.call(call))
         .await?;
+    let allowance = answer.request().extensions().get::<Allowance>().copied();
     let headers = answer.headers_mut();
+    if let Some(allowance) = allowance {
+        allowance.write(headers);
+    }
     if let Some(value) = header {
         headers.insert(REQUEST_ID, value);
     }

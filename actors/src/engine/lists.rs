@@ -225,7 +225,10 @@ fn movements(
     page: &Page,
 ) -> Result<Listing<Placed>, StoreError> {
     let range = within_dates(store, realm, account, range, filter)?;
-    let placed = |voucher| Placed { account, voucher };
+    let placed = |voucher| Placed {
+        account,
+        voucher: Arc::new(voucher),
+    };
     if !filter.looks_inside() && sort == VoucherSort::CreatedAt {
         let (shown, next) = range.page(page);
         let ends = (shown.first, shown.last);
@@ -410,7 +413,7 @@ fn internal_range(
                 ordinal,
                 Placed {
                     account: place.account,
-                    voucher,
+                    voucher: Arc::new(voucher),
                 },
             ));
         }
