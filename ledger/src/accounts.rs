@@ -342,15 +342,7 @@ impl Account {
                 Ok(vec![AccountFact::IdentityRequested(identity)])
             }
             Order::Close => self.decide_close(policy),
-            Order::ChangeKyc { kyc, email, phone } => {
-                self.open_for_changes()?;
-                let fact = AccountFact::KycChanged {
-                    kyc: self.kyc.merged(kyc),
-                    email: email.clone().or_else(|| self.email.clone()),
-                    phone: phone.clone().or_else(|| self.phone.clone()),
-                };
-                Ok(vec![fact])
-            }
+            Order::ChangeKyc { kyc, email, phone } => self.decide_kyc(kyc, email, phone),
             Order::ChangeLimits(change) => {
                 self.open_for_changes()?;
                 let limits = self.limits.changed(*change);
@@ -361,6 +353,10 @@ impl Account {
                     vec![fact]
                 })
             }
+            Order::SetEnabled(_) | Order::Open { .. } if self.status == Status::Void => {
+                Err(Rejection::AccountNotFound)
+            }
+            // The switch is the wallet account's, whatever becomes of its CVU.
             Order::SetEnabled(enabled) => {
                 let fact = AccountFact::EnabledChanged { enabled: *enabled };
                 Ok(if *enabled == self.enabled {
@@ -369,20 +365,36 @@ impl Account {
                     vec![fact]
                 })
             }
+            Order::Open { .. } if self.cvu.is_some() => Ok(Vec::new()),
             Order::Open { client_id, alias } => {
                 self.nothing_pending()?;
                 let alias = alias.clone();
-                let fact = AccountFact::OpeningRequested {
+                Ok(vec![AccountFact::OpeningRequested {
                     client_id: *client_id,
                     alias,
-                };
-                Ok(if self.cvu.is_some() {
-                    Vec::new()
-                } else {
-                    vec![fact]
-                })
+                }])
             }
         }
+    }
+
+    /// KYC data is the wallet account's: it changes with or without a CVU.
+    fn decide_kyc(
+        &self,
+        kyc: &Kyc,
+        email: &Option<String>,
+        phone: &Option<String>,
+    ) -> Result<Vec<AccountFact>, Rejection> {
+        match self.status {
+            Status::Registered | Status::Active | Status::Suspended => {}
+            Status::Closed => return Err(Rejection::AccountClosed),
+            Status::Void => return Err(Rejection::AccountNotFound),
+        }
+        let kyc = self.kyc.merged(kyc);
+        let email = email.clone().or_else(|| self.email.clone());
+        let phone = phone.clone().or_else(|| self.phone.clone());
+        let same = (&kyc, &email, &phone) == (&self.kyc, &self.email, &self.phone);
+        let fact = AccountFact::KycChanged { kyc, email, phone };
+        Ok(if same { Vec::new() } else { vec![fact] })
     }
 
     /// The same alias again, letter by letter, changes nothing; another case is a change.
@@ -568,6 +580,9 @@ impl Account {
         order: &PostAdjustment,
         context: PostingContext<'_>,
     ) -> Result<Outcome<Voucher>, Rejection> {
+        if self.status == Status::Void {
+            return Err(Rejection::AccountNotFound);
+        }
         let cvu = self.cvu.ok_or(Rejection::AccountWithoutCvu)?;
         if let Some((number, existing)) = context.existing {
             return self.seen_before(order, context.realm, number, existing);

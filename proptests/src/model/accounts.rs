@@ -15,17 +15,21 @@ impl Model {
     /// Why an order is refused, by the words of the contract, §3.
     fn refused_profile(&self, index: usize, order: &Profile) -> Option<&'static str> {
         let account = &self.accounts[index];
-        let needs_cvu = !matches!(order, Profile::SetEnabled(_) | Profile::Open);
+        let needs_cvu = !matches!(
+            order,
+            Profile::SetEnabled(_) | Profile::Open | Profile::Contact(_)
+        );
         match account.state {
+            // What the bank refused to open never was.
+            State::Void => return Some("account_not_found"),
             // The switch is the wallet account's, whatever becomes of its CVU.
             _ if matches!(order, Profile::SetEnabled(_)) => {}
-            // The bank may be asked again after it refused.
-            State::Void if *order == Profile::Open => {}
-            State::Void => return Some("account_not_found"),
             State::Registered if needs_cvu => return Some("account_without_cvu"),
             // Closing works in any state; who has a CVU, even a closed one, gets it again.
             State::Closed if matches!(order, Profile::Close | Profile::Open) => return None,
             State::Closed => return Some("account_closed"),
+            // Who has a CVU gets it again, whatever else is waited for.
+            State::Active | State::Suspended if *order == Profile::Open => return None,
             State::Registered | State::Active | State::Suspended => {}
         }
         let total = account.available + account.held;
@@ -71,14 +75,13 @@ impl Model {
             Profile::DailyAmount(amount) => account.daily_amount = amount.map(i128::from),
             Profile::SetEnabled(enabled) => account.enabled = *enabled,
             Profile::Open => {
-                if matches!(account.state, State::Registered | State::Void) {
+                if account.state == State::Registered {
                     account.waiting = Some(Waiting::Opening);
                 }
             }
             Profile::Identity(_) => account.waiting = Some(Waiting::Identity),
         }
-        // A change of KYC data is kept for the record even when it brings nothing new.
-        matches!(order, Profile::Contact(_)) || *account != before
+        *account != before
     }
 
     /// The bank's yes or no to whatever is waited for.

@@ -22,7 +22,8 @@ impl Model {
         };
         // Without a CVU there is nothing to post to, whatever else is wrong.
         match self.accounts[index].state {
-            State::Registered | State::Void => return Answer::Refused("account_without_cvu"),
+            State::Registered => return Answer::Refused("account_without_cvu"),
+            State::Void => return Answer::Refused("account_not_found"),
             State::Active | State::Suspended | State::Closed => {}
         }
         let key = (self.external.clone(), letter(way));
