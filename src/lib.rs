@@ -1,9 +1,12 @@
 //! Talks: HTTP in (native family, admin), HTTP out (the bank), configuration and command line.
 
+pub mod admin;
 pub mod bank;
+pub mod cli;
 pub mod clock;
 pub mod http;
 pub mod keys;
 pub mod sandbox;
 pub mod server;
+pub mod service;
 pub mod v1;

@@ -1,2 +1,5 @@
 //! The binary `caudal`.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    caudal::cli::run()
+}

@@ -1,0 +1,175 @@
+//! The admin API: tenants, keys, actors, the journal, verification; for operators alone.
+//!
+//! **Shape.** A listener and a credential of its own (`x-admin-key`): no path of it exists on the
+//! public listener, and no key of a tenant opens it. Health and metrics are here without a key.
+//!
+//! **Bounds.** [`WORKERS`] thread; one change of a tenant and one verification at a time.
+
+mod actors;
+mod health;
+mod keys;
+mod shapes;
+mod storage;
+mod tenants;
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServerHandle, ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::http::header::HeaderName;
+use actix_web::middleware::{Next, from_fn};
+use actix_web::{App, Error, HttpResponse, HttpServer, Resource, ResponseError as _, web};
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::digest;
+use secrecy::{ExposeSecret as _, SecretString};
+use tokio::sync::{Mutex, Semaphore};
+
+use crate::http::errors::ApiError;
+use crate::http::{Door, caller, frame};
+
+pub use keys::issue as issue_key;
+pub use tenants::create as create_tenant;
+pub use tenants::new_id as new_tenant_id;
+
+/// The header that carries the admin key.
+pub const ADMIN_KEY: HeaderName = HeaderName::from_static("x-admin-key");
+/// Threads of the listener.
+const WORKERS: usize = 1;
+/// How long requests in flight have to finish when the listener stops, in seconds.
+const GRACE_SECONDS: u64 = 20;
+
+/// An admin listener that runs.
+#[derive(Debug)]
+pub struct Running {
+    /// Where it listens.
+    pub addr: SocketAddr,
+    /// Its server.
+    pub handle: ServerHandle,
+}
+
+/// What the admin handlers work with.
+struct Desk {
+    door: Door,
+    /// SHA-256 of the admin key, so that comparing takes the same time for any length.
+    key: digest::Digest,
+    /// Held while something is read, changed and written back.
+    changes: Mutex<()>,
+    verifying: Semaphore,
+}
+
+/// Starts the admin API on a listener. Must be called inside an actix system.
+///
+/// # Errors
+/// When the listener cannot be used.
+pub fn start(door: Door, key: &SecretString, listener: TcpListener) -> std::io::Result<Running> {
+    let addr = listener.local_addr()?;
+    let data = web::Data::new(door.clone());
+    let desk = web::Data::from(Arc::new(Desk {
+        door,
+        key: digest::digest(&digest::SHA256, key.expose_secret().as_bytes()),
+        changes: Mutex::new(()),
+        verifying: Semaphore::new(1),
+    }));
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(desk.clone())
+            .app_data(data.clone())
+            .configure(routes)
+            .default_service(web::to(not_found))
+            .wrap(from_fn(frame::frame))
+    })
+    .workers(WORKERS)
+    .shutdown_timeout(GRACE_SECONDS)
+    .disable_signals()
+    .listen(listener)?
+    .run();
+    let handle = server.handle();
+    actix_web::rt::spawn(server);
+    Ok(Running { addr, handle })
+}
+
+/// The route table.
+fn routes(config: &mut web::ServiceConfig) {
+    let admin = web::scope("/admin")
+        .service(
+            at("/tenants", "GET, POST")
+                .get(tenants::list)
+                .post(tenants::post),
+        )
+        .service(
+            at("/tenants/{id}", "GET, PATCH")
+                .get(tenants::read)
+                .patch(tenants::change),
+        )
+        .service(
+            at("/tenants/{id}/keys", "GET, POST")
+                .get(keys::list)
+                .post(keys::post),
+        )
+        .service(at("/keys/{id}", "DELETE").delete(keys::revoke))
+        .service(at("/keys/{id}/rotate", "POST").post(keys::rotate))
+        .service(
+            at("/platform", "GET, PATCH")
+                .get(tenants::platform)
+                .patch(tenants::settings),
+        )
+        .service(at("/actors", "GET").get(actors::list))
+        .service(at("/actors/{cvu}", "GET").get(actors::read))
+        .service(at("/actors/{cvu}/passivate", "POST").post(actors::passivate))
+        .service(at("/journal", "GET").get(storage::journal))
+        .service(at("/verify", "POST").post(storage::verify))
+        .default_service(web::to(not_found))
+        .wrap(from_fn(authorize));
+    config
+        .service(admin)
+        .service(at("/livez", "GET").get(health::livez))
+        .service(at("/readyz", "GET").get(crate::server::readyz))
+        .service(at("/metrics", "GET").get(health::metrics));
+}
+
+/// A path with the methods that it knows; any other gets 405.
+fn at(path: &str, methods: &'static str) -> Resource {
+    let refuse = move || async move {
+        Err::<HttpResponse, _>(ApiError {
+            allow: Some(methods.to_owned()),
+            ..ApiError::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                format!("this path knows {methods}"),
+            )
+        })
+    };
+    web::resource(path).default_service(web::to(refuse))
+}
+
+/// Lets nothing of `/admin` be reached without the admin key: one answer for every cause.
+async fn authorize(
+    call: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<impl MessageBody>, Error> {
+    let right = call.app_data::<web::Data<Desk>>().map(|desk| desk.key);
+    let given = caller::only(call.request(), &ADMIN_KEY).unwrap_or_default();
+    let given = digest::digest(&digest::SHA256, given.as_bytes());
+    let same =
+        right.is_some_and(|right| verify_slices_are_equal(right.as_ref(), given.as_ref()).is_ok());
+    if same {
+        return Ok(next.call(call).await?.map_into_left_body());
+    }
+    let refusal = ApiError::new(
+        StatusCode::UNAUTHORIZED,
+        "unauthorized",
+        "admin key absent or invalid; send it in the x-admin-key header",
+    );
+    let answer = call.into_response(refusal.error_response());
+    Ok(answer.map_into_right_body())
+}
+
+async fn not_found() -> Result<HttpResponse, ApiError> {
+    Err(ApiError::new(
+        StatusCode::NOT_FOUND,
+        "route_not_found",
+        "there is no such path",
+    ))
+}

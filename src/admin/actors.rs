@@ -1,0 +1,218 @@
+//! Actors: how many live per realm, and one account's actor beside what the disk says.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::failure::Failure;
+use caudal_actors::platform::realms;
+use caudal_actors::realms::{RealmReport, Target};
+use caudal_ledger::accounts::Account;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::facts::BankCall;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::tenants::Mode;
+use serde::Serialize;
+
+use super::Desk;
+use super::shapes::List;
+use crate::http::errors::ApiError;
+use crate::http::respond::json;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// How the actors of a realm are doing.
+pub(super) struct RealmFigures {
+    /// The tenant's id.
+    pub tenant: String,
+    /// Live or test.
+    pub mode: Mode,
+    realm: RealmId,
+    /// The figures.
+    pub report: RealmReport,
+}
+
+/// How the actors of every realm are doing.
+pub(super) async fn reports(desk: &Desk) -> Result<Vec<RealmFigures>, Failure> {
+    let platform = desk.door.engine.platform();
+    let mut reports = Vec::new();
+    for (tenant, mode) in realms(&platform) {
+        let realm = tenant.realm(mode);
+        reports.push(RealmFigures {
+            tenant: tenant.id.clone(),
+            mode,
+            realm,
+            report: desk.door.engine.report(realm).await?,
+        });
+    }
+    Ok(reports)
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RealmBody {
+    tenant_id: String,
+    mode: &'static str,
+    realm: u32,
+    resident: usize,
+    mailbox_depth: usize,
+    commits_in_flight: usize,
+    waiting_for_bank: usize,
+    starts: u64,
+    restarts: u64,
+    passivations: u64,
+}
+
+/// `GET /admin/actors`
+pub async fn list(desk: web::Data<Desk>) -> Answer {
+    let row = |figures: RealmFigures| RealmBody {
+        tenant_id: figures.tenant,
+        mode: figures.mode.as_str(),
+        realm: figures.realm.0,
+        resident: figures.report.resident,
+        mailbox_depth: figures.report.queued,
+        commits_in_flight: figures.report.in_flight,
+        waiting_for_bank: figures.report.waiting_for_bank,
+        starts: figures.report.starts,
+        restarts: figures.report.restarts,
+        passivations: figures.report.passivations,
+    };
+    let items: Vec<_> = reports(&desk).await?.into_iter().map(row).collect();
+    Ok(json(StatusCode::OK, &List::of(items)))
+}
+
+/// The key facts of an account.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FactsBody {
+    status: &'static str,
+    enabled: bool,
+    available: String,
+    held: String,
+    total: String,
+    /// The number of its movements.
+    sequence: u64,
+    /// The chain up to its last movement.
+    hash: String,
+    /// The version of its profile; with `sequence` it makes the account's ETag.
+    profile_version: u64,
+    waiting_for_bank: bool,
+    updated_at: String,
+    last_movement_at: Option<String>,
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl From<&Account> for FactsBody {
+    fn from(account: &Account) -> Self {
+        Self {
+            status: account.status.as_str(),
+            enabled: account.enabled,
+            available: account.balance.available.to_string(),
+            held: account.balance.held.to_string(),
+            total: account.balance.total().to_string(),
+            sequence: account.sequence,
+            hash: hex(&account.hash.0),
+            profile_version: account.profile_seq,
+            waiting_for_bank: account.pending.is_some(),
+            updated_at: account.updated_at.to_string(),
+            last_movement_at: account.last_movement_at.map(|at| at.to_string()),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ActorBody {
+    cvu: String,
+    tenant_id: Option<String>,
+    mode: &'static str,
+    account: u64,
+    resident: bool,
+    mailbox: Option<usize>,
+    pending_commits: Option<usize>,
+    last_activity: Option<String>,
+    /// The account as the actor knows it; null when none lives.
+    live: Option<FactsBody>,
+    /// The account as the disk says.
+    disk: FactsBody,
+    /// Whether both agree; null when there is no actor, or commits are on their way.
+    agree: Option<bool>,
+    /// The last calls to the bank, newest first.
+    bank_calls: Vec<CallBody>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CallBody {
+    operation: String,
+    reference: String,
+    request: serde_json::Value,
+    status: Option<u16>,
+    body: serde_json::Value,
+    millis: u64,
+    correlation: String,
+}
+
+impl From<BankCall> for CallBody {
+    fn from(call: BankCall) -> Self {
+        let json =
+            |text: String| serde_json::from_str(&text).unwrap_or(serde_json::Value::String(text));
+        Self {
+            operation: call.operation,
+            reference: call.reference,
+            request: json(call.request),
+            status: call.status,
+            body: json(call.body),
+            millis: call.millis,
+            correlation: call.correlation,
+        }
+    }
+}
+
+fn locate(desk: &Desk, cvu: &str) -> Result<(Cvu, RealmId, AccountNo), ApiError> {
+    let cvu = Cvu::parse(cvu).map_err(|why| ApiError::field("cvu", why))?;
+    let (realm, account) = desk.door.engine.locate(cvu)?;
+    Ok((cvu, realm, account))
+}
+
+/// `GET /admin/actors/{cvu}`
+pub async fn read(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
+    let (cvu, realm, number) = locate(&desk, &path)?;
+    let engine = &desk.door.engine;
+    let observed = engine.observe(realm, Target::Account(number)).await?;
+    let (disk, calls) = engine.on_disk(realm, number)?;
+    let platform = engine.platform();
+    let owner = platform
+        .tenants
+        .values()
+        .find(|tenant| tenant.realm(realm.mode()) == realm);
+    let observed = observed.as_ref();
+    let disk = FactsBody::from(&disk);
+    let live = observed.map(|live| FactsBody::from(&live.account));
+    let settled = observed.is_some_and(|live| live.pending_commits == 0);
+    let body = ActorBody {
+        cvu: cvu.to_string(),
+        tenant_id: owner.map(|tenant| tenant.id.clone()),
+        mode: realm.mode().as_str(),
+        account: number.0,
+        resident: observed.is_some(),
+        mailbox: observed.map(|live| live.mailbox),
+        pending_commits: observed.map(|live| live.pending_commits),
+        last_activity: observed.map(|live| live.active_at.to_string()),
+        agree: live.as_ref().filter(|_| settled).map(|live| *live == disk),
+        live,
+        disk,
+        bank_calls: calls.into_iter().map(CallBody::from).collect(),
+    };
+    Ok(json(StatusCode::OK, &body))
+}
+
+/// `POST /admin/actors/{cvu}/passivate`: sends the actor away when it is idle.
+pub async fn passivate(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
+    let (cvu, realm, number) = locate(&desk, &path)?;
+    let target = Target::Account(number);
+    let gone = desk.door.engine.passivate(realm, target).await?;
+    let body = serde_json::json!({"cvu": cvu.to_string(), "passivated": gone});
+    Ok(json(StatusCode::OK, &body))
+}

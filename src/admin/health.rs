@@ -1,0 +1,192 @@
+//! Health and metrics: the only paths of the admin listener that need no key.
+
+use std::fmt::{Display, Write as _};
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::realms::RealmReport;
+use rust_decimal::Decimal;
+
+use super::Desk;
+use super::actors::{RealmFigures, reports};
+use crate::http::respond::json;
+
+/// Whether the process answers at all.
+pub async fn livez() -> HttpResponse {
+    json(StatusCode::OK, &serde_json::json!({"status": "alive"}))
+}
+
+/// Prometheus text, made from the figures of the store and of the actors.
+pub async fn metrics(desk: web::Data<Desk>) -> HttpResponse {
+    let mut page = Page::default();
+    store(&mut page, &desk);
+    match reports(&desk).await {
+        Ok(realms) => actors(&mut page, &realms),
+        // The store's figures are wanted most when the actors cannot answer.
+        Err(why) => tracing::warn!(%why, "metrics without the actors' figures"),
+    }
+    HttpResponse::Ok()
+        .content_type("text/plain; version=0.0.4; charset=utf-8")
+        .body(page.0)
+}
+
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a String cannot fail.
+        writeln!(
+            self.0,
+            "# HELP caudal_{name} {help}\n# TYPE caudal_{name} {kind}"
+        )
+        .ok();
+    }
+
+    fn sample(&mut self, name: &str, labels: &str, value: impl Display) {
+        writeln!(self.0, "caudal_{name}{labels} {value}").ok();
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
+        self.family(name, "gauge", help);
+        self.sample(name, "", value);
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: impl Display) {
+        self.family(name, "counter", help);
+        self.sample(name, "", value);
+    }
+}
+
+fn store(page: &mut Page, desk: &Desk) {
+    let stats = desk.door.engine.stats();
+    let ready = desk.door.gate.is_open() && desk.door.engine.ready().is_ok();
+    page.gauge(
+        "ready",
+        "1 while requests and writes are taken.",
+        u8::from(ready),
+    );
+    page.counter(
+        "journal_commits_total",
+        "Commits made durable.",
+        stats.commits,
+    );
+    page.counter(
+        "journal_entries_total",
+        "Entries made durable.",
+        stats.entries,
+    );
+    page.counter(
+        "journal_flushes_total",
+        "Device flushes of the journal.",
+        stats.flushes,
+    );
+    page.counter(
+        "journal_written_bytes_total",
+        "Bytes appended.",
+        stats.journal_bytes,
+    );
+    let seconds = Decimal::from(stats.flush_us).checked_div(Decimal::from(1_000_000));
+    let seconds = seconds.unwrap_or_default();
+    page.counter(
+        "journal_flush_seconds_total",
+        "Time spent in flushes.",
+        seconds,
+    );
+    page.gauge(
+        "journal_last_commit",
+        "Number of the last durable commit.",
+        stats.last_commit,
+    );
+    page.gauge(
+        "journal_queued_commits",
+        "Commits that wait for the journal.",
+        stats.queued,
+    );
+    page.gauge(
+        "journal_disk_bytes",
+        "Bytes of the journal on disk.",
+        stats.journal_disk_bytes,
+    );
+    let lag = stats.last_commit.saturating_sub(stats.indexed_commit);
+    page.gauge(
+        "index_lag_commits",
+        "Durable commits not in the index on disk yet.",
+        lag,
+    );
+    page.gauge(
+        "index_disk_bytes",
+        "Bytes of the index on disk.",
+        stats.index_disk_bytes,
+    );
+    page.gauge("index_runs", "Runs of the index.", stats.index_runs);
+}
+
+/// One figure of a realm: name, kind, help, value.
+type Figure = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&RealmReport) -> u64,
+);
+
+fn size(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+const FIGURES: [Figure; 7] = [
+    (
+        "actors_resident",
+        "gauge",
+        "Account actors that live.",
+        |r| size(r.resident),
+    ),
+    (
+        "actors_mailbox_messages",
+        "gauge",
+        "Messages that wait.",
+        |r| size(r.queued),
+    ),
+    (
+        "actors_commits_in_flight",
+        "gauge",
+        "Commits not durable yet.",
+        |r| size(r.in_flight),
+    ),
+    (
+        "actors_waiting_for_bank",
+        "gauge",
+        "Actors that wait for the bank.",
+        |r| size(r.waiting_for_bank),
+    ),
+    (
+        "actors_starts_total",
+        "counter",
+        "Actors that were started.",
+        |r| r.starts,
+    ),
+    (
+        "actors_restarts_total",
+        "counter",
+        "Actors replaced after a fault.",
+        |r| r.restarts,
+    ),
+    (
+        "actors_passivations_total",
+        "counter",
+        "Actors that were sent away.",
+        |r| r.passivations,
+    ),
+];
+
+fn actors(page: &mut Page, realms: &[RealmFigures]) {
+    for (name, kind, help, figure) in FIGURES {
+        page.family(name, kind, help);
+        for realm in realms {
+            // A tenant's id is made by us: letters, digits and `_`.
+            let (tenant, mode) = (&realm.tenant, realm.mode.as_str());
+            let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\"}}");
+            page.sample(name, &labels, figure(&realm.report));
+        }
+    }
+}

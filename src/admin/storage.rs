@@ -1,0 +1,120 @@
+//! The journal's figures, and verification of everything that is kept.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::verify::{self, Report};
+use serde::Serialize;
+
+use super::Desk;
+use crate::http::errors::ApiError;
+use crate::http::respond::json;
+
+/// Figures of the store since the start of the process, unless said otherwise.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JournalBody {
+    /// Whether writes are possible, and why not.
+    writable: bool,
+    reason: Option<String>,
+    commits: u64,
+    entries: u64,
+    flushes: u64,
+    /// Commits per flush.
+    mean_group_size: Option<String>,
+    /// How long a commit waits for the device: the last flush and the mean, in microseconds.
+    last_flush_micros: u64,
+    mean_flush_micros: Option<String>,
+    written_bytes: u64,
+    /// Commits that wait for the journal now.
+    queued: u64,
+    /// The last durable commit since the store was created.
+    last_commit: u64,
+    /// Durable commits that the index on disk does not hold yet.
+    index_lag: u64,
+    index_runs: u64,
+    journal_disk_bytes: u64,
+    index_disk_bytes: u64,
+}
+
+/// `GET /admin/journal`
+pub async fn journal(desk: web::Data<Desk>) -> HttpResponse {
+    let stats = desk.door.engine.stats();
+    let ready = desk.door.engine.ready();
+    let body = JournalBody {
+        writable: ready.is_ok(),
+        reason: ready.err().map(|why| why.to_string()),
+        commits: stats.commits,
+        entries: stats.entries,
+        flushes: stats.flushes,
+        mean_group_size: ratio(stats.commits, stats.flushes),
+        last_flush_micros: stats.last_flush_us,
+        mean_flush_micros: ratio(stats.flush_us, stats.flushes),
+        written_bytes: stats.journal_bytes,
+        queued: stats.queued,
+        last_commit: stats.last_commit,
+        index_lag: stats.last_commit.saturating_sub(stats.indexed_commit),
+        index_runs: stats.index_runs,
+        journal_disk_bytes: stats.journal_disk_bytes,
+        index_disk_bytes: stats.index_disk_bytes,
+    };
+    json(StatusCode::OK, &body)
+}
+
+/// A ratio with one decimal; `None` over nothing.
+fn ratio(sum: u64, count: u64) -> Option<String> {
+    let tenths = sum.saturating_mul(10).checked_div(count)?;
+    Some(format!("{}.{}", tenths / 10, tenths % 10))
+}
+
+/// What a verification found.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VerifyBody {
+    /// Whether nothing differs.
+    pub ok: bool,
+    /// The last commit that was replayed.
+    pub commit: u64,
+    /// Entries replayed.
+    pub entries: u64,
+    /// Accounts whose history was replayed.
+    pub accounts: u64,
+    /// Vouchers checked.
+    pub vouchers: u64,
+    /// Actors whose live balance was compared.
+    pub actors: u64,
+    /// What differs, in words; at most a hundred.
+    pub differences: Vec<String>,
+    /// How many differences there are in all.
+    pub count: u64,
+}
+
+impl From<Report> for VerifyBody {
+    fn from(report: Report) -> Self {
+        Self {
+            ok: report.count == 0,
+            commit: report.commit,
+            entries: report.entries,
+            accounts: report.accounts,
+            vouchers: report.vouchers,
+            actors: report.actors,
+            differences: report.differences,
+            count: report.count,
+        }
+    }
+}
+
+/// `POST /admin/verify`: one at a time.
+pub async fn verify(desk: web::Data<Desk>) -> Result<HttpResponse, ApiError> {
+    let Ok(_turn) = desk.verifying.try_acquire() else {
+        let message = "a verification is running; try again when it is over";
+        return Err(ApiError {
+            retry_after: Some(10),
+            ..ApiError::new(StatusCode::CONFLICT, "verification_running", message)
+        });
+    };
+    let report = verify::engine(&desk.door.engine).await?;
+    if report.count > 0 {
+        tracing::error!(differences = report.count, "verification found differences");
+    }
+    Ok(json(StatusCode::OK, &VerifyBody::from(report)))
+}

@@ -1,0 +1,112 @@
+//! Tenants and the platform's own settings.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
+use caudal_ledger::limits::Limits;
+use caudal_ledger::tenants::{Policy, Tenant};
+
+use super::Desk;
+use super::shapes::{self, List, PlatformBody, TenantBody};
+use crate::http::Door;
+use crate::http::body::{Body, read};
+use crate::http::errors::ApiError;
+use crate::http::respond::json;
+
+/// The longest name of a tenant, in characters.
+const NAME_MAX: usize = 80;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// Creates a tenant with its two realms.
+///
+/// # Errors
+/// When the store takes no writes.
+pub async fn create(door: &Door, new: NewTenant) -> Result<Tenant, ApiError> {
+    let id = new.id.clone();
+    let platform = door
+        .engine
+        .administer(PlatformOrder::CreateTenant(new))
+        .await?;
+    tracing::info!(tenant = id, "tenant created");
+    Ok(platform.tenant(&id)?.clone())
+}
+
+/// An id that no tenant has.
+pub fn new_id() -> String {
+    format!("tnt_{}", uuid::Uuid::now_v7().simple())
+}
+
+/// `GET /admin/tenants`: oldest first.
+pub async fn list(desk: web::Data<Desk>) -> HttpResponse {
+    let platform = desk.door.engine.platform();
+    let mut found: Vec<_> = platform.tenants.values().collect();
+    found.sort_by_key(|tenant| (tenant.created_at, tenant.live));
+    let items: Vec<_> = found.into_iter().map(TenantBody::from).collect();
+    json(StatusCode::OK, &List::of(items))
+}
+
+/// `POST /admin/tenants`
+pub async fn post(desk: web::Data<Desk>, sent: Body) -> Answer {
+    let mut fields = sent.fields();
+    let name = fields.required("name", read::line(NAME_MAX));
+    let policy = shapes::policy(&mut fields, Policy::default());
+    let limits = shapes::limits(&mut fields).unwrap_or_default();
+    let fees = shapes::fees(&mut fields);
+    fields.done()?;
+    let new = NewTenant {
+        id: new_id(),
+        name: name.unwrap_or_default(),
+        policy: policy.unwrap_or_default(),
+        limits: Limits::default().changed(limits),
+        fees: fees.unwrap_or_default(),
+    };
+    let tenant = create(&desk.door, new).await?;
+    Ok(json(StatusCode::CREATED, &TenantBody::from(&tenant)))
+}
+
+/// `GET /admin/tenants/{id}`
+pub async fn read(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
+    let platform = desk.door.engine.platform();
+    let tenant = platform.tenant(&path)?;
+    Ok(json(StatusCode::OK, &TenantBody::from(tenant)))
+}
+
+/// `PATCH /admin/tenants/{id}`: what is not sent stays.
+pub async fn change(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) -> Answer {
+    let _turn = desk.changes.lock().await;
+    let old = desk.door.engine.platform().tenant(&path)?.clone();
+    let mut fields = sent.fields();
+    let change = TenantChange {
+        name: fields.optional("name", read::line(NAME_MAX)),
+        policy: shapes::policy(&mut fields, old.policy),
+        limits: shapes::limits(&mut fields).map(|change| old.limits.changed(change)),
+        fees: shapes::fees(&mut fields),
+    };
+    fields.done()?;
+    let order = PlatformOrder::ChangeTenant(old.id.clone(), change);
+    let platform = desk.door.engine.administer(order).await?;
+    tracing::info!(tenant = old.id, "tenant changed");
+    let tenant = platform.tenant(&old.id)?;
+    Ok(json(StatusCode::OK, &TenantBody::from(tenant)))
+}
+
+/// `GET /admin/platform`
+pub async fn platform(desk: web::Data<Desk>) -> HttpResponse {
+    let platform = desk.door.engine.platform();
+    json(StatusCode::OK, &PlatformBody::from(platform.as_ref()))
+}
+
+/// `PATCH /admin/platform`: what is not sent stays.
+pub async fn settings(desk: web::Data<Desk>, sent: Body) -> Answer {
+    let _turn = desk.changes.lock().await;
+    let old = desk.door.engine.platform();
+    let mut fields = sent.fields();
+    let limits = shapes::limits(&mut fields).map(|change| old.limits.changed(change));
+    let fees = shapes::fees(&mut fields);
+    fields.done()?;
+    let order = PlatformOrder::ChangePlatform { limits, fees };
+    let platform = desk.door.engine.administer(order).await?;
+    tracing::info!("platform changed");
+    Ok(json(StatusCode::OK, &PlatformBody::from(platform.as_ref())))
+}

@@ -1,0 +1,201 @@
+//! `caudal dev`: the whole service on one machine, for a first look.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use caudal_actors::platform::NewTenant;
+use caudal_ledger::limits::Limits;
+use caudal_ledger::tenants::{Mode, Policy};
+use serde::{Deserialize, Serialize};
+
+use super::terminal::{self, LogFormat, Signals};
+use super::{Exit, terminal::say};
+use crate::service::{self, Banking, Options, Service, StartError};
+
+/// The name and id of the demo tenant.
+pub const TENANT: &str = "demo";
+/// What a running `caudal dev` writes into its folder.
+pub const DEV_FILE: &str = "dev.json";
+/// The last one, while a start is under way.
+const DEV_FILE_LAST: &str = "dev.json.last";
+/// The folder, unless another is asked for.
+pub const DATA: &str = "./caudal-data";
+
+/// Run the whole service on this machine for a first look: embedded store, embedded sandbox bank,
+/// a demo tenant with keys. Starting again on the same folder keeps everything.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The folder that keeps everything
+    #[arg(long, value_name = "DIR", default_value = DATA)]
+    data: PathBuf,
+    /// Where the API listens; port 0 picks a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// Where the admin API listens
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
+    admin_listen: SocketAddr,
+    /// Where the sandbox bank listens
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8082")]
+    bank_listen: SocketAddr,
+}
+
+/// What programs need to know of a running `caudal dev`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DevFile {
+    /// The API.
+    pub url: String,
+    /// The admin API.
+    pub admin_url: String,
+    /// The sandbox bank.
+    pub bank_url: String,
+    /// The demo tenant.
+    pub tenant_id: String,
+    /// A key of its test realm.
+    pub test_key: String,
+    /// A key of its live realm.
+    pub live_key: String,
+    /// The credential of the admin API.
+    pub admin_key: String,
+}
+
+impl DevFile {
+    /// The file of a folder, if there is a whole one.
+    pub fn read(data: &Path) -> Result<Option<Self>, StartError> {
+        for name in [DEV_FILE, DEV_FILE_LAST] {
+            let bytes = service::read_file(&data.join(name))?;
+            let read = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            if read.is_some() {
+                return Ok(read);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Runs it until a signal.
+pub fn run(args: Args) -> Result<(), Exit> {
+    terminal::log(LogFormat::Text, "warn")?;
+    terminal::wait(async {
+        let signals = Signals::listen()?;
+        let (service, file) = start(args).await?;
+        greet(&file)?;
+        terminal::serve(service, signals).await
+    })
+}
+
+/// Starts it; when this returns it takes requests and `dev.json` is there.
+async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
+    let data = args.data;
+    let last = DevFile::read(&data)?;
+    let admin_key = match &last {
+        Some(last) => last.admin_key.clone(),
+        None => format!("cdl_admin_{}", service::new_secret()?),
+    };
+    let options = Options {
+        listen: args.listen,
+        admin_listen: args.admin_listen,
+        banking: Banking::Sandbox {
+            listen: args.bank_listen,
+            data: Some(data.join("bank")),
+        },
+        storage: caudal_storage::Options {
+            abort_on_poison: true,
+            ..caudal_storage::Options::default()
+        },
+        ..Options::local(&data, admin_key.clone().into())
+    };
+    // Whoever waits for the file must not find the one of the last run.
+    let (now, before) = (data.join(DEV_FILE), data.join(DEV_FILE_LAST));
+    let moved = now.exists() && std::fs::rename(&now, &before).is_ok();
+    let service = match Service::start(options) {
+        Ok(service) => service,
+        Err(why) => {
+            // Perhaps another one runs in this folder: its file stays its own.
+            if moved && let Err(why) = std::fs::rename(&before, &now) {
+                tracing::warn!(%why, "{DEV_FILE} is now {DEV_FILE_LAST}");
+            }
+            return Err(why.into());
+        }
+    };
+    let file = introduce(&service, last, admin_key).await?;
+    let text = serde_json::to_vec_pretty(&file).map_err(Exit::failed)?;
+    service::write_file(&now, &text)?;
+    if let Err(why) = std::fs::remove_file(&before)
+        && why.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!(%why, "{} cannot be removed", before.display());
+    }
+    Ok((service, file))
+}
+
+/// Makes the demo tenant and its keys, as far as they are not there.
+async fn introduce(
+    service: &Service,
+    last: Option<DevFile>,
+    admin_key: String,
+) -> Result<DevFile, Exit> {
+    if service.engine.platform().tenant(TENANT).is_err() {
+        let demo = NewTenant {
+            id: TENANT.to_owned(),
+            name: TENANT.to_owned(),
+            policy: Policy::default(),
+            limits: Limits::default(),
+            fees: Vec::new(),
+        };
+        service.add_tenant(demo).await.map_err(Exit::failed)?;
+    }
+    let (test, live) = last.map(|last| (last.test_key, last.live_key)).unzip();
+    Ok(DevFile {
+        url: service.url.clone(),
+        admin_url: service.admin_url.clone(),
+        bank_url: service.bank_url.clone().unwrap_or_default(),
+        tenant_id: TENANT.to_owned(),
+        test_key: key(service, test, Mode::Test).await?,
+        live_key: key(service, live, Mode::Live).await?,
+        admin_key,
+    })
+}
+
+/// The last key of a mode if it still works, else a new one.
+async fn key(service: &Service, last: Option<String>, mode: Mode) -> Result<String, Exit> {
+    let works = |key: &String| {
+        let known = service.keyring.identify(key, &service.engine);
+        known.is_some_and(|known| known.tenant == TENANT && known.mode == mode)
+    };
+    match last.filter(works) {
+        Some(key) => Ok(key),
+        None => service.issue_key(TENANT, mode).await.map_err(Exit::failed),
+    }
+}
+
+fn greet(file: &DevFile) -> Result<(), Exit> {
+    let DevFile {
+        url,
+        admin_url,
+        bank_url,
+        tenant_id: _,
+        test_key,
+        live_key,
+        admin_key,
+    } = file;
+    say(&format!(
+        r#"Caudal runs. Press Ctrl-C to stop it; the folder keeps everything.
+
+  API           {url}     (pages at {url}/docs/)
+  admin API     {admin_url}
+  sandbox bank  {bank_url}
+
+  test key      {test_key}
+  live key      {live_key}
+  admin key     {admin_key}
+
+Open an account:
+
+  curl {url}/v1/accounts \
+    -H 'x-api-key: {test_key}' \
+    -H 'content-type: application/json' -H 'idempotency-key: first' \
+    -d '{{"cuit": "20123456786", "holderName": "Ada Lovelace"}}'
+"#
+    ))
+}

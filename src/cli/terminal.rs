@@ -1,0 +1,109 @@
+//! The terminal: what is printed, logs, progress, and signals.
+
+use std::io::{self, Write as _};
+
+use tracing_subscriber::EnvFilter;
+
+use super::Exit;
+use crate::service::Service;
+
+/// The variable that filters the log, for instance `info,caudal::bank=debug`.
+pub const LOG: &str = "CAUDAL_LOG";
+
+/// Prints a line on standard output.
+pub fn say(line: &str) -> Result<(), Exit> {
+    let mut out = io::stdout().lock();
+    let printed = writeln!(out, "{line}").and_then(|()| out.flush());
+    // A reader that has seen enough (`| head`) closes the pipe: no failure.
+    match printed {
+        Err(why) if why.kind() != io::ErrorKind::BrokenPipe => Err(Exit::failed(why)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Prints why the command failed on standard error.
+pub fn complain(message: &str) {
+    // Without standard error there is nobody to tell; the exit code tells the rest.
+    writeln!(io::stderr().lock(), "caudal: {message}").ok();
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// Begins to write the log on standard error.
+pub fn log(format: LogFormat, default: &str) -> Result<(), Exit> {
+    let filter = std::env::var(LOG).ok().filter(|text| !text.is_empty());
+    let filter = filter.as_deref().unwrap_or(default);
+    let filter = EnvFilter::try_new(filter)
+        .map_err(|why| Exit::usage(format!("{LOG}: {why}; for instance info")))?;
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr);
+    let begun = match format {
+        LogFormat::Text => log
+            .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
+            .try_init(),
+        LogFormat::Json => log.json().flatten_event(true).try_init(),
+    };
+    begun.map_err(|why| Exit::failed(format!("the log: {why}")))
+}
+
+/// The runtime of a command.
+pub fn wait<T>(work: impl Future<Output = Result<T, Exit>>) -> Result<T, Exit> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build().map_err(Exit::failed)?;
+    runtime.block_on(work)
+}
+
+/// The signals that end a service.
+#[derive(Debug)]
+pub struct Signals {
+    #[cfg(unix)]
+    term: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    /// Listens from now on.
+    pub fn listen() -> Result<Self, Exit> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            term: signal(SignalKind::terminate()).map_err(Exit::failed)?,
+            interrupt: signal(SignalKind::interrupt()).map_err(Exit::failed)?,
+        })
+    }
+
+    /// Waits for the next.
+    pub async fn next(&mut self) {
+        tokio::select! {
+            _ = self.term.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// Runs a service until a signal; a second signal ends it at once.
+pub async fn serve(mut service: Service, mut signals: Signals) -> Result<(), Exit> {
+    tokio::select! {
+        () = signals.next() => {}
+        () = service.ended() => return Err(Exit::failed("the service ended by itself; see the log")),
+    }
+    tracing::info!("stopping: requests in flight finish first");
+    let stopped = tokio::select! {
+        stopped = service.stop() => stopped,
+        () = signals.next() => {
+            complain("stopped at once; what was acknowledged is on disk");
+            std::process::exit(1)
+        }
+    };
+    stopped.map_err(|why| Exit::failed(format!("the store did not close well: {why}")))?;
+    tracing::info!("stopped");
+    Ok(())
+}

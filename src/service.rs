@@ -1,0 +1,338 @@
+//! The composition root: one folder, one store, the actors over it, and the listeners before them.
+//!
+//! **Shape.** [`Service::start`] runs everything on a thread and an actix system of its own, so that
+//! any runtime, or none, may call it, and several services live in one process. `caudal dev`,
+//! `caudal serve`, the tests and the bench all come through here.
+//!
+//! **Order.** Folder, pepper, store (every byte checked), bank, actors, admin listener, public
+//! listener; and back: gate, listeners, store, bank.
+//!
+//! **Failure.** [`Service::stop`] loses nothing that was accepted. Dropping a service instead is
+//! like a crash: what was acknowledged is in the journal.
+
+mod folder;
+mod parts;
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use caudal_actors::engine::{self, Banks, Engine};
+use caudal_actors::failure::Failure;
+use caudal_actors::platform::NewTenant;
+use caudal_actors::ports::Clock;
+use caudal_ledger::limits::Limits;
+use caudal_ledger::tenants::{Mode, Policy, Tenant};
+use caudal_storage::OpenError;
+use secrecy::SecretString;
+use tokio::sync::oneshot;
+
+use crate::clock::SystemClock;
+use crate::http::Door;
+use crate::http::errors::ApiError;
+use crate::keys::Keyring;
+use crate::{admin, bank, server};
+
+pub use folder::new_secret;
+pub(crate) use folder::{read as read_file, write as write_file};
+
+/// How long requests in flight have to finish when the service stops.
+pub const GRACE: Duration = Duration::from_secs(20);
+/// The admin key of [`Options::for_tests`].
+pub const TEST_ADMIN_KEY: &str = "admin-key-of-tests-0123456789abcdef";
+
+/// Who plays the bank.
+#[derive(Clone)]
+pub enum Banking {
+    /// An embedded sandbox bank, for both modes.
+    Sandbox {
+        /// Where it listens; port 0 picks a free one.
+        listen: SocketAddr,
+        /// Where it keeps its accounts; in memory when there is none.
+        data: Option<PathBuf>,
+    },
+    /// Banks over HTTP, one per mode.
+    Remote {
+        /// The bank of live realms.
+        live: Box<bank::Config>,
+        /// The sandbox bank of test realms.
+        test: Box<bank::Config>,
+    },
+    /// Whatever the caller makes.
+    Given(Banks),
+}
+
+impl fmt::Debug for Banking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sandbox { listen, data } => f
+                .debug_struct("Sandbox")
+                .field("listen", listen)
+                .field("data", data)
+                .finish(),
+            Self::Remote { live, test } => f
+                .debug_struct("Remote")
+                .field("live", &live.base_url)
+                .field("test", &test.base_url)
+                .finish(),
+            Self::Given(_) => f.write_str("Given"),
+        }
+    }
+}
+
+/// How a service is put together.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The folder of everything that is kept: `store/`, `pepper`.
+    pub data: PathBuf,
+    /// Where the public API listens; port 0 picks a free one.
+    pub listen: SocketAddr,
+    /// Where the admin API listens; port 0 picks a free one.
+    pub admin_listen: SocketAddr,
+    /// Threads of the public listener; 0 is one per processor.
+    pub workers: usize,
+    /// How the actors are laid out.
+    pub engine: engine::Options,
+    /// Limits of the store.
+    pub storage: caudal_storage::Options,
+    /// Who plays the bank.
+    pub banking: Banking,
+    /// The credential of the admin API.
+    pub admin_key: SecretString,
+    /// The pepper of API keys; without one it is kept in the folder.
+    pub pepper: Option<SecretString>,
+    /// How long requests in flight have to finish when the service stops.
+    pub grace: Duration,
+    /// Where the time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Routes that the caller adds to the public listener.
+    pub extra: server::Extra,
+}
+
+impl Options {
+    /// A service in a folder, on free ports of the loopback, with an embedded sandbox bank that
+    /// keeps its accounts there too.
+    pub fn local(data: impl Into<PathBuf>, admin_key: SecretString) -> Self {
+        let data = data.into();
+        let free = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Self {
+            listen: free,
+            admin_listen: free,
+            workers: 0,
+            engine: engine::Options::default(),
+            storage: caudal_storage::Options::default(),
+            banking: Banking::Sandbox {
+                listen: free,
+                data: Some(data.join("bank")),
+            },
+            admin_key,
+            pepper: None,
+            grace: GRACE,
+            clock: Arc::new(SystemClock),
+            extra: None,
+            data,
+        }
+    }
+
+    /// The same with limits that suit a test: one worker, small segments, no floor of free space,
+    /// and [`TEST_ADMIN_KEY`].
+    pub fn for_tests(data: impl Into<PathBuf>) -> Self {
+        Self {
+            workers: 1,
+            storage: caudal_storage::Options {
+                segment_bytes: 1 << 20,
+                table_bytes: 1 << 20,
+                index_cache_bytes: 4 << 20,
+                heads_max: 10_000,
+                free_space_floor: 0,
+                ..caudal_storage::Options::default()
+            },
+            grace: Duration::from_secs(5),
+            ..Self::local(data, TEST_ADMIN_KEY.into())
+        }
+    }
+}
+
+/// Why a service does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The store refuses to open; the message says what to do.
+    #[error("{0}")]
+    Storage(#[from] OpenError),
+    /// The ledger cannot be loaded from the store.
+    #[error("the ledger cannot be loaded: {0}")]
+    Load(#[from] Failure),
+    /// A setting is wrong; the message says which and what to do.
+    #[error("{0}")]
+    Setting(String),
+    /// The operating system refused something.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was being done.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl StartError {
+    pub(crate) fn io(what: impl Into<String>, source: io::Error) -> Self {
+        let what = what.into();
+        Self::Io { what, source }
+    }
+}
+
+/// A service that runs.
+#[must_use = "dropping it ends the service as a crash would"]
+pub struct Service {
+    /// The public API, for instance `http://127.0.0.1:8080`.
+    pub url: String,
+    /// The admin API.
+    pub admin_url: String,
+    /// The embedded sandbox bank, when there is one.
+    pub bank_url: Option<String>,
+    /// The actors. Let go of clones before stopping: they keep the folder locked.
+    pub engine: Arc<Engine>,
+    /// The keys.
+    pub keyring: Arc<Keyring>,
+    door: Door,
+    stop: oneshot::Sender<()>,
+    ended: oneshot::Receiver<Result<(), Failure>>,
+    thread: JoinHandle<()>,
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service")
+            .field("url", &self.url)
+            .field("admin_url", &self.admin_url)
+            .field("bank_url", &self.bank_url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the service's thread says once it takes requests.
+struct Started {
+    addr: SocketAddr,
+    admin_addr: SocketAddr,
+    bank_url: Option<String>,
+    door: Door,
+}
+
+impl Service {
+    /// Starts a service; when this returns it takes requests. Blocks while the store is checked.
+    pub fn start(options: Options) -> Result<Self, StartError> {
+        let (tell, told) = mpsc::channel();
+        let (stop, stopped) = oneshot::channel();
+        let (end, ended) = oneshot::channel();
+        let thread = std::thread::Builder::new()
+            .name("caudal".into())
+            .spawn(move || {
+                let outcome = parts::live(options, &tell, stopped);
+                drop(tell);
+                // Nobody waits when the handle is gone already.
+                end.send(outcome).ok();
+            })
+            .map_err(|why| StartError::io("starting a thread", why))?;
+        let lost = || StartError::io("starting", io::Error::other("the service's thread died"));
+        let started: Started = told.recv().map_err(|_| lost())??;
+        Ok(Self {
+            url: format!("http://{}", started.addr),
+            admin_url: format!("http://{}", started.admin_addr),
+            bank_url: started.bank_url,
+            engine: Arc::clone(&started.door.engine),
+            keyring: Arc::clone(&started.door.keyring),
+            door: started.door,
+            stop,
+            ended,
+            thread,
+        })
+    }
+
+    /// Stops: not ready at once, requests in flight finish, everything accepted is on disk. When
+    /// this returns, the folder may be opened again.
+    ///
+    /// # Errors
+    /// When the store could not write everything out; it is whole all the same.
+    pub async fn stop(self) -> Result<(), Failure> {
+        let Self {
+            engine,
+            door,
+            stop,
+            ended,
+            thread,
+            ..
+        } = self;
+        drop((engine, door));
+        // It has ended already when nobody takes the order.
+        stop.send(()).ok();
+        finish(ended, thread).await
+    }
+
+    /// Ends as a crash would: no answer is waited for, nothing is written out. For tests.
+    pub async fn kill(self) {
+        let Self {
+            engine,
+            door,
+            stop,
+            ended,
+            thread,
+            ..
+        } = self;
+        drop((engine, door, stop));
+        finish(ended, thread).await.ok();
+    }
+
+    /// Creates a tenant that sets nothing of its own.
+    ///
+    /// # Errors
+    /// When the store takes no writes.
+    pub async fn create_tenant(&self, name: &str) -> Result<Tenant, ApiError> {
+        let new = NewTenant {
+            id: admin::new_tenant_id(),
+            name: name.to_owned(),
+            policy: Policy::default(),
+            limits: Limits::default(),
+            fees: Vec::new(),
+        };
+        self.add_tenant(new).await
+    }
+
+    /// Creates a tenant under an id that no other has.
+    ///
+    /// # Errors
+    /// When the store takes no writes.
+    pub async fn add_tenant(&self, new: NewTenant) -> Result<Tenant, ApiError> {
+        admin::create_tenant(&self.door, new).await
+    }
+
+    /// Issues a key to a tenant: the text for `x-api-key`.
+    ///
+    /// # Errors
+    /// When the tenant does not exist or has too many keys.
+    pub async fn issue_key(&self, tenant: &str, mode: Mode) -> Result<String, ApiError> {
+        let (text, _) = admin::issue_key(&self.door, tenant, mode, None).await?;
+        Ok(text)
+    }
+
+    /// Waits until the service ends without having been told to, which it should not.
+    pub async fn ended(&mut self) {
+        (&mut self.ended).await.ok();
+    }
+}
+
+async fn finish(
+    ended: oneshot::Receiver<Result<(), Failure>>,
+    thread: JoinHandle<()>,
+) -> Result<(), Failure> {
+    let outcome = ended.await.unwrap_or(Err(Failure::OutcomeUnknown));
+    if thread.join().is_err() {
+        tracing::error!("the service's thread panicked");
+        return Err(Failure::OutcomeUnknown);
+    }
+    outcome
+}

@@ -1,0 +1,214 @@
+//! The parts of a service, put together and taken apart again on the service's own thread.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Weak, mpsc};
+use std::time::{Duration, Instant};
+
+use actix_web::dev::ServerHandle;
+use actix_web::rt::System;
+use caudal_actors::engine::{Banks, Engine};
+use caudal_actors::failure::Failure;
+use caudal_actors::ports::BankGateway;
+use caudal_actors::records::projection::Rows;
+use caudal_ledger::tenants::Mode;
+use caudal_storage::{DurableStore, Store};
+use tokio::sync::oneshot;
+
+use super::{Banking, Options, StartError, Started, folder};
+use crate::bank::{self, HttpGateway};
+use crate::http::{Door, frame::Gate};
+use crate::keys::Keyring;
+use crate::sandbox::{self, Sandbox};
+use crate::{admin, server};
+
+/// Connections that wait to be taken by a listener.
+const BACKLOG: u32 = 1024;
+/// How long the last holder of the store may take to let go of it.
+const RELEASE: Duration = Duration::from_secs(10);
+
+/// What runs, in the order in which it is taken apart.
+struct Parts {
+    door: Door,
+    public: server::Running,
+    admin: admin::Running,
+    sandbox: Option<sandbox::Running>,
+    grace: Duration,
+    store: Weak<DurableStore>,
+}
+
+/// Runs a service on this thread until it is told to stop, or (a crash) until nobody can tell it.
+pub(super) fn live(
+    options: Options,
+    tell: &mpsc::Sender<Result<Started, StartError>>,
+    stop: oneshot::Receiver<()>,
+) -> Result<(), Failure> {
+    let system = System::new();
+    let (outcome, store) = system.block_on(async {
+        let parts = match Parts::start(options) {
+            Ok(parts) => parts,
+            Err(why) => {
+                tell.send(Err(why)).ok();
+                return (Ok(()), Weak::new());
+            }
+        };
+        tell.send(Ok(parts.started())).ok();
+        let gracefully = stop.await.is_ok();
+        parts.end(gracefully).await
+    });
+    System::current().stop();
+    if let Err(why) = system.run() {
+        tracing::error!(%why, "the actors' system did not end well");
+    }
+    released(&store);
+    outcome
+}
+
+/// Waits until the threads of the actors have let go of the store, and with it of its lock.
+fn released(store: &Weak<DurableStore>) {
+    let since = Instant::now();
+    while store.strong_count() > 0 {
+        if since.elapsed() > RELEASE {
+            tracing::warn!("somebody still holds the store; its folder stays locked");
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+impl Parts {
+    fn start(options: Options) -> Result<Self, StartError> {
+        folder::prepare(&options.data)?;
+        let pepper = folder::pepper(&options.data, options.pepper.as_ref())?;
+        let path = options.data.join(folder::STORE);
+        let store = DurableStore::open(path, options.storage, Arc::new(Rows))?;
+        let weak = Arc::downgrade(&store);
+        let (banks, sandbox) = banks(&options.banking)?;
+        let clock = Arc::clone(&options.clock);
+        let store: Arc<dyn Store> = store;
+        let engine = Engine::start(store, clock, banks, options.engine)?;
+        let door = Door {
+            engine: Arc::new(engine),
+            keyring: Arc::new(Keyring::new(&pepper)),
+            gate: Arc::new(Gate::default()),
+        };
+        let listener = listen(options.admin_listen, "admin_listen")?;
+        let failed = |why| StartError::io("starting the admin listener", why);
+        let admin = admin::start(door.clone(), &options.admin_key, listener).map_err(failed)?;
+        let listener = listen(options.listen, "listen")?;
+        let workers = match options.workers {
+            0 => std::thread::available_parallelism().map_or(2, usize::from),
+            some => some,
+        };
+        let failed = |why| StartError::io("starting the public listener", why);
+        let public =
+            server::start(door.clone(), listener, workers, options.extra).map_err(failed)?;
+        Ok(Self {
+            door,
+            public,
+            admin,
+            sandbox,
+            grace: options.grace,
+            store: weak,
+        })
+    }
+
+    fn started(&self) -> Started {
+        Started {
+            addr: self.public.addr,
+            admin_addr: self.admin.addr,
+            bank_url: self.sandbox.as_ref().map(sandbox::Running::url),
+            door: self.door.clone(),
+        }
+    }
+
+    async fn end(self, gracefully: bool) -> (Result<(), Failure>, Weak<DurableStore>) {
+        self.door.gate.close();
+        stop(&self.public.handle, gracefully, self.grace).await;
+        let closed = if gracefully {
+            self.door.engine.close()
+        } else {
+            Ok(())
+        };
+        stop(&self.admin.handle, gracefully, self.grace).await;
+        drop(self.door);
+        if let Some(sandbox) = self.sandbox
+            && let Err(why) = sandbox.stop().await
+        {
+            tracing::warn!(%why, "the sandbox bank did not end well");
+        }
+        (closed, self.store)
+    }
+}
+
+async fn stop(handle: &ServerHandle, gracefully: bool, grace: Duration) {
+    if gracefully && tokio::time::timeout(grace, handle.stop(true)).await.is_ok() {
+        return;
+    }
+    if gracefully {
+        tracing::warn!("requests were still running when the time to stop was over");
+    }
+    let at_once = tokio::time::timeout(grace, handle.stop(false)).await;
+    if at_once.is_err() {
+        tracing::error!("a listener does not stop");
+    }
+}
+
+fn banks(banking: &Banking) -> Result<(Banks, Option<sandbox::Running>), StartError> {
+    match banking {
+        Banking::Given(banks) => Ok((Arc::clone(banks), None)),
+        Banking::Remote { live, test } => Ok((
+            gateways(live.as_ref().clone(), test.as_ref().clone())?,
+            None,
+        )),
+        Banking::Sandbox { listen, data } => {
+            let options = sandbox::Options {
+                listen: *listen,
+                data_dir: data.clone(),
+                ..sandbox::Options::default()
+            };
+            let failed =
+                |why| StartError::io(format!("starting the sandbox bank at {listen}"), why);
+            let running = Sandbox::start(options).map_err(failed)?;
+            let config = bank::Config::new(
+                running.url(),
+                sandbox::USERNAME,
+                sandbox::PASSWORD,
+                sandbox::COLLECTOR,
+            );
+            Ok((gateways(config.clone(), config)?, Some(running)))
+        }
+    }
+}
+
+fn gateways(live: bank::Config, test: bank::Config) -> Result<Banks, StartError> {
+    let gateway = |config, mode: &str| {
+        let made = HttpGateway::new(config);
+        let made = made.map_err(|why| StartError::Setting(format!("bank.{mode}: {why}")))?;
+        let made: Arc<dyn BankGateway> = Arc::new(made);
+        Ok::<_, StartError>(made)
+    };
+    let (live, test) = (gateway(live, "live")?, gateway(test, "test")?);
+    Ok(Arc::new(move |mode| match mode {
+        Mode::Live => Arc::clone(&live),
+        Mode::Test => Arc::clone(&test),
+    }))
+}
+
+/// Listens; a burst of connections waits instead of being turned away.
+fn listen(addr: SocketAddr, setting: &str) -> Result<TcpListener, StartError> {
+    let listen = || {
+        let socket = match addr {
+            SocketAddr::V4(_) => tokio::net::TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => tokio::net::TcpSocket::new_v6()?,
+        };
+        socket.set_reuseaddr(true)?;
+        socket.bind(addr)?;
+        socket.listen(BACKLOG)?.into_std()
+    };
+    listen().map_err(|why: std::io::Error| {
+        StartError::Setting(format!(
+            "{setting}: cannot listen at {addr}: {why}; choose another address (port 0 picks a \
+             free port)"
+        ))
+    })
+}
