@@ -7,6 +7,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::codec::{hex, unhex};
 use crate::error::OpenError;
@@ -16,6 +17,10 @@ use crate::journal::format::StoreId;
 use crate::journal::prepare::prepare;
 
 const FIRST_LINE: &str = "caudal store, format 1";
+
+/// How long a lock is waited for: a process that was killed, or a child that is just being started
+/// from the one that closed the store, holds it for a moment longer.
+const LOCK_WAIT: Duration = Duration::from_secs(1);
 
 /// Takes the lock of the folder, or says who has it.
 pub(crate) fn take_lock(dir: &Path, files: &Files) -> Result<File, OpenError> {
@@ -27,10 +32,16 @@ pub(crate) fn take_lock(dir: &Path, files: &Files) -> Result<File, OpenError> {
         files.create(&path)
     };
     let file = file.map_err(fail)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenError::Busy(dir.to_path_buf())),
-        Err(TryLockError::Error(e)) => Err(fail(e)),
+    let start = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if start.elapsed() < LOCK_WAIT => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(TryLockError::WouldBlock) => return Err(OpenError::Busy(dir.to_path_buf())),
+            Err(TryLockError::Error(e)) => return Err(fail(e)),
+        }
     }
 }
 

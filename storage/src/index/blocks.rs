@@ -15,6 +15,7 @@ use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use sled::IVec;
 
@@ -33,6 +34,9 @@ pub(crate) const MANIFEST_KEY: &[u8] = b"\xFFmanifest";
 
 /// Looks at a block's number and value; an error ends the walk.
 pub(crate) type Visit<'a> = &'a mut dyn FnMut(u32, &[u8]) -> Result<(), String>;
+
+/// How long sled's lock is waited for.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// What a block holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,7 +123,7 @@ impl BlockStore {
         // on a thread of its own: a panic hook may want to abort on ours, but here it is expected
         let opened = std::thread::Builder::new()
             .name("sled-open".to_owned())
-            .spawn(move || catch_unwind(AssertUnwindSafe(|| config.open())))
+            .spawn(move || catch_unwind(AssertUnwindSafe(|| open_patiently(&config))))
             .map_err(|e| e.to_string())?
             .join();
         let db = match opened {
@@ -236,6 +240,22 @@ impl BlockStore {
     /// Bytes of sled's files.
     pub(crate) fn disk_bytes(&self) -> u64 {
         self.db.size_on_disk().unwrap_or(0)
+    }
+}
+
+/// sled's own lock may be held a moment longer by a child process that was just being started when
+/// the store before was dropped; that is no damage, and no reason to rebuild.
+fn open_patiently(config: &sled::Config) -> sled::Result<sled::Db> {
+    let start = Instant::now();
+    loop {
+        match config.open() {
+            Err(sled::Error::Io(e))
+                if e.to_string().contains("lock") && start.elapsed() < LOCK_WAIT =>
+            {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            opened => return opened,
+        }
     }
 }
 

@@ -345,3 +345,33 @@ fn the_queue_is_bounded() {
         assert!(matches!(take.recv().unwrap(), (s, Ok(_)) if s == seq));
     }
 }
+
+#[test]
+fn a_child_process_that_is_being_started_does_not_keep_the_lock() {
+    let base = tempfile::tempdir().unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::process::Command::new("true").status().unwrap();
+                }
+            });
+        }
+        let result = std::panic::catch_unwind(|| {
+            let mut history = History::default();
+            for _ in 0..60 {
+                let store = open(base.path()).unwrap();
+                history.write(store.as_ref(), 2, &mut Rng(9));
+                drop(store);
+            }
+            history.check(open(base.path()).unwrap().as_ref());
+        });
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        result.unwrap();
+    });
+    assert!(
+        !base.path().join("index.damaged-1").exists(),
+        "the index was rebuilt for nothing"
+    );
+}
