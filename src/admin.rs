@@ -30,6 +30,7 @@ use crate::http::errors::ApiError;
 use crate::http::{Door, caller, frame};
 
 pub use keys::issue as issue_key;
+pub use storage::VerifyBody;
 pub use tenants::create as create_tenant;
 pub use tenants::new_id as new_tenant_id;
 

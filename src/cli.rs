@@ -4,7 +4,12 @@
 //! 3 the store refuses to open (the message says what to do).
 
 mod dev;
+mod offices;
+mod remote;
+mod sandbox_bank;
+mod serve;
 mod terminal;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -23,6 +28,19 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Dev(dev::Args),
+    Serve(serve::Args),
+    SandboxBank(sandbox_bank::Args),
+    /// Create and list tenants of a running service
+    #[command(subcommand)]
+    Tenant(offices::Tenant),
+    /// Issue, list, rotate and revoke API keys of a running service
+    #[command(subcommand)]
+    Key(offices::Key),
+    Verify(verify::Args),
+    /// Print the OpenAPI document of the API
+    Openapi,
+    // The bench's hook: `Bench(crate::bench::Args)`, and below
+    // `Command::Bench(args) => crate::bench::run(args).map_err(Exit::failed)`.
 }
 
 /// Why a command ends with another code than 0.
@@ -69,6 +87,12 @@ pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
         Command::Dev(args) => dev::run(args),
+        Command::Serve(args) => serve::run(&args),
+        Command::SandboxBank(args) => sandbox_bank::run(args),
+        Command::Tenant(errand) => offices::tenant(errand),
+        Command::Key(errand) => offices::key(errand),
+        Command::Verify(args) => verify::run(args),
+        Command::Openapi => openapi(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -77,4 +101,9 @@ pub fn run() -> ExitCode {
             ExitCode::from(code)
         }
     }
+}
+
+fn openapi() -> Result<(), Exit> {
+    let document = crate::server::openapi();
+    terminal::say(&document.to_pretty_json().map_err(Exit::failed)?)
 }

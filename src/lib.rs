@@ -4,6 +4,7 @@ pub mod admin;
 pub mod bank;
 pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod http;
 pub mod keys;
 pub mod sandbox;

@@ -16,6 +16,7 @@ mod parts;
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -37,7 +38,7 @@ use crate::http::errors::ApiError;
 use crate::keys::Keyring;
 use crate::{admin, bank, server};
 
-pub use folder::new_secret;
+pub use folder::{STORE, new_secret};
 pub(crate) use folder::{read as read_file, write as write_file};
 
 /// How long requests in flight have to finish when the service stops.
@@ -105,6 +106,8 @@ pub struct Options {
     pub admin_key: SecretString,
     /// The pepper of API keys; without one it is kept in the folder.
     pub pepper: Option<SecretString>,
+    /// Requests per second and at once of each API key; `None` is no limit.
+    pub rate: Option<(NonZeroU32, NonZeroU32)>,
     /// How long requests in flight have to finish when the service stops.
     pub grace: Duration,
     /// Where the time comes from.
@@ -131,6 +134,7 @@ impl Options {
             },
             admin_key,
             pepper: None,
+            rate: None,
             grace: GRACE,
             clock: Arc::new(SystemClock),
             extra: None,

@@ -8,8 +8,9 @@ use caudal_ledger::limits::Limits;
 use caudal_ledger::tenants::{Mode, Policy};
 use serde::{Deserialize, Serialize};
 
-use super::terminal::{self, LogFormat, Signals};
-use super::{Exit, terminal::say};
+use super::Exit;
+use super::terminal::{self, Signals, say};
+use crate::config::LogFormat;
 use crate::service::{self, Banking, Options, Service, StartError};
 
 /// The name and id of the demo tenant.
@@ -92,6 +93,7 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
         Some(last) => last.admin_key.clone(),
         None => format!("cdl_admin_{}", service::new_secret()?),
     };
+    let line = terminal::progress("opening");
     let options = Options {
         listen: args.listen,
         admin_listen: args.admin_listen,
@@ -101,6 +103,7 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
         },
         storage: caudal_storage::Options {
             abort_on_poison: true,
+            progress: Some(terminal::watch_opening(&line)),
             ..caudal_storage::Options::default()
         },
         ..Options::local(&data, admin_key.clone().into())
@@ -108,7 +111,9 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
     // Whoever waits for the file must not find the one of the last run.
     let (now, before) = (data.join(DEV_FILE), data.join(DEV_FILE_LAST));
     let moved = now.exists() && std::fs::rename(&now, &before).is_ok();
-    let service = match Service::start(options) {
+    let started = Service::start(options);
+    line.finish_and_clear();
+    let service = match started {
         Ok(service) => service,
         Err(why) => {
             // Perhaps another one runs in this folder: its file stays its own.

@@ -1,10 +1,14 @@
 //! The terminal: what is printed, logs, progress, and signals.
 
 use std::io::{self, Write as _};
+use std::sync::Arc;
 
+use caudal_storage::{OnProgress, Progress};
+use indicatif::{ProgressBar, ProgressStyle};
 use tracing_subscriber::EnvFilter;
 
 use super::Exit;
+use crate::config::LogFormat;
 use crate::service::Service;
 
 /// The variable that filters the log, for instance `info,caudal::bank=debug`.
@@ -27,19 +31,10 @@ pub fn complain(message: &str) {
     writeln!(io::stderr().lock(), "caudal: {message}").ok();
 }
 
-/// How log lines look.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object per line.
-    Json,
-}
-
-/// Begins to write the log on standard error.
-pub fn log(format: LogFormat, default: &str) -> Result<(), Exit> {
+/// Begins to write the log on standard error; [`LOG`] wins over the usual filter.
+pub fn log(format: LogFormat, usual: &str) -> Result<(), Exit> {
     let filter = std::env::var(LOG).ok().filter(|text| !text.is_empty());
-    let filter = filter.as_deref().unwrap_or(default);
+    let filter = filter.as_deref().unwrap_or(usual);
     let filter = EnvFilter::try_new(filter)
         .map_err(|why| Exit::usage(format!("{LOG}: {why}; for instance info")))?;
     let log = tracing_subscriber::fmt()
@@ -87,6 +82,30 @@ impl Signals {
             _ = self.interrupt.recv() => {}
         }
     }
+}
+
+/// A progress line on standard error, hidden when nobody watches.
+pub fn progress(what: &str) -> ProgressBar {
+    let line = ProgressBar::new_spinner();
+    let style = ProgressStyle::with_template("{spinner} {msg} {human_pos} {per_sec}");
+    line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    line.set_message(what.to_owned());
+    line
+}
+
+/// Shows how the opening of a store goes on.
+pub fn watch_opening(line: &ProgressBar) -> OnProgress {
+    let line = line.clone();
+    Arc::new(move |progress| match progress {
+        Progress::Checking { segment, of } => {
+            line.set_message(format!("checking the journal, {of} segments:"));
+            line.set_position(segment.into());
+        }
+        Progress::Indexing { commit, of } => {
+            line.set_message(format!("rebuilding the index, {of} commits:"));
+            line.set_position(commit);
+        }
+    })
 }
 
 /// Runs a service until a signal; a second signal ends it at once.

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 use super::{Banking, Options, StartError, Started, folder};
 use crate::bank::{self, HttpGateway};
-use crate::http::{Door, frame::Gate};
+use crate::http::{Door, frame::Gate, rate::RateLimit};
 use crate::keys::Keyring;
 use crate::sandbox::{self, Sandbox};
 use crate::{admin, server};
@@ -90,6 +90,9 @@ impl Parts {
             engine: Arc::new(engine),
             keyring: Arc::new(Keyring::new(&pepper)),
             gate: Arc::new(Gate::default()),
+            rate: options
+                .rate
+                .map(|(per_second, burst)| Arc::new(RateLimit::new(per_second, burst))),
         };
         let listener = listen(options.admin_listen, "admin_listen")?;
         let failed = |why| StartError::io("starting the admin listener", why);

@@ -1,0 +1,189 @@
+//! `caudal tenant …` and `caudal key …`: errands at the admin API of a running service.
+
+use comfy_table::Table;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::Exit;
+use super::remote::{Which, items, shown};
+use super::terminal::{say, wait};
+
+/// Errands about tenants.
+#[derive(Debug, clap::Subcommand)]
+pub enum Tenant {
+    /// Create a tenant; it gets a live and a test realm
+    Create {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        office: Office,
+    },
+    /// List all tenants
+    List {
+        #[command(flatten)]
+        office: Office,
+    },
+}
+
+/// Errands about keys.
+#[derive(Debug, clap::Subcommand)]
+pub enum Key {
+    /// Issue a key; it is shown this once
+    Issue {
+        /// The tenant's id
+        tenant: String,
+        /// The realm that it opens
+        #[arg(long)]
+        mode: Mode,
+        /// A name for people
+        #[arg(long)]
+        label: Option<String>,
+        #[command(flatten)]
+        office: Office,
+    },
+    /// List the keys of a tenant by prefix
+    List {
+        /// The tenant's id
+        tenant: String,
+        #[command(flatten)]
+        office: Office,
+    },
+    /// Issue a key in place of another, which goes on for a while
+    Rotate {
+        /// The id of the old key: the letters between its second and third `_`
+        id: String,
+        /// How long the old key goes on, in seconds, up to 7 days; a day unless set
+        #[arg(long, value_name = "SECONDS")]
+        overlap_seconds: Option<u64>,
+        #[command(flatten)]
+        office: Office,
+    },
+    /// End a key at once
+    Revoke {
+        /// The id of the key: the letters between its second and third `_`
+        id: String,
+        #[command(flatten)]
+        office: Office,
+    },
+}
+
+/// Which service, and how its answer is shown.
+#[derive(Debug, clap::Args)]
+pub struct Office {
+    #[command(flatten)]
+    which: Which,
+    /// Print the answer as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Live or test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Mode {
+    /// Real money
+    Live,
+    /// The sandbox bank
+    Test,
+}
+
+/// Runs an errand about tenants.
+pub fn tenant(errand: Tenant) -> Result<(), Exit> {
+    const COLUMNS: [&str; 3] = ["id", "name", "createdAt"];
+    match errand {
+        Tenant::Create { name, office } => {
+            let body = Some(json!({"name": name}));
+            office.run(Method::POST, "/admin/tenants", body, |tenant| {
+                format!("tenant {} created", shown(tenant, "id"))
+            })
+        }
+        Tenant::List { office } => {
+            let show = |list: &Value| table(&COLUMNS, items(list));
+            office.run(Method::GET, "/admin/tenants", None, show)
+        }
+    }
+}
+
+/// Runs an errand about keys.
+pub fn key(errand: Key) -> Result<(), Exit> {
+    const COLUMNS: [&str; 6] = ["id", "prefix", "label", "status", "createdAt", "expiresAt"];
+    match errand {
+        Key::Issue {
+            tenant,
+            mode,
+            label,
+            office,
+        } => {
+            let mode = match mode {
+                Mode::Live => "live",
+                Mode::Test => "test",
+            };
+            let body = match label {
+                Some(label) => json!({"mode": mode, "label": label}),
+                None => json!({"mode": mode}),
+            };
+            let path = format!("/admin/tenants/{}/keys", segment(&tenant)?);
+            office.run(Method::POST, &path, Some(body), issued)
+        }
+        Key::List { tenant, office } => {
+            let path = format!("/admin/tenants/{}/keys", segment(&tenant)?);
+            office.run(Method::GET, &path, None, |list| {
+                table(&COLUMNS, items(list))
+            })
+        }
+        Key::Rotate {
+            id,
+            overlap_seconds,
+            office,
+        } => {
+            let body = overlap_seconds.map_or(json!({}), |s| json!({"overlapSeconds": s}));
+            let path = format!("/admin/keys/{}/rotate", segment(&id)?);
+            office.run(Method::POST, &path, Some(body), issued)
+        }
+        Key::Revoke { id, office } => {
+            let path = format!("/admin/keys/{}", segment(&id)?);
+            office.run(Method::DELETE, &path, None, |_| format!("key {id} revoked"))
+        }
+    }
+}
+
+fn issued(key: &Value) -> String {
+    let text = shown(key, "key");
+    format!("{text}\n\nThis key is shown this once: keep it in a safe place.")
+}
+
+/// An id as one segment of a path.
+fn segment(id: &str) -> Result<&str, Exit> {
+    let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    if !id.is_empty() && id.bytes().all(good) {
+        Ok(id)
+    } else {
+        Err(Exit::usage(format!("{id:?} is no id")))
+    }
+}
+
+fn table(columns: &[&str], rows: &[Value]) -> String {
+    let mut table = Table::new();
+    table.set_header(columns.to_vec());
+    for row in rows {
+        table.add_row(columns.iter().map(|column| shown(row, column)));
+    }
+    table.to_string()
+}
+
+impl Office {
+    fn run(
+        self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+        show: impl FnOnce(&Value) -> String,
+    ) -> Result<(), Exit> {
+        let remote = self.which.find()?;
+        let answer = wait(remote.ask(method, path, body))?;
+        if self.json {
+            say(&serde_json::to_string_pretty(&answer).map_err(Exit::failed)?)
+        } else {
+            say(&show(&answer))
+        }
+    }
+}

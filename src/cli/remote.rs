@@ -1,0 +1,161 @@
+//! The admin API of a running service, as the commands use it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reqwest::{Client, Method, Url, redirect};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+
+use super::Exit;
+use super::dev::{DATA, DevFile};
+
+/// How long an answer is waited for, unless the errand is a long one.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Which service is meant.
+#[derive(Debug, clap::Args)]
+pub struct Which {
+    /// The admin API, for instance http://127.0.0.1:8081; without it, that of the running
+    /// `caudal dev`
+    #[arg(long, value_name = "URL", env = "CAUDAL_ADMIN_URL")]
+    admin_url: Option<Url>,
+    /// Its key; better in the variable than on the command line
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "CAUDAL_ADMIN_KEY",
+        hide_env_values = true
+    )]
+    admin_key: Option<SecretString>,
+}
+
+/// A service that is asked.
+#[derive(Debug)]
+pub struct Remote {
+    base: Url,
+    key: SecretString,
+    client: Client,
+}
+
+impl Which {
+    /// Finds the service: by its address, else by what `caudal dev` wrote into `./caudal-data`.
+    pub fn find(self) -> Result<Remote, Exit> {
+        let Self {
+            admin_url,
+            admin_key,
+        } = self;
+        let dev = DevFile::read(&PathBuf::from(DATA))?;
+        let (base, key) = match (admin_url, admin_key, dev) {
+            (Some(url), Some(key), _) => (url, key),
+            (None, key, Some(dev)) => {
+                let url = dev.admin_url.parse().map_err(Exit::failed)?;
+                (url, key.unwrap_or_else(|| dev.admin_key.into()))
+            }
+            (Some(_), None, _) => {
+                return Err(Exit::usage(
+                    "no admin key: set CAUDAL_ADMIN_KEY or --admin-key",
+                ));
+            }
+            (None, _, None) => {
+                return Err(Exit::usage(format!(
+                    "which service? Set CAUDAL_ADMIN_URL or --admin-url, or run this where \
+                     {DATA}/dev.json of a running `caudal dev` is"
+                )));
+            }
+        };
+        let builder = Client::builder()
+            .redirect(redirect::Policy::none())
+            .no_proxy();
+        let builder = if base.scheme() == "https" {
+            builder
+        } else {
+            // Plain http needs no certificates, and machines without any are welcome.
+            builder.tls_certs_only([])
+        };
+        let client = builder.build().map_err(Exit::failed)?;
+        Ok(Remote { base, key, client })
+    }
+}
+
+impl Remote {
+    /// Asks; `body` goes along as JSON. Gives the answer's JSON, null when there is none.
+    pub async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<Value, Exit> {
+        self.ask_within(method, path, body, Some(TIMEOUT)).await
+    }
+
+    /// Asks, and waits for the answer as long as it is told.
+    pub async fn ask_within(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+        timeout: Option<Duration>,
+    ) -> Result<Value, Exit> {
+        let url = self.base.join(path).map_err(Exit::failed)?;
+        let request = self.client.request(method, url);
+        let mut request = request.header("x-admin-key", self.key.expose_secret());
+        if let Some(timeout) = timeout {
+            request = request.timeout(timeout);
+        }
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let away = |why: reqwest::Error| {
+            let source = std::error::Error::source(&why).map(ToString::to_string);
+            let why = source.unwrap_or_else(|| why.to_string());
+            Exit::failed(format!("{} does not answer: {why}", self.base))
+        };
+        let answer = request.send().await.map_err(away)?;
+        let status = answer.status();
+        let text = answer.text().await.map_err(away)?;
+        if status.is_success() && text.is_empty() {
+            return Ok(Value::Null);
+        }
+        let json: Option<Value> = serde_json::from_str(&text).ok();
+        match json {
+            Some(json) if status.is_success() => Ok(json),
+            Some(json) => Err(Exit::failed(refusal(&json))),
+            None => Err(Exit::failed(format!(
+                "{} answered {status} and no JSON: is it the admin API of Caudal?",
+                self.base
+            ))),
+        }
+    }
+}
+
+/// What an error body says.
+fn refusal(body: &Value) -> String {
+    let message = body
+        .get("message")
+        .and_then(Value::as_str)
+        .unwrap_or("refused");
+    let errors = body.get("errors").and_then(Value::as_array);
+    let errors = errors.map(Vec::as_slice).unwrap_or_default();
+    let mut text = message.to_owned();
+    for error in errors.iter().filter(|_| errors.len() > 1) {
+        let part = |name| error.get(name).and_then(Value::as_str).unwrap_or_default();
+        text.push_str(&format!("\n  {} {}", part("field"), part("message")));
+    }
+    text
+}
+
+/// A field of an answer as a person reads it.
+pub fn shown(value: &Value, field: &str) -> String {
+    match value.get(field) {
+        None | Some(Value::Null) => "-".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// The rows of a list.
+pub fn items(list: &Value) -> &[Value] {
+    let items = list.get("items").and_then(Value::as_array);
+    items.map(Vec::as_slice).unwrap_or_default()
+}

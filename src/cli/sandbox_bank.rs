@@ -1,0 +1,41 @@
+//! `caudal sandbox-bank`: the sandbox bank alone.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::Exit;
+use super::terminal::{self, Signals, say};
+use crate::config::LogFormat;
+use crate::sandbox::{self, Sandbox};
+
+/// Run the sandbox bank alone: a real HTTP server with the API of the sponsor bank, for test keys
+/// and for trying what a bank can do wrong. Its page says how.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Where it listens; port 0 picks a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8082")]
+    listen: SocketAddr,
+    /// The folder that keeps its accounts; without one they are forgotten at the end
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+/// Runs it until a signal.
+pub fn run(args: Args) -> Result<(), Exit> {
+    terminal::log(LogFormat::Text, "info")?;
+    terminal::wait(async {
+        let mut signals = Signals::listen()?;
+        let options = sandbox::Options {
+            listen: args.listen,
+            data_dir: args.data,
+            ..sandbox::Options::default()
+        };
+        let failed = |why| Exit::usage(format!("the sandbox bank at {}: {why}", args.listen));
+        let mut bank = Sandbox::start(options).map_err(failed)?;
+        say(&format!("The sandbox bank runs at {}", bank.url()))?;
+        tokio::select! {
+            () = signals.next() => bank.stop().await.map_err(Exit::failed),
+            ended = bank.wait() => ended.map_err(Exit::failed),
+        }
+    })
+}

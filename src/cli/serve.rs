@@ -1,0 +1,50 @@
+//! `caudal serve`: the service for production.
+
+use std::path::PathBuf;
+
+use super::Exit;
+use super::terminal::{self, Signals, say};
+use crate::config::{EXAMPLE, Settings};
+use crate::service::Service;
+
+/// Run the service. Settings come from the file; `CAUDAL_…` variables win over it. It stops on
+/// SIGTERM or Ctrl-C: not ready at once, requests in flight finish, exit code 0.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The file with the settings (TOML)
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "CAUDAL_CONFIG",
+        required_unless_present = "example"
+    )]
+    config: Option<PathBuf>,
+    /// Print all settings with their meanings and defaults, and end
+    #[arg(long)]
+    example: bool,
+}
+
+/// Runs it until a signal.
+pub fn run(args: &Args) -> Result<(), Exit> {
+    let Some(file) = args.config.as_ref().filter(|_| !args.example) else {
+        return say(EXAMPLE.trim_end());
+    };
+    let settings = Settings::load(file).map_err(Exit::usage)?;
+    let (format, log) = (settings.log_format, settings.log.clone());
+    let mut options = settings.options().map_err(Exit::usage)?;
+    terminal::log(format, &log)?;
+    terminal::wait(async {
+        let signals = Signals::listen()?;
+        let line = terminal::progress("opening");
+        options.storage.progress = Some(terminal::watch_opening(&line));
+        let service = Service::start(options);
+        line.finish_and_clear();
+        let service = service?;
+        tracing::info!(
+            url = service.url,
+            admin = service.admin_url,
+            "takes requests"
+        );
+        terminal::serve(service, signals).await
+    })
+}

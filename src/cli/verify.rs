@@ -1,0 +1,105 @@
+//! `caudal verify`: replays every account's history and holds it against what is kept beside it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use caudal_actors::records::projection::Rows;
+use caudal_actors::verify;
+use caudal_storage::{DurableStore, Options, Store as _};
+use reqwest::Method;
+use serde_json::Value;
+
+use super::Exit;
+use super::remote::{Which, shown};
+use super::terminal::{self, say, wait};
+use crate::admin::VerifyBody;
+use crate::service::{STORE, StartError};
+
+/// Replay every account's history from the journal and compare it with the index and, in a running
+/// service, with the actors. Names what differs; exit code 1 when anything does.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The data folder of a service that does not run; without it, a running service is asked
+    #[arg(long, value_name = "DIR", conflicts_with = "admin_url")]
+    data: Option<PathBuf>,
+    #[command(flatten)]
+    which: Which,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Verifies.
+pub fn run(args: Args) -> Result<(), Exit> {
+    let report = match args.data {
+        Some(data) => serde_json::to_value(folder(&data)?).map_err(Exit::failed)?,
+        None => {
+            let remote = args.which.find()?;
+            let line = terminal::progress("the service verifies");
+            line.enable_steady_tick(std::time::Duration::from_millis(100));
+            // It reads everything that was ever written: no deadline fits.
+            let ask = remote.ask_within(Method::POST, "/admin/verify", None, None);
+            let report = wait(ask);
+            line.finish_and_clear();
+            report?
+        }
+    };
+    if args.json {
+        say(&serde_json::to_string_pretty(&report).map_err(Exit::failed)?)?;
+    } else {
+        show(&report)?;
+    }
+    match report.get("ok") {
+        Some(Value::Bool(true)) => Ok(()),
+        _ => Err(Exit::failed("what is kept differs from the journal")),
+    }
+}
+
+fn folder(data: &Path) -> Result<VerifyBody, Exit> {
+    // A folder without a store would become one by being opened.
+    let path = data.join(STORE);
+    if !path.is_dir() {
+        let why = format!(
+            "{} holds no store; name the folder given as data",
+            data.display()
+        );
+        return Err(Exit::usage(why));
+    }
+    terminal::log(crate::config::LogFormat::Text, "warn")?;
+    let line = terminal::progress("opening");
+    let options = Options {
+        progress: Some(terminal::watch_opening(&line)),
+        ..Options::default()
+    };
+    let store = DurableStore::open(path, options, Arc::new(Rows)).map_err(StartError::from)?;
+    line.set_message("entries replayed:");
+    let verified = verify::store(store.as_ref(), &mut |entries| line.set_position(entries));
+    line.finish_and_clear();
+    let (report, _) = verified.map_err(|why| Exit {
+        code: 3,
+        message: why.to_string(),
+    })?;
+    store.close().map_err(Exit::failed)?;
+    Ok(VerifyBody::from(report))
+}
+
+fn show(report: &Value) -> Result<(), Exit> {
+    let figure = |name| shown(report, name);
+    say(&format!(
+        "{} entries up to commit {}: {} accounts, {} vouchers, {} live actors",
+        figure("entries"),
+        figure("commit"),
+        figure("accounts"),
+        figure("vouchers"),
+        figure("actors"),
+    ))?;
+    let differences = report.get("differences").and_then(Value::as_array);
+    let differences = differences.map(Vec::as_slice).unwrap_or_default();
+    if differences.is_empty() {
+        return say("nothing differs");
+    }
+    for difference in differences {
+        say(&format!("  {}", difference.as_str().unwrap_or_default()))?;
+    }
+    say(&format!("{} differences in all", figure("count")))
+}

@@ -1,0 +1,422 @@
+//! Settings of `caudal serve`: a TOML file, and `CAUDAL_…` variables over it.
+//!
+//! **Failure.** A wrong or unknown setting stops the start with a message that names it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use caudal_actors::{engine, realms};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
+
+use crate::service::{Banking, Options};
+use crate::{bank, sandbox, service};
+
+/// The settings with their meanings and defaults, ready to be filled in.
+pub const EXAMPLE: &str = include_str!("config/example.toml");
+/// What every variable begins with.
+const PREFIX: &str = "CAUDAL_";
+/// Variables of the command line that are no settings.
+const NOT_SETTINGS: [&str; 2] = ["CAUDAL_CONFIG", "CAUDAL_ADMIN_URL"];
+/// The shortest secret, in characters.
+pub const SECRET_CHARS_MIN: usize = 32;
+/// The fewest different characters of a secret: a line of zeros is none.
+const SECRET_VARIETY_MIN: usize = 10;
+/// Words of secrets that were copied from somewhere.
+const SECRET_WORDS: [&str; 6] = [
+    "change", "example", "replace", "password", "default", "of-tests",
+];
+/// The sandbox bank of test realms, unless set.
+const SANDBOX_URL: &str = "http://127.0.0.1:8082";
+const MIB: u64 = 1 << 20;
+
+/// Why the settings are refused: one line per mistake.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ConfigError(pub Vec<String>);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the settings are wrong:")?;
+        self.0.iter().try_for_each(|line| write!(f, "\n  {line}"))
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// How the log is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// One JSON object per line.
+    #[default]
+    Json,
+    /// For people.
+    Text,
+}
+
+/// All settings; [`EXAMPLE`] says what each means.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    data: Option<PathBuf>,
+    listen: SocketAddr,
+    admin_listen: SocketAddr,
+    admin_key: Option<SecretString>,
+    pepper: Option<SecretString>,
+    workers: usize,
+    shutdown_grace_seconds: u64,
+    /// How the log is written.
+    pub log_format: LogFormat,
+    /// What is logged.
+    pub log: String,
+    actors: Actors,
+    storage: Storage,
+    rate_limit: Option<RateLimit>,
+    bank: Banks,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Actors {
+    threads: usize,
+    resident: usize,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Storage {
+    segment_mib: u32,
+    free_space_floor_mib: u64,
+    index_cache_mib: u64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RateLimit {
+    per_second: NonZeroU32,
+    burst: NonZeroU32,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Banks {
+    live: Bank,
+    test: Bank,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Bank {
+    base_url: Option<String>,
+    username: Option<String>,
+    password: Option<SecretString>,
+    collector: Option<String>,
+    connect_timeout_ms: Option<u64>,
+    attempt_timeout_ms: Option<u64>,
+    deadline_ms: Option<u64>,
+    attempts: Option<usize>,
+    plain_http: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let local = |port| SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, port));
+        Self {
+            data: None,
+            listen: local(8080),
+            admin_listen: local(8081),
+            admin_key: None,
+            pepper: None,
+            workers: 0,
+            shutdown_grace_seconds: service::GRACE.as_secs(),
+            log_format: LogFormat::default(),
+            log: "info".into(),
+            actors: Actors::default(),
+            storage: Storage::default(),
+            rate_limit: None,
+            bank: Banks::default(),
+        }
+    }
+}
+
+impl Default for Actors {
+    fn default() -> Self {
+        let usual = engine::Options::default();
+        Self {
+            threads: usual.arbiters,
+            resident: usual.realm.resident,
+        }
+    }
+}
+
+impl Default for Storage {
+    fn default() -> Self {
+        Self {
+            segment_mib: 64,
+            free_space_floor_mib: 256,
+            index_cache_mib: 64,
+        }
+    }
+}
+
+impl Settings {
+    /// Reads the file, and the variables of the process over it.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or a setting is unknown or of the wrong kind.
+    pub fn load(file: &Path) -> Result<Self, ConfigError> {
+        let one = |why: String| ConfigError(vec![why]);
+        let text = std::fs::read_to_string(file)
+            .map_err(|why| one(format!("{}: {why}", file.display())))?;
+        // Variables that are not text are none of ours.
+        let ours = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        Self::parse(&text, ours.collect()).map_err(|why| {
+            ConfigError(
+                why.0
+                    .into_iter()
+                    .map(|line| {
+                        format!(
+                            "{line}; correct it in {} or in a {PREFIX}… variable",
+                            file.display()
+                        )
+                    })
+                    .collect(),
+            )
+        })
+    }
+
+    /// Reads the text of a file, and variables over it.
+    ///
+    /// # Errors
+    /// When a setting is unknown or of the wrong kind.
+    pub fn parse(text: &str, variables: HashMap<String, String>) -> Result<Self, ConfigError> {
+        let ours =
+            |name: &String| name.starts_with(PREFIX) && !NOT_SETTINGS.contains(&name.as_str());
+        let variables = variables
+            .into_iter()
+            .filter(|(name, _)| ours(name))
+            .collect();
+        let environment = config::Environment::with_prefix("CAUDAL")
+            .prefix_separator("_")
+            .separator("__")
+            .ignore_empty(true)
+            .source(Some(variables));
+        config::Config::builder()
+            .add_source(config::File::from_str(text, config::FileFormat::Toml))
+            .add_source(environment)
+            .build()
+            .and_then(config::Config::try_deserialize)
+            .map_err(|why| ConfigError(vec![told(&why.to_string())]))
+    }
+
+    /// The service that these settings describe.
+    ///
+    /// # Errors
+    /// Every setting that is missing, weak or out of its range.
+    pub fn options(self) -> Result<Options, ConfigError> {
+        let mut wrong = Wrong::default();
+        let data = self
+            .data
+            .clone()
+            .filter(|data| !data.as_os_str().is_empty());
+        if data.is_none() {
+            wrong.add("data", "is not set: the folder that keeps everything");
+        }
+        if collide(self.listen, self.admin_listen) {
+            wrong.add(
+                "admin_listen",
+                "must not be the address of listen: choose another port",
+            );
+        }
+        let admin_key = wrong.secret("admin_key", self.admin_key.as_ref());
+        if admin_key.is_none() {
+            wrong.add("admin_key", "is not set: the credential of the admin API");
+        }
+        let pepper = wrong.secret("pepper", self.pepper.as_ref());
+        wrong.range("workers", self.workers, 0, 1024);
+        wrong.range(
+            "shutdown_grace_seconds",
+            self.shutdown_grace_seconds,
+            1,
+            300,
+        );
+        wrong.range("actors.threads", self.actors.threads, 1, 64);
+        wrong.range("actors.resident", self.actors.resident, 100, 10_000_000);
+        wrong.range("storage.segment_mib", self.storage.segment_mib, 1, 2048);
+        wrong.range(
+            "storage.index_cache_mib",
+            self.storage.index_cache_mib,
+            1,
+            65_536,
+        );
+        let floor = self.storage.free_space_floor_mib;
+        wrong.range("storage.free_space_floor_mib", floor, 0, 1 << 30);
+        let banking = self.banking(&mut wrong);
+        let (Some(data), Some(admin_key), Some(banking), true) =
+            (data, admin_key, banking, wrong.0.is_empty())
+        else {
+            return Err(ConfigError(wrong.0));
+        };
+        Ok(Options {
+            listen: self.listen,
+            admin_listen: self.admin_listen,
+            workers: self.workers,
+            engine: engine::Options {
+                arbiters: self.actors.threads,
+                realm: realms::Limits {
+                    resident: self.actors.resident,
+                },
+            },
+            storage: self.storage.options(),
+            banking,
+            pepper,
+            rate: self.rate_limit.map(|limit| (limit.per_second, limit.burst)),
+            grace: Duration::from_secs(self.shutdown_grace_seconds),
+            ..Options::local(data, admin_key)
+        })
+    }
+
+    fn banking(&self, wrong: &mut Wrong) -> Option<Banking> {
+        let sandbox = Bank {
+            base_url: Some(SANDBOX_URL.into()),
+            username: Some(sandbox::USERNAME.into()),
+            password: Some(sandbox::PASSWORD.into()),
+            collector: Some(sandbox::COLLECTOR.into()),
+            ..Bank::default()
+        };
+        let live = self.bank.live.config("bank.live", &Bank::default(), wrong);
+        let test = self.bank.test.config("bank.test", &sandbox, wrong);
+        let (live, test) = (Box::new(live?), Box::new(test?));
+        if live.password.expose_secret() == sandbox::PASSWORD {
+            wrong.add(
+                "bank.live.password",
+                "is the sandbox's; set the one of your bank",
+            );
+        }
+        if live.base_url == test.base_url {
+            let why = "must not be the bank of live keys: test keys talk to a sandbox bank only";
+            wrong.add("bank.test.base_url", why);
+        }
+        Some(Banking::Remote { live, test })
+    }
+}
+
+impl Storage {
+    fn options(self) -> caudal_storage::Options {
+        caudal_storage::Options {
+            segment_bytes: self.segment_mib.saturating_mul(1 << 20),
+            free_space_floor: self.free_space_floor_mib.saturating_mul(MIB),
+            index_cache_bytes: self.index_cache_mib.saturating_mul(MIB),
+            abort_on_poison: true,
+            ..caudal_storage::Options::default()
+        }
+    }
+}
+
+impl Bank {
+    fn config(&self, section: &str, usual: &Self, wrong: &mut Wrong) -> Option<bank::Config> {
+        let mut text = |name: &str, set: &Option<String>, usual: &Option<String>| {
+            let found = set
+                .clone()
+                .or_else(|| usual.clone())
+                .filter(|text| !text.is_empty());
+            if found.is_none() {
+                wrong.add(&format!("{section}.{name}"), "is not set");
+            }
+            found
+        };
+        let base_url = text("base_url", &self.base_url, &usual.base_url);
+        let username = text("username", &self.username, &usual.username);
+        let collector = text("collector", &self.collector, &usual.collector);
+        let password = self.password.clone().or_else(|| usual.password.clone());
+        let password = password.filter(|secret| !secret.expose_secret().is_empty());
+        if password.is_none() {
+            wrong.add(&format!("{section}.password"), "is not set");
+        }
+        let mut millis = |name: &str, set: Option<u64>, usual: Duration| match set {
+            None => usual,
+            Some(set) => {
+                wrong.range(&format!("{section}.{name}"), set, 1, 60_000);
+                Duration::from_millis(set)
+            }
+        };
+        let connect_timeout = millis(
+            "connect_timeout_ms",
+            self.connect_timeout_ms,
+            bank::CONNECT_TIMEOUT,
+        );
+        let attempt_timeout = millis(
+            "attempt_timeout_ms",
+            self.attempt_timeout_ms,
+            bank::ATTEMPT_TIMEOUT,
+        );
+        let deadline = millis("deadline_ms", self.deadline_ms, bank::DEADLINE);
+        let attempts = self.attempts.unwrap_or(bank::ATTEMPTS_MAX);
+        wrong.range(&format!("{section}.attempts"), attempts, 1, 10);
+        Some(bank::Config {
+            connect_timeout,
+            attempt_timeout,
+            deadline,
+            attempts,
+            plain_http: self.plain_http,
+            ..bank::Config::new(base_url?, username?, password?, collector?)
+        })
+    }
+}
+
+/// The parser's words, without the lines of the file that it quotes: they may hold secrets.
+fn told(why: &str) -> String {
+    let quoted = |line: &&str| line.contains('|');
+    let lines = why.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines
+        .filter(|line| !quoted(line))
+        .collect::<Vec<_>>()
+        .join(": ")
+}
+
+/// Whether two listeners would meet on one port.
+fn collide(a: SocketAddr, b: SocketAddr) -> bool {
+    let meet = a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified();
+    a.port() != 0 && a.port() == b.port() && meet
+}
+
+/// The mistakes so far.
+#[derive(Debug, Default)]
+struct Wrong(Vec<String>);
+
+impl Wrong {
+    fn add(&mut self, setting: &str, why: impl fmt::Display) {
+        self.0.push(format!("{setting} {why}"));
+    }
+
+    fn range<T: PartialOrd + fmt::Display>(&mut self, setting: &str, value: T, min: T, max: T) {
+        if value < min || value > max {
+            self.add(
+                setting,
+                format_args!("is {value}; it must be from {min} to {max}"),
+            );
+        }
+    }
+
+    /// A secret that is long and varied enough to be one.
+    fn secret(&mut self, setting: &str, value: Option<&SecretString>) -> Option<SecretString> {
+        let value = value.filter(|value| !value.expose_secret().is_empty())?;
+        let text = value.expose_secret();
+        let variety = text.chars().collect::<BTreeSet<_>>().len();
+        let lower = text.to_lowercase();
+        let hint = "make one with: openssl rand -base64 32";
+        if text.chars().count() < SECRET_CHARS_MIN {
+            let why = format!("is too short: at least {SECRET_CHARS_MIN} characters; {hint}");
+            self.add(setting, why);
+        } else if variety < SECRET_VARIETY_MIN || SECRET_WORDS.iter().any(|w| lower.contains(w)) {
+            self.add(setting, format_args!("looks like a placeholder; {hint}"));
+        }
+        Some(value.clone())
+    }
+}
