@@ -224,3 +224,39 @@ impl Drop for Folder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_run_of_every_case_finds_the_ledger_right() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = cases::Plan {
+            cases: Case::ALL.to_vec(),
+            connections: vec![1, 16],
+            rounds: 1,
+            time: (Duration::from_millis(5), Duration::from_millis(60)),
+            accounts: 20,
+            layout: Layout {
+                workers: 1,
+                arbiters: 1,
+            },
+        };
+        let compared = on_system(cases::run(folder.path(), &plan)).unwrap();
+        assert_eq!(compared.first_wrong, None);
+        assert!(compared.audit.passed(), "{:?}", compared.audit);
+        assert!(compared.audit.acknowledged > 0);
+        assert_eq!(compared.rows.len(), 10);
+        assert!(compared.rows.iter().all(|row| row.per_second > 0));
+        let mut report = Report::new(plan.layout, true);
+        report.compared = Some(compared);
+        let shown = report.to_string();
+        assert!(
+            report.passed() && shown.contains("ledger after the cases: ok"),
+            "{shown}"
+        );
+        report.compared.as_mut().unwrap().wrong_answers = 1;
+        assert!(!report.passed() && report.to_string().contains("FAIL"));
+    }
+}

@@ -79,6 +79,7 @@ struct Round {
     flush_us: u64,
     journal_bytes: u64,
     nanos: u64,
+    others: Thousandths,
     cpu: Cpu,
 }
 
@@ -102,6 +103,7 @@ impl Round {
             flush_us: since(|s| s.flush_us),
             journal_bytes: since(|s| s.journal_bytes),
             nanos,
+            others: from.taken_by_others(to),
             cpu: machine::spent(&from.cpu, &to.cpu),
         }
     }
@@ -134,6 +136,8 @@ pub struct Row {
     pub mean_flush_nanos: u64,
     /// Bytes of the journal for one commit.
     pub journal_bytes_per_posting: u64,
+    /// The part of the machine that other processes had meanwhile.
+    pub taken_by_others: Thousandths,
     /// CPU of the service for one answer, in nanoseconds.
     pub cpu_nanos: u64,
     /// The same by thread; the last is the load's own.
@@ -166,6 +170,7 @@ impl Row {
             mean_group: Thousandths::ratio(sum(|r| r.commits), sum(|r| r.flushes)),
             mean_flush_nanos: scaled(sum(|r| r.flush_us), 1000, sum(|r| r.flushes)),
             journal_bytes_per_posting: scaled(sum(|r| r.journal_bytes), 1, sum(|r| r.commits)),
+            taken_by_others: Thousandths(median(all(|r| r.others.0))),
             cpu_nanos: service.fold(0, |sum, (_, nanos)| sum.saturating_add(*nanos)),
             cpu_nanos_by_thread: threads,
         }

@@ -47,6 +47,8 @@ pub struct Tenth {
     pub mean_group: Thousandths,
     /// The mean time of a write with its flush, in nanoseconds.
     pub mean_flush_nanos: u64,
+    /// The part of the machine that other processes had meanwhile.
+    pub taken_by_others: Thousandths,
     /// CPU of the service for one voucher, in nanoseconds.
     pub cpu_nanos: u64,
     /// Bytes of the journal for one voucher.
@@ -69,6 +71,7 @@ impl Tenth {
             per_second: per_second(count, nanos(to.at.duration_since(from.at))),
             mean_group: Thousandths::ratio(since(|s| s.commits), since(|s| s.flushes)),
             mean_flush_nanos: scaled(since(|s| s.flush_us), 1000, since(|s| s.flushes)),
+            taken_by_others: from.taken_by_others(to),
             cpu_nanos: scaled(service, 1, count),
             journal_bytes_per_posting: scaled(since(|s| s.journal_bytes), 1, count),
             index_bytes: to.stats.index_disk_bytes,
@@ -93,6 +96,8 @@ pub struct Grown {
     pub tenths: Vec<Tenth>,
     /// The rate of the last tenth by that of the first.
     pub last_to_first: Thousandths,
+    /// CPU for a voucher of the last tenth by that of the first.
+    pub last_to_first_cpu: Thousandths,
     /// The median time of an answer in nanoseconds.
     pub p50_nanos: u64,
     /// The time that 99 of 100 answers kept to, in nanoseconds.
@@ -146,6 +151,7 @@ pub fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Grown> {
         .map(|(from, to)| Tenth::between(from, to))
         .collect();
     let rate = |tenth: Option<&Tenth>| tenth.map_or(0, |t| t.per_second);
+    let cpu = |tenth: Option<&Tenth>| tenth.map_or(0, |t| t.cpu_nanos);
     let whole = readings.first().zip(readings.last());
     Ok(Grown {
         by: if plan.engine { "engine" } else { "http" },
@@ -153,6 +159,7 @@ pub fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Grown> {
         accounts: plan.accounts,
         per_second: whole.map_or(0, |(from, to)| Tenth::between(from, to).per_second),
         last_to_first: Thousandths::ratio(rate(tenths.last()), rate(tenths.first())),
+        last_to_first_cpu: Thousandths::ratio(cpu(tenths.last()), cpu(tenths.first())),
         tenths,
         p50_nanos: load.times.quantile(500),
         p99_nanos: load.times.quantile(990),

@@ -24,8 +24,8 @@ use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
 use super::client::{Connection, Kind, Order, Requests};
-use super::figures::{Histogram, nanos};
-use super::machine::{self, Cpu};
+use super::figures::{Histogram, Thousandths, nanos};
+use super::machine::{self, Actors, Cpu};
 use super::site::{Site, VOUCHER_TYPE, asker};
 
 /// The name of the thread that asks.
@@ -142,10 +142,26 @@ pub struct Reading {
     pub answers: u64,
     /// CPU of all threads.
     pub cpu: Cpu,
+    /// CPU of the whole machine, in nanoseconds.
+    pub busy: u64,
     /// The store's figures.
     pub stats: Stats,
     /// Resident memory.
     pub memory: u64,
+}
+
+impl Reading {
+    /// The part of the machine that other processes had between two readings.
+    pub fn taken_by_others(&self, to: &Self) -> Thousandths {
+        let own = machine::spent(&self.cpu, &to.cpu);
+        let own = own
+            .values()
+            .fold(0, |sum: u64, nanos| sum.saturating_add(*nanos));
+        let others = to.busy.saturating_sub(self.busy).saturating_sub(own);
+        let processors = u64::try_from(machine::processors()).unwrap_or(1);
+        let whole = nanos(to.at.duration_since(self.at)).saturating_mul(processors);
+        Thousandths::ratio(others, whole)
+    }
 }
 
 /// What a run of load gave.
@@ -169,13 +185,15 @@ pub async fn run(site: &Site, job: Job, tally: Tally) -> anyhow::Result<(Measure
     let (sender, ended) = oneshot::channel();
     let engine = Arc::clone(&site.engine);
     let requests = Arc::clone(&site.requests);
+    let actors = site.actors.clone();
     let body = move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
         let outcome = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
             let local = LocalSet::new();
-            runtime.block_on(local.run_until(Run::new(job, tally, engine, requests).run()))
+            runtime
+                .block_on(local.run_until(Run::new(job, tally, engine, (requests, actors)).run()))
         });
         drop(sender.send(outcome));
     };
@@ -188,6 +206,7 @@ struct Run {
     job: Job,
     engine: Arc<Engine>,
     requests: Arc<Requests>,
+    actors: Actors,
     stop: Cell<bool>,
     counts: Cell<bool>,
     issued: Cell<u64>,
@@ -199,7 +218,12 @@ struct Run {
 }
 
 impl Run {
-    fn new(job: Job, tally: Tally, engine: Arc<Engine>, requests: Arc<Requests>) -> Rc<Self> {
+    fn new(
+        job: Job,
+        tally: Tally,
+        engine: Arc<Engine>,
+        (requests, actors): (Arc<Requests>, Actors),
+    ) -> Rc<Self> {
         let next_reading = match job.end {
             End::After(..) => u64::MAX,
             End::Answers { warm_up, .. } => warm_up,
@@ -208,6 +232,7 @@ impl Run {
             job,
             engine,
             requests,
+            actors,
             stop: Cell::new(false),
             counts: Cell::new(false),
             issued: Cell::new(0),
@@ -392,7 +417,8 @@ impl Run {
         let reading = Reading {
             at: Instant::now(),
             answers: self.answers.get(),
-            cpu: machine::cpu(),
+            cpu: self.actors.cpu(),
+            busy: machine::busy(),
             stats: self.engine.stats(),
             memory: machine::memory().0,
         };

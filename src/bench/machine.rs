@@ -1,6 +1,7 @@
 //! What the machine says of this process: CPU of each thread, memory, bytes on disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -11,22 +12,65 @@ pub type Cpu = BTreeMap<String, u64>;
 /// Nanoseconds of a clock tick, for kernels without statistics of the scheduler.
 const TICK: u64 = 10_000_000;
 
-/// The CPU time of every living thread.
-pub fn cpu() -> Cpu {
-    let mut cpu = Cpu::new();
-    let Ok(tasks) = fs::read_dir("/proc/self/task") else {
-        return cpu;
-    };
-    for task in tasks.flatten() {
-        let path = task.path();
-        let Ok(name) = fs::read_to_string(path.join("comm")) else {
-            continue;
-        };
-        let nanos = scheduled(&path).or_else(|| ticked(&path)).unwrap_or(0);
-        let sum = cpu.entry(name.trim().to_owned()).or_default();
-        *sum = sum.saturating_add(nanos);
+/// The threads of the runtime that run actors; its others serve HTTP.
+#[derive(Clone, Debug, Default)]
+pub struct Actors(BTreeSet<OsString>);
+
+/// How the threads of the runtime are called, whatever they do.
+const RUNTIME: &str = "actix-rt";
+
+impl Actors {
+    /// All threads of the runtime that there are now.
+    pub fn now() -> Self {
+        let runtime = threads()
+            .into_iter()
+            .filter(|(_, name, _)| name.starts_with(RUNTIME));
+        Self(runtime.map(|(task, ..)| task).collect())
     }
-    cpu
+
+    /// The CPU time of every living thread, by what it does.
+    pub fn cpu(&self) -> Cpu {
+        let mut cpu = Cpu::new();
+        for (task, name, nanos) in threads() {
+            let numbered = |c: char| c.is_ascii_digit() || c == '-';
+            let duty = match (name.starts_with(RUNTIME), self.0.contains(&task)) {
+                (true, true) => "actors",
+                (true, false) => "http",
+                (false, _) => name.trim_end_matches(numbered),
+            };
+            let sum = cpu.entry(duty.to_owned()).or_default();
+            *sum = sum.saturating_add(nanos);
+        }
+        cpu
+    }
+}
+
+/// How long the processors have worked for anybody since the machine was started, in nanoseconds.
+pub fn busy() -> u64 {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let line = text.lines().next().unwrap_or_default();
+    let ticks = line
+        .split_whitespace()
+        .skip(1)
+        .map(|n| n.parse().unwrap_or(0));
+    // user, nice, system, idle, iowait, irq, softirq, steal
+    let working = ticks
+        .enumerate()
+        .filter(|(at, _)| matches!(at, 0..=2 | 5..=7));
+    let sum = working.fold(0_u64, |sum, (_, n): (_, u64)| sum.saturating_add(n));
+    sum.saturating_mul(TICK)
+}
+
+/// Number, name and CPU time of every living thread.
+fn threads() -> Vec<(OsString, String, u64)> {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten();
+    let known = tasks.flatten().filter_map(|task| {
+        let path = task.path();
+        let name = fs::read_to_string(path.join("comm")).ok()?;
+        let nanos = scheduled(&path).or_else(|| ticked(&path)).unwrap_or(0);
+        Some((task.file_name(), name.trim().to_owned(), nanos))
+    });
+    known.collect()
 }
 
 fn scheduled(task: &Path) -> Option<u64> {

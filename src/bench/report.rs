@@ -52,6 +52,8 @@ const GROWTH_BAR: Thousandths = Thousandths(800);
 const REOPEN_BAR: u64 = 5_000_000_000;
 const MEMORY_BAR: u64 = 1 << 30;
 const HISTORY_BAR: u64 = 1_000_000;
+/// Beyond it the machine was too busy for figures to be trusted.
+const DISTURBED: Thousandths = Thousandths(100);
 
 fn at_least(what: &'static str, found: Thousandths, bar: Thousandths) -> Bar {
     Bar {
@@ -103,6 +105,15 @@ impl Report {
     /// Whether every bar that was measured holds.
     pub fn bars_hold(&self) -> bool {
         self.bars().iter().all(|bar| bar.holds)
+    }
+
+    /// The largest part of the machine that others had while something was measured.
+    fn taken_by_others(&self) -> Thousandths {
+        let rows = self.compared.iter().flat_map(|c| &c.rows);
+        let tenths = self.grown.iter().flat_map(|g| &g.tenths);
+        let rows = rows.map(|row| row.taken_by_others);
+        let all = rows.chain(tenths.map(|tenth| tenth.taken_by_others));
+        all.max().unwrap_or_default()
     }
 
     /// The bars of what was measured.
@@ -187,6 +198,7 @@ fn cases(rows: &[Row]) -> Table {
         "flush µs",
         "B/posting",
         "CPU µs",
+        "others",
     ];
     let cells = rows.iter().map(|row| {
         let posts = row.flushes_per_second > 0;
@@ -203,6 +215,7 @@ fn cases(rows: &[Row]) -> Table {
             of(micros(row.mean_flush_nanos)),
             of(grouped(row.journal_bytes_per_posting)),
             micros(row.cpu_nanos),
+            row.taken_by_others.to_string(),
         ]
     });
     table(&header, cells.collect())
@@ -241,6 +254,7 @@ fn tenths(grown: &Grown) -> Table {
         "flush µs",
         "B/posting",
         "CPU µs",
+        "others",
         "index MiB",
         "RSS MiB",
     ];
@@ -252,6 +266,7 @@ fn tenths(grown: &Grown) -> Table {
             micros(tenth.mean_flush_nanos),
             grouped(tenth.journal_bytes_per_posting),
             micros(tenth.cpu_nanos),
+            tenth.taken_by_others.to_string(),
             mebibytes(tenth.index_bytes),
             mebibytes(tenth.memory),
         ]
@@ -295,6 +310,11 @@ fn growth(f: &mut fmt::Formatter<'_>, grown: &Grown) -> fmt::Result {
         tenths(grown),
     )?;
     let again = &grown.reopened;
+    writeln!(
+        f,
+        "last tenth by first: rate {}, CPU for a voucher {}",
+        grown.last_to_first, grown.last_to_first_cpu
+    )?;
     writeln!(
         f,
         "data set: {} vouchers, {} MiB on disk, {} bytes a voucher",
@@ -344,6 +364,14 @@ impl fmt::Display for Report {
         }
         if let Some(grown) = &self.grown {
             growth(f, grown)?;
+        }
+        let others = self.taken_by_others();
+        if others > DISTURBED {
+            writeln!(
+                f,
+                "\nother processes had up to {others} of the machine meanwhile: rates are too low, \
+                 and ratios may be off"
+            )?;
         }
         let bars = self.bars().into_iter().map(|bar| {
             let word = if bar.holds { "holds" } else { "MISSED" };

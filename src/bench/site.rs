@@ -27,6 +27,7 @@ use caudal_storage::{DurableStore, Store};
 use futures_util::StreamExt as _;
 
 use super::client::{NOOP_PATH, Requests};
+use super::machine::Actors;
 use crate::clock::SystemClock;
 use crate::http::Door;
 use crate::http::frame::Gate;
@@ -183,6 +184,8 @@ pub struct Site {
     pub addr: SocketAddr,
     /// The requests to it.
     pub requests: Arc<Requests>,
+    /// The threads of its actors.
+    pub actors: Actors,
     server: Running,
 }
 
@@ -193,6 +196,7 @@ impl Site {
     /// When anything of it fails.
     pub async fn build(folder: &Path, layout: Layout, accounts: u64) -> anyhow::Result<Self> {
         let engine = open(folder, layout.arbiters)?.engine;
+        let actors = Actors::now();
         let keyring = Arc::new(Keyring::new(b"the pepper of a bench"));
         let key = tenant(&engine, &keyring).await?;
         let realm = realm(&engine)?;
@@ -214,6 +218,7 @@ impl Site {
             realm,
             addr: server.addr,
             requests: Arc::new(Requests::new(&key, VOUCHER_TYPE, cvus)),
+            actors,
             server,
         })
     }
