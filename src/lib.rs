@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod bank;
+pub mod bench;
 pub mod cli;
 pub mod clock;
 pub mod config;

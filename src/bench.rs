@@ -1,0 +1,262 @@
+//! `caudal bench`: measures this machine, and checks the ledger afterwards.
+//!
+//! **Shape.** The service as it is served, with one route more that does nothing, and the load that
+//! asks it, in one process on one machine, so that ratios mean something where absolute rates do
+//! not. First the [`cases`] side by side, then the [`growth`] of one large store.
+//!
+//! **Failure.** A ledger that is not what the client was told, or an answer that was not the right
+//! one, is a FAIL and exit code 1. A bar that is missed is shown, and counts with `--strict`: a busy
+//! machine is no broken ledger.
+
+pub mod audit;
+pub mod cases;
+pub mod client;
+pub mod figures;
+pub mod growth;
+pub mod history;
+pub mod load;
+pub mod machine;
+pub mod reopen;
+pub mod report;
+pub mod site;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use cases::Case;
+use report::Report;
+use site::Layout;
+
+/// How long a run of a case lasts before it counts.
+const WARM_UP: Duration = Duration::from_millis(300);
+
+/// Measures this machine: no-op, vouchers, balances, a long load, opening again.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Where the stores are made; the folder is removed afterwards.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Keep the stores.
+    #[arg(long)]
+    keep: bool,
+    /// Write the figures as JSON to a file, or with `-` to the standard output (and the table to
+    /// the standard error).
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
+    /// A run of a few seconds, to see that everything works; its figures mean little.
+    #[arg(long)]
+    quick: bool,
+    /// A missed bar is a failure too.
+    #[arg(long)]
+    strict: bool,
+    /// The cases to run.
+    #[arg(long, value_delimiter = ',', value_enum)]
+    only: Vec<Case>,
+    /// Connections of each case.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 64, 256])]
+    connections: Vec<usize>,
+    /// Seconds of each run of a case.
+    #[arg(long, default_value_t = 3)]
+    seconds: u64,
+    /// How often each case is run; 0 leaves the cases out.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Accounts over which the cases are spread.
+    #[arg(long, default_value_t = 10_000)]
+    accounts: u64,
+    /// Vouchers of the long load; 0 leaves it out.
+    #[arg(long, value_name = "VOUCHERS", default_value_t = 1_000_000)]
+    load: u64,
+    /// Accounts over which the long load is spread.
+    #[arg(long, default_value_t = 100_000)]
+    load_accounts: u64,
+    /// Connections of the long load.
+    #[arg(long, default_value_t = 256)]
+    load_connections: usize,
+    /// Load at the actors' own door instead of by HTTP.
+    #[arg(long)]
+    engine: bool,
+    /// Vouchers on the account whose past balances are asked for; 0 leaves it out.
+    #[arg(long, default_value_t = 100_000)]
+    history: u64,
+    /// Threads that serve HTTP [default: as many as there are processors].
+    #[arg(long)]
+    workers: Option<usize>,
+    /// Threads for actors.
+    #[arg(long, default_value_t = 2)]
+    arbiters: usize,
+}
+
+impl Args {
+    fn layout(&self) -> Layout {
+        Layout {
+            workers: self.workers.unwrap_or_else(machine::processors).max(1),
+            arbiters: self.arbiters,
+        }
+    }
+
+    fn cases(&self) -> cases::Plan {
+        let all = || Case::ALL.to_vec();
+        let plan = cases::Plan {
+            cases: Some(self.only.clone())
+                .filter(|only| !only.is_empty())
+                .unwrap_or_else(all),
+            connections: self.connections.clone(),
+            rounds: self.rounds,
+            time: (WARM_UP, Duration::from_secs(self.seconds.max(1))),
+            accounts: self.accounts.max(1),
+            layout: self.layout(),
+        };
+        if self.quick {
+            cases::Plan {
+                rounds: self.rounds.min(1),
+                time: (Duration::from_millis(20), Duration::from_millis(150)),
+                accounts: self.accounts.min(200),
+                ..plan
+            }
+        } else {
+            plan
+        }
+    }
+
+    fn growth(&self) -> growth::Plan {
+        let plan = growth::Plan {
+            vouchers: self.load,
+            accounts: self.load_accounts.max(1),
+            connections: self.load_connections.max(1),
+            engine: self.engine,
+            history: self.history,
+            layout: self.layout(),
+        };
+        if self.quick {
+            growth::Plan {
+                vouchers: self.load.min(5000),
+                accounts: self.load_accounts.min(500),
+                history: self.history.min(1000),
+                ..plan
+            }
+        } else {
+            plan
+        }
+    }
+}
+
+/// Measures, prints, and says whether everything that was checked holds.
+///
+/// # Errors
+/// When the service cannot be started or fails.
+pub fn run(args: &Args) -> anyhow::Result<bool> {
+    let folder = Folder::new(args)?;
+    let mut report = Report::new(args.layout(), args.quick);
+    let plan = args.cases();
+    if plan.rounds > 0 {
+        let store = folder.path.join("cases");
+        report.compared = Some(on_system(cases::run(&store, &plan))?);
+    }
+    let plan = args.growth();
+    if plan.vouchers > 0 {
+        report.grown = Some(growth::run(&folder.path.join("load"), &plan)?);
+    }
+    drop(folder);
+    publish(args, &report)?;
+    Ok(report.passed() && (report.bars_hold() || !args.strict))
+}
+
+fn publish(args: &Args, report: &Report) -> anyhow::Result<()> {
+    let text = report.to_string();
+    let json = match &args.json {
+        None => return Ok(std::io::stdout().lock().write_all(text.as_bytes())?),
+        Some(file) => file,
+    };
+    let figures = serde_json::to_vec_pretty(report)?;
+    if json.as_path() == Path::new("-") {
+        std::io::stderr().lock().write_all(text.as_bytes())?;
+        std::io::stdout().lock().write_all(&figures)?;
+    } else {
+        std::io::stdout().lock().write_all(text.as_bytes())?;
+        std::fs::write(json, figures).with_context(|| format!("writing {}", json.display()))?;
+    }
+    Ok(())
+}
+
+/// Runs on an actix system of its own, and ends its threads.
+fn on_system<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let system = actix::System::new();
+    let outcome = system.block_on(work);
+    actix::System::current().stop();
+    system.run()?;
+    outcome
+}
+
+/// Tells whoever watches what is going on.
+fn say(what: &str) {
+    let mut out = std::io::stderr().lock();
+    // Nobody watches when this fails.
+    drop(writeln!(out, "bench: {what}"));
+}
+
+/// The folder of the stores, removed at the end.
+struct Folder {
+    path: PathBuf,
+    keep: bool,
+}
+
+impl Folder {
+    fn new(args: &Args) -> anyhow::Result<Self> {
+        let name = format!("caudal-bench-{}", std::process::id());
+        // Not the system's folder for temporary files: that may be memory, or another disk.
+        let path = args.dir.clone().unwrap_or_default().join(name);
+        std::fs::create_dir_all(&path).with_context(|| format!("making {}", path.display()))?;
+        let keep = args.keep;
+        Ok(Self { path, keep })
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.keep {
+            say(&format!("the stores are in {}", self.path.display()));
+        } else if let Err(why) = std::fs::remove_dir_all(&self.path) {
+            say(&format!("{} stays: {why}", self.path.display()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_run_of_every_case_finds_the_ledger_right() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = cases::Plan {
+            cases: Case::ALL.to_vec(),
+            connections: vec![1, 16],
+            rounds: 1,
+            time: (Duration::from_millis(5), Duration::from_millis(60)),
+            accounts: 20,
+            layout: Layout {
+                workers: 1,
+                arbiters: 1,
+            },
+        };
+        let compared = on_system(cases::run(folder.path(), &plan)).unwrap();
+        assert_eq!(compared.first_wrong, None);
+        assert!(compared.audit.passed(), "{:?}", compared.audit);
+        assert!(compared.audit.acknowledged > 0);
+        assert_eq!(compared.rows.len(), 10);
+        assert!(compared.rows.iter().all(|row| row.per_second > 0));
+        let mut report = Report::new(plan.layout, true);
+        report.compared = Some(compared);
+        let shown = report.to_string();
+        assert!(
+            report.passed() && shown.contains("ledger after the cases: ok"),
+            "{shown}"
+        );
+        report.compared.as_mut().unwrap().wrong_answers = 1;
+        assert!(!report.passed() && report.to_string().contains("FAIL"));
+    }
+}

@@ -1,0 +1,120 @@
+//! Holds the ledger against what the client was told: every acknowledged voucher is there, and the
+//! balances add up.
+
+use caudal_actors::verify;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_storage::Store;
+use serde::Serialize;
+
+use super::load::Tally;
+
+/// At most so many differences are named.
+const NAMED_MAX: usize = 10;
+
+/// What was found.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Audit {
+    /// Accounts that were compared.
+    pub accounts: u64,
+    /// Vouchers that the client was told of.
+    pub acknowledged: u64,
+    /// Vouchers whose answer the client never got.
+    pub unsure: u64,
+    /// Vouchers that the ledger has.
+    pub vouchers: u64,
+    /// The sum of what the client was told, in centavos.
+    pub centavos: u64,
+    /// What differs, in words; at most ten.
+    pub differences: Vec<String>,
+    /// How many differences there are in all.
+    pub count: u64,
+}
+
+impl Audit {
+    fn differs(&mut self, what: String) {
+        self.count = self.count.saturating_add(1);
+        if self.differences.len() < NAMED_MAX {
+            self.differences.push(what);
+        }
+    }
+
+    /// Whether the ledger is what the client was told.
+    pub const fn passed(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// Replays the whole journal and compares it with the index and with what the client knows.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn ledger(store: &dyn Store, realm: RealmId, tally: &Tally) -> anyhow::Result<Audit> {
+    let (report, histories) = verify::store(store, &mut |_| {})?;
+    let mut audit = Audit {
+        vouchers: report.vouchers,
+        ..Audit::default()
+    };
+    for what in report.differences {
+        audit.differs(what);
+    }
+    audit.count = report.count;
+    for (number, line) in (1_u64..).zip(&tally.lines) {
+        audit.accounts = audit.accounts.saturating_add(1);
+        audit.acknowledged = audit.acknowledged.saturating_add(line.acknowledged);
+        audit.unsure = audit.unsure.saturating_add(line.unsure);
+        audit.centavos = audit.centavos.saturating_add(line.centavos);
+        let Some(history) = histories.get(&(realm, AccountNo(number))) else {
+            audit.differs(format!("account {number} is not in the journal"));
+            continue;
+        };
+        let most = line.acknowledged.saturating_add(line.unsure);
+        if !(line.acknowledged..=most).contains(&history.sequence) {
+            audit.differs(format!(
+                "account {number} has {} vouchers, {} were acknowledged",
+                history.sequence, line.acknowledged
+            ));
+        }
+        let total = u64::try_from(history.balance.total().centavos()).unwrap_or(0);
+        let right = total == line.centavos || (line.unsure > 0 && total > line.centavos);
+        if !right {
+            audit.differs(format!(
+                "account {number} has {total} centavos, {} were acknowledged",
+                line.centavos
+            ));
+        }
+    }
+    let most = audit.acknowledged.saturating_add(audit.unsure);
+    if !(audit.acknowledged..=most).contains(&audit.vouchers) {
+        audit.differs(format!(
+            "the ledger has {} vouchers, {} were acknowledged",
+            audit.vouchers, audit.acknowledged
+        ));
+    }
+    Ok(audit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::load::Line;
+
+    #[test]
+    fn a_voucher_that_is_missing_is_a_failure() {
+        let store = caudal_storage::MemoryStore::synchronous(std::sync::Arc::new(
+            caudal_actors::records::projection::Rows,
+        ));
+        let mut tally = Tally::new(1);
+        let audit = ledger(store.as_ref(), RealmId(2), &tally).unwrap();
+        assert!(!audit.passed(), "the account was never opened");
+        tally.lines = Vec::new();
+        assert!(ledger(store.as_ref(), RealmId(2), &tally).unwrap().passed());
+        tally.lines.push(Line {
+            acknowledged: 1,
+            centavos: 1000,
+            unsure: 0,
+        });
+        let audit = ledger(store.as_ref(), RealmId(2), &tally).unwrap();
+        assert_eq!(audit.count, 2, "{audit:?}");
+    }
+}

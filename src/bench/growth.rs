@@ -1,0 +1,221 @@
+//! The long load: whether a store that grows stays as fast, opens again soon and stays small.
+
+use std::path::Path;
+use std::sync::Weak;
+
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_storage::Store;
+use serde::Serialize;
+
+use super::audit::{self, Audit};
+use super::figures::{Thousandths, nanos, per_second, scaled};
+use super::history::{self, History};
+use super::load::{self, End, Job, Measured, Mix, Reading, Tally, Way};
+use super::machine;
+use super::reopen::{self, Reopened};
+use super::site::{self, Layout, Site};
+
+/// Vouchers at the beginning that do not count.
+const WARM_UP: u64 = 5000;
+/// How many ask at the same time for the long history.
+const HISTORY_ASKING: usize = 512;
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Vouchers.
+    pub vouchers: u64,
+    /// Over so many accounts.
+    pub accounts: u64,
+    /// How many ask at the same time.
+    pub connections: usize,
+    /// At the actors' own door instead of by HTTP.
+    pub engine: bool,
+    /// Vouchers of the account with the long history.
+    pub history: u64,
+    /// Threads.
+    pub layout: Layout,
+}
+
+/// A tenth of the load.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Tenth {
+    /// Vouchers a second.
+    pub per_second: u64,
+    /// Commits in one flush.
+    pub mean_group: Thousandths,
+    /// The mean time of a write with its flush, in nanoseconds.
+    pub mean_flush_nanos: u64,
+    /// The part of the machine that other processes had meanwhile.
+    pub taken_by_others: Thousandths,
+    /// CPU of the service for one voucher, in nanoseconds.
+    pub cpu_nanos: u64,
+    /// Bytes of the journal for one voucher.
+    pub journal_bytes_per_posting: u64,
+    /// Bytes of the index at its end.
+    pub index_bytes: u64,
+    /// Resident memory of the whole process at its end, the load's own included.
+    pub memory: u64,
+}
+
+impl Tenth {
+    fn between(from: &Reading, to: &Reading) -> Self {
+        let count = to.answers.saturating_sub(from.answers);
+        let since =
+            |of: fn(&caudal_storage::Stats) -> u64| of(&to.stats).saturating_sub(of(&from.stats));
+        let cpu = machine::spent(&from.cpu, &to.cpu);
+        let service = cpu.iter().filter(|(name, _)| *name != load::THREAD);
+        let service = service.fold(0, |sum: u64, (_, nanos)| sum.saturating_add(*nanos));
+        Self {
+            per_second: per_second(count, nanos(to.at.duration_since(from.at))),
+            mean_group: Thousandths::ratio(since(|s| s.commits), since(|s| s.flushes)),
+            mean_flush_nanos: scaled(since(|s| s.flush_us), 1000, since(|s| s.flushes)),
+            taken_by_others: from.taken_by_others(to),
+            cpu_nanos: scaled(service, 1, count),
+            journal_bytes_per_posting: scaled(since(|s| s.journal_bytes), 1, count),
+            index_bytes: to.stats.index_disk_bytes,
+            memory: to.memory,
+        }
+    }
+}
+
+/// What the long load gave.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Grown {
+    /// By which door it was loaded.
+    pub by: &'static str,
+    /// Vouchers.
+    pub vouchers: u64,
+    /// Accounts.
+    pub accounts: u64,
+    /// Vouchers a second over the whole load.
+    pub per_second: u64,
+    /// The tenths.
+    pub tenths: Vec<Tenth>,
+    /// The rate of the last tenth by that of the first.
+    pub last_to_first: Thousandths,
+    /// CPU for a voucher of the last tenth by that of the first.
+    pub last_to_first_cpu: Thousandths,
+    /// The median time of an answer in nanoseconds.
+    pub p50_nanos: u64,
+    /// The time that 99 of 100 answers kept to, in nanoseconds.
+    pub p99_nanos: u64,
+    /// Bytes of the folder when closed.
+    pub disk_bytes: u64,
+    /// Bytes of the folder for one voucher, accounts and room set aside included.
+    pub disk_bytes_per_posting: u64,
+    /// Balances of the past while the service ran.
+    pub history: Option<History>,
+    /// Opening again.
+    pub reopened: Reopened,
+    /// Answers that were not the right ones.
+    pub wrong_answers: u64,
+    /// The first of them.
+    pub first_wrong: Option<String>,
+    /// What the ledger says after opening again.
+    pub audit: Audit,
+}
+
+struct Loaded {
+    load: Measured,
+    wrong: Measured,
+    history: Option<History>,
+    held: Weak<dyn Store>,
+    realm: RealmId,
+    tally: Tally,
+}
+
+/// Loads a new store in a folder, opens it again and checks it.
+///
+/// # Errors
+/// When the service fails.
+pub fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Grown> {
+    let loaded = super::on_system(load(folder, plan))?;
+    site::wait_let_go(&loaded.held)?;
+    let disk_bytes = machine::disk_bytes(folder);
+    super::say("opening the store again");
+    let all = plan.accounts.saturating_add(1);
+    let history = (plan.history > 0).then_some(all);
+    let reopened = reopen::apart(folder, plan.layout.arbiters, all, history)?;
+    super::say("checking the ledger");
+    let store = site::open_store(folder)?;
+    let audit = audit::ledger(store.as_ref(), loaded.realm, &loaded.tally)?;
+    store.close()?;
+    let Loaded { load, wrong, .. } = loaded;
+    let readings = &load.readings;
+    let tenths: Vec<Tenth> = readings
+        .iter()
+        .zip(readings.iter().skip(1))
+        .map(|(from, to)| Tenth::between(from, to))
+        .collect();
+    let rate = |tenth: Option<&Tenth>| tenth.map_or(0, |t| t.per_second);
+    let cpu = |tenth: Option<&Tenth>| tenth.map_or(0, |t| t.cpu_nanos);
+    let whole = readings.first().zip(readings.last());
+    Ok(Grown {
+        by: if plan.engine { "engine" } else { "http" },
+        vouchers: plan.vouchers,
+        accounts: plan.accounts,
+        per_second: whole.map_or(0, |(from, to)| Tenth::between(from, to).per_second),
+        last_to_first: Thousandths::ratio(rate(tenths.last()), rate(tenths.first())),
+        last_to_first_cpu: Thousandths::ratio(cpu(tenths.last()), cpu(tenths.first())),
+        tenths,
+        p50_nanos: load.times.quantile(500),
+        p99_nanos: load.times.quantile(990),
+        disk_bytes,
+        disk_bytes_per_posting: scaled(disk_bytes, 1, audit.vouchers),
+        history: loaded.history,
+        reopened,
+        wrong_answers: load.wrong.saturating_add(wrong.wrong),
+        first_wrong: load.first_wrong.or(wrong.first_wrong),
+        audit,
+    })
+}
+
+async fn load(folder: &Path, plan: &Plan) -> anyhow::Result<Loaded> {
+    let all = plan.accounts.saturating_add(1);
+    super::say(&format!("opening {all} accounts"));
+    let site = Site::build(folder, plan.layout, all).await?;
+    let accounts = usize::try_from(plan.accounts).unwrap_or(usize::MAX);
+    super::say(&format!("loading {} vouchers", plan.vouchers));
+    let job = Job {
+        way: if plan.engine {
+            Way::Engine(site.realm)
+        } else {
+            Way::Http(site.addr)
+        },
+        connections: plan.connections,
+        mix: Mix::Spread(accounts),
+        end: End::Answers {
+            warm_up: WARM_UP.min(plan.vouchers / 10),
+            of: plan.vouchers,
+        },
+    };
+    let (load, tally) = load::run(&site, job, Tally::new(all)).await?;
+    super::say(&format!("posting {} vouchers on one account", plan.history));
+    let job = Job {
+        way: Way::Engine(site.realm),
+        connections: HISTORY_ASKING,
+        mix: Mix::Hot(accounts),
+        end: End::Answers {
+            warm_up: 0,
+            of: plan.history,
+        },
+    };
+    let (wrong, tally) = load::run(&site, job, tally).await?;
+    let history = if plan.history > 0 {
+        Some(history::measure(&site.engine, site.realm, AccountNo(all)).await?)
+    } else {
+        None
+    };
+    let realm = site.realm;
+    Ok(Loaded {
+        load,
+        wrong,
+        history,
+        held: site.close().await?,
+        realm,
+        tally,
+    })
+}

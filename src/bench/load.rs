@@ -1,0 +1,427 @@
+//! The load: connections that ask one question after the other, all on one thread of their own.
+//!
+//! **Bounds.** One thread, so that what it costs can be told from what the service costs. Each
+//! connection waits for its answer before it asks again.
+
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use caudal_actors::engine::Engine;
+use caudal_actors::realms::{Adjustment, Target, TypeRef};
+use caudal_actors::reply::Given;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::money::Amount;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::voucher_types::TypeCode;
+use caudal_ledger::vouchers::Outcome;
+use caudal_storage::Stats;
+use tokio::sync::oneshot;
+use tokio::task::LocalSet;
+
+use super::client::{Connection, Kind, Order, Requests};
+use super::figures::{Histogram, Thousandths, nanos};
+use super::machine::{self, Actors, Cpu};
+use super::site::{Site, VOUCHER_TYPE, asker};
+
+/// The name of the thread that asks.
+pub const THREAD: &str = "bench-load";
+/// Of an unexpected answer so many bytes are shown.
+const SHOWN: usize = 300;
+
+/// What is asked, of which accounts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mix {
+    /// The handler that does nothing.
+    Noop,
+    /// Vouchers on any of the first so many accounts.
+    Spread(usize),
+    /// Vouchers on this account.
+    Hot(usize),
+    /// Balances of any of the first so many accounts.
+    Balances(usize),
+    /// Four balances for each voucher, over the first so many accounts.
+    Mixed(usize),
+}
+
+/// When it is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// After a time that does not count, and one that does.
+    After(Duration, Duration),
+    /// After so many answers, of which the first do not count.
+    Answers {
+        /// How many do not count.
+        warm_up: u64,
+        /// How many there are in all.
+        of: u64,
+    },
+}
+
+/// By which door.
+#[derive(Clone)]
+pub enum Way {
+    /// HTTP.
+    Http(SocketAddr),
+    /// The actors' own.
+    Engine(RealmId),
+}
+
+/// One run of load.
+#[derive(Clone)]
+pub struct Job {
+    /// The door.
+    pub way: Way,
+    /// How many ask at the same time.
+    pub connections: usize,
+    /// What is asked.
+    pub mix: Mix,
+    /// When it is over.
+    pub end: End,
+}
+
+/// What is known of an account from the answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Line {
+    /// Vouchers that were acknowledged.
+    pub acknowledged: u64,
+    /// Their sum.
+    pub centavos: u64,
+    /// Vouchers whose answer never came or was another.
+    pub unsure: u64,
+}
+
+/// What the client knows of a store, to be held against it at the end.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// One line for each account, in the order of their numbers.
+    pub lines: Vec<Line>,
+    /// Vouchers asked for so far: the next external id.
+    pub asked: u64,
+}
+
+impl Tally {
+    /// Of so many accounts.
+    pub fn new(accounts: u64) -> Self {
+        let accounts = usize::try_from(accounts).unwrap_or(0);
+        Self {
+            lines: vec![Line::default(); accounts],
+            asked: 0,
+        }
+    }
+
+    fn note(&mut self, order: &Order, acknowledged: bool) {
+        let Some(line) = self.lines.get_mut(order.account) else {
+            return;
+        };
+        if acknowledged {
+            line.acknowledged = line.acknowledged.saturating_add(1);
+            line.centavos = line.centavos.saturating_add(order.centavos);
+        } else {
+            line.unsure = line.unsure.saturating_add(1);
+        }
+    }
+
+    /// All vouchers that were acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        let lines = self.lines.iter();
+        lines.fold(0, |sum, line| sum.saturating_add(line.acknowledged))
+    }
+}
+
+/// A reading between two answers.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// When.
+    pub at: Instant,
+    /// Answers so far.
+    pub answers: u64,
+    /// CPU of all threads.
+    pub cpu: Cpu,
+    /// CPU of the whole machine, in nanoseconds.
+    pub busy: u64,
+    /// The store's figures.
+    pub stats: Stats,
+    /// Resident memory.
+    pub memory: u64,
+}
+
+impl Reading {
+    /// The part of the machine that other processes had between two readings.
+    pub fn taken_by_others(&self, to: &Self) -> Thousandths {
+        let own = machine::spent(&self.cpu, &to.cpu);
+        let own = own
+            .values()
+            .fold(0, |sum: u64, nanos| sum.saturating_add(*nanos));
+        let others = to.busy.saturating_sub(self.busy).saturating_sub(own);
+        let processors = u64::try_from(machine::processors()).unwrap_or(1);
+        let whole = nanos(to.at.duration_since(self.at)).saturating_mul(processors);
+        Thousandths::ratio(others, whole)
+    }
+}
+
+/// What a run of load gave.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// Times of the answers that count.
+    pub times: Histogram,
+    /// At the beginning and end of what counts; for a run by answers also at each tenth between.
+    pub readings: Vec<Reading>,
+    /// Answers that were not the right ones.
+    pub wrong: u64,
+    /// The first of them.
+    pub first_wrong: Option<String>,
+}
+
+/// Asks until it is over.
+///
+/// # Errors
+/// When a connection cannot be made or breaks.
+pub async fn run(site: &Site, job: Job, tally: Tally) -> anyhow::Result<(Measured, Tally)> {
+    let (sender, ended) = oneshot::channel();
+    let engine = Arc::clone(&site.engine);
+    let requests = Arc::clone(&site.requests);
+    let actors = site.actors.clone();
+    let body = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let outcome = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
+            let local = LocalSet::new();
+            runtime
+                .block_on(local.run_until(Run::new(job, tally, engine, (requests, actors)).run()))
+        });
+        drop(sender.send(outcome));
+    };
+    let thread = std::thread::Builder::new().name(THREAD.to_owned());
+    thread.spawn(body)?;
+    ended.await.context("the thread of the load is gone")?
+}
+
+struct Run {
+    job: Job,
+    engine: Arc<Engine>,
+    requests: Arc<Requests>,
+    actors: Actors,
+    stop: Cell<bool>,
+    counts: Cell<bool>,
+    issued: Cell<u64>,
+    answers: Cell<u64>,
+    next_reading: Cell<u64>,
+    random: Cell<u64>,
+    tally: RefCell<Tally>,
+    measured: RefCell<Measured>,
+}
+
+impl Run {
+    fn new(
+        job: Job,
+        tally: Tally,
+        engine: Arc<Engine>,
+        (requests, actors): (Arc<Requests>, Actors),
+    ) -> Rc<Self> {
+        let next_reading = match job.end {
+            End::After(..) => u64::MAX,
+            End::Answers { warm_up, .. } => warm_up,
+        };
+        Rc::new(Self {
+            job,
+            engine,
+            requests,
+            actors,
+            stop: Cell::new(false),
+            counts: Cell::new(false),
+            issued: Cell::new(0),
+            answers: Cell::new(0),
+            next_reading: Cell::new(next_reading),
+            random: Cell::new(tally.asked ^ 0x5eed),
+            tally: RefCell::new(tally),
+            measured: RefCell::default(),
+        })
+    }
+
+    async fn run(self: Rc<Self>) -> anyhow::Result<(Measured, Tally)> {
+        let mut asking = Vec::with_capacity(self.job.connections);
+        for _ in 0..self.job.connections {
+            let run = Rc::clone(&self);
+            let connection = match &self.job.way {
+                Way::Http(to) => Some(Connection::open(*to).await.context("connecting")?),
+                Way::Engine(_) => None,
+            };
+            asking.push(tokio::task::spawn_local(async move {
+                match connection {
+                    Some(connection) => run.by_http(connection).await,
+                    None => run.by_engine().await,
+                }
+            }));
+        }
+        if let End::After(warm_up, measured) = self.job.end {
+            tokio::time::sleep(warm_up).await;
+            self.read();
+            self.counts.set(true);
+            tokio::time::sleep(measured).await;
+            self.counts.set(false);
+            self.read();
+            self.stop.set(true);
+        }
+        for one in asking {
+            one.await.context("a connection of the load panicked")??;
+        }
+        Ok((self.measured.take(), self.tally.take()))
+    }
+
+    async fn by_http(self: Rc<Self>, mut connection: Connection) -> anyhow::Result<()> {
+        while let Some(order) = self.next() {
+            let start = Instant::now();
+            match connection.ask(&self.requests, &order).await {
+                Ok((status, answer)) => {
+                    let right = match order.kind {
+                        Kind::Noop | Kind::Post => status == 201,
+                        Kind::Balance => status == 200,
+                    };
+                    self.answered(&order, start.elapsed(), right, || {
+                        let shown = answer.get(..SHOWN).unwrap_or(answer);
+                        String::from_utf8_lossy(shown).into_owned()
+                    });
+                }
+                Err(why) => {
+                    self.answered(&order, start.elapsed(), false, || why.to_string());
+                    return Err(why).context("a connection of the load broke");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn by_engine(self: Rc<Self>) -> anyhow::Result<()> {
+        while let Some(order) = self.next() {
+            let start = Instant::now();
+            let answer = self.ask_engine(&order).await;
+            let wrong = answer.as_ref().err().map(ToString::to_string);
+            self.answered(&order, start.elapsed(), wrong.is_none(), || {
+                wrong.unwrap_or_default()
+            });
+        }
+        Ok(())
+    }
+
+    async fn ask_engine(&self, order: &Order) -> anyhow::Result<()> {
+        let Way::Engine(realm) = self.job.way else {
+            return Ok(());
+        };
+        let target = Target::Cvu(Cvu::parse(self.requests.cvu(order.account))?);
+        match order.kind {
+            Kind::Noop => Ok(()),
+            Kind::Balance => Ok(self.engine.balance(realm, target).await.map(drop)?),
+            Kind::Post => {
+                let order = Adjustment {
+                    target,
+                    voucher_type: TypeRef::Code(TypeCode::parse(VOUCHER_TYPE)?),
+                    amount: Amount::parse(&order.amount())?,
+                    external_id: ExternalId::parse(&order.external_id())?,
+                    description: None,
+                    external_date: None,
+                    dry_run: false,
+                };
+                match self.engine.post(realm, order, asker()).await? {
+                    Given::Value(Outcome::Recorded(_)) => Ok(()),
+                    other => anyhow::bail!("not recorded: {other:?}"),
+                }
+            }
+        }
+    }
+
+    fn random(&self) -> u64 {
+        let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.random.set(state);
+        let mixed = (state ^ state.wrapping_shr(30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed.wrapping_shr(27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed.wrapping_shr(31)
+    }
+
+    fn any(&self, accounts: usize) -> usize {
+        let drawn = self.random() >> 32;
+        let accounts = u64::try_from(accounts).unwrap_or(u64::MAX);
+        usize::try_from(super::figures::scaled(drawn, accounts, 1 << 32)).unwrap_or(0)
+    }
+
+    fn next(&self) -> Option<Order> {
+        let issued = self.issued.get();
+        let over = match self.job.end {
+            End::After(..) => self.stop.get(),
+            End::Answers { of, .. } => issued >= of,
+        };
+        if over {
+            return None;
+        }
+        self.issued.set(issued.saturating_add(1));
+        let (kind, account) = match self.job.mix {
+            Mix::Noop => (Kind::Noop, 0),
+            Mix::Spread(accounts) => (Kind::Post, self.any(accounts)),
+            Mix::Hot(account) => (Kind::Post, account),
+            Mix::Balances(accounts) => (Kind::Balance, self.any(accounts)),
+            Mix::Mixed(accounts) if self.any(5) == 0 => (Kind::Post, self.any(accounts)),
+            Mix::Mixed(accounts) => (Kind::Balance, self.any(accounts)),
+        };
+        let mut tally = self.tally.borrow_mut();
+        let id = tally.asked;
+        if kind == Kind::Post {
+            tally.asked = id.saturating_add(1);
+        }
+        let centavos = 1000_u64.saturating_add(self.random() % 9000);
+        Some(Order {
+            kind,
+            account,
+            centavos,
+            id,
+        })
+    }
+
+    fn answered(&self, order: &Order, took: Duration, right: bool, shown: impl FnOnce() -> String) {
+        if order.kind == Kind::Post {
+            self.tally.borrow_mut().note(order, right);
+        }
+        let mut measured = self.measured.borrow_mut();
+        if !right {
+            measured.wrong = measured.wrong.saturating_add(1);
+            measured.first_wrong.get_or_insert_with(shown);
+        }
+        if self.counts.get() {
+            measured.times.add(nanos(took));
+        }
+        drop(measured);
+        let answers = self.answers.get().saturating_add(1);
+        self.answers.set(answers);
+        if answers >= self.next_reading.get() {
+            self.read_tenth();
+        }
+    }
+
+    fn read_tenth(&self) {
+        let End::Answers { warm_up, of } = self.job.end else {
+            return;
+        };
+        self.read();
+        self.counts.set(true);
+        let done = u64::try_from(self.measured.borrow().readings.len()).unwrap_or(u64::MAX);
+        let next = super::figures::scaled(of.saturating_sub(warm_up), done, 10);
+        let next = if done > 10 { u64::MAX } else { next };
+        self.next_reading.set(next.saturating_add(warm_up));
+    }
+
+    fn read(&self) {
+        let reading = Reading {
+            at: Instant::now(),
+            answers: self.answers.get(),
+            cpu: self.actors.cpu(),
+            busy: machine::busy(),
+            stats: self.engine.stats(),
+            memory: machine::memory().0,
+        };
+        self.measured.borrow_mut().readings.push(reading);
+    }
+}

@@ -1,0 +1,418 @@
+//! What is shown: a table for people, JSON for programs, and whether the bars hold.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use comfy_table::presets::ASCII_MARKDOWN;
+use comfy_table::{CellAlignment, Table};
+use serde::Serialize;
+
+use super::cases::{Case, Compared, Row};
+use super::figures::{Thousandths, grouped, mebibytes, micros, seconds};
+use super::growth::Grown;
+use super::history::History;
+use super::{load, machine, site};
+
+/// A limit that a figure has to keep.
+#[derive(Clone, Debug, Serialize)]
+pub struct Bar {
+    /// What is measured.
+    pub what: &'static str,
+    /// What it has to be.
+    pub bar: String,
+    /// What it is.
+    pub found: String,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// The version of the service.
+    pub version: &'static str,
+    /// Processors of the machine.
+    pub processors: usize,
+    /// Threads that serve HTTP.
+    pub workers: usize,
+    /// Threads for actors.
+    pub arbiters: usize,
+    /// Whether it was a quick run, whose figures mean little.
+    pub quick: bool,
+    /// The cases.
+    pub compared: Option<Compared>,
+    /// The long load.
+    pub grown: Option<Grown>,
+}
+
+const RATIO_BAR: Thousandths = Thousandths(450);
+const HOT_BAR: Thousandths = Thousandths(800);
+const GROWTH_BAR: Thousandths = Thousandths(800);
+const REOPEN_BAR: u64 = 5_000_000_000;
+const MEMORY_BAR: u64 = 1 << 30;
+const HISTORY_BAR: u64 = 1_000_000;
+/// Beyond it the machine was too busy for figures to be trusted.
+const DISTURBED: Thousandths = Thousandths(100);
+
+fn at_least(what: &'static str, found: Thousandths, bar: Thousandths) -> Bar {
+    Bar {
+        what,
+        bar: format!(">= {bar}"),
+        found: found.to_string(),
+        holds: found >= bar,
+    }
+}
+
+fn below(what: &'static str, found: u64, bar: u64, show: fn(u64) -> String, unit: &str) -> Bar {
+    Bar {
+        what,
+        bar: format!("< {} {unit}", show(bar)),
+        found: format!("{} {unit}", show(found)),
+        holds: found < bar,
+    }
+}
+
+impl Report {
+    /// Of nothing yet.
+    pub fn new(layout: site::Layout, quick: bool) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            processors: machine::processors(),
+            workers: layout.workers,
+            arbiters: layout.arbiters,
+            quick,
+            compared: None,
+            grown: None,
+        }
+    }
+
+    /// Whether the ledger is what the client was told and every answer was the right one.
+    pub fn passed(&self) -> bool {
+        let compared = self
+            .compared
+            .iter()
+            .map(|c| (c.audit.passed(), c.wrong_answers));
+        let grown = self
+            .grown
+            .iter()
+            .map(|g| (g.audit.passed(), g.wrong_answers));
+        compared
+            .chain(grown)
+            .all(|(right, wrong)| right && wrong == 0)
+    }
+
+    /// Whether every bar that was measured holds.
+    pub fn bars_hold(&self) -> bool {
+        self.bars().iter().all(|bar| bar.holds)
+    }
+
+    /// The largest part of the machine that others had while something was measured.
+    fn taken_by_others(&self) -> Thousandths {
+        let rows = self.compared.iter().flat_map(|c| &c.rows);
+        let tenths = self.grown.iter().flat_map(|g| &g.tenths);
+        let rows = rows.map(|row| row.taken_by_others);
+        let all = rows.chain(tenths.map(|tenth| tenth.taken_by_others));
+        all.max().unwrap_or_default()
+    }
+
+    /// The bars of what was measured.
+    pub fn bars(&self) -> Vec<Bar> {
+        let mut bars = Vec::new();
+        if let Some(compared) = &self.compared {
+            let spread = compared.at_most_connections(Case::Spread);
+            let noop = compared.at_most_connections(Case::Noop);
+            if let (Some(spread), Some(_)) = (spread, noop) {
+                let what = "voucher by no-op, at the most connections";
+                bars.push(at_least(what, spread.ratio_to_noop, RATIO_BAR));
+            }
+            if let Some(hot) = compared.hot_to_spread {
+                bars.push(at_least(
+                    "one CVU by many, at the most connections",
+                    hot,
+                    HOT_BAR,
+                ));
+            }
+        }
+        let Some(grown) = &self.grown else {
+            return bars;
+        };
+        let what = "last tenth of the load by its first";
+        bars.push(at_least(what, grown.last_to_first, GROWTH_BAR));
+        let again = &grown.reopened;
+        bars.push(below(
+            "ready after opening again",
+            again.ready_nanos,
+            REOPEN_BAR,
+            seconds,
+            "s",
+        ));
+        bars.push(below(
+            "memory when ready",
+            again.memory,
+            MEMORY_BAR,
+            mebibytes,
+            "MiB",
+        ));
+        let what = "memory with all accounts resident";
+        bars.push(below(
+            what,
+            again.memory_all_resident,
+            MEMORY_BAR,
+            mebibytes,
+            "MiB",
+        ));
+        for (what, history) in [
+            ("past balance, the actor's turn, p99", grown.history),
+            ("past balance after opening again, p99", again.history),
+        ] {
+            if let Some(history) = history {
+                let found = history.turn.p99_nanos;
+                bars.push(below(what, found, HISTORY_BAR, micros, "µs"));
+            }
+        }
+        bars
+    }
+}
+
+fn table(header: &[&str], rows: Vec<Vec<String>>) -> Table {
+    let mut table = Table::new();
+    table.load_style(ASCII_MARKDOWN).set_header(header);
+    table.add_rows(rows);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn cases(rows: &[Row]) -> Table {
+    let header = [
+        "case",
+        "conns",
+        "req/s",
+        "p50 µs",
+        "p99 µs",
+        "to (a)",
+        "flush/s",
+        "group",
+        "flush µs",
+        "B/posting",
+        "CPU µs",
+        "others",
+    ];
+    let cells = rows.iter().map(|row| {
+        let posts = row.flushes_per_second > 0;
+        let of = |text: String| if posts { text } else { "-".to_owned() };
+        vec![
+            row.name.to_owned(),
+            row.connections.to_string(),
+            grouped(row.per_second),
+            micros(row.p50_nanos),
+            micros(row.p99_nanos),
+            row.ratio_to_noop.to_string(),
+            of(grouped(row.flushes_per_second)),
+            of(row.mean_group.to_string()),
+            of(micros(row.mean_flush_nanos)),
+            of(grouped(row.journal_bytes_per_posting)),
+            micros(row.cpu_nanos),
+            row.taken_by_others.to_string(),
+        ]
+    });
+    table(&header, cells.collect())
+}
+
+/// CPU for one answer by thread, of each case at the most connections.
+fn threads(compared: &Compared) -> Table {
+    let rows: Vec<&Row> = Case::ALL
+        .iter()
+        .filter_map(|case| compared.at_most_connections(*case))
+        .collect();
+    let mut names: BTreeMap<&str, u64> = BTreeMap::new();
+    for (name, nanos) in rows.iter().flat_map(|row| &row.cpu_nanos_by_thread) {
+        let most = names.entry(name).or_default();
+        *most = (*most).max(*nanos);
+    }
+    names.retain(|name, nanos| *nanos >= 50 && *name != load::THREAD);
+    let mut header = vec!["CPU µs an answer, by thread"];
+    header.extend(names.keys());
+    header.push(load::THREAD);
+    let cells = rows.iter().map(|row| {
+        let of = |name: &str| row.cpu_nanos_by_thread.get(name).copied().unwrap_or(0);
+        let mut cells = vec![format!("{} × {}", row.name, row.connections)];
+        cells.extend(names.keys().map(|name| micros(of(name))));
+        cells.push(micros(of(load::THREAD)));
+        cells
+    });
+    table(&header, cells.collect())
+}
+
+fn tenths(grown: &Grown) -> Table {
+    let header = [
+        "tenth",
+        "req/s",
+        "group",
+        "flush µs",
+        "B/posting",
+        "CPU µs",
+        "others",
+        "index MiB",
+        "RSS MiB",
+    ];
+    let cells = (1..).zip(&grown.tenths).map(|(n, tenth): (u64, _)| {
+        vec![
+            n.to_string(),
+            grouped(tenth.per_second),
+            tenth.mean_group.to_string(),
+            micros(tenth.mean_flush_nanos),
+            grouped(tenth.journal_bytes_per_posting),
+            micros(tenth.cpu_nanos),
+            tenth.taken_by_others.to_string(),
+            mebibytes(tenth.index_bytes),
+            mebibytes(tenth.memory),
+        ]
+    });
+    table(&header, cells.collect())
+}
+
+fn past(f: &mut fmt::Formatter<'_>, when: &str, history: Option<History>) -> fmt::Result {
+    let Some(History {
+        vouchers,
+        turn,
+        engine,
+    }) = history
+    else {
+        return Ok(());
+    };
+    writeln!(
+        f,
+        "past balance {when}, {} vouchers: turn {} µs (p99 {}, first {}), engine {} µs (p99 {}, \
+         first {})",
+        grouped(vouchers),
+        micros(turn.p50_nanos),
+        micros(turn.p99_nanos),
+        micros(turn.first_nanos),
+        micros(engine.p50_nanos),
+        micros(engine.p99_nanos),
+        micros(engine.first_nanos),
+    )
+}
+
+fn growth(f: &mut fmt::Formatter<'_>, grown: &Grown) -> fmt::Result {
+    writeln!(
+        f,
+        "\nload of {} vouchers over {} CVUs by {}: {}/s, p50 {} µs, p99 {} µs\n\n{}\n",
+        grouped(grown.vouchers),
+        grouped(grown.accounts),
+        grown.by,
+        grouped(grown.per_second),
+        micros(grown.p50_nanos),
+        micros(grown.p99_nanos),
+        tenths(grown),
+    )?;
+    let again = &grown.reopened;
+    writeln!(
+        f,
+        "last tenth by first: rate {}, CPU for a voucher {}",
+        grown.last_to_first, grown.last_to_first_cpu
+    )?;
+    writeln!(
+        f,
+        "data set: {} vouchers, {} MiB on disk, {} bytes a voucher",
+        grouped(grown.audit.vouchers),
+        mebibytes(grown.disk_bytes),
+        grouped(grown.disk_bytes_per_posting),
+    )?;
+    writeln!(
+        f,
+        "opened again: store {} s, actors {} s, first balance {} s; resident {} MiB (peak {}), \
+         with all {} actors {} MiB after {} s",
+        seconds(again.store_nanos),
+        seconds(again.engine_nanos),
+        seconds(again.ready_nanos),
+        mebibytes(again.memory),
+        mebibytes(again.memory_peak),
+        grouped(grown.accounts),
+        mebibytes(again.memory_all_resident),
+        seconds(again.all_resident_nanos),
+    )?;
+    past(f, "while running", grown.history)?;
+    past(f, "after opening again", again.history)
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "caudal {}: {} processors, {} HTTP workers, {} threads for actors{}\n",
+            self.version,
+            self.processors,
+            self.workers,
+            self.arbiters,
+            if self.quick {
+                "; a quick run: the figures mean little"
+            } else {
+                ""
+            },
+        )?;
+        if let Some(compared) = &self.compared {
+            writeln!(f, "{}\n", cases(&compared.rows))?;
+            writeln!(
+                f,
+                "(d) bulk: there is no such endpoint yet\n\n{}",
+                threads(compared)
+            )?;
+        }
+        if let Some(grown) = &self.grown {
+            growth(f, grown)?;
+        }
+        let others = self.taken_by_others();
+        if others > DISTURBED {
+            writeln!(
+                f,
+                "\nother processes had up to {others} of the machine meanwhile: rates are too low, \
+                 and ratios may be off"
+            )?;
+        }
+        let bars = self.bars().into_iter().map(|bar| {
+            let word = if bar.holds { "holds" } else { "MISSED" };
+            vec![bar.what.to_owned(), bar.bar, bar.found, word.to_owned()]
+        });
+        writeln!(
+            f,
+            "\n{}\n",
+            table(&["bar", "", "found", ""], bars.collect())
+        )?;
+        let compared = self
+            .compared
+            .iter()
+            .map(|c| ("cases", &c.audit, c.wrong_answers, c.first_wrong.as_deref()));
+        let grown = self
+            .grown
+            .iter()
+            .map(|g| ("load", &g.audit, g.wrong_answers, g.first_wrong.as_deref()));
+        for (what, audit, wrong, first) in compared.chain(grown) {
+            let word = if audit.passed() && wrong == 0 {
+                "ok"
+            } else {
+                "FAIL"
+            };
+            writeln!(
+                f,
+                "ledger after the {what}: {word}: {} vouchers, {} acknowledged, {} accounts, {} \
+                 differences, {wrong} wrong answers",
+                grouped(audit.vouchers),
+                grouped(audit.acknowledged),
+                grouped(audit.accounts),
+                audit.count,
+            )?;
+            audit
+                .differences
+                .iter()
+                .try_for_each(|d| writeln!(f, "  {d}"))?;
+            first.map_or(Ok(()), |answer| {
+                writeln!(f, "  first wrong answer: {answer}")
+            })?;
+        }
+        Ok(())
+    }
+}

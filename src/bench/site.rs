@@ -1,0 +1,331 @@
+//! What is measured: a store in a folder, the actors over it, the public server, one tenant and its
+//! accounts. The bank is one that answers at once.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use actix_web::{HttpResponse, web};
+use anyhow::{Context as _, bail, ensure};
+use caudal_actors::engine::{Asker, Engine, Options};
+use caudal_actors::platform::{NewTenant, PlatformOrder};
+use caudal_actors::ports::{BankGateway, BankReply, LocalFuture};
+use caudal_actors::records::projection::Rows;
+use caudal_ledger::accounts::Holder;
+use caudal_ledger::alias::Alias;
+use caudal_ledger::balance::Direction;
+use caudal_ledger::cuit::{Cuit, CuitError};
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::facts::Registration;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::kyc::Kyc;
+use caudal_ledger::limits::Limits;
+use caudal_ledger::tenants::{Mode, Policy};
+use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode};
+use caudal_storage::{DurableStore, Store};
+use futures_util::StreamExt as _;
+
+use super::client::{NOOP_PATH, Requests};
+use super::machine::Actors;
+use crate::clock::SystemClock;
+use crate::http::Door;
+use crate::http::frame::Gate;
+use crate::keys::Keyring;
+use crate::server::{self, Running};
+
+/// The code of the type that is posted.
+pub const VOUCHER_TYPE: &str = "BENCH_IN";
+const TENANT: &str = "tnt_bench";
+/// The PSP whose CVUs the bench's bank gives out.
+const PSP: u16 = 999;
+/// Accounts that are opened at the same time.
+const OPENING: usize = 1024;
+/// How long a store may take to be let go by the threads that served it.
+const LET_GO: Duration = Duration::from_secs(60);
+
+/// A bank that answers at once.
+#[derive(Debug)]
+struct Bank;
+
+fn at_once<'a, T: 'a>(value: T) -> LocalFuture<'a, BankReply<T>> {
+    Box::pin(std::future::ready(BankReply {
+        result: Ok(value),
+        calls: Vec::new(),
+    }))
+}
+
+impl BankGateway for Bank {
+    fn create_cvu<'a>(
+        &'a self,
+        client_id: u64,
+        _: &'a Holder,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<Cvu>> {
+        let result = Cvu::compose(PSP, client_id).ok_or(caudal_actors::ports::BankError::TimedOut);
+        let calls = Vec::new();
+        Box::pin(std::future::ready(BankReply { result, calls }))
+    }
+
+    fn set_alias<'a>(
+        &'a self,
+        cvu: Cvu,
+        _: Cuit,
+        alias: Option<&'a Alias>,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<Alias>> {
+        let given = cvu
+            .as_str()
+            .get(8..21)
+            .map(|digits| format!("bench.{digits}"));
+        let given = given.and_then(|text| Alias::parse(&text).ok());
+        let result = alias.cloned().or(given);
+        let result = result.ok_or(caudal_actors::ports::BankError::TimedOut);
+        let calls = Vec::new();
+        Box::pin(std::future::ready(BankReply { result, calls }))
+    }
+
+    fn rename<'a>(&'a self, _: Cvu, _: &'a str, _: &'a str) -> LocalFuture<'a, BankReply<()>> {
+        at_once(())
+    }
+
+    fn close<'a>(&'a self, _: Cvu, _: Cuit, _: &'a str) -> LocalFuture<'a, BankReply<()>> {
+        at_once(())
+    }
+}
+
+/// An answer as long as that of a posting.
+const NOOP_ANSWER: &str = concat!(
+    r#"{"id":"cmp_00000000000000000000000000","cvu":"0000999100000000000017","sequence":1,"#,
+    r#""ledgerType":"credit","amount":"12.34","availableAfter":"12.34","heldAfter":"0.00","#,
+    r#""totalAfter":"12.34","voucherTypeCode":"BENCH_IN","voucherTypeName":"Bench in","#,
+    r#""idExterno":"bench-0000000000000000","referenceType":"adjustment","#,
+    r#""referenceId":"cmp_00000000000000000000000000","description":null,"#,
+    r#""createdAt":"2026-01-01T00:00:00.000Z"}"#
+);
+
+async fn noop(_: web::Bytes) -> HttpResponse {
+    HttpResponse::Created()
+        .content_type("application/json")
+        .body(NOOP_ANSWER)
+}
+
+fn extra(routes: &mut web::ServiceConfig) {
+    routes.route(NOOP_PATH, web::post().to(noop));
+}
+
+/// How the service is laid out.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Threads that serve HTTP.
+    pub workers: usize,
+    /// Threads for actors.
+    pub arbiters: usize,
+}
+
+/// The actors over a store; and how long it took.
+pub struct Opened {
+    /// The actors.
+    pub engine: Arc<Engine>,
+    /// Nanoseconds until the store was open.
+    pub store_nanos: u64,
+    /// Nanoseconds until the actors were started.
+    pub engine_nanos: u64,
+}
+
+/// Opens the store in a folder and starts the actors.
+///
+/// # Errors
+/// When the store does not open.
+pub fn open(folder: &Path, arbiters: usize) -> anyhow::Result<Opened> {
+    let start = Instant::now();
+    let store = open_store(folder)?;
+    let store_nanos = super::figures::nanos(start.elapsed());
+    let options = Options {
+        arbiters,
+        ..Options::default()
+    };
+    let banks = Arc::new(|_: Mode| -> Arc<dyn BankGateway> { Arc::new(Bank) });
+    let engine = Engine::start(store, Arc::new(SystemClock), banks, options)?;
+    Ok(Opened {
+        engine: Arc::new(engine),
+        store_nanos,
+        engine_nanos: super::figures::nanos(start.elapsed()),
+    })
+}
+
+/// Opens the store in a folder alone.
+///
+/// # Errors
+/// When it does not open.
+pub fn open_store(folder: &Path) -> anyhow::Result<Arc<DurableStore>> {
+    let options = caudal_storage::Options::default();
+    let store = DurableStore::open(folder, options, Arc::new(Rows));
+    store.with_context(|| format!("opening {}", folder.display()))
+}
+
+/// The realm of the bench's tenant.
+///
+/// # Errors
+/// When the store has none.
+pub fn realm(engine: &Engine) -> anyhow::Result<RealmId> {
+    let platform = engine.platform();
+    let tenant = platform.tenants.get(TENANT);
+    Ok(tenant.context("the store has no tenant of the bench")?.test)
+}
+
+/// The service, running.
+pub struct Site {
+    /// The actors.
+    pub engine: Arc<Engine>,
+    /// The realm.
+    pub realm: RealmId,
+    /// Where it listens.
+    pub addr: SocketAddr,
+    /// The requests to it.
+    pub requests: Arc<Requests>,
+    /// The threads of its actors.
+    pub actors: Actors,
+    server: Running,
+}
+
+impl Site {
+    /// Opens a new store in a folder, and in it so many accounts.
+    ///
+    /// # Errors
+    /// When anything of it fails.
+    pub async fn build(folder: &Path, layout: Layout, accounts: u64) -> anyhow::Result<Self> {
+        let engine = open(folder, layout.arbiters)?.engine;
+        let actors = Actors::now();
+        let keyring = Arc::new(Keyring::new(b"the pepper of a bench"));
+        let key = tenant(&engine, &keyring).await?;
+        let realm = realm(&engine)?;
+        register(&engine, realm, accounts).await?;
+        let cvu = |n| Cvu::compose(PSP, AccountNo(n).bank_client_id(realm));
+        let cvus: Option<Vec<String>> = (1..=accounts)
+            .map(|n| cvu(n).map(|cvu| cvu.to_string()))
+            .collect();
+        let cvus = cvus.context("an account has no CVU")?;
+        let door = Door {
+            engine: Arc::clone(&engine),
+            keyring,
+            gate: Arc::new(Gate::default()),
+        };
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let server = server::start(door, listener, layout.workers, Some(extra))?;
+        Ok(Self {
+            engine,
+            realm,
+            addr: server.addr,
+            requests: Arc::new(Requests::new(&key, VOUCHER_TYPE, cvus)),
+            actors,
+            server,
+        })
+    }
+
+    /// Stops serving and closes the store. What is given tells when the last thread let it go.
+    ///
+    /// # Errors
+    /// When the store does not close.
+    pub async fn close(self) -> anyhow::Result<Weak<dyn Store>> {
+        let held = Arc::downgrade(self.engine.store());
+        self.server.handle.stop(true).await;
+        let engine = self.engine;
+        web::block(move || engine.close()).await??;
+        Ok(held)
+    }
+}
+
+/// Waits until nothing holds a store any more, so that its folder can be opened again.
+///
+/// # Errors
+/// When that takes too long.
+pub fn wait_let_go(held: &Weak<dyn Store>) -> anyhow::Result<()> {
+    let start = Instant::now();
+    while held.strong_count() > 0 {
+        if start.elapsed() > LET_GO {
+            bail!("the store of the run is still held");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+/// Who asks when nobody wants the answer kept.
+pub fn asker<T>() -> Asker<T> {
+    Asker {
+        keyed: None,
+        request_id: "bench".to_owned(),
+    }
+}
+
+async fn tenant(engine: &Engine, keyring: &Keyring) -> anyhow::Result<String> {
+    let new = NewTenant {
+        id: TENANT.to_owned(),
+        name: "Bench".to_owned(),
+        policy: Policy::default(),
+        limits: Limits::default(),
+        fees: Vec::new(),
+    };
+    engine.administer(PlatformOrder::CreateTenant(new)).await?;
+    let issued = keyring.issue(TENANT, Mode::Test, None)?;
+    engine
+        .administer(PlatformOrder::IssueKey(issued.record))
+        .await?;
+    let order = CreateVoucherType {
+        code: TypeCode::parse(VOUCHER_TYPE)?,
+        name: "Bench in".to_owned(),
+        sense: Direction::Credit,
+        description: None,
+        category: None,
+    };
+    engine.create_type(realm(engine)?, order, asker()).await?;
+    Ok(issued.text)
+}
+
+fn cuit(number: u64) -> anyhow::Result<Cuit> {
+    let body = format!("20{:08}", number % 100_000_000);
+    match Cuit::parse(&format!("{body}0")) {
+        Err(CuitError::CheckDigit { right }) => Ok(Cuit::parse(&format!("{body}{right}"))?),
+        other => Ok(other?),
+    }
+}
+
+fn registration(number: u64) -> anyhow::Result<Registration> {
+    let cuit = cuit(number)?;
+    Ok(Registration {
+        number: AccountNo(0),
+        holder: Holder {
+            cuit,
+            name: format!("Titular de Prueba {number}"),
+            person_type: cuit.person_type(),
+        },
+        code: None,
+        email: None,
+        phone: None,
+        metadata: std::collections::BTreeMap::new(),
+        kyc: Kyc::default(),
+        enabled: true,
+    })
+}
+
+async fn register(engine: &Engine, realm: RealmId, accounts: u64) -> anyhow::Result<()> {
+    let one = |number: u64| async move {
+        let registration = registration(number)?;
+        let opened = engine.register(realm, registration, true, None, asker());
+        opened
+            .await
+            .with_context(|| format!("opening account {number}"))?;
+        anyhow::Ok(())
+    };
+    let mut opening = futures_util::stream::iter(1..=accounts)
+        .map(one)
+        .buffer_unordered(OPENING);
+    let mut opened = 0_u64;
+    while let Some(done) = opening.next().await {
+        done?;
+        opened = opened.saturating_add(1);
+    }
+    ensure!(opened == accounts, "only {opened} accounts were opened");
+    Ok(())
+}
