@@ -1,1 +1,11 @@
-//! The service from outside: one binary.
+//! The service from outside: one binary, over HTTP, whole services in this process on free ports.
+
+#[cfg(test)]
+mod support;
+
+#[cfg(test)]
+mod contract;
+#[cfg(test)]
+mod idempotency;
+#[cfg(test)]
+mod isolation;
