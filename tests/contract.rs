@@ -7,8 +7,10 @@ pub mod schema;
 
 use std::collections::BTreeSet;
 
+use futures_util::future::join_all;
+
 use crate::support::client::fresh;
-use crate::support::{Answer, Client, TestService, Value, cuit, json};
+use crate::support::{Answer, Client, Setup, TestService, Value, cuit, json};
 use schema::Document;
 
 /// Ids for the parameters of paths.
@@ -714,4 +716,42 @@ async fn the_document_and_its_pages_are_served_without_a_network() {
         page.text
     );
     no_key.get("/docs/swagger-ui-bundle.js").await.is(200);
+}
+
+#[actix_web::test]
+async fn a_rate_limit_is_told_and_holds_for_one_key() {
+    let rate = Some((1, 3));
+    let service = TestService::with(Setup {
+        rate,
+        ..Setup::default()
+    })
+    .await;
+    let paths = ["/v1/accounts", "/v1/voucher-types", "/v1/accounts/1"];
+    for path in paths {
+        let answer = service.a.get(path).await;
+        assert_eq!(answer.header("ratelimit-policy"), "\"key\";q=3;w=3");
+        assert!(
+            answer.header("ratelimit").starts_with("\"key\";r="),
+            "{path}"
+        );
+    }
+    // A bucket that fills once a second cannot let all of these pass.
+    let answers = join_all((0..20).map(|_| service.a.get("/v1/accounts").into_future())).await;
+    let refused: Vec<_> = answers
+        .into_iter()
+        .filter(|answer| answer.status != 200)
+        .collect();
+    assert!(!refused.is_empty());
+    for answer in refused {
+        let answer = answer.refused(429, "rate_limited");
+        assert!(answer.header("retry-after").parse::<u32>().unwrap() >= 1);
+        assert_eq!(answer.header("ratelimit-policy"), "\"key\";q=3;w=3");
+        assert!(
+            answer.header("ratelimit").starts_with("\"key\";r=0"),
+            "{}",
+            answer.header("ratelimit")
+        );
+    }
+    service.b.get("/v1/accounts").await.is(200);
+    service.a.get("/livez").await.is(200);
 }

@@ -4,6 +4,8 @@
 mod support;
 
 #[cfg(test)]
+mod accounts;
+#[cfg(test)]
 mod contract;
 #[cfg(test)]
 mod idempotency;

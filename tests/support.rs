@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 pub use client::{Answer, Client};
 pub use serde_json::{Value, json};
-pub use service::{TestClock, TestService};
+pub use service::{Setup, TestClock, TestService};
 
 /// How long a condition may take to come true, unless a test knows better.
 pub const SOON: Duration = Duration::from_secs(20);

@@ -2,6 +2,7 @@
 //! that outlives restarts, two tenants, and keys for them.
 
 use std::net::TcpListener;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -9,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use caudal::bank::{Config, HttpGateway};
-use caudal::http::{Door, frame::Gate};
+use caudal::http::{Door, frame::Gate, rate::RateLimit};
 use caudal::keys::Keyring;
 use caudal::sandbox::{self, Sandbox};
 use caudal_actors::engine::{self, Banks, Engine};
@@ -62,6 +63,8 @@ pub struct Setup {
     pub clock: Arc<dyn Clock>,
     /// How long the bank has for one attempt, and for all.
     pub patience: (Duration, Duration),
+    /// The rate limit of each key: requests a second, and at once.
+    pub rate: Option<(u32, u32)>,
 }
 
 impl Default for Setup {
@@ -69,6 +72,7 @@ impl Default for Setup {
         Self {
             clock: Arc::new(caudal::clock::SystemClock),
             patience: (Duration::from_secs(3), Duration::from_secs(8)),
+            rate: None,
         }
     }
 }
@@ -278,6 +282,9 @@ impl Part {
     fn start(folder: &TempDir, setup: &Setup, bank: &Bank) -> (Self, String) {
         let (path, clock) = (folder.path().join("store"), Arc::clone(&setup.clock));
         let banks = bank.banks(setup.patience);
+        let whole = |number| NonZeroU32::new(number).unwrap();
+        let limit = |(second, burst)| Arc::new(RateLimit::new(whole(second), whole(burst)));
+        let rate = setup.rate.map(limit);
         let (tell, told) = mpsc::channel();
         let (stop, stopped) = oneshot::channel::<bool>();
         let live = async move || {
@@ -291,6 +298,7 @@ impl Part {
                 engine: Arc::clone(&engine),
                 keyring: Arc::new(Keyring::new(PEPPER)),
                 gate: Arc::new(Gate::default()),
+                rate,
             };
             let gate = Arc::clone(&door.gate);
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
