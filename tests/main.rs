@@ -6,8 +6,14 @@ mod support;
 #[cfg(test)]
 mod accounts;
 #[cfg(test)]
+mod balances;
+#[cfg(test)]
 mod contract;
 #[cfg(test)]
 mod idempotency;
 #[cfg(test)]
 mod isolation;
+#[cfg(test)]
+mod voucher_types;
+#[cfg(test)]
+mod vouchers;
