@@ -163,7 +163,11 @@ impl Paths {
     fn methods(&self, path: &str) -> Option<&str> {
         let asked: Vec<_> = path.split('/').collect();
         let fits = |known: &Vec<String>| {
-            let same = |(known, asked): (&String, &&str)| known.starts_with('{') || known == asked;
+            let parameter = |known: &String| known.starts_with('{');
+            let same = |(known, asked): (&String, &&str)| {
+                // A parameter is never empty.
+                (parameter(known) && !asked.is_empty()) || known == asked
+            };
             known.len() == asked.len() && known.iter().zip(&asked).all(same)
         };
         // A path that is spelled out goes before one with a parameter in its place.

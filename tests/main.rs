@@ -1,1 +1,19 @@
-//! The service from outside: one binary.
+//! The service from outside: one binary, over HTTP, whole services in this process on free ports.
+
+#[cfg(test)]
+mod support;
+
+#[cfg(test)]
+mod accounts;
+#[cfg(test)]
+mod balances;
+#[cfg(test)]
+mod contract;
+#[cfg(test)]
+mod idempotency;
+#[cfg(test)]
+mod isolation;
+#[cfg(test)]
+mod voucher_types;
+#[cfg(test)]
+mod vouchers;

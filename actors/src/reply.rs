@@ -48,9 +48,20 @@ impl<T> Reply<T> {
     }
 }
 
-/// Turns an outcome into the status and body that the client gets. Given by the door, called once,
-/// in the actor's turn, so that the answer is committed together with its effect.
-pub type Render<T> = Box<dyn FnOnce(Result<&T, &Failure>) -> (u16, String) + Send>;
+/// An answer as the client gets it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rendered {
+    /// The status.
+    pub status: u16,
+    /// The body.
+    pub body: String,
+    /// Whether the order had been done before, under another idempotency key or none.
+    pub again: bool,
+}
+
+/// Turns an outcome into the answer that the client gets. Given by the door, called once, in the
+/// actor's turn, so that the answer is committed together with its effect.
+pub type Render<T> = Box<dyn FnOnce(Result<&T, &Failure>) -> Rendered + Send>;
 
 /// The `Idempotency-Key` of a request, and how to render its answer.
 pub struct Keyed<T> {

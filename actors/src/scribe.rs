@@ -17,7 +17,7 @@ use caudal_storage::{Commit, Entry, Row, Store, StoreError, StreamId};
 use crate::failure::Failure;
 use crate::ports::{BankError, BankGateway, Clock};
 use crate::records::{self, ANSWERS};
-use crate::reply::{Answered, ClaimGuard, Claims, Given, Keyed, Reply};
+use crate::reply::{Answered, ClaimGuard, Claims, Given, Keyed, Rendered, Reply};
 
 /// What every actor of a realm works with.
 #[derive(Clone, Debug)]
@@ -163,7 +163,11 @@ impl Scribe {
         } = ticket;
         let answered = match keyed {
             Some(Keyed { scope, render }) if is_final(&outcome) => {
-                let (status, body) = render(outcome.as_ref());
+                let Rendered {
+                    status,
+                    body,
+                    again,
+                } = render(outcome.as_ref());
                 let now = self.shared.clock.now();
                 let answer = scope.answer((status, body.clone()), now, None);
                 match self.answer(&answer, now) {
@@ -173,17 +177,18 @@ impl Scribe {
                 Ok(Given::Kept {
                     status,
                     body,
-                    again: false,
+                    again,
                 })
             }
             Some(_) | None => outcome.map(Given::Value),
         };
         self.commit(page, move |done| {
+            // The claims end here, when the index shows what was done, and before the answer: who
+            // has it may ask again at once.
+            drop(guards);
             if let Some(reply) = reply {
                 reply.send(done.and(answered));
             }
-            // The claims end here, when the index shows what was done.
-            drop(guards);
         });
     }
 

@@ -31,7 +31,7 @@ use crate::platform::{NewTenant, PlatformOrder};
 use crate::ports::{BankError, BankGateway, BankReply, Clock, LocalFuture};
 use crate::realms::{Adjustment, Target, TypeRef};
 use crate::records::projection::Rows;
-use crate::reply::{Answered, Given, Keyed, Scope};
+use crate::reply::{Answered, Given, Keyed, Rendered, Scope};
 use crate::verify;
 
 const REALM: RealmId = RealmId(1);
@@ -233,9 +233,16 @@ fn keyed(key: &str) -> Keyed<AccountView> {
             path: "/v1/accounts".into(),
             fields: BTreeMap::new(),
         },
-        render: Box::new(|outcome| match outcome {
-            Ok(view) => (201, format!("{:?}", view.account.cvu)),
-            Err(failure) => (400, failure.to_string()),
+        render: Box::new(|outcome| {
+            let (status, body) = match outcome {
+                Ok(view) => (201, format!("{:?}", view.account.cvu)),
+                Err(failure) => (400, failure.to_string()),
+            };
+            Rendered {
+                status,
+                body,
+                again: false,
+            }
         }),
     }
 }

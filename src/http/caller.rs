@@ -68,8 +68,14 @@ fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
         .identify(key, &door.engine)
         .ok_or_else(ApiError::unauthorized)?;
     if let Some(rate) = &door.rate {
-        let allowance = rate.take(&identity.key)?;
+        let taken = rate.take(&identity.key);
+        // The headers tell of the limit whether the request passes it or not.
+        let allowance = taken
+            .as_ref()
+            .copied()
+            .unwrap_or_else(|_| rate.nothing_left());
         request.extensions_mut().insert(allowance);
+        taken?;
     }
     Ok(Caller {
         identity,

@@ -63,6 +63,15 @@ impl RateLimit {
         self.burst.get().div_ceil(self.per_second.get())
     }
 
+    /// The allowance of a key whose bucket is empty.
+    pub fn nothing_left(&self) -> Allowance {
+        Allowance {
+            burst: self.burst.get(),
+            window_seconds: self.window_seconds(),
+            remaining: 0,
+        }
+    }
+
     /// Takes one request out of a key's bucket.
     ///
     /// # Errors

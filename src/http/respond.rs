@@ -7,7 +7,7 @@ use caudal_actors::accounts::Versions;
 use caudal_actors::engine::Asker;
 use caudal_actors::engine::lists::Listing;
 use caudal_actors::failure::Failure;
-use caudal_actors::reply::{Answered, Given, Keyed, Scope};
+use caudal_actors::reply::{Answered, Given, Keyed, Rendered, Scope};
 use serde::Serialize;
 
 use super::body::Body;
@@ -81,10 +81,24 @@ pub fn idempotency_key(request: &HttpRequest) -> Result<Option<String>, ApiError
 ///
 /// # Errors
 /// 400 when the key is malformed.
-pub fn asker<T>(
+pub fn asker<T: 'static>(
     request: &HttpRequest,
     caller: &Caller,
     body: &Body,
+    render: impl FnOnce(&T) -> (StatusCode, String) + Send + 'static,
+) -> Result<Asker<T>, ApiError> {
+    asker_of(request, caller, body, |_| false, render)
+}
+
+/// Like [`asker`], where `again` tells of a success whether it had been done before.
+///
+/// # Errors
+/// 400 when the key is malformed.
+pub fn asker_of<T: 'static>(
+    request: &HttpRequest,
+    caller: &Caller,
+    body: &Body,
+    again: fn(&T) -> bool,
     render: impl FnOnce(&T) -> (StatusCode, String) + Send + 'static,
 ) -> Result<Asker<T>, ApiError> {
     let request_id = caller.request_id.clone();
@@ -105,15 +119,20 @@ pub fn asker<T>(
     let render = Box::new(move |outcome: Result<&T, &Failure>| match outcome {
         Ok(value) => {
             let (status, body) = render(value);
-            (status.as_u16(), body)
+            Rendered {
+                status: status.as_u16(),
+                body,
+                again: again(value),
+            }
         }
         Err(failure) => {
             let error = ApiError::from(failure);
             let body = error.body(&shown, crate::clock::now());
-            (
-                error.status.as_u16(),
-                serde_json::to_string(&body).unwrap_or_default(),
-            )
+            Rendered {
+                status: error.status.as_u16(),
+                body: serde_json::to_string(&body).unwrap_or_default(),
+                again: false,
+            }
         }
     });
     Ok(Asker {

@@ -82,19 +82,19 @@ pub async fn historical(caller: Caller, path: web::Path<String>, mut query: Quer
         (_, _) => {}
     }
     query.done()?;
-    let (day, instant): (_, Timestamp) = match (day, instant) {
+    let (day, until): (_, Timestamp) = match (day, instant) {
         (Some(day), _) => (day, day.end()),
         (None, Some(at)) => (at.business_day(), at),
         (None, None) => return Err(ApiError::field("date", "is required, or at")),
     };
     let view = caller
         .engine()
-        .balance_at(caller.realm(), target, instant)
+        .balance_at(caller.realm(), target, until)
         .await?;
     let body = HistoricalBalance {
         cvu: view.cvu.to_string(),
         date: day.to_string(),
-        at: query_instant(instant, day),
+        at: instant.map(|at| at.to_string()),
         available: view.balance.available.to_string(),
         held: view.balance.held.to_string(),
         total: view.balance.total().to_string(),
@@ -103,9 +103,4 @@ pub async fn historical(caller: Caller, path: web::Path<String>, mut query: Quer
         is_final: day < now.business_day(),
     };
     Ok(json(StatusCode::OK, &body))
-}
-
-/// The instant, where it is not simply the end of the day.
-fn query_instant(instant: Timestamp, day: caudal_ledger::time::BusinessDay) -> Option<String> {
-    (instant != day.end()).then(|| instant.to_string())
 }

@@ -19,7 +19,7 @@ use crate::http::body::{Body, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::query::Query;
-use crate::http::respond::{self, asker, give, json};
+use crate::http::respond::{self, asker_of, give, json};
 
 /// The longest description, in characters.
 const DESCRIPTION_MAX: usize = 200;
@@ -221,10 +221,11 @@ pub async fn post(
     let target = target(&path)?;
     let dry_run = query.flag("dryRun");
     query.done()?;
-    let asker = asker(
+    let asker = asker_of(
         &request,
         &caller,
         &body,
+        |outcome| matches!(outcome, Outcome::Replayed(_)),
         move |outcome: &Outcome<Placed>| {
             let (Outcome::Recorded(placed) | Outcome::Replayed(placed)) = outcome;
             let body = serde_json::to_string(&voucher(realm, placed));

@@ -27,6 +27,14 @@ fn key(tag: u8, realm: RealmId, rest: &[&[u8]]) -> Vec<u8> {
     key
 }
 
+/// A text of a client as part of a key, always of one size.
+fn named(text: &str) -> [u8; 32] {
+    caudal_ledger::chain::Canonical::default()
+        .text(text)
+        .digest()
+        .0
+}
+
 /// The first key after all that begin with `prefix`.
 pub fn after_prefix(prefix: &[u8]) -> Vec<u8> {
     let mut end = prefix.to_vec();
@@ -55,9 +63,9 @@ pub fn alias(mode: Mode, alias: &Alias) -> Vec<u8> {
     key
 }
 
-/// Realm, the tenant's own code → account.
+/// Realm, the tenant's own code (hashed: it may be longer than a key) → account.
 pub fn code(realm: RealmId, code: &str) -> Vec<u8> {
-    key(CODE, realm, &[code.as_bytes()])
+    key(CODE, realm, &[&named(code)])
 }
 
 /// Realm, direction, external id → account, sequence.
@@ -69,9 +77,9 @@ pub fn external(realm: RealmId, direction: Direction, id: &ExternalId) -> Vec<u8
     )
 }
 
-/// All answers of an idempotency key.
+/// All answers of an idempotency key, which is hashed: it may be longer than a key.
 pub fn answers(realm: RealmId, name: &str) -> Vec<u8> {
-    key(ANSWER, realm, &[name.as_bytes(), &[0]])
+    key(ANSWER, realm, &[&named(name)])
 }
 
 /// Realm, idempotency key, method, path → place of the answer.
@@ -130,4 +138,28 @@ pub fn account_of(key: &[u8]) -> Option<AccountNo> {
     let at = key.len().checked_sub(8)?;
     let bytes: [u8; 8] = key.get(at..)?.try_into().ok()?;
     Some(AccountNo(u64::from_be_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_texts_that_clients_may_send_fit_a_key() {
+        let realm = RealmId(u32::MAX);
+        let external = ExternalId::parse(&"x".repeat(64)).unwrap();
+        let longest = [
+            answer(realm, &"k".repeat(255), "DELETE", &"p".repeat(60_000)),
+            code(realm, &"\u{1f30a}".repeat(64)),
+            external_key(realm, &external),
+            alias(Mode::Live, &Alias::parse(&"a".repeat(20)).unwrap()),
+        ];
+        for key in longest {
+            assert!(key.len() <= caudal_storage::KEY_BYTES_MAX, "{}", key.len());
+        }
+    }
+
+    fn external_key(realm: RealmId, id: &ExternalId) -> Vec<u8> {
+        external(realm, Direction::Debit, id)
+    }
 }

@@ -95,7 +95,7 @@ impl Census {
 
 impl Projection for Rows {
     fn version(&self) -> u32 {
-        1
+        2
     }
 
     fn project(

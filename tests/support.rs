@@ -1,0 +1,61 @@
+//! What all tests of the service share: a service in a folder of its own, two tenants with keys,
+//! and a client that says what it expects.
+//!
+//! Nothing here sleeps: whoever has to wait uses [`wait_until`].
+
+pub mod client;
+pub mod service;
+
+use std::time::{Duration, Instant};
+
+pub use client::{Answer, Client};
+pub use serde_json::{Value, json};
+pub use service::{Setup, TestClock, TestService};
+
+/// How long a condition may take to come true, unless a test knows better.
+pub const SOON: Duration = Duration::from_secs(20);
+
+/// Asks again and again until there is an answer; fails when there is none in time.
+pub async fn wait_until<T>(
+    what: &str,
+    timeout: Duration,
+    mut condition: impl AsyncFnMut() -> Option<T>,
+) -> T {
+    let since = Instant::now();
+    loop {
+        if let Some(found) = condition().await {
+            return found;
+        }
+        assert!(since.elapsed() < timeout, "not within {timeout:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// A person's CUIT with a right check digit, another one for each number.
+pub fn cuit(number: u32) -> String {
+    let body = format!("20{number:08}");
+    let weights = [5, 4, 3, 2, 7, 6, 5, 4, 3, 2];
+    let sum: u32 = body
+        .bytes()
+        .zip(weights)
+        .map(|(digit, weight)| u32::from(digit - b'0') * weight)
+        .sum();
+    let check = match 11 - sum % 11 {
+        11 => 0,
+        10 => 9,
+        other => other,
+    };
+    format!("{body}{check}")
+}
+
+/// The fields that an object's errors name.
+pub fn named(body: &Value) -> Vec<&str> {
+    let errors = body["errors"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    errors
+        .iter()
+        .map(|error| error["field"].as_str().unwrap())
+        .collect()
+}

@@ -1,0 +1,211 @@
+//! Voucher types: built-in ones that nobody changes, and the tenant's own.
+
+use std::collections::BTreeSet;
+
+use crate::support::{TestService, Value, json, named};
+
+const SYSTEM: [&str; 13] = [
+    "CREDIT",
+    "DEBIT",
+    "HOLD",
+    "RELEASE",
+    "CONFIRM_HOLD",
+    "TRANSFER_IN",
+    "TRANSFER_OUT",
+    "TRANSFER_REVERSAL",
+    "INTERNAL_P2P_IN",
+    "INTERNAL_P2P_OUT",
+    "FEE",
+    "FEE_TAX",
+    "REMUNERATION",
+];
+
+#[actix_web::test]
+async fn built_in_types_are_listed_and_untouchable() {
+    let service = TestService::start().await;
+    let listed = service.a.get("/v1/voucher-types").await.is(200);
+    let types = listed.json.as_array().unwrap();
+    let codes: BTreeSet<_> = types
+        .iter()
+        .map(|kind| kind["code"].as_str().unwrap())
+        .collect();
+    assert_eq!(codes, BTreeSet::from(SYSTEM));
+    for kind in types {
+        assert_eq!(
+            (&kind["system"], &kind["active"]),
+            (&json!(true), &json!(true))
+        );
+        for name in ["id", "legacyId", "tenantId"] {
+            assert_eq!(kind[name], Value::Null);
+        }
+    }
+    let cvu = service.a.cvu().await;
+    for code in SYSTEM {
+        let path = format!("/v1/voucher-types/{code}");
+        service
+            .a
+            .patch(&path, &json!({"active": false}))
+            .await
+            .refused(400, "voucher_type_is_system");
+        service
+            .a
+            .delete(&path)
+            .await
+            .refused(400, "voucher_type_is_system");
+        let body = json!({"code": code.to_lowercase(), "name": "Mine", "sense": "credit"});
+        service
+            .a
+            .post("/v1/voucher-types", &body)
+            .await
+            .refused(409, "voucher_type_taken");
+        service
+            .a
+            .voucher(&cvu, code, "1.00", "system")
+            .await
+            .refused(400, "voucher_type_is_system");
+    }
+    assert_eq!(service.a.get("/v1/voucher-types").await.json, listed.json);
+}
+
+#[actix_web::test]
+async fn a_type_is_made_switched_and_removed() {
+    let mut service = TestService::start().await;
+    let made = service
+        .a
+        .post(
+            "/v1/voucher-types",
+            &json!({"code": "premio_1", "name": " Premio ", "sense": "credit"}),
+        )
+        .await
+        .is(201);
+    let expected = json!({
+        "code": "PREMIO_1", "name": "Premio", "sense": "credit", "active": true, "system": false,
+        "id": "vty_1000", "legacyId": 1000, "tenantId": "tnt_first",
+    });
+    assert_eq!(made.json, expected);
+    let body = json!({"code": "PREMIO_1", "name": "Otro", "sense": "debit"});
+    service
+        .a
+        .post("/v1/voucher-types", &body)
+        .await
+        .refused(409, "voucher_type_taken");
+    // The code in a path may be in lower case, too.
+    let off = service
+        .a
+        .patch("/v1/voucher-types/premio_1", &json!({"active": false}))
+        .await
+        .is(200);
+    assert_eq!(off["active"], false);
+    let same = service
+        .a
+        .patch("/v1/voucher-types/PREMIO_1", &json!({"active": false}))
+        .await
+        .is(200);
+    assert_eq!(same.json, off.json);
+    let cvu = service.a.cvu().await;
+    service
+        .a
+        .voucher(&cvu, "PREMIO_1", "1.00", "a")
+        .await
+        .refused(400, "voucher_type_inactive");
+    service
+        .a
+        .patch("/v1/voucher-types/PREMIO_1", &json!({"active": true}))
+        .await
+        .is(200);
+    let posted = service
+        .a
+        .voucher(&cvu, "premio_1", "1.00", "a")
+        .await
+        .is(201);
+    service.a.delete("/v1/voucher-types/PREMIO_1").await.is(204);
+    service
+        .a
+        .delete("/v1/voucher-types/PREMIO_1")
+        .await
+        .refused(404, "voucher_type_not_found");
+    service
+        .a
+        .patch("/v1/voucher-types/PREMIO_1", &json!({"active": true}))
+        .await
+        .refused(404, "voucher_type_not_found");
+    service
+        .a
+        .voucher(&cvu, "PREMIO_1", "1.00", "b")
+        .await
+        .refused(400, "voucher_type_unknown");
+    // What was posted keeps code and name, and a repeat is still a repeat.
+    let id = posted["id"].as_str().unwrap();
+    assert_eq!(
+        service
+            .a
+            .get(&format!("/v1/comprobantes/{id}"))
+            .await
+            .is(200)
+            .json,
+        posted.json
+    );
+    let again = service
+        .a
+        .voucher(&cvu, "PREMIO_1", "1.00", "a")
+        .await
+        .is(201);
+    assert!(again.replayed() && again.json == posted.json);
+    // The numeric id is not given twice, also after a restart.
+    service.restart().await;
+    let next = service.a.post("/v1/voucher-types", &body).await.is(201);
+    assert_eq!(
+        (&next["legacyId"], &next["sense"]),
+        (&json!(1001), &json!("debit"))
+    );
+    let first = service.b.create_type("PREMIO_1", "credit").await;
+    assert_eq!(
+        (&first["legacyId"], &first["tenantId"]),
+        (&json!(1000), &json!("tnt_other"))
+    );
+}
+
+#[actix_web::test]
+async fn types_that_cannot_be_read_name_every_field() {
+    let service = TestService::start().await;
+    let good = json!({"code": "GOOD", "name": "Good", "sense": "credit"});
+    for (change, fields) in [
+        (json!({"code": null}), vec!["code"]),
+        (json!({"code": "A"}), vec!["code"]),
+        (json!({"code": "CON-GUION"}), vec!["code"]),
+        (json!({"code": "ÑANDU"}), vec!["code"]),
+        (json!({"code": "X".repeat(41)}), vec!["code"]),
+        (json!({"name": ""}), vec!["name"]),
+        (json!({"name": "x".repeat(81)}), vec!["name"]),
+        (json!({"name": "a\nb"}), vec!["name"]),
+        (json!({"sense": "hold"}), vec!["sense"]),
+        (json!({"sense": "CREDIT"}), vec!["sense"]),
+        (json!({"sense": 1, "system": true}), vec!["sense", "system"]),
+    ] {
+        let mut body = good.clone();
+        body.as_object_mut()
+            .unwrap()
+            .extend(change.as_object().unwrap().clone());
+        let refused = service
+            .a
+            .post("/v1/voucher-types", &body)
+            .await
+            .refused(400, "invalid_request");
+        assert_eq!(named(&refused.json), fields, "{body}");
+    }
+    for body in [
+        json!({}),
+        json!({"active": "true"}),
+        json!({"active": null}),
+        json!({"active": 1}),
+    ] {
+        let refused = service
+            .a
+            .patch("/v1/voucher-types/GOOD", &body)
+            .await
+            .refused(400, "invalid_request");
+        assert_eq!(named(&refused.json), ["active"]);
+    }
+    let longest = json!({"code": "X".repeat(40), "name": "ñ".repeat(80), "sense": "debit"});
+    service.a.post("/v1/voucher-types", &longest).await.is(201);
+}

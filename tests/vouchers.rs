@@ -1,0 +1,830 @@
+//! Vouchers: amounts to the centavo, external ids, dry runs, and lists that show each row once.
+
+use std::collections::BTreeSet;
+
+use crate::support::client::fresh;
+use crate::support::{Answer, Client, TestClock, TestService, Value, json, named};
+
+const LARGEST: &str = "999999999999999.99";
+
+fn of(cvu: &str) -> String {
+    format!("/v1/accounts/{cvu}/comprobantes")
+}
+
+/// Posts with the amount as this raw JSON.
+async fn raw(client: &Client, cvu: &str, amount: &str) -> Answer {
+    let id = format!("raw-{}", fresh());
+    let body = format!(r#"{{"voucherTypeCode":"IN","idExterno":"{id}","amount":{amount}}}"#);
+    client.call("POST", &of(cvu)).text(body).await
+}
+
+#[actix_web::test]
+async fn amounts_are_read_exactly_or_not_at_all() {
+    let service = TestService::start().await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    for (amount, shown) in [
+        ("1", "1.00"),
+        ("0.01", "0.01"),
+        ("1.5", "1.50"),
+        ("10.500", "10.50"),
+        ("1.10000000000000000000", "1.10"),
+        ("\"1\"", "1.00"),
+        ("\"0.01\"", "0.01"),
+        ("\"1234.50\"", "1234.50"),
+        ("\"10.500\"", "10.50"),
+        // Above 2^53 centavos binary floating point would be off.
+        ("90071992547409.93", "90071992547409.93"),
+        ("\"90071992547409.93\"", "90071992547409.93"),
+        ("70368744177664.07", "70368744177664.07"),
+        ("0.1", "0.10"),
+        ("\"0.3\"", "0.30"),
+    ] {
+        let posted = raw(&service.a, &cvu, amount).await.is(201);
+        assert_eq!(posted["amount"], shown, "{amount}");
+    }
+    let before = service.a.balance(&cvu).await;
+    let thousand = format!("1{}", "0".repeat(1000));
+    let long = format!("\"{}\"", "9".repeat(60_000));
+    for amount in [
+        "0",
+        "0.00",
+        "-1",
+        "-0",
+        "-0.01",
+        "0.001",
+        "1.005",
+        "1.001",
+        "1e2",
+        "1E2",
+        "1e-2",
+        "1e400",
+        "1e999999999",
+        "0e1",
+        "1000000000000000",
+        "999999999999999.991",
+        "79228162514264337593543950335",
+        "1e-999999999",
+        "0.00000000000000000000000000001",
+        thousand.as_str(),
+        long.as_str(),
+        "\"0\"",
+        "\"-1\"",
+        "\"+1\"",
+        "\"1e2\"",
+        "\"1_000\"",
+        "\"1,5\"",
+        "\"1.\"",
+        "\".5\"",
+        "\" 1\"",
+        "\"1 \"",
+        "\"01\"",
+        "\"0x1\"",
+        "\"NaN\"",
+        "\"Infinity\"",
+        "\"\"",
+        "\"١\"",
+        "\"1\\u0000\"",
+        "\"1\\n\"",
+        "null",
+        "true",
+        "[]",
+        "[1]",
+        "{}",
+        "{\"$numberDecimal\":\"1\"}",
+        "\"1000000000000000\"",
+        "\"$1\"",
+        "\"1.2.3\"",
+        "\"１\"",
+    ] {
+        let refused = raw(&service.a, &cvu, amount)
+            .await
+            .refused(400, "invalid_request");
+        assert_eq!(named(&refused.json), ["amount"], "{amount}");
+        assert!(
+            refused.text.len() < 1000,
+            "it does not repeat what was sent"
+        );
+    }
+    for amount in [
+        "NaN", "Infinity", "01", "+1", ".5", "1.", "0x1", "1_000", "--1", "1 2",
+    ] {
+        raw(&service.a, &cvu, amount)
+            .await
+            .refused(400, "malformed_body");
+    }
+    let after = service.a.balance(&cvu).await;
+    assert_eq!(
+        (&before["total"], &before["sequence"]),
+        (&after["total"], &after["sequence"])
+    );
+}
+
+#[actix_web::test]
+async fn balances_never_leave_the_range_of_money() {
+    let service = TestService::start().await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    service.a.credit(&cvu, LARGEST).await;
+    let mut sum = 99_999_999_999_999_999_i128;
+    let mut refused = None;
+    for _ in 0..200 {
+        let answer = service
+            .a
+            .voucher(&cvu, "IN", LARGEST, &format!("more-{}", fresh()))
+            .await;
+        if answer.status != 201 {
+            refused = Some(answer.refused(400, "amount_overflow"));
+            break;
+        }
+        sum += 99_999_999_999_999_999;
+    }
+    assert!(refused.is_some(), "it ends somewhere");
+    let shown = format!("{}.{:02}", sum / 100, sum % 100);
+    assert_eq!(service.a.available(&cvu).await, shown);
+    service.a.debit(&cvu, "0.01").await;
+    service.a.voucher(&cvu, "OUT", LARGEST, "out").await.is(201);
+    service.verified().await;
+}
+
+#[actix_web::test]
+async fn each_voucher_tells_the_balance_after_it() {
+    let service = TestService::start().await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    let body = json!({"voucherTypeCode": "in", "amount": "100.10", "idExterno": "a:b#1", "description": " Carga inicial "});
+    let first = service.a.post(&of(&cvu), &body).await.is(201);
+    for (name, value) in [
+        ("cvu", json!(cvu)),
+        ("sequence", json!(1)),
+        ("ledgerType", json!("credit")),
+        ("amount", json!("100.10")),
+        ("availableAfter", json!("100.10")),
+        ("heldAfter", json!("0.00")),
+        ("totalAfter", json!("100.10")),
+        ("voucherTypeCode", json!("IN")),
+        ("voucherTypeName", json!("Type IN")),
+        ("idExterno", json!("a:b#1")),
+        ("referenceType", json!("adjustment")),
+        ("description", json!("Carga inicial")),
+    ] {
+        assert_eq!(first[name], value, "{name}");
+    }
+    let second = service.a.debit(&cvu, "30.05").await;
+    assert_eq!(
+        (
+            &second["sequence"],
+            &second["ledgerType"],
+            &second["availableAfter"]
+        ),
+        (&json!(2), &json!("debit"), &json!("70.05"))
+    );
+    let refused = service
+        .a
+        .voucher(&cvu, "OUT", "70.06", "too-much")
+        .await
+        .refused(400, "insufficient_funds");
+    assert_eq!(
+        refused["details"],
+        json!({"available": "70.05", "requested": "70.06"})
+    );
+    service
+        .a
+        .voucher(&cvu, "OUT", "70.05", "too-much")
+        .await
+        .is(201);
+    let balance = service.a.balance(&cvu).await;
+    assert_eq!(
+        (&balance["available"], &balance["held"], &balance["total"]),
+        (&json!("0.00"), &json!("0.00"), &json!("0.00"))
+    );
+    assert_eq!(
+        (&balance["sequence"], &balance["currency"]),
+        (&json!(3), &json!("ARS"))
+    );
+    service.verified().await;
+}
+
+#[actix_web::test]
+async fn vouchers_that_cannot_be_read_name_every_field() {
+    let service = TestService::start().await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    let good = json!({"voucherTypeCode": "IN", "amount": 1, "idExterno": "good"});
+    for (change, fields) in [
+        (
+            json!({"voucherTypeCode": null, "amount": null, "idExterno": null}),
+            vec!["voucherTypeCode", "amount", "idExterno"],
+        ),
+        (json!({"voucherTypeCode": 1}), vec!["voucherTypeCode"]),
+        (json!({"voucherTypeCode": "a b"}), vec!["voucherTypeCode"]),
+        (json!({"idExterno": ""}), vec!["idExterno"]),
+        (json!({"idExterno": "x".repeat(65)}), vec!["idExterno"]),
+        (json!({"idExterno": "a/b"}), vec!["idExterno"]),
+        (json!({"idExterno": "ñ"}), vec!["idExterno"]),
+        (json!({"idExterno": "a\u{0}"}), vec!["idExterno"]),
+        (json!({"idExterno": 7}), vec!["idExterno"]),
+        (json!({"description": "x".repeat(201)}), vec!["description"]),
+        (json!({"description": "a\u{7}b"}), vec!["description"]),
+        (json!({"description": 5}), vec!["description"]),
+        (
+            json!({"currency": "USD", "ledgerType": "debit"}),
+            vec!["currency", "ledgerType"],
+        ),
+    ] {
+        let mut body = good.clone();
+        body.as_object_mut()
+            .unwrap()
+            .extend(change.as_object().unwrap().clone());
+        let refused = service
+            .a
+            .post(&of(&cvu), &body)
+            .await
+            .refused(400, "invalid_request");
+        let (found, wanted): (BTreeSet<_>, BTreeSet<_>) = (
+            named(&refused.json).into_iter().collect(),
+            fields.into_iter().collect(),
+        );
+        assert_eq!(found, wanted, "{body}");
+    }
+    service
+        .a
+        .voucher(&cvu, "NADA", "1.00", "x")
+        .await
+        .refused(400, "voucher_type_unknown");
+    service
+        .a
+        .post(&format!("{}?dryRun=yes", of(&cvu)), &good)
+        .await
+        .refused(400, "invalid_request");
+    let longest = json!({"voucherTypeCode": "IN", "amount": "1", "idExterno": "~".repeat(64), "description": "ñ".repeat(200)});
+    service.a.post(&of(&cvu), &longest).await.is(201);
+    let found = service
+        .a
+        .get(&format!("/v1/comprobantes/by-external/{}", "~".repeat(64)))
+        .await
+        .is(200);
+    assert_eq!(found["description"], "ñ".repeat(200));
+}
+
+#[actix_web::test]
+async fn an_external_id_is_one_voucher_per_direction() {
+    let mut service = TestService::start().await;
+    service.a.in_and_out().await;
+    service.a.create_type("IN2", "credit").await;
+    let (cvu, other) = (service.a.cvu().await, service.a.cvu().await);
+    let first = service
+        .a
+        .voucher(&cvu, "IN", "10.00", "order-1")
+        .await
+        .is(201);
+    assert!(!first.replayed());
+    for amount in ["10.00", "10", "10.000"] {
+        let again = service
+            .a
+            .voucher(&cvu, "IN", amount, "order-1")
+            .await
+            .is(201);
+        assert!(again.replayed() && again.text == first.text, "{amount}");
+    }
+    // The description is not part of it.
+    let body = json!({"voucherTypeCode": "IN", "amount": 10, "idExterno": "order-1", "description": "other"});
+    assert!(service.a.post(&of(&cvu), &body).await.is(201).replayed());
+    for (cvu_given, code, amount, fields) in [
+        (&cvu, "IN", "10.01", vec!["amount"]),
+        (&cvu, "IN2", "10.00", vec!["voucherTypeCode"]),
+        (&other, "IN", "10.00", vec!["cvu"]),
+        (
+            &other,
+            "IN2",
+            "9.00",
+            vec!["cvu", "amount", "voucherTypeCode"],
+        ),
+    ] {
+        let refused = service
+            .a
+            .voucher(cvu_given, code, amount, "order-1")
+            .await
+            .refused(409, "id_externo_reused");
+        assert_eq!(named(&refused.json), fields);
+        assert_eq!(
+            refused["details"],
+            json!({"voucherId": first["id"], "cvu": cvu})
+        );
+    }
+    // The other direction is another voucher; the newest of both is shown unless one is named.
+    let debit = service
+        .a
+        .voucher(&cvu, "OUT", "4.00", "order-1")
+        .await
+        .is(201);
+    assert!(!debit.replayed());
+    for _ in 0..2 {
+        for (query, expected) in [
+            ("", &debit),
+            ("?direction=credit", &first),
+            ("?direction=debit", &debit),
+        ] {
+            let found = service
+                .a
+                .get(&format!("/v1/comprobantes/by-external/order-1{query}"))
+                .await
+                .is(200);
+            assert_eq!(found.json, expected.json);
+        }
+        let again = service
+            .a
+            .voucher(&cvu, "OUT", "4.00", "order-1")
+            .await
+            .is(201);
+        assert!(again.replayed() && again.text == debit.text);
+        service.crash().await;
+    }
+    // A repeat gets its voucher also when it could not be posted any more.
+    service
+        .a
+        .delete(&format!("/v1/accounts/{cvu}"))
+        .await
+        .is(200);
+    assert!(
+        service
+            .a
+            .voucher(&cvu, "IN", "10.00", "order-1")
+            .await
+            .is(201)
+            .replayed()
+    );
+    service
+        .a
+        .get("/v1/comprobantes/by-external/nobody")
+        .await
+        .refused(404, "voucher_not_found");
+    service
+        .a
+        .get("/v1/comprobantes/by-external/order-1?direction=hold")
+        .await
+        .refused(400, "invalid_request");
+    // External ids tell upper from lower case.
+    service
+        .a
+        .get("/v1/comprobantes/by-external/ORDER-1")
+        .await
+        .refused(404, "voucher_not_found");
+    assert_eq!(service.verified().await, 2);
+}
+
+#[actix_web::test]
+async fn a_dry_run_answers_what_would_happen_and_posts_nothing() {
+    let service = TestService::start().await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    service.a.credit(&cvu, "100.00").await;
+    let path = format!("{}?dryRun=true", of(&cvu));
+    let body = |code: &str, amount: &str, id: &str| json!({"voucherTypeCode": code, "amount": amount, "idExterno": id});
+    let dry = service
+        .a
+        .post(&path, &body("OUT", "40.00", "dry"))
+        .await
+        .is(200);
+    assert_eq!(
+        (&dry["availableAfter"], &dry["sequence"]),
+        (&json!("60.00"), &json!(2))
+    );
+    service
+        .a
+        .post(&path, &body("OUT", "100.01", "dry"))
+        .await
+        .refused(400, "insufficient_funds");
+    service
+        .a
+        .post(&path, &body("NADA", "1.00", "dry"))
+        .await
+        .refused(400, "voucher_type_unknown");
+    service
+        .a
+        .get("/v1/comprobantes/by-external/dry")
+        .await
+        .refused(404, "voucher_not_found");
+    let id = dry["id"].as_str().unwrap();
+    service
+        .a
+        .get(&format!("/v1/comprobantes/{id}"))
+        .await
+        .refused(404, "voucher_not_found");
+    assert_eq!(service.a.available(&cvu).await, "100.00");
+    assert_eq!(service.a.get("/v1/comprobantes/internal").await["total"], 1);
+    // What was foretold happens.
+    let real = service
+        .a
+        .post(
+            &format!("{}?dryRun=false", of(&cvu)),
+            &body("OUT", "40.00", "dry"),
+        )
+        .await
+        .is(201);
+    let told = |answer: &Answer| {
+        let mut json = answer.json.clone();
+        json.as_object_mut().unwrap().remove("createdAt");
+        json
+    };
+    assert_eq!(told(&real), told(&dry));
+    let again = service
+        .a
+        .post(&path, &body("OUT", "40.00", "dry"))
+        .await
+        .is(200);
+    assert!(again.replayed() && again.json == real.json);
+    service
+        .a
+        .post(&path, &body("OUT", "41.00", "dry"))
+        .await
+        .refused(409, "id_externo_reused");
+    assert_eq!(service.verified().await, 2);
+}
+
+/// Two accounts with vouchers over three business days: `(cvu, other)`.
+async fn history(service: &TestService, clock: &TestClock) -> (String, String) {
+    service.a.in_and_out().await;
+    service.a.create_type("PREMIO", "credit").await;
+    let (cvu, other) = (service.a.cvu().await, service.a.cvu().await);
+    let rows = [
+        (
+            "2026-03-02T15:00:00Z",
+            &cvu,
+            "IN",
+            "100.00",
+            "a-1",
+            "Carga inicial",
+        ),
+        (
+            "2026-03-02T15:00:00Z",
+            &cvu,
+            "OUT",
+            "30.00",
+            "a-2",
+            "Compra: Ñandú",
+        ),
+        (
+            "2026-03-03T02:59:59.999Z",
+            &cvu,
+            "IN",
+            "5.00",
+            "a-3",
+            "Última del día",
+        ),
+        ("2026-03-03T03:00:00Z", &other, "IN", "50.00", "b-1", "Otra"),
+        (
+            "2026-03-03T03:00:00Z",
+            &cvu,
+            "PREMIO",
+            "5.00",
+            "a-4",
+            "Primera del día",
+        ),
+        ("2026-03-04T12:00:00Z", &cvu, "OUT", "80.00", "a-5", "Todo"),
+        (
+            "2026-03-04T12:00:01Z",
+            &cvu,
+            "IN",
+            "0.01",
+            "a-6",
+            "100% más_1",
+        ),
+    ];
+    for (at, cvu, code, amount, id, description) in rows {
+        clock.set(at);
+        let body = json!({"voucherTypeCode": code, "amount": amount, "idExterno": id, "description": description});
+        service.a.post(&of(cvu), &body).await.is(201);
+    }
+    (cvu, other)
+}
+
+fn externals(rows: &Value) -> Vec<&str> {
+    rows.as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["idExterno"].as_str().unwrap())
+        .collect()
+}
+
+#[actix_web::test]
+async fn movements_are_filtered_by_everything_they_have() {
+    let clock = TestClock::at("2026-03-02T12:00:00Z");
+    let service = TestService::at(&clock).await;
+    let (cvu, _) = history(&service, &clock).await;
+    let id = service.a.get("/v1/comprobantes/by-external/a-3").await["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let by_id = format!("q={id}");
+    for (query, expected) in [
+        ("", vec!["a-6", "a-5", "a-4", "a-3", "a-2", "a-1"]),
+        ("order=asc", vec!["a-1", "a-2", "a-3", "a-4", "a-5", "a-6"]),
+        ("type=credit", vec!["a-6", "a-4", "a-3", "a-1"]),
+        ("type=debit&order=asc", vec!["a-2", "a-5"]),
+        ("type=PREMIO", vec!["a-4"]),
+        ("type=premio", vec!["a-4"]),
+        ("type=hold", vec![]),
+        ("type=NADA", vec![]),
+        ("referenceType=adjustment&limit=2", vec!["a-6", "a-5"]),
+        ("referenceType=transfer", vec![]),
+        ("from=2026-03-03&to=2026-03-03", vec!["a-4"]),
+        ("to=2026-03-02", vec!["a-3", "a-2", "a-1"]),
+        ("from=2026-03-03T03:00:00Z", vec!["a-6", "a-5", "a-4"]),
+        (
+            "from=2026-03-03T00:00:00-03:00&to=2026-03-04T12:00:00Z",
+            vec!["a-5", "a-4"],
+        ),
+        ("from=2026-03-05", vec![]),
+        ("to=2026-03-01", vec![]),
+        ("q=nandu", vec!["a-2"]),
+        ("q=DEL+DIA", vec!["a-4", "a-3"]),
+        ("q=a-5", vec!["a-5"]),
+        ("q=100%25", vec!["a-6"]),
+        ("q=.", vec![]),
+        (by_id.as_str(), vec!["a-3"]),
+        (
+            "sort=amount",
+            vec!["a-1", "a-5", "a-2", "a-4", "a-3", "a-6"],
+        ),
+        (
+            "sort=amount&order=asc&type=credit",
+            vec!["a-6", "a-3", "a-4", "a-1"],
+        ),
+        ("type=credit&from=2026-03-03&q=primera", vec!["a-4"]),
+    ] {
+        for list in ["comprobantes", "movements"] {
+            let found = service
+                .a
+                .get(&format!("/v1/accounts/{cvu}/{list}?{query}"))
+                .await
+                .is(200);
+            assert_eq!(externals(&found.json), expected, "{query}");
+            if !query.contains("limit") {
+                assert_eq!(
+                    found.header("x-total-count"),
+                    expected.len().to_string(),
+                    "{query}"
+                );
+            }
+        }
+    }
+    for bad in [
+        "from=ayer",
+        "to=2026-13-01",
+        "from=2026-03-04&to=2026-03-03",
+        "sort=saldo",
+        "order=x",
+        "limit=0",
+        "type=a-b",
+        "referenceType=x",
+        "cursor=!!",
+        "offset=x",
+    ] {
+        let refused = service
+            .a
+            .get(&format!("{}?{bad}", of(&cvu)))
+            .await
+            .refused(400, "invalid_request");
+        assert_eq!(named(&refused.json), [bad.split('=').next().unwrap()]);
+    }
+    let refused = service
+        .a
+        .get(&format!("{}?limit=x&sort=y", of(&cvu)))
+        .await
+        .refused(400, "invalid_request");
+    assert_eq!(named(&refused.json).len(), 2);
+}
+
+#[actix_web::test]
+async fn the_realms_list_is_filtered_over_all_accounts() {
+    let clock = TestClock::at("2026-03-02T12:00:00Z");
+    let service = TestService::at(&clock).await;
+    let (cvu, other) = history(&service, &clock).await;
+    let (mine, others) = (format!("cvu={cvu}&tipo=debit"), format!("cvu={other}"));
+    for (query, expected) in [
+        ("", vec!["a-6", "a-5", "a-4", "b-1", "a-3", "a-2", "a-1"]),
+        ("order=asc&limit=3", vec!["a-1", "a-2", "a-3"]),
+        ("tipo=debit", vec!["a-5", "a-2"]),
+        ("tipo=PREMIO", vec!["a-4"]),
+        ("desde=2026-03-03&hasta=2026-03-03", vec!["a-4", "b-1"]),
+        (
+            "desde=2026-03-03T02:59:59.999Z&hasta=2026-03-03T02:59:59.999Z",
+            vec!["a-3"],
+        ),
+        ("importeMin=50&importeMax=80.00", vec!["a-5", "b-1"]),
+        ("importeMin=100", vec!["a-1"]),
+        ("importeMax=0.01", vec!["a-6"]),
+        ("sort=amount&order=asc&limit=2", vec!["a-6", "a-3"]),
+        (mine.as_str(), vec!["a-5", "a-2"]),
+        (others.as_str(), vec!["b-1"]),
+    ] {
+        let found = service
+            .a
+            .get(&format!("/v1/comprobantes/internal?{query}"))
+            .await
+            .is(200);
+        assert_eq!(externals(&found["items"]), expected, "{query}");
+        if !query.contains("limit") {
+            assert_eq!(found["total"], expected.len(), "{query}");
+        }
+    }
+    for bad in [
+        "desde=x",
+        "hasta=2026-02-30",
+        "importeMin=1e2",
+        "importeMax=-1",
+        "importeMin=2&importeMax=1",
+        "cvu=1",
+        "tipo=a-b",
+        "sort=x",
+        "desde=2026-03-04&hasta=2026-03-03",
+    ] {
+        let refused = service
+            .a
+            .get(&format!("/v1/comprobantes/internal?{bad}"))
+            .await
+            .refused(400, "invalid_request");
+        assert_eq!(named(&refused.json), [bad.split('=').next().unwrap()]);
+    }
+}
+
+/// Goes through a list by cursor and by offset; gives the ids in both orders of visiting.
+async fn visited(
+    client: &Client,
+    path: &str,
+    query: &str,
+    limit: usize,
+) -> (Vec<String>, Vec<String>) {
+    let rows = |answer: &Answer| {
+        let rows = if answer.json.is_array() {
+            answer.json.clone()
+        } else {
+            answer["items"].clone()
+        };
+        rows.as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let (mut by_cursor, mut by_offset, mut cursor) = (Vec::new(), Vec::new(), String::new());
+    loop {
+        let page = client
+            .get(&format!("{path}?{query}&limit={limit}&cursor={cursor}"))
+            .await
+            .is(200);
+        assert!(rows(&page).len() <= limit);
+        by_cursor.extend(rows(&page));
+        page.header("x-next-cursor").clone_into(&mut cursor);
+        let page = client
+            .get(&format!(
+                "{path}?{query}&limit={limit}&offset={}",
+                by_offset.len()
+            ))
+            .await
+            .is(200);
+        by_offset.extend(rows(&page));
+        if cursor.is_empty() {
+            return (by_cursor, by_offset);
+        }
+    }
+}
+
+#[actix_web::test]
+async fn pages_by_cursor_and_by_offset_visit_each_row_once() {
+    let clock = TestClock::at("2026-03-02T12:00:00Z");
+    let service = TestService::at(&clock).await;
+    service.a.in_and_out().await;
+    let cvus = [service.a.cvu().await, service.a.cvu().await];
+    for n in 0..25_u32 {
+        // Amounts and times repeat, so that neither orders the rows by itself.
+        let amount = format!("{}.00", 1 + n % 3);
+        if n % 4 == 0 {
+            clock.set(&format!("2026-03-02T13:00:{n:02}Z"));
+        }
+        service
+            .a
+            .credit(&cvus[usize::from(n % 5 == 0)], &amount)
+            .await;
+    }
+    for path in [
+        of(&cvus[0]),
+        of(&cvus[1]),
+        format!("/v1/accounts/{}/movements", cvus[0]),
+        "/v1/comprobantes/internal".to_owned(),
+    ] {
+        for query in [
+            "",
+            "order=asc",
+            "sort=amount",
+            "sort=amount&order=asc",
+            "q=in-",
+            "type=credit&order=asc",
+            "from=2026-03-02&to=2026-03-02",
+        ] {
+            let whole = service
+                .a
+                .get(&format!("{path}?{query}&limit=200"))
+                .await
+                .is(200);
+            assert_eq!(whole.header("x-next-cursor"), "");
+            let rows = if whole.json.is_array() {
+                &whole.json
+            } else {
+                &whole["items"]
+            };
+            let expected: Vec<_> = rows
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|row| row["id"].as_str().unwrap().to_owned())
+                .collect();
+            assert_eq!(whole.header("x-total-count"), expected.len().to_string());
+            assert_eq!(
+                expected.iter().collect::<BTreeSet<_>>().len(),
+                expected.len()
+            );
+            for limit in [1, 4, 5, 25] {
+                let (by_cursor, by_offset) = visited(&service.a, &path, query, limit).await;
+                assert_eq!(by_cursor, expected, "{path} {query} {limit}");
+                assert_eq!(by_offset, expected, "{path} {query} {limit}");
+            }
+        }
+    }
+}
+
+#[actix_web::test]
+async fn a_cursor_goes_on_where_it_was_whatever_is_posted_meanwhile() {
+    let service = TestService::start().await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    for _ in 0..6 {
+        service.a.credit(&cvu, "1.00").await;
+    }
+    for path in [of(&cvu), "/v1/comprobantes/internal".to_owned()] {
+        let sequences = |answer: &Answer| {
+            let rows = if answer.json.is_array() {
+                answer.json.clone()
+            } else {
+                answer["items"].clone()
+            };
+            rows.as_array()
+                .unwrap()
+                .iter()
+                .map(|row| row["sequence"].as_u64().unwrap())
+                .collect::<Vec<_>>()
+        };
+        let first = service.a.get(&format!("{path}?limit=3")).await.is(200);
+        service.a.credit(&cvu, "1.00").await;
+        let cursor = first.header("x-next-cursor");
+        let second = service
+            .a
+            .get(&format!("{path}?limit=3&cursor={cursor}"))
+            .await
+            .is(200);
+        let (first, second) = (sequences(&first), sequences(&second));
+        assert_eq!(first.last().unwrap() - 1, second[0], "{path}");
+    }
+}
+
+#[actix_web::test]
+async fn a_voucher_is_read_by_its_id_also_after_a_crash() {
+    let mut service = TestService::start().await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    let mut posted = Vec::new();
+    for n in 1..=300_u32 {
+        // More than a snapshot holds, and more than one segment.
+        posted.push(if n % 3 == 0 {
+            service.a.debit(&cvu, "1.00").await
+        } else {
+            service.a.credit(&cvu, "2.00").await
+        });
+    }
+    for crash in [false, true] {
+        if crash {
+            service.crash().await;
+        }
+        for voucher in posted.iter().step_by(37) {
+            let id = voucher["id"].as_str().unwrap();
+            assert_eq!(
+                service
+                    .a
+                    .get(&format!("/v1/comprobantes/{id}"))
+                    .await
+                    .is(200)
+                    .json,
+                *voucher
+            );
+        }
+        assert_eq!(service.a.available(&cvu).await, "300.00");
+        let deep = service
+            .a
+            .get(&format!("{}?order=asc&offset=298", of(&cvu)))
+            .await
+            .is(200);
+        assert_eq!(deep.json, json!(&posted[298..]));
+        assert_eq!(service.verified().await, 300);
+    }
+}
