@@ -39,8 +39,9 @@ enum Command {
     Verify(verify::Args),
     /// Print the OpenAPI document of the API
     Openapi,
-    // The bench's hook: `Bench(crate::bench::Args)`, and below
-    // `Command::Bench(args) => crate::bench::run(args).map_err(Exit::failed)`.
+    Bench(Box<crate::bench::Args>),
+    #[command(name = crate::bench::reopen::COMMAND, hide = true)]
+    BenchReopen(crate::bench::reopen::Args),
 }
 
 /// Why a command ends with another code than 0.
@@ -93,6 +94,8 @@ pub fn run() -> ExitCode {
         Command::Key(errand) => offices::key(errand),
         Command::Verify(args) => verify::run(args),
         Command::Openapi => openapi(),
+        Command::Bench(args) => bench(&args),
+        Command::BenchReopen(args) => crate::bench::reopen::run(&args).map_err(Exit::failed),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -100,6 +103,14 @@ pub fn run() -> ExitCode {
             terminal::complain(&message);
             ExitCode::from(code)
         }
+    }
+}
+
+fn bench(args: &crate::bench::Args) -> Result<(), Exit> {
+    match crate::bench::run(args) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Exit::failed("the bench did not pass; see above")),
+        Err(why) => Err(Exit::failed(format!("{why:#}"))),
     }
 }
 

@@ -210,6 +210,7 @@ impl Site {
             engine: Arc::clone(&engine),
             keyring,
             gate: Arc::new(Gate::default()),
+            rate: None,
         };
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let server = server::start(door, listener, layout.workers, Some(extra))?;
