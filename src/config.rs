@@ -32,6 +32,8 @@ const SECRET_WORDS: [&str; 6] = [
 ];
 /// The sandbox bank of test realms, unless set.
 const SANDBOX_URL: &str = "http://127.0.0.1:8082";
+/// What is logged, unless set: the server library says little of use when all is well.
+const LOG_USUAL: &str = "info,actix_server=warn";
 const MIB: u64 = 1 << 20;
 
 /// Why the settings are refused: one line per mistake.
@@ -134,7 +136,7 @@ impl Default for Settings {
             workers: 0,
             shutdown_grace_seconds: service::GRACE.as_secs(),
             log_format: LogFormat::default(),
-            log: "info".into(),
+            log: LOG_USUAL.into(),
             actors: Actors::default(),
             storage: Storage::default(),
             rate_limit: None,
@@ -420,3 +422,6 @@ impl Wrong {
         Some(value.clone())
     }
 }
+
+#[cfg(test)]
+mod tests;

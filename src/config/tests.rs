@@ -1,0 +1,163 @@
+//! Settings as operators write them, rightly and wrongly.
+
+use super::*;
+
+const KEY: &str = "q3Jx9vT0bWz5LrM2cHn8YdKs7PfGa1Eu";
+
+fn parse(text: &str, variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
+    let variables = variables.iter();
+    let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Settings::parse(text, variables.collect())
+}
+
+fn options(text: &str, variables: &[(&str, &str)]) -> Result<Options, String> {
+    let options = parse(text, variables).and_then(Settings::options);
+    options.map_err(|why| why.to_string())
+}
+
+/// Settings that suffice, with more behind them.
+fn enough(more: &str) -> String {
+    format!(
+        "data = \"/d\"\nadmin_key = \"{KEY}\"\n{more}\n[bank.live]\nbase_url = \"https://b.ar\"\n\
+         username = \"u\"\npassword = \"p\"\ncollector = \"3220001805007351350083\"\n"
+    )
+}
+
+#[test]
+fn the_example_is_complete_and_names_what_must_be_set() {
+    let bare = options(EXAMPLE, &[]).unwrap_err();
+    let named = ["admin_key", "base_url", "username", "password", "collector"];
+    assert!(named.iter().all(|name| bare.contains(name)), "{bare}");
+    assert_eq!(bare.lines().count(), 6, "{bare}");
+    // Every default that it shows is the one in force.
+    let shown: String = EXAMPLE
+        .lines()
+        .map(|line| match line.strip_prefix('#') {
+            Some(rest) if rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '[') => rest,
+            Some(_) | None => line,
+        })
+        .fold(String::new(), |text, line| text + line + "\n");
+    let with = |text: &str| {
+        let mut settings = parse(text, &[("CAUDAL_ADMIN_KEY", KEY)]).unwrap();
+        settings.rate_limit = None;
+        settings.pepper = None;
+        settings.bank.live = Bank::default();
+        settings.bank.test = Bank::default();
+        format!("{settings:?}")
+    };
+    assert_eq!(with(&shown), with(EXAMPLE));
+}
+
+#[test]
+fn a_variable_wins_over_the_file() {
+    let found = options(
+        &enough("listen = \"127.0.0.1:1\"\n[actors]\nthreads = 3\n"),
+        &[
+            ("CAUDAL_LISTEN", "127.0.0.1:2"),
+            ("CAUDAL_ACTORS__RESIDENT", "1000"),
+            ("CAUDAL_BANK__LIVE__PASSWORD", "00123"),
+            ("CAUDAL_STORAGE__SEGMENT_MIB", "8"),
+            ("CAUDAL_RATE_LIMIT__PER_SECOND", "5"),
+            ("CAUDAL_RATE_LIMIT__BURST", "10"),
+            ("CAUDAL_ADMIN_URL", "http://elsewhere"),
+            ("CAUDAL_CONFIG", "file"),
+            ("CAUDAL_WORKERS", ""),
+            ("HOME", "/"),
+        ],
+    )
+    .unwrap();
+    assert_eq!(found.listen.port(), 2);
+    assert_eq!(
+        (found.engine.arbiters, found.engine.realm.resident),
+        (3, 1000)
+    );
+    assert_eq!(found.storage.segment_bytes, 8 << 20);
+    assert!(found.storage.abort_on_poison);
+    assert_eq!(
+        found.rate.map(|(rate, burst)| (rate.get(), burst.get())),
+        Some((5, 10))
+    );
+    let Banking::Remote { live, test } = &found.banking else {
+        panic!("{:?}", found.banking);
+    };
+    assert_eq!(live.password.expose_secret(), "00123");
+    assert_eq!(test.base_url, SANDBOX_URL);
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let good = enough("");
+    let rows: [(&str, &[(&str, &str)], &str); 18] = [
+        (&good, &[("CAUDAL_LISTN", "1")], "unknown field `listn`"),
+        (&good, &[("CAUDAL_ACTORS__THREAD", "1")], "for key `actors`"),
+        (
+            &good,
+            &[("CAUDAL_ACTORS__THREADS", "two")],
+            "actors.threads",
+        ),
+        (
+            &good,
+            &[("CAUDAL_ACTORS__THREADS", "0")],
+            "actors.threads is 0",
+        ),
+        (&good, &[("CAUDAL_WORKERS", "-1")], "workers"),
+        (&good, &[("CAUDAL_LISTEN", "localhost")], "listen"),
+        (&good, &[("CAUDAL_LOG_FORMAT", "xml")], "log_format"),
+        (
+            &good,
+            &[("CAUDAL_STORAGE__SEGMENT_MIB", "4096")],
+            "storage.segment_mib is 4096",
+        ),
+        (&good, &[("CAUDAL_RATE_LIMIT__BURST", "1")], "per_second"),
+        (
+            &good,
+            &[("CAUDAL_ADMIN_LISTEN", "0.0.0.0:8080")],
+            "admin_listen must not be",
+        ),
+        (
+            &good,
+            &[("CAUDAL_ADMIN_KEY", "short")],
+            "admin_key is too short",
+        ),
+        (
+            &good,
+            &[("CAUDAL_ADMIN_KEY", "00000000000000000000000000000000000")],
+            "admin_key looks like a placeholder",
+        ),
+        (
+            &good,
+            &[("CAUDAL_PEPPER", "change-me-please-1234567890-abcdefgh")],
+            "pepper looks like a placeholder",
+        ),
+        (
+            &good,
+            &[("CAUDAL_BANK__TEST__BASE_URL", "https://b.ar")],
+            "bank.test.base_url must not",
+        ),
+        (
+            &good,
+            &[("CAUDAL_BANK__LIVE__PASSWORD", "sandbox")],
+            "bank.live.password is the sandbox's",
+        ),
+        (
+            &good,
+            &[("CAUDAL_BANK__LIVE__DEADLINE_MS", "0")],
+            "bank.live.deadline_ms is 0",
+        ),
+        ("", &[], "data is not set"),
+        ("admin_key = \"a-secret-half", &[], "line 1"),
+    ];
+    for (text, variables, told) in rows {
+        let why = options(text, variables).unwrap_err();
+        assert!(why.contains(told), "{variables:?}: {why}");
+        assert!(!why.contains("a-secret"), "a secret leaks: {why}");
+    }
+    assert!(options(&good, &[]).is_ok());
+    assert!(!format!("{:?}", parse(&good, &[]).unwrap()).contains(KEY));
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let why = Settings::load(Path::new("/nowhere/caudal.toml")).unwrap_err();
+    assert!(why.to_string().contains("/nowhere/caudal.toml"), "{why}");
+}
