@@ -8,6 +8,8 @@ mod accounts;
 #[cfg(test)]
 mod balances;
 #[cfg(test)]
+mod bank;
+#[cfg(test)]
 mod contract;
 #[cfg(test)]
 mod idempotency;
