@@ -7,6 +7,8 @@ use actix_web::dev::ServerHandle;
 use actix_web::http::StatusCode;
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use utoipa::OpenApi as _;
+use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
 use utoipa_actix_web::AppExt as _;
@@ -82,12 +84,25 @@ pub fn start(
     Ok(Running { addr, handle })
 }
 
+/// Schemas that are only mentioned inside others, which are not collected from the handlers.
+#[derive(utoipa::OpenApi)]
+#[openapi(components(schemas(
+    crate::http::errors::FieldError,
+    crate::v1::requests::PersonTypeDto,
+    crate::v1::requests::SuspensionCodeDto,
+    crate::v1::requests::TitularDto,
+    crate::v1::requests::AddressDto,
+    crate::v1::requests::SenseDto
+)))]
+struct Nested;
+
 /// The OpenAPI document of the public server.
 pub fn openapi() -> OpenApi {
     let (_, mut document) = App::new()
         .into_utoipa_app()
         .configure(v1::routes)
         .split_for_parts();
+    document.merge(Nested::openapi());
     document.info.title = "Caudal".into();
     document.info.version = env!("CARGO_PKG_VERSION").into();
     document.info.description = Some(DESCRIPTION.into());
@@ -195,4 +210,26 @@ async fn unknown(request: HttpRequest, paths: web::Data<Paths>) -> Result<HttpRe
             "there is no such path; see /docs for those there are",
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reference_of_the_document_resolves_and_every_operation_has_its_own_id() {
+        let document = serde_json::to_value(openapi()).unwrap();
+        let text = document.to_string();
+        for reference in text.split("\"$ref\":\"#").skip(1) {
+            let pointer = reference.split('"').next().unwrap();
+            assert!(document.pointer(pointer).is_some(), "{pointer}");
+        }
+        let ids: Vec<_> = text
+            .split("\"operationId\":\"")
+            .skip(1)
+            .map(|t| t.split('"').next())
+            .collect();
+        let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
+        assert_eq!((ids.len(), ids.len()), (distinct.len(), 24));
+    }
 }

@@ -124,7 +124,7 @@ fn metadata(fields: &mut Fields) -> BTreeMap<String, String> {
 #[utoipa::path(
     operation_id = "createAccount",
     tag = "Accounts",
-    params(("Idempotency-Key" = String, Header, description = "1–255 visible ASCII characters; the same key with the same body gives the first answer again")),
+    params(("Idempotency-Key" = String, Header, pattern = "^[!-~]{1,255}$", description = "1–255 visible ASCII characters; the same key with the same body gives the first answer again")),
     request_body(content = inline(super::requests::CreateAccountDto)),
     responses((status = 201, body = AccountBody), Problems)
 )]
@@ -249,7 +249,7 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
 #[utoipa::path(
     operation_id = "readAccount",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits"), ("If-None-Match" = Option<String>, Header, description = "an ETag read before")),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-None-Match" = Option<String>, Header, description = "an ETag read before")),
     responses((status = 200, body = AccountBody), (status = 304, description = "unchanged since"), Problems)
 )]
 #[get("/v1/accounts/{cvu}")]
@@ -305,7 +305,7 @@ async fn change_by_post(
 #[utoipa::path(
     operation_id = "closeAccount",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
     responses((status = 200, body = AccountBody), Problems)
 )]
 #[delete("/v1/accounts/{cvu}")]
@@ -317,7 +317,7 @@ pub async fn close(request: HttpRequest, caller: Caller, path: web::Path<String>
 #[utoipa::path(
     operation_id = "readLimits",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits")),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
     responses((status = 200, body = LimitsSnapshot), Problems)
 )]
 #[get("/v1/accounts/{cvu}/limits")]
@@ -332,7 +332,7 @@ pub async fn limits(caller: Caller, path: web::Path<String>) -> Answer {
 #[utoipa::path(
     operation_id = "changeLimits",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
     request_body(content = inline(super::requests::UpdateLimitsDto)),
     responses((status = 200, body = AccountBody), Problems)
 )]
@@ -378,7 +378,7 @@ const fn of_nullable<T: Copy>(field: Option<Option<T>>) -> Change<T> {
 #[utoipa::path(
     operation_id = "suspendAccount",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits"), super::requests::PostParams),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), super::requests::PostParams),
     request_body(content = inline(super::requests::SuspendAccountDto)),
     responses((status = 200, body = AccountBody), Problems)
 )]
@@ -407,7 +407,7 @@ pub async fn suspend(
 #[utoipa::path(
     operation_id = "reactivateAccount",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits"), super::requests::PostParams),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), super::requests::PostParams),
     responses((status = 200, body = AccountBody), Problems)
 )]
 #[post("/v1/accounts/{cvu}/reactivate")]
@@ -426,7 +426,7 @@ pub async fn reactivate(request: HttpRequest, caller: Caller, path: web::Path<St
 #[utoipa::path(
     operation_id = "changeIdentity",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
     request_body(content = inline(super::requests::UpdateAccountIdentidadDto)),
     responses((status = 200, body = AccountBody), Problems)
 )]
@@ -476,7 +476,7 @@ pub async fn change_identity(
 #[utoipa::path(
     operation_id = "changeKyc",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
     request_body(content = inline(super::requests::UpdateAccountKycDto)),
     responses((status = 200, body = AccountBody), Problems)
 )]
@@ -578,7 +578,7 @@ fn read_kyc(fields: &mut Fields) -> Kyc {
 #[utoipa::path(
     operation_id = "setAlias",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
     request_body(content = inline(super::requests::SetAliasDto)),
     responses((status = 200, body = AccountBody), Problems)
 )]

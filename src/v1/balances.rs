@@ -45,7 +45,7 @@ pub struct HistoricalBalance {
 #[utoipa::path(
     operation_id = "readBalance",
     tag = "Balances",
-    params(("cvu" = String, Path, description = "22 digits")),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
     responses((status = 200, body = BalanceBody), Problems)
 )]
 #[get("/v1/accounts/{cvu}/balance")]
@@ -62,7 +62,7 @@ pub async fn current(caller: Caller, path: web::Path<String>) -> Answer {
     operation_id = "readHistoricalBalance",
     tag = "Balances",
     params(
-        ("cvu" = String, Path, description = "22 digits"),
+        ("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"),
         ("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future"),
         ("at" = Option<String>, Query, description = "an instant, RFC 3339, instead of date")
     ),

@@ -129,7 +129,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
 #[utoipa::path(
     operation_id = "toggleVoucherType",
     tag = "Voucher types",
-    params(("code" = String, Path, description = "the code of a custom type")),
+    params(("code" = String, Path, pattern = "^[A-Za-z0-9_]{2,40}$", description = "the code of a custom type")),
     request_body(content = inline(super::requests::ToggleVoucherTypeDto)),
     responses((status = 200, body = VoucherTypeBody), Problems)
 )]
@@ -156,7 +156,7 @@ pub async fn toggle(caller: Caller, path: web::Path<String>, body: Body) -> Answ
 #[utoipa::path(
     operation_id = "deleteVoucherType",
     tag = "Voucher types",
-    params(("code" = String, Path, description = "the code of a custom type")),
+    params(("code" = String, Path, pattern = "^[A-Za-z0-9_]{2,40}$", description = "the code of a custom type")),
     responses((status = 204, description = "removed"), Problems)
 )]
 #[delete("/v1/voucher-types/{code}")]

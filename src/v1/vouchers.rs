@@ -156,7 +156,7 @@ async fn history(caller: &Caller, path: &web::Path<String>, mut query: Query) ->
 #[utoipa::path(
     operation_id = "listComprobantes",
     tag = "Vouchers",
-    params(("cvu" = String, Path, description = "22 digits"), super::requests::PageParams, MovementParams),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), super::requests::PageParams, MovementParams),
     responses((status = 200, body = Vec<VoucherBody>, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
 )]
 #[get("/v1/accounts/{cvu}/comprobantes")]
@@ -169,7 +169,7 @@ pub async fn list(caller: Caller, path: web::Path<String>, query: Query) -> Answ
 #[utoipa::path(
     operation_id = "listMovements",
     tag = "Vouchers",
-    params(("cvu" = String, Path, description = "22 digits"), super::requests::PageParams, MovementParams),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), super::requests::PageParams, MovementParams),
     responses((status = 200, body = Vec<VoucherBody>, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
 )]
 #[get("/v1/accounts/{cvu}/movements")]
@@ -202,7 +202,7 @@ pub struct MovementParams {
     operation_id = "createComprobante",
     tag = "Vouchers",
     params(
-        ("cvu" = String, Path, description = "22 digits"),
+        ("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"),
         super::requests::PostParams,
         ("dryRun" = Option<bool>, Query, description = "answer what would happen, post nothing")
     ),
@@ -342,7 +342,7 @@ pub async fn internal(caller: Caller, mut query: Query) -> Answer {
     operation_id = "readComprobanteByExternal",
     tag = "Vouchers",
     params(
-        ("idExterno" = String, Path, description = "the tenant's own id"),
+        ("idExterno" = String, Path, pattern = "^[!-.0-~]{1,64}$", description = "the tenant's own id"),
         ("direction" = Option<String>, Query, description = "credit or debit")
     ),
     responses((status = 200, body = VoucherBody), Problems)
