@@ -158,6 +158,7 @@ async fn authorize(
     if same {
         return Ok(next.call(call).await?.map_into_left_body());
     }
+    tracing::warn!(peer = ?call.peer_addr(), "the admin key was refused");
     let refusal = ApiError::new(
         StatusCode::UNAUTHORIZED,
         "unauthorized",
@@ -174,3 +175,6 @@ async fn not_found() -> Result<HttpResponse, ApiError> {
         "there is no such path",
     ))
 }
+
+#[cfg(test)]
+mod tests;

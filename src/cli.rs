@@ -13,6 +13,7 @@ mod verify;
 
 use std::process::ExitCode;
 
+use caudal_actors::failure::Failure;
 use clap::{Parser, Subcommand};
 
 use crate::service::StartError;
@@ -72,7 +73,7 @@ impl Exit {
 impl From<StartError> for Exit {
     fn from(why: StartError) -> Self {
         let code = match &why {
-            StartError::Storage(_) => 3,
+            StartError::Storage(_) | StartError::Load(Failure::Damaged) => 3,
             StartError::Load(_) | StartError::Io { .. } => 1,
             StartError::Setting(_) => 2,
         };

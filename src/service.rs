@@ -340,3 +340,6 @@ async fn finish(
     }
     outcome
 }
+
+#[cfg(test)]
+mod tests;

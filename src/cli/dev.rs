@@ -204,3 +204,70 @@ Open an account:
 "#
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn args(dir: &TempDir) -> Args {
+        let free = SocketAddr::from(([127, 0, 0, 1], 0));
+        Args {
+            data: dir.path().join("data"),
+            listen: free,
+            admin_listen: free,
+            bank_listen: free,
+        }
+    }
+
+    fn kept(dir: &TempDir) -> DevFile {
+        DevFile::read(&dir.path().join("data")).unwrap().unwrap()
+    }
+
+    #[actix_web::test]
+    async fn starting_again_keeps_the_keys_that_still_work() {
+        let dir = TempDir::new().unwrap();
+        let (service, first) = start(args(&dir)).await.unwrap();
+        assert_eq!(kept(&dir), first);
+        let mode = std::fs::metadata(dir.path().join("data").join(DEV_FILE)).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::mode(&mode.permissions());
+        assert_eq!(mode & 0o777, 0o600);
+        // One that comes second leaves the file of the first alone.
+        assert_eq!(start(args(&dir)).await.unwrap_err().code, 3);
+        assert_eq!(kept(&dir), first);
+        service.kill().await;
+
+        let (service, second) = start(args(&dir)).await.unwrap();
+        let keys = |file: &DevFile| {
+            let DevFile {
+                test_key,
+                live_key,
+                admin_key,
+                ..
+            } = file.clone();
+            (test_key, live_key, admin_key)
+        };
+        assert_eq!(keys(&second), keys(&first));
+        assert_eq!(service.engine.platform().tenants.len(), 1);
+        let test = service
+            .keyring
+            .identify(&second.test_key, &service.engine)
+            .unwrap();
+        let order = caudal_actors::platform::PlatformOrder::RevokeKey(test.key);
+        service.engine.administer(order).await.unwrap();
+        service.stop().await.unwrap();
+
+        let (service, third) = start(args(&dir)).await.unwrap();
+        assert_ne!(third.test_key, first.test_key);
+        assert_eq!(third.live_key, first.live_key);
+        assert!(
+            service
+                .keyring
+                .identify(&third.test_key, &service.engine)
+                .is_some()
+        );
+        assert_eq!(kept(&dir), third);
+        service.stop().await.unwrap();
+    }
+}

@@ -84,10 +84,13 @@ fn a_variable_wins_over_the_file() {
     assert_eq!(test.base_url, SANDBOX_URL);
 }
 
+/// A file, variables over it, and what the refusal has to say.
+type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
+
 #[test]
 fn what_is_wrong_is_named() {
     let good = enough("");
-    let rows: [(&str, &[(&str, &str)], &str); 18] = [
+    let rows: [Row<'_>; 18] = [
         (&good, &[("CAUDAL_LISTN", "1")], "unknown field `listn`"),
         (&good, &[("CAUDAL_ACTORS__THREAD", "1")], "for key `actors`"),
         (

@@ -169,8 +169,12 @@ fn banks(banking: &Banking) -> Result<(Banks, Option<sandbox::Running>), StartEr
                 data_dir: data.clone(),
                 ..sandbox::Options::default()
             };
-            let failed =
-                |why| StartError::io(format!("starting the sandbox bank at {listen}"), why);
+            let failed = |why| {
+                StartError::Setting(format!(
+                    "bank_listen: the sandbox bank cannot start at {listen}: {why}; choose \
+                     another address (port 0 picks a free port)"
+                ))
+            };
             let running = Sandbox::start(options).map_err(failed)?;
             let config = bank::Config::new(
                 running.url(),

@@ -1,0 +1,210 @@
+//! A service as a whole: started, stopped, killed, started again; its folder and its pepper.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use secrecy::SecretString;
+use tempfile::TempDir;
+
+use super::*;
+
+fn start(dir: &TempDir) -> Service {
+    Service::start(Options::for_tests(dir.path().join("data"))).unwrap()
+}
+
+fn refused(options: Options) -> StartError {
+    match Service::start(options) {
+        Ok(_) => panic!("it should not start"),
+        Err(why) => why,
+    }
+}
+
+async fn get(url: &str) -> (u16, String) {
+    let client = reqwest::Client::builder().tls_certs_only([]).no_proxy();
+    let answer = client.build().unwrap().get(url).send().await.unwrap();
+    (answer.status().as_u16(), answer.text().await.unwrap())
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[actix_web::test]
+async fn two_services_live_in_one_process_and_share_nothing() {
+    let (one, two) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let (first, second) = (start(&one), start(&two));
+    let tenant = first.create_tenant("uno").await.unwrap();
+    let key = first.issue_key(&tenant.id, Mode::Test).await.unwrap();
+    assert!(first.keyring.identify(&key, &first.engine).is_some());
+    assert!(second.keyring.identify(&key, &second.engine).is_none());
+    for url in [&first.url, &second.url, &first.admin_url, &second.admin_url] {
+        assert_eq!(get(&format!("{url}/readyz")).await.0, 200);
+        assert_eq!(get(&format!("{url}/livez")).await.0, 200);
+    }
+    first.stop().await.unwrap();
+    assert_eq!(get(&format!("{}/readyz", second.url)).await.0, 200);
+    second.kill().await;
+}
+
+#[actix_web::test]
+async fn the_folder_opens_again_after_a_stop_and_after_a_crash() {
+    let dir = TempDir::new().unwrap();
+    let mut keys = Vec::<String>::new();
+    for round in 0..4 {
+        let service = start(&dir);
+        for key in &keys {
+            let known = service.keyring.identify(key, &service.engine);
+            assert!(known.is_some(), "round {round}");
+        }
+        let tenant = service.create_tenant("uno").await.unwrap();
+        keys.push(service.issue_key(&tenant.id, Mode::Live).await.unwrap());
+        if round % 2 == 0 {
+            service.kill().await;
+        } else {
+            service.stop().await.unwrap();
+        }
+    }
+}
+
+#[actix_web::test]
+async fn a_folder_has_one_service_and_says_so() {
+    let dir = TempDir::new().unwrap();
+    let service = start(&dir);
+    let why = refused(Options::for_tests(dir.path().join("data")));
+    assert!(
+        matches!(why, StartError::Storage(OpenError::Busy(_))),
+        "{why}"
+    );
+    service.kill().await;
+}
+
+#[actix_web::test]
+async fn what_is_kept_is_for_its_owner_alone() {
+    let dir = TempDir::new().unwrap();
+    let data = dir.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    std::fs::set_permissions(&data, std::fs::Permissions::from_mode(0o755)).unwrap();
+    start(&dir).stop().await.unwrap();
+    assert_eq!(mode(&data), 0o700);
+    assert_eq!(mode(&data.join("store")), 0o700);
+    assert_eq!(mode(&data.join("pepper")), 0o600);
+    assert_eq!(mode(&data.join("pepper.check")), 0o600);
+}
+
+#[actix_web::test]
+async fn another_pepper_or_none_does_not_start() {
+    let dir = TempDir::new().unwrap();
+    start(&dir).stop().await.unwrap();
+    let options = || Options::for_tests(dir.path().join("data"));
+    let pepper = dir.path().join("data/pepper");
+    let right = std::fs::read_to_string(&pepper).unwrap();
+    let with = |pepper: &str| Options {
+        pepper: Some(SecretString::from(pepper)),
+        ..options()
+    };
+    let why = refused(with("another pepper of more than 32 characters"));
+    assert!(
+        why.to_string().contains("the pepper is not the one"),
+        "{why}"
+    );
+    std::fs::remove_file(&pepper).unwrap();
+    let why = refused(options());
+    assert!(why.to_string().contains("pepper is missing"), "{why}");
+    Service::start(with(&right)).unwrap().stop().await.unwrap();
+}
+
+#[actix_web::test]
+async fn an_address_that_is_taken_is_named() {
+    let dir = TempDir::new().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let why = refused(Options {
+        listen: taken.local_addr().unwrap(),
+        ..Options::for_tests(dir.path())
+    });
+    assert!(
+        matches!(&why, StartError::Setting(told) if told.starts_with("listen: ")),
+        "{why}"
+    );
+}
+
+#[actix_web::test]
+async fn a_damaged_journal_stops_the_start() {
+    let dir = TempDir::new().unwrap();
+    let service = start(&dir);
+    service.create_tenant("uno").await.unwrap();
+    service.create_tenant("dos").await.unwrap();
+    service.stop().await.unwrap();
+    let journal = dir.path().join("data/store/journal");
+    let segment = std::fs::read_dir(journal)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes[100] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let why = refused(Options::for_tests(dir.path().join("data")));
+    assert!(
+        matches!(why, StartError::Storage(OpenError::Corrupt(_))),
+        "{why}"
+    );
+}
+
+#[actix_web::test]
+async fn what_was_accepted_before_a_stop_is_there_after_it() {
+    let dir = TempDir::new().unwrap();
+    let service = start(&dir);
+    let tenant = service.create_tenant("uno").await.unwrap();
+    let key = service.issue_key(&tenant.id, Mode::Test).await.unwrap();
+    let url = format!("{}/v1/accounts", service.url);
+    let open = |n: u32| {
+        let (url, key) = (url.clone(), key.clone());
+        async move {
+            let client = reqwest::Client::builder()
+                .tls_certs_only([])
+                .no_proxy()
+                .build()
+                .unwrap();
+            let mut accepted = Vec::new();
+            for round in 0.. {
+                let body = serde_json::json!({
+                    "cuit": "20123456786", "holderName": "Ada", "externalId": format!("{n}-{round}"),
+                });
+                let request = client.post(&url).header("x-api-key", &key).json(&body);
+                let request = request.header("idempotency-key", format!("{n}-{round}"));
+                match request.send().await {
+                    Ok(answer) if answer.status().as_u16() == 201 => {
+                        let account: serde_json::Value = answer.json().await.unwrap();
+                        accepted.push(account["cvu"].as_str().unwrap().to_owned());
+                    }
+                    // Not ready any more, or gone.
+                    Ok(answer) => {
+                        assert_eq!(answer.status().as_u16(), 503);
+                        break;
+                    }
+                    Err(_) => break,
+                }
+            }
+            accepted
+        }
+    };
+    let clients: Vec<_> = (0..6).map(|n| actix_web::rt::spawn(open(n))).collect();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    service.stop().await.unwrap();
+    let mut accepted = Vec::new();
+    for client in clients {
+        accepted.extend(client.await.unwrap());
+    }
+    assert!(accepted.len() > 5, "{accepted:?}");
+    let service = start(&dir);
+    for cvu in accepted {
+        let cvu = caudal_ledger::cvu::Cvu::parse(&cvu).unwrap();
+        assert!(service.engine.locate(cvu).is_ok());
+    }
+    let report = caudal_actors::verify::engine(&service.engine)
+        .await
+        .unwrap();
+    assert_eq!(report.count, 0, "{:?}", report.differences);
+    service.stop().await.unwrap();
+}
