@@ -12,6 +12,8 @@ mod bank;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
 mod idempotency;
 #[cfg(test)]
 mod isolation;
