@@ -28,7 +28,11 @@ async fn tell(service: &TestService, story: &[Golden]) {
     let mut wrong = String::new();
     for (step, golden) in story.iter().enumerate() {
         let (method, path) = golden.request.split_once(' ').unwrap();
-        let mut call = service.a.call(method, path).header("x-request-id", "golden").key(&format!("golden-{step}"));
+        let mut call = service
+            .a
+            .call(method, path)
+            .header("x-request-id", "golden")
+            .key(&format!("golden-{step}"));
         if !golden.body.is_empty() {
             call = call.text(golden.body);
         }

@@ -18,6 +18,8 @@ mod idempotency;
 #[cfg(test)]
 mod isolation;
 #[cfg(test)]
+mod kill;
+#[cfg(test)]
 mod voucher_types;
 #[cfg(test)]
 mod vouchers;
