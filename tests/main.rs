@@ -12,9 +12,13 @@ mod bank;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
 mod idempotency;
 #[cfg(test)]
 mod isolation;
+#[cfg(test)]
+mod kill;
 #[cfg(test)]
 mod voucher_types;
 #[cfg(test)]

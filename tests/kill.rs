@@ -1,0 +1,366 @@
+//! kill −9 of a real process under load over HTTP, and SIGTERM: nothing that was acknowledged is
+//! lost, nothing is there twice.
+//!
+//! Each round: 64 clients post vouchers with external ids of their own to the process; it is killed
+//! at a random moment and started again on the same folder. The ids whose answer was cut off are
+//! tried again in the next round, as a client would. `CAUDAL_KILLS` sets the number of rounds, 3
+//! when absent.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::support::client::fresh;
+use crate::support::{Client, SOON, Value, json, wait_until};
+
+/// Clients that post at the same time.
+const CLIENTS: usize = 64;
+/// Accounts that they share: some are hot.
+const ACCOUNTS: usize = 8;
+/// How long a start may take.
+const START: Duration = Duration::from_secs(60);
+
+/// `caudal dev` as a process of its own.
+struct Process {
+    child: Child,
+    client: Client,
+}
+
+impl Process {
+    async fn start(data: &Path) -> Self {
+        let free = "127.0.0.1:0";
+        let child = Command::new(env!("CARGO_BIN_EXE_caudal"))
+            .args([
+                "dev",
+                "--listen",
+                free,
+                "--admin-listen",
+                free,
+                "--bank-listen",
+                free,
+                "--data",
+            ])
+            .arg(data)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut process = Self {
+            child,
+            client: Client::new("", None),
+        };
+        let file = data.join("dev.json");
+        // The file of the last run may still be there: what it names must answer to its key.
+        let ready = async || {
+            let ended = process.child.try_wait().unwrap();
+            assert!(ended.is_none(), "it ended instead of starting: {ended:?}");
+            let text = std::fs::read(&file).ok()?;
+            let told = serde_json::from_slice::<Value>(&text).ok()?;
+            let client = Client::new(told["url"].as_str()?, Some(told["testKey"].as_str()?));
+            let answer = client.get("/v1/voucher-types").answer().await?;
+            (answer.status == 200).then_some(client)
+        };
+        process.client = wait_until("the service runs", START, ready).await;
+        process
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-s", name, &id])
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+
+    async fn ended(mut self) -> ExitStatus {
+        wait_until("the process ends", SOON, async || {
+            self.child.try_wait().unwrap()
+        })
+        .await
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It has ended already where the test went well.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// A voucher as it was sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Sent {
+    cvu: String,
+    code: &'static str,
+    centavos: u64,
+}
+
+/// What the clients know.
+#[derive(Default)]
+struct Known {
+    /// Sent, and perhaps never answered.
+    open: BTreeMap<String, Sent>,
+    /// Acknowledged, with the id of the voucher.
+    done: BTreeMap<String, (Sent, String)>,
+}
+
+fn amount(centavos: u64) -> String {
+    format!("{}.{:02}", centavos / 100, centavos % 100)
+}
+
+/// Sends one voucher; whether there was an answer.
+async fn send(client: &Client, known: &Mutex<Known>, id: &str, sent: &Sent) -> bool {
+    known
+        .lock()
+        .unwrap()
+        .open
+        .insert(id.to_owned(), sent.clone());
+    let call = client.voucher(&sent.cvu, sent.code, &amount(sent.centavos), id);
+    let Some(answer) = call.answer().await else {
+        return false;
+    };
+    if answer.status != 201 {
+        // Only a service that is about to end may say so, and then nothing is promised.
+        assert_eq!(answer.status, 503, "{}", answer.text);
+        return false;
+    }
+    let mut known = known.lock().unwrap();
+    known.open.remove(id);
+    let voucher = answer["id"].as_str().unwrap().to_owned();
+    let before = known
+        .done
+        .insert(id.to_owned(), (sent.clone(), voucher.clone()));
+    assert!(before.is_none_or(|(_, known)| known == voucher));
+    true
+}
+
+/// Posts until told to stop or until the connection breaks.
+async fn load(
+    client: Client,
+    known: Arc<Mutex<Known>>,
+    stop: Arc<AtomicBool>,
+    cvus: Vec<String>,
+    round: usize,
+    worker: usize,
+) {
+    for n in 0.. {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let sent = Sent {
+            cvu: cvus[(worker + n) % cvus.len()].clone(),
+            code: if n % 4 == 3 { "OUT" } else { "IN" },
+            centavos: u64::try_from(100 + (worker * 7 + n) % 50).unwrap(),
+        };
+        if !send(&client, &known, &format!("k{round}-{worker}-{n}"), &sent).await {
+            return;
+        }
+    }
+}
+
+/// Everything that was acknowledged is there, once; what the service has adds up.
+async fn check(client: &Client, known: &Mutex<Known>, cvus: &[String]) -> usize {
+    // What was cut off is tried again, until it has its answer.
+    let open = known.lock().unwrap().open.clone();
+    for (id, sent) in &open {
+        wait_until("a repeat is answered", SOON, async || {
+            send(client, known, id, sent).await.then_some(())
+        })
+        .await;
+    }
+    let done = known.lock().unwrap().done.clone();
+    let mut found = BTreeMap::new();
+    for cvu in cvus {
+        let (mut total, mut sequence, mut cursor) = (0_i64, 0, String::new());
+        loop {
+            let path = format!("/v1/accounts/{cvu}/movements?order=asc&limit=200&cursor={cursor}");
+            let page = client.get(&path).await.is(200);
+            for row in page.json.as_array().unwrap() {
+                sequence += 1;
+                assert_eq!(row["sequence"], sequence, "no gap and no repeat");
+                let centavos: i64 = row["amount"]
+                    .as_str()
+                    .unwrap()
+                    .replace('.', "")
+                    .parse()
+                    .unwrap();
+                total += if row["ledgerType"] == "credit" {
+                    centavos
+                } else {
+                    -centavos
+                };
+                assert_eq!(row["totalAfter"], amount(u64::try_from(total).unwrap()));
+                let id = row["idExterno"].as_str().unwrap().to_owned();
+                let row = (
+                    cvu.clone(),
+                    row["amount"].clone(),
+                    row["id"].as_str().unwrap().to_owned(),
+                );
+                assert_eq!(found.insert(id.clone(), row), None, "{id} is there twice");
+            }
+            page.header("x-next-cursor").clone_into(&mut cursor);
+            if cursor.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(
+            client.available(cvu).await,
+            amount(u64::try_from(total).unwrap())
+        );
+    }
+    for (id, (sent, voucher)) in &done {
+        let row = (
+            sent.cvu.clone(),
+            json!(amount(sent.centavos)),
+            voucher.clone(),
+        );
+        assert_eq!(found.get(id), Some(&row), "{id} was acknowledged");
+    }
+    assert_eq!(
+        found.len(),
+        done.len(),
+        "nothing is there that was not sent"
+    );
+    // And by external id, for some of them.
+    for (id, (_, voucher)) in done.iter().step_by(done.len() / 50 + 1) {
+        let found = client
+            .get(&format!("/v1/comprobantes/by-external/{id}"))
+            .await
+            .is(200);
+        assert_eq!(found["id"], *voucher);
+    }
+    found.len()
+}
+
+fn verified(data: &Path) {
+    let verify = Command::new(env!("CARGO_BIN_EXE_caudal"))
+        .arg("verify")
+        .arg("--data")
+        .arg(data)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&verify.stdout);
+    assert!(
+        verify.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&verify.stderr)
+    );
+}
+
+/// Accounts with enough money for any order of the postings, and the two types.
+async fn prepare(client: &Client, known: &Mutex<Known>) -> Vec<String> {
+    client.in_and_out().await;
+    let mut cvus = Vec::new();
+    for _ in 0..ACCOUNTS {
+        let cvu = client.cvu().await;
+        let sent = Sent {
+            cvu: cvu.clone(),
+            code: "IN",
+            centavos: 100_000_000_000,
+        };
+        assert!(send(client, known, &format!("first-{}", fresh()), &sent).await);
+        cvus.push(cvu);
+    }
+    cvus
+}
+
+/// Starts the load; gives what stops it and its tasks.
+fn begin(
+    client: &Client,
+    known: &Arc<Mutex<Known>>,
+    cvus: &[String],
+    round: usize,
+) -> (Arc<AtomicBool>, Vec<actix_web::rt::task::JoinHandle<()>>) {
+    let stop = Arc::new(AtomicBool::new(false));
+    let start = |worker| {
+        let (known, stop) = (Arc::clone(known), Arc::clone(&stop));
+        actix_web::rt::spawn(load(
+            client.clone(),
+            known,
+            stop,
+            cvus.to_vec(),
+            round,
+            worker,
+        ))
+    };
+    let tasks = (0..CLIENTS).map(start).collect();
+    (stop, tasks)
+}
+
+/// A random moment of the load: after so many more acknowledgements, 1 to 400, from the address
+/// space's own chance.
+async fn random_moment(known: &Mutex<Known>) -> u64 {
+    static SALT: AtomicU64 = AtomicU64::new(0);
+    let chance = std::hash::BuildHasher::hash_one(
+        &std::hash::RandomState::new(),
+        SALT.fetch_add(1, Ordering::Relaxed),
+    );
+    let (from, more) = (known.lock().unwrap().done.len(), 1 + chance % 400);
+    let enough = from + usize::try_from(more).unwrap();
+    wait_until("the load goes on", SOON, async || {
+        (known.lock().unwrap().done.len() >= enough).then_some(())
+    })
+    .await;
+    more
+}
+
+#[actix_web::test]
+async fn nothing_acknowledged_is_lost_or_doubled_by_kill_9() {
+    let kills: usize = std::env::var("CAUDAL_KILLS").map_or(3, |text| text.parse().unwrap());
+    let (folder, since) = (TempDir::new().unwrap(), Instant::now());
+    let known = Arc::new(Mutex::new(Known::default()));
+    let mut process = Process::start(folder.path()).await;
+    let cvus = prepare(&process.client, &known).await;
+    let (mut cut_off, mut kept) = (0, 0);
+    for round in 0..kills {
+        let (_, tasks) = begin(&process.client, &known, &cvus, round);
+        random_moment(&known).await;
+        process.signal("KILL");
+        process.ended().await;
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let acknowledged = known.lock().unwrap().done.len();
+        cut_off += known.lock().unwrap().open.len();
+        process = Process::start(folder.path()).await;
+        let there = check(&process.client, &known, &cvus).await;
+        assert!(there >= acknowledged);
+        kept = there;
+    }
+    process.signal("TERM");
+    assert!(process.ended().await.success());
+    verified(folder.path());
+    println!(
+        "{kills} kills, {kept} vouchers, {cut_off} answers cut off, 0 lost, 0 twice, in {:?}",
+        since.elapsed()
+    );
+}
+
+#[actix_web::test]
+async fn sigterm_ends_with_0_and_keeps_everything() {
+    let folder = TempDir::new().unwrap();
+    let known = Arc::new(Mutex::new(Known::default()));
+    let process = Process::start(folder.path()).await;
+    let cvus = prepare(&process.client, &known).await;
+    let (stop, tasks) = begin(&process.client, &known, &cvus, 0);
+    random_moment(&known).await;
+    process.signal("TERM");
+    let status = process.ended().await;
+    assert_eq!(status.code(), Some(0));
+    stop.store(true, Ordering::Relaxed);
+    for task in tasks {
+        task.await.unwrap();
+    }
+    verified(folder.path());
+    let process = Process::start(folder.path()).await;
+    check(&process.client, &known, &cvus).await;
+}
