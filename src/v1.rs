@@ -15,9 +15,12 @@ use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::http::errors::{ApiError, ErrorBody};
 
-/// The route table.
+/// The route table. Routes are tried in this order, so those that carry the load come first; a path
+/// that is spelled out comes before one with a parameter in its place.
 pub fn routes(config: &mut ServiceConfig) {
     config
+        .service(vouchers::post)
+        .service(balances::current)
         .service(accounts::create)
         .service(accounts::list)
         .service(accounts::read)
@@ -34,13 +37,11 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(voucher_types::toggle)
         .service(voucher_types::remove)
         .service(vouchers::list)
-        .service(vouchers::post)
         .service(vouchers::movements)
         .service(vouchers::internal)
         .service(vouchers::by_external)
         .service(vouchers::read)
         .service(balances::historical)
-        .service(balances::current)
         .service(idempotency::read);
 }
 

@@ -137,6 +137,9 @@ impl PlatformActor {
 
     fn decide(&self, order: PlatformOrder, now: Timestamp) -> Result<Vec<PlatformFact>, Rejection> {
         match order {
+            PlatformOrder::CreateTenant(new) if self.platform.tenants.contains_key(&new.id) => {
+                Err(Rejection::TenantTaken)
+            }
             PlatformOrder::CreateTenant(new) => {
                 let (live, test) = self.platform.next_realms();
                 let NewTenant {

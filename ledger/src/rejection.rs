@@ -129,6 +129,9 @@ pub enum Rejection {
     /// The tenant does not exist.
     #[error("tenant not found")]
     TenantNotFound,
+    /// The id belongs to another tenant.
+    #[error("a tenant with this id exists already")]
+    TenantTaken,
     /// The key does not exist.
     #[error("key not found")]
     KeyNotFound,
@@ -174,6 +177,7 @@ impl Rejection {
             Self::ExternalIdInFlight => "id_externo_in_flight",
             Self::VoucherNotFound => "voucher_not_found",
             Self::TenantNotFound => "tenant_not_found",
+            Self::TenantTaken => "tenant_taken",
             Self::KeyNotFound => "key_not_found",
             Self::KeyNotActive => "key_not_active",
             Self::TooManyKeys { .. } => "too_many_keys",

@@ -252,6 +252,7 @@ fn refused(rejection: &Rejection) -> ApiError {
         | Rejection::TenantNotFound
         | Rejection::KeyNotFound => of(StatusCode::NOT_FOUND),
         Rejection::AliasTaken
+        | Rejection::TenantTaken
         | Rejection::AccountCodeTaken
         | Rejection::VoucherTypeTaken { .. } => of(StatusCode::CONFLICT),
         Rejection::OperationInFlight | Rejection::ExternalIdInFlight => {
