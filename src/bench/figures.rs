@@ -106,7 +106,7 @@ fn bucket(value: u64) -> u64 {
 fn floor(bucket: u64) -> u64 {
     match (bucket / STEPS).checked_sub(1) {
         None => bucket,
-        Some(shift) => (STEPS | bucket % STEPS)
+        Some(shift) => (STEPS | (bucket % STEPS))
             .saturating_mul(1_u64.wrapping_shl(u32::try_from(shift).unwrap_or(0))),
     }
 }

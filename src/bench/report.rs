@@ -102,6 +102,42 @@ impl Report {
             .all(|(right, wrong)| right && wrong == 0)
     }
 
+    /// What the ledger says after the cases and after the load.
+    fn ledger(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let compared = self
+            .compared
+            .iter()
+            .map(|c| ("cases", &c.audit, c.wrong_answers, c.first_wrong.as_deref()));
+        let grown = self
+            .grown
+            .iter()
+            .map(|g| ("load", &g.audit, g.wrong_answers, g.first_wrong.as_deref()));
+        for (what, audit, wrong, first) in compared.chain(grown) {
+            let word = if audit.passed() && wrong == 0 {
+                "ok"
+            } else {
+                "FAIL"
+            };
+            writeln!(
+                f,
+                "ledger after the {what}: {word}: {} vouchers, {} acknowledged, {} accounts, {} \
+                 differences, {wrong} wrong answers",
+                grouped(audit.vouchers),
+                grouped(audit.acknowledged),
+                grouped(audit.accounts),
+                audit.count,
+            )?;
+            audit
+                .differences
+                .iter()
+                .try_for_each(|d| writeln!(f, "  {d}"))?;
+            first.map_or(Ok(()), |answer| {
+                writeln!(f, "  first wrong answer: {answer}")
+            })?;
+        }
+        Ok(())
+    }
+
     /// Whether every bar that was measured holds.
     pub fn bars_hold(&self) -> bool {
         self.bars().iter().all(|bar| bar.holds)
@@ -382,37 +418,6 @@ impl fmt::Display for Report {
             "\n{}\n",
             table(&["bar", "", "found", ""], bars.collect())
         )?;
-        let compared = self
-            .compared
-            .iter()
-            .map(|c| ("cases", &c.audit, c.wrong_answers, c.first_wrong.as_deref()));
-        let grown = self
-            .grown
-            .iter()
-            .map(|g| ("load", &g.audit, g.wrong_answers, g.first_wrong.as_deref()));
-        for (what, audit, wrong, first) in compared.chain(grown) {
-            let word = if audit.passed() && wrong == 0 {
-                "ok"
-            } else {
-                "FAIL"
-            };
-            writeln!(
-                f,
-                "ledger after the {what}: {word}: {} vouchers, {} acknowledged, {} accounts, {} \
-                 differences, {wrong} wrong answers",
-                grouped(audit.vouchers),
-                grouped(audit.acknowledged),
-                grouped(audit.accounts),
-                audit.count,
-            )?;
-            audit
-                .differences
-                .iter()
-                .try_for_each(|d| writeln!(f, "  {d}"))?;
-            first.map_or(Ok(()), |answer| {
-                writeln!(f, "  first wrong answer: {answer}")
-            })?;
-        }
-        Ok(())
+        self.ledger(f)
     }
 }
