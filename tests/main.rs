@@ -14,6 +14,8 @@ mod contract;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod idempotency;
 #[cfg(test)]
 mod isolation;
