@@ -22,6 +22,8 @@ mod isolation;
 #[cfg(test)]
 mod kill;
 #[cfg(test)]
+mod tidy;
+#[cfg(test)]
 mod voucher_types;
 #[cfg(test)]
 mod vouchers;
