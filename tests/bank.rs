@@ -175,7 +175,7 @@ async fn an_opening_that_was_cut_off_is_finished_after_the_restart() {
         let body = opening(&holder);
         let failed = open(&service, &body, "cut").await;
         assert!([502, 504].contains(&failed.status), "{}", failed.text);
-        service.end(gracefully);
+        service.end(gracefully).await;
         behave(&service, "create_cvu", "ok").await;
         service.begin().await;
         // By itself: nobody asks for it.
@@ -214,7 +214,7 @@ async fn a_crash_while_the_bank_thinks_loses_nothing_and_opens_nothing_twice() {
             (service.bank.calls("create_cvu").await > calls).then_some(())
         })
         .await;
-        service.end(false);
+        service.end(false).await;
         // The connection is cut, or told that nobody knows.
         if let Some(answer) = waiting.await.unwrap() {
             assert!(answer.status >= 500, "{}", answer.text);

@@ -2,10 +2,12 @@
 //! gets to see, field by field and in this order. A change here is a change for every client.
 
 mod bodies;
+mod errors;
 
 use crate::support::{TestClock, TestService};
 
-use bodies::{ERRORS, STORY};
+use bodies::STORY;
+use errors::ERRORS;
 
 /// One request and its whole answer.
 pub struct Golden {

@@ -14,11 +14,15 @@ mod contract;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod idempotency;
 #[cfg(test)]
 mod isolation;
 #[cfg(test)]
 mod kill;
+#[cfg(test)]
+mod tidy;
 #[cfg(test)]
 mod voucher_types;
 #[cfg(test)]

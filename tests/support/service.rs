@@ -1,34 +1,25 @@
 //! A whole service in this process: its own folder, its own thread and actix system, a sandbox bank
 //! that outlives restarts, two tenants, and keys for them.
 
-use std::net::TcpListener;
 use std::num::NonZeroU32;
-use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use caudal::bank::{Config, HttpGateway};
-use caudal::http::{Door, frame::Gate, rate::RateLimit};
-use caudal::keys::Keyring;
 use caudal::sandbox::{self, Sandbox};
+use caudal::service::{Banking, Options, Service};
 use caudal_actors::engine::{self, Banks, Engine};
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_actors::ports::{BankGateway, Clock};
-use caudal_actors::records::projection::Rows;
 use caudal_ledger::limits::Limits;
 use caudal_ledger::tenants::{Mode, Policy};
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{DurableStore, OpenError, Options, Store};
 use tempfile::TempDir;
-use tokio::sync::oneshot;
 
 use super::client::{Answer, Client};
-use super::{SOON, Value, json, wait_until};
+use super::{Value, json};
 
-/// The pepper of all keys in tests.
-const PEPPER: &[u8] = b"the pepper of tests";
 /// The tenant that tests work with, and the one that must never be seen.
 pub const TENANT: &str = "tnt_first";
 pub const OTHER: &str = "tnt_other";
@@ -77,6 +68,25 @@ impl Default for Setup {
     }
 }
 
+impl Setup {
+    fn options(self, folder: &TempDir, bank: &Bank) -> Options {
+        let whole = |number| NonZeroU32::new(number).unwrap();
+        Options {
+            clock: self.clock,
+            rate: self
+                .rate
+                .map(|(second, burst)| (whole(second), whole(burst))),
+            banking: Banking::Given(bank.banks(self.patience)),
+            engine: engine::Options {
+                arbiters: 1,
+                ..engine::Options::default()
+            },
+            storage: caudal_storage::Options::small(),
+            ..Options::for_tests(folder.path().join("data"))
+        }
+    }
+}
+
 /// A running service with its client.
 pub struct TestService {
     /// A client with the first tenant's test key.
@@ -87,16 +97,9 @@ pub struct TestService {
     pub b: Client,
     /// The sandbox bank.
     pub bank: Bank,
-    part: Option<Part>,
-    setup: Setup,
-    folder: TempDir,
-}
-
-/// The part that ends and begins again.
-struct Part {
-    engine: Arc<Engine>,
-    stop: oneshot::Sender<bool>,
-    thread: JoinHandle<()>,
+    running: Option<Service>,
+    options: Options,
+    _folder: TempDir,
 }
 
 /// The sandbox bank, with its switches.
@@ -181,8 +184,8 @@ impl TestService {
 
     pub async fn with(setup: Setup) -> Self {
         let (folder, bank) = (TempDir::new().unwrap(), Bank::start());
-        let (part, url) = Part::start(&folder, &setup, &bank);
-        let keyring = Keyring::new(PEPPER);
+        let options = setup.options(&folder, &bank);
+        let running = Service::start(options.clone()).unwrap();
         let mut keys = Vec::new();
         for tenant in [TENANT, OTHER] {
             let new = NewTenant {
@@ -192,34 +195,27 @@ impl TestService {
                 limits: Limits::default(),
                 fees: Vec::new(),
             };
-            part.engine
-                .administer(PlatformOrder::CreateTenant(new))
-                .await
-                .unwrap();
+            running.add_tenant(new).await.unwrap();
             for mode in [Mode::Test, Mode::Live] {
-                let issued = keyring.issue(tenant, mode, None).unwrap();
-                part.engine
-                    .administer(PlatformOrder::IssueKey(issued.record))
-                    .await
-                    .unwrap();
-                keys.push(issued.text);
+                keys.push(running.issue_key(tenant, mode).await.unwrap());
             }
         }
-        let a = Client::new(&url, Some(&keys[0]));
+        let a = Client::new(&running.url, Some(&keys[0]));
         let (live, b) = (a.with_key(Some(&keys[1])), a.with_key(Some(&keys[2])));
+        let running = Some(running);
         Self {
             a,
             live,
             b,
             bank,
-            part: Some(part),
-            setup,
-            folder,
+            running,
+            options,
+            _folder: folder,
         }
     }
 
     pub fn engine(&self) -> &Engine {
-        &self.part.as_ref().unwrap().engine
+        &self.running.as_ref().unwrap().engine
     }
 
     /// Changes the first tenant's policy, and waits until its realms know.
@@ -236,32 +232,33 @@ impl TestService {
 
     /// Ends the service as it should end, and starts it again on the same folder and bank.
     pub async fn restart(&mut self) {
-        self.end(true);
+        self.end(true).await;
         self.begin().await;
     }
 
     /// Ends the service without a word, as a crash would, and starts it again.
     pub async fn crash(&mut self) {
-        self.end(false);
+        self.end(false).await;
         self.begin().await;
     }
 
     /// Ends the service; it can begin again.
-    pub fn end(&mut self, gracefully: bool) {
-        if let Some(part) = self.part.take() {
-            part.end(gracefully);
+    pub async fn end(&mut self, gracefully: bool) {
+        match self.running.take() {
+            Some(running) if gracefully => running.stop().await.unwrap(),
+            Some(running) => running.kill().await,
+            None => {}
         }
     }
 
     /// Begins again where the service ended.
     pub async fn begin(&mut self) {
-        let (part, url) = Part::start(&self.folder, &self.setup, &self.bank);
-        self.part = Some(part);
+        let running = Service::start(self.options.clone()).unwrap();
         for client in [&mut self.a, &mut self.live, &mut self.b] {
-            client.url.clone_from(&url);
+            client.url.clone_from(&running.url);
         }
-        let ready = self.a.get("/readyz").await;
-        ready.is(200);
+        self.running = Some(running);
+        self.a.get("/readyz").await.is(200);
     }
 
     /// Replays the journal and compares: no difference, and so many vouchers.
@@ -270,79 +267,6 @@ impl TestService {
         assert_eq!(report.differences, Vec::<String>::new());
         report.vouchers
     }
-}
-
-impl Drop for TestService {
-    fn drop(&mut self) {
-        self.end(false);
-    }
-}
-
-impl Part {
-    fn start(folder: &TempDir, setup: &Setup, bank: &Bank) -> (Self, String) {
-        let (path, clock) = (folder.path().join("store"), Arc::clone(&setup.clock));
-        let banks = bank.banks(setup.patience);
-        let whole = |number| NonZeroU32::new(number).unwrap();
-        let limit = |(second, burst)| Arc::new(RateLimit::new(whole(second), whole(burst)));
-        let rate = setup.rate.map(limit);
-        let (tell, told) = mpsc::channel();
-        let (stop, stopped) = oneshot::channel::<bool>();
-        let live = async move || {
-            let store: Arc<dyn Store> = opened(&path).await;
-            let options = engine::Options {
-                arbiters: 1,
-                ..engine::Options::default()
-            };
-            let engine = Arc::new(Engine::start(store, clock, banks, options).unwrap());
-            let door = Door {
-                engine: Arc::clone(&engine),
-                keyring: Arc::new(Keyring::new(PEPPER)),
-                gate: Arc::new(Gate::default()),
-                rate,
-            };
-            let gate = Arc::clone(&door.gate);
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let running = caudal::server::start(door, listener, 1, None).unwrap();
-            tell.send((Arc::clone(&engine), running.addr)).unwrap();
-            let gracefully = stopped.await.unwrap_or(false);
-            gate.close();
-            running.handle.stop(gracefully).await;
-            if gracefully {
-                engine.close().unwrap();
-            }
-        };
-        let thread = std::thread::spawn(move || {
-            let system = actix::System::new();
-            system.block_on(live());
-            actix::System::current().stop();
-            system.run().unwrap();
-        });
-        let (engine, addr) = told.recv().unwrap();
-        (
-            Self {
-                engine,
-                stop,
-                thread,
-            },
-            format!("http://{addr}"),
-        )
-    }
-
-    fn end(self, gracefully: bool) {
-        drop(self.engine);
-        self.stop.send(gracefully).ok();
-        self.thread.join().unwrap();
-    }
-}
-
-/// Opens a store as soon as those who had it before have let go of its folder.
-async fn opened(path: &Path) -> Arc<DurableStore> {
-    let rows = || Arc::new(Rows);
-    let open = async || match DurableStore::open(path, Options::small(), rows()) {
-        Err(OpenError::Busy(_)) => None,
-        opened => Some(opened.unwrap()),
-    };
-    wait_until("the folder is free", SOON, open).await
 }
 
 /// A body that opens an account.

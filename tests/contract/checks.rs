@@ -1,0 +1,395 @@
+//! What is asked of every operation of the table.
+
+use std::collections::BTreeSet;
+
+use futures_util::future::join_all;
+
+use super::schema::Document;
+use super::{Ids, operations};
+use crate::support::client::fresh;
+use crate::support::{Client, Setup, TestService, json};
+
+#[actix_web::test]
+async fn every_operation_is_reached_and_answers_what_its_document_says() {
+    let service = TestService::start().await;
+    let document = Document::of_the_service();
+    for operation in operations() {
+        let ids = Ids::of(&service.a).await;
+        let answer = operation
+            .call(&service.a, &(operation.row.path)(&ids), &ids)
+            .await;
+        let answer = answer.is(operation.row.status);
+        let id = operation.row.operation;
+        let responses = document.operation(id)["responses"].clone();
+        let declared = &responses[answer.status.to_string()];
+        assert!(
+            declared.is_object(),
+            "{id}: {} is not declared",
+            answer.status
+        );
+        if answer.status == 204 {
+            assert_eq!(answer.text, "");
+        } else {
+            assert_eq!(answer.header("content-type"), "application/json", "{id}");
+            let schema = &declared["content"]["application/json"]["schema"];
+            document
+                .check(schema, &answer.json)
+                .unwrap_or_else(|why| panic!("{id}: {why}: {}", answer.text));
+        }
+    }
+}
+
+#[actix_web::test]
+async fn every_operation_wants_a_right_key() {
+    let service = TestService::start().await;
+    let ids = Ids::of(&service.a).await;
+    let right = service.a.key.clone().unwrap();
+    let at = right.len() - 20;
+    let flipped: String = right
+        .char_indices()
+        .map(|(i, c)| {
+            if i != at {
+                c
+            } else if c == 'A' {
+                'B'
+            } else {
+                'A'
+            }
+        })
+        .collect();
+    let stranger = caudal::keys::Keyring::new(b"other").issue(
+        "tnt_first",
+        caudal_ledger::tenants::Mode::Test,
+        None,
+    );
+    let stranger = stranger.unwrap().text;
+    let cut = right.get(..right.len() - 1).unwrap();
+    let wrong = [
+        Some(""),
+        Some("x"),
+        Some(flipped.as_str()),
+        Some(&stranger),
+        Some(cut),
+        None,
+    ];
+    for operation in operations() {
+        let path = (operation.row.path)(&ids);
+        let mut seen = BTreeSet::new();
+        for key in wrong {
+            let answer = operation.call(&service.a.with_key(key), &path, &ids).await;
+            let answer = answer.refused(401, "unauthorized");
+            seen.insert(answer.essence("").to_string());
+        }
+        // A key sent twice is no key, even if both are right.
+        let twice = operation
+            .call_with(&service.a, &path, &ids, &[("x-api-key", &right)])
+            .await;
+        seen.insert(twice.refused(401, "unauthorized").essence("").to_string());
+        assert_eq!(seen.len(), 1, "one answer for every cause: {seen:?}");
+    }
+    // A key in the query is no key.
+    let path = format!("/v1/accounts?x-api-key={right}");
+    service
+        .a
+        .with_key(None)
+        .get(&path)
+        .await
+        .refused(401, "unauthorized");
+    // Nothing of it happened.
+    assert_eq!(service.a.balance(&ids.cvu).await["sequence"], 1);
+}
+
+#[actix_web::test]
+async fn what_is_anothers_answers_as_what_does_not_exist() {
+    let service = TestService::start().await;
+    let (mine, unknown) = (Ids::of(&service.a).await, Ids::unknown());
+    let mut addressed = 0;
+    for stranger in [&service.b, &service.live] {
+        let theirs = Ids::of(stranger).await;
+        let before = everything(stranger, &theirs).await;
+        for operation in operations()
+            .iter()
+            .filter(|operation| operation.addresses())
+        {
+            let name = operation.row.operation;
+            let path = (operation.row.path)(&theirs);
+            let foreign = operation
+                .call(&service.a, &path, &mine)
+                .await
+                .is(404)
+                .error();
+            let path_unknown = (operation.row.path)(&unknown);
+            let nothing = operation
+                .call(&service.a, &path_unknown, &mine)
+                .await
+                .is(404)
+                .error();
+            assert_eq!(
+                foreign.essence(path[0]),
+                nothing.essence(path_unknown[0]),
+                "{name}"
+            );
+            for id in theirs.all().iter().filter(|id| **id != path[0]) {
+                assert!(
+                    !foreign.text.contains(id),
+                    "{name} gives {id} away: {}",
+                    foreign.text
+                );
+            }
+            addressed += 1;
+        }
+        assert_eq!(
+            everything(stranger, &theirs).await,
+            before,
+            "a stranger changed something"
+        );
+    }
+    assert!(
+        addressed >= 36,
+        "only {addressed} operations address something"
+    );
+}
+
+/// All that a realm shows of itself, without the instants at which it was asked.
+async fn everything(client: &Client, ids: &Ids) -> String {
+    let mut seen = String::new();
+    for path in [
+        "/v1/accounts",
+        "/v1/voucher-types",
+        "/v1/comprobantes/internal",
+    ] {
+        seen += &client.get(path).await.is(200).text;
+    }
+    seen + &client
+        .get(&format!("/v1/accounts/{}/movements", ids.cvu))
+        .await
+        .is(200)
+        .text
+}
+
+#[actix_web::test]
+async fn malformed_ids_are_named() {
+    let service = TestService::start().await;
+    let ids = Ids::of(&service.a).await;
+    for operation in operations() {
+        for bad in operation.row.malformed {
+            let answer = operation.call(&service.a, &[bad], &ids).await;
+            let answer = answer.refused(400, "invalid_request");
+            assert_eq!(
+                crate::support::named(&answer.json).len(),
+                1,
+                "{}",
+                answer.text
+            );
+        }
+    }
+    // An id that was never written is simply not found, whatever its letters are.
+    for id in ["1", "cmp_", "cmp_zzzzzzzzzzzzzzzzzzzzzzzzzz", "%00"] {
+        service
+            .a
+            .get(&format!("/v1/comprobantes/{id}"))
+            .await
+            .refused(404, "voucher_not_found");
+    }
+}
+
+#[actix_web::test]
+async fn bodies_are_read_strictly() {
+    let service = TestService::start().await;
+    for operation in operations()
+        .iter()
+        .filter(|operation| operation.row.body.is_some())
+    {
+        let ids = Ids::of(&service.a).await;
+        let path = operation.path(&(operation.row.path)(&ids));
+        let name = operation.row.operation;
+        let call = || {
+            let call = service.a.call(&operation.method, &path);
+            if operation.row.keyed {
+                call.key(&format!("strict-{}", fresh()))
+            } else {
+                call
+            }
+        };
+        let good = (operation.row.body.unwrap())(&ids);
+        let mut more = good.clone();
+        more["tenantId"] = json!("tnt_other");
+        let refused = call().json(&more).await.refused(400, "invalid_request");
+        assert!(
+            crate::support::named(&refused.json).contains(&"tenantId"),
+            "{name}: {}",
+            refused.text
+        );
+        for bad in [
+            "",
+            "[]",
+            "null",
+            "{",
+            "{} x",
+            "{\"a\":1,\"a\":1}",
+            "\u{feff}{}",
+        ] {
+            call().text(bad).await.refused(400, "malformed_body");
+        }
+        call()
+            .text(vec![b'{', 0xff, b'}'])
+            .await
+            .refused(400, "malformed_body");
+        let other = call()
+            .header("content-type", "text/plain")
+            .raw()
+            .body(good.to_string())
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(other.status(), 415, "{name}");
+        let large = format!("{{\"a\":\"{}\"}}", "x".repeat(64 * 1024));
+        call().text(large).await.refused(413, "body_too_large");
+    }
+}
+
+#[actix_web::test]
+async fn other_methods_and_paths_are_told_apart() {
+    let service = TestService::start().await;
+    let ids = Ids::unknown();
+    let operations = operations();
+    let templates: BTreeSet<_> = operations.iter().map(|o| o.template.clone()).collect();
+    for template in templates {
+        let here: Vec<_> = operations
+            .iter()
+            .filter(|o| o.template == template)
+            .collect();
+        let known: BTreeSet<_> = here.iter().map(|o| o.method.as_str()).collect();
+        let path = here[0].path(&(here[0].row.path)(&ids));
+        for method in [
+            "GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "OPTIONS", "BREW",
+        ] {
+            if known.contains(method) {
+                continue;
+            }
+            let answer = service
+                .a
+                .call(method, &path)
+                .await
+                .refused(405, "method_not_allowed");
+            let allowed: BTreeSet<_> = answer.header("allow").split(", ").collect();
+            assert_eq!(allowed, known, "{method} {path}");
+        }
+    }
+    for path in [
+        "/",
+        "/v1",
+        "/v1/",
+        "/v2/accounts",
+        "/v1/accounts/",
+        "/v1//accounts",
+        "/admin/tenants",
+        "/metrics",
+        "/v1/account",
+        "/wallet/v1/Nada",
+        "/V1/accounts",
+    ] {
+        service.a.get(path).await.refused(404, "route_not_found");
+    }
+}
+
+#[actix_web::test]
+async fn every_answer_has_its_frame() {
+    let service = TestService::start().await;
+    let no_key = service.a.with_key(None);
+    for (client, path) in [
+        (&service.a, "/v1/accounts"),
+        (&service.a, "/v1/accounts/1"),
+        (&service.a, "/nowhere"),
+        (&no_key, "/v1/accounts"),
+        (&no_key, "/livez"),
+        (&no_key, "/readyz"),
+        (&no_key, "/openapi.json"),
+        (&no_key, "/docs/"),
+    ] {
+        let answer = client.get(path).header("x-request-id", "mine-1").await;
+        assert_eq!(answer.header("x-request-id"), "mine-1", "{path}");
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
+        assert!(!answer.header("cache-control").is_empty(), "{path}");
+        for name in [
+            "server",
+            "x-powered-by",
+            "access-control-allow-origin",
+            "set-cookie",
+        ] {
+            assert_eq!(answer.header(name), "", "{path}: {name}");
+        }
+        // An id that could be used to write into logs is not taken.
+        let answer = client.get(path).header("x-request-id", "a b\tc").await;
+        assert!(answer.header("x-request-id").starts_with("req_"), "{path}");
+        let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+        let answer = client
+            .get(path)
+            .header("traceparent", &format!("00-{trace}-00f067aa0ba902b7-01"))
+            .await;
+        assert_eq!(answer.header("x-request-id"), trace, "{path}");
+    }
+    let ids: BTreeSet<_> = [service.a.get("/livez").await, service.a.get("/livez").await]
+        .iter()
+        .map(|answer| answer.header("x-request-id").to_owned())
+        .collect();
+    assert_eq!(ids.len(), 2, "each request has an id of its own");
+}
+
+#[actix_web::test]
+async fn the_document_and_its_pages_are_served_without_a_network() {
+    let service = TestService::start().await;
+    let no_key = service.a.with_key(None);
+    let served = no_key.get("/openapi.json").await.is(200);
+    assert_eq!(served.json, Document::of_the_service().0);
+    assert_eq!(
+        no_key.get("/docs").await.is(302).header("location"),
+        "/docs/"
+    );
+    let page = no_key.get("/docs/").await.is(200);
+    let scripts = page.text.matches("src=\"").count() + page.text.matches("href=\"").count();
+    assert!(
+        scripts > 2 && !page.text.contains("=\"http") && !page.text.contains("=\"//"),
+        "{}",
+        page.text
+    );
+    no_key.get("/docs/swagger-ui-bundle.js").await.is(200);
+}
+
+#[actix_web::test]
+async fn a_rate_limit_is_told_and_holds_for_one_key() {
+    let rate = Some((1, 3));
+    let service = TestService::with(Setup {
+        rate,
+        ..Setup::default()
+    })
+    .await;
+    let paths = ["/v1/accounts", "/v1/voucher-types", "/v1/accounts/1"];
+    for path in paths {
+        let answer = service.a.get(path).await;
+        assert_eq!(answer.header("ratelimit-policy"), "\"key\";q=3;w=3");
+        assert!(
+            answer.header("ratelimit").starts_with("\"key\";r="),
+            "{path}"
+        );
+    }
+    // A bucket that fills once a second cannot let all of these pass.
+    let answers = join_all((0..20).map(|_| service.a.get("/v1/accounts").into_future())).await;
+    let refused: Vec<_> = answers
+        .into_iter()
+        .filter(|answer| answer.status != 200)
+        .collect();
+    assert!(!refused.is_empty());
+    for answer in refused {
+        let answer = answer.refused(429, "rate_limited");
+        assert!(answer.header("retry-after").parse::<u32>().unwrap() >= 1);
+        assert_eq!(answer.header("ratelimit-policy"), "\"key\";q=3;w=3");
+        assert!(
+            answer.header("ratelimit").starts_with("\"key\";r=0"),
+            "{}",
+            answer.header("ratelimit")
+        );
+    }
+    service.b.get("/v1/accounts").await.is(200);
+    service.a.get("/livez").await.is(200);
+}

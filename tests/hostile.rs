@@ -1,0 +1,635 @@
+//! Hostile input over raw sockets: whatever comes, the answer is the right one, at once, and the
+//! service goes on posting.
+
+use std::future::IntoFuture as _;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::support::client::fresh;
+use crate::support::{Answer, Client, TestService, Value, json};
+
+/// How long an answer to anything may take, the slow bodies apart.
+const AT_ONCE: Duration = Duration::from_secs(4);
+
+/// An answer as it came over the wire.
+#[derive(Debug)]
+struct Raw {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Raw {
+    /// The error body, whole: what our own code answers.
+    #[track_caller]
+    fn error(&self) -> Value {
+        let body: Value = serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{self:?}"));
+        for name in ["statusCode", "message", "timestamp", "code", "requestId"] {
+            assert!(!body[name].is_null(), "{name} is missing: {self:?}");
+        }
+        assert_eq!(body["statusCode"], self.status, "{self:?}");
+        body
+    }
+}
+
+/// Sends bytes as they are on a connection of their own, and reads what comes until it closes or
+/// the answer is whole; `None` when it closes without an answer.
+async fn send(url: &str, bytes: &[u8]) -> Option<Raw> {
+    let mut stream = TcpStream::connect(url.trim_start_matches("http://"))
+        .await
+        .unwrap();
+    // A server that has seen enough may close before all is written.
+    stream.write_all(bytes).await.ok();
+    read(&mut stream).await
+}
+
+async fn read(stream: &mut TcpStream) -> Option<Raw> {
+    let (mut got, mut chunk) = (Vec::new(), [0; 8192]);
+    let whole = async {
+        loop {
+            if let Some(raw) = parsed(&got) {
+                return Some(raw);
+            }
+            match stream.read(&mut chunk).await {
+                Ok(0) | Err(_) => return None,
+                Ok(n) => got.extend_from_slice(&chunk[..n]),
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), whole)
+        .await
+        .unwrap()
+}
+
+fn parsed(bytes: &[u8]) -> Option<Raw> {
+    let text = String::from_utf8_lossy(bytes);
+    let (head, rest) = text.split_once("\r\n\r\n")?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    let length = head.lines().find_map(|line| {
+        line.to_ascii_lowercase()
+            .strip_prefix("content-length: ")?
+            .parse::<usize>()
+            .ok()
+    });
+    (rest.len() >= length.unwrap_or(0)).then(|| Raw {
+        status,
+        head: head.to_owned(),
+        body: rest.to_owned(),
+    })
+}
+
+/// The lines of a request's head, with the key, and its body.
+fn request(client: &Client, line: &str, more: &str, body: &[u8]) -> Vec<u8> {
+    let key = client.key.as_deref().unwrap();
+    let head = format!("{line} HTTP/1.1\r\nhost: x\r\nx-api-key: {key}\r\n{more}\r\n");
+    [head.as_bytes(), body].concat()
+}
+
+/// A posting with this body and these headers in place of its length.
+fn posting(client: &Client, cvu: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let line = format!("POST /v1/accounts/{cvu}/comprobantes");
+    request(
+        client,
+        &line,
+        &format!("content-type: application/json\r\n{headers}"),
+        body,
+    )
+}
+
+fn sized(client: &Client, cvu: &str, body: &[u8]) -> Vec<u8> {
+    posting(
+        client,
+        cvu,
+        &format!("content-length: {}\r\n", body.len()),
+        body,
+    )
+}
+
+struct Stage {
+    service: TestService,
+    cvu: String,
+}
+
+impl Stage {
+    async fn new() -> Self {
+        let service = TestService::start().await;
+        service.a.in_and_out().await;
+        let cvu = service.a.cvu().await;
+        service.a.credit(&cvu, "100.00").await;
+        Self { service, cvu }
+    }
+
+    async fn send(&self, bytes: &[u8]) -> Option<Raw> {
+        let since = Instant::now();
+        let answer = send(&self.service.a.url, bytes).await;
+        assert!(since.elapsed() < AT_ONCE, "it took {:?}", since.elapsed());
+        answer
+    }
+
+    /// After all that: a posting works, nothing else was posted, and the books are right.
+    async fn lives(&self) {
+        let posted = self.service.a.credit(&self.cvu, "1.00").await;
+        assert_eq!(
+            (&posted["sequence"], &posted["totalAfter"]),
+            (&json!(2), &json!("101.00"))
+        );
+        assert_eq!(self.service.verified().await, 2);
+    }
+}
+
+#[actix_web::test]
+async fn bodies_that_are_no_bodies() {
+    let stage = Stage::new().await;
+    let (a, cvu) = (&stage.service.a, stage.cvu.as_str());
+    let good = r#""voucherTypeCode":"IN","amount":"1.00","idExterno":"h""#;
+    let deep = |open: &str, close: &str, n: usize| {
+        format!("{{{good},\"x\":{}{}}}", open.repeat(n), close.repeat(n))
+    };
+    let bodies: Vec<(Vec<u8>, &str)> = vec![
+        (
+            format!("{{{good},\"amount\":\"2.00\"}}").into(),
+            "malformed_body",
+        ),
+        (
+            format!("{{{good},\"\\u0061mount\":\"2.00\"}}").into(),
+            "malformed_body",
+        ),
+        (format!("\u{feff}{{{good}}}").into(), "malformed_body"),
+        (format!("{{{good}}}{{{good}}}").into(), "malformed_body"),
+        (format!("{{{good}}}\0").into(), "malformed_body"),
+        (format!("[{{{good}}}]").into(), "malformed_body"),
+        (format!("{{{good},}}").into(), "malformed_body"),
+        (format!("{{{good},\"x\":NaN}}").into(), "malformed_body"),
+        (format!("{{{good} /* x */}}").into(), "malformed_body"),
+        (
+            format!("{{{good},\"description\":\"\\ud800\"}}").into(),
+            "invalid_request",
+        ),
+        (
+            format!("{{{good},\"description\":\"a\\u0000b\"}}").into(),
+            "invalid_request",
+        ),
+        (
+            format!("{{{good},\"description\":\"a\0b\"}}").into(),
+            "malformed_body",
+        ),
+        (
+            format!("{{{good},\"description\":\"{}\"}}", "x".repeat(60_000)).into(),
+            "invalid_request",
+        ),
+        (
+            [b"{\"description\":\"\xff\xfe\",", good.as_bytes(), b"}"].concat(),
+            "malformed_body",
+        ),
+        (
+            b"\x1f\x8b\x08\x00\x00\x00\x00\x00".to_vec(),
+            "malformed_body",
+        ),
+        (vec![0; 1000], "malformed_body"),
+        (vec![b' '; 60_000], "malformed_body"),
+        (deep("[", "]", 30_000).into(), "invalid_request"),
+        (deep("{\"a\":", "1}", 8_000).into(), "malformed_body"),
+        ("[".repeat(60_000).into(), "malformed_body"),
+        (
+            format!("{{\"amount\":{}}}", "9".repeat(60_000)).into(),
+            "invalid_request",
+        ),
+        (
+            format!(
+                "{{{}\"a\":1}}",
+                (0..5000)
+                    .map(|n| format!("\"f{n}\":1,"))
+                    .collect::<String>()
+            )
+            .into(),
+            "invalid_request",
+        ),
+    ];
+    for (body, code) in bodies {
+        let answer = stage.send(&sized(a, cvu, &body)).await.unwrap();
+        let shown = String::from_utf8_lossy(&body[..body.len().min(80)]).into_owned();
+        assert_eq!(
+            (answer.status, &answer.error()["code"]),
+            (400, &json!(code)),
+            "{shown}"
+        );
+        // Nothing of the parser's own words, and no long echo.
+        for word in ["line 1", "column", "serde", "expected"] {
+            assert!(!answer.body.contains(word), "{}", answer.body);
+        }
+    }
+    stage.lives().await;
+}
+
+#[actix_web::test]
+async fn bodies_that_are_too_large_or_of_another_type() {
+    let stage = Stage::new().await;
+    let (a, cvu) = (&stage.service.a, stage.cvu.as_str());
+    // Told by its length, before a byte of it is read.
+    for length in ["65537", "10000000", "9223372036854775807"] {
+        let answer = stage
+            .send(&posting(
+                a,
+                cvu,
+                &format!("content-length: {length}\r\n"),
+                b"{",
+            ))
+            .await
+            .unwrap();
+        assert_eq!(
+            (answer.status, &answer.error()["code"]),
+            (413, &json!("body_too_large")),
+            "{length}"
+        );
+    }
+    // Found out while it comes in chunks.
+    let chunk = format!("2000\r\n{}\r\n", "x".repeat(0x2000)).repeat(9);
+    let answer = stage
+        .send(&posting(
+            a,
+            cvu,
+            "transfer-encoding: chunked\r\n",
+            chunk.as_bytes(),
+        ))
+        .await
+        .unwrap();
+    assert_eq!(
+        (answer.status, &answer.error()["code"]),
+        (413, &json!("body_too_large"))
+    );
+    let body = r#"{"voucherTypeCode":"IN","amount":"1.00","idExterno":"t"}"#;
+    for kind in [
+        "text/plain",
+        "application/xml",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "application/jsonp",
+        "",
+    ] {
+        let line = format!("POST /v1/accounts/{cvu}/comprobantes");
+        let more = format!("content-type: {kind}\r\ncontent-length: {}\r\n", body.len());
+        let answer = stage
+            .send(&request(a, &line, &more, body.as_bytes()))
+            .await
+            .unwrap();
+        assert_eq!(
+            (answer.status, &answer.error()["code"]),
+            (415, &json!("unsupported_media_type")),
+            "{kind}"
+        );
+    }
+    // A body that is compressed is not unpacked.
+    let more = format!("content-encoding: gzip\r\ncontent-length: {}\r\n", 8);
+    let answer = stage
+        .send(&posting(a, cvu, &more, b"\x1f\x8b\x08\x00\x00\x00\x00\x00"))
+        .await
+        .unwrap();
+    assert_eq!(answer.status, 400);
+    stage.lives().await;
+}
+
+#[actix_web::test]
+async fn requests_that_could_be_read_in_two_ways() {
+    let stage = Stage::new().await;
+    let (a, cvu) = (&stage.service.a, stage.cvu.as_str());
+    let body = br#"{"voucherTypeCode":"IN","amount":"1.00","idExterno":"smuggled"}"#;
+    let length = body.len();
+    for headers in [
+        format!("content-length: {length}\r\ntransfer-encoding: chunked\r\n"),
+        format!("transfer-encoding: chunked\r\ncontent-length: {length}\r\n"),
+        format!("content-length: {length}\r\ncontent-length: 0\r\n"),
+        format!("content-length: +{length}\r\n"),
+        format!("content-length: {length}, {length}\r\n"),
+        "content-length: -1\r\n".to_owned(),
+        "content-length: 0x10\r\n".to_owned(),
+        "content-length: 99999999999999999999\r\n".to_owned(),
+        "transfer-encoding: chunked, identity\r\n".to_owned(),
+        "transfer-encoding: xchunked\r\n".to_owned(),
+        format!("content-length : {length}\r\n"),
+        format!("content-length: {length}\r\nx: a\r\n b\r\n"),
+        format!("content-length: {length}\r\nx\0y: a\r\n"),
+    ] {
+        let answer = stage.send(&posting(a, cvu, &headers, body)).await;
+        let status = answer.as_ref().map(|answer| answer.status);
+        assert!(
+            status.is_none() || status == Some(400),
+            "{headers:?}: {answer:?}"
+        );
+    }
+    for line in [
+        "GET",
+        "GET /v1/accounts HTTP/1.1 x",
+        "\0\0\0\0",
+        "GET /v1/accounts HTTP/9.9",
+        "PRI * HTTP/2.0\r\n\r\nSM",
+        "GET http://x:y:z/ HTTP/1.1",
+    ] {
+        let answer = stage
+            .send(format!("{line}\r\nhost: x\r\n\r\n").as_bytes())
+            .await;
+        assert!(
+            answer.as_ref().is_none_or(|answer| answer.status == 400
+                || answer.status == 404
+                || answer.status == 505),
+            "{line}: {answer:?}"
+        );
+    }
+    // What a line or header may not be: too long, too many.
+    let long = "a".repeat(200_000);
+    for bytes in [
+        request(a, &format!("GET /v1/accounts?q={long}"), "", b""),
+        request(a, "GET /v1/accounts", &format!("x: {long}\r\n"), b""),
+        request(a, "GET /v1/accounts", &"x: y\r\n".repeat(500), b""),
+    ] {
+        let answer = stage.send(&bytes).await;
+        assert!(
+            answer
+                .as_ref()
+                .is_none_or(|answer| [400, 414, 431].contains(&answer.status)),
+            "{answer:?}"
+        );
+    }
+    stage
+        .service
+        .a
+        .get("/v1/comprobantes/by-external/smuggled")
+        .await
+        .refused(404, "voucher_not_found");
+    stage.lives().await;
+}
+
+#[actix_web::test]
+async fn paths_that_try_to_be_others() {
+    let stage = Stage::new().await;
+    let (a, cvu) = (&stage.service.a, stage.cvu.as_str());
+    for (path, statuses) in [
+        ("/v1/accounts/..%2f..%2fetc%2fpasswd", &[400][..]),
+        ("/v1/accounts/%2e%2e/voucher-types", &[404]),
+        ("/v1/accounts/../voucher-types", &[404]),
+        ("/v1/accounts/..", &[400]),
+        ("/v1/accounts/%00", &[400]),
+        ("/v1/accounts/%", &[400]),
+        ("/v1/accounts/%zz", &[400]),
+        ("/v1/accounts/%ff%fe", &[400]),
+        ("/v1/accounts/%c0%ae%c0%ae", &[400]),
+        ("/v1/accounts/;jsessionid=1", &[400]),
+        ("/v1/accounts/*", &[400]),
+        ("/v1/accounts/{cvu}", &[400]),
+        ("/v1/accounts/0000532609100002749314%20", &[400]),
+        ("/v1/accounts/0000532609100002749314/..%2flimits", &[404]),
+        ("/v1/accounts/0000532609100002749314/balance/", &[404]),
+        ("//v1/accounts", &[404]),
+        ("/v1/../admin/tenants", &[404]),
+        ("/v1%2faccounts", &[404]),
+        ("/V1/ACCOUNTS", &[404]),
+        ("/v1/comprobantes/..%2finternal", &[404]),
+        ("/v1/comprobantes/by-external/..%2f..%2f", &[400]),
+        ("/v1/comprobantes/by-external/", &[404]),
+        ("/v1/idempotency/a%2fb", &[200, 404]),
+        ("/v1/idempotency/%0d%0aset-cookie:x", &[400]),
+        ("/v1/voucher-types/%27%20OR%201=1", &[400, 405]),
+        ("/docs/..%2f..%2fCargo.toml", &[404]),
+        ("/docs/%2e%2e%2f%2e%2e%2fetc/passwd", &[404]),
+    ] {
+        let answer = stage
+            .send(&request(a, &format!("GET {path}"), "", b""))
+            .await
+            .unwrap();
+        assert!(statuses.contains(&answer.status), "{path}: {answer:?}");
+        if answer.status >= 400 && !path.starts_with("/docs") {
+            answer.error();
+        }
+        assert!(
+            !answer.head.to_ascii_lowercase().contains("\nset-cookie"),
+            "{path}: {answer:?}"
+        );
+        assert!(
+            !answer.body.contains("root:") && !answer.body.contains("[package]"),
+            "{path}: {answer:?}"
+        );
+    }
+    for query in [
+        "limit=50&limit=x",
+        "q=%ff%fe",
+        "q=%00",
+        "limit=%2b5",
+        "limit=0x10",
+        "from=-9999",
+        "q=%27;DROP",
+        "offset=1e3",
+        "limit=٣",
+    ] {
+        let answer = stage
+            .send(&request(
+                a,
+                &format!("GET /v1/accounts/{cvu}/movements?{query}"),
+                "",
+                b"",
+            ))
+            .await
+            .unwrap();
+        assert!([200, 400].contains(&answer.status), "{query}: {answer:?}");
+        if answer.status == 400 && !query.contains('٣') {
+            answer.error();
+        }
+    }
+    stage.lives().await;
+}
+
+#[actix_web::test]
+async fn headers_that_are_abused() {
+    let stage = Stage::new().await;
+    let a = &stage.service.a;
+    let key = a.key.clone().unwrap();
+    let head =
+        |more: &str| format!("GET /v1/accounts HTTP/1.1\r\nhost: x\r\n{more}\r\n").into_bytes();
+    for more in [
+        format!("x-api-key: {key}\r\nx-api-key: {key}\r\n"),
+        format!("x-api-key: {key}, {key}\r\n"),
+        format!("x-api-key: \"{key}\"\r\n"),
+        format!("authorization: Bearer {key}\r\n"),
+        format!("cookie: x-api-key={key}\r\n"),
+        "x-api-key: \u{fffd}\r\n".to_owned(),
+        format!("x-api-key: {}\r\n", "k".repeat(8000)),
+    ] {
+        let answer = stage.send(&head(&more)).await.unwrap();
+        assert_eq!(
+            (answer.status, &answer.error()["code"]),
+            (401, &json!("unauthorized")),
+            "{more}"
+        );
+        assert!(!answer.body.contains(&key));
+    }
+    // Whatever hides in an id of a request is not repeated.
+    for id in [
+        "a\tb",
+        "<script>",
+        "a b",
+        "ñ",
+        &"x".repeat(65),
+        "../x",
+        "${jndi:ldap://x}",
+    ] {
+        let answer = stage
+            .send(&head(&format!(
+                "x-api-key: {key}\r\nx-request-id: {id}\r\n"
+            )))
+            .await
+            .unwrap();
+        assert_eq!(answer.status, 200);
+        assert!(!answer.head.contains(id), "{}", answer.head);
+    }
+    // What a proxy would believe, nobody here does.
+    let forwarded = "x-forwarded-host: evil\r\nx-original-url: /admin/tenants\r\nx-http-method-override: DELETE\r\n";
+    let answer = stage
+        .send(&head(&format!("x-api-key: {key}\r\n{forwarded}")))
+        .await
+        .unwrap();
+    assert_eq!(answer.status, 200);
+    stage.lives().await;
+}
+
+/// A body that never ends is given up, and holds nobody else up.
+#[actix_web::test]
+async fn a_body_that_drips_is_given_up() {
+    let stage = Stage::new().await;
+    let (a, cvu) = (&stage.service.a, stage.cvu.as_str());
+    let since = Instant::now();
+    let drip = async |pause: Duration| {
+        let mut stream = TcpStream::connect(a.url.trim_start_matches("http://"))
+            .await
+            .unwrap();
+        let head = posting(a, cvu, "content-length: 60000\r\n", b"{");
+        stream.write_all(&head).await.unwrap();
+        let mut ticks = tokio::time::interval(pause);
+        loop {
+            ticks.tick().await;
+            let mut chunk = [0; 4096];
+            match stream.try_read(&mut chunk) {
+                Ok(0) => return None,
+                Ok(n) => return parsed(&chunk[..n]),
+                Err(why) if why.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(_) => return None,
+            }
+            if stream.write_all(b" ").await.is_err() {
+                return read(&mut stream).await;
+            }
+        }
+    };
+    let drips = join_all((0..50).map(|n| drip(Duration::from_millis(50 + n))));
+    let others = async {
+        let mut slowest = Duration::ZERO;
+        for _ in 0..50 {
+            let asked = Instant::now();
+            a.balance(cvu).await;
+            slowest = slowest.max(asked.elapsed());
+        }
+        slowest
+    };
+    let (answers, slowest) = tokio::join!(drips, others);
+    assert!(slowest < AT_ONCE, "others waited {slowest:?}");
+    let deadline = caudal::http::body::BODY_DEADLINE;
+    assert!(
+        since.elapsed() < deadline + Duration::from_secs(10),
+        "{:?}",
+        since.elapsed()
+    );
+    for answer in answers {
+        let answer = answer.expect("an answer says why");
+        assert_eq!(
+            (answer.status, &answer.error()["code"]),
+            (400, &json!("malformed_body"))
+        );
+    }
+    stage.lives().await;
+}
+
+/// A head that never ends is given up too: 408, or closed.
+#[actix_web::test]
+async fn heads_that_drip_are_given_up() {
+    let stage = Stage::new().await;
+    let idle = async || {
+        let mut stream = TcpStream::connect(stage.service.a.url.trim_start_matches("http://"))
+            .await
+            .unwrap();
+        stream
+            .write_all(b"GET /v1/accounts HTTP/1.1\r\nhost: x\r\nx-")
+            .await
+            .unwrap();
+        read(&mut stream).await
+    };
+    let since = Instant::now();
+    let answers = join_all((0..50).map(|_| idle())).await;
+    assert!(
+        since.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        since.elapsed()
+    );
+    assert!(
+        answers.iter().flatten().all(|answer| answer.status == 408),
+        "{answers:?}"
+    );
+    stage.lives().await;
+}
+
+#[actix_web::test]
+async fn sixty_four_clients_mix_good_and_hostile() {
+    let stage = Stage::new().await;
+    let (a, cvu) = (&stage.service.a, stage.cvu.as_str());
+    let good = async |worker: usize| {
+        for n in 0..10 {
+            let answer: Answer = a
+                .voucher(cvu, "IN", "1.00", &format!("mix-{worker}-{n}"))
+                .into_future()
+                .await;
+            answer.is(201);
+        }
+    };
+    let hostile = async |worker: usize| {
+        for n in 0..10 {
+            let bytes = match (worker + n) % 6 {
+                0 => sized(a, cvu, &vec![b'['; 60_000]),
+                1 => posting(a, cvu, "content-length: 10000000\r\n", &vec![b'x'; 70_000]),
+                2 => posting(a, cvu, "content-length: 500\r\n", b"{\"amount\":"),
+                3 => request(a, "GET /v1/accounts?limit=-1", "", b""),
+                4 => sized(
+                    a,
+                    cvu,
+                    format!(
+                        r#"{{"voucherTypeCode":"IN","amount":1e9,"idExterno":"bad-{}"}}"#,
+                        fresh()
+                    )
+                    .as_bytes(),
+                ),
+                _ => vec![0xff; 5000],
+            };
+            let mut stream = TcpStream::connect(a.url.trim_start_matches("http://"))
+                .await
+                .unwrap();
+            stream.write_all(&bytes).await.ok();
+            if n % 2 == 0 && (worker + n) % 6 != 2 {
+                let answer = read(&mut stream).await;
+                assert!(
+                    answer
+                        .as_ref()
+                        .is_none_or(|answer| (400..500).contains(&answer.status)),
+                    "{answer:?}"
+                );
+            }
+            // The others leave without waiting for an answer.
+        }
+    };
+    let mixed = |worker: usize| async move {
+        if worker.is_multiple_of(2) {
+            good(worker).await
+        } else {
+            hostile(worker).await
+        }
+    };
+    join_all((0..64).map(mixed)).await;
+    assert_eq!(a.available(cvu).await, "420.00");
+    assert_eq!(stage.service.verified().await, 321);
+}

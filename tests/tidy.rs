@@ -1,0 +1,290 @@
+//! House rules that a program can check, over the files that git knows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+/// No file is longer, in lines, but those of [`LONG`].
+const LINES_MAX: usize = 500;
+/// Files that are longer, with their length: none may grow, and none may join lightly. One that
+/// became shorter gets its new length here.
+const LONG: &[(&str, usize)] = &[
+    ("actors/src/accounts.rs", 693),
+    ("actors/src/engine.rs", 553),
+    ("actors/src/realms.rs", 764),
+    ("actors/src/tests.rs", 623),
+    ("ledger/src/accounts.rs", 702),
+    ("src/v1/accounts.rs", 599),
+    ("tests/golden/bodies.rs", 525),
+    ("tests/hostile.rs", 635),
+];
+/// What each room may depend on of the others.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("ledger", &[]),
+    ("storage", &[]),
+    ("actors", &["caudal-ledger", "caudal-storage"]),
+    ("proptests", &["caudal-ledger", "caudal-storage"]),
+    (".", &["caudal-actors", "caudal-ledger", "caudal-storage"]),
+];
+/// Spanish field names: they belong to the wallet family, which speaks Spanish to its clients.
+const SPANISH: &[&str] = &[
+    "cuitCuil",
+    "razonSocial",
+    "habilitado",
+    "domicilio",
+    "datosDomicilio",
+    "nombreCVU",
+    "nombreCvu",
+    "idCuenta",
+    "idTipoComprobante",
+    "fechaNacimiento",
+    "estadoCivil",
+    "saldo",
+    "saldos",
+    "fechaExterna",
+    "referencia",
+    "sentido",
+    "signo",
+    "actividadAfip",
+    "esPep",
+    "esUif",
+    "esFatca",
+    "esFacta",
+    "idComprobante",
+    "nacionalidad",
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The files that git knows, with their texts, but those that are not text.
+fn files() -> Vec<(String, String)> {
+    let listed = Command::new("git")
+        .arg("-C")
+        .arg(root())
+        .args(["ls-files", "-z"])
+        .output()
+        .unwrap();
+    assert!(
+        listed.status.success(),
+        "{}",
+        String::from_utf8_lossy(&listed.stderr)
+    );
+    let names = String::from_utf8(listed.stdout).unwrap();
+    let read = |name: &str| {
+        Some((
+            name.to_owned(),
+            std::fs::read_to_string(root().join(name)).ok()?,
+        ))
+    };
+    let files: Vec<_> = names.split_terminator('\0').filter_map(read).collect();
+    assert!(files.len() > 100, "git knows only {} files", files.len());
+    files
+}
+
+fn rust() -> Vec<(String, String)> {
+    files()
+        .into_iter()
+        .filter(|(name, _)| name.ends_with(".rs"))
+        .collect()
+}
+
+/// Where a line of one of these files does what it should not.
+fn where_lines(files: &[(String, String)], wrong: impl Fn(&str, &str) -> bool) -> Vec<String> {
+    let of = |(name, text): &(String, String)| {
+        let lines = text.lines().enumerate();
+        let found = lines.filter(|(_, line)| wrong(name, line));
+        found
+            .map(|(n, line)| format!("{name}:{}: {}", n + 1, line.trim()))
+            .collect::<Vec<_>>()
+    };
+    files.iter().flat_map(of).collect()
+}
+
+#[track_caller]
+fn none(found: &[String], rule: &str) {
+    assert!(found.is_empty(), "{rule}:\n{}", found.join("\n"));
+}
+
+/// A word that this file may name without breaking the rule about it.
+fn word(parts: [&str; 2]) -> String {
+    parts.concat()
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    let silent: Vec<_> = rust()
+        .into_iter()
+        .filter(|(_, text)| !text.starts_with("//! "))
+        .map(|(name, _)| name)
+        .collect();
+    none(&silent, "every file begins with //!");
+}
+
+#[test]
+fn files_stay_short() {
+    let mut known: BTreeMap<_, _> = LONG.iter().copied().collect();
+    let mut found = Vec::new();
+    for (name, text) in rust() {
+        let (lines, most) = (text.lines().count(), known.remove(name.as_str()));
+        if lines > most.unwrap_or(LINES_MAX) {
+            let most = most.unwrap_or(LINES_MAX);
+            found.push(format!(
+                "{name} has {lines} lines, at most {most}: split it"
+            ));
+        }
+    }
+    found.extend(
+        known
+            .keys()
+            .map(|name| format!("{name} is gone: take it off the list")),
+    );
+    none(&found, "files stay short");
+}
+
+#[test]
+fn arrows_point_to_the_ledger() {
+    for (room, allowed) in ARROWS {
+        let manifest = std::fs::read_to_string(root().join(room).join("Cargo.toml")).unwrap();
+        // Of the root's manifest only the service's own part.
+        let own = manifest.split_once("[package]").unwrap().1;
+        let names = own
+            .lines()
+            .filter_map(|line| line.split(['.', ' ', '=']).next());
+        let found: BTreeSet<_> = names.filter(|name| name.starts_with("caudal-")).collect();
+        assert_eq!(
+            found,
+            allowed.iter().copied().collect(),
+            "{room}/Cargo.toml"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_left_undone_or_switched_off() {
+    let words = [
+        word(["to", "do!("]),
+        word(["unimple", "mented!("]),
+        word(["FIX", "ME"]),
+        word(["XX", "X:"]),
+        word(["#[ign", "ore"]),
+    ];
+    let found = where_lines(&rust(), |_, line| {
+        words.iter().any(|word| line.contains(word))
+    });
+    none(&found, "finish it, or write an issue");
+}
+
+#[test]
+fn tests_wait_for_conditions_and_not_for_time() {
+    let sleep = word(["sle", "ep("]);
+    let tests: Vec<_> = rust()
+        .into_iter()
+        .filter(|(name, _)| {
+            name.starts_with("tests/") || name.contains("/tests/") || name.ends_with("/tests.rs")
+        })
+        .collect();
+    // The one place that waits; and rooms that have no such place of their own yet.
+    let allowed = [
+        "tests/support.rs",
+        "storage/src/tests/kill.rs",
+        "storage/src/tests/opening.rs",
+        "src/service/tests.rs",
+    ];
+    let found = where_lines(&tests, |name, line| {
+        line.contains(&sleep) && !allowed.contains(&name)
+    });
+    none(&found, "use wait_until");
+}
+
+#[test]
+fn modules_have_the_name_of_their_file() {
+    let found: Vec<_> = rust()
+        .into_iter()
+        .map(|(name, _)| name)
+        .filter(|name| name.ends_with("mod.rs"))
+        .collect();
+    none(&found, "noun.rs beside noun/, not noun/mod.rs");
+}
+
+#[test]
+fn no_file_knows_the_machine_it_was_written_on() {
+    let paths = [
+        word(["/wo", "rk/"]),
+        word(["/ro", "ot/"]),
+        word(["/ho", "me/"]),
+    ];
+    let found = where_lines(&files(), |name, line| {
+        name != "Cargo.lock" && paths.iter().any(|path| line.contains(path))
+    });
+    none(&found, "no paths of a machine");
+}
+
+#[test]
+fn handlers_parse_ask_and_render() {
+    let v1: Vec<_> = rust()
+        .into_iter()
+        .filter(|(name, _)| name.starts_with("src/v1") || name.starts_with("src/wallet"))
+        .collect();
+    assert!(!v1.is_empty());
+    let storage = ["sled", "DurableStore", "caudal_storage"];
+    let found = where_lines(&v1, |_, line| {
+        storage.iter().any(|word| line.contains(word))
+    });
+    none(&found, "handlers know nothing of storage");
+    let arithmetic = [
+        "checked_add",
+        "checked_sub",
+        "checked_mul",
+        "saturating_mul",
+        "Decimal",
+        ".plus(",
+        "f64",
+        "f32",
+    ];
+    let found = where_lines(&v1, |_, line| {
+        !line.trim_start().starts_with("//") && arithmetic.iter().any(|word| line.contains(word))
+    });
+    none(&found, "handlers do no arithmetic on money");
+}
+
+#[test]
+fn spanish_field_names_live_in_the_wallet_family() {
+    let elsewhere: Vec<_> = rust()
+        .into_iter()
+        .filter(|(name, _)| {
+            name.starts_with("src/") || name.starts_with("ledger/") || name.starts_with("actors/")
+        })
+        .collect();
+    let elsewhere: Vec<_> = elsewhere
+        .into_iter()
+        .filter(|(name, _)| !name.starts_with("src/wallet"))
+        .collect();
+    let quoted = |line: &str| {
+        SPANISH
+            .iter()
+            .any(|word| line.contains(&format!("\"{word}\"")))
+    };
+    none(
+        &where_lines(&elsewhere, |_, line| quoted(line)),
+        "Spanish belongs to src/wallet",
+    );
+}
+
+#[test]
+fn money_never_goes_through_binary_floating_point() {
+    let rooms: Vec<_> = rust()
+        .into_iter()
+        .filter(|(name, _)| {
+            name.starts_with("ledger/")
+                || name.starts_with("actors/src")
+                || name.starts_with("src/http")
+        })
+        .collect();
+    let float = |line: &str| {
+        line.split(|c: char| !c.is_alphanumeric() && c != '_')
+            .any(|word| word == "f64" || word == "f32")
+    };
+    none(&where_lines(&rooms, |_, line| float(line)), "no floats");
+}
