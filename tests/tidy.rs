@@ -9,9 +9,9 @@ const LINES_MAX: usize = 500;
 /// Files that are longer, with their length: none may grow, and none may join lightly. One that
 /// became shorter gets its new length here.
 const LONG: &[(&str, usize)] = &[
-    ("actors/src/accounts.rs", 693),
+    ("actors/src/accounts.rs", 559),
     ("actors/src/engine.rs", 553),
-    ("actors/src/realms.rs", 764),
+    ("actors/src/realms.rs", 654),
     ("actors/src/tests.rs", 623),
     ("ledger/src/accounts.rs", 702),
     ("src/v1/accounts.rs", 599),

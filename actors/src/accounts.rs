@@ -12,166 +12,40 @@
 //! **Failure.** A failed commit or a panic ends this actor, and the next order loads the account
 //! again. What waits for the bank is on disk, and is taken up again when the actor starts.
 
+mod messages;
 pub mod saga;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message};
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler};
 use caudal_ledger::accounts::{Account, Order, PostingContext, Status};
-use caudal_ledger::balance::Balance;
-use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{AccountFact, LedgerFactRef, Registration};
 use caudal_ledger::ids::AccountNo;
-use caudal_ledger::limits::{Levels, Limits};
+use caudal_ledger::limits::Levels;
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::tenants::{Mode, Policy};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::{Outcome, PostAdjustment, Voucher};
 use caudal_storage::{Entry, Row, StoreError, StreamId};
 use tokio::sync::oneshot;
+
+pub use messages::{
+    AccountMessage, AccountView, BalanceView, Observed, Placed, Settings, Versions,
+};
 
 use crate::accounts::saga::BankSaid;
 use crate::failure::Failure;
 use crate::ports::BankError;
 use crate::records::projection::Place;
 use crate::records::{self, BANK, LEDGER, PROFILE, keys, reads};
-use crate::reply::{Given, Reply};
+use crate::reply::Reply;
 use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
 
 /// Messages that wait for one account at most.
 pub const MAILBOX: usize = 1024;
 /// After so many movements an account's state is written out, so that loading replays few.
 pub const SNAPSHOT_EVERY: u64 = 128;
-
-/// What a tenant has set, as one immutable value that travels with each order.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Settings {
-    /// The tenant's id.
-    pub tenant: String,
-    /// Live or test.
-    pub mode: Mode,
-    /// Its policy.
-    pub policy: Policy,
-    /// Its limits.
-    pub psp: Limits,
-    /// The platform's limits.
-    pub platform: Limits,
-}
-
-/// An account as it is shown, with the limits of the levels above it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct AccountView {
-    /// The account.
-    pub account: Account,
-    /// The three levels of limits.
-    pub levels: Levels,
-    /// As of when.
-    pub as_of: Timestamp,
-}
-
-/// A balance as it is shown.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BalanceView {
-    /// The account's number.
-    pub account: AccountNo,
-    /// Its CVU.
-    pub cvu: Cvu,
-    /// What it has.
-    pub balance: Balance,
-    /// The movements so far.
-    pub sequence: u64,
-    /// When it last moved, up to `as_of`.
-    pub last_movement_at: Option<Timestamp>,
-    /// As of when.
-    pub as_of: Timestamp,
-}
-
-/// The live state of an actor, for operators.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Observed {
-    /// The account as the actor knows it.
-    pub account: Account,
-    /// Messages that wait.
-    pub mailbox: usize,
-    /// Commits that are not durable yet.
-    pub pending_commits: usize,
-    /// When it last took a message.
-    pub active_at: Timestamp,
-}
-
-/// The versions of an account that `If-Match` lets pass: profile and movements.
-pub type Versions = Vec<(u64, u64)>;
-
-/// Everything that an account's actor can be asked.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "messages are boxed by the mailbox"
-)]
-pub enum AccountMessage {
-    /// Post an adjustment, or say what would happen.
-    Post {
-        /// The order.
-        order: PostAdjustment,
-        /// Only say what would happen.
-        dry_run: bool,
-        /// Who asks.
-        ticket: Ticket<Outcome<Placed>>,
-    },
-    /// Become the account of this registration, and get a CVU if `opening` says so.
-    Register {
-        /// The registration.
-        registration: Registration,
-        /// The order to open it.
-        opening: Option<Order>,
-        /// The tenant's settings.
-        settings: Arc<Settings>,
-        /// Who asks.
-        ticket: Ticket<AccountView>,
-    },
-    /// Change the profile.
-    Change {
-        /// The order.
-        order: Order,
-        /// The versions that the asker has seen; any when `None`.
-        if_match: Option<Versions>,
-        /// The tenant's settings.
-        settings: Arc<Settings>,
-        /// Who asks.
-        ticket: Ticket<AccountView>,
-    },
-    /// Answer a key whose first request was cut off while the bank was asked.
-    Adopt {
-        /// The tenant's settings.
-        settings: Arc<Settings>,
-        /// Who asks.
-        ticket: Ticket<AccountView>,
-    },
-    /// The account as it is.
-    View(Arc<Settings>, Reply<Result<AccountView, Failure>>),
-    /// The balance as it is.
-    BalanceOf(Reply<Result<BalanceView, Failure>>),
-    /// The balance as it was at the end of an instant.
-    BalanceAt(Timestamp, Reply<Result<BalanceView, Failure>>),
-    /// What the bank said.
-    BankSaid(BankSaid),
-    /// The live state.
-    Observe(Reply<Observed>),
-    /// Go away; only sent when idle.
-    Passivate,
-}
-
-/// A voucher with its account.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Placed {
-    /// The account.
-    pub account: AccountNo,
-    /// The voucher.
-    pub voucher: Arc<Voucher>,
-}
 
 /// The actor.
 #[derive(Debug)]
@@ -681,13 +555,5 @@ impl Handler<AccountMessage> for AccountActor {
             }),
             AccountMessage::Passivate => ctx.stop(),
         }
-    }
-}
-
-/// Drops the wrapper of an answer that was never keyed.
-pub fn value_of<T>(answered: Given<T>) -> Option<T> {
-    match answered {
-        Given::Value(value) => Some(value),
-        Given::Kept { .. } => None,
     }
 }

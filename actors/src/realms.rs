@@ -13,13 +13,14 @@
 //! **Failure.** An actor that panicked or doubts itself is loaded again by the next order for it.
 
 mod children;
+mod messages;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use actix::{Actor, AsyncContext, Context, Handler, Message};
+use actix::{Actor, AsyncContext, Context, Handler};
 use caudal_ledger::accounts::Order;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::balance::Direction;
@@ -27,23 +28,20 @@ use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{RealmFact, Registration};
 use caudal_ledger::ids::AccountNo;
-use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType, VoucherTypes};
+use caudal_ledger::voucher_types::{TypeCode, VoucherType, VoucherTypes};
 use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 use caudal_storage::StoreError;
-use chrono::NaiveDate;
 
-use crate::accounts::{
-    AccountMessage, AccountView, BalanceView, Observed, Placed, Settings, Versions,
-};
+use crate::accounts::{AccountMessage, AccountView, Placed, Settings, Versions};
 use crate::failure::Failure;
 use crate::records::{self, REALM, reads};
 use crate::reply::{Answered, Given, Reply};
 use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
 use children::Children;
+
+pub use messages::{Adjustment, RealmMessage, RealmReport, Target, TypeRef};
 
 /// Messages that wait for one supervisor at most.
 pub const MAILBOX: usize = 8192;
@@ -65,114 +63,6 @@ impl Default for Limits {
     fn default() -> Self {
         Self { resident: 150_000 }
     }
-}
-
-/// How an order names its account.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Target {
-    /// By its CVU.
-    Cvu(Cvu),
-    /// By its number in the realm.
-    Account(AccountNo),
-}
-
-/// How an order names a voucher type.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum TypeRef {
-    /// By its code.
-    Code(TypeCode),
-    /// By its numeric id.
-    Legacy(u64),
-}
-
-/// An adjustment as it was asked for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Adjustment {
-    /// The account.
-    pub target: Target,
-    /// The type.
-    pub voucher_type: TypeRef,
-    /// How much.
-    pub amount: Amount,
-    /// The tenant's own id.
-    pub external_id: ExternalId,
-    /// A line for people.
-    pub description: Option<String>,
-    /// The tenant's own date.
-    pub external_date: Option<NaiveDate>,
-    /// Only say what would happen.
-    pub dry_run: bool,
-}
-
-/// How the actors of a realm are doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct RealmReport {
-    /// Actors that live.
-    pub resident: usize,
-    /// Messages that wait in their mailboxes.
-    pub queued: usize,
-    /// Commits that are not durable yet.
-    pub in_flight: usize,
-    /// Actors that wait for the bank.
-    pub waiting_for_bank: usize,
-    /// Actors that were started.
-    pub starts: u64,
-    /// Actors that were replaced after a panic or a failed commit.
-    pub restarts: u64,
-    /// Actors that were passivated.
-    pub passivations: u64,
-}
-
-/// Everything that a supervisor can be asked.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-pub enum RealmMessage {
-    /// Post an adjustment.
-    Post(Adjustment, Ticket<Outcome<Placed>>),
-    /// Register an account (its number is given here), and open it where asked.
-    Register {
-        /// The registration; its number is ignored.
-        registration: Registration,
-        /// Whether it gets a CVU at once.
-        open: bool,
-        /// The alias asked for.
-        alias: Option<Alias>,
-        /// Who asks.
-        ticket: Ticket<AccountView>,
-    },
-    /// Change the profile of an account.
-    Change {
-        /// The account.
-        target: Target,
-        /// The order.
-        order: Order,
-        /// The versions that the asker has seen.
-        if_match: Option<Versions>,
-        /// Who asks.
-        ticket: Ticket<AccountView>,
-    },
-    /// The account as it is.
-    View(Target, Reply<Result<AccountView, Failure>>),
-    /// The balance as it is.
-    BalanceOf(Target, Reply<Result<BalanceView, Failure>>),
-    /// The balance as it was.
-    BalanceAt(Target, Timestamp, Reply<Result<BalanceView, Failure>>),
-    /// All voucher types.
-    Types(Reply<Result<Vec<VoucherType>, Failure>>),
-    /// Create a voucher type.
-    CreateType(CreateVoucherType, Ticket<VoucherType>),
-    /// Switch a voucher type on or off.
-    ToggleType(TypeCode, bool, Ticket<VoucherType>),
-    /// Remove a voucher type.
-    RemoveType(TypeCode, Ticket<VoucherType>),
-    /// The tenant's settings as they are now.
-    Settings(Arc<Settings>),
-    /// The live state of an account's actor; `None` when it is not resident.
-    Observe(Target, Reply<Result<Option<Observed>, Failure>>),
-    /// Send an account's actor away if it is idle; answers whether it is gone.
-    Passivate(Target, Reply<Result<bool, Failure>>),
-    /// How the actors are doing.
-    Report(Reply<RealmReport>),
 }
 
 /// The supervisor.

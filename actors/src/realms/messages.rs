@@ -1,0 +1,129 @@
+//! What a realm's supervisor can be asked.
+
+use std::sync::Arc;
+
+use actix::Message;
+use caudal_ledger::accounts::Order;
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::facts::Registration;
+use caudal_ledger::ids::AccountNo;
+use caudal_ledger::money::Amount;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType};
+use caudal_ledger::vouchers::Outcome;
+use chrono::NaiveDate;
+
+use crate::accounts::{AccountView, BalanceView, Observed, Placed, Settings, Versions};
+use crate::failure::Failure;
+use crate::reply::Reply;
+use crate::scribe::Ticket;
+
+/// How an order names its account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// By its CVU.
+    Cvu(Cvu),
+    /// By its number in the realm.
+    Account(AccountNo),
+}
+
+/// How an order names a voucher type.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TypeRef {
+    /// By its code.
+    Code(TypeCode),
+    /// By its numeric id.
+    Legacy(u64),
+}
+
+/// An adjustment as it was asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Adjustment {
+    /// The account.
+    pub target: Target,
+    /// The type.
+    pub voucher_type: TypeRef,
+    /// How much.
+    pub amount: Amount,
+    /// The tenant's own id.
+    pub external_id: ExternalId,
+    /// A line for people.
+    pub description: Option<String>,
+    /// The tenant's own date.
+    pub external_date: Option<NaiveDate>,
+    /// Only say what would happen.
+    pub dry_run: bool,
+}
+
+/// How the actors of a realm are doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RealmReport {
+    /// Actors that live.
+    pub resident: usize,
+    /// Messages that wait in their mailboxes.
+    pub queued: usize,
+    /// Commits that are not durable yet.
+    pub in_flight: usize,
+    /// Actors that wait for the bank.
+    pub waiting_for_bank: usize,
+    /// Actors that were started.
+    pub starts: u64,
+    /// Actors that were replaced after a panic or a failed commit.
+    pub restarts: u64,
+    /// Actors that were passivated.
+    pub passivations: u64,
+}
+
+/// Everything that a supervisor can be asked.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub enum RealmMessage {
+    /// Post an adjustment.
+    Post(Adjustment, Ticket<Outcome<Placed>>),
+    /// Register an account (its number is given here), and open it where asked.
+    Register {
+        /// The registration; its number is ignored.
+        registration: Registration,
+        /// Whether it gets a CVU at once.
+        open: bool,
+        /// The alias asked for.
+        alias: Option<Alias>,
+        /// Who asks.
+        ticket: Ticket<AccountView>,
+    },
+    /// Change the profile of an account.
+    Change {
+        /// The account.
+        target: Target,
+        /// The order.
+        order: Order,
+        /// The versions that the asker has seen.
+        if_match: Option<Versions>,
+        /// Who asks.
+        ticket: Ticket<AccountView>,
+    },
+    /// The account as it is.
+    View(Target, Reply<Result<AccountView, Failure>>),
+    /// The balance as it is.
+    BalanceOf(Target, Reply<Result<BalanceView, Failure>>),
+    /// The balance as it was.
+    BalanceAt(Target, Timestamp, Reply<Result<BalanceView, Failure>>),
+    /// All voucher types.
+    Types(Reply<Result<Vec<VoucherType>, Failure>>),
+    /// Create a voucher type.
+    CreateType(CreateVoucherType, Ticket<VoucherType>),
+    /// Switch a voucher type on or off.
+    ToggleType(TypeCode, bool, Ticket<VoucherType>),
+    /// Remove a voucher type.
+    RemoveType(TypeCode, Ticket<VoucherType>),
+    /// The tenant's settings as they are now.
+    Settings(Arc<Settings>),
+    /// The live state of an account's actor; `None` when it is not resident.
+    Observe(Target, Reply<Result<Option<Observed>, Failure>>),
+    /// Send an account's actor away if it is idle; answers whether it is gone.
+    Passivate(Target, Reply<Result<bool, Failure>>),
+    /// How the actors are doing.
+    Report(Reply<RealmReport>),
+}
