@@ -1,6 +1,7 @@
 //! The frame round each request: its id, its language, the headers of every answer, the gate.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -79,8 +80,19 @@ fn request_id(headers: &HeaderMap) -> String {
         (None, Some(parent)) if traceparent(parent).is_some() => {
             traceparent(parent).unwrap_or_default().to_owned()
         }
-        (None, _) => format!("req_{}", uuid::Uuid::now_v7().simple()),
+        (None, _) => made_id(),
     }
+}
+
+/// An id that no other request of any process has: random once, then counted.
+fn made_id() -> String {
+    static PROCESS: LazyLock<String> = LazyLock::new(|| uuid::Uuid::now_v7().simple().to_string());
+    static REQUESTS: AtomicU64 = AtomicU64::new(0);
+    format!(
+        "req_{}{:08x}",
+        *PROCESS,
+        REQUESTS.fetch_add(1, Ordering::Relaxed)
+    )
 }
 
 fn traceparent(text: &str) -> Option<&str> {

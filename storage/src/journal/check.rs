@@ -196,9 +196,9 @@ impl<'a> Walk<'a> {
             let broken = segment_path(self.dir, segment);
             return Err(OpenError::damaged(&broken, u64::from(offset), why));
         }
-        if self.ended.is_some() {
-            return damaged("there is a record here, but the segment before has none");
-        }
+        // A segment without records may lie before this one: the record was too large for it. That
+        // nothing is missing in between is shown by the commit's number and the chain.
+        self.ended = None;
         if record.header.first_commit != self.found.last_commit + 1 {
             let why = format!(
                 "commit {} follows commit {}; records before this place are lost",

@@ -375,3 +375,22 @@ fn a_child_process_that_is_being_started_does_not_keep_the_lock() {
         "the index was rebuilt for nothing"
     );
 }
+
+#[test]
+fn a_first_commit_larger_than_a_segment_is_found_again() {
+    let base = tempfile::tempdir().unwrap();
+    let options = Options {
+        segment_bytes: 64 << 10,
+        ..Options::small()
+    };
+    let open = || DurableStore::open(base.path(), options.clone(), Arc::new(Words)).unwrap();
+    let large = entry(stream(1), 1, &vec![7; 100 << 10]);
+    let store = open();
+    submit(store.as_ref(), commit(vec![large.clone()])).unwrap();
+    store.close().unwrap();
+    drop(store);
+    let found = open()
+        .read(stream(1), 1, 1, crate::Order::Ascending, 1)
+        .unwrap();
+    assert_eq!(found, [large]);
+}
