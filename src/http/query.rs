@@ -20,7 +20,7 @@ pub const OFFSET_MAX: u64 = 10_000_000;
 /// The longest text that is searched for, in characters.
 const TEXT_MAX: usize = 100;
 
-/// The parameters of a query; the first of a repeated one counts.
+/// The parameters of a query.
 #[derive(Debug, Default)]
 pub struct Query {
     pairs: Vec<(String, String)>,
@@ -44,26 +44,22 @@ impl FromRequest for Query {
 }
 
 impl Query {
-    fn get(&self, name: &str) -> Option<String> {
-        let (_, value) = self.pairs.iter().find(|(known, _)| known == name)?;
-        Some(value.clone())
-    }
-
-    /// Reads a parameter; empty counts as absent.
+    /// Reads a parameter; one that is sent twice is a mistake.
     pub fn read<T, E: ToString>(
         &mut self,
         name: &str,
         read: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let value = self.get(name).filter(|value| !value.is_empty())?;
-        match read(&value) {
+        let mut values = self.pairs.iter().filter(|(known, _)| known == name);
+        let read = match (values.next(), values.next()) {
+            (None, _) => return None,
+            (Some((_, value)), None) => read(value).map_err(|why| why.to_string()),
+            (Some(_), Some(_)) => Err("must be sent once".to_owned()),
+        };
+        match read {
             Ok(value) => Some(value),
             Err(message) => {
-                let message = message.to_string();
-                self.errors.push(FieldError {
-                    field: name.to_owned(),
-                    message,
-                });
+                self.mistake(name, message);
                 None
             }
         }
@@ -105,16 +101,13 @@ impl Query {
             .unwrap_or(false)
     }
 
-    /// A text to search for.
+    /// A text to search for; an empty one asks for nothing.
     pub fn text(&mut self, name: &str) -> Option<String> {
-        self.read(name, |text| {
-            let long = text.chars().count() > TEXT_MAX;
-            if long {
-                Err(format!("must have at most {TEXT_MAX} characters"))
-            } else {
-                Ok(text.to_owned())
-            }
-        })
+        let text = self.read(name, |text| match text.chars().count() {
+            0..=TEXT_MAX => Ok(text.to_owned()),
+            _ => Err(format!("must have at most {TEXT_MAX} characters")),
+        });
+        text.filter(|text| !text.is_empty())
     }
 
     /// A business day.
@@ -226,6 +219,8 @@ mod tests {
             "cursor=zz",
             "limit=1000000000",
             "offset=9223372036854775808",
+            "offset=",
+            "limit=5&limit=6",
         ] {
             let mut query = query(bad);
             query.page();
