@@ -6,6 +6,9 @@ pub mod keys;
 pub mod projection;
 pub mod reads;
 
+#[cfg(test)]
+mod tests;
+
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Entry, StoreError, StreamId};

@@ -1,0 +1,275 @@
+//! Bytes on disk are for ever: records as they were written by every released version are read.
+//!
+//! `fixtures.txt` has one record a line: the name of a sample below, and its bytes. A line is never
+//! changed. When today's bytes of a sample differ, a line is added, and both go on being read.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use caudal_ledger::accounts::{Holder, Identity, SuspensionCode};
+use caudal_ledger::alias::Alias;
+use caudal_ledger::balance::{Balance, Direction};
+use caudal_ledger::chain::Digest;
+use caudal_ledger::cuit::Cuit;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::facts::{
+    AccountFact, Answer, BankCall, BankRefusal, LedgerFact, PlatformFact, RealmFact, Registration,
+};
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::kyc::Kyc;
+use caudal_ledger::limits::Limits;
+use caudal_ledger::money::{Amount, Money};
+use caudal_ledger::tenants::{ApiKey, Mode, Policy, Tenant};
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::voucher_types::{TypeCode, VoucherType};
+use caudal_ledger::vouchers::{ReferenceType, Voucher};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{decode, encode};
+
+const FIXTURES: &str = include_str!("fixtures.txt");
+
+fn at(millis: u64) -> Timestamp {
+    Timestamp::from_millis(1_700_000_000_000 + millis)
+}
+
+fn holder() -> Holder {
+    let cuit = Cuit::parse("20267565393").unwrap();
+    Holder {
+        cuit,
+        name: "Ana Ñandú".into(),
+        person_type: cuit.person_type(),
+    }
+}
+
+fn voucher() -> Voucher {
+    Voucher {
+        cvu: Cvu::compose(999, 1).unwrap(),
+        sequence: 7,
+        direction: Direction::Debit,
+        amount: Amount::from_centavos(12_345).unwrap(),
+        after: Balance {
+            available: Money::from_centavos(1),
+            held: Money::from_centavos(2),
+        },
+        type_code: TypeCode::parse("FEE_X").unwrap(),
+        type_name: "Fee".into(),
+        external_id: ExternalId::parse("order-1").ok(),
+        reference_type: ReferenceType::Adjustment,
+        reference_id: None,
+        description: Some("Café".into()),
+        external_date: BusinessDay::parse("2026-03-01").map(BusinessDay::date),
+        at: at(1),
+        hash: Digest([7; 32]),
+    }
+}
+
+fn account_facts() -> Vec<AccountFact> {
+    let refusal = BankRefusal {
+        status: 409,
+        body: "{}".into(),
+    };
+    let alias = Alias::parse("ana.prueba").unwrap();
+    let identity = Identity {
+        name: "Ana".into(),
+        person_type: holder().person_type,
+        holders: vec![holder()],
+    };
+    let kyc = Kyc {
+        dni: Some("26756539".into()),
+        pep: Some(false),
+        kyc_level: Some(2),
+        verified_at: Some(5),
+        ..Kyc::default()
+    };
+    vec![
+        AccountFact::Registered(Registration {
+            number: AccountNo(1),
+            holder: holder(),
+            code: Some("c-1".into()),
+            email: Some("a@b.c".into()),
+            phone: None,
+            metadata: BTreeMap::from([("k".into(), "v".into())]),
+            kyc: kyc.clone(),
+            enabled: true,
+        }),
+        AccountFact::OpeningRequested {
+            client_id: 10_000_001,
+            alias: Some(alias.clone()),
+        },
+        AccountFact::Opened {
+            cvu: Cvu::compose(999, 1).unwrap(),
+            alias: Some(alias.clone()),
+        },
+        AccountFact::OpeningRefused(refusal.clone()),
+        AccountFact::AliasRequested {
+            alias: alias.clone(),
+        },
+        AccountFact::AliasChanged { alias },
+        AccountFact::AliasRefused(refusal.clone()),
+        AccountFact::IdentityRequested(identity.clone()),
+        AccountFact::IdentityChanged(identity),
+        AccountFact::IdentityRefused(refusal.clone()),
+        AccountFact::ClosingRequested,
+        AccountFact::Closed,
+        AccountFact::ClosingRefused(refusal),
+        AccountFact::Suspended {
+            reason: "why".into(),
+            code: SuspensionCode::CourtOrder,
+        },
+        AccountFact::Reactivated,
+        AccountFact::KycChanged {
+            kyc,
+            email: None,
+            phone: Some("+54 11 5555-5555".into()),
+        },
+        AccountFact::LimitsChanged(Limits {
+            daily_amount: Some(Money::ZERO),
+            daily_count: Some(3),
+            ..Limits::default()
+        }),
+        AccountFact::EnabledChanged { enabled: false },
+    ]
+}
+
+fn realm_facts() -> Vec<RealmFact> {
+    let code = TypeCode::parse("TOPUP").unwrap();
+    vec![
+        RealmFact::VoucherTypeCreated(VoucherType {
+            code: code.clone(),
+            name: "Top-up".into(),
+            sense: Direction::Credit,
+            active: true,
+            system: false,
+            legacy_id: Some(1000),
+            description: None,
+            category: None,
+            created_at: at(2),
+        }),
+        RealmFact::VoucherTypeToggled {
+            code: code.clone(),
+            active: false,
+        },
+        RealmFact::VoucherTypeRemoved { code },
+    ]
+}
+
+fn platform_facts() -> Vec<PlatformFact> {
+    let (policy, limits, fees) = (Policy::default(), Limits::default(), Vec::new());
+    vec![
+        PlatformFact::TenantCreated(Tenant {
+            id: "tnt_1".into(),
+            name: "One".into(),
+            policy,
+            limits,
+            fees: fees.clone(),
+            live: RealmId(1),
+            test: RealmId(2),
+            created_at: at(3),
+        }),
+        PlatformFact::TenantChanged {
+            id: "tnt_1".into(),
+            name: "Uno".into(),
+            policy,
+            limits,
+            fees: fees.clone(),
+        },
+        PlatformFact::KeyIssued(ApiKey {
+            id: "aaaaaaaaaa".into(),
+            tenant: "tnt_1".into(),
+            mode: Mode::Test,
+            label: None,
+            mac: Digest([9; 32]),
+            created_at: at(4),
+            ends_at: Some(at(5)),
+            revoked: false,
+        }),
+        PlatformFact::KeyEnds {
+            id: "aaaaaaaaaa".into(),
+            at: at(6),
+            revoked: true,
+        },
+        PlatformFact::PlatformChanged { limits, fees },
+    ]
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digits: Vec<u32> = text.chars().map(|c| c.to_digit(16).unwrap()).collect();
+    digits
+        .chunks(2)
+        .map(|pair| u8::try_from(pair[0] * 16 + pair[1]).unwrap())
+        .collect()
+}
+
+/// Reads every fixture of a sample; the line to be added when today's bytes are not among them.
+fn check<T>(name: &str, sample: &T, missing: &mut Vec<String>)
+where
+    T: Serialize + DeserializeOwned + PartialEq + Debug,
+{
+    let lines = FIXTURES.lines().filter_map(|line| line.split_once(' '));
+    let kept: Vec<_> = lines
+        .filter(|(known, _)| *known == name)
+        .map(|(_, bytes)| bytes)
+        .collect();
+    for bytes in &kept {
+        assert_eq!(&decode::<T>(&unhex(bytes)).unwrap(), sample, "{name}");
+    }
+    let today = hex(&encode(sample).unwrap());
+    if !kept.contains(&today.as_str()) {
+        missing.push(format!("{name} {today}"));
+    }
+}
+
+#[test]
+fn records_of_every_version_are_read() {
+    let mut missing = Vec::new();
+    check("ledger", &LedgerFact::Posted(voucher()), &mut missing);
+    for (n, fact) in account_facts().iter().enumerate() {
+        check(&format!("account-{n}"), fact, &mut missing);
+    }
+    for (n, fact) in realm_facts().iter().enumerate() {
+        check(&format!("realm-{n}"), fact, &mut missing);
+    }
+    for (n, fact) in platform_facts().iter().enumerate() {
+        check(&format!("platform-{n}"), fact, &mut missing);
+    }
+    let call = BankCall {
+        operation: "create_cvu".into(),
+        reference: "10000001".into(),
+        request: "{}".into(),
+        status: Some(200),
+        body: "{}".into(),
+        millis: 12,
+        correlation: "req_1".into(),
+    };
+    check("bank", &call, &mut missing);
+    let answer = Answer {
+        key: "k".into(),
+        method: "POST".into(),
+        path: "/v1/accounts".into(),
+        fields: BTreeMap::from([("cuit".into(), Digest([1; 32]))]),
+        status: 201,
+        body: "{}".into(),
+        at: at(7),
+        account: Some(AccountNo(1)),
+    };
+    check("answer", &answer, &mut missing);
+    assert!(
+        missing.is_empty(),
+        "add these lines to fixtures.txt:\n{}",
+        missing.join("\n")
+    );
+}
+
+#[test]
+fn other_formats_and_rubbish_are_refused_not_guessed() {
+    for bytes in [&[][..], &[0], &[2, 0x80], &[1], &[1, 0xc1]] {
+        assert!(decode::<LedgerFact>(bytes).is_err(), "{bytes:?}");
+    }
+}
