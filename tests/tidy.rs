@@ -190,7 +190,6 @@ fn tests_wait_for_conditions_and_not_for_time() {
         "tests/support.rs",
         "storage/src/tests/kill.rs",
         "storage/src/tests/opening.rs",
-        "src/service/tests.rs",
     ];
     let found = where_lines(&tests, |name, line| {
         line.contains(&sleep) && !allowed.contains(&name)

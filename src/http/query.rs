@@ -156,9 +156,15 @@ impl Query {
             order: self.choice("order", &orders).unwrap_or(Order::Descending),
             limit: size(self.integer("limit", 1, LIMIT_MAX).unwrap_or(LIMIT_DEFAULT)),
             offset: size(self.integer("offset", 0, OFFSET_MAX).unwrap_or(0)),
-            cursor: self.read("cursor", |text| {
-                cursor_place(text).ok_or("must be a value of X-Next-Cursor, unchanged")
-            }),
+            // Empty for the first page, as clients that always send it do.
+            cursor: self
+                .read("cursor", |text| match text {
+                    "" => Ok(None),
+                    text => cursor_place(text)
+                        .map(Some)
+                        .ok_or("must be a value of X-Next-Cursor, unchanged"),
+                })
+                .flatten(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use secrecy::SecretString;
 use tempfile::TempDir;
@@ -158,8 +159,9 @@ async fn what_was_accepted_before_a_stop_is_there_after_it() {
     let tenant = service.create_tenant("uno").await.unwrap();
     let key = service.issue_key(&tenant.id, Mode::Test).await.unwrap();
     let url = format!("{}/v1/accounts", service.url);
+    let opened = Arc::new(AtomicUsize::new(0));
     let open = |n: u32| {
-        let (url, key) = (url.clone(), key.clone());
+        let (url, key, opened) = (url.clone(), key.clone(), Arc::clone(&opened));
         async move {
             let client = reqwest::Client::builder()
                 .tls_certs_only([])
@@ -177,6 +179,7 @@ async fn what_was_accepted_before_a_stop_is_there_after_it() {
                     Ok(answer) if answer.status().as_u16() == 201 => {
                         let account: serde_json::Value = answer.json().await.unwrap();
                         accepted.push(account["cvu"].as_str().unwrap().to_owned());
+                        opened.fetch_add(1, Ordering::Relaxed);
                     }
                     // Not ready any more, or gone.
                     Ok(answer) => {
@@ -190,7 +193,14 @@ async fn what_was_accepted_before_a_stop_is_there_after_it() {
         }
     };
     let clients: Vec<_> = (0..6).map(|n| actix_web::rt::spawn(open(n))).collect();
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let enough = async {
+        while opened.load(Ordering::Relaxed) < 12 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), enough)
+        .await
+        .unwrap();
     service.stop().await.unwrap();
     let mut accepted = Vec::new();
     for client in clients {
