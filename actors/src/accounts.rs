@@ -38,7 +38,7 @@ use crate::accounts::saga::BankSaid;
 use crate::failure::Failure;
 use crate::ports::BankError;
 use crate::records::projection::Place;
-use crate::records::{self, BANK, LEDGER, PROFILE, keys, reads};
+use crate::records::{self, BANK, LEDGER, PROFILE, Tail, keys, reads};
 use crate::reply::Reply;
 use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
 
@@ -59,7 +59,7 @@ pub struct AccountActor {
     /// Vouchers that may not be durable yet, oldest first.
     unsettled: VecDeque<Arc<Voucher>>,
     snapshot_at: u64,
-    bank_seq: Option<u64>,
+    bank_tail: Option<Tail>,
     waiter: Option<(Ticket<AccountView>, Arc<Settings>)>,
 }
 
@@ -83,7 +83,7 @@ impl AccountActor {
             account,
             unborn: false,
             unsettled: VecDeque::new(),
-            bank_seq: None,
+            bank_tail: None,
             waiter: None,
         }
     }
@@ -409,17 +409,16 @@ impl AccountActor {
         calls: &[caudal_ledger::facts::BankCall],
     ) -> Result<Vec<Entry>, StoreError> {
         let stream = self.stream(BANK);
-        let mut seq = match self.bank_seq {
-            Some(seq) => seq,
-            None => self.shared.store.head(stream)?.map_or(0, |head| head.seq),
+        let mut tail = match self.bank_tail {
+            Some(tail) => tail,
+            None => Tail::read(self.shared.store.as_ref(), stream)?,
         };
         let now = self.shared.clock.now();
         let mut entries = Vec::with_capacity(calls.len());
         for call in calls {
-            seq = seq.saturating_add(1);
-            entries.push(records::entry(stream, seq, now, call)?);
+            entries.push(tail.next(stream, now, call)?);
         }
-        self.bank_seq = Some(seq);
+        self.bank_tail = Some(tail);
         Ok(entries)
     }
 

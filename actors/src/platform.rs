@@ -16,7 +16,7 @@ use dashmap::DashMap;
 
 use crate::failure::Failure;
 use crate::ports::Clock;
-use crate::records::{self, PLATFORM_STREAM, reads};
+use crate::records::{PLATFORM_STREAM, Tail, reads};
 use crate::reply::Reply;
 
 /// Messages that wait for the platform at most.
@@ -104,33 +104,33 @@ pub struct PlatformActor {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     platform: Platform,
-    seq: u64,
+    tail: Tail,
     published: Published,
 }
 
 impl PlatformActor {
     /// The platform as the store knows it.
-    pub fn load(store: &dyn Store) -> Result<(Platform, u64), StoreError> {
-        let (mut platform, mut last) = (Platform::default(), 0);
-        reads::fold(store, PLATFORM_STREAM, 0, |fact: PlatformFact, seq, _| {
+    pub fn load(store: &dyn Store) -> Result<(Platform, Tail), StoreError> {
+        let (mut platform, mut tail) = (Platform::default(), Tail::default());
+        reads::fold(store, PLATFORM_STREAM, 0, |fact: PlatformFact, seq, at| {
             platform.apply(&fact);
-            last = seq;
+            tail = Tail { seq, at };
         })?;
-        Ok((platform, last))
+        Ok((platform, tail))
     }
 
     /// The actor of a loaded platform.
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
-        (platform, seq): (Platform, u64),
+        (platform, tail): (Platform, Tail),
         published: Published,
     ) -> Self {
         Self {
             store,
             clock,
             platform,
-            seq,
+            tail,
             published,
         }
     }
@@ -218,10 +218,9 @@ impl PlatformActor {
         };
         let mut next = self.platform.clone();
         let mut commit = Commit::default();
-        let mut seq = self.seq;
+        let mut tail = self.tail;
         for fact in &facts {
-            seq = seq.saturating_add(1);
-            match records::entry(PLATFORM_STREAM, seq, now, fact) {
+            match tail.next(PLATFORM_STREAM, now, fact) {
                 Ok(entry) => commit.entries.push(entry),
                 Err(why) => return reply.send(Err(why.into())),
             }
@@ -239,7 +238,7 @@ impl PlatformActor {
                 let done = done.unwrap_or(Err(StoreError::Closed));
                 reply.send(done.map_err(Failure::from).map(|_| {
                     actor.platform = next;
-                    actor.seq = seq;
+                    actor.tail = tail;
                     let platform = Arc::new(actor.platform.clone());
                     (actor.published)(&platform);
                     platform

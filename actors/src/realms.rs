@@ -36,7 +36,7 @@ use caudal_storage::StoreError;
 
 use crate::accounts::{AccountMessage, AccountView, Placed, Settings, Versions};
 use crate::failure::Failure;
-use crate::records::{self, REALM, reads};
+use crate::records::{self, REALM, Tail, reads};
 use crate::reply::{Answered, Given, Reply};
 use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
 use children::Children;
@@ -73,7 +73,7 @@ pub struct RealmSupervisor {
     vitals: Arc<Vitals>,
     scribe: Scribe,
     types: VoucherTypes,
-    realm_seq: u64,
+    tail: Tail,
     next_account: u64,
     by_cvu: HashMap<Cvu, AccountNo>,
     children: Children,
@@ -104,7 +104,7 @@ impl RealmSupervisor {
             settings: Arc::new(settings),
             vitals,
             types: VoucherTypes::default(),
-            realm_seq: 0,
+            tail: Tail::default(),
             next_account,
             by_cvu: HashMap::new(),
             children: Children::new(Arc::clone(&shared), limits.resident),
@@ -116,17 +116,13 @@ impl RealmSupervisor {
 
     fn load_types(&mut self) -> Result<(), StoreError> {
         let stream = records::realm_stream(self.shared.realm, REALM);
-        let (mut types, mut last) = (VoucherTypes::default(), 0);
-        reads::fold(
-            self.shared.store.as_ref(),
-            stream,
-            0,
-            |fact: RealmFact, seq, _| {
-                types.apply(&fact);
-                last = seq;
-            },
-        )?;
-        (self.types, self.realm_seq) = (types, last);
+        let (mut types, mut tail) = (VoucherTypes::default(), Tail::default());
+        let store = self.shared.store.as_ref();
+        reads::fold(store, stream, 0, |fact: RealmFact, seq, at| {
+            types.apply(&fact);
+            tail = Tail { seq, at };
+        })?;
+        (self.types, self.tail) = (types, tail);
         Ok(())
     }
 
@@ -534,12 +530,10 @@ impl RealmSupervisor {
         let mut page = Page::default();
         if let Some(fact) = fact {
             let stream = records::realm_stream(self.shared.realm, REALM);
-            let seq = self.realm_seq.saturating_add(1);
-            match records::entry(stream, seq, self.shared.clock.now(), &fact) {
+            match self.tail.next(stream, self.shared.clock.now(), &fact) {
                 Ok(entry) => page.entries.push(entry),
                 Err(why) => return self.scribe.fail(why, ticket.reply),
             }
-            self.realm_seq = seq;
             self.types.apply(&fact);
         }
         let outcome = self.types.find(code).or(before);

@@ -11,7 +11,7 @@ mod tests;
 
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Entry, StoreError, StreamId};
+use caudal_storage::{Entry, Store, StoreError, StreamId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -73,6 +73,40 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
             .map_err(|why| corrupt(format!("a record could not be decoded: {why}"))),
         Some((format, _)) => Err(corrupt(format!("a record has the unknown format {format}"))),
         None => Err(corrupt("a record is empty".into())),
+    }
+}
+
+/// The end of a stream, as its one writer knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tail {
+    /// The sequence of the last entry; 0 when there is none.
+    pub seq: u64,
+    /// Its time.
+    pub at: Timestamp,
+}
+
+impl Tail {
+    /// The end of a stream as the store knows it.
+    pub fn read(store: &dyn Store, stream: StreamId) -> Result<Self, StoreError> {
+        let head = store.head(stream)?;
+        Ok(head.map_or_else(Self::default, |head| Self {
+            seq: head.seq,
+            at: Timestamp::from_millis(head.at),
+        }))
+    }
+
+    /// The next entry. Its time is never before the last one's, though the clock may have been set
+    /// back meanwhile.
+    pub fn next<T: Serialize>(
+        &mut self,
+        stream: StreamId,
+        now: Timestamp,
+        record: &T,
+    ) -> Result<Entry, StoreError> {
+        let (seq, at) = (self.seq.saturating_add(1), self.at.max(now));
+        let entry = entry(stream, seq, at, record)?;
+        *self = Self { seq, at };
+        Ok(entry)
     }
 }
 

@@ -16,7 +16,7 @@ use caudal_storage::{Commit, Entry, Row, Store, StoreError, StreamId};
 
 use crate::failure::Failure;
 use crate::ports::{BankError, BankGateway, Clock};
-use crate::records::{self, ANSWERS};
+use crate::records::{self, ANSWERS, Tail};
 use crate::reply::{Answered, ClaimGuard, Claims, Given, Keyed, Rendered, Reply};
 
 /// What every actor of a realm works with.
@@ -83,7 +83,7 @@ pub struct Scribe {
     shared: Arc<Shared>,
     vitals: Arc<Vitals>,
     answers: StreamId,
-    answers_seq: Option<u64>,
+    answers_tail: Option<Tail>,
 }
 
 /// What goes into one commit.
@@ -105,7 +105,7 @@ impl Scribe {
             shared,
             vitals,
             answers,
-            answers_seq: None,
+            answers_tail: None,
         }
     }
 
@@ -202,17 +202,12 @@ impl Scribe {
 
     /// The entry of a kept answer.
     pub fn answer(&mut self, answer: &Answer, now: Timestamp) -> Result<Entry, StoreError> {
-        let last = match self.answers_seq {
-            Some(seq) => seq,
-            None => self
-                .shared
-                .store
-                .head(self.answers)?
-                .map_or(0, |head| head.seq),
+        let mut tail = match self.answers_tail {
+            Some(tail) => tail,
+            None => Tail::read(self.shared.store.as_ref(), self.answers)?,
         };
-        let seq = last.saturating_add(1);
-        let entry = records::entry(self.answers, seq, now, answer)?;
-        self.answers_seq = Some(seq);
+        let entry = tail.next(self.answers, now, answer)?;
+        self.answers_tail = Some(tail);
         Ok(entry)
     }
 }
