@@ -235,6 +235,23 @@ impl RealmSupervisor {
         }
     }
 
+    /// Like [`Self::admit`], and answers a key whose first request was cut off while the bank was
+    /// asked from what has become of its account.
+    fn admit_or_adopt(&mut self, ticket: Ticket<AccountView>) -> Option<Ticket<AccountView>> {
+        match self.admit(ticket) {
+            Admission::Go(ticket) => Some(ticket),
+            Admission::Adopt(account, ticket) => {
+                let settings = Arc::clone(&self.settings);
+                self.forward(account, ticket, |ticket| AccountMessage::Adopt {
+                    settings,
+                    ticket,
+                });
+                None
+            }
+            Admission::Ended => None,
+        }
+    }
+
     fn post(&mut self, order: Adjustment, ticket: Ticket<Outcome<Placed>>) {
         let ticket = match if order.dry_run {
             Admission::Go(ticket)
@@ -370,15 +387,8 @@ impl RealmSupervisor {
         ticket: Ticket<AccountView>,
     ) {
         let settings = Arc::clone(&self.settings);
-        let mut ticket = match self.admit(ticket) {
-            Admission::Go(ticket) => ticket,
-            Admission::Adopt(account, ticket) => {
-                return self.forward(account, ticket, |ticket| AccountMessage::Adopt {
-                    settings,
-                    ticket,
-                });
-            }
-            Admission::Ended => return,
+        let Some(mut ticket) = self.admit_or_adopt(ticket) else {
+            return;
         };
         let number = AccountNo(self.next_account);
         let registration = Registration {
@@ -472,15 +482,8 @@ impl RealmSupervisor {
         ticket: Ticket<AccountView>,
     ) {
         let settings = Arc::clone(&self.settings);
-        let mut ticket = match self.admit(ticket) {
-            Admission::Go(ticket) => ticket,
-            Admission::Adopt(account, ticket) => {
-                return self.forward(account, ticket, |ticket| AccountMessage::Adopt {
-                    settings,
-                    ticket,
-                });
-            }
-            Admission::Ended => return,
+        let Some(mut ticket) = self.admit_or_adopt(ticket) else {
+            return;
         };
         let number = match self.number(target) {
             Ok(number) => number,
