@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage as _, http::header};
@@ -112,9 +113,13 @@ fn traceparent(text: &str) -> Option<&str> {
 /// # Errors
 /// What the inner service gives; every error of ours is an answer already.
 pub async fn frame<B: MessageBody + 'static>(
-    call: ServiceRequest,
+    mut call: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<B>, Error> {
+    if call.method() == Method::HEAD {
+        // Answered as GET (RFC 9110, 9.3.2); the server leaves the body out by itself.
+        call.head_mut().method = Method::GET;
+    }
     let id = request_id(call.headers());
     let spanish = call.path().starts_with("/wallet/");
     let language = if spanish {

@@ -276,6 +276,22 @@ async fn other_methods_and_paths_are_told_apart() {
             assert_eq!(allowed, known, "{method} {path}");
         }
     }
+    for path in ["/livez", "/v1/voucher-types"] {
+        let (get, head) = (
+            service.a.get(path).await,
+            service.a.call("HEAD", path).await,
+        );
+        let length = get.header("content-length");
+        assert_eq!(
+            (
+                head.status,
+                head.text.as_str(),
+                head.header("content-length")
+            ),
+            (200, "", length),
+            "HEAD {path}"
+        );
+    }
     for path in [
         "/",
         "/v1",
