@@ -13,7 +13,6 @@ const LONG: &[(&str, usize)] = &[
     ("actors/src/engine.rs", 553),
     ("actors/src/realms.rs", 651),
     ("actors/src/tests.rs", 652),
-    ("ledger/src/accounts.rs", 702),
     ("src/v1/accounts.rs", 599),
     ("tests/golden/bodies.rs", 525),
     ("tests/hostile.rs", 635),

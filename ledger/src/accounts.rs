@@ -10,268 +10,27 @@
 //! **The bank.** What needs the bank is two facts: requested (on disk before the bank is asked),
 //! then changed or refused. Between them the account is `pending` and refuses another such order.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod shapes;
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 use crate::alias::Alias;
 use crate::balance::{Balance, BalanceError, Direction};
 use crate::chain::Digest;
 use crate::cuit::{Cuit, PersonType};
-use crate::cvu::Cvu;
-use crate::facts::{AccountFact, BankRefusal, Registration};
+use crate::facts::{AccountFact, Registration};
 use crate::ids::{AccountNo, RealmId, VoucherId};
 use crate::kyc::Kyc;
-use crate::limits::{Limits, LimitsChange, Usage};
+use crate::limits::{Limits, Usage};
 use crate::rejection::Rejection;
 use crate::tenants::Policy;
 use crate::time::Timestamp;
 use crate::vouchers::{Outcome, PostAdjustment, ReferenceType, Voucher};
 
-/// The most holders an account may have.
-pub const HOLDERS_MAX: usize = 20;
-
-/// A person who holds an account, alone or with others.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Holder {
-    /// Tax id.
-    pub cuit: Cuit,
-    /// Name, as the tenant gave it.
-    pub name: String,
-    /// Natural or legal person.
-    pub person_type: PersonType,
-}
-
-/// The names of an account's holders: what `PATCH …/identidad` sets.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Identity {
-    /// The holder's name.
-    pub name: String,
-    /// Natural or legal person.
-    pub person_type: PersonType,
-    /// All holders, the account's own first.
-    pub holders: Vec<Holder>,
-}
-
-/// The state of an account.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// A wallet account without a CVU.
-    Registered,
-    /// Has a CVU and may move money.
-    Active,
-    /// Outgoing movements are blocked; money that comes in is welcome.
-    Suspended,
-    /// Ended; what is left can be settled and returned.
-    Closed,
-    /// The bank refused to open it: it never was.
-    Void,
-}
-
-impl Status {
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Registered => "registered",
-            Self::Active => "active",
-            Self::Suspended => "suspended",
-            Self::Closed => "closed",
-            Self::Void => "void",
-        }
-    }
-}
-
-/// Why an account is suspended, as a word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SuspensionCode {
-    /// Suspected fraud.
-    Fraud,
-    /// A matter of compliance.
-    Compliance,
-    /// An order of a court.
-    CourtOrder,
-    /// The holder asked for it.
-    CustomerRequest,
-    /// Anything else.
-    Other,
-}
-
-impl SuspensionCode {
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Fraud => "fraud",
-            Self::Compliance => "compliance",
-            Self::CourtOrder => "court_order",
-            Self::CustomerRequest => "customer_request",
-            Self::Other => "other",
-        }
-    }
-}
-
-/// A suspension.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Suspension {
-    /// Why, for people.
-    pub reason: String,
-    /// Why, as a word.
-    pub code: SuspensionCode,
-    /// Since when.
-    pub at: Timestamp,
-}
-
-/// What the bank has been or will be asked, and has not answered yet.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Pending {
-    /// To create the CVU and give it an alias.
-    Opening {
-        /// The id by which the bank knows the account.
-        client_id: u64,
-        /// The alias asked for.
-        alias: Option<Alias>,
-    },
-    /// To set an alias.
-    Alias(Alias),
-    /// To take over an identity.
-    Identity(Identity),
-    /// To close the CVU.
-    Closing,
-}
-
-/// What the bank said to what is pending.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum BankAnswer {
-    /// It opened the account.
-    Opened {
-        /// The CVU.
-        cvu: Cvu,
-        /// The alias, when it could be set.
-        alias: Option<Alias>,
-    },
-    /// It did what was asked.
-    Done,
-    /// It refused.
-    Refused(BankRefusal),
-}
-
-/// An account with all that is known of it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Account {
-    /// Its number in the realm: the wallet account id.
-    pub number: AccountNo,
-    /// The sequence of the last fact of its profile.
-    pub profile_seq: u64,
-    /// Who holds it.
-    pub holder: Holder,
-    /// All holders, the account's own first; only itself until an identity was set.
-    pub holders: Vec<Holder>,
-    /// The tenant's own code.
-    pub code: Option<String>,
-    /// E-mail.
-    pub email: Option<String>,
-    /// Phone.
-    pub phone: Option<String>,
-    /// Whatever the tenant keeps with it.
-    pub metadata: BTreeMap<String, String>,
-    /// KYC data.
-    pub kyc: Kyc,
-    /// Whether the wallet account is enabled.
-    pub enabled: bool,
-    /// Its CVU.
-    pub cvu: Option<Cvu>,
-    /// Its alias.
-    pub alias: Option<Alias>,
-    /// Its state.
-    pub status: Status,
-    /// The suspension, while suspended.
-    pub suspension: Option<Suspension>,
-    /// Its own limits.
-    pub limits: Limits,
-    /// What waits for the bank.
-    pub pending: Option<Pending>,
-    /// What the bank said when it refused to open the account.
-    pub refusal: Option<BankRefusal>,
-    /// When it was registered.
-    pub created_at: Timestamp,
-    /// When its profile last changed.
-    pub updated_at: Timestamp,
-    /// When it was closed.
-    pub closed_at: Option<Timestamp>,
-    /// What it has.
-    pub balance: Balance,
-    /// The number of its movements.
-    pub sequence: u64,
-    /// The chain up to its last movement.
-    pub hash: Digest,
-    /// When it last moved.
-    pub last_movement_at: Option<Timestamp>,
-    /// Outgoing money of the day and month of the last movement.
-    pub usage: Usage,
-}
-
-/// An order about the profile of an account.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "an order lives for one turn of its actor"
-)]
-pub enum Order {
-    /// Block outgoing movements.
-    Suspend {
-        /// Why, for people.
-        reason: String,
-        /// Why, as a word.
-        code: SuspensionCode,
-    },
-    /// Let money out again.
-    Reactivate,
-    /// Set or replace the alias.
-    SetAlias(Alias),
-    /// Set names and holders.
-    SetIdentity {
-        /// The holder's name, when it changes.
-        name: Option<String>,
-        /// The type of person, which has to agree with the CUIT.
-        person_type: Option<PersonType>,
-        /// All holders, the account's own first.
-        holders: Vec<Holder>,
-    },
-    /// Close it.
-    Close,
-    /// Change KYC data and contact.
-    ChangeKyc {
-        /// What changes.
-        kyc: Kyc,
-        /// E-mail, when it changes.
-        email: Option<String>,
-        /// Phone, when it changes.
-        phone: Option<String>,
-    },
-    /// Change its own limits.
-    ChangeLimits(LimitsChange),
-    /// Enable or disable the wallet account.
-    SetEnabled(bool),
-    /// Get a CVU for a wallet account that has none.
-    Open {
-        /// The id by which the bank will know the account.
-        client_id: u64,
-        /// The alias asked for.
-        alias: Option<Alias>,
-    },
-}
-
-/// What a posting is judged with, beside the account itself.
-#[derive(Clone, Copy, Debug)]
-pub struct PostingContext<'a> {
-    /// The realm, for naming vouchers.
-    pub realm: RealmId,
-    /// The present.
-    pub now: Timestamp,
-    /// The voucher that holds the same external id and direction, and its account.
-    pub existing: Option<(AccountNo, &'a Voucher)>,
-}
+pub use shapes::{
+    Account, BankAnswer, HOLDERS_MAX, Holder, Identity, Order, Pending, PostingContext, Status,
+    Suspension, SuspensionCode,
+};
 
 impl Account {
     /// The account that a registration makes.

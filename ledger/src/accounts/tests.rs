@@ -1,6 +1,10 @@
 //! Orders in; facts, balances and refusals out.
 
+use std::collections::BTreeMap;
+
 use super::*;
+use crate::cvu::Cvu;
+use crate::facts::BankRefusal;
 use crate::history::{Flaw, History};
 use crate::money::{Amount, Money};
 use crate::text::ExternalId;
