@@ -4,10 +4,9 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use caudal_actors::engine::lists::{Listing, Page};
+use caudal_actors::engine::lists::{Listing, Order, Page};
 use caudal_ledger::money::Amount;
 use caudal_ledger::time::{BusinessDay, Timestamp};
-use caudal_storage::Order;
 
 use super::errors::{ApiError, FieldError};
 

@@ -17,7 +17,7 @@ use caudal_ledger::text::{ExternalId, folded};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
-use caudal_storage::{Order, Store, StoreError};
+use caudal_storage::{Store, StoreError};
 
 use super::Engine;
 use crate::accounts::Placed;
@@ -28,6 +28,7 @@ use crate::records::{LEDGER, account_stream, keys, reads};
 use pages::{Picker, Range, sorted};
 
 pub use accounts::{AccountFilter, AccountSort};
+pub use caudal_storage::Order;
 pub use pages::{Listing, Page};
 
 /// How many records a scan reads at once.
