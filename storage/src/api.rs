@@ -191,6 +191,9 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// exactly once.
     fn submit(&self, commit: Commit, done: Done);
     /// Calls `done` when everything submitted before is durable (or has failed).
+    ///
+    /// A poisoned store refuses the barrier at once, perhaps before it has told the last of the
+    /// submissions before it that they failed too.
     fn barrier(&self, done: Done);
     /// The last durable entry of a stream.
     fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError>;

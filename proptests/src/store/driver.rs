@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use caudal_storage::{
     Commit, CommitNo, ENTRY_BYTES_MAX, Entry, Position, Row, Store, StoreError, StreamId,
@@ -255,6 +256,14 @@ impl<R: Rig> Driver<R> {
     fn settle(&mut self) -> Check {
         self.rig.settle();
         self.collect()?;
+        // A lost store refuses the barrier at once, while its threads may still be refusing what
+        // came before: every submission gets its answer, but perhaps a moment later.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while (self.sabotaged || self.lost) && !self.waiting.is_empty() && Instant::now() < deadline
+        {
+            std::thread::yield_now();
+            self.collect()?;
+        }
         hold!(
             self.waiting.is_empty(),
             "{} submissions have no answer",

@@ -208,7 +208,7 @@ impl Rig for Durable {
         Arc::<DurableStore>::clone(self.store.as_ref().expect("an open store"))
     }
     fn settle(&mut self) {
-        // A lost store has answered everything already, the barrier included.
+        // A lost store refuses the barrier at once.
         drop(barrier(&*self.store()));
     }
     fn restart(&mut self) -> bool {
