@@ -72,7 +72,11 @@ impl VoucherId {
 
     /// Reads an id; `None` for anything that was never written by `Display`.
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix(PREFIX)?;
+        Self::after(PREFIX, text)
+    }
+
+    fn after(prefix: &str, text: &str) -> Option<Self> {
+        let digits = text.strip_prefix(prefix)?;
         if digits.len() != 26 {
             return None;
         }
@@ -95,25 +99,112 @@ impl VoucherId {
         };
         Some(id)
     }
-}
 
-impl fmt::Display for VoucherId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write(self, prefix: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let high = u128::from(self.realm.0).wrapping_shl(80)
             | (u128::from(self.account.0) & FIELD_40).wrapping_shl(40)
             | (u128::from(self.sequence) & FIELD_40);
         let value = high.wrapping_shl(16) | Self::check(high);
-        let mut text = [b'0'; 26];
-        for (place, byte) in text.iter_mut().rev().enumerate() {
-            let shift = u32::try_from(place).unwrap_or(0).saturating_mul(5);
-            let digit = usize::try_from(value.wrapping_shr(shift) & 31).unwrap_or(0);
-            *byte = ALPHABET.get(digit).copied().unwrap_or(b'0');
+        f.write_str(prefix)?;
+        f.write_str(std::str::from_utf8(&base32::<26>(value)).unwrap_or_default())
+    }
+}
+
+/// A number as so many digits of base 32.
+fn base32<const N: usize>(value: u128) -> [u8; N] {
+    let mut text = [b'0'; N];
+    for (place, byte) in text.iter_mut().rev().enumerate() {
+        let shift = u32::try_from(place).unwrap_or(0).saturating_mul(5);
+        let digit = usize::try_from(value.wrapping_shr(shift) & 31).unwrap_or(0);
+        *byte = ALPHABET.get(digit).copied().unwrap_or(b'0');
+    }
+    text
+}
+
+impl fmt::Display for VoucherId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(PREFIX, f)
+    }
+}
+
+macro_rules! named_by_its_first_voucher {
+    ($(#[$meta:meta])* $type:ident, $prefix:literal) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub struct $type(pub VoucherId);
+
+        impl $type {
+            /// Reads an id; `None` for anything that was never written by `Display`.
+            pub fn parse(text: &str) -> Option<Self> {
+                VoucherId::after($prefix, text).map(Self)
+            }
         }
-        write!(
-            f,
-            "{PREFIX}{}",
-            std::str::from_utf8(&text).unwrap_or_default()
-        )
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.write($prefix, f)
+            }
+        }
+    };
+}
+
+named_by_its_first_voucher! {
+    /// A hold: the place of the voucher that opened it. Written `hld_` and the voucher's digits.
+    HoldId, "hld_"
+}
+
+named_by_its_first_voucher! {
+    /// A transfer: the place of its first voucher on the account that sends. Written `trf_` and
+    /// the voucher's digits.
+    TransferId, "trf_"
+}
+
+/// The reference by which the bank knows a transfer: 15 characters that say which one it is, so
+/// that it is on disk before the bank is asked, and its answers and notices find their way back.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct OriginId(pub VoucherId);
+
+impl OriginId {
+    const ACCOUNT_BITS: u32 = 24;
+    const SEQUENCE_BITS: u32 = 31;
+
+    /// Reads a reference; `None` for anything that was never written by `Display`.
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.len() != 15 {
+            return None;
+        }
+        let mut value: u128 = 0;
+        for byte in text.bytes() {
+            let digit = u128::try_from(ORIGIN.iter().position(|a| *a == byte)?).ok()?;
+            value = value.wrapping_shl(5) | digit;
+        }
+        let field = |at: u32, bits: u32| {
+            value.wrapping_shr(at) & (1_u128.wrapping_shl(bits).wrapping_sub(1))
+        };
+        let realm_at = Self::ACCOUNT_BITS.wrapping_add(Self::SEQUENCE_BITS);
+        Some(Self(VoucherId {
+            realm: RealmId(u32::try_from(field(realm_at, 20)).ok()?),
+            account: AccountNo(u64::try_from(field(Self::SEQUENCE_BITS, Self::ACCOUNT_BITS)).ok()?),
+            sequence: u64::try_from(field(0, Self::SEQUENCE_BITS)).ok()?,
+        }))
+    }
+}
+
+const ORIGIN: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+impl fmt::Display for OriginId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let VoucherId {
+            realm,
+            account,
+            sequence,
+        } = self.0;
+        let value = u128::from(realm.0)
+            .wrapping_shl(Self::ACCOUNT_BITS.wrapping_add(Self::SEQUENCE_BITS))
+            | u128::from(account.0).wrapping_shl(Self::SEQUENCE_BITS)
+            | u128::from(sequence);
+        let digits = base32::<15>(value).map(|digit| digit.to_ascii_uppercase());
+        f.write_str(std::str::from_utf8(&digits).unwrap_or_default())
     }
 }
 
@@ -137,6 +228,17 @@ mod tests {
             if changed != text {
                 prop_assert!(VoucherId::parse(&changed) != Some(id));
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn references_of_the_bank_read_back(
+            realm in 0_u32..1 << 20, account in 0_u64..=AccountNo::MAX, sequence in 0_u64..1 << 31,
+        ) {
+            let id = OriginId(VoucherId { realm: RealmId(realm), account: AccountNo(account), sequence });
+            prop_assert_eq!(id.to_string().len(), 15);
+            prop_assert_eq!(OriginId::parse(&id.to_string()), Some(id));
         }
     }
 

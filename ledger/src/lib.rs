@@ -25,5 +25,6 @@ pub mod rejection;
 pub mod tenants;
 pub mod text;
 pub mod time;
+pub mod transfers;
 pub mod voucher_types;
 pub mod vouchers;
