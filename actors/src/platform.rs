@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
 use caudal_ledger::facts::PlatformFact;
+use caudal_ledger::fees::FeeRule;
 use caudal_ledger::limits::Limits;
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::tenants::{ApiKey, FeeRule, Mode, Platform, Policy, Tenant};
+use caudal_ledger::tenants::{ApiKey, Mode, Platform, Policy, Tenant};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, Store, StoreError};
 use dashmap::DashMap;

@@ -122,7 +122,10 @@ pub struct BankMovement {
 /// What the service asks of the sponsor bank. Every operation is idempotent by its reference, so
 /// asking again after a timeout or crash is always safe. Implementations put a deadline on each
 /// operation, retry what is safe inside it, and never follow redirects.
-#[expect(unused_variables, reason = "operations that a gateway does not have yet")]
+#[expect(
+    unused_variables,
+    reason = "operations that a gateway does not have yet"
+)]
 pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
     /// Creates the CVU of a client id, or gives the one it has. `request_id` goes along for tracing.
     fn create_cvu<'a>(

@@ -1,35 +1,37 @@
 //! An account: who holds it, what state it is in, what it has, and what may happen to it next.
 //!
-//! **Shape.** One [`Account`] is folded from two streams: its profile ([`AccountFact`]) and its
-//! ledger ([`Voucher`]s). `decide_*` answers an order with facts or a [`Rejection`] and changes
-//! nothing; `apply_*` takes facts in and cannot refuse.
-//!
-//! **Order.** A posting is judged in this precedence: seen before, type, state of the account,
-//! money. So a retry gets its first answer whatever happened to the account meanwhile.
+//! **Shape.** One [`Account`] is folded from its profile ([`AccountFact`]), its ledger
+//! ([`Voucher`]s) and its transfers ([`TransferRecord`]s). `decide_*` answers an order with facts or
+//! a [`Rejection`] and changes nothing; `apply_*` takes facts in and cannot refuse. Decisions about
+//! money are in `movements`, those about transfers in `transfers`.
 //!
 //! **The bank.** What needs the bank is two facts: requested (on disk before the bank is asked),
 //! then changed or refused. Between them the account is `pending` and refuses another such order.
 
+mod movements;
 mod shapes;
+mod transfers;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::alias::Alias;
-use crate::balance::{Balance, BalanceError, Direction};
+use crate::balance::Balance;
 use crate::chain::Digest;
 use crate::cuit::{Cuit, PersonType};
 use crate::facts::{AccountFact, Registration};
-use crate::ids::{AccountNo, RealmId, VoucherId};
+use crate::holds::Hold;
 use crate::kyc::Kyc;
 use crate::limits::{Limits, Usage};
 use crate::rejection::Rejection;
 use crate::tenants::Policy;
 use crate::time::Timestamp;
-use crate::vouchers::{Outcome, PostAdjustment, ReferenceType, Voucher};
+use crate::transfers::{TransferFact, TransferRecord};
+use crate::vouchers::Voucher;
 
+pub use movements::Movement;
 pub use shapes::{
-    Account, BankAnswer, HOLDERS_MAX, Holder, Identity, Order, Pending, PostingContext, Status,
-    Suspension, SuspensionCode,
+    Account, BankAnswer, Context, HOLDERS_MAX, Holder, Identity, Movements, Order, Pending, Status,
+    Suspension, SuspensionCode, Terms,
 };
 
 impl Account {
@@ -71,6 +73,10 @@ impl Account {
             hash: Digest::default(),
             last_movement_at: None,
             usage: Usage::default(),
+            fees: Vec::new(),
+            holds: BTreeMap::new(),
+            ends: BTreeSet::new(),
+            transfers: BTreeMap::new(),
         }
     }
 
@@ -111,6 +117,12 @@ impl Account {
                 } else {
                     vec![fact]
                 })
+            }
+            Order::ChangeFees(fees) => {
+                self.open_for_changes()?;
+                let same = *fees == self.fees;
+                let fact = AccountFact::FeesChanged(fees.clone());
+                Ok(if same { Vec::new() } else { vec![fact] })
             }
             Order::SetEnabled(_) | Order::Open { .. } if self.status == Status::Void => {
                 Err(Rejection::AccountNotFound)
@@ -330,119 +342,34 @@ impl Account {
             }
             AccountFact::LimitsChanged(limits) => self.limits = *limits,
             AccountFact::EnabledChanged { enabled } => self.enabled = *enabled,
+            AccountFact::FeesChanged(fees) => self.fees.clone_from(fees),
         }
     }
 
-    /// Decides an adjustment voucher.
-    pub fn decide_post(
-        &self,
-        order: &PostAdjustment,
-        context: PostingContext<'_>,
-    ) -> Result<Outcome<Voucher>, Rejection> {
-        if self.status == Status::Void {
-            return Err(Rejection::AccountNotFound);
+    /// Takes in what was decided of a transfer.
+    pub fn apply_transfer(&mut self, record: &TransferRecord, at: Timestamp) {
+        if let TransferFact::Requested(transfer) = &record.fact {
+            self.transfers.insert(record.transfer, transfer.clone());
         }
-        let cvu = self.cvu.ok_or(Rejection::AccountWithoutCvu)?;
-        if let Some((number, existing)) = context.existing {
-            return self.seen_before(order, context.realm, number, existing);
+        if let Some(transfer) = self.transfers.get_mut(&record.transfer) {
+            transfer.apply(&record.fact, at);
+            if !transfer.status.is_open() {
+                self.transfers.remove(&record.transfer);
+            }
         }
-        let voucher_type = &order.voucher_type;
-        let code = &voucher_type.code;
-        if voucher_type.system {
-            return Err(Rejection::VoucherTypeIsSystem { code: code.clone() });
-        }
-        if !voucher_type.active {
-            return Err(Rejection::VoucherTypeInactive { code: code.clone() });
-        }
-        self.may_adjust(voucher_type.sense)?;
-        let direction = voucher_type.sense;
-        let after = self
-            .balance
-            .after(direction, order.amount)
-            .map_err(|why| match why {
-                BalanceError::InsufficientFunds | BalanceError::InsufficientHeld => {
-                    let available = self.balance.available;
-                    Rejection::InsufficientFunds {
-                        available,
-                        requested: order.amount,
-                    }
-                }
-                BalanceError::Overflow => Rejection::AmountOverflow,
-            })?;
-        // After this point the posting must succeed.
-        let mut voucher = Voucher {
-            cvu,
-            sequence: self.sequence.saturating_add(1),
-            direction,
-            amount: order.amount,
-            after,
-            type_code: code.clone(),
-            type_name: voucher_type.name.clone(),
-            external_id: Some(order.external_id.clone()),
-            reference_type: ReferenceType::Adjustment,
-            reference_id: None,
-            description: order.description.clone(),
-            external_date: order.external_date,
-            at: self
-                .last_movement_at
-                .map_or(context.now, |last| last.max(context.now)),
-            hash: Digest::default(),
-        };
-        voucher.hash = voucher.hash_after(self.hash);
-        Ok(Outcome::Recorded(voucher))
     }
 
-    fn seen_before(
-        &self,
-        order: &PostAdjustment,
-        realm: RealmId,
-        number: AccountNo,
-        existing: &Voucher,
-    ) -> Result<Outcome<Voucher>, Rejection> {
-        let differs = [
-            ("cvu", number != self.number),
-            ("amount", existing.amount != order.amount),
-            (
-                "voucherTypeCode",
-                existing.type_code != order.voucher_type.code,
-            ),
-        ];
-        let fields: Vec<_> = differs
-            .iter()
-            .filter(|(_, d)| *d)
-            .map(|(name, _)| *name)
-            .collect();
-        if fields.is_empty() {
-            return Ok(Outcome::Replayed(existing.clone()));
-        }
-        let held_by = VoucherId {
-            realm,
-            account: number,
-            sequence: existing.sequence,
-        };
-        Err(Rejection::ExternalIdReused {
-            held_by,
-            cvu: existing.cvu,
-            fields,
-        })
-    }
-
-    /// Whether the state of the account lets an adjustment of a direction pass (contract §3, §5).
-    fn may_adjust(&self, direction: Direction) -> Result<(), Rejection> {
-        let incoming = match direction {
-            Direction::Credit | Direction::Release => true,
-            Direction::Debit | Direction::Hold | Direction::ConfirmHold => false,
-        };
-        match self.status {
-            Status::Registered => Err(Rejection::AccountWithoutCvu),
-            Status::Void => Err(Rejection::AccountNotFound),
-            // What is left on a closed account can be returned, and nothing else.
-            Status::Closed if incoming => Err(Rejection::AccountClosed),
-            Status::Closed => Ok(()),
-            Status::Suspended if !incoming => Err(Rejection::AccountSuspended),
-            Status::Suspended | Status::Active if !self.enabled => Err(Rejection::AccountDisabled),
-            Status::Suspended | Status::Active => Ok(()),
-        }
+    /// The sum of what open holds and transfers keep apart, in centavos: what `held` must be.
+    pub fn set_apart(&self) -> i128 {
+        let holds = self.holds.values().filter_map(Hold::remaining);
+        let holds = holds.map(|rest| i128::from(rest.centavos()));
+        let transfers = self.transfers.values().map(|transfer| {
+            let charges = transfer.charges.total().unwrap_or_default();
+            i128::from(transfer.amount.centavos()).saturating_add(charges.centavos().into())
+        });
+        holds
+            .chain(transfers)
+            .fold(0, |sum, part| sum.saturating_add(part))
     }
 
     /// Takes in a movement.
@@ -451,9 +378,28 @@ impl Account {
         self.sequence = voucher.sequence;
         self.hash = voucher.hash;
         self.last_movement_at = Some(voucher.at);
-        self.usage = self
-            .usage
-            .after(voucher.direction, voucher.amount, voucher.at);
+        self.usage = self.usage.after(voucher);
+        if let Some(hold) = Hold::opened(voucher) {
+            self.open_hold(hold);
+        } else if let Some(number) = Hold::of_step(voucher)
+            && let Some(hold) = self.holds.get_mut(&number)
+        {
+            hold.apply(voucher);
+            if hold.remaining().is_none() {
+                if let Some(end) = hold.expires_at {
+                    self.ends.remove(&(end, number));
+                }
+                self.holds.remove(&number);
+            }
+        }
+    }
+
+    /// Takes in a hold that is open, as the index knows it.
+    pub fn open_hold(&mut self, hold: Hold) {
+        if let Some(end) = hold.expires_at {
+            self.ends.insert((end, hold.sequence));
+        }
+        self.holds.insert(hold.sequence, hold);
     }
 }
 

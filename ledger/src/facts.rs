@@ -9,10 +9,11 @@ use crate::alias::Alias;
 use crate::chain::Digest;
 use crate::cuit::Cuit;
 use crate::cvu::Cvu;
+use crate::fees::FeeRule;
 use crate::ids::AccountNo;
 use crate::kyc::Kyc;
 use crate::limits::Limits;
-use crate::tenants::{ApiKey, FeeRule, Policy, Tenant};
+use crate::tenants::{ApiKey, Policy, Tenant};
 use crate::time::Timestamp;
 use crate::voucher_types::{TypeCode, VoucherType};
 use crate::vouchers::Voucher;
@@ -87,6 +88,8 @@ pub enum AccountFact {
         /// Whether it is enabled.
         enabled: bool,
     },
+    /// The account's own fees as they are now.
+    FeesChanged(Vec<FeeRule>),
 }
 
 /// A new wallet account.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::balance::Direction;
 use crate::money::{Amount, Money};
 use crate::time::{BusinessDay, Timestamp};
+use crate::vouchers::{GivesBack, ReferenceType, Voucher};
 
 /// Limits of one level; `None` inherits from the next level, 0 lets nothing pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -166,13 +167,24 @@ impl Usage {
         }
     }
 
-    /// The usage after a movement: debits and holds count.
+    /// The usage after a movement: debits and holds count, but for fees; a release gives back what
+    /// was counted, for the day and month that it was counted in.
     #[must_use]
-    pub fn after(self, direction: Direction, amount: Amount, at: Timestamp) -> Self {
-        match direction {
-            Direction::Debit | Direction::Hold => {}
-            Direction::Credit | Direction::Release | Direction::ConfirmHold => return self,
+    pub fn after(self, voucher: &Voucher) -> Self {
+        let out = match voucher.direction {
+            Direction::Debit | Direction::Hold => true,
+            Direction::Credit | Direction::Release | Direction::ConfirmHold => false,
+        };
+        match voucher.gives_back {
+            Some(back) => self.given_back(back, voucher.amount, voucher.at),
+            None if out && voucher.reference_type != ReferenceType::Fee => {
+                self.taken(voucher.amount, voucher.at)
+            }
+            None => self,
         }
+    }
+
+    fn taken(self, amount: Amount, at: Timestamp) -> Self {
         let now = self.at(at);
         let more = |m: Money| {
             m.plus(amount.money())
@@ -184,6 +196,182 @@ impl Usage {
             daily_count: now.daily_count.saturating_add(1),
             monthly_amount: more(now.monthly_amount),
             monthly_count: now.monthly_count.saturating_add(1),
+        }
+    }
+
+    fn given_back(self, back: GivesBack, amount: Amount, at: Timestamp) -> Self {
+        let mut now = self.at(at);
+        let (today, counted) = (at.business_day(), back.counted_at.business_day());
+        let less = |m: Money| m.minus(amount.money()).map_or(m, |m| m.max(Money::ZERO));
+        let fewer = |count: u64| count.saturating_sub(u64::from(back.whole));
+        if counted == today {
+            now.daily_amount = less(now.daily_amount);
+            now.daily_count = fewer(now.daily_count);
+        }
+        if counted.same_month(today) {
+            now.monthly_amount = less(now.monthly_amount);
+            now.monthly_count = fewer(now.monthly_count);
+        }
+        now
+    }
+}
+
+/// Over which time a limit counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Window {
+    /// One movement.
+    Transaction,
+    /// A business day.
+    Day,
+    /// A calendar month.
+    Month,
+    /// The balance itself.
+    Balance,
+}
+
+impl Window {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Transaction => "transaction",
+            Self::Day => "day",
+            Self::Month => "month",
+            Self::Balance => "balance",
+        }
+    }
+}
+
+/// A quantity that a limit is about.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Quantity {
+    /// Money.
+    Money(Money),
+    /// A count of movements.
+    Count(u64),
+}
+
+/// A limit that a movement would pass, and how far it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Breach {
+    /// The limit, as it is called on the wire.
+    pub limit: &'static str,
+    /// The level that sets it.
+    pub level: Level,
+    /// Over which time it counts.
+    pub window: Window,
+    /// What it allows.
+    pub maximum: Quantity,
+    /// What is used of it.
+    pub used: Quantity,
+    /// What was asked for.
+    pub requested: Quantity,
+    /// What is left of it.
+    pub remaining: Quantity,
+    /// When its window begins anew.
+    pub resets_at: Option<Timestamp>,
+}
+
+impl Levels {
+    /// Whether money may go out: the first limit that it would pass.
+    pub fn outgoing(&self, usage: Usage, amount: Amount, now: Timestamp) -> Result<(), Breach> {
+        let usage = usage.at(now);
+        let today = now.business_day();
+        let tomorrow = today.end().plus_millis(1);
+        let next_month = today.end_of_month().plus_millis(1);
+        let amount = amount.money();
+        let transaction = (Window::Transaction, None);
+        let (day, month) = (
+            (Window::Day, Some(tomorrow)),
+            (Window::Month, Some(next_month)),
+        );
+        self.money(
+            "maxPerTransaction",
+            |l| l.max_per_transaction,
+            Money::ZERO,
+            amount,
+            transaction,
+        )?;
+        self.money(
+            "dailyAmount",
+            |l| l.daily_amount,
+            usage.daily_amount,
+            amount,
+            day,
+        )?;
+        self.count("dailyCount", |l| l.daily_count, usage.daily_count, day)?;
+        self.money(
+            "monthlyAmount",
+            |l| l.monthly_amount,
+            usage.monthly_amount,
+            amount,
+            month,
+        )?;
+        self.count(
+            "monthlyCount",
+            |l| l.monthly_count,
+            usage.monthly_count,
+            month,
+        )
+    }
+
+    /// Whether a credit that is not the bank's may come in.
+    pub fn incoming(&self, total: Money, amount: Amount) -> Result<(), Breach> {
+        let window = (Window::Balance, None);
+        self.money(
+            "maxBalance",
+            |l| l.max_balance,
+            total,
+            amount.money(),
+            window,
+        )
+    }
+
+    fn money(
+        &self,
+        limit: &'static str,
+        field: fn(&Limits) -> Option<Money>,
+        used: Money,
+        requested: Money,
+        (window, resets_at): (Window, Option<Timestamp>),
+    ) -> Result<(), Breach> {
+        let (Some(maximum), level) = self.effective(field) else {
+            return Ok(());
+        };
+        if used.plus(requested).is_some_and(|sum| sum <= maximum) {
+            return Ok(());
+        }
+        let left = maximum.minus(used).unwrap_or(Money::ZERO).max(Money::ZERO);
+        Err(Breach {
+            limit,
+            level,
+            window,
+            maximum: Quantity::Money(maximum),
+            used: Quantity::Money(used),
+            requested: Quantity::Money(requested),
+            remaining: Quantity::Money(left),
+            resets_at,
+        })
+    }
+
+    fn count(
+        &self,
+        limit: &'static str,
+        field: fn(&Limits) -> Option<u64>,
+        used: u64,
+        (window, resets_at): (Window, Option<Timestamp>),
+    ) -> Result<(), Breach> {
+        match self.effective(field) {
+            (Some(maximum), level) if used >= maximum => Err(Breach {
+                limit,
+                level,
+                window,
+                maximum: Quantity::Count(maximum),
+                used: Quantity::Count(used),
+                requested: Quantity::Count(1),
+                remaining: Quantity::Count(0),
+                resets_at,
+            }),
+            (Some(_) | None, _) => Ok(()),
         }
     }
 }
@@ -226,14 +414,58 @@ mod tests {
         let at = |text| Timestamp::parse(text).unwrap();
         let amount = Amount::from_centavos(100).unwrap();
         let used = Usage::default()
-            .after(Direction::Debit, amount, at("2026-03-30T12:00:00Z"))
-            .after(Direction::Credit, amount, at("2026-03-30T12:00:01Z"))
-            .after(Direction::Hold, amount, at("2026-03-31T12:00:00Z"));
+            .taken(amount, at("2026-03-30T12:00:00Z"))
+            .taken(amount, at("2026-03-31T12:00:00Z"));
         assert_eq!((used.daily_count, used.monthly_count), (1, 2));
         assert_eq!(used.monthly_amount, Money::from_centavos(200));
         let next_day = used.at(at("2026-04-01T02:59:59Z"));
         assert_eq!((next_day.daily_count, next_day.monthly_count), (1, 2));
         let next_month = used.at(at("2026-04-01T03:00:00Z"));
         assert_eq!((next_month.daily_count, next_month.monthly_count), (0, 0));
+        // A release gives back what was counted, in the day and the month that it was counted in.
+        let back = |counted, now| {
+            let counted_at = at(counted);
+            let back = GivesBack {
+                counted_at,
+                whole: true,
+            };
+            let after = used.given_back(back, amount, at(now));
+            (
+                after.daily_count,
+                after.monthly_count,
+                after.monthly_amount.centavos(),
+            )
+        };
+        assert_eq!(
+            back("2026-03-31T12:00:00Z", "2026-03-31T13:00:00Z"),
+            (0, 1, 100)
+        );
+        assert_eq!(
+            back("2026-03-30T12:00:00Z", "2026-03-31T13:00:00Z"),
+            (1, 1, 100)
+        );
+        assert_eq!(
+            back("2026-03-31T12:00:00Z", "2026-04-01T13:00:00Z"),
+            (0, 0, 0)
+        );
+    }
+
+    #[test]
+    fn a_breach_says_what_was_used_and_when_it_ends() {
+        let levels = Levels {
+            psp: Limits {
+                daily_amount: Some(Money::from_centavos(150)),
+                ..Limits::default()
+            },
+            ..Levels::default()
+        };
+        let now = Timestamp::parse("2026-03-30T12:00:00Z").unwrap();
+        let amount = Amount::from_centavos(100).unwrap();
+        let used = Usage::default().taken(amount, now);
+        assert_eq!(levels.outgoing(Usage::default(), amount, now), Ok(()));
+        let breach = levels.outgoing(used, amount, now).unwrap_err();
+        assert_eq!((breach.limit, breach.level), ("dailyAmount", Level::Psp));
+        assert_eq!(breach.remaining, Quantity::Money(Money::from_centavos(50)));
+        assert_eq!(breach.resets_at, Timestamp::parse("2026-03-31T03:00:00Z"));
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::balance::Direction;
 use crate::cvu::Cvu;
-use crate::ids::VoucherId;
+use crate::ids::{TransferId, VoucherId};
+use crate::limits::{Breach, Quantity};
 use crate::money::{Amount, Money};
 use crate::voucher_types::TypeCode;
 
@@ -126,6 +127,64 @@ pub enum Rejection {
     /// The voucher does not exist for this caller.
     #[error("voucher not found")]
     VoucherNotFound,
+    /// A limit would be passed.
+    #[error("{}", sentence(.0))]
+    LimitExceeded(Box<Breach>),
+    /// The hold does not exist for this caller.
+    #[error("hold not found")]
+    HoldNotFound,
+    /// Nothing of the hold is left.
+    #[error("the hold is not open any more")]
+    HoldNotOpen,
+    /// More than is left of the hold.
+    #[error("{requested} is more than remains of the hold: {remaining}")]
+    HoldRemaining {
+        /// What is left of it.
+        remaining: Amount,
+        /// What was asked for.
+        requested: Amount,
+    },
+    /// The end of a hold has to be in the future.
+    #[error("expiresAt must be in the future")]
+    ExpiryInThePast,
+    /// The account has as many open holds as it may have.
+    #[error("the account has reached its maximum of {maximum} open holds")]
+    TooManyOpenHolds {
+        /// The limit.
+        maximum: usize,
+    },
+    /// The account has as many transfers that wait for the bank as it may have.
+    #[error("the account has reached its maximum of {maximum} transfers that wait for the bank")]
+    TooManyOpenTransfers {
+        /// The limit.
+        maximum: usize,
+    },
+    /// The transfer does not exist for this caller.
+    #[error("transfer not found")]
+    TransferNotFound,
+    /// The transfer is final.
+    #[error("the transfer is final: it does not wait for the bank")]
+    TransferNotOpen,
+    /// More would come back than left.
+    #[error("the transfer has nothing left that could come back")]
+    NothingToReverse,
+    /// A transfer to itself.
+    #[error("a transfer must go to another account")]
+    SameAccount,
+    /// The account that would receive is closed.
+    #[error("the destination account is closed")]
+    DestinationClosed,
+    /// There is no account that could receive.
+    #[error("the destination account does not exist")]
+    DestinationNotFound,
+    /// The external id was used by another transfer.
+    #[error("idExterno was used before by transfer {held_by} with other data")]
+    TransferExternalIdReused {
+        /// The transfer that holds it.
+        held_by: TransferId,
+        /// The fields that differ.
+        fields: Vec<&'static str>,
+    },
     /// The tenant does not exist.
     #[error("tenant not found")]
     TenantNotFound,
@@ -144,6 +203,22 @@ pub enum Rejection {
         /// The limit.
         maximum: usize,
     },
+}
+
+fn sentence(breach: &Breach) -> String {
+    let quantity = |quantity: Quantity| match quantity {
+        Quantity::Money(money) => money.to_string(),
+        Quantity::Count(count) => count.to_string(),
+    };
+    format!(
+        "the limit {} of {} ({}) would be exceeded: {} used, {} requested, {} remaining",
+        breach.limit,
+        quantity(breach.maximum),
+        breach.level.as_str(),
+        quantity(breach.used),
+        quantity(breach.requested),
+        quantity(breach.remaining),
+    )
 }
 
 impl Rejection {
@@ -176,6 +251,20 @@ impl Rejection {
             Self::ExternalIdReused { .. } => "id_externo_reused",
             Self::ExternalIdInFlight => "id_externo_in_flight",
             Self::VoucherNotFound => "voucher_not_found",
+            Self::LimitExceeded(_) => "limit_exceeded",
+            Self::HoldNotFound => "hold_not_found",
+            Self::HoldNotOpen => "hold_not_open",
+            Self::HoldRemaining { .. } => "hold_remaining",
+            Self::ExpiryInThePast => "expiry_in_the_past",
+            Self::TooManyOpenHolds { .. } => "too_many_open_holds",
+            Self::TooManyOpenTransfers { .. } => "too_many_open_transfers",
+            Self::TransferNotFound => "transfer_not_found",
+            Self::TransferNotOpen => "transfer_not_open",
+            Self::NothingToReverse => "nothing_to_reverse",
+            Self::SameAccount => "same_account",
+            Self::DestinationClosed => "destination_closed",
+            Self::DestinationNotFound => "destination_not_found",
+            Self::TransferExternalIdReused { .. } => "id_externo_reused",
             Self::TenantNotFound => "tenant_not_found",
             Self::TenantTaken => "tenant_taken",
             Self::KeyNotFound => "key_not_found",

@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use crate::chain::Digest;
 use crate::facts::PlatformFact;
+use crate::fees::FeeRule;
 use crate::ids::RealmId;
 use crate::limits::Limits;
-use crate::money::Money;
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
-use crate::voucher_types::TypeCode;
 
 /// Live or test: two worlds that share nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -42,25 +40,6 @@ pub struct Policy {
     pub close_requires_zero_balance: bool,
     /// The test realm accepts CUITs with a wrong check digit.
     pub relaxed_test_cuit: bool,
-}
-
-/// One entry of a fee schedule (contract §9).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct FeeRule {
-    /// The type whose vouchers it is for.
-    pub code: TypeCode,
-    /// In percent of the amount.
-    pub percentage: Decimal,
-    /// Added to the percentage.
-    pub fixed: Money,
-    /// The least fee.
-    pub minimum: Option<Money>,
-    /// The largest fee.
-    pub maximum: Option<Money>,
-    /// Whether the fee is charged; if not it is only previewed.
-    pub charge: bool,
-    /// The tax on the fee, in percent.
-    pub tax_rate: Decimal,
 }
 
 /// A payment service provider.

@@ -109,6 +109,29 @@ impl BusinessDay {
         }
     }
 
+    /// The last instant (millisecond) of the calendar month.
+    pub fn end_of_month(self) -> Timestamp {
+        use chrono::Datelike;
+        let first = self.0.with_day(1);
+        let next = first.and_then(|first| first.checked_add_months(chrono::Months::new(1)));
+        match next.and_then(|next| next.pred_opt()) {
+            Some(last) => Self(last).end(),
+            None => Timestamp::MAX,
+        }
+    }
+
+    /// The day before.
+    #[must_use]
+    pub fn before(self) -> Self {
+        self.0.pred_opt().map_or(self, Self)
+    }
+
+    /// The day after.
+    #[must_use]
+    pub fn next(self) -> Self {
+        self.0.succ_opt().map_or(self, Self)
+    }
+
     /// The calendar month, as `YYYY-MM`.
     pub fn month(self) -> String {
         self.0.format("%Y-%m").to_string()

@@ -12,7 +12,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::alias::Alias;
-use crate::cvu::Cbu;
+use crate::cvu::{Cbu, Cvu};
+use crate::facts::BankRefusal;
+use crate::fees::Charges;
+use crate::ids::AccountNo;
+use crate::money::{Amount, Money};
+use crate::text::ExternalId;
+use crate::time::Timestamp;
 
 /// Where a transfer goes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -165,4 +171,177 @@ pub struct Counterparty {
     pub alias: Option<String>,
     /// The name of the bank or PSP.
     pub bank: Option<String>,
+}
+
+/// The most transfers of one account that wait for the bank at the same time.
+pub const OPEN_TRANSFERS_MAX: usize = 10_000;
+
+/// A transfer with all that became of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Transfer {
+    /// The sequence of its first voucher on the account that sends.
+    pub sequence: u64,
+    /// The account that receives, when it is of the same realm: then it is final at once.
+    pub receiver: Option<(AccountNo, Cvu)>,
+    /// How far it is.
+    pub status: TransferStatus,
+    /// The CVU that sends.
+    pub from: Cvu,
+    /// Where it goes, as it was asked for.
+    pub to: Destination,
+    /// How much.
+    pub amount: Amount,
+    /// What it costs the account that sends, charged when it completes.
+    pub charges: Charges,
+    /// What for.
+    pub concept: Concept,
+    /// A line for people.
+    pub description: Option<String>,
+    /// The tenant's own id: idempotent over the realm's transfers.
+    pub external_id: ExternalId,
+    /// The bank's own id.
+    pub bank_id: Option<String>,
+    /// The id on the rail.
+    pub coelsa_id: Option<String>,
+    /// Why it was rejected.
+    pub rejection: Option<TransferRejection>,
+    /// What of it has come back.
+    pub reversed: Money,
+    /// When it was asked for.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// Why a transfer was rejected.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TransferRejection {
+    /// A sentence: the bank's words, or the person's who decided.
+    pub reason: String,
+    /// The bank's own answer, when it refused the request.
+    pub bank: Option<BankRefusal>,
+}
+
+/// What happened to a transfer.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a fact lives for one turn, and most transfers are one or two"
+)]
+pub enum TransferFact {
+    /// It was asked for: as it is then, internal ones completed at once.
+    Requested(Transfer),
+    /// The bank has it, or has given up on it.
+    Advanced {
+        /// `in_progress` or `audit`.
+        status: TransferStatus,
+        /// The bank's own id.
+        bank_id: Option<String>,
+        /// The id on the rail.
+        coelsa_id: Option<String>,
+    },
+    /// The money has left.
+    Completed {
+        /// The bank's own id.
+        bank_id: Option<String>,
+        /// The id on the rail.
+        coelsa_id: Option<String>,
+    },
+    /// The bank refused.
+    Rejected(TransferRejection),
+    /// It came back, whole or in part.
+    Reversed {
+        /// The id of the reversal on the rail.
+        coelsa_id: String,
+        /// How much came back.
+        amount: Amount,
+    },
+}
+
+/// A fact and the transfer that it is of, as they are kept.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TransferRecord {
+    /// The transfer, by the sequence of its first voucher.
+    pub transfer: u64,
+    /// What happened.
+    pub fact: TransferFact,
+}
+
+impl Transfer {
+    /// Takes in what happened.
+    pub fn apply(&mut self, fact: &TransferFact, at: Timestamp) {
+        self.updated_at = at;
+        let mut learn = |bank: &Option<String>, rail: &Option<String>| {
+            if bank.is_some() {
+                self.bank_id.clone_from(bank);
+            }
+            if rail.is_some() {
+                self.coelsa_id.clone_from(rail);
+            }
+        };
+        match fact {
+            TransferFact::Requested(transfer) => *self = transfer.clone(),
+            TransferFact::Advanced {
+                status,
+                bank_id,
+                coelsa_id,
+            } => {
+                learn(bank_id, coelsa_id);
+                self.status = *status;
+            }
+            TransferFact::Completed { bank_id, coelsa_id } => {
+                learn(bank_id, coelsa_id);
+                self.status = TransferStatus::Completed;
+            }
+            TransferFact::Rejected(why) => {
+                self.rejection = Some(why.clone());
+                self.status = TransferStatus::Rejected;
+            }
+            TransferFact::Reversed { amount, .. } => {
+                self.reversed = self.reversed.plus(amount.money()).unwrap_or(self.reversed);
+                self.status = TransferStatus::Reversed;
+            }
+        }
+    }
+}
+
+/// The order to transfer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Send {
+    /// Where to.
+    pub to: Destination,
+    /// How much.
+    pub amount: Amount,
+    /// What for.
+    pub concept: Concept,
+    /// A line for people.
+    pub description: Option<String>,
+    /// The tenant's own id.
+    pub external_id: ExternalId,
+}
+
+/// Money that arrived from the bank for a CVU.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CashIn {
+    /// The id on the rail: the same money never arrives twice.
+    pub coelsa_id: String,
+    /// The bank's own id.
+    pub bank_id: String,
+    /// The CVU.
+    pub cvu: Cvu,
+    /// How much.
+    pub amount: Amount,
+    /// Who sent it.
+    pub from: Counterparty,
+    /// When, by the bank's clock.
+    pub at: Timestamp,
+}
+
+/// Money that arrived and that no account could take: it waits for a person.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Suspense {
+    /// What arrived.
+    pub cash_in: CashIn,
+    /// Why no account took it: the stable word of the refusal.
+    pub reason: String,
 }

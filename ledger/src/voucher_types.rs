@@ -79,6 +79,73 @@ pub const SYSTEM_TYPES: [(&str, &str, Direction); 13] = [
     ),
 ];
 
+/// A built-in type that the service itself posts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SystemType {
+    /// Opens a hold.
+    Hold,
+    /// Ends a hold or a part of it.
+    Release,
+    /// Lets money of a hold leave.
+    ConfirmHold,
+    /// Money from the bank.
+    TransferIn,
+    /// A transfer through the bank that completed.
+    TransferOut,
+    /// A transfer that came back.
+    TransferReversal,
+    /// The receiving half of an internal transfer.
+    P2pIn,
+    /// The sending half of one.
+    P2pOut,
+    /// A fee.
+    Fee,
+    /// The tax on a fee.
+    FeeTax,
+}
+
+impl SystemType {
+    const fn entry(self) -> &'static (&'static str, &'static str, Direction) {
+        let [
+            _,
+            _,
+            hold,
+            release,
+            confirm,
+            arrives,
+            leaves,
+            back,
+            p2p_in,
+            p2p_out,
+            fee,
+            tax,
+            _,
+        ] = &SYSTEM_TYPES;
+        match self {
+            Self::Hold => hold,
+            Self::Release => release,
+            Self::ConfirmHold => confirm,
+            Self::TransferIn => arrives,
+            Self::TransferOut => leaves,
+            Self::TransferReversal => back,
+            Self::P2pIn => p2p_in,
+            Self::P2pOut => p2p_out,
+            Self::Fee => fee,
+            Self::FeeTax => tax,
+        }
+    }
+
+    /// Its code.
+    pub fn code(self) -> TypeCode {
+        TypeCode(self.entry().0.to_owned())
+    }
+
+    /// The type.
+    pub fn voucher_type(self) -> VoucherType {
+        built_in(self.entry())
+    }
+}
+
 /// A type of voucher.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct VoucherType {
@@ -249,11 +316,15 @@ impl VoucherTypes {
 }
 
 fn system_type(code: &TypeCode) -> Option<VoucherType> {
-    let (_, name, sense) = SYSTEM_TYPES
+    let found = SYSTEM_TYPES
         .iter()
         .find(|(word, _, _)| *word == code.as_str())?;
-    Some(VoucherType {
-        code: code.clone(),
+    Some(built_in(found))
+}
+
+fn built_in((code, name, sense): &(&'static str, &'static str, Direction)) -> VoucherType {
+    VoucherType {
+        code: TypeCode((*code).to_owned()),
         name: (*name).to_owned(),
         sense: *sense,
         active: true,
@@ -262,7 +333,7 @@ fn system_type(code: &TypeCode) -> Option<VoucherType> {
         description: None,
         category: None,
         created_at: Timestamp::default(),
-    })
+    }
 }
 
 #[cfg(test)]

@@ -57,6 +57,15 @@ impl ReferenceType {
     }
 }
 
+/// What a release gives back to the usage of limits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct GivesBack {
+    /// When the money that returns was counted.
+    pub counted_at: Timestamp,
+    /// Whether nothing of it has left, so that it no longer counts as a movement.
+    pub whole: bool,
+}
+
 /// One movement of one account, with the balance after it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Voucher {
@@ -88,6 +97,12 @@ pub struct Voucher {
     /// The tenant's own date of the movement (wallet `fechaExterna`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_date: Option<NaiveDate>,
+    /// When the hold that it opens ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// For a release: what the usage of limits gets back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gives_back: Option<GivesBack>,
     /// When it was posted; never goes back within an account.
     pub at: Timestamp,
     /// The chain up to and with this movement.
@@ -99,8 +114,10 @@ impl Voucher {
     pub fn hash_after(&self, previous: Digest) -> Digest {
         let whole = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let date = self.external_date.map(|d| d.to_string());
-        Canonical::after(previous)
-            .number(1) // the version of this canonical form
+        // What only vouchers of holds have makes the second version of this canonical form.
+        let steps = self.expires_at.is_some() || self.gives_back.is_some();
+        let form = Canonical::after(previous)
+            .number(if steps { 2 } else { 1 })
             .text(self.cvu.as_str())
             .number(whole(self.sequence))
             .number(i64::from(self.direction.byte()))
@@ -114,8 +131,37 @@ impl Voucher {
             .optional(self.reference_id.as_deref())
             .optional(self.description.as_deref())
             .optional(date.as_deref())
-            .number(whole(self.at.millis()))
+            .number(whole(self.at.millis()));
+        if !steps {
+            return form.digest();
+        }
+        let (counted, all) = self
+            .gives_back
+            .map_or((0, false), |back| (back.counted_at.millis(), back.whole));
+        form.number(whole(self.expires_at.map_or(0, Timestamp::millis)))
+            .number(whole(counted))
+            .number(i64::from(all))
             .digest()
+    }
+
+    /// Whether its external id is the tenant's own id of this very movement, and so unique with the
+    /// direction over the realm: transfers have a space of their own.
+    pub fn claims_external_id(&self) -> bool {
+        matches!(
+            self.reference_type,
+            ReferenceType::Adjustment | ReferenceType::Hold
+        )
+    }
+
+    /// Whether it moves what the bank lists: money that arrived, left or came back by the rail.
+    pub fn is_at_the_bank(&self) -> bool {
+        match self.direction {
+            Direction::Credit | Direction::ConfirmHold => matches!(
+                self.reference_type,
+                ReferenceType::CashIn | ReferenceType::Transfer
+            ),
+            Direction::Debit | Direction::Hold | Direction::Release => false,
+        }
     }
 
     /// Whether it is listed among the tenant's adjustments and internal transfers.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use caudal_ledger::fees::FeeRule;
 use caudal_ledger::limits::{Change, LimitsChange};
 use caudal_ledger::money::Money;
-use caudal_ledger::tenants::{FeeRule, Platform, Policy, Tenant};
+use caudal_ledger::tenants::{Platform, Policy, Tenant};
 use caudal_ledger::voucher_types::TypeCode;
 use rust_decimal::Decimal;
 use serde::Serialize;

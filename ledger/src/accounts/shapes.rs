@@ -1,6 +1,6 @@
 //! What an account is made of, and what may be asked of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +10,13 @@ use crate::chain::Digest;
 use crate::cuit::{Cuit, PersonType};
 use crate::cvu::Cvu;
 use crate::facts::BankRefusal;
+use crate::fees::FeeRule;
+use crate::holds::Hold;
 use crate::ids::{AccountNo, RealmId};
 use crate::kyc::Kyc;
 use crate::limits::{Limits, LimitsChange, Usage};
 use crate::time::Timestamp;
+use crate::transfers::{Transfer, TransferRecord};
 use crate::vouchers::Voucher;
 
 /// The most holders an account may have.
@@ -197,6 +200,20 @@ pub struct Account {
     pub last_movement_at: Option<Timestamp>,
     /// Outgoing money of the day and month of the last movement.
     pub usage: Usage,
+    /// Its own fees.
+    #[serde(default)]
+    pub fees: Vec<FeeRule>,
+    /// Open holds, by the sequence of the voucher that opened them. Not part of a snapshot: the
+    /// index has them.
+    #[serde(skip)]
+    pub holds: BTreeMap<u64, Hold>,
+    /// The ends of open holds that have one, soonest first.
+    #[serde(skip)]
+    pub(super) ends: BTreeSet<(Timestamp, u64)>,
+    /// Transfers that wait for the bank, by the sequence of their first voucher. Not part of a
+    /// snapshot either.
+    #[serde(skip)]
+    pub transfers: BTreeMap<u64, Transfer>,
 }
 
 /// An order about the profile of an account.
@@ -239,6 +256,8 @@ pub enum Order {
     },
     /// Change its own limits.
     ChangeLimits(LimitsChange),
+    /// Replace its own fees.
+    ChangeFees(Vec<FeeRule>),
     /// Enable or disable the wallet account.
     SetEnabled(bool),
     /// Get a CVU for a wallet account that has none.
@@ -250,13 +269,40 @@ pub enum Order {
     },
 }
 
-/// What a posting is judged with, beside the account itself.
+/// The limits and fees of a level above the account.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Terms<'a> {
+    /// Its limits.
+    pub limits: Limits,
+    /// Its fees.
+    pub fees: &'a [FeeRule],
+}
+
+/// What a movement is judged with, beside the account itself.
 #[derive(Clone, Copy, Debug)]
-pub struct PostingContext<'a> {
+pub struct Context<'a> {
     /// The realm, for naming vouchers.
     pub realm: RealmId,
     /// The present.
     pub now: Timestamp,
-    /// The voucher that holds the same external id and direction, and its account.
-    pub existing: Option<(AccountNo, &'a Voucher)>,
+    /// The tenant's terms.
+    pub psp: Terms<'a>,
+    /// The platform's terms.
+    pub platform: Terms<'a>,
+}
+
+/// What a decision about money and transfers comes to: all of it, or nothing.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Movements {
+    /// Vouchers of one account, in their order.
+    pub vouchers: Vec<Voucher>,
+    /// What becomes of its transfers.
+    pub transfers: Vec<TransferRecord>,
+}
+
+impl Movements {
+    /// Whether nothing happens.
+    pub fn is_empty(&self) -> bool {
+        self.vouchers.is_empty() && self.transfers.is_empty()
+    }
 }

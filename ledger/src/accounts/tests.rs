@@ -1,14 +1,19 @@
 //! Orders in; facts, balances and refusals out.
 
+mod movements;
+
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::balance::Direction;
 use crate::cvu::Cvu;
 use crate::facts::BankRefusal;
 use crate::history::{Flaw, History};
+use crate::ids::{AccountNo, RealmId};
 use crate::money::{Amount, Money};
 use crate::text::ExternalId;
 use crate::voucher_types::{TypeCode, VoucherType};
+use crate::vouchers::{Outcome, PostAdjustment};
 
 const REALM: RealmId = RealmId(7);
 
@@ -87,19 +92,23 @@ fn order(sense: Direction, centavos: i64, id: &str) -> PostAdjustment {
     }
 }
 
-fn context(existing: Option<&Voucher>) -> PostingContext<'_> {
-    let now = Timestamp::from_millis(10);
-    PostingContext {
+fn context() -> Context<'static> {
+    Context {
         realm: REALM,
-        now,
-        existing: existing.map(|v| (AccountNo(1), v)),
+        now: Timestamp::from_millis(10),
+        psp: Terms::default(),
+        platform: Terms::default(),
     }
 }
 
+fn seen(voucher: &Voucher) -> Option<(AccountNo, &Voucher)> {
+    Some((AccountNo(1), voucher))
+}
+
 fn post(account: &mut Account, order: &PostAdjustment) -> Result<Voucher, Rejection> {
-    let voucher = account.decide_post(order, context(None))?.into_inner();
-    account.apply_voucher(&voucher);
-    Ok(voucher)
+    let vouchers = account.decide_post(order, None, &context())?.into_inner();
+    vouchers.iter().for_each(|v| account.apply_voucher(v));
+    Ok(vouchers.into_iter().next().unwrap())
 }
 
 #[test]
@@ -154,9 +163,13 @@ fn a_retry_gets_the_first_voucher_whatever_happened_since() {
     run(&mut account, &Order::Close);
     settle(&mut account, &BankAnswer::Done);
     assert_eq!(account.status, Status::Closed);
-    let again = account.decide_post(&first_order, context(Some(&first)));
-    assert_eq!(again, Ok(Outcome::Replayed(first.clone())));
-    let other = account.decide_post(&order(Direction::Credit, 501, "e"), context(Some(&first)));
+    let again = account.decide_post(&first_order, seen(&first), &context());
+    assert_eq!(again, Ok(Outcome::Replayed(vec![first.clone()])));
+    let other = account.decide_post(
+        &order(Direction::Credit, 501, "e"),
+        seen(&first),
+        &context(),
+    );
     let Err(Rejection::ExternalIdReused {
         held_by, fields, ..
     }) = other
@@ -197,7 +210,7 @@ fn the_state_of_an_account_decides_which_postings_pass() {
         }
         assert_eq!(account.status.as_str(), state);
         for (direction, expected) in [(Direction::Credit, credit), (Direction::Debit, debit)] {
-            let found = account.decide_post(&order(direction, 10, "next"), context(None));
+            let found = account.decide_post(&order(direction, 10, "next"), None, &context());
             let found = found.as_ref().map_or_else(Rejection::code, |_| ok);
             assert_eq!(found, expected, "{state}, enabled {enabled}, {direction}");
         }
@@ -217,7 +230,7 @@ fn types_are_judged_before_money() {
     ] {
         assert_eq!(
             account
-                .decide_post(&order, context(None))
+                .decide_post(&order, None, &context())
                 .unwrap_err()
                 .code(),
             code

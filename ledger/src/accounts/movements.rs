@@ -1,0 +1,513 @@
+//! Movements: what may happen to the money of an account, and the vouchers that tell it.
+//!
+//! **Shape.** Every decision drafts vouchers on top of the account as it is: each has its sequence,
+//! the balance after it and its place in the chain, so one decision may give several (a movement,
+//! its fee, the tax on it), which are committed as one or not at all.
+//!
+//! **Order.** An order is judged in this precedence: seen before, type, state of the account,
+//! limits, money. A retry gets its first answer whatever happened to the account meanwhile.
+
+use super::{Account, Context, Status};
+use crate::balance::{Balance, BalanceError, Direction};
+use crate::chain::Digest;
+use crate::cvu::Cvu;
+use crate::fees::{Charges, Schedules};
+use crate::holds::{Hold, HoldStep, OPEN_HOLDS_MAX, OpenHold};
+use crate::ids::{AccountNo, HoldId, VoucherId};
+use crate::limits::Levels;
+use crate::money::{Amount, Money};
+use crate::rejection::Rejection;
+use crate::text::ExternalId;
+use crate::time::Timestamp;
+use crate::transfers::CashIn;
+use crate::voucher_types::{SystemType, VoucherType};
+use crate::vouchers::{GivesBack, Outcome, PostAdjustment, ReferenceType, Voucher};
+
+/// The longest description of a voucher, in characters.
+const DESCRIPTION_MAX: usize = 200;
+
+/// A kind of movement, as far as the state of an account matters for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Movement {
+    /// An adjustment that credits.
+    AdjustIn,
+    /// An adjustment that debits.
+    AdjustOut,
+    /// Opening a hold.
+    Hold,
+    /// Confirming a hold, by the tenant.
+    Confirm,
+    /// Releasing a hold, by the tenant.
+    Release,
+    /// A transfer out, inside the realm or through the bank.
+    Send,
+    /// Receiving an internal transfer.
+    Receive,
+    /// Money that arrives from the bank.
+    CashIn,
+    /// What was begun before ends: a transfer at the bank, an expiry, a reversal.
+    Settle,
+}
+
+impl Account {
+    /// Whether the state of the account lets a kind of movement pass (contract §3, §5).
+    pub fn may(&self, movement: Movement) -> Result<Cvu, Rejection> {
+        use Movement::{
+            AdjustIn, AdjustOut, CashIn, Confirm, Hold, Receive, Release, Send, Settle,
+        };
+        self.exists()?;
+        let cvu = self.cvu.ok_or(Rejection::AccountWithoutCvu)?;
+        let leaves = matches!(movement, AdjustOut | Hold | Confirm | Send);
+        let switched = matches!(movement, AdjustIn | AdjustOut | Hold | Confirm | Send);
+        match self.status {
+            Status::Registered => Err(Rejection::AccountWithoutCvu),
+            Status::Void => Err(Rejection::AccountNotFound),
+            // What is left on a closed account can be settled, released and returned.
+            Status::Closed => match movement {
+                AdjustOut | Confirm | Release | Settle => Ok(cvu),
+                AdjustIn | Hold | Send | Receive | CashIn => Err(Rejection::AccountClosed),
+            },
+            Status::Suspended if leaves => Err(Rejection::AccountSuspended),
+            Status::Suspended | Status::Active if switched && !self.enabled => {
+                Err(Rejection::AccountDisabled)
+            }
+            Status::Suspended | Status::Active => Ok(cvu),
+        }
+    }
+
+    /// The three levels of limits that hold for the account.
+    pub fn levels(&self, context: &Context<'_>) -> Levels {
+        Levels {
+            account: self.limits,
+            psp: context.psp.limits,
+            platform: context.platform.limits,
+        }
+    }
+
+    /// The three levels of fees that hold for the account.
+    pub fn schedules<'a>(&'a self, context: &Context<'a>) -> Schedules<'a> {
+        Schedules {
+            account: &self.fees,
+            psp: context.psp.fees,
+            platform: context.platform.fees,
+        }
+    }
+
+    /// Whether limits let money out. What is left on a closed account is returned whatever they say.
+    pub(super) fn within_limits(
+        &self,
+        amount: Amount,
+        context: &Context<'_>,
+    ) -> Result<(), Rejection> {
+        if self.status == Status::Closed {
+            return Ok(());
+        }
+        let levels = self.levels(context);
+        levels
+            .outgoing(self.usage, amount, context.now)
+            .map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
+    }
+
+    /// Whether the largest balance lets a credit in that is not the bank's.
+    pub(super) fn within_balance(
+        &self,
+        amount: Amount,
+        context: &Context<'_>,
+    ) -> Result<(), Rejection> {
+        self.levels(context)
+            .incoming(self.balance.total(), amount)
+            .map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
+    }
+
+    /// Decides an adjustment voucher, with its fee where one is charged. `existing` is the voucher
+    /// that holds the same external id and direction, with its account.
+    pub fn decide_post(
+        &self,
+        order: &PostAdjustment,
+        existing: Option<(AccountNo, &Voucher)>,
+        context: &Context<'_>,
+    ) -> Result<Outcome<Vec<Voucher>>, Rejection> {
+        self.exists()?;
+        if let Some((number, existing)) = existing {
+            let type_differs = existing.type_code != order.voucher_type.code;
+            let known = (number, existing);
+            return self.seen_before(
+                known,
+                order.amount,
+                ("voucherTypeCode", type_differs),
+                context,
+            );
+        }
+        let voucher_type = &order.voucher_type;
+        let code = &voucher_type.code;
+        if voucher_type.system {
+            return Err(Rejection::VoucherTypeIsSystem { code: code.clone() });
+        }
+        if !voucher_type.active {
+            return Err(Rejection::VoucherTypeInactive { code: code.clone() });
+        }
+        match voucher_type.sense {
+            Direction::Credit | Direction::Release => {
+                self.may(Movement::AdjustIn)?;
+                self.within_balance(order.amount, context)?;
+            }
+            Direction::Debit | Direction::Hold | Direction::ConfirmHold => {
+                self.may(Movement::AdjustOut)?;
+                self.within_limits(order.amount, context)?;
+            }
+        }
+        let mut drafts = self.draft(context)?;
+        drafts.add(Draft {
+            external_id: Some(order.external_id.clone()),
+            description: order.description.clone(),
+            external_date: order.external_date,
+            ..Draft::new(
+                voucher_type.clone(),
+                order.amount,
+                ReferenceType::Adjustment,
+            )
+        })?;
+        drafts.charge()?;
+        Ok(Outcome::Recorded(drafts.vouchers))
+    }
+
+    /// Decides a hold; `existing` is the voucher that holds the same external id as a hold.
+    pub fn decide_hold(
+        &self,
+        order: &OpenHold,
+        existing: Option<(AccountNo, &Voucher)>,
+        context: &Context<'_>,
+    ) -> Result<Outcome<Vec<Voucher>>, Rejection> {
+        self.exists()?;
+        if let Some((number, existing)) = existing {
+            let ends_elsewhere = existing.expires_at != order.expires_at;
+            return self.seen_before(
+                (number, existing),
+                order.amount,
+                ("expiresAt", ends_elsewhere),
+                context,
+            );
+        }
+        self.may(Movement::Hold)?;
+        if order.expires_at.is_some_and(|end| end <= context.now) {
+            return Err(Rejection::ExpiryInThePast);
+        }
+        if self.holds.len() >= OPEN_HOLDS_MAX {
+            return Err(Rejection::TooManyOpenHolds {
+                maximum: OPEN_HOLDS_MAX,
+            });
+        }
+        self.within_limits(order.amount, context)?;
+        let mut drafts = self.draft(context)?;
+        let reference_id = HoldId(drafts.next_id()).to_string();
+        drafts.add(Draft {
+            external_id: Some(order.external_id.clone()),
+            description: order.description.clone(),
+            expires_at: order.expires_at,
+            reference_id: Some(reference_id),
+            ..Draft::of(SystemType::Hold, order.amount, ReferenceType::Hold)
+        })?;
+        drafts.charge()?;
+        Ok(Outcome::Recorded(drafts.vouchers))
+    }
+
+    /// Decides a step of a hold: a part, or the rest when no amount is given.
+    pub fn decide_step(
+        &self,
+        hold: u64,
+        step: HoldStep,
+        amount: Option<Amount>,
+        context: &Context<'_>,
+    ) -> Result<Vec<Voucher>, Rejection> {
+        let hold = self.holds.get(&hold).ok_or(Rejection::HoldNotOpen)?;
+        let remaining = hold.remaining().ok_or(Rejection::HoldNotOpen)?;
+        let movement = match step {
+            HoldStep::Confirm => Movement::Confirm,
+            HoldStep::Release => Movement::Release,
+        };
+        self.may(movement)?;
+        let amount = amount.unwrap_or(remaining);
+        if amount > remaining {
+            return Err(Rejection::HoldRemaining {
+                remaining,
+                requested: amount,
+            });
+        }
+        let mut drafts = self.draft(context)?;
+        drafts.step(hold, step, amount)?;
+        if step == HoldStep::Confirm {
+            drafts.charge()?;
+        }
+        Ok(drafts.vouchers)
+    }
+
+    /// The releases of holds whose time has come, in the order of their ends; none when none has.
+    pub fn decide_expiries(&self, context: &Context<'_>) -> Vec<Voucher> {
+        let due = self.ends.iter().take_while(|(end, _)| *end <= context.now);
+        let due = due.filter_map(|(_, number)| self.holds.get(number));
+        let Ok(mut drafts) = self.draft(context) else {
+            return Vec::new();
+        };
+        for hold in due {
+            if let Some(rest) = hold.remaining() {
+                // What is held can always be released; what could not be stays held.
+                drop(drafts.step(hold, HoldStep::Release, rest));
+            }
+        }
+        drafts.vouchers
+    }
+
+    /// When the next hold ends by itself.
+    pub fn next_expiry(&self) -> Option<Timestamp> {
+        self.ends.first().map(|(end, _)| *end)
+    }
+
+    /// Decides the credit of money that arrived from the bank. Limits never refuse it, and a fee
+    /// that the balance does not cover is not charged.
+    pub fn decide_cash_in(
+        &self,
+        arrived: &CashIn,
+        context: &Context<'_>,
+    ) -> Result<Vec<Voucher>, Rejection> {
+        self.may(Movement::CashIn)?;
+        let mut drafts = self.draft(context)?;
+        let from = &arrived.from;
+        let words = [
+            from.name.as_deref(),
+            from.cuit.as_deref(),
+            from.cbu.as_deref(),
+        ];
+        let words: Vec<&str> = words.into_iter().flatten().collect();
+        let description: String = words.join(" · ").chars().take(DESCRIPTION_MAX).collect();
+        drafts.add(Draft {
+            reference_id: Some(arrived.coelsa_id.clone()),
+            description: Some(description).filter(|words| !words.is_empty()),
+            ..Draft::of(
+                SystemType::TransferIn,
+                arrived.amount,
+                ReferenceType::CashIn,
+            )
+        })?;
+        drafts.charge_if_covered();
+        Ok(drafts.vouchers)
+    }
+
+    /// What no order can be about.
+    pub(super) fn exists(&self) -> Result<(), Rejection> {
+        match (self.status, self.cvu) {
+            (Status::Void, _) => Err(Rejection::AccountNotFound),
+            (_, None) => Err(Rejection::AccountWithoutCvu),
+            (_, Some(_)) => Ok(()),
+        }
+    }
+
+    fn seen_before(
+        &self,
+        (number, existing): (AccountNo, &Voucher),
+        amount: Amount,
+        other: (&'static str, bool),
+        context: &Context<'_>,
+    ) -> Result<Outcome<Vec<Voucher>>, Rejection> {
+        let differs = [
+            ("cvu", number != self.number),
+            ("amount", existing.amount != amount),
+            other,
+        ];
+        let fields: Vec<_> = differs
+            .iter()
+            .filter(|(_, d)| *d)
+            .map(|(name, _)| *name)
+            .collect();
+        if fields.is_empty() {
+            return Ok(Outcome::Replayed(vec![existing.clone()]));
+        }
+        let held_by = VoucherId {
+            realm: context.realm,
+            account: number,
+            sequence: existing.sequence,
+        };
+        Err(Rejection::ExternalIdReused {
+            held_by,
+            cvu: existing.cvu,
+            fields,
+        })
+    }
+
+    /// An empty sheet on top of the account as it is.
+    pub(super) fn draft<'a>(&'a self, context: &'a Context<'a>) -> Result<Drafts<'a>, Rejection> {
+        Ok(Drafts {
+            account: self,
+            context,
+            cvu: self.cvu.ok_or(Rejection::AccountWithoutCvu)?,
+            balance: self.balance,
+            sequence: self.sequence,
+            hash: self.hash,
+            at: self
+                .last_movement_at
+                .map_or(context.now, |last| last.max(context.now)),
+            vouchers: Vec::with_capacity(1),
+        })
+    }
+}
+
+/// What a voucher says, before it has its place.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    pub voucher_type: VoucherType,
+    pub amount: Amount,
+    pub reference_type: ReferenceType,
+    pub reference_id: Option<String>,
+    pub external_id: Option<ExternalId>,
+    pub description: Option<String>,
+    pub external_date: Option<chrono::NaiveDate>,
+    pub expires_at: Option<Timestamp>,
+    pub gives_back: Option<GivesBack>,
+}
+
+impl Draft {
+    pub fn new(voucher_type: VoucherType, amount: Amount, reference_type: ReferenceType) -> Self {
+        Self {
+            voucher_type,
+            amount,
+            reference_type,
+            reference_id: None,
+            external_id: None,
+            description: None,
+            external_date: None,
+            expires_at: None,
+            gives_back: None,
+        }
+    }
+
+    pub fn of(system: SystemType, amount: Amount, reference_type: ReferenceType) -> Self {
+        Self::new(system.voucher_type(), amount, reference_type)
+    }
+}
+
+/// Vouchers on top of an account, each after the one before it.
+#[derive(Debug)]
+pub(super) struct Drafts<'a> {
+    account: &'a Account,
+    context: &'a Context<'a>,
+    cvu: Cvu,
+    balance: Balance,
+    sequence: u64,
+    hash: Digest,
+    at: Timestamp,
+    pub vouchers: Vec<Voucher>,
+}
+
+impl Drafts<'_> {
+    /// The id that the next voucher will have.
+    pub fn next_id(&self) -> VoucherId {
+        VoucherId {
+            realm: self.context.realm,
+            account: self.account.number,
+            sequence: self.sequence.saturating_add(1),
+        }
+    }
+
+    /// Adds a voucher, or says why its money cannot move.
+    pub fn add(&mut self, draft: Draft) -> Result<(), Rejection> {
+        let direction = draft.voucher_type.sense;
+        let after = self
+            .balance
+            .after(direction, draft.amount)
+            .map_err(|why| match why {
+                BalanceError::InsufficientFunds | BalanceError::InsufficientHeld => {
+                    Rejection::InsufficientFunds {
+                        available: self.account.balance.available,
+                        requested: draft.amount,
+                    }
+                }
+                BalanceError::Overflow => Rejection::AmountOverflow,
+            })?;
+        let mut voucher = Voucher {
+            cvu: self.cvu,
+            sequence: self.sequence.saturating_add(1),
+            direction,
+            amount: draft.amount,
+            after,
+            type_code: draft.voucher_type.code,
+            type_name: draft.voucher_type.name,
+            external_id: draft.external_id,
+            reference_type: draft.reference_type,
+            reference_id: draft.reference_id,
+            description: draft.description,
+            external_date: draft.external_date,
+            expires_at: draft.expires_at,
+            gives_back: draft.gives_back,
+            at: self.at,
+            hash: Digest::default(),
+        };
+        voucher.hash = voucher.hash_after(self.hash);
+        (self.balance, self.sequence, self.hash) = (after, voucher.sequence, voucher.hash);
+        self.vouchers.push(voucher);
+        Ok(())
+    }
+
+    /// Adds a step of a hold.
+    pub fn step(&mut self, hold: &Hold, step: HoldStep, amount: Amount) -> Result<(), Rejection> {
+        let system = match step {
+            HoldStep::Confirm => SystemType::ConfirmHold,
+            HoldStep::Release => SystemType::Release,
+        };
+        let all = hold.remaining() == Some(amount) && hold.confirmed == Money::ZERO;
+        let gives_back = (step == HoldStep::Release).then_some(GivesBack {
+            counted_at: hold.created_at,
+            whole: all,
+        });
+        let opened = VoucherId {
+            sequence: hold.sequence,
+            ..self.next_id()
+        };
+        self.add(Draft {
+            reference_id: Some(HoldId(opened).to_string()),
+            gives_back,
+            ..Draft::of(system, amount, ReferenceType::Hold)
+        })
+    }
+
+    /// Adds the fee of the last voucher and its tax, where the schedule says that it is charged.
+    pub fn charge(&mut self) -> Result<(), Rejection> {
+        let Some(last) = self.vouchers.last() else {
+            return Ok(());
+        };
+        let id = VoucherId {
+            sequence: last.sequence,
+            ..self.next_id()
+        };
+        let charged = self
+            .account
+            .schedules(self.context)
+            .charged(&last.type_code, last.amount)
+            .ok_or(Rejection::AmountOverflow)?;
+        self.take(charged, &id.to_string())
+    }
+
+    /// Adds a fee and its tax.
+    pub fn take(&mut self, charges: Charges, reference: &str) -> Result<(), Rejection> {
+        for (system, money) in [
+            (SystemType::Fee, charges.fee),
+            (SystemType::FeeTax, charges.tax),
+        ] {
+            if let Ok(amount) = Amount::from_centavos(money.centavos()) {
+                self.add(Draft {
+                    reference_id: Some(reference.to_owned()),
+                    ..Draft::of(system, amount, ReferenceType::Fee)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Like [`Self::charge`], but charges nothing where the balance does not cover all of it.
+    pub fn charge_if_covered(&mut self) {
+        let before = (self.balance, self.sequence, self.hash, self.vouchers.len());
+        if self.charge().is_err() {
+            let drafted;
+            (self.balance, self.sequence, self.hash, drafted) = before;
+            self.vouchers.truncate(drafted);
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Transfers of an account: sending inside the realm or through the bank, receiving, settling.
+//!
+//! **Inside the realm** two accounts decide: the one that receives may refuse, then the one that
+//! sends; both halves are committed as one.
+//!
+//! **Through the bank** the money is held, with its charges, before the bank is asked. The bank's
+//! word settles it: `confirm_hold` and the charges when it completed, `release` of all when it
+//! failed, nothing while nobody knows.
+
+use super::movements::Draft;
+use super::{Account, Context, Movement, Movements};
+use crate::cvu::Cvu;
+use crate::facts::BankRefusal;
+use crate::ids::{AccountNo, TransferId, VoucherId};
+use crate::money::{Amount, Money};
+use crate::rejection::Rejection;
+use crate::transfers::{
+    BankTransfer, BankWord, OPEN_TRANSFERS_MAX, Send, Transfer, TransferFact, TransferRecord,
+    TransferRejection, TransferStatus,
+};
+use crate::voucher_types::SystemType;
+use crate::vouchers::{GivesBack, ReferenceType};
+
+impl Account {
+    /// Says whether a transfer with the same external id was this very one. `existing` is it, with
+    /// the account that sent.
+    pub fn sent_before(
+        &self,
+        order: &Send,
+        (number, existing): (AccountNo, &Transfer),
+        context: &Context<'_>,
+    ) -> Result<(), Rejection> {
+        let differs = [
+            ("fromCvu", number != self.number),
+            ("to", existing.to != order.to),
+            ("amount", existing.amount != order.amount),
+        ];
+        let fields: Vec<_> = differs
+            .iter()
+            .filter(|(_, d)| *d)
+            .map(|(name, _)| *name)
+            .collect();
+        if fields.is_empty() {
+            return Ok(());
+        }
+        let held_by = TransferId(VoucherId {
+            realm: context.realm,
+            account: number,
+            sequence: existing.sequence,
+        });
+        Err(Rejection::TransferExternalIdReused { held_by, fields })
+    }
+
+    fn transfer(&self, order: &Send, from: Cvu, context: &Context<'_>) -> Transfer {
+        Transfer {
+            sequence: self.sequence.saturating_add(1),
+            receiver: None,
+            status: TransferStatus::Requested,
+            from,
+            to: order.to.clone(),
+            amount: order.amount,
+            charges: crate::fees::Charges::default(),
+            concept: order.concept,
+            description: order.description.clone(),
+            external_id: order.external_id.clone(),
+            bank_id: None,
+            coelsa_id: None,
+            rejection: None,
+            reversed: Money::ZERO,
+            created_at: context.now,
+            updated_at: context.now,
+        }
+    }
+
+    /// Decides the sending half of an internal transfer.
+    pub fn decide_send(
+        &self,
+        order: &Send,
+        (number, cvu): (AccountNo, Cvu),
+        context: &Context<'_>,
+    ) -> Result<(Transfer, Movements), Rejection> {
+        let from = self.may(Movement::Send)?;
+        if number == self.number {
+            return Err(Rejection::SameAccount);
+        }
+        self.within_limits(order.amount, context)?;
+        let mut drafts = self.draft(context)?;
+        let reference = TransferId(drafts.next_id()).to_string();
+        drafts.add(Draft {
+            external_id: Some(order.external_id.clone()),
+            description: order.description.clone(),
+            reference_id: Some(reference),
+            ..Draft::of(SystemType::P2pOut, order.amount, ReferenceType::P2p)
+        })?;
+        drafts.charge()?;
+        let code = SystemType::P2pOut.code();
+        let charged = self.schedules(context).charged(&code, order.amount);
+        let transfer = Transfer {
+            receiver: Some((number, cvu)),
+            status: TransferStatus::Completed,
+            charges: charged.unwrap_or_default(),
+            ..self.transfer(order, from, context)
+        };
+        let requested = TransferRecord {
+            transfer: transfer.sequence,
+            fact: TransferFact::Requested(transfer.clone()),
+        };
+        let movements = Movements {
+            vouchers: drafts.vouchers,
+            transfers: vec![requested],
+        };
+        Ok((transfer, movements))
+    }
+
+    /// Decides the receiving half of an internal transfer. The state of the account and its largest
+    /// balance may refuse it; a fee that the balance does not cover is not charged.
+    pub fn decide_receive(
+        &self,
+        order: &Send,
+        transfer: TransferId,
+        context: &Context<'_>,
+    ) -> Result<Movements, Rejection> {
+        self.may_receive(order.amount, context)?;
+        let mut drafts = self.draft(context)?;
+        drafts.add(Draft {
+            external_id: Some(order.external_id.clone()),
+            description: order.description.clone(),
+            reference_id: Some(transfer.to_string()),
+            ..Draft::of(SystemType::P2pIn, order.amount, ReferenceType::P2p)
+        })?;
+        drafts.charge_if_covered();
+        Ok(Movements {
+            vouchers: drafts.vouchers,
+            transfers: Vec::new(),
+        })
+    }
+
+    fn may_receive(&self, amount: Amount, context: &Context<'_>) -> Result<(), Rejection> {
+        match self.may(Movement::Receive) {
+            Ok(_) => self.within_balance(amount, context),
+            Err(Rejection::AccountClosed) => Err(Rejection::DestinationClosed),
+            Err(_) => Err(Rejection::DestinationNotFound),
+        }
+    }
+
+    /// Decides a transfer through the bank: holds its amount and its charges.
+    pub fn decide_request(
+        &self,
+        order: &Send,
+        context: &Context<'_>,
+    ) -> Result<(Transfer, Movements), Rejection> {
+        let from = self.may(Movement::Send)?;
+        if self.transfers.len() >= OPEN_TRANSFERS_MAX {
+            return Err(Rejection::TooManyOpenTransfers {
+                maximum: OPEN_TRANSFERS_MAX,
+            });
+        }
+        self.within_limits(order.amount, context)?;
+        let code = SystemType::TransferOut.code();
+        let charges = self
+            .schedules(context)
+            .charged(&code, order.amount)
+            .ok_or(Rejection::AmountOverflow)?;
+        let mut drafts = self.draft(context)?;
+        let reference = TransferId(drafts.next_id()).to_string();
+        drafts.add(Draft {
+            external_id: Some(order.external_id.clone()),
+            description: order.description.clone(),
+            reference_id: Some(reference.clone()),
+            ..Draft::of(SystemType::Hold, order.amount, ReferenceType::Transfer)
+        })?;
+        let total = charges.total().ok_or(Rejection::AmountOverflow)?;
+        if let Ok(total) = Amount::from_centavos(total.centavos()) {
+            drafts.add(Draft {
+                reference_id: Some(reference),
+                ..Draft::of(SystemType::Hold, total, ReferenceType::Fee)
+            })?;
+        }
+        let transfer = Transfer {
+            charges,
+            ..self.transfer(order, from, context)
+        };
+        let requested = TransferRecord {
+            transfer: transfer.sequence,
+            fact: TransferFact::Requested(transfer.clone()),
+        };
+        let movements = Movements {
+            vouchers: drafts.vouchers,
+            transfers: vec![requested],
+        };
+        Ok((transfer, movements))
+    }
+
+    /// What the bank's word makes of an open transfer; nothing when it is not open any more.
+    pub fn settle_transfer(
+        &self,
+        number: u64,
+        said: &BankTransfer,
+        context: &Context<'_>,
+    ) -> Result<Movements, Rejection> {
+        let Some(transfer) = self.transfers.get(&number) else {
+            return Ok(Movements::default());
+        };
+        let bank_id = Some(said.bank_id.clone()).filter(|id| !id.is_empty());
+        let coelsa_id = said.coelsa_id.clone();
+        let advanced = |status| {
+            let same = transfer.status == status
+                && (bank_id.is_none() || bank_id == transfer.bank_id)
+                && (coelsa_id.is_none() || coelsa_id == transfer.coelsa_id);
+            let fact = TransferFact::Advanced {
+                status,
+                bank_id: bank_id.clone(),
+                coelsa_id: coelsa_id.clone(),
+            };
+            Movements {
+                vouchers: Vec::new(),
+                transfers: if same {
+                    Vec::new()
+                } else {
+                    vec![TransferRecord {
+                        transfer: number,
+                        fact,
+                    }]
+                },
+            }
+        };
+        match &said.word {
+            BankWord::InProgress => Ok(advanced(TransferStatus::InProgress)),
+            BankWord::Lost => Ok(advanced(TransferStatus::Audit)),
+            BankWord::Completed => {
+                let fact = TransferFact::Completed { bank_id, coelsa_id };
+                self.complete(transfer, fact, context)
+            }
+            BankWord::Failed { reason } => {
+                let why = TransferRejection {
+                    reason: reason.clone(),
+                    bank: None,
+                };
+                self.reject(number, why, context)
+            }
+        }
+    }
+
+    fn complete(
+        &self,
+        transfer: &Transfer,
+        fact: TransferFact,
+        context: &Context<'_>,
+    ) -> Result<Movements, Rejection> {
+        let mut drafts = self.draft(context)?;
+        let reference = self.transfer_id(transfer.sequence, context).to_string();
+        drafts.add(Draft {
+            reference_id: Some(reference.clone()),
+            external_id: Some(transfer.external_id.clone()),
+            description: transfer.description.clone(),
+            ..Draft::of(
+                SystemType::TransferOut,
+                transfer.amount,
+                ReferenceType::Transfer,
+            )
+        })?;
+        if let Some(total) = held_for_charges(transfer) {
+            drafts.add(Draft {
+                reference_id: Some(reference.clone()),
+                ..Draft::of(SystemType::Release, total, ReferenceType::Fee)
+            })?;
+            drafts.take(transfer.charges, &reference)?;
+        }
+        Ok(Movements {
+            vouchers: drafts.vouchers,
+            transfers: vec![TransferRecord {
+                transfer: transfer.sequence,
+                fact,
+            }],
+        })
+    }
+
+    /// Gives an open transfer's money back, on the bank's word or a person's; nothing when it is
+    /// not open any more.
+    pub fn reject(
+        &self,
+        number: u64,
+        why: TransferRejection,
+        context: &Context<'_>,
+    ) -> Result<Movements, Rejection> {
+        let Some(transfer) = self.transfers.get(&number) else {
+            return Ok(Movements::default());
+        };
+        let mut drafts = self.draft(context)?;
+        let reference = self.transfer_id(number, context).to_string();
+        drafts.add(Draft {
+            reference_id: Some(reference.clone()),
+            gives_back: Some(GivesBack {
+                counted_at: transfer.created_at,
+                whole: true,
+            }),
+            ..Draft::of(
+                SystemType::Release,
+                transfer.amount,
+                ReferenceType::Transfer,
+            )
+        })?;
+        if let Some(total) = held_for_charges(transfer) {
+            drafts.add(Draft {
+                reference_id: Some(reference),
+                ..Draft::of(SystemType::Release, total, ReferenceType::Fee)
+            })?;
+        }
+        Ok(Movements {
+            vouchers: drafts.vouchers,
+            transfers: vec![TransferRecord {
+                transfer: number,
+                fact: TransferFact::Rejected(why),
+            }],
+        })
+    }
+
+    /// The rejection that a refusal of the bank is.
+    pub fn refused_by_bank(why: &BankRefusal) -> TransferRejection {
+        TransferRejection {
+            reason: "the bank refused the transfer".to_owned(),
+            bank: Some(why.clone()),
+        }
+    }
+
+    /// Credits what came back of a transfer. One that is still open had completed, then; what is
+    /// more than what left never comes in.
+    pub fn decide_reversal(
+        &self,
+        transfer: &Transfer,
+        amount: Amount,
+        coelsa_id: &str,
+        context: &Context<'_>,
+    ) -> Result<Movements, Rejection> {
+        self.may(Movement::Settle)?;
+        let left = transfer.status != TransferStatus::Rejected;
+        let reversed = transfer.reversed.plus(amount.money());
+        if !left || reversed.is_none_or(|sum| sum > transfer.amount.money()) {
+            return Err(Rejection::NothingToReverse);
+        }
+        let mut done = Movements::default();
+        let settled;
+        let mut after = self;
+        if transfer.status.is_open() {
+            let fact = TransferFact::Completed {
+                bank_id: None,
+                coelsa_id: None,
+            };
+            done = self.complete(transfer, fact, context)?;
+            let mut copy = self.clone();
+            done.vouchers.iter().for_each(|v| copy.apply_voucher(v));
+            settled = copy;
+            after = &settled;
+        }
+        let mut drafts = after.draft(context)?;
+        drafts.add(Draft {
+            reference_id: Some(self.transfer_id(transfer.sequence, context).to_string()),
+            ..Draft::of(
+                SystemType::TransferReversal,
+                amount,
+                ReferenceType::Transfer,
+            )
+        })?;
+        done.vouchers.extend(drafts.vouchers);
+        done.transfers.push(TransferRecord {
+            transfer: transfer.sequence,
+            fact: TransferFact::Reversed {
+                coelsa_id: coelsa_id.to_owned(),
+                amount,
+            },
+        });
+        Ok(done)
+    }
+
+    fn transfer_id(&self, sequence: u64, context: &Context<'_>) -> TransferId {
+        TransferId(VoucherId {
+            realm: context.realm,
+            account: self.number,
+            sequence,
+        })
+    }
+}
+
+/// What was held beside the amount.
+fn held_for_charges(transfer: &Transfer) -> Option<Amount> {
+    let total = transfer.charges.total()?;
+    Amount::from_centavos(total.centavos()).ok()
+}

@@ -1,0 +1,175 @@
+//! Holds: money set apart, then confirmed or released in parts until nothing of it is left.
+//!
+//! A hold is told by vouchers alone: the one that opens it, and its steps, which name it. So its
+//! state is a fold of them, and `confirmed + released <= amount` is a property of the history.
+
+use serde::{Deserialize, Serialize};
+
+use crate::balance::Direction;
+use crate::cvu::Cvu;
+use crate::ids::HoldId;
+use crate::money::{Amount, Money};
+use crate::text::ExternalId;
+use crate::time::Timestamp;
+use crate::vouchers::{ReferenceType, Voucher};
+
+/// The most holds of one account that are open at the same time.
+pub const OPEN_HOLDS_MAX: usize = 10_000;
+
+/// A hold with all that became of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Hold {
+    /// The sequence of the voucher that opened it.
+    pub sequence: u64,
+    /// The CVU.
+    pub cvu: Cvu,
+    /// What was set apart.
+    pub amount: Amount,
+    /// What of it has left.
+    pub confirmed: Money,
+    /// What of it has returned.
+    pub released: Money,
+    /// Whether its rest was released because its time had come.
+    pub expired: bool,
+    /// The tenant's own id of it.
+    pub external_id: Option<ExternalId>,
+    /// A line for people.
+    pub description: Option<String>,
+    /// When its rest is released by itself.
+    pub expires_at: Option<Timestamp>,
+    /// When it was opened.
+    pub created_at: Timestamp,
+}
+
+/// How a hold stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum HoldStatus {
+    /// Something of it is still set apart.
+    Open,
+    /// All of it has left.
+    Confirmed,
+    /// All of it has returned.
+    Released,
+    /// Nothing of it has left, and its time had come.
+    Expired,
+    /// Part has left, part has returned.
+    Mixed,
+}
+
+impl HoldStatus {
+    /// Every state.
+    pub const ALL: [Self; 5] = [
+        Self::Open,
+        Self::Confirmed,
+        Self::Released,
+        Self::Expired,
+        Self::Mixed,
+    ];
+
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Confirmed => "confirmed",
+            Self::Released => "released",
+            Self::Expired => "expired",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
+impl Hold {
+    /// The hold that a voucher opens, if it opens one.
+    pub fn opened(voucher: &Voucher) -> Option<Self> {
+        let opens =
+            voucher.direction == Direction::Hold && voucher.reference_type == ReferenceType::Hold;
+        opens.then(|| Self {
+            sequence: voucher.sequence,
+            cvu: voucher.cvu,
+            amount: voucher.amount,
+            confirmed: Money::ZERO,
+            released: Money::ZERO,
+            expired: false,
+            external_id: voucher.external_id.clone(),
+            description: voucher.description.clone(),
+            expires_at: voucher.expires_at,
+            created_at: voucher.at,
+        })
+    }
+
+    /// The hold that a voucher is a step of, by the sequence of the voucher that opened it.
+    pub fn of_step(voucher: &Voucher) -> Option<u64> {
+        let step = match voucher.direction {
+            Direction::Release | Direction::ConfirmHold => true,
+            Direction::Credit | Direction::Debit | Direction::Hold => false,
+        };
+        let named = voucher.reference_id.as_deref().and_then(HoldId::parse);
+        named
+            .filter(|_| step && voucher.reference_type == ReferenceType::Hold)
+            .map(|id| id.0.sequence)
+    }
+
+    /// Takes in a step.
+    pub fn apply(&mut self, step: &Voucher) {
+        let more = |sum: Money| sum.plus(step.amount.money()).unwrap_or(sum);
+        match step.direction {
+            Direction::ConfirmHold => self.confirmed = more(self.confirmed),
+            Direction::Release => {
+                self.released = more(self.released);
+                // The account releases what is due before it takes any other turn, so a release
+                // at or after the end is the end's own.
+                self.expired = self.expired || self.is_due(step.at);
+            }
+            Direction::Credit | Direction::Debit | Direction::Hold => {}
+        }
+    }
+
+    /// What is still set apart; `None` when nothing is.
+    pub fn remaining(&self) -> Option<Amount> {
+        let rest = self
+            .amount
+            .money()
+            .minus(self.confirmed)?
+            .minus(self.released)?;
+        Amount::from_centavos(rest.centavos()).ok()
+    }
+
+    /// Whether its time has come.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|end| end <= now)
+    }
+
+    /// How it stands.
+    pub fn status(&self) -> HoldStatus {
+        let none = |money: Money| money == Money::ZERO;
+        match (none(self.confirmed), none(self.released)) {
+            _ if self.remaining().is_some() => HoldStatus::Open,
+            (true, _) if self.expired => HoldStatus::Expired,
+            (true, _) => HoldStatus::Released,
+            (false, true) => HoldStatus::Confirmed,
+            (false, false) => HoldStatus::Mixed,
+        }
+    }
+}
+
+/// The order to set money apart.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OpenHold {
+    /// How much.
+    pub amount: Amount,
+    /// The tenant's own id: idempotent in the direction `hold` over the realm.
+    pub external_id: ExternalId,
+    /// A line for people.
+    pub description: Option<String>,
+    /// When its rest is released by itself.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// What is done with a hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HoldStep {
+    /// Money leaves.
+    Confirm,
+    /// Money returns.
+    Release,
+}
