@@ -1,66 +1,69 @@
 //! The actor of one account: owns its balance and voucher log, and takes one turn at a time.
 //!
-//! **Shape.** Each turn is synchronous: decide, apply, hand the facts to the [`Scribe`]. Only the
-//! answer waits for the disk, so a hot CVU costs no more than others.
+//! **Shape.** The actor works at its [`Desk`]. Each turn is synchronous: decide, apply, hand the
+//! facts to the scribe. Only the answer waits for the disk, so a hot CVU costs no more than others.
+//! An order that concerns several accounts is decided in one turn at all their desks (see `joint`).
 //!
 //! **Bounds.** The mailbox holds [`MAILBOX`] messages; vouchers that are not durable yet are kept
 //! for recognising repeats, and are bounded by the store's queue.
 //!
-//! **Order.** A repeat of an external id is looked for among the vouchers in flight, then in the
-//! index; the claim that the supervisor took makes that sound.
+//! **Order.** Every turn first releases the holds whose time has come. A repeat of an external id is
+//! looked for among the vouchers in flight, then in the index; the claim that the supervisor took
+//! makes that sound.
 //!
 //! **Failure.** A failed commit or a panic ends this actor, and the next order loads the account
 //! again. What waits for the bank is on disk, and is taken up again when the actor starts.
 
+mod batch;
+mod desk;
+mod joint;
 mod messages;
+mod money;
+mod profile;
+pub mod remittance;
 pub mod saga;
+mod transfers;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use actix::{Actor, ActorContext, AsyncContext, Context, Handler};
-use caudal_ledger::accounts::{Account, Order, PostingContext, Status};
-use caudal_ledger::facts::{AccountFact, LedgerFactRef, Registration};
-use caudal_ledger::ids::AccountNo;
-use caudal_ledger::limits::Levels;
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler, SpawnHandle};
+use caudal_ledger::accounts::{Account, Status};
+use caudal_ledger::facts::Registration;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::vouchers::{Outcome, PostAdjustment, Voucher};
-use caudal_storage::{Entry, Row, StoreError, StreamId};
+use caudal_ledger::vouchers::Voucher;
 use tokio::sync::oneshot;
 
+pub use batch::{Gather, Share};
+pub use desk::Desk;
+pub use joint::{Convoy, Joint};
 pub use messages::{
-    AccountMessage, AccountView, BalanceView, Observed, Placed, Settings, Versions,
+    AccountMessage, AccountView, BalanceView, Heard, HoldView, ItemOutcome, Observed, Placed,
+    Quote, Settings, TransferView, Verdict, Versions,
 };
 
-use crate::accounts::saga::BankSaid;
 use crate::failure::Failure;
-use crate::ports::BankError;
 use crate::records::projection::Place;
-use crate::records::{self, BANK, LEDGER, PROFILE, Tail, keys, reads};
-use crate::reply::Reply;
-use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
+use crate::records::{LEDGER, reads};
+use crate::scribe::{Shared, Vitals};
 
 /// Messages that wait for one account at most.
 pub const MAILBOX: usize = 1024;
 /// After so many movements an account's state is written out, so that loading replays few.
 pub const SNAPSHOT_EVERY: u64 = 128;
+/// The longest that an alarm for the end of a hold is set ahead; it is set again then.
+const ALARM_MAX: Duration = Duration::from_secs(3600);
 
 /// The actor.
 #[derive(Debug)]
 pub struct AccountActor {
-    shared: Arc<Shared>,
-    vitals: Arc<Vitals>,
-    scribe: Scribe,
-    account: Account,
-    /// Nothing of it is on disk yet.
+    /// `None` while it is lent; the actor takes no message then.
+    desk: Option<Box<Desk>>,
+    /// Nothing of it was on disk when it started.
     unborn: bool,
-    /// Vouchers that may not be durable yet, oldest first.
-    unsettled: VecDeque<Arc<Voucher>>,
-    snapshot_at: u64,
-    bank_tail: Option<Tail>,
-    waiter: Option<(Ticket<AccountView>, Arc<Settings>)>,
+    alarm: Option<(Timestamp, SpawnHandle)>,
 }
 
 impl AccountActor {
@@ -71,20 +74,10 @@ impl AccountActor {
         account: Account,
         replayed: u64,
     ) -> Self {
-        vitals
-            .durable_sequence
-            .store(account.sequence, Ordering::Release);
-        let scribe = Scribe::new(Arc::clone(&shared), Arc::clone(&vitals), account.number);
         Self {
-            shared,
-            vitals,
-            scribe,
-            snapshot_at: account.sequence.saturating_sub(replayed),
-            account,
+            desk: Some(Box::new(Desk::new(shared, vitals, account, replayed))),
             unborn: false,
-            unsettled: VecDeque::new(),
-            bank_tail: None,
-            waiter: None,
+            alarm: None,
         }
     }
 
@@ -97,338 +90,154 @@ impl AccountActor {
         }
     }
 
-    fn stream(&self, kind: u8) -> StreamId {
-        records::account_stream(self.shared.realm, self.account.number, kind)
-    }
-
-    fn view(&self, settings: &Settings) -> AccountView {
-        let levels = Levels {
-            account: self.account.limits,
-            psp: settings.psp,
-            platform: settings.platform,
-        };
-        AccountView {
-            account: self.account.clone(),
-            levels,
-            as_of: self.shared.clock.now(),
+    /// Sets the alarm for the next hold that ends.
+    fn set_alarm(&mut self, ctx: &mut Context<Self>) {
+        let Some(desk) = &self.desk else { return };
+        let next = desk.account.next_expiry();
+        if self.alarm.as_ref().map(|(at, _)| *at) == next {
+            return;
         }
-    }
-
-    /// The voucher that holds an external id: among those in flight, then in the index.
-    fn existing(
-        &mut self,
-        order: &PostAdjustment,
-    ) -> Result<Option<(AccountNo, Arc<Voucher>)>, StoreError> {
-        let durable = self.vitals.durable_sequence.load(Ordering::Acquire);
-        while self
-            .unsettled
-            .front()
-            .is_some_and(|v| v.sequence <= durable)
-        {
-            self.unsettled.pop_front();
+        if let Some((_, alarm)) = self.alarm.take() {
+            ctx.cancel_future(alarm);
         }
-        let direction = order.voucher_type.sense;
-        let same = |v: &&Arc<Voucher>| {
-            v.direction == direction && v.external_id.as_ref() == Some(&order.external_id)
-        };
-        if let Some(found) = self.unsettled.iter().find(same) {
-            return Ok(Some((self.account.number, Arc::clone(found))));
-        }
-        let Shared { store, realm, .. } = &*self.shared;
-        let held =
-            reads::voucher_by_external(store.as_ref(), *realm, direction, &order.external_id)?;
-        Ok(held.map(|(account, voucher)| (account, Arc::new(voucher))))
-    }
-
-    fn post(&mut self, order: &PostAdjustment, dry_run: bool, ticket: Ticket<Outcome<Placed>>) {
-        let existing = match self.existing(order) {
-            Ok(existing) => existing,
-            Err(why) => return self.scribe.fail(why, ticket.reply),
-        };
-        let context = PostingContext {
-            realm: self.shared.realm,
-            now: self.shared.clock.now(),
-            existing: existing
-                .as_ref()
-                .map(|(number, voucher)| (*number, voucher.as_ref())),
-        };
-        let account = self.account.number;
-        let placed = |voucher: Arc<Voucher>| Placed { account, voucher };
-        let mut page = Page::default();
-        let outcome = match self.account.decide_post(order, context) {
-            Err(rejection) => Err(rejection.into()),
-            Ok(Outcome::Replayed(voucher)) => Ok(Outcome::Replayed(placed(Arc::new(voucher)))),
-            Ok(Outcome::Recorded(voucher)) => {
-                let voucher = Arc::new(voucher);
-                if !dry_run {
-                    match self.record(&voucher) {
-                        Ok(recorded) => page = recorded,
-                        Err(why) => return self.scribe.fail(why, ticket.reply),
-                    }
+        if let Some(at) = next {
+            let wait = at.millis().saturating_sub(desk.now().millis());
+            let wait = Duration::from_millis(wait).min(ALARM_MAX);
+            let alarm = ctx.run_later(wait, |actor, ctx| {
+                actor.alarm = None;
+                if let Some(desk) = &mut actor.desk {
+                    desk.expire();
                 }
-                Ok(Outcome::Recorded(placed(voucher)))
-            }
-        };
-        let ticket = if dry_run {
-            Ticket {
-                keyed: None,
-                ..ticket
-            }
-        } else {
-            ticket
-        };
-        self.scribe.finish(page, outcome, ticket);
-    }
-
-    /// Applies a voucher and gives the page that makes it durable.
-    fn record(&mut self, voucher: &Arc<Voucher>) -> Result<Page, StoreError> {
-        let fact = LedgerFactRef::Posted(voucher);
-        let entry = records::entry(self.stream(LEDGER), voucher.sequence, voucher.at, &fact)?;
-        self.account.apply_voucher(voucher);
-        self.unsettled.push_back(Arc::clone(voucher));
-        let mut hints = Vec::new();
-        if voucher.sequence.saturating_sub(self.snapshot_at) >= SNAPSHOT_EVERY {
-            let key = keys::snapshot(self.shared.realm, self.account.number);
-            hints.push(Row {
-                key,
-                value: Some(records::encode(&self.account)?),
+                actor.set_alarm(ctx);
             });
-            self.snapshot_at = voucher.sequence;
+            self.alarm = Some((at, alarm));
         }
-        Ok(Page {
-            entries: vec![entry],
-            hints,
-            sequence: Some(voucher.sequence),
-        })
     }
 
-    /// Applies facts of the profile and gives their entries.
-    fn write_profile(&mut self, facts: &[AccountFact]) -> Result<Vec<Entry>, StoreError> {
-        let stream = self.stream(PROFILE);
-        let mut entries = Vec::with_capacity(facts.len());
-        for fact in facts {
-            let seq = self.account.profile_seq.saturating_add(1);
-            let at = self.shared.clock.now().max(self.account.updated_at);
-            entries.push(records::entry(stream, seq, at, fact)?);
-            self.account.apply(fact, seq, at);
-        }
-        Ok(entries)
-    }
-
-    fn register(
-        &mut self,
-        ctx: &mut Context<Self>,
-        registration: Registration,
-        opening: Option<&Order>,
-        settings: Arc<Settings>,
-        ticket: Ticket<AccountView>,
-    ) {
-        let at = self.account.created_at;
-        let fact = AccountFact::Registered(registration);
-        let first = match records::entry(self.stream(PROFILE), 1, at, &fact) {
-            Ok(entry) => entry,
-            Err(why) => return self.scribe.fail(why, ticket.reply),
+    /// Takes the message's turn at the desk.
+    fn turn(&mut self, message: AccountMessage, ctx: &mut Context<Self>) {
+        let Some(desk) = self.desk.as_mut() else {
+            // A lent desk pauses the mailbox; without one there is nothing to answer with.
+            return ctx.stop();
         };
-        self.unborn = false;
-        let facts = match opening.map(|order| self.account.decide(order, &settings.policy)) {
-            None => Vec::new(),
-            Some(Ok(facts)) => facts,
-            Some(Err(rejection)) => {
-                self.vitals.doubtful.store(true, Ordering::Release);
-                return self
-                    .scribe
-                    .finish(Page::default(), Err(rejection.into()), ticket);
+        desk.expire();
+        match message {
+            AccountMessage::Post {
+                order,
+                dry_run,
+                ticket,
+            } => desk.post(&order, dry_run, ticket),
+            AccountMessage::PostMany(share) => desk.post_many(share),
+            AccountMessage::OpenHold {
+                order,
+                dry_run,
+                ticket,
+            } => desk.hold(&order, dry_run, ticket),
+            AccountMessage::StepHold {
+                hold,
+                step,
+                amount,
+                dry_run,
+                ticket,
+            } => desk.step(hold, (step, amount), dry_run, ticket),
+            AccountMessage::Send {
+                order,
+                dry_run,
+                ticket,
+            } => {
+                if let Some(started) = desk.send(&order, dry_run, ticket) {
+                    desk.remit(started, ctx.address());
+                }
             }
-        };
-        self.write(ctx, vec![first], &facts, settings, ticket);
-    }
-
-    fn change(
-        &mut self,
-        ctx: &mut Context<Self>,
-        order: &Order,
-        if_match: Option<&Versions>,
-        settings: Arc<Settings>,
-        ticket: Ticket<AccountView>,
-    ) {
-        let version = (self.account.profile_seq, self.account.sequence);
-        if if_match.is_some_and(|seen| !seen.contains(&version)) {
-            return self
-                .scribe
-                .finish(Page::default(), Err(Failure::Stale), ticket);
-        }
-        match self.account.decide(order, &settings.policy) {
-            Err(rejection) => self
-                .scribe
-                .finish(Page::default(), Err(rejection.into()), ticket),
-            Ok(facts) => self.write(ctx, Vec::new(), &facts, settings, ticket),
-        }
-    }
-
-    /// Commits facts; where they wait for the bank, the bank is asked once they are durable.
-    fn write(
-        &mut self,
-        ctx: &mut Context<Self>,
-        mut entries: Vec<Entry>,
-        facts: &[AccountFact],
-        settings: Arc<Settings>,
-        ticket: Ticket<AccountView>,
-    ) {
-        let waited = self.account.pending.is_some();
-        match self.write_profile(facts) {
-            Ok(more) => entries.extend(more),
-            Err(why) => return self.scribe.fail(why, ticket.reply),
-        }
-        let page = Page {
-            entries,
-            ..Page::default()
-        };
-        if waited || self.account.pending.is_none() {
-            let view = self.view(&settings);
-            return self.scribe.finish(page, Ok(view), ticket);
-        }
-        self.ask_bank(ctx, page, settings, ticket);
-    }
-
-    fn ask_bank(
-        &mut self,
-        ctx: &mut Context<Self>,
-        mut page: Page,
-        settings: Arc<Settings>,
-        ticket: Ticket<AccountView>,
-    ) {
-        let now = self.shared.clock.now();
-        if let Some(keyed) = &ticket.keyed {
-            // Until the bank's outcome is known, the key leads to the account.
-            let open = keyed
-                .scope
-                .answer((0, String::new()), now, Some(self.account.number));
-            match self.scribe.answer(&open, now) {
-                Ok(entry) => page.entries.push(entry),
-                Err(why) => return self.scribe.fail(why, ticket.reply),
+            AccountMessage::Joint(convoy) => self.join(convoy, ctx),
+            AccountMessage::TransferNext(transfer, reply) => {
+                drop(reply.send(desk.errand(transfer)));
             }
-        }
-        let (sender, durable) = oneshot::channel();
-        self.scribe
-            .commit(page, move |done| drop(sender.send(done)));
-        let request_id = ticket.request_id.clone();
-        self.waiter = Some((ticket, settings));
-        self.start_saga(ctx, request_id, durable);
-    }
-
-    fn start_saga(
-        &mut self,
-        ctx: &mut Context<Self>,
-        request_id: String,
-        durable: oneshot::Receiver<Result<(), Failure>>,
-    ) {
-        if let Some(pending) = self.account.pending.clone() {
-            self.vitals.busy.store(true, Ordering::Release);
-            let saga = saga::Saga {
-                bank: Arc::clone(&self.shared.bank),
-                pending,
-                holder: self.account.holder.clone(),
-                cvu: self.account.cvu,
-                request_id,
-            };
-            actix::spawn(saga.run(durable, ctx.address()));
+            AccountMessage::TransferSaid(said) => desk.transfer_said(said),
+            AccountMessage::TransferNotice {
+                transfer,
+                said,
+                ticket,
+            } => desk.noticed(transfer, &said, ticket),
+            AccountMessage::Reverse {
+                transfer,
+                amount,
+                coelsa_id,
+                ticket,
+            } => desk.reverse(transfer, (amount, &coelsa_id), ticket),
+            AccountMessage::DecideTransfer {
+                transfer,
+                verdict,
+                reason,
+                ticket,
+            } => desk.decide_transfer(transfer, verdict, reason, ticket),
+            AccountMessage::CashIn(arrived, ticket) => desk.cash_in(arrived, ticket),
+            AccountMessage::Tick => {}
+            message => self.question(message, ctx),
         }
     }
 
-    /// Takes in what the bank said: journals the calls, settles what is pending, answers.
-    fn bank_said(&mut self, said: BankSaid) {
-        let answer = match said.result {
-            Ok(answer) => answer,
-            Err(saga::Trouble::NotStarted(why)) => return self.give_up(why),
-            Err(saga::Trouble::Unknown(error)) => return self.bank_unknown(error, &said.calls),
-        };
-        let facts = self.account.settle(&answer);
-        let entries = self.write_bank(&said.calls).and_then(|mut entries| {
-            entries.extend(self.write_profile(&facts)?);
-            Ok(entries)
-        });
-        let Ok(entries) = entries else {
-            self.vitals.doubtful.store(true, Ordering::Release);
+    /// Takes the turn of a question, or of an order about the profile.
+    fn question(&mut self, message: AccountMessage, ctx: &mut Context<Self>) {
+        let Some(desk) = self.desk.as_mut() else {
             return;
         };
-        if self.account.pending.is_none() {
-            self.vitals.busy.store(false, Ordering::Release);
-        }
-        let page = Page {
-            entries,
-            ..Page::default()
-        };
-        match (self.waiter.take(), answer) {
-            (None, _) => self.scribe.commit(page, |_| {}),
-            (Some((ticket, _)), caudal_ledger::accounts::BankAnswer::Refused(why)) => {
-                let refused = Err(Failure::Bank(BankError::Refused(why)));
-                self.scribe.finish(page, refused, ticket);
+        match message {
+            AccountMessage::Quote(voucher_type, amount, reply) => {
+                let quote = desk.quote(voucher_type, amount);
+                desk.show(quote, reply);
             }
-            (Some((ticket, settings)), _) => {
-                let view = self.view(&settings);
-                self.scribe.finish(page, Ok(view), ticket);
+            AccountMessage::HoldOf(number, reply) => {
+                let hold = desk.account.holds.get(&number).cloned();
+                desk.show(Ok(hold), reply);
             }
-        }
-    }
-
-    fn give_up(&mut self, why: Failure) {
-        self.vitals.doubtful.store(true, Ordering::Release);
-        if let Some((ticket, _)) = self.waiter.take()
-            && let Some(reply) = ticket.reply
-        {
-            reply.send(Err(why));
-        }
-    }
-
-    /// Nobody knows what happened at the bank: the asker is told so, the account goes on waiting.
-    fn bank_unknown(&mut self, error: BankError, calls: &[caudal_ledger::facts::BankCall]) {
-        match self.write_bank(calls) {
-            Ok(entries) => {
-                let reply = self
-                    .waiter
-                    .as_mut()
-                    .and_then(|(ticket, _)| ticket.reply.take());
-                self.scribe.commit(
-                    Page {
-                        entries,
-                        ..Page::default()
-                    },
-                    move |done| {
-                        if let Some(reply) = reply {
-                            reply.send(done.and(Err(Failure::Bank(error))));
-                        }
-                    },
-                );
+            AccountMessage::TransferOf(number, reply) => {
+                let transfer = desk.account.transfers.get(&number).cloned();
+                desk.show(Ok(transfer), reply);
             }
-            Err(why) => self.give_up(why.into()),
+            AccountMessage::View(reply) => {
+                let view = match desk.account.status {
+                    Status::Void => Err(Rejection::AccountNotFound.into()),
+                    _ => Ok(desk.view()),
+                };
+                desk.show(view, reply);
+            }
+            AccountMessage::BalanceOf(reply) => {
+                let balance = desk.balance();
+                desk.show(balance, reply);
+            }
+            AccountMessage::BalanceAt(at, reply) => {
+                let balance = desk.balance_at(at);
+                desk.show(balance, reply);
+            }
+            AccountMessage::Observe(reply) => reply.send(desk.observed()),
+            AccountMessage::Register {
+                registration,
+                opening,
+                ticket,
+            } => desk.register(ctx.address(), registration, opening.as_ref(), ticket),
+            AccountMessage::Change {
+                order,
+                if_match,
+                ticket,
+            } => desk.change(ctx.address(), &order, if_match.as_ref(), ticket),
+            AccountMessage::Adopt(ticket) => desk.adopt(ticket),
+            AccountMessage::BankSaid(said) => desk.bank_said(said),
+            AccountMessage::Passivate => ctx.stop(),
+            // Named in `turn`.
+            _ => {}
         }
     }
+}
 
-    fn write_bank(
-        &mut self,
-        calls: &[caudal_ledger::facts::BankCall],
-    ) -> Result<Vec<Entry>, StoreError> {
-        let stream = self.stream(BANK);
-        let mut tail = match self.bank_tail {
-            Some(tail) => tail,
-            None => Tail::read(self.shared.store.as_ref(), stream)?,
-        };
-        let now = self.shared.clock.now();
-        let mut entries = Vec::with_capacity(calls.len());
-        for call in calls {
-            entries.push(tail.next(stream, now, call)?);
+impl Desk {
+    fn observed(&self) -> Observed {
+        Observed {
+            account: self.account.clone(),
+            mailbox: self.vitals.queued.load(Ordering::Acquire),
+            pending_commits: self.vitals.in_flight.load(Ordering::Acquire),
+            active_at: Timestamp::from_millis(self.vitals.active_at.load(Ordering::Acquire)),
         }
-        self.bank_tail = Some(tail);
-        Ok(entries)
-    }
-
-    fn adopt(&mut self, settings: &Settings, ticket: Ticket<AccountView>) {
-        let outcome = match (&self.account.pending, &self.account.refusal) {
-            (Some(_), _) => Err(Failure::KeyInFlight),
-            (None, Some(why)) => Err(Failure::Bank(BankError::Refused(why.clone()))),
-            (None, None) => Ok(self.view(settings)),
-        };
-        self.scribe.finish(Page::default(), outcome, ticket);
     }
 
     fn balance(&self) -> Result<BalanceView, Failure> {
@@ -439,7 +248,7 @@ impl AccountActor {
             balance: self.account.balance,
             sequence: self.account.sequence,
             last_movement_at: self.account.last_movement_at,
-            as_of: self.shared.clock.now(),
+            as_of: self.now(),
         })
     }
 
@@ -464,16 +273,6 @@ impl AccountActor {
         let voucher = reads::voucher(store.as_ref(), *realm, place)?;
         Ok(then(&now, at, voucher.as_ref()))
     }
-
-    /// Answers a read when everything that it has seen is durable.
-    fn show<T: Send + 'static>(
-        &mut self,
-        value: Result<T, Failure>,
-        reply: Reply<Result<T, Failure>>,
-    ) {
-        self.scribe
-            .commit(Page::default(), move |done| reply.send(done.and(value)));
-    }
 }
 
 fn then(now: &BalanceView, at: Timestamp, voucher: Option<&Voucher>) -> BalanceView {
@@ -490,12 +289,25 @@ impl Actor for AccountActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        if !self.unborn && self.account.pending.is_some() {
-            // Found again after a restart: on disk already, so the bank can be asked at once.
+        let Some(desk) = self.desk.as_mut().filter(|_| !self.unborn) else {
+            return;
+        };
+        desk.expire();
+        desk.note_business();
+        // Found again after a restart: on disk already, so the bank can be asked at once.
+        let on_disk = || {
             let (sender, durable) = oneshot::channel();
             drop(sender.send(Ok(())));
-            self.start_saga(ctx, "recovery".into(), durable);
+            durable
+        };
+        let open: Vec<u64> = desk.account.transfers.keys().copied().collect();
+        for transfer in open {
+            desk.remit((transfer, "recovery".into(), on_disk()), ctx.address());
         }
+        if desk.account.pending.is_some() {
+            desk.start_saga(ctx.address(), "recovery".into(), on_disk());
+        }
+        self.set_alarm(ctx);
     }
 }
 
@@ -503,56 +315,21 @@ impl Handler<AccountMessage> for AccountActor {
     type Result = ();
 
     fn handle(&mut self, message: AccountMessage, ctx: &mut Context<Self>) {
-        if !matches!(message, AccountMessage::BankSaid(_)) {
-            self.vitals.queued.fetch_sub(1, Ordering::AcqRel);
+        let Some(desk) = self.desk.as_ref() else {
+            return ctx.stop();
+        };
+        let vitals = &desk.vitals;
+        if message.is_counted() {
+            vitals.queued.fetch_sub(1, Ordering::AcqRel);
         }
-        self.vitals
+        vitals
             .active_at
-            .store(self.shared.clock.now().millis(), Ordering::Release);
-        if self.vitals.doubtful() {
+            .store(desk.now().millis(), Ordering::Release);
+        if vitals.doubtful() {
             // Dropping the message answers "outcome unknown", which is true.
             return ctx.stop();
         }
-        match message {
-            AccountMessage::Post {
-                order,
-                dry_run,
-                ticket,
-            } => self.post(&order, dry_run, ticket),
-            AccountMessage::Register {
-                registration,
-                opening,
-                settings,
-                ticket,
-            } => {
-                self.register(ctx, registration, opening.as_ref(), settings, ticket);
-            }
-            AccountMessage::Change {
-                order,
-                if_match,
-                settings,
-                ticket,
-            } => {
-                self.change(ctx, &order, if_match.as_ref(), settings, ticket);
-            }
-            AccountMessage::Adopt { settings, ticket } => self.adopt(&settings, ticket),
-            AccountMessage::View(settings, reply) => {
-                let view = match self.account.status {
-                    Status::Void => Err(Rejection::AccountNotFound.into()),
-                    _ => Ok(self.view(&settings)),
-                };
-                self.show(view, reply);
-            }
-            AccountMessage::BalanceOf(reply) => self.show(self.balance(), reply),
-            AccountMessage::BalanceAt(at, reply) => self.show(self.balance_at(at), reply),
-            AccountMessage::BankSaid(said) => self.bank_said(said),
-            AccountMessage::Observe(reply) => reply.send(Observed {
-                account: self.account.clone(),
-                mailbox: self.vitals.queued.load(Ordering::Acquire),
-                pending_commits: self.vitals.in_flight.load(Ordering::Acquire),
-                active_at: Timestamp::from_millis(self.vitals.active_at.load(Ordering::Acquire)),
-            }),
-            AccountMessage::Passivate => ctx.stop(),
-        }
+        self.turn(message, ctx);
+        self.set_alarm(ctx);
     }
 }

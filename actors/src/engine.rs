@@ -3,7 +3,10 @@
 //! **Bounds.** An answer is waited for [`DEADLINE`], or [`BANK_DEADLINE`] where the bank is asked;
 //! past that the outcome is unknown to the asker, and its idempotency key or external id will tell.
 
+pub mod bank;
 pub mod lists;
+pub mod money;
+pub mod reconciliation;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -82,6 +85,8 @@ pub struct Engine {
     state: Arc<RwLock<Arc<Platform>>>,
     realms: Arc<Realms>,
     scans: Arc<Semaphore>,
+    /// For questions that concern no account.
+    banks: DashMap<Mode, Arc<dyn BankGateway>>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -99,7 +104,14 @@ struct Realms {
     claims: Claims,
     limits: Limits,
     arbiters: Vec<ArbiterHandle>,
-    supervisors: DashMap<RealmId, Addr<RealmSupervisor>>,
+    supervisors: DashMap<RealmId, Supervised>,
+}
+
+/// A supervisor, and the settings that it and its accounts read.
+#[derive(Clone)]
+struct Supervised {
+    addr: Addr<RealmSupervisor>,
+    settings: Arc<RwLock<Arc<Settings>>>,
 }
 
 fn settings(platform: &Platform, tenant: &Tenant, mode: Mode) -> Settings {
@@ -109,6 +121,8 @@ fn settings(platform: &Platform, tenant: &Tenant, mode: Mode) -> Settings {
         policy: tenant.policy,
         psp: tenant.limits,
         platform: platform.limits,
+        psp_fees: tenant.fees.clone(),
+        platform_fees: platform.fees.clone(),
     }
 }
 
@@ -118,42 +132,40 @@ impl Realms {
         for (tenant, mode) in platform::realms(platform) {
             let realm = tenant.realm(mode);
             let settings = settings(platform, tenant, mode);
-            let known = self
-                .supervisors
-                .get(&realm)
-                .map(|addr| addr.value().clone());
-            match known {
-                Some(addr) => {
-                    // A full mailbox only delays new settings until the next change; say so.
-                    if addr
-                        .try_send(RealmMessage::Settings(Arc::new(settings)))
-                        .is_err()
-                    {
-                        tracing::warn!(realm = realm.0, "a busy realm keeps its old settings");
-                    }
+            match self.supervisors.get(&realm) {
+                Some(known) => {
+                    let mut now = known
+                        .settings
+                        .write()
+                        .unwrap_or_else(PoisonError::into_inner);
+                    *now = Arc::new(settings);
                 }
                 None => {
-                    let addr = self.start(realm, settings)?;
-                    self.supervisors.insert(realm, addr);
+                    let started = self.start(realm, settings)?;
+                    self.supervisors.insert(realm, started);
                 }
             }
         }
         Ok(())
     }
 
-    fn start(&self, realm: RealmId, settings: Settings) -> Result<Addr<RealmSupervisor>, Failure> {
+    fn start(&self, realm: RealmId, settings: Settings) -> Result<Supervised, Failure> {
+        let bank = (self.banks)(settings.mode);
+        let settings = Arc::new(RwLock::new(Arc::new(settings)));
         let shared = Shared {
             realm,
             store: Arc::clone(&self.store),
             clock: Arc::clone(&self.clock),
-            bank: (self.banks)(settings.mode),
+            bank,
+            bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
+            settings: Arc::clone(&settings),
             claims: self.claims.clone(),
         };
-        let supervisor = RealmSupervisor::load(shared, settings, self.limits)?;
+        let supervisor = RealmSupervisor::load(shared, self.limits)?;
         let at = usize::try_from(realm.0)
             .unwrap_or(0)
             .checked_rem(self.arbiters.len());
-        Ok(match at.and_then(|at| self.arbiters.get(at)) {
+        let addr = match at.and_then(|at| self.arbiters.get(at)) {
             Some(arbiter) => RealmSupervisor::start_in_arbiter(arbiter, move |ctx| {
                 ctx.set_mailbox_capacity(realms::MAILBOX);
                 supervisor
@@ -162,7 +174,8 @@ impl Realms {
                 ctx.set_mailbox_capacity(realms::MAILBOX);
                 supervisor
             }),
-        })
+        };
+        Ok(Supervised { addr, settings })
     }
 }
 
@@ -217,6 +230,7 @@ impl Engine {
             state,
             realms,
             scans,
+            banks: DashMap::new(),
         })
     }
 
@@ -260,7 +274,7 @@ impl Engine {
             .realms
             .supervisors
             .get(&realm)
-            .map(|addr| addr.value().clone());
+            .map(|known| known.value().addr.clone());
         let addr = addr.ok_or(Rejection::TenantNotFound)?;
         addr.try_send(message).map_err(|why| match why {
             actix::prelude::SendError::Full(_) => Failure::Overloaded,

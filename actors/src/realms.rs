@@ -14,6 +14,8 @@
 
 mod children;
 mod messages;
+mod money;
+mod names;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,6 +43,8 @@ use crate::reply::{Answered, Given, Reply};
 use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
 use children::Children;
 
+pub use children::Booked;
+
 pub use messages::{Adjustment, RealmMessage, RealmReport, Target, TypeRef};
 
 /// Messages that wait for one supervisor at most.
@@ -49,6 +53,10 @@ pub const MAILBOX: usize = 8192;
 const SWEEP: Duration = Duration::from_secs(30);
 /// How many of them one sweep takes up.
 const SWEEP_MAX: usize = 1000;
+/// The pause before the next part of a sweep that has more to do.
+const SWEEP_ON: Duration = Duration::from_millis(200);
+/// How many calls about transfers a realm has under way at the bank.
+pub const BANK_SLOTS: usize = 64;
 /// How long an answer is kept for its idempotency key, in milliseconds: 7 days.
 pub const KEY_MILLIS: u64 = 7 * 24 * 60 * 60 * 1000;
 
@@ -69,11 +77,14 @@ impl Default for Limits {
 #[derive(Debug)]
 pub struct RealmSupervisor {
     shared: Arc<Shared>,
-    settings: Arc<Settings>,
     vitals: Arc<Vitals>,
     scribe: Scribe,
     types: VoucherTypes,
     tail: Tail,
+    /// The ends of the realm's other own streams, by kind.
+    tails: HashMap<u8, Tail>,
+    /// How far the sweep of open transfers has come.
+    swept: Option<(AccountNo, u64)>,
     next_account: u64,
     by_cvu: HashMap<Cvu, AccountNo>,
     children: Children,
@@ -94,17 +105,18 @@ const CVUS_REMEMBERED: usize = 200_000;
 
 impl RealmSupervisor {
     /// The supervisor of a realm as the store knows it.
-    pub fn load(shared: Shared, settings: Settings, limits: Limits) -> Result<Self, StoreError> {
+    pub fn load(shared: Shared, limits: Limits) -> Result<Self, StoreError> {
         let shared = Arc::new(shared);
         let next_account =
             reads::last_account(shared.store.as_ref(), shared.realm)?.saturating_add(1);
         let vitals = Arc::new(Vitals::default());
         let mut supervisor = Self {
             scribe: Scribe::new(Arc::clone(&shared), Arc::clone(&vitals), AccountNo(0)),
-            settings: Arc::new(settings),
             vitals,
             types: VoucherTypes::default(),
             tail: Tail::default(),
+            tails: HashMap::new(),
+            swept: None,
             next_account,
             by_cvu: HashMap::new(),
             children: Children::new(Arc::clone(&shared), limits.resident),
@@ -135,6 +147,7 @@ impl RealmSupervisor {
             return Err(Failure::Overloaded);
         }
         self.load_types()?;
+        self.tails.clear();
         self.vitals = Arc::new(Vitals::default());
         self.scribe = Scribe::new(
             Arc::clone(&self.shared),
@@ -241,116 +254,11 @@ impl RealmSupervisor {
         match self.admit(ticket) {
             Admission::Go(ticket) => Some(ticket),
             Admission::Adopt(account, ticket) => {
-                let settings = Arc::clone(&self.settings);
-                self.forward(account, ticket, |ticket| AccountMessage::Adopt {
-                    settings,
-                    ticket,
-                });
+                self.forward(account, ticket, AccountMessage::Adopt);
                 None
             }
             Admission::Ended => None,
         }
-    }
-
-    fn post(&mut self, order: Adjustment, ticket: Ticket<Outcome<Placed>>) {
-        let ticket = match if order.dry_run {
-            Admission::Go(ticket)
-        } else {
-            self.admit(ticket)
-        } {
-            Admission::Go(ticket) | Admission::Adopt(_, ticket) => ticket,
-            Admission::Ended => return,
-        };
-        match self.prepare(&order) {
-            Err(why) => self.end(Err(why), ticket),
-            Ok((number, resolved)) => self.forward_post(number, resolved, order.dry_run, ticket),
-        }
-    }
-
-    fn prepare(&mut self, order: &Adjustment) -> Result<(AccountNo, PostAdjustment), Failure> {
-        let number = self.number(order.target)?;
-        let known = match &order.voucher_type {
-            TypeRef::Code(code) => self.types.find(code),
-            TypeRef::Legacy(id) => self.types.find_legacy(*id).cloned(),
-        };
-        let voucher_type = match known {
-            Some(found) => found,
-            None => self.removed_type(order)?,
-        };
-        let resolved = PostAdjustment {
-            voucher_type,
-            amount: order.amount,
-            external_id: order.external_id.clone(),
-            description: order.description.clone(),
-            external_date: order.external_date,
-        };
-        Ok((number, resolved))
-    }
-
-    /// A repeat of a posting whose type was removed since is still a repeat.
-    fn removed_type(&self, order: &Adjustment) -> Result<VoucherType, Failure> {
-        let code = match &order.voucher_type {
-            TypeRef::Code(code) => code,
-            TypeRef::Legacy(id) => {
-                return Err(Rejection::VoucherTypeUnknown {
-                    code: id.to_string(),
-                }
-                .into());
-            }
-        };
-        let Shared { store, realm, .. } = &*self.shared;
-        for sense in [Direction::Credit, Direction::Debit] {
-            let held =
-                reads::voucher_by_external(store.as_ref(), *realm, sense, &order.external_id)?;
-            if let Some((_, voucher)) = held.filter(|(_, voucher)| voucher.type_code == *code) {
-                return Ok(VoucherType {
-                    code: code.clone(),
-                    name: voucher.type_name,
-                    sense,
-                    active: false,
-                    system: false,
-                    legacy_id: None,
-                    description: None,
-                    category: None,
-                    created_at: Timestamp::default(),
-                });
-            }
-        }
-        Err(Rejection::VoucherTypeUnknown {
-            code: code.to_string(),
-        }
-        .into())
-    }
-
-    fn forward_post(
-        &mut self,
-        number: AccountNo,
-        order: PostAdjustment,
-        dry_run: bool,
-        mut ticket: Ticket<Outcome<Placed>>,
-    ) {
-        if !dry_run {
-            let direction = order.voucher_type.sense.byte();
-            let name = [
-                b"x",
-                [direction].as_slice(),
-                order.external_id.as_str().as_bytes(),
-            ]
-            .concat();
-            match self
-                .shared
-                .claims
-                .claim(self.shared.realm, name, number, true)
-            {
-                Ok(guard) => ticket.guards.push(guard),
-                Err(_) => return self.end(Err(Rejection::ExternalIdInFlight.into()), ticket),
-            }
-        }
-        self.forward(number, ticket, |ticket| AccountMessage::Post {
-            order,
-            dry_run,
-            ticket,
-        });
     }
 
     /// Hands a request to its account's actor, or ends it when that is not possible.
@@ -377,141 +285,6 @@ impl RealmSupervisor {
             Ok(child) => child.send(message(reply)),
             Err(why) => reply.send(Err(why)),
         }
-    }
-
-    fn register(
-        &mut self,
-        registration: Registration,
-        open: bool,
-        alias: Option<Alias>,
-        ticket: Ticket<AccountView>,
-    ) {
-        let settings = Arc::clone(&self.settings);
-        let Some(mut ticket) = self.admit_or_adopt(ticket) else {
-            return;
-        };
-        let number = AccountNo(self.next_account);
-        let registration = Registration {
-            number,
-            ..registration
-        };
-        let claimed = self.claim_names(&registration, alias.as_ref());
-        match claimed.and_then(|guards| Ok((guards, self.children.start_unborn(&registration)?))) {
-            Err(why) => self.end(Err(why), ticket),
-            Ok((guards, child)) => {
-                ticket.guards.extend(guards);
-                let client_id = number.bank_client_id(self.shared.realm);
-                let opening = open.then_some(Order::Open { client_id, alias });
-                child.send(AccountMessage::Register {
-                    registration,
-                    opening,
-                    settings,
-                    ticket,
-                });
-                self.next_account = self.next_account.saturating_add(1);
-            }
-        }
-    }
-
-    /// Claims the code and alias of a new account, or says which is taken.
-    fn claim_names(
-        &self,
-        registration: &Registration,
-        alias: Option<&Alias>,
-    ) -> Result<Vec<crate::reply::ClaimGuard>, Failure> {
-        let number = registration.number;
-        if number.0 > AccountNo::MAX {
-            return Err(Rejection::TooManyAccounts {
-                maximum: AccountNo::MAX,
-            }
-            .into());
-        }
-        let Shared {
-            realm,
-            store,
-            claims,
-            ..
-        } = &*self.shared;
-        let mut guards = Vec::new();
-        if let Some(code) = &registration.code {
-            let name = [b"c", code.as_bytes()].concat();
-            let claim = claims.claim(*realm, name, number, false);
-            guards.push(claim.map_err(|_| Rejection::AccountCodeTaken)?);
-            if reads::account_of_code(store.as_ref(), *realm, code)?.is_some() {
-                return Err(Rejection::AccountCodeTaken.into());
-            }
-        }
-        if let Some(alias) = alias {
-            guards.push(self.claim_alias(alias, number, registration.holder.cuit)?);
-        }
-        Ok(guards)
-    }
-
-    /// Claims an alias over all realms of the mode.
-    fn claim_alias(
-        &self,
-        alias: &Alias,
-        account: AccountNo,
-        cuit: Cuit,
-    ) -> Result<crate::reply::ClaimGuard, Failure> {
-        let Shared {
-            realm,
-            store,
-            claims,
-            ..
-        } = &*self.shared;
-        let mode = realm.mode();
-        let name = [b"a", mode.as_str().as_bytes(), alias.folded().as_bytes()].concat();
-        let everywhere = caudal_ledger::ids::RealmId(0);
-        let claim = claims.claim(everywhere, name, account, false);
-        let guard = claim.map_err(|_| Rejection::AliasTaken)?;
-        match reads::alias_owner(store.as_ref(), mode, alias)? {
-            None => Ok(guard),
-            Some(owner) if owner.realm == realm.0 && owner.account == account => Ok(guard),
-            // Given up, but reserved to its holder.
-            Some(owner) if !owner.current && owner.cuit == cuit => Ok(guard),
-            Some(_) => Err(Rejection::AliasTaken.into()),
-        }
-    }
-
-    fn change(
-        &mut self,
-        target: Target,
-        order: Order,
-        if_match: Option<Versions>,
-        ticket: Ticket<AccountView>,
-    ) {
-        let settings = Arc::clone(&self.settings);
-        let Some(mut ticket) = self.admit_or_adopt(ticket) else {
-            return;
-        };
-        let number = match self.number(target) {
-            Ok(number) => number,
-            Err(why) => return self.end(Err(why), ticket),
-        };
-        if let Order::SetAlias(alias) = &order {
-            match self.claim_for(alias, number) {
-                Ok(guard) => ticket.guards.push(guard),
-                Err(why) => return self.end(Err(why), ticket),
-            }
-        }
-        self.forward(number, ticket, |ticket| AccountMessage::Change {
-            order,
-            if_match,
-            settings,
-            ticket,
-        });
-    }
-
-    fn claim_for(
-        &self,
-        alias: &Alias,
-        number: AccountNo,
-    ) -> Result<crate::reply::ClaimGuard, Failure> {
-        let Shared { realm, store, .. } = &*self.shared;
-        let listed = reads::listed(store.as_ref(), *realm, number)?;
-        let cuit = listed.ok_or(Rejection::AccountNotFound)?.cuit;
-        self.claim_alias(alias, number, cuit)
     }
 
     /// Decides on voucher types: `fact` is `None` when nothing changes.
@@ -552,18 +325,55 @@ impl RealmSupervisor {
         });
     }
 
-    /// Starts the actors of accounts that wait for the bank and have none.
-    fn sweep(&mut self) {
-        let Shared { store, realm, .. } = &*self.shared;
-        match reads::pending(store.as_ref(), *realm, SWEEP_MAX) {
+    /// Starts the actors of accounts that wait for the bank and have none, and has holds released
+    /// whose time has come.
+    fn sweep(&mut self, ctx: &mut Context<Self>) {
+        let Shared {
+            store,
+            realm,
+            clock,
+            ..
+        } = &*self.shared;
+        let (store, realm, now) = (Arc::clone(store), *realm, clock.now());
+        let waiting = reads::pending(store.as_ref(), realm, SWEEP_MAX);
+        self.take_up(waiting, false);
+        let ended = reads::money::ended(store.as_ref(), realm, now, SWEEP_MAX);
+        self.take_up(ended, true);
+        let prefix = records::keys::open_transfers(realm);
+        let open = reads::money::numbers(store.as_ref(), &prefix, self.swept, SWEEP_MAX);
+        self.swept = open
+            .as_ref()
+            .ok()
+            .filter(|open| open.len() == SWEEP_MAX)
+            .and_then(|open| open.last().copied());
+        self.take_up(open.map(|open| open.into_iter().map(|(account, _)| account)), false);
+        if self.swept.is_some() {
+            ctx.run_later(SWEEP_ON, Self::sweep);
+        }
+    }
+
+    fn take_up(
+        &mut self,
+        accounts: Result<impl IntoIterator<Item = AccountNo>, StoreError>,
+        tick: bool,
+    ) {
+        let realm = self.shared.realm.0;
+        let mut last = None;
+        let accounts = match accounts {
+            Ok(accounts) => accounts,
             Err(why) => {
-                tracing::error!(%why, realm = realm.0, "cannot look for unfinished business")
+                return tracing::error!(%why, realm, "cannot look for unfinished business");
             }
-            Ok(waiting) => {
-                for number in waiting {
-                    if let Err(why) = self.children.get(number) {
-                        tracing::warn!(%why, account = number.0, "cannot take up unfinished business");
-                    }
+        };
+        for number in accounts {
+            if last.replace(number) == Some(number) {
+                continue;
+            }
+            match self.children.get(number) {
+                Ok(child) if tick => child.send(AccountMessage::Tick),
+                Ok(_) => {}
+                Err(why) => {
+                    tracing::warn!(%why, account = number.0, "cannot take up unfinished business");
                 }
             }
         }
@@ -582,20 +392,42 @@ impl Actor for RealmSupervisor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        self.sweep();
-        ctx.run_interval(SWEEP, |supervisor, _| supervisor.sweep());
+        self.sweep(ctx);
+        ctx.run_interval(SWEEP, |supervisor, ctx| {
+            // One that is under way goes on by itself.
+            if supervisor.swept.is_none() {
+                supervisor.sweep(ctx);
+            }
+        });
     }
 }
 
 impl Handler<RealmMessage> for RealmSupervisor {
     type Result = ();
 
-    fn handle(&mut self, message: RealmMessage, _: &mut Context<Self>) {
+    fn handle(&mut self, message: RealmMessage, ctx: &mut Context<Self>) {
         if let Err(why) = self.recover() {
             tracing::warn!(%why, realm = self.shared.realm.0, "the realm waits for its own commits");
         }
         match message {
             RealmMessage::Post(order, ticket) => self.post(order, ticket),
+            RealmMessage::Batch {
+                items,
+                atomic,
+                ticket,
+            } => self.batch(items, atomic, ticket, ctx.address()),
+            message @ (RealmMessage::OpenHold { .. }
+            | RealmMessage::StepHold { .. }
+            | RealmMessage::HoldOf(..)
+            | RealmMessage::Transfer { .. }
+            | RealmMessage::TransferOf(..)
+            | RealmMessage::TransferNotice { .. }
+            | RealmMessage::Reverse { .. }
+            | RealmMessage::DecideTransfer { .. }
+            | RealmMessage::CashIn(..)
+            | RealmMessage::Quote(..)
+            | RealmMessage::BatchDone(..)
+            | RealmMessage::Journal(_)) => self.money(message),
             RealmMessage::Register {
                 registration,
                 open,
@@ -613,8 +445,7 @@ impl Handler<RealmMessage> for RealmSupervisor {
                 self.change(target, order, if_match, ticket);
             }
             RealmMessage::View(target, reply) => {
-                let settings = Arc::clone(&self.settings);
-                self.ask(target, reply, |reply| AccountMessage::View(settings, reply));
+                self.ask(target, reply, AccountMessage::View);
             }
             RealmMessage::BalanceOf(target, reply) => {
                 self.ask(target, reply, AccountMessage::BalanceOf);
@@ -636,7 +467,6 @@ impl Handler<RealmMessage> for RealmSupervisor {
             RealmMessage::RemoveType(code, ticket) => {
                 self.change_types(ticket, &code, |types| types.decide_remove(&code).map(Some));
             }
-            RealmMessage::Settings(settings) => self.settings = settings,
             RealmMessage::Observe(target, reply) => match self.number(target) {
                 Ok(number) => self.children.observe(number, reply),
                 Err(why) => reply.send(Err(why)),

@@ -28,6 +28,11 @@ pub const BANK: u8 = 5;
 /// Answers kept for idempotency keys, by the actor that gave them.
 pub const ANSWERS: u8 = 6;
 
+/// What happens to the transfers of an account.
+pub const TRANSFERS: u8 = 7;
+/// Money that arrived and that no account could take, by the account that it was for (0: unknown).
+pub const SUSPENSE: u8 = 8;
+
 /// The format of every record: named fields of MessagePack.
 const FORMAT: u8 = 1;
 

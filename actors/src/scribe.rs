@@ -6,14 +6,16 @@
 //! **Failure.** The first commit that fails makes the actor doubtful: what it has in memory was
 //! never written. Every later answer of that actor is a failure, and its supervisor replaces it.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use caudal_ledger::facts::Answer;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, Entry, Row, Store, StoreError, StreamId};
+use tokio::sync::Semaphore;
 
+use crate::accounts::Settings;
 use crate::failure::Failure;
 use crate::ports::{BankError, BankGateway, Clock};
 use crate::records::{self, ANSWERS, Tail};
@@ -30,8 +32,20 @@ pub struct Shared {
     pub clock: Arc<dyn Clock>,
     /// The bank of the realm's mode.
     pub bank: Arc<dyn BankGateway>,
+    /// The calls about transfers that the realm may have under way at the bank.
+    pub bank_slots: Arc<Semaphore>,
+    /// What the tenant and the platform have set, as of the last change.
+    pub settings: Arc<RwLock<Arc<Settings>>>,
     /// External ids, idempotency keys, aliases and codes that requests in flight claim.
     pub claims: Claims,
+}
+
+impl Shared {
+    /// What the tenant and the platform have set: one immutable value for one turn.
+    pub fn settings(&self) -> Arc<Settings> {
+        let settings = self.settings.read();
+        Arc::clone(&settings.unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// The pulse of an actor, read by its supervisor and by operators.
@@ -56,6 +70,11 @@ impl Vitals {
     pub fn idle(&self) -> bool {
         let none = |count: &AtomicUsize| count.load(Ordering::Acquire) == 0;
         none(&self.queued) && none(&self.in_flight) && !self.busy.load(Ordering::Acquire)
+    }
+
+    /// Makes the actor's supervisor replace it: what it knows may never have been written.
+    pub fn doubt(&self) {
+        self.doubtful.store(true, Ordering::Release);
     }
 
     /// Whether a commit failed.
@@ -97,6 +116,29 @@ pub struct Page {
     pub sequence: Option<u64>,
 }
 
+impl Page {
+    /// Adds what comes after.
+    pub fn append(&mut self, mut after: Self) {
+        self.entries.append(&mut after.entries);
+        self.hints.append(&mut after.hints);
+        self.sequence = after.sequence.or(self.sequence);
+    }
+}
+
+impl Vitals {
+    /// Notes how a commit ended.
+    fn settled(&self, ok: bool, sequence: Option<u64>) {
+        match (ok, sequence) {
+            (true, Some(sequence)) => {
+                self.durable_sequence.fetch_max(sequence, Ordering::AcqRel);
+            }
+            (true, None) => {}
+            (false, _) => self.doubtful.store(true, Ordering::Release),
+        }
+        self.in_flight.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 impl Scribe {
     /// The scribe of an account, or of the realm itself (account 0).
     pub fn new(shared: Arc<Shared>, vitals: Arc<Vitals>, account: AccountNo) -> Self {
@@ -133,16 +175,7 @@ impl Scribe {
         self.shared.store.submit(
             commit,
             Box::new(move |done| {
-                match (&done, page.sequence) {
-                    (Ok(_), Some(sequence)) => {
-                        vitals
-                            .durable_sequence
-                            .fetch_max(sequence, Ordering::AcqRel);
-                    }
-                    (Ok(_), None) => {}
-                    (Err(_), _) => vitals.doubtful.store(true, Ordering::Release),
-                }
-                vitals.in_flight.fetch_sub(1, Ordering::AcqRel);
+                vitals.settled(done.is_ok(), page.sequence);
                 then(done.map(drop).map_err(Failure::from));
             }),
         );
@@ -155,6 +188,58 @@ impl Scribe {
         outcome: Result<T, Failure>,
         ticket: Ticket<T>,
     ) {
+        if let Some((reply, guards, answered)) = self.seal(&mut page, outcome, ticket) {
+            self.commit(page, move |done| release(reply, guards, done.and(answered)));
+        }
+    }
+
+    /// Ends a request whose commit has parts of other accounts too: all of it or nothing.
+    pub fn finish_joint<T: Send + 'static>(
+        &mut self,
+        mut page: Page,
+        others: Vec<(Arc<Vitals>, Page)>,
+        outcome: Result<T, Failure>,
+        ticket: Ticket<T>,
+    ) {
+        let Some((reply, guards, answered)) = self.seal(&mut page, outcome, ticket) else {
+            return others.iter().for_each(|(vitals, _)| vitals.doubt());
+        };
+        let mut pulses = vec![(Arc::clone(&self.vitals), page.sequence)];
+        for (vitals, mut other) in others {
+            pulses.push((vitals, other.sequence));
+            page.entries.append(&mut other.entries);
+            page.hints.append(&mut other.hints);
+        }
+        if page.entries.is_empty() {
+            return self.commit(page, move |done| release(reply, guards, done.and(answered)));
+        }
+        for (vitals, _) in &pulses {
+            vitals.in_flight.fetch_add(1, Ordering::AcqRel);
+        }
+        let commit = Commit {
+            entries: page.entries,
+            hints: page.hints,
+        };
+        self.shared.store.submit(
+            commit,
+            Box::new(move |done| {
+                for (vitals, sequence) in pulses {
+                    vitals.settled(done.is_ok(), sequence);
+                }
+                let done = done.map(drop).map_err(Failure::from);
+                release(reply, guards, done.and(answered));
+            }),
+        );
+    }
+
+    /// Puts the kept answer of a request's key on the page that makes its effect durable. `None`
+    /// when that cannot be done: the request has been given up then.
+    fn seal<T>(
+        &mut self,
+        page: &mut Page,
+        outcome: Result<T, Failure>,
+        ticket: Ticket<T>,
+    ) -> Option<Sealed<T>> {
         let Ticket {
             reply,
             keyed,
@@ -172,7 +257,10 @@ impl Scribe {
                 let answer = scope.answer((status, body.clone()), now, None);
                 match self.answer(&answer, now) {
                     Ok(entry) => page.entries.push(entry),
-                    Err(why) => return self.fail(why, reply),
+                    Err(why) => {
+                        self.fail(why, reply);
+                        return None;
+                    }
                 }
                 Ok(Given::Kept {
                     status,
@@ -182,14 +270,7 @@ impl Scribe {
             }
             Some(_) | None => outcome.map(Given::Value),
         };
-        self.commit(page, move |done| {
-            // The claims end here, when the index shows what was done, and before the answer: who
-            // has it may ask again at once.
-            drop(guards);
-            if let Some(reply) = reply {
-                reply.send(done.and(answered));
-            }
-        });
+        Some((reply, guards, answered))
     }
 
     /// Gives up a request because its records cannot be made.
@@ -209,6 +290,18 @@ impl Scribe {
         let entry = tail.next(self.answers, now, answer)?;
         self.answers_tail = Some(tail);
         Ok(entry)
+    }
+}
+
+/// An answer that waits for its commit.
+type Sealed<T> = (Option<Reply<Answered<T>>>, Vec<ClaimGuard>, Answered<T>);
+
+/// Answers. The claims end here, when the index shows what was done, and before the answer: who has
+/// it may ask again at once.
+fn release<T>(reply: Option<Reply<Answered<T>>>, guards: Vec<ClaimGuard>, answered: Answered<T>) {
+    drop(guards);
+    if let Some(reply) = reply {
+        reply.send(answered);
     }
 }
 

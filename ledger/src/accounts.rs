@@ -394,6 +394,13 @@ impl Account {
         }
     }
 
+    /// Forgets what is open, before it is taken in from the index.
+    pub fn forget_open(&mut self) {
+        self.holds.clear();
+        self.ends.clear();
+        self.transfers.clear();
+    }
+
     /// Takes in a hold that is open, as the index knows it.
     pub fn open_hold(&mut self, hold: Hold) {
         if let Some(end) = hold.expires_at {

@@ -255,6 +255,8 @@ pub enum TransferFact {
         coelsa_id: String,
         /// How much came back.
         amount: Amount,
+        /// The sequence of the voucher that credited it.
+        voucher: u64,
     },
 }
 

@@ -3,16 +3,25 @@
 use std::sync::Arc;
 
 use actix::Message;
-use caudal_ledger::accounts::{Account, Order};
+use caudal_ledger::accounts::{Account, Context, Order, Terms};
 use caudal_ledger::balance::Balance;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::Registration;
-use caudal_ledger::ids::AccountNo;
-use caudal_ledger::limits::{Levels, Limits};
+use caudal_ledger::fees::{Charges, FeeRule};
+use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::limits::{Level, Levels, Limits};
+use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::tenants::{Mode, Policy};
 use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::{BankTransfer, CashIn, Send, Transfer};
+use caudal_ledger::voucher_types::VoucherType;
 use caudal_ledger::vouchers::{Outcome, PostAdjustment, Voucher};
+use tokio::sync::oneshot;
 
+use super::batch::Share;
+use super::joint::Convoy;
+use super::remittance::{Errand, TransferSaid};
 use super::saga::BankSaid;
 use crate::failure::Failure;
 use crate::reply::Reply;
@@ -31,6 +40,28 @@ pub struct Settings {
     pub psp: Limits,
     /// The platform's limits.
     pub platform: Limits,
+    /// Its fees.
+    pub psp_fees: Vec<FeeRule>,
+    /// The platform's fees.
+    pub platform_fees: Vec<FeeRule>,
+}
+
+impl Settings {
+    /// What a movement is judged with.
+    pub fn context(&self, realm: RealmId, now: Timestamp) -> Context<'_> {
+        Context {
+            realm,
+            now,
+            psp: Terms {
+                limits: self.psp,
+                fees: &self.psp_fees,
+            },
+            platform: Terms {
+                limits: self.platform,
+                fees: &self.platform_fees,
+            },
+        }
+    }
 }
 
 /// An account as it is shown, with the limits of the levels above it.
@@ -77,6 +108,70 @@ pub struct Observed {
 /// The versions of an account that `If-Match` lets pass: profile and movements.
 pub type Versions = Vec<(u64, u64)>;
 
+/// A hold with its account.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HoldView {
+    /// The account.
+    pub account: AccountNo,
+    /// The hold.
+    pub hold: Hold,
+}
+
+/// A transfer with the account that sends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TransferView {
+    /// The account.
+    pub account: AccountNo,
+    /// The transfer.
+    pub transfer: Transfer,
+}
+
+/// What a movement would cost.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Quote {
+    /// The CVU.
+    pub cvu: Cvu,
+    /// The type.
+    pub voucher_type: VoucherType,
+    /// The amount.
+    pub amount: Amount,
+    /// The entry of the schedule.
+    pub rule: Option<FeeRule>,
+    /// The level that has it.
+    pub source: Level,
+    /// Fee and tax.
+    pub charges: Charges,
+    /// What is available.
+    pub available: Money,
+    /// As of when.
+    pub as_of: Timestamp,
+}
+
+/// What an operator decides about a transfer that waits for the bank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// The money left.
+    Completed,
+    /// It did not.
+    Rejected,
+}
+
+/// What became of a notice of the bank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Heard {
+    /// It did something.
+    Done,
+    /// It had been heard before.
+    Known,
+    /// Money arrived that no account could take; it waits for a person.
+    Suspended,
+    /// It is about nothing of ours.
+    Ignored,
+}
+
+/// What one posting of a batch gives.
+pub type ItemOutcome = Result<Outcome<Placed>, Failure>;
+
 /// Everything that an account's actor can be asked.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
@@ -94,14 +189,92 @@ pub enum AccountMessage {
         /// Who asks.
         ticket: Ticket<Outcome<Placed>>,
     },
+    /// Post the adjustments of a batch that are this account's, each for itself.
+    PostMany(Share),
+    /// Open a hold, or say what would happen.
+    OpenHold {
+        /// The order.
+        order: OpenHold,
+        /// Only say what would happen.
+        dry_run: bool,
+        /// Who asks.
+        ticket: Ticket<Outcome<HoldView>>,
+    },
+    /// Confirm or release a hold, in part or the rest.
+    StepHold {
+        /// The hold.
+        hold: u64,
+        /// What to do.
+        step: HoldStep,
+        /// How much; the rest when `None`.
+        amount: Option<Amount>,
+        /// Only say what would happen.
+        dry_run: bool,
+        /// Who asks.
+        ticket: Ticket<HoldView>,
+    },
+    /// Ask the bank for a transfer, or say what would happen.
+    Send {
+        /// The order.
+        order: Send,
+        /// Only say what would happen.
+        dry_run: bool,
+        /// Who asks.
+        ticket: Ticket<Outcome<TransferView>>,
+    },
+    /// Lend the desk for an order that concerns several accounts, or decide it.
+    Joint(Convoy),
+    /// What to ask the bank about a transfer next; `None` once it is not open any more.
+    TransferNext(u64, oneshot::Sender<Option<Errand>>),
+    /// What the bank said about a transfer.
+    TransferSaid(TransferSaid),
+    /// What the bank's notice says about a transfer.
+    TransferNotice {
+        /// The transfer.
+        transfer: u64,
+        /// What it says.
+        said: BankTransfer,
+        /// Who asks.
+        ticket: Ticket<Heard>,
+    },
+    /// A transfer came back.
+    Reverse {
+        /// The transfer.
+        transfer: u64,
+        /// How much.
+        amount: Amount,
+        /// The id of the reversal on the rail.
+        coelsa_id: String,
+        /// Who asks.
+        ticket: Ticket<Heard>,
+    },
+    /// A person decides about a transfer that waits for the bank.
+    DecideTransfer {
+        /// The transfer.
+        transfer: u64,
+        /// What.
+        verdict: Verdict,
+        /// Why.
+        reason: String,
+        /// Who asks.
+        ticket: Ticket<TransferView>,
+    },
+    /// Money arrived from the bank.
+    CashIn(CashIn, Ticket<Heard>),
+    /// What a movement would cost.
+    Quote(VoucherType, Amount, Reply<Result<Quote, Failure>>),
+    /// An open hold as it is; `None` when it is not open.
+    HoldOf(u64, Reply<Result<Option<Hold>, Failure>>),
+    /// An open transfer as it is; `None` when it is not open.
+    TransferOf(u64, Reply<Result<Option<Transfer>, Failure>>),
+    /// Look whether something is due.
+    Tick,
     /// Become the account of this registration, and get a CVU if `opening` says so.
     Register {
         /// The registration.
         registration: Registration,
         /// The order to open it.
         opening: Option<Order>,
-        /// The tenant's settings.
-        settings: Arc<Settings>,
         /// Who asks.
         ticket: Ticket<AccountView>,
     },
@@ -111,20 +284,13 @@ pub enum AccountMessage {
         order: Order,
         /// The versions that the asker has seen; any when `None`.
         if_match: Option<Versions>,
-        /// The tenant's settings.
-        settings: Arc<Settings>,
         /// Who asks.
         ticket: Ticket<AccountView>,
     },
     /// Answer a key whose first request was cut off while the bank was asked.
-    Adopt {
-        /// The tenant's settings.
-        settings: Arc<Settings>,
-        /// Who asks.
-        ticket: Ticket<AccountView>,
-    },
+    Adopt(Ticket<AccountView>),
     /// The account as it is.
-    View(Arc<Settings>, Reply<Result<AccountView, Failure>>),
+    View(Reply<Result<AccountView, Failure>>),
     /// The balance as it is.
     BalanceOf(Reply<Result<BalanceView, Failure>>),
     /// The balance as it was at the end of an instant.
@@ -135,6 +301,16 @@ pub enum AccountMessage {
     Observe(Reply<Observed>),
     /// Go away; only sent when idle.
     Passivate,
+}
+
+impl AccountMessage {
+    /// Whether the supervisor sent it, and counts it as waiting.
+    pub(super) const fn is_counted(&self) -> bool {
+        !matches!(
+            self,
+            Self::BankSaid(_) | Self::TransferNext(..) | Self::TransferSaid(_)
+        )
+    }
 }
 
 /// A voucher with its account.

@@ -25,7 +25,8 @@ use crate::failure::Failure;
 use crate::realms::Target;
 use crate::records::projection::Place;
 use crate::records::{LEDGER, account_stream, keys, reads};
-use pages::{Picker, Range, sorted};
+pub(super) use pages::{Picker, Range};
+use pages::sorted;
 
 pub use accounts::{AccountFilter, AccountSort};
 pub use caudal_storage::Order;
@@ -129,7 +130,7 @@ fn mentions(realm: RealmId, account: AccountNo, voucher: &Voucher, text: &str) -
 
 impl Engine {
     /// Runs a scan off the actors' threads, a few at a time.
-    async fn scan<T: Send + 'static>(
+    pub(super) async fn scan<T: Send + 'static>(
         &self,
         work: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Failure> {

@@ -34,8 +34,37 @@ impl Child {
         }
     }
 
+    /// Books a place in its mailbox, so that it stays until the message comes.
+    pub fn book(self) -> Booked {
+        self.vitals.queued.fetch_add(1, Ordering::AcqRel);
+        Booked(Some(self))
+    }
+
     fn sound(&self) -> bool {
         self.addr.connected() && !self.vitals.doubtful()
+    }
+}
+
+/// A place in an actor's mailbox. Given back when it is dropped.
+#[derive(Debug)]
+pub struct Booked(Option<Child>);
+
+impl Booked {
+    /// Sends the message that the place was booked for.
+    pub fn send(mut self, message: AccountMessage) {
+        if let Some(child) = self.0.take()
+            && child.addr.try_send(message).is_err()
+        {
+            child.vitals.queued.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+impl Drop for Booked {
+    fn drop(&mut self) {
+        if let Some(child) = &self.0 {
+            child.vitals.queued.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 }
 

@@ -1,21 +1,21 @@
 //! What a realm's supervisor can be asked.
 
-use std::sync::Arc;
-
 use actix::Message;
 use caudal_ledger::accounts::Order;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::facts::Registration;
-use caudal_ledger::ids::AccountNo;
+use caudal_ledger::facts::{BankCall, Registration};
+use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
+use caudal_ledger::ids::{AccountNo, HoldId, TransferId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::{BankTransfer, CashIn, Send, Transfer};
 use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType};
 use caudal_ledger::vouchers::Outcome;
 use chrono::NaiveDate;
 
-use crate::accounts::{AccountView, BalanceView, Observed, Placed, Settings, Versions};
+use crate::accounts::{AccountView, BalanceView, Heard, HoldView, ItemOutcome, Observed, Placed, Quote, TransferView, Verdict, Versions};
 use crate::failure::Failure;
 use crate::reply::Reply;
 use crate::scribe::Ticket;
@@ -82,6 +82,99 @@ pub struct RealmReport {
 pub enum RealmMessage {
     /// Post an adjustment.
     Post(Adjustment, Ticket<Outcome<Placed>>),
+    /// Post many adjustments, each for itself, or all of them or nothing.
+    Batch {
+        /// The adjustments.
+        items: Vec<Adjustment>,
+        /// All or nothing.
+        atomic: bool,
+        /// Who asks.
+        ticket: Ticket<Vec<ItemOutcome>>,
+    },
+    /// The outcomes of a batch whose key keeps its answer.
+    BatchDone(Vec<ItemOutcome>, Ticket<Vec<ItemOutcome>>),
+    /// Open a hold.
+    OpenHold {
+        /// The account.
+        target: Target,
+        /// The order.
+        order: OpenHold,
+        /// Only say what would happen.
+        dry_run: bool,
+        /// Who asks.
+        ticket: Ticket<Outcome<HoldView>>,
+    },
+    /// Confirm or release a hold.
+    StepHold {
+        /// The hold.
+        id: HoldId,
+        /// What to do.
+        step: HoldStep,
+        /// How much; the rest when `None`.
+        amount: Option<Amount>,
+        /// Only say what would happen.
+        dry_run: bool,
+        /// Who asks.
+        ticket: Ticket<HoldView>,
+    },
+    /// An open hold as it is.
+    HoldOf(HoldId, Reply<Result<Option<Hold>, Failure>>),
+    /// Transfer, inside the realm or through the bank.
+    Transfer {
+        /// The account that sends.
+        from: Target,
+        /// The order.
+        order: Send,
+        /// Only say what would happen.
+        dry_run: bool,
+        /// Who asks.
+        ticket: Ticket<Outcome<TransferView>>,
+    },
+    /// A transfer that waits for the bank, as it is.
+    TransferOf(TransferId, Reply<Result<Option<Transfer>, Failure>>),
+    /// What the bank's notice says about a transfer.
+    TransferNotice {
+        /// The account that sent.
+        account: AccountNo,
+        /// The transfer.
+        transfer: u64,
+        /// What it says.
+        said: BankTransfer,
+        /// Who asks.
+        ticket: Ticket<Heard>,
+    },
+    /// A transfer came back.
+    Reverse {
+        /// The account that sent.
+        account: AccountNo,
+        /// The transfer.
+        transfer: u64,
+        /// How much.
+        amount: Amount,
+        /// The id of the reversal on the rail.
+        coelsa_id: String,
+        /// Who asks.
+        ticket: Ticket<Heard>,
+    },
+    /// A person decides about a transfer that waits for the bank.
+    DecideTransfer {
+        /// The account that sent.
+        account: AccountNo,
+        /// The transfer.
+        transfer: u64,
+        /// What.
+        verdict: Verdict,
+        /// Why.
+        reason: String,
+        /// Who asks.
+        ticket: Ticket<TransferView>,
+    },
+    /// Money arrived from the bank.
+    CashIn(CashIn, Ticket<Heard>),
+    /// What a movement would cost.
+    Quote(Target, TypeCode, Amount, Reply<Result<Quote, Failure>>),
+    /// Calls to the bank that concern no account.
+    Journal(Vec<BankCall>),
     /// Register an account (its number is given here), and open it where asked.
     Register {
         /// The registration; its number is ignored.
@@ -118,8 +211,6 @@ pub enum RealmMessage {
     ToggleType(TypeCode, bool, Ticket<VoucherType>),
     /// Remove a voucher type.
     RemoveType(TypeCode, Ticket<VoucherType>),
-    /// The tenant's settings as they are now.
-    Settings(Arc<Settings>),
     /// The live state of an account's actor; `None` when it is not resident.
     Observe(Target, Reply<Result<Option<Observed>, Failure>>),
     /// Send an account's actor away if it is idle; answers whether it is gone.

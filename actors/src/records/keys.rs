@@ -6,6 +6,7 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::{BusinessDay, Timestamp};
 
 const CVU: u8 = 0x10;
 const ALIAS: u8 = 0x11;
@@ -18,6 +19,19 @@ const DIRECTORY: u8 = 0x17;
 const PENDING: u8 = 0x18;
 const CENSUS: u8 = 0x19;
 const SNAPSHOT: u8 = 0x1a;
+const HOLD: u8 = 0x1b;
+const OPEN_HOLD: u8 = 0x1c;
+const HOLD_END: u8 = 0x1d;
+const TRANSFER: u8 = 0x1e;
+const OPEN_TRANSFER: u8 = 0x1f;
+const TRANSFER_EXTERNAL: u8 = 0x20;
+const TRANSFER_LIST: u8 = 0x21;
+const TRANSFER_COUNT: u8 = 0x22;
+const TRANSFER_CALL: u8 = 0x23;
+const RAIL: u8 = 0x24;
+const BANK_DAY: u8 = 0x25;
+const SUSPENSE_DAY: u8 = 0x26;
+const TRANSFER_LEFT: u8 = 0x27;
 
 fn key(tag: u8, realm: RealmId, rest: &[&[u8]]) -> Vec<u8> {
     let mut key = Vec::with_capacity(48);
@@ -131,6 +145,151 @@ pub fn census(realm: RealmId) -> Vec<u8> {
 /// Realm, account → the account as of some commit: a cache.
 pub fn snapshot(realm: RealmId, account: AccountNo) -> Vec<u8> {
     key(SNAPSHOT, realm, &[&account.0.to_be_bytes()])
+}
+
+/// A number of an account, such as the sequence of a voucher, as part of a key.
+fn numbered(tag: u8, realm: RealmId, account: AccountNo, number: u64) -> Vec<u8> {
+    key(tag, realm, &[&account.0.to_be_bytes(), &number.to_be_bytes()])
+}
+
+/// All holds of an account.
+pub fn holds(realm: RealmId, account: AccountNo) -> Vec<u8> {
+    key(HOLD, realm, &[&account.0.to_be_bytes()])
+}
+
+/// Realm, account, sequence → the hold.
+pub fn hold(realm: RealmId, account: AccountNo, sequence: u64) -> Vec<u8> {
+    numbered(HOLD, realm, account, sequence)
+}
+
+/// All open holds of an account.
+pub fn open_holds(realm: RealmId, account: AccountNo) -> Vec<u8> {
+    key(OPEN_HOLD, realm, &[&account.0.to_be_bytes()])
+}
+
+/// Realm, account, sequence → present while the hold is open.
+pub fn open_hold(realm: RealmId, account: AccountNo, sequence: u64) -> Vec<u8> {
+    numbered(OPEN_HOLD, realm, account, sequence)
+}
+
+/// All ends of open holds up to and with an instant: where they begin and where they stop.
+pub fn hold_ends(realm: RealmId, until: Timestamp) -> (Vec<u8>, Vec<u8>) {
+    let after = until.millis().saturating_add(1);
+    (
+        key(HOLD_END, realm, &[]),
+        key(HOLD_END, realm, &[&after.to_be_bytes()]),
+    )
+}
+
+/// Realm, end, sequence, account → present while the hold is open.
+pub fn hold_end(realm: RealmId, end: Timestamp, account: AccountNo, sequence: u64) -> Vec<u8> {
+    let (end, sequence) = (end.millis().to_be_bytes(), sequence.to_be_bytes());
+    key(HOLD_END, realm, &[&end, &sequence, &account.0.to_be_bytes()])
+}
+
+/// Realm, account, number → the transfer.
+pub fn transfer(realm: RealmId, account: AccountNo, number: u64) -> Vec<u8> {
+    numbered(TRANSFER, realm, account, number)
+}
+
+/// All transfers of a realm that wait for the bank.
+pub fn open_transfers(realm: RealmId) -> Vec<u8> {
+    key(OPEN_TRANSFER, realm, &[])
+}
+
+/// All transfers of an account that wait for the bank.
+pub fn open_transfers_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
+    key(OPEN_TRANSFER, realm, &[&account.0.to_be_bytes()])
+}
+
+/// Realm, account, number → present while the transfer waits for the bank.
+pub fn open_transfer(realm: RealmId, account: AccountNo, number: u64) -> Vec<u8> {
+    numbered(OPEN_TRANSFER, realm, account, number)
+}
+
+/// Realm, account, number → the sequence of the voucher that let the transfer's money leave.
+pub fn transfer_left(realm: RealmId, account: AccountNo, number: u64) -> Vec<u8> {
+    numbered(TRANSFER_LEFT, realm, account, number)
+}
+
+/// Realm, external id → the transfer's account and number.
+pub fn transfer_external(realm: RealmId, id: &ExternalId) -> Vec<u8> {
+    key(TRANSFER_EXTERNAL, realm, &[id.as_str().as_bytes()])
+}
+
+/// Realm, ordinal → the transfer's account and number.
+pub fn transfer_at(realm: RealmId, ordinal: u64) -> Vec<u8> {
+    key(TRANSFER_LIST, realm, &[&ordinal.to_be_bytes()])
+}
+
+/// Realm → how many transfers there are.
+pub fn transfer_count(realm: RealmId) -> Vec<u8> {
+    key(TRANSFER_COUNT, realm, &[])
+}
+
+/// All calls to the bank for a transfer.
+pub fn transfer_calls(realm: RealmId, account: AccountNo, number: u64) -> Vec<u8> {
+    numbered(TRANSFER_CALL, realm, account, number)
+}
+
+/// Realm, account, number, sequence of the call → its place.
+pub fn transfer_call(realm: RealmId, account: AccountNo, number: u64, call: u64) -> Vec<u8> {
+    let mut key = transfer_calls(realm, account, number);
+    key.extend_from_slice(&call.to_be_bytes());
+    key
+}
+
+/// Which kind of thing an id of the rail is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rail {
+    /// Money that arrived.
+    Arrival,
+    /// A transfer of ours that came back.
+    Return,
+}
+
+/// Mode, kind, id of the rail (hashed: the bank chooses it) → where it landed.
+pub fn rail(mode: Mode, kind: Rail, id: &str) -> Vec<u8> {
+    let kind = match kind {
+        Rail::Arrival => b'i',
+        Rail::Return => b'r',
+    };
+    let mut key = vec![RAIL, kind];
+    key.extend_from_slice(mode.as_str().as_bytes());
+    key.extend_from_slice(&named(id));
+    key
+}
+
+/// All movements of a realm in a business day that the bank has to have too.
+pub fn bank_day(realm: RealmId, day: BusinessDay) -> Vec<u8> {
+    key(BANK_DAY, realm, &[day.to_string().as_bytes()])
+}
+
+/// Realm, day, account, sequence → present.
+pub fn bank_day_of(realm: RealmId, day: BusinessDay, account: AccountNo, sequence: u64) -> Vec<u8> {
+    let day = day.to_string();
+    let (account, sequence) = (account.0.to_be_bytes(), sequence.to_be_bytes());
+    key(BANK_DAY, realm, &[day.as_bytes(), &account, &sequence])
+}
+
+/// All money of a business day that no account could take.
+pub fn suspense_day(realm: RealmId, day: BusinessDay) -> Vec<u8> {
+    key(SUSPENSE_DAY, realm, &[day.to_string().as_bytes()])
+}
+
+/// Realm, day, account, sequence → its place.
+pub fn suspense_of(realm: RealmId, day: BusinessDay, account: AccountNo, sequence: u64) -> Vec<u8> {
+    let day = day.to_string();
+    let (account, sequence) = (account.0.to_be_bytes(), sequence.to_be_bytes());
+    key(SUSPENSE_DAY, realm, &[day.as_bytes(), &account, &sequence])
+}
+
+/// The account and number at the end of a key.
+pub fn numbers_of(key: &[u8]) -> Option<(AccountNo, u64)> {
+    let at = key.len().checked_sub(16)?;
+    let (account, number) = key.get(at..)?.split_first_chunk::<8>()?;
+    let number: [u8; 8] = number.try_into().ok()?;
+    Some((AccountNo(u64::from_be_bytes(*account)), u64::from_be_bytes(number)))
 }
 
 /// The account number at the end of a directory or pending key.

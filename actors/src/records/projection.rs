@@ -1,17 +1,21 @@
 //! What each fact adds to the index. Deterministic, so that a rebuild gives the same rows.
 
+mod money;
+
 use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::facts::{AccountFact, AliasOwner, Answer, LedgerFact};
+use caudal_ledger::facts::{AccountFact, AliasOwner, Answer, BankCall, LedgerFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::text::folded;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Entry, IndexWriter, Position, Projection, StoreError};
 use serde::{Deserialize, Serialize};
 
-use super::{ANSWERS, LEDGER, PROFILE, decode, encode, keys};
+use super::{ANSWERS, BANK, LEDGER, PROFILE, SUSPENSE, TRANSFERS, decode, encode, keys};
+
+pub use money::Landed;
 
 /// The projection of this service. Bump `version` whenever a row changes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,7 +99,7 @@ impl Census {
 
 impl Projection for Rows {
     fn version(&self) -> u32 {
-        2
+        3
     }
 
     fn project(
@@ -109,20 +113,15 @@ impl Projection for Rows {
         match entry.stream.kind {
             LEDGER => {
                 let LedgerFact::Posted(voucher) = decode(&entry.body)?;
-                let place = Place {
-                    account,
-                    sequence: entry.seq,
-                }
-                .to_bytes();
-                if let Some(id) = &voucher.external_id {
-                    index.put(&keys::external(realm, voucher.direction, id), &place);
-                }
-                if voucher.is_internal() {
-                    let ordinal = index.next(&keys::internal_count(realm))?;
-                    index.put(&keys::internal(realm, ordinal), &place);
-                }
+                money::posted(realm, account, &voucher, index)
+            }
+            TRANSFERS => money::transfer(realm, account, entry, index),
+            BANK => {
+                let call: BankCall = decode(&entry.body)?;
+                money::called(realm, account, &call, (entry.seq, position), index);
                 Ok(())
             }
+            SUSPENSE => money::suspended(realm, account, entry, position, index),
             PROFILE => profile(realm, account, entry, index),
             ANSWERS => {
                 let Answer {
@@ -241,7 +240,8 @@ fn changed(mut row: Listed, fact: &AccountFact) -> Listed {
         | AccountFact::IdentityRefused(_)
         | AccountFact::ClosingRequested
         | AccountFact::ClosingRefused(_)
-        | AccountFact::LimitsChanged(_) => {}
+        | AccountFact::LimitsChanged(_)
+        | AccountFact::FeesChanged(_) => {}
     }
     row
 }

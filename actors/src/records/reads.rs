@@ -1,5 +1,7 @@
 //! Typed reads: accounts, vouchers and answers as the rooms above know them.
 
+pub mod money;
+
 use caudal_ledger::accounts::Account;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::balance::Direction;
@@ -99,6 +101,7 @@ pub fn account(
             replayed = replayed.saturating_add(1);
         },
     )?;
+    money::open(store, realm, &mut account)?;
     Ok(Some((account, replayed)))
 }
 

@@ -407,6 +407,11 @@ impl Drafts<'_> {
         }
     }
 
+    /// The sequence of the last voucher.
+    pub const fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
     /// Adds a voucher, or says why its money cannot move.
     pub fn add(&mut self, draft: Draft) -> Result<(), Rejection> {
         let direction = draft.voucher_type.sense;

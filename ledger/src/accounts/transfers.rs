@@ -361,12 +361,14 @@ impl Account {
                 ReferenceType::Transfer,
             )
         })?;
+        let credited = drafts.sequence();
         done.vouchers.extend(drafts.vouchers);
         done.transfers.push(TransferRecord {
             transfer: transfer.sequence,
             fact: TransferFact::Reversed {
                 coelsa_id: coelsa_id.to_owned(),
                 amount,
+                voucher: credited,
             },
         });
         Ok(done)

@@ -28,18 +28,18 @@ pub struct Listing<T> {
 
 /// A range of numbers, both ends included; empty when `first > last`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Range {
-    pub(super) first: u64,
-    pub(super) last: u64,
+pub(in crate::engine) struct Range {
+    pub(in crate::engine) first: u64,
+    pub(in crate::engine) last: u64,
 }
 
 impl Range {
-    pub(super) fn len(self) -> u64 {
+    pub(in crate::engine) fn len(self) -> u64 {
         self.last.saturating_add(1).saturating_sub(self.first)
     }
 
     /// The part of the range that a page shows, and where the next page begins.
-    pub(super) fn page(self, page: &Page) -> (Self, Option<u64>) {
+    pub(in crate::engine) fn page(self, page: &Page) -> (Self, Option<u64>) {
         let offset = u64::try_from(page.offset).unwrap_or(u64::MAX);
         let limit = u64::try_from(page.limit).unwrap_or(u64::MAX);
         match page.order {
@@ -72,16 +72,16 @@ impl Range {
 
 /// Takes one page out of matching rows that come in the order asked for.
 #[derive(Debug)]
-pub(super) struct Picker<T> {
+pub(in crate::engine) struct Picker<T> {
     page: Page,
     seen: u64,
     skipped: usize,
     items: Vec<(u64, T)>,
-    pub(super) more: bool,
+    pub(in crate::engine) more: bool,
 }
 
 impl<T> Picker<T> {
-    pub(super) fn new(page: Page) -> Self {
+    pub(in crate::engine) fn new(page: Page) -> Self {
         Self {
             page,
             seen: 0,
@@ -91,7 +91,7 @@ impl<T> Picker<T> {
         }
     }
 
-    pub(super) fn offer(&mut self, place: u64, row: T) {
+    pub(in crate::engine) fn offer(&mut self, place: u64, row: T) {
         self.seen = self.seen.saturating_add(1);
         let before = match (self.page.cursor, self.page.order) {
             (Some(cursor), Order::Ascending) => place <= cursor,
@@ -112,7 +112,7 @@ impl<T> Picker<T> {
         }
     }
 
-    pub(super) fn listing(self) -> Listing<T> {
+    pub(in crate::engine) fn listing(self) -> Listing<T> {
         let last = self.items.last().map(|(place, _)| *place);
         Listing {
             total: self.seen,
@@ -123,7 +123,7 @@ impl<T> Picker<T> {
 }
 
 /// Sorts all matches by a key and cuts the page out; the cursor is then a count of rows.
-pub(super) fn sorted<T, K: Ord>(mut rows: Vec<(K, T)>, page: &Page) -> Listing<T> {
+pub(in crate::engine) fn sorted<T, K: Ord>(mut rows: Vec<(K, T)>, page: &Page) -> Listing<T> {
     rows.sort_by(|(a, _), (b, _)| a.cmp(b));
     if page.order == Order::Descending {
         rows.reverse();

@@ -1,0 +1,271 @@
+//! The desk of an account: the account itself, and what it takes to write down what happens to it.
+//!
+//! **Shape.** An account's actor works at its desk; for an order that concerns several accounts it
+//! lends the desk to the one that decides for all of them (see `joint`). Whoever has it takes a
+//! turn: decide, apply, and hand a [`Page`] to the scribe, all without waiting.
+//!
+//! **Order.** What is in flight is looked through before the index: together they know every
+//! external id, because the claim of an id ends only when the index shows it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use caudal_ledger::accounts::{Account, Movements};
+use caudal_ledger::balance::Direction;
+use caudal_ledger::facts::{AccountFact, BankCall, LedgerFactRef};
+use caudal_ledger::ids::AccountNo;
+use caudal_ledger::limits::Levels;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::{Suspense, Transfer, TransferFact};
+use caudal_ledger::vouchers::Voucher;
+use caudal_storage::{Entry, Row, StoreError, StreamId};
+
+use super::{AccountView, SNAPSHOT_EVERY};
+use crate::failure::Failure;
+use crate::records::{self, BANK, LEDGER, PROFILE, SUSPENSE, TRANSFERS, Tail, keys, reads};
+use crate::reply::Reply;
+use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
+
+/// See the module.
+#[derive(Debug)]
+pub struct Desk {
+    pub(super) shared: Arc<Shared>,
+    pub(super) vitals: Arc<Vitals>,
+    pub(super) scribe: Scribe,
+    pub(super) account: Account,
+    /// Vouchers that may not be durable yet, oldest first.
+    pub(super) unsettled: VecDeque<Arc<Voucher>>,
+    /// Transfers whose request may not be durable yet, oldest first.
+    sent: VecDeque<Transfer>,
+    pub(super) snapshot_at: u64,
+    bank_tail: Option<Tail>,
+    transfers_tail: Option<Tail>,
+    suspense_tail: Option<Tail>,
+    /// Who waits for what the bank is asked about the profile.
+    pub(super) waiter: Option<Ticket<AccountView>>,
+}
+
+impl Desk {
+    /// The desk of an account as loaded, after replaying so many movements.
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        vitals: Arc<Vitals>,
+        account: Account,
+        replayed: u64,
+    ) -> Self {
+        vitals
+            .durable_sequence
+            .store(account.sequence, Ordering::Release);
+        Self {
+            scribe: Scribe::new(Arc::clone(&shared), Arc::clone(&vitals), account.number),
+            shared,
+            vitals,
+            snapshot_at: account.sequence.saturating_sub(replayed),
+            account,
+            unsettled: VecDeque::new(),
+            sent: VecDeque::new(),
+            bank_tail: None,
+            transfers_tail: None,
+            suspense_tail: None,
+            waiter: None,
+        }
+    }
+
+    pub(super) fn stream(&self, kind: u8) -> StreamId {
+        records::account_stream(self.shared.realm, self.account.number, kind)
+    }
+
+    pub(super) fn view(&self) -> AccountView {
+        let settings = self.shared.settings();
+        let levels = Levels {
+            account: self.account.limits,
+            psp: settings.psp,
+            platform: settings.platform,
+        };
+        AccountView {
+            account: self.account.clone(),
+            levels,
+            as_of: self.shared.clock.now(),
+        }
+    }
+
+    /// The voucher that holds an external id in a direction: among those in flight, then in the
+    /// index.
+    pub(super) fn existing(
+        &mut self,
+        direction: Direction,
+        id: &ExternalId,
+    ) -> Result<Option<(AccountNo, Arc<Voucher>)>, StoreError> {
+        let durable = self.vitals.durable_sequence.load(Ordering::Acquire);
+        while self
+            .unsettled
+            .front()
+            .is_some_and(|v| v.sequence <= durable)
+        {
+            self.unsettled.pop_front();
+        }
+        let same = |v: &&Arc<Voucher>| {
+            v.direction == direction && v.external_id.as_ref() == Some(id) && v.claims_external_id()
+        };
+        if let Some(found) = self.unsettled.iter().find(same) {
+            return Ok(Some((self.account.number, Arc::clone(found))));
+        }
+        let Shared { store, realm, .. } = &*self.shared;
+        let held = reads::voucher_by_external(store.as_ref(), *realm, direction, id)?;
+        Ok(held.map(|(account, voucher)| (account, Arc::new(voucher))))
+    }
+
+    /// The transfer that holds an external id: among those in flight, then in the index.
+    pub(super) fn sent(
+        &mut self,
+        id: &ExternalId,
+    ) -> Result<Option<(AccountNo, Transfer)>, StoreError> {
+        let durable = self.vitals.durable_sequence.load(Ordering::Acquire);
+        while self.sent.front().is_some_and(|t| t.sequence <= durable) {
+            self.sent.pop_front();
+        }
+        if let Some(found) = self.sent.iter().find(|t| t.external_id == *id) {
+            let open = self.account.transfers.get(&found.sequence);
+            return Ok(Some((self.account.number, open.unwrap_or(found).clone())));
+        }
+        let Shared { store, realm, .. } = &*self.shared;
+        let found = reads::money::transfer_by_external(store.as_ref(), *realm, id)?;
+        Ok(found.map(|(account, transfer)| {
+            let own = account == self.account.number;
+            let open = self.account.transfers.get(&transfer.sequence);
+            let now = open.filter(|_| own).cloned();
+            (account, now.unwrap_or(transfer))
+        }))
+    }
+
+    /// Applies vouchers and gives the page that makes them durable.
+    pub(super) fn record(&mut self, vouchers: &[Arc<Voucher>]) -> Result<Page, StoreError> {
+        let stream = self.stream(LEDGER);
+        let mut page = Page::default();
+        for voucher in vouchers {
+            let fact = LedgerFactRef::Posted(voucher);
+            let entry = records::entry(stream, voucher.sequence, voucher.at, &fact)?;
+            page.entries.push(entry);
+            self.account.apply_voucher(voucher);
+            self.unsettled.push_back(Arc::clone(voucher));
+            page.sequence = Some(voucher.sequence);
+        }
+        if self.account.sequence.saturating_sub(self.snapshot_at) >= SNAPSHOT_EVERY {
+            let key = keys::snapshot(self.shared.realm, self.account.number);
+            page.hints.push(Row {
+                key,
+                value: Some(records::encode(&self.account)?),
+            });
+            self.snapshot_at = self.account.sequence;
+        }
+        Ok(page)
+    }
+
+    /// Applies movements and gives the page that makes them durable.
+    pub(super) fn record_all(&mut self, movements: Movements) -> Result<Page, StoreError> {
+        let vouchers: Vec<_> = movements.vouchers.into_iter().map(Arc::new).collect();
+        let mut page = self.record(&vouchers)?;
+        if movements.transfers.is_empty() {
+            return Ok(page);
+        }
+        let stream = self.stream(TRANSFERS);
+        let mut tail = self.tail(self.transfers_tail, stream)?;
+        let now = self.shared.clock.now();
+        for record in &movements.transfers {
+            page.entries.push(tail.next(stream, now, record)?);
+            self.account.apply_transfer(record, tail.at);
+            if let TransferFact::Requested(transfer) = &record.fact {
+                self.sent.push_back(transfer.clone());
+            }
+        }
+        self.transfers_tail = Some(tail);
+        Ok(page)
+    }
+
+    fn tail(&self, known: Option<Tail>, stream: StreamId) -> Result<Tail, StoreError> {
+        match known {
+            Some(tail) => Ok(tail),
+            None => Tail::read(self.shared.store.as_ref(), stream),
+        }
+    }
+
+    /// Applies facts of the profile and gives their entries.
+    pub(super) fn write_profile(
+        &mut self,
+        facts: &[AccountFact],
+    ) -> Result<Vec<Entry>, StoreError> {
+        let stream = self.stream(PROFILE);
+        let mut entries = Vec::with_capacity(facts.len());
+        for fact in facts {
+            let seq = self.account.profile_seq.saturating_add(1);
+            let at = self.shared.clock.now().max(self.account.updated_at);
+            entries.push(records::entry(stream, seq, at, fact)?);
+            self.account.apply(fact, seq, at);
+        }
+        Ok(entries)
+    }
+
+    /// The entries of calls to the bank.
+    pub(super) fn write_bank(&mut self, calls: &[BankCall]) -> Result<Vec<Entry>, StoreError> {
+        let stream = self.stream(BANK);
+        let mut tail = self.tail(self.bank_tail, stream)?;
+        let now = self.shared.clock.now();
+        let mut entries = Vec::with_capacity(calls.len());
+        for call in calls {
+            entries.push(tail.next(stream, now, call)?);
+        }
+        self.bank_tail = Some(tail);
+        Ok(entries)
+    }
+
+    /// The entry of money that this account could not take.
+    pub(super) fn write_suspense(&mut self, suspense: &Suspense) -> Result<Entry, StoreError> {
+        let stream = self.stream(SUSPENSE);
+        let mut tail = self.tail(self.suspense_tail, stream)?;
+        let entry = tail.next(stream, self.shared.clock.now(), suspense)?;
+        self.suspense_tail = Some(tail);
+        Ok(entry)
+    }
+
+    /// Releases the holds whose time has come. Every turn begins with it, so nothing is ever
+    /// decided on money that should be free.
+    pub(super) fn expire(&mut self) {
+        let now = self.shared.clock.now();
+        if self.account.next_expiry().is_none_or(|end| now < end) {
+            return;
+        }
+        let settings = self.shared.settings();
+        let context = settings.context(self.shared.realm, now);
+        let due = self.account.decide_expiries(&context);
+        let due: Vec<_> = due.into_iter().map(Arc::new).collect();
+        match self.record(&due) {
+            Ok(page) => self.scribe.commit(page, |_| {}),
+            Err(why) => self.scribe.fail::<()>(why, None),
+        }
+    }
+
+    /// Whether the actor has to stay: it waits for the bank.
+    pub(super) fn note_business(&self) {
+        let asking = |t: &Transfer| {
+            t.status.is_open() && t.status != caudal_ledger::transfers::TransferStatus::Audit
+        };
+        let busy = self.account.pending.is_some() || self.account.transfers.values().any(asking);
+        self.vitals.busy.store(busy, Ordering::Release);
+    }
+
+    /// Answers a read when everything that it has seen is durable.
+    pub(super) fn show<T: Send + 'static>(
+        &mut self,
+        value: Result<T, Failure>,
+        reply: Reply<Result<T, Failure>>,
+    ) {
+        self.scribe
+            .commit(Page::default(), move |done| reply.send(done.and(value)));
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.shared.clock.now()
+    }
+}

@@ -1,0 +1,297 @@
+//! One decision about several accounts: an internal transfer, an atomic batch.
+//!
+//! **Shape.** The order travels as a [`Convoy`] from the lowest account number to the highest. Each
+//! account but the last lends its desk to it and takes no message until the desk is back; the last
+//! has all desks, and decides, applies and commits for all of them in one turn.
+//!
+//! **Order.** A desk is lent between two turns of its owner, so what the convoy commits has its place
+//! in each account's own sequence, and there is one commit: both halves or none, at every instant.
+//!
+//! **No deadlock.** An account that waits has lent its desk to a convoy that is on its way to an
+//! account with a higher number. So whoever waits, waits for a higher number, and the highest does
+//! not wait. A→B, B→A and rings end.
+//!
+//! **Failure.** A lent desk comes home when the convoy is dropped, wherever that happens. If a turn
+//! panics, every desk it had comes home in doubt, and its owner is loaded again from what is on
+//! disk: the commit is submitted whole at the end of the turn, or not at all.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use actix::fut::{ActorFutureExt, wrap_future};
+use actix::{ActorContext, AsyncContext, Context};
+use caudal_ledger::accounts::Movements;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::{AccountNo, TransferId, VoucherId};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::transfers::Send;
+use caudal_ledger::vouchers::{Outcome, PostAdjustment};
+use caudal_storage::StoreError;
+use tokio::sync::oneshot;
+
+use super::{AccountActor, AccountMessage, Desk, ItemOutcome, TransferView};
+use crate::failure::Failure;
+use crate::realms::Booked;
+use crate::scribe::{Page, Scribe, Ticket};
+
+/// An order about several accounts, on its way through them.
+#[derive(Debug)]
+pub struct Convoy {
+    /// What is to be decided at the end.
+    pub order: Joint,
+    /// The accounts that are still to be passed, highest number first.
+    pub ahead: Vec<Booked>,
+    /// The desks that were lent.
+    lent: Vec<Lent>,
+}
+
+impl Convoy {
+    /// An order that will pass `ahead`, highest number first, after the account that it is sent to.
+    pub fn new(order: Joint, ahead: Vec<Booked>) -> Self {
+        Self {
+            order,
+            ahead,
+            lent: Vec::new(),
+        }
+    }
+}
+
+/// What several accounts decide as one.
+#[derive(Debug)]
+pub enum Joint {
+    /// Money goes from one account of the realm to another.
+    Transfer {
+        /// The account that sends.
+        from: AccountNo,
+        /// The account that receives.
+        to: AccountNo,
+        /// The order.
+        order: Send,
+        /// Only say what would happen.
+        dry_run: bool,
+        /// Who asks.
+        ticket: Ticket<Outcome<TransferView>>,
+    },
+    /// Adjustments of which all are posted, or none.
+    Batch {
+        /// For each the account and the order, or why it was refused already.
+        items: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
+        /// Who asks.
+        ticket: Ticket<Vec<ItemOutcome>>,
+    },
+}
+
+/// A desk that is lent. It goes home when this is dropped.
+#[derive(Debug)]
+struct Lent {
+    desk: Option<Box<Desk>>,
+    home: Option<oneshot::Sender<Box<Desk>>>,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let (Some(desk), Some(home)) = (self.desk.take(), self.home.take()) {
+            if std::thread::panicking() {
+                desk.vitals.doubt();
+            }
+            // An owner that is gone meanwhile needs no desk.
+            drop(home.send(desk));
+        }
+    }
+}
+
+impl AccountActor {
+    /// Lends the desk to a convoy and sends it on, or decides at its end.
+    pub(super) fn join(&mut self, mut convoy: Convoy, ctx: &mut Context<Self>) {
+        let Some(next) = convoy.ahead.pop() else {
+            if let Some(desk) = self.desk.as_mut() {
+                convoy.decide(desk);
+            }
+            return;
+        };
+        let (home, back) = oneshot::channel();
+        convoy.lent.push(Lent {
+            desk: self.desk.take(),
+            home: Some(home),
+        });
+        next.send(AccountMessage::Joint(convoy));
+        let back = wrap_future::<_, Self>(back).map(|desk, actor, ctx: &mut Context<Self>| {
+            actor.desk = desk.ok();
+            match &actor.desk {
+                Some(desk) if !desk.vitals.doubtful() => {}
+                Some(_) | None => ctx.stop(),
+            }
+        });
+        ctx.wait(back);
+    }
+}
+
+/// The desks of a convoy by account.
+type Desks<'a> = BTreeMap<AccountNo, &'a mut Desk>;
+
+impl Convoy {
+    fn decide(self, own: &mut Desk) {
+        let Self {
+            order, mut lent, ..
+        } = self;
+        let mut desks: Desks<'_> = lent
+            .iter_mut()
+            .filter_map(|lent| lent.desk.as_deref_mut())
+            .map(|desk| (desk.account.number, desk))
+            .collect();
+        desks.insert(own.account.number, own);
+        // The holds of the others that have ended are released as in any turn of their own.
+        desks.values_mut().for_each(|desk| desk.expire());
+        match order {
+            Joint::Transfer {
+                from,
+                to,
+                order,
+                dry_run,
+                ticket,
+            } => transfer(&mut desks, (from, to), &order, dry_run, ticket),
+            Joint::Batch { items, ticket } => batch(&mut desks, items, ticket),
+        }
+    }
+}
+
+fn transfer(
+    desks: &mut Desks<'_>,
+    (from, to): (AccountNo, AccountNo),
+    order: &Send,
+    dry_run: bool,
+    mut ticket: Ticket<Outcome<TransferView>>,
+) {
+    let (Some(sender), Some(receiver)) = (desks.remove(&from), desks.remove(&to)) else {
+        return;
+    };
+    if dry_run {
+        ticket.keyed = None;
+    }
+    let decided = match sender.seen(order) {
+        Ok(Some(view)) => Ok(Err(view)),
+        Ok(None) => both_halves(sender, receiver, order).map(Ok),
+        Err(why) => Err(why),
+    };
+    let (view, out, into) = match decided {
+        Err(why) => return sender.scribe.finish(Page::default(), Err(why), ticket),
+        Ok(Err(view)) => {
+            let seen = Ok(Outcome::Replayed(view));
+            return sender.scribe.finish(Page::default(), seen, ticket);
+        }
+        Ok(Ok(halves)) => halves,
+    };
+    let outcome = Ok(Outcome::Recorded(view));
+    if dry_run {
+        return sender.scribe.finish(Page::default(), outcome, ticket);
+    }
+    let pages = sender
+        .record_all(out)
+        .and_then(|out| Ok((out, receiver.record_all(into)?)));
+    match pages {
+        Ok((page, other)) => {
+            let other = (Arc::clone(&receiver.vitals), other);
+            sender.scribe.finish_joint(page, vec![other], outcome, ticket);
+        }
+        Err(why) => give_up(why, ticket, [sender, receiver]),
+    }
+}
+
+fn both_halves(
+    sender: &Desk,
+    receiver: &Desk,
+    order: &Send,
+) -> Result<(TransferView, Movements, Movements), Failure> {
+    let settings = sender.shared.settings();
+    let realm = sender.shared.realm;
+    let context = settings.context(realm, sender.now());
+    let cvu: Cvu = receiver
+        .account
+        .cvu
+        .ok_or(Rejection::DestinationNotFound)?;
+    // The one that receives may refuse before anything is decided about the one that sends.
+    let id = TransferId(VoucherId {
+        realm,
+        account: sender.account.number,
+        sequence: sender.account.sequence.saturating_add(1),
+    });
+    let into = receiver.account.decide_receive(order, id, &context)?;
+    let to = (receiver.account.number, cvu);
+    let (transfer, out) = sender.account.decide_send(order, to, &context)?;
+    let view = TransferView {
+        account: sender.account.number,
+        transfer,
+    };
+    Ok((view, out, into))
+}
+
+/// Nothing of a turn may stay in memory when its records cannot be made.
+fn give_up<'a, T>(
+    why: StoreError,
+    ticket: Ticket<T>,
+    desks: impl IntoIterator<Item = &'a mut Desk>,
+) {
+    for desk in desks {
+        desk.vitals.doubt();
+    }
+    if let Some(reply) = ticket.reply {
+        reply.send(Err(why.into()));
+    }
+}
+
+/// Posts all of a batch or nothing: decided and applied one after the other on copies of the
+/// accounts, which replace them only when all passed.
+fn batch(
+    desks: &mut Desks<'_>,
+    items: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
+    ticket: Ticket<Vec<ItemOutcome>>,
+) {
+    let before: BTreeMap<AccountNo, _> = desks
+        .iter()
+        .map(|(number, desk)| (*number, desk.bookmark()))
+        .collect();
+    let mut pages: BTreeMap<AccountNo, Page> = BTreeMap::new();
+    let mut outcomes = Vec::with_capacity(items.len());
+    for item in items {
+        let outcome = match item {
+            Err(why) => Err(why),
+            Ok((number, order)) => match desks.get_mut(&number) {
+                None => Err(Failure::OutcomeUnknown),
+                Some(desk) => match desk.adjust(&order, false) {
+                    Err(why) => {
+                        return give_up(why, ticket, desks.values_mut().map(|desk| &mut **desk));
+                    }
+                    Ok((page, outcome)) => {
+                        pages.entry(number).or_default().append(page);
+                        outcome
+                    }
+                },
+            },
+        };
+        outcomes.push(outcome);
+    }
+    let all = outcomes.iter().all(Result::is_ok);
+    if !all {
+        pages.clear();
+        for (number, bookmark) in before {
+            if let Some(desk) = desks.get_mut(&number) {
+                desk.turn_back(bookmark);
+            }
+        }
+    }
+    let parts = pages
+        .into_iter()
+        .filter_map(|(number, page)| Some((Arc::clone(&desks.get(&number)?.vitals), page)));
+    let parts: Vec<_> = parts.collect();
+    let Some(desk) = desks.values_mut().next() else {
+        return;
+    };
+    Scribe::finish_joint(
+        &mut desk.scribe,
+        Page::default(),
+        parts,
+        Ok(outcomes),
+        ticket,
+    );
+}

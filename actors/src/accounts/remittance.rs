@@ -1,0 +1,136 @@
+//! Asks the bank for a transfer, and how far it is, until it has said its last word.
+//!
+//! **Order.** The hold and the reference are durable before the first call. The bank makes one
+//! transfer of one reference, so asking again after a crash or a timeout is always safe. A notice
+//! may settle the transfer meanwhile; the account says so when it is asked what to do next.
+//!
+//! **Bounds.** A realm has a number of calls to the bank under way at a time; between tries the
+//! pause doubles from [`FIRST_PAUSE`] to [`LAST_PAUSE`]. The number of tries has no bound, because
+//! nobody may guess what the bank did.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::Addr;
+use caudal_ledger::facts::{BankCall, BankRefusal};
+use caudal_ledger::transfers::BankTransfer;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::transfers::doubt;
+use super::{AccountActor, AccountMessage};
+use crate::failure::Failure;
+use crate::ports::{BankGateway, TransferOrder};
+
+/// The pause after the first try that was not the last.
+pub const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// The longest pause between tries (domain §6.2).
+pub const LAST_PAUSE: Duration = Duration::from_secs(300);
+
+/// What to ask the bank.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Errand {
+    /// The transfer, as the bank is asked for it.
+    pub order: TransferOrder,
+    /// Whether it was asked for before.
+    pub asked: bool,
+}
+
+/// What the bank said.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Said {
+    /// How far the transfer is.
+    Transfer(BankTransfer),
+    /// That there is none and will be none.
+    Refused(BankRefusal),
+    /// Nothing that can be relied on.
+    Unknown,
+}
+
+/// What came of one try, with every call that was made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TransferSaid {
+    /// The transfer.
+    pub transfer: u64,
+    /// What the bank said.
+    pub said: Said,
+    /// The calls, oldest first.
+    pub calls: Vec<BankCall>,
+}
+
+/// One transfer on its way.
+#[derive(Debug)]
+pub struct Remittance {
+    /// The bank.
+    pub bank: Arc<dyn BankGateway>,
+    /// The calls that the realm may have under way.
+    pub slots: Arc<Semaphore>,
+    /// The transfer.
+    pub transfer: u64,
+    /// The request that caused it.
+    pub request_id: String,
+}
+
+impl Remittance {
+    /// Runs until the transfer is settled or the actor is gone; a later actor takes it up again.
+    pub async fn run(
+        self,
+        durable: oneshot::Receiver<Result<(), Failure>>,
+        account: Addr<AccountActor>,
+    ) {
+        if !matches!(durable.await, Ok(Ok(()))) {
+            // It never became durable: the bank is not asked.
+            return;
+        }
+        let mut pause = FIRST_PAUSE;
+        while let Some(errand) = self.next(&account).await {
+            let Ok(slot) = self.slots.acquire().await else {
+                return;
+            };
+            let said = AccountMessage::TransferSaid(self.ask(&errand).await);
+            drop(slot);
+            if account.send(said).await.is_err() || self.next(&account).await.is_none() {
+                return;
+            }
+            tokio::time::sleep(pause).await;
+            pause = pause.saturating_mul(2).min(LAST_PAUSE);
+        }
+    }
+
+    /// What to ask next; `None` when the transfer is settled or the actor is gone.
+    async fn next(&self, account: &Addr<AccountActor>) -> Option<Errand> {
+        let (sender, next) = oneshot::channel();
+        let question = AccountMessage::TransferNext(self.transfer, sender);
+        account.send(question).await.ok()?;
+        next.await.ok()?
+    }
+
+    /// Asks how far it is, or for it: again when the bank does not know it.
+    async fn ask(&self, errand: &Errand) -> TransferSaid {
+        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
+        let mut calls = Vec::new();
+        let mut said = None;
+        if errand.asked {
+            let reply = bank.transfer_status(errand.order.origin, id).await;
+            calls.extend(reply.calls);
+            said = match reply.result {
+                Ok(Some(transfer)) => Some(Said::Transfer(transfer)),
+                Ok(None) => None,
+                // Refusing to say is not refusing to do.
+                Err(_) => Some(Said::Unknown),
+            };
+        }
+        let said = match said {
+            Some(said) => said,
+            None => {
+                let reply = bank.transfer(&errand.order, id).await;
+                calls.extend(reply.calls);
+                reply.result.map_or_else(doubt, Said::Transfer)
+            }
+        };
+        TransferSaid {
+            transfer: self.transfer,
+            said,
+            calls,
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Turns about transfers through the bank: asked for, settled by the bank's word, come back.
+
+use caudal_ledger::accounts::{Account, Movements};
+use caudal_ledger::ids::{OriginId, VoucherId};
+use caudal_ledger::money::Amount;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::transfers::{
+    BankTransfer, BankWord, Send, Transfer, TransferRejection, TransferStatus,
+};
+use caudal_ledger::vouchers::Outcome;
+use tokio::sync::oneshot;
+
+use super::remittance::{Errand, Remittance, Said, TransferSaid};
+use super::{Desk, Heard, TransferView, Verdict};
+use crate::failure::Failure;
+use crate::ports::{BankError, TransferOrder};
+use crate::records::projection::Place;
+use crate::records::reads;
+use crate::scribe::{Page, Ticket};
+
+/// A transfer that the bank is to be asked for once it is on disk.
+pub(super) type Started = (u64, String, oneshot::Receiver<Result<(), Failure>>);
+
+impl Desk {
+    /// Asks for a transfer through the bank: holds the money now, and has the bank asked once that
+    /// is on disk.
+    pub(super) fn send(
+        &mut self,
+        order: &Send,
+        dry_run: bool,
+        ticket: Ticket<Outcome<TransferView>>,
+    ) -> Option<Started> {
+        let seen = match self.seen(order) {
+            Ok(seen) => seen,
+            Err(why) => {
+                self.end(Err(why), dry_run, ticket);
+                return None;
+            }
+        };
+        if let Some(view) = seen {
+            self.end(Ok(Outcome::Replayed(view)), dry_run, ticket);
+            return None;
+        }
+        let settings = self.shared.settings();
+        let context = settings.context(self.shared.realm, self.now());
+        let (transfer, movements) = match self.account.decide_request(order, &context) {
+            Ok(decided) => decided,
+            Err(rejection) => {
+                self.end(Err(rejection.into()), dry_run, ticket);
+                return None;
+            }
+        };
+        let number = transfer.sequence;
+        let view = TransferView {
+            account: self.account.number,
+            transfer,
+        };
+        if dry_run {
+            self.end(Ok(Outcome::Recorded(view)), dry_run, ticket);
+            return None;
+        }
+        let request_id = ticket.request_id.clone();
+        match self.record_all(movements) {
+            Ok(page) => self
+                .scribe
+                .finish(page, Ok(Outcome::Recorded(view)), ticket),
+            Err(why) => {
+                self.scribe.fail(why, ticket.reply);
+                return None;
+            }
+        }
+        self.note_business();
+        // An empty page answers when everything before it is on disk.
+        let (sender, durable) = oneshot::channel();
+        self.scribe
+            .commit(Page::default(), move |done| drop(sender.send(done)));
+        Some((number, request_id, durable))
+    }
+
+    fn end(
+        &mut self,
+        outcome: Result<Outcome<TransferView>, Failure>,
+        dry_run: bool,
+        mut ticket: Ticket<Outcome<TransferView>>,
+    ) {
+        if dry_run {
+            ticket.keyed = None;
+        }
+        self.scribe.finish(Page::default(), outcome, ticket);
+    }
+
+    /// The transfer that an order has made before, if it has.
+    pub(super) fn seen(&mut self, order: &Send) -> Result<Option<TransferView>, Failure> {
+        let Some((account, transfer)) = self.sent(&order.external_id)? else {
+            return Ok(None);
+        };
+        let settings = self.shared.settings();
+        let context = settings.context(self.shared.realm, self.now());
+        self.account
+            .sent_before(order, (account, &transfer), &context)?;
+        Ok(Some(TransferView { account, transfer }))
+    }
+
+    /// Has the bank asked until it has said its last word.
+    pub(super) fn remit(&self, started: Started, home: actix::Addr<super::AccountActor>) {
+        let (transfer, request_id, durable) = started;
+        let remittance = Remittance {
+            bank: std::sync::Arc::clone(&self.shared.bank),
+            slots: std::sync::Arc::clone(&self.shared.bank_slots),
+            transfer,
+            request_id,
+        };
+        actix::spawn(remittance.run(durable, home));
+    }
+
+    /// What to ask the bank about a transfer next.
+    pub(super) fn errand(&self, number: u64) -> Option<Errand> {
+        let transfer = self.account.transfers.get(&number)?;
+        if transfer.status == TransferStatus::Audit {
+            return None;
+        }
+        let origin = OriginId(VoucherId {
+            realm: self.shared.realm,
+            account: self.account.number,
+            sequence: number,
+        });
+        Some(Errand {
+            order: TransferOrder {
+                origin,
+                from: transfer.from,
+                cuit: self.account.holder.cuit,
+                to: transfer.to.clone(),
+                amount: transfer.amount,
+                concept: transfer.concept,
+                description: transfer.description.clone(),
+            },
+            asked: transfer.status != TransferStatus::Requested,
+        })
+    }
+
+    /// Takes in what the bank said: journals the calls, and settles where it is its word.
+    pub(super) fn transfer_said(&mut self, said: TransferSaid) {
+        let number = said.transfer;
+        let word = match said.said {
+            Said::Transfer(transfer) => transfer,
+            // Asked, and nobody knows: the bank may have it.
+            Said::Unknown => BankTransfer {
+                bank_id: String::new(),
+                coelsa_id: None,
+                word: BankWord::InProgress,
+            },
+            Said::Refused(why) => {
+                let rejection = Account::refused_by_bank(&why);
+                let settings = self.shared.settings();
+                let context = settings.context(self.shared.realm, self.now());
+                let movements = self.account.reject(number, rejection, &context);
+                return self.settle(movements, &said.calls, None);
+            }
+        };
+        let movements = self.settled(number, &word);
+        self.settle(movements, &said.calls, None);
+    }
+
+    fn settled(&self, number: u64, word: &BankTransfer) -> Result<Movements, Rejection> {
+        let settings = self.shared.settings();
+        let context = settings.context(self.shared.realm, self.now());
+        self.account.settle_transfer(number, word, &context)
+    }
+
+    /// Commits what the bank's word comes to, with the calls that brought it.
+    fn settle(
+        &mut self,
+        movements: Result<Movements, Rejection>,
+        calls: &[caudal_ledger::facts::BankCall],
+        heard: Option<(Heard, Ticket<Heard>)>,
+    ) {
+        let movements = match movements {
+            Ok(movements) => movements,
+            Err(why) => {
+                // What is held can always be settled: an account that cannot is not sound.
+                tracing::error!(%why, account = self.account.number.0, "a transfer cannot be settled");
+                self.vitals.doubt();
+                return;
+            }
+        };
+        let written = self.write_bank(calls).and_then(|entries| {
+            let mut page = self.record_all(movements)?;
+            page.entries.extend(entries);
+            Ok(page)
+        });
+        self.note_business();
+        match (written, heard) {
+            (Ok(page), None) => self.scribe.commit(page, |_| {}),
+            (Ok(page), Some((heard, ticket))) => self.scribe.finish(page, Ok(heard), ticket),
+            (Err(why), None) => self.scribe.fail::<()>(why, None),
+            (Err(why), Some((_, ticket))) => self.scribe.fail(why, ticket.reply),
+        }
+    }
+
+    /// Takes in a notice about a transfer.
+    pub(super) fn noticed(&mut self, number: u64, said: &BankTransfer, ticket: Ticket<Heard>) {
+        if !self.account.transfers.contains_key(&number) {
+            let heard = self.known(number).map(|known| {
+                let contradicts = known.as_ref().is_some_and(|transfer| {
+                    let rejected = transfer.status == TransferStatus::Rejected;
+                    match said.word {
+                        BankWord::Completed => rejected,
+                        BankWord::Failed { .. } => !rejected,
+                        BankWord::InProgress | BankWord::Lost => false,
+                    }
+                });
+                if contradicts {
+                    tracing::error!(
+                        account = self.account.number.0,
+                        transfer = number,
+                        "the bank contradicts what it said of a transfer before; reconcile the day"
+                    );
+                }
+                known.map_or(Heard::Ignored, |_| Heard::Known)
+            });
+            return self.scribe.finish(Page::default(), heard, ticket);
+        }
+        let movements = self.settled(number, said);
+        let nothing = movements.as_ref().is_ok_and(Movements::is_empty);
+        let heard = if nothing { Heard::Known } else { Heard::Done };
+        self.settle(movements, &[], Some((heard, ticket)));
+    }
+
+    /// A transfer of this account, open or not.
+    fn known(&self, number: u64) -> Result<Option<Transfer>, Failure> {
+        if let Some(open) = self.account.transfers.get(&number) {
+            return Ok(Some(open.clone()));
+        }
+        let place = Place {
+            account: self.account.number,
+            sequence: number,
+        };
+        let store = self.shared.store.as_ref();
+        Ok(reads::money::transfer(store, self.shared.realm, place)?)
+    }
+
+    /// Credits what came back of a transfer.
+    pub(super) fn reverse(
+        &mut self,
+        number: u64,
+        (amount, coelsa_id): (Amount, &str),
+        ticket: Ticket<Heard>,
+    ) {
+        // The index shows a transfer as of the last commit: one whose end is in flight is asked for
+        // again by the bank.
+        let in_flight = self
+            .vitals
+            .in_flight
+            .load(std::sync::atomic::Ordering::Acquire)
+            > 0;
+        let transfer = match self.known(number) {
+            Ok(Some(transfer)) if transfer.status.is_open() || !in_flight => transfer,
+            Ok(Some(_)) => {
+                let busy = Err(Failure::Overloaded);
+                return self.scribe.finish(Page::default(), busy, ticket);
+            }
+            Ok(None) => {
+                return self
+                    .scribe
+                    .finish(Page::default(), Ok(Heard::Ignored), ticket);
+            }
+            Err(why) => return self.scribe.finish(Page::default(), Err(why), ticket),
+        };
+        let settings = self.shared.settings();
+        let context = settings.context(self.shared.realm, self.now());
+        let decided = self
+            .account
+            .decide_reversal(&transfer, amount, coelsa_id, &context);
+        match decided {
+            Ok(movements) => self.settle(Ok(movements), &[], Some((Heard::Done, ticket))),
+            Err(why) => {
+                tracing::error!(%why, account = self.account.number.0, transfer = number, "a reversal cannot be credited; reconcile the day");
+                self.scribe
+                    .finish(Page::default(), Ok(Heard::Ignored), ticket);
+            }
+        }
+    }
+
+    /// A person decides about a transfer that waits for the bank.
+    pub(super) fn decide_transfer(
+        &mut self,
+        number: u64,
+        verdict: Verdict,
+        reason: String,
+        ticket: Ticket<TransferView>,
+    ) {
+        let Some(mut transfer) = self.account.transfers.get(&number).cloned() else {
+            let outcome = match self.known(number) {
+                Ok(Some(_)) => Rejection::TransferNotOpen.into(),
+                Ok(None) => Rejection::TransferNotFound.into(),
+                Err(why) => why,
+            };
+            return self.scribe.finish(Page::default(), Err(outcome), ticket);
+        };
+        let settings = self.shared.settings();
+        let now = self.now();
+        let context = settings.context(self.shared.realm, now);
+        let decided = match verdict {
+            Verdict::Completed => {
+                let word = BankTransfer {
+                    bank_id: String::new(),
+                    coelsa_id: None,
+                    word: BankWord::Completed,
+                };
+                self.account.settle_transfer(number, &word, &context)
+            }
+            Verdict::Rejected => {
+                let rejection = TransferRejection { reason, bank: None };
+                self.account.reject(number, rejection, &context)
+            }
+        };
+        let account = self.account.number;
+        let written = decided.map_err(Failure::from).and_then(|movements| {
+            for record in &movements.transfers {
+                transfer.apply(&record.fact, now);
+            }
+            Ok(self.record_all(movements)?)
+        });
+        self.note_business();
+        match written {
+            Ok(page) => self
+                .scribe
+                .finish(page, Ok(TransferView { account, transfer }), ticket),
+            Err(why) => self.scribe.finish(Page::default(), Err(why), ticket),
+        }
+    }
+}
+
+/// What the bank's failure says of a transfer.
+pub(super) fn doubt(error: BankError) -> Said {
+    match error {
+        BankError::Refused(why) => Said::Refused(why),
+        BankError::Failed { .. } | BankError::TimedOut => Said::Unknown,
+    }
+}

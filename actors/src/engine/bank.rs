@@ -1,0 +1,155 @@
+//! The door for what comes from the bank: lookups and its notices.
+
+use std::sync::Arc;
+
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::facts::BankCall;
+use caudal_ledger::ids::{RealmId, VoucherId};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::tenants::Mode;
+use caudal_ledger::transfers::{CashIn, Destination};
+
+use super::money::{Heard, not_found, value};
+use super::{Asker, DEADLINE, Engine};
+use crate::failure::Failure;
+use crate::ports::{BankGateway, Found, Notice};
+use crate::realms::RealmMessage;
+use crate::scribe::Ticket;
+
+/// How many client ids a realm has at the bank.
+const CLIENTS_OF_A_REALM: u64 = 10_000_000;
+
+impl Engine {
+    /// The bank of a mode, for questions that concern no account.
+    pub(super) fn bank(&self, mode: Mode) -> Arc<dyn BankGateway> {
+        let made = self.banks.entry(mode);
+        Arc::clone(made.or_insert_with(|| (self.realms.banks)(mode)).value())
+    }
+
+    /// Journals calls to the bank that concern no account.
+    pub(super) fn journal(&self, realm: RealmId, calls: Vec<BankCall>) {
+        if let Err(why) = self.tell(realm, RealmMessage::Journal(calls)) {
+            tracing::warn!(%why, realm = realm.0, "calls to the bank were not journalled");
+        }
+    }
+
+    /// Looks up who is behind a CBU, CVU or alias.
+    pub async fn lookup(
+        &self,
+        realm: RealmId,
+        whom: Destination,
+        request_id: &str,
+    ) -> Result<Found, Failure> {
+        let reply = self.bank(realm.mode()).lookup(&whom, request_id).await;
+        self.journal(realm, reply.calls);
+        reply.result.map_err(Failure::Bank)
+    }
+
+    /// Takes in a notice of the bank of a mode. Every notice may come again, late, or before what
+    /// it is about.
+    pub async fn notice(
+        &self,
+        mode: Mode,
+        notice: Notice,
+        request_id: &str,
+    ) -> Result<Heard, Failure> {
+        let heard = match notice {
+            Notice::Received {
+                coelsa_id,
+                bank_id,
+                cvu,
+                amount,
+                from,
+                at,
+            } => {
+                let Some(realm) = self.home_of(mode, cvu)? else {
+                    tracing::error!(mode = mode.as_str(), "money arrived for a CVU of no tenant");
+                    return Ok(Heard::Ignored);
+                };
+                let arrived = CashIn {
+                    coelsa_id,
+                    bank_id,
+                    cvu,
+                    amount,
+                    from,
+                    at,
+                };
+                let message = |ticket| RealmMessage::CashIn(arrived, ticket);
+                self.hear(realm, mode, request_id, message).await
+            }
+            Notice::Settled { origin, transfer } => {
+                let message = |ticket| RealmMessage::TransferNotice {
+                    account: origin.0.account,
+                    transfer: origin.0.sequence,
+                    said: transfer,
+                    ticket,
+                };
+                self.hear(origin.0.realm, mode, request_id, message).await
+            }
+            Notice::Reversed {
+                origin: caudal_ledger::ids::OriginId(VoucherId {
+                    realm,
+                    account,
+                    sequence,
+                }),
+                coelsa_id,
+                amount,
+                ..
+            } => {
+                let message = |ticket| RealmMessage::Reverse {
+                    account,
+                    transfer: sequence,
+                    amount,
+                    coelsa_id,
+                    ticket,
+                };
+                self.hear(realm, mode, request_id, message).await
+            }
+            Notice::Created | Notice::Other { .. } => Ok(Heard::Ignored),
+        };
+        match heard {
+            // About nothing of ours: hearing it again would change nothing.
+            Err(Failure::Rejected(why)) => {
+                tracing::warn!(%why, "a notice of the bank is about nothing of ours");
+                Ok(Heard::Ignored)
+            }
+            heard => heard,
+        }
+    }
+
+    async fn hear(
+        &self,
+        realm: RealmId,
+        mode: Mode,
+        request_id: &str,
+        message: impl FnOnce(Ticket<Heard>) -> RealmMessage,
+    ) -> Result<Heard, Failure> {
+        // A bank speaks for its own mode only.
+        if realm.mode() != mode {
+            return Err(Rejection::TransferNotFound.into());
+        }
+        let asker = Asker {
+            keyed: None,
+            request_id: request_id.to_owned(),
+        };
+        let answered = self.order(realm, DEADLINE, asker, message).await;
+        value(answered.map_err(|why| not_found(why, Rejection::TransferNotFound)))
+    }
+
+    /// The realm that money for a CVU belongs to: the account's, or that of the client id in it.
+    pub(super) fn home_of(&self, mode: Mode, cvu: Cvu) -> Result<Option<RealmId>, Failure> {
+        match self.locate(cvu) {
+            Ok((realm, _)) => return Ok(Some(realm).filter(|realm| realm.mode() == mode)),
+            Err(Failure::Rejected(_)) => {}
+            Err(why) => return Err(why),
+        }
+        let client: Option<u64> = cvu.as_str().get(9..21).and_then(|id| id.parse().ok());
+        let realm = client
+            .and_then(|client| client.checked_div(CLIENTS_OF_A_REALM))
+            .and_then(|realm| u32::try_from(realm).ok())
+            .map(RealmId);
+        Ok(realm.filter(|realm| {
+            realm.mode() == mode && self.realms.supervisors.contains_key(realm)
+        }))
+    }
+}

@@ -1,0 +1,273 @@
+//! Reconciliation: the bank's list of a business day against the ledger, both ways.
+//!
+//! **Shape.** What the bank lists is looked for in the ledger by its reference, whatever day it was
+//! posted; what the ledger has of the day and the bank's list does not, is looked for on the lists of
+//! the days before and after, because both clocks differ around midnight. Each movement appears in
+//! the reconciliation of one day.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::transfers::{BankWord, Suspense};
+use caudal_ledger::vouchers::ReferenceType;
+
+use super::Engine;
+use super::money::TransferView;
+use crate::accounts::Placed;
+use crate::failure::Failure;
+use crate::ports::{BankMovement, Way};
+use crate::records::keys::Rail;
+use crate::records::projection::Place;
+use crate::records::reads;
+
+/// What reconciliation says of one movement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Agreement {
+    /// Bank and ledger agree.
+    Matched,
+    /// The bank has it, the ledger has not.
+    MissingInLedger,
+    /// The ledger has it, the bank has not.
+    MissingAtBank,
+    /// Both have it, with different amounts.
+    AmountDiffers,
+}
+
+/// One movement of a reconciliation: the bank's side, the ledger's, or both.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reconciled {
+    /// As the bank lists it.
+    pub bank: Option<BankMovement>,
+    /// The voucher that moved it in the ledger; for a transfer on its way, the hold.
+    pub voucher: Option<Placed>,
+    /// The transfer that it belongs to, when it is one of ours.
+    pub transfer: Option<TransferView>,
+    /// Where it waits, when no account could take it.
+    pub suspense: Option<(Suspense, Timestamp)>,
+    /// What follows.
+    pub agreement: Agreement,
+}
+
+/// How many keys are read at once.
+const KEYS_PAGE: usize = 1000;
+
+impl Engine {
+    /// Compares the bank's list of a business day with the ledger, both ways.
+    pub async fn reconcile(
+        &self,
+        realm: RealmId,
+        day: BusinessDay,
+        request_id: &str,
+    ) -> Result<Vec<Reconciled>, Failure> {
+        let mut found = Vec::new();
+        let mut seen = BTreeSet::new();
+        for movement in self.listed_by_bank(realm, day, request_id).await? {
+            let reconciled = self.against_ledger(realm, movement)?;
+            seen.extend(reconciled.iter().flat_map(place));
+            found.extend(reconciled);
+        }
+        let ours = self.of_the_day(realm, day, &seen)?;
+        if ours.is_empty() {
+            return Ok(found);
+        }
+        for other in [day.before(), day.next()] {
+            if other > self.now().business_day() {
+                continue;
+            }
+            for movement in self.listed_by_bank(realm, other, request_id).await? {
+                let reconciled = self.against_ledger(realm, movement)?;
+                seen.extend(reconciled.iter().flat_map(place));
+            }
+        }
+        for placed in ours {
+            if !seen.contains(&(placed.account, placed.voucher.sequence)) {
+                found.push(Reconciled {
+                    bank: None,
+                    transfer: self.transfer_behind(realm, &placed)?,
+                    voucher: Some(placed),
+                    suspense: None,
+                    agreement: Agreement::MissingAtBank,
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// What the bank lists of a day, as far as it is this realm's.
+    async fn listed_by_bank(
+        &self,
+        realm: RealmId,
+        day: BusinessDay,
+        request_id: &str,
+    ) -> Result<Vec<BankMovement>, Failure> {
+        let reply = self.bank(realm.mode()).movements(day, request_id).await;
+        self.journal(realm, reply.calls);
+        let mut own = reply.result.map_err(Failure::Bank)?;
+        let mut failed = None;
+        own.retain(|movement| {
+            let Ok(cvu) = Cvu::parse(&movement.cvu) else {
+                return false;
+            };
+            match self.home_of(realm.mode(), cvu) {
+                Ok(home) => home == Some(realm),
+                Err(why) => {
+                    failed = Some(why);
+                    false
+                }
+            }
+        });
+        failed.map_or(Ok(own), Err)
+    }
+
+    /// What the ledger has of a movement that the bank lists; `None` where no money moved at all.
+    fn against_ledger(
+        &self,
+        realm: RealmId,
+        movement: BankMovement,
+    ) -> Result<Option<Reconciled>, Failure> {
+        let transfer = self.transfer_from(realm, movement.origin)?;
+        let (voucher, suspense) = match movement.way {
+            Way::In => self.arrival(realm, &movement)?,
+            Way::Out => (self.departure(realm, &movement, transfer.as_ref())?, None),
+        };
+        let failed = matches!(movement.word, BankWord::Failed { .. });
+        let agreement = match &voucher {
+            // Nothing moved, neither there nor here.
+            None if failed => return Ok(None),
+            None => Agreement::MissingInLedger,
+            Some(_) if failed => Agreement::MissingAtBank,
+            Some(placed) if placed.voucher.amount == movement.amount => Agreement::Matched,
+            Some(_) => Agreement::AmountDiffers,
+        };
+        Ok(Some(Reconciled {
+            bank: Some(movement),
+            voucher,
+            transfer,
+            suspense,
+            agreement,
+        }))
+    }
+
+    /// The credit of money that arrived or came back, or where it waits.
+    #[expect(clippy::type_complexity, reason = "two alternatives of one answer")]
+    fn arrival(
+        &self,
+        realm: RealmId,
+        movement: &BankMovement,
+    ) -> Result<(Option<Placed>, Option<(Suspense, Timestamp)>), Failure> {
+        let store = self.store.as_ref();
+        let kind = if movement.reversal {
+            Rail::Return
+        } else {
+            Rail::Arrival
+        };
+        let landed = match &movement.coelsa_id {
+            Some(id) => reads::money::landed(store, realm.mode(), kind, id)?,
+            None => None,
+        };
+        let Some(landed) = landed.filter(|landed| landed.realm == realm) else {
+            return Ok((None, None));
+        };
+        if landed.suspended {
+            return Ok((None, reads::money::suspense(store, realm, landed)?));
+        }
+        Ok((self.placed(realm, landed.account, landed.sequence)?, None))
+    }
+
+    /// What the ledger has of a transfer that the bank lists: what took the money out, or keeps it
+    /// apart while neither side has said its last word.
+    fn departure(
+        &self,
+        realm: RealmId,
+        movement: &BankMovement,
+        transfer: Option<&TransferView>,
+    ) -> Result<Option<Placed>, Failure> {
+        let Some(TransferView { account, transfer }) = transfer else {
+            return Ok(None);
+        };
+        let store = self.store.as_ref();
+        let left = reads::money::confirmed(store, realm, *account, transfer.sequence)?;
+        let on_its_way = matches!(movement.word, BankWord::InProgress | BankWord::Lost);
+        match left {
+            Some(sequence) => self.placed(realm, *account, sequence),
+            None if on_its_way && transfer.status.is_open() => {
+                self.placed(realm, *account, transfer.sequence)
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn placed(
+        &self,
+        realm: RealmId,
+        account: AccountNo,
+        sequence: u64,
+    ) -> Result<Option<Placed>, Failure> {
+        let place = Place { account, sequence };
+        let voucher = reads::voucher(self.store.as_ref(), realm, place)?;
+        Ok(voucher.map(|voucher| Placed {
+            account,
+            voucher: Arc::new(voucher),
+        }))
+    }
+
+    fn transfer_from(
+        &self,
+        realm: RealmId,
+        origin: Option<OriginId>,
+    ) -> Result<Option<TransferView>, Failure> {
+        let Some(OriginId(id)) = origin.filter(|origin| origin.0.realm == realm) else {
+            return Ok(None);
+        };
+        let place = Place {
+            account: id.account,
+            sequence: id.sequence,
+        };
+        let found = reads::money::transfer(self.store.as_ref(), realm, place)?;
+        let account = id.account;
+        Ok(found.map(|transfer| TransferView { account, transfer }))
+    }
+
+    /// The ledger's movements of a day that the bank has to have too, but for those `seen`.
+    fn of_the_day(
+        &self,
+        realm: RealmId,
+        day: BusinessDay,
+        seen: &BTreeSet<(AccountNo, u64)>,
+    ) -> Result<Vec<Placed>, Failure> {
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let store = self.store.as_ref();
+            let places = reads::money::bank_day(store, realm, day, after, KEYS_PAGE)?;
+            after = places.last().copied();
+            for (account, sequence) in &places {
+                if !seen.contains(&(*account, *sequence)) {
+                    found.extend(self.placed(realm, *account, *sequence)?);
+                }
+            }
+            if places.len() < KEYS_PAGE {
+                return Ok(found);
+            }
+        }
+    }
+
+    fn transfer_behind(
+        &self,
+        realm: RealmId,
+        placed: &Placed,
+    ) -> Result<Option<TransferView>, Failure> {
+        let voucher = &placed.voucher;
+        let id = voucher.reference_id.as_deref();
+        let id = id.filter(|_| voucher.reference_type == ReferenceType::Transfer);
+        let id = id.and_then(TransferId::parse);
+        self.transfer_from(realm, id.map(|id| OriginId(id.0)))
+    }
+}
+
+fn place(reconciled: &Reconciled) -> Option<(AccountNo, u64)> {
+    let placed = reconciled.voucher.as_ref()?;
+    Some((placed.account, placed.voucher.sequence))
+}

@@ -1,0 +1,594 @@
+//! Routing of orders about money: to one account, to several as one, to the bank.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use actix::Addr;
+use caudal_ledger::balance::Direction;
+use caudal_ledger::holds::{HoldStep, OpenHold};
+use caudal_ledger::ids::{AccountNo, HoldId};
+use caudal_ledger::money::Amount;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::tenants::Mode;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::{CashIn, Destination, Send, Suspense};
+use caudal_ledger::voucher_types::{TypeCode, VoucherType};
+use caudal_ledger::vouchers::{Outcome, PostAdjustment};
+use caudal_storage::StoreError;
+
+use super::{Adjustment, Admission, RealmMessage, RealmSupervisor, Target, TypeRef};
+use crate::accounts::{
+    AccountMessage, Convoy, Gather, Heard, HoldView, ItemOutcome, Joint, Placed, Quote, Share,
+    TransferView,
+};
+use crate::failure::Failure;
+use crate::records::keys::Rail;
+use crate::records::{self, BANK, SUSPENSE, Tail, reads};
+use crate::reply::{ClaimGuard, Reply};
+use crate::scribe::{Page, Shared, Ticket};
+
+impl RealmSupervisor {
+    pub(super) fn post(&mut self, order: Adjustment, ticket: Ticket<Outcome<Placed>>) {
+        let ticket = match if order.dry_run {
+            Admission::Go(ticket)
+        } else {
+            self.admit(ticket)
+        } {
+            Admission::Go(ticket) | Admission::Adopt(_, ticket) => ticket,
+            Admission::Ended => return,
+        };
+        match self.prepare(&order) {
+            Err(why) => self.end(Err(why), ticket),
+            Ok((number, resolved)) => self.forward_post(number, resolved, order.dry_run, ticket),
+        }
+    }
+
+    fn prepare(&mut self, order: &Adjustment) -> Result<(AccountNo, PostAdjustment), Failure> {
+        let number = self.number(order.target)?;
+        let known = match &order.voucher_type {
+            TypeRef::Code(code) => self.types.find(code),
+            TypeRef::Legacy(id) => self.types.find_legacy(*id).cloned(),
+        };
+        let voucher_type = match known {
+            Some(found) => found,
+            None => self.removed_type(order)?,
+        };
+        let resolved = PostAdjustment {
+            voucher_type,
+            amount: order.amount,
+            external_id: order.external_id.clone(),
+            description: order.description.clone(),
+            external_date: order.external_date,
+        };
+        Ok((number, resolved))
+    }
+
+    /// A repeat of a posting whose type was removed since is still a repeat.
+    fn removed_type(&self, order: &Adjustment) -> Result<VoucherType, Failure> {
+        let code = match &order.voucher_type {
+            TypeRef::Code(code) => code,
+            TypeRef::Legacy(id) => {
+                return Err(Rejection::VoucherTypeUnknown {
+                    code: id.to_string(),
+                }
+                .into());
+            }
+        };
+        let Shared { store, realm, .. } = &*self.shared;
+        for sense in [Direction::Credit, Direction::Debit] {
+            let held =
+                reads::voucher_by_external(store.as_ref(), *realm, sense, &order.external_id)?;
+            if let Some((_, voucher)) = held.filter(|(_, voucher)| voucher.type_code == *code) {
+                return Ok(VoucherType {
+                    code: code.clone(),
+                    name: voucher.type_name,
+                    sense,
+                    active: false,
+                    system: false,
+                    legacy_id: None,
+                    description: None,
+                    category: None,
+                    created_at: Timestamp::default(),
+                });
+            }
+        }
+        Err(Rejection::VoucherTypeUnknown {
+            code: code.to_string(),
+        }
+        .into())
+    }
+
+    fn forward_post(
+        &mut self,
+        number: AccountNo,
+        order: PostAdjustment,
+        dry_run: bool,
+        mut ticket: Ticket<Outcome<Placed>>,
+    ) {
+        if !dry_run {
+            let direction = order.voucher_type.sense.byte();
+            let name = [
+                b"x",
+                [direction].as_slice(),
+                order.external_id.as_str().as_bytes(),
+            ]
+            .concat();
+            match self
+                .shared
+                .claims
+                .claim(self.shared.realm, name, number, true)
+            {
+                Ok(guard) => ticket.guards.push(guard),
+                Err(_) => return self.end(Err(Rejection::ExternalIdInFlight.into()), ticket),
+            }
+        }
+        self.forward(number, ticket, |ticket| AccountMessage::Post {
+            order,
+            dry_run,
+            ticket,
+        });
+    }
+
+    /// Claims a tenant's own id of a movement or transfer for an account.
+    fn claim_external(
+        &self,
+        kind: &[u8],
+        id: &ExternalId,
+        number: AccountNo,
+    ) -> Result<ClaimGuard, Failure> {
+        let name = [kind, id.as_str().as_bytes()].concat();
+        let Shared { realm, claims, .. } = &*self.shared;
+        let claim = claims.claim(*realm, name, number, true);
+        claim.map_err(|_| Rejection::ExternalIdInFlight.into())
+    }
+
+    /// Lets a request through its idempotency key; a dry run has none.
+    fn let_in<T: std::marker::Send + 'static>(
+        &mut self,
+        dry_run: bool,
+        mut ticket: Ticket<T>,
+    ) -> Option<Ticket<T>> {
+        if dry_run {
+            ticket.keyed = None;
+        }
+        match self.admit(ticket) {
+            Admission::Go(ticket) | Admission::Adopt(_, ticket) => Some(ticket),
+            Admission::Ended => None,
+        }
+    }
+
+    pub(super) fn open_hold(
+        &mut self,
+        target: Target,
+        order: OpenHold,
+        dry_run: bool,
+        ticket: Ticket<Outcome<HoldView>>,
+    ) {
+        let Some(mut ticket) = self.let_in(dry_run, ticket) else {
+            return;
+        };
+        let number = match self.number(target) {
+            Ok(number) => number,
+            Err(why) => return self.end(Err(why), ticket),
+        };
+        if !dry_run {
+            let direction = [b'x', Direction::Hold.byte()];
+            match self.claim_external(&direction, &order.external_id, number) {
+                Ok(guard) => ticket.guards.push(guard),
+                Err(why) => return self.end(Err(why), ticket),
+            }
+        }
+        self.forward(number, ticket, |ticket| AccountMessage::OpenHold {
+            order,
+            dry_run,
+            ticket,
+        });
+    }
+
+    pub(super) fn step_hold(
+        &mut self,
+        id: HoldId,
+        (step, amount): (HoldStep, Option<Amount>),
+        dry_run: bool,
+        ticket: Ticket<HoldView>,
+    ) {
+        let Some(ticket) = self.let_in(dry_run, ticket) else {
+            return;
+        };
+        if id.0.realm != self.shared.realm {
+            return self.end(Err(Rejection::HoldNotFound.into()), ticket);
+        }
+        self.forward(id.0.account, ticket, |ticket| AccountMessage::StepHold {
+            hold: id.0.sequence,
+            step,
+            amount,
+            dry_run,
+            ticket,
+        });
+    }
+
+    /// Sends a transfer on its way: to both accounts when the destination is the realm's, to the
+    /// account that sends, and by it to the bank, when it is not.
+    pub(super) fn transfer(
+        &mut self,
+        from: Target,
+        order: Send,
+        dry_run: bool,
+        ticket: Ticket<Outcome<TransferView>>,
+    ) {
+        let Some(mut ticket) = self.let_in(dry_run, ticket) else {
+            return;
+        };
+        let ends = self
+            .number(from)
+            .and_then(|from| Ok((from, self.receiver(&order.to)?)));
+        let (from, to) = match ends {
+            Ok(ends) => ends,
+            Err(why) => return self.end(Err(why), ticket),
+        };
+        if !dry_run {
+            match self.claim_external(b"t", &order.external_id, from) {
+                Ok(guard) => ticket.guards.push(guard),
+                Err(why) => return self.end(Err(why), ticket),
+            }
+        }
+        match to {
+            None => self.forward(from, ticket, |ticket| AccountMessage::Send {
+                order,
+                dry_run,
+                ticket,
+            }),
+            Some(to) if to == from => self.end(Err(Rejection::SameAccount.into()), ticket),
+            Some(to) => {
+                let both = BTreeSet::from([from, to]);
+                self.convoy(&both, ticket, |ticket| Joint::Transfer {
+                    from,
+                    to,
+                    order,
+                    dry_run,
+                    ticket,
+                });
+            }
+        }
+    }
+
+    /// The account of this realm that a destination is, if it is one.
+    fn receiver(&mut self, to: &Destination) -> Result<Option<AccountNo>, Failure> {
+        let Shared { realm, store, .. } = &*self.shared;
+        match to {
+            Destination::Key(key) => match key.cvu() {
+                Some(cvu) => match self.number(Target::Cvu(cvu)) {
+                    Ok(number) => Ok(Some(number)),
+                    Err(Failure::Rejected(Rejection::AccountNotFound)) => Ok(None),
+                    Err(why) => Err(why),
+                },
+                None => Ok(None),
+            },
+            Destination::Alias(alias) => {
+                let owner = reads::alias_owner(store.as_ref(), realm.mode(), alias)?;
+                let own = owner.filter(|owner| owner.realm == realm.0 && owner.current);
+                Ok(own.map(|owner| owner.account))
+            }
+        }
+    }
+
+    /// Sends an order through all accounts that it concerns, from the lowest number up.
+    fn convoy<T: std::marker::Send + 'static>(
+        &mut self,
+        accounts: &BTreeSet<AccountNo>,
+        ticket: Ticket<T>,
+        order: impl FnOnce(Ticket<T>) -> Joint,
+    ) {
+        let found: Result<Vec<_>, _> = accounts
+            .iter()
+            .rev()
+            .map(|number| self.children.get(*number).map(|child| child.book()))
+            .collect();
+        match found {
+            Err(why) => self.end(Err(why), ticket),
+            Ok(mut ahead) => {
+                if let Some(first) = ahead.pop() {
+                    let convoy = Convoy::new(order(ticket), ahead);
+                    first.send(AccountMessage::Joint(convoy));
+                }
+            }
+        }
+    }
+
+    /// Posts a batch: each adjustment for itself, or all of them or nothing.
+    pub(super) fn batch(
+        &mut self,
+        items: Vec<Adjustment>,
+        atomic: bool,
+        ticket: Ticket<Vec<ItemOutcome>>,
+        home: Addr<Self>,
+    ) {
+        let Some(mut ticket) = self.let_in(false, ticket) else {
+            return;
+        };
+        let mut guards = Vec::with_capacity(items.len());
+        let mut resolved = Vec::with_capacity(items.len());
+        for item in &items {
+            let found = self.prepare(item).and_then(|(number, order)| {
+                let direction = [b'x', order.voucher_type.sense.byte()];
+                guards.push((
+                    number,
+                    self.claim_external(&direction, &order.external_id, number)?,
+                ));
+                Ok((number, order))
+            });
+            resolved.push(found);
+        }
+        if atomic {
+            ticket.guards.extend(guards.into_iter().map(|(_, guard)| guard));
+            let found = resolved.iter().flatten().map(|(number, _)| *number);
+            let accounts: BTreeSet<_> = found.collect();
+            if accounts.is_empty() {
+                let refused = resolved.into_iter().map(|item| item.and(Err(Failure::Overloaded)));
+                return self.end(Ok(refused.collect()), ticket);
+            }
+            return self.convoy(&accounts, ticket, |ticket| Joint::Batch {
+                items: resolved,
+                ticket,
+            });
+        }
+        self.share_out(resolved, guards, ticket, home);
+    }
+
+    /// Gives each account its share of a batch.
+    fn share_out(
+        &mut self,
+        resolved: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
+        guards: Vec<(AccountNo, ClaimGuard)>,
+        ticket: Ticket<Vec<ItemOutcome>>,
+        home: Addr<Self>,
+    ) {
+        let gather = Arc::new(Gather::new(resolved.len(), move |outcomes| {
+            if ticket.keyed.is_none() {
+                if let Some(reply) = ticket.reply {
+                    reply.send(Ok(crate::reply::Given::Value(outcomes)));
+                }
+                return;
+            }
+            // The key's answer is the realm's to keep; a full mailbox leaves it unknown.
+            drop(home.try_send(RealmMessage::BatchDone(outcomes, ticket)));
+        }));
+        let mut shares: BTreeMap<AccountNo, Share> = BTreeMap::new();
+        let empty = || Share {
+            items: Vec::new(),
+            guards: Vec::new(),
+            gather: Arc::clone(&gather),
+        };
+        let mut refused = Vec::new();
+        for (place, item) in resolved.into_iter().enumerate() {
+            match item {
+                Err(why) => refused.push((place, Err(why))),
+                Ok((number, order)) => {
+                    let share = shares.entry(number).or_insert_with(empty);
+                    share.items.push((place, order));
+                }
+            }
+        }
+        for (number, guard) in guards {
+            if let Some(share) = shares.get_mut(&number) {
+                share.guards.push(guard);
+            }
+        }
+        gather.bring(refused);
+        for (number, mut share) in shares {
+            match self.children.get(number) {
+                Ok(child) => child.send(AccountMessage::PostMany(share)),
+                Err(why) => {
+                    let items = std::mem::take(&mut share.items);
+                    let refused = items.into_iter().map(|(place, _)| (place, Err(why.clone())));
+                    gather.bring(refused.collect());
+                }
+            }
+        }
+    }
+
+    /// What a movement would cost.
+    pub(super) fn quote(
+        &mut self,
+        target: Target,
+        code: &TypeCode,
+        amount: Amount,
+        reply: Reply<Result<Quote, Failure>>,
+    ) {
+        match self.types.find(code) {
+            Some(found) => {
+                self.ask(target, reply, |reply| {
+                    AccountMessage::Quote(found, amount, reply)
+                });
+            }
+            None => reply.send(Err(Rejection::VoucherTypeUnknown {
+                code: code.to_string(),
+            }
+            .into())),
+        }
+    }
+
+    /// Claims an id of the rail, and says whether what it is of has landed before.
+    fn claim_rail(&self, kind: Rail, id: &str) -> Result<Option<ClaimGuard>, Failure> {
+        let Shared {
+            realm,
+            store,
+            claims,
+            ..
+        } = &*self.shared;
+        let mode = realm.mode();
+        let tag = match (kind, mode) {
+            (Rail::Arrival, Mode::Live) => b"ri",
+            (Rail::Arrival, Mode::Test) => b"Ri",
+            (Rail::Return, Mode::Live) => b"rr",
+            (Rail::Return, Mode::Test) => b"Rr",
+        };
+        let everywhere = caudal_ledger::ids::RealmId(0);
+        let name = [tag.as_slice(), id.as_bytes()].concat();
+        let guard = claims
+            .claim(everywhere, name, AccountNo(0), false)
+            .map_err(|_| Failure::Overloaded)?;
+        let landed = reads::money::landed(store.as_ref(), mode, kind, id)?;
+        Ok(landed.is_none().then_some(guard))
+    }
+
+    /// Money arrived from the bank, for a CVU of this realm or for one that nobody knows.
+    pub(super) fn cash_in(&mut self, arrived: CashIn, mut ticket: Ticket<Heard>) {
+        match self.claim_rail(Rail::Arrival, &arrived.coelsa_id) {
+            Err(why) => return self.end(Err(why), ticket),
+            Ok(None) => return self.end(Ok(Heard::Known), ticket),
+            Ok(Some(guard)) => ticket.guards.push(guard),
+        }
+        match self.number(Target::Cvu(arrived.cvu)) {
+            Ok(number) => self.forward(number, ticket, |ticket| {
+                AccountMessage::CashIn(arrived, ticket)
+            }),
+            Err(Failure::Rejected(unknown)) => {
+                let suspense = Suspense {
+                    cash_in: arrived,
+                    reason: unknown.code().to_owned(),
+                };
+                let stream = records::account_stream(self.shared.realm, AccountNo(0), SUSPENSE);
+                match self.own_entry(stream, &suspense) {
+                    Ok(entry) => {
+                        let page = Page {
+                            entries: vec![entry],
+                            ..Page::default()
+                        };
+                        self.scribe.finish(page, Ok(Heard::Suspended), ticket);
+                    }
+                    Err(why) => self.scribe.fail(why, ticket.reply),
+                }
+            }
+            Err(why) => self.end(Err(why), ticket),
+        }
+    }
+
+    /// The next entry of a stream that is the realm's own.
+    fn own_entry<R: serde::Serialize>(
+        &mut self,
+        stream: caudal_storage::StreamId,
+        record: &R,
+    ) -> Result<caudal_storage::Entry, StoreError> {
+        let mut tail = match self.tails.get(&stream.kind) {
+            Some(tail) => *tail,
+            None => Tail::read(self.shared.store.as_ref(), stream)?,
+        };
+        let entry = tail.next(stream, self.shared.clock.now(), record)?;
+        self.tails.insert(stream.kind, tail);
+        Ok(entry)
+    }
+
+    /// Journals calls to the bank that concern no account.
+    pub(super) fn journal(&mut self, calls: &[caudal_ledger::facts::BankCall]) {
+        let stream = records::account_stream(self.shared.realm, AccountNo(0), BANK);
+        let entries: Result<Vec<_>, _> = calls
+            .iter()
+            .map(|call| self.own_entry(stream, call))
+            .collect();
+        match entries {
+            Ok(entries) => self.scribe.commit(
+                Page {
+                    entries,
+                    ..Page::default()
+                },
+                |_| {},
+            ),
+            Err(why) => self.scribe.fail::<()>(why, None),
+        }
+    }
+
+    /// A transfer came back.
+    pub(super) fn reverse(
+        &mut self,
+        account: AccountNo,
+        transfer: u64,
+        (amount, coelsa_id): (Amount, String),
+        mut ticket: Ticket<Heard>,
+    ) {
+        match self.claim_rail(Rail::Return, &coelsa_id) {
+            Err(why) => return self.end(Err(why), ticket),
+            Ok(None) => return self.end(Ok(Heard::Known), ticket),
+            Ok(Some(guard)) => ticket.guards.push(guard),
+        }
+        self.forward(account, ticket, |ticket| AccountMessage::Reverse {
+            transfer,
+            amount,
+            coelsa_id,
+            ticket,
+        });
+    }
+
+    /// Routes what is about money.
+    pub(super) fn money(&mut self, message: RealmMessage) {
+        match message {
+            RealmMessage::OpenHold {
+                target,
+                order,
+                dry_run,
+                ticket,
+            } => self.open_hold(target, order, dry_run, ticket),
+            RealmMessage::StepHold {
+                id,
+                step,
+                amount,
+                dry_run,
+                ticket,
+            } => self.step_hold(id, (step, amount), dry_run, ticket),
+            RealmMessage::HoldOf(id, reply) => {
+                self.ask(Target::Account(id.0.account), reply, |reply| {
+                    AccountMessage::HoldOf(id.0.sequence, reply)
+                });
+            }
+            RealmMessage::Transfer {
+                from,
+                order,
+                dry_run,
+                ticket,
+            } => self.transfer(from, order, dry_run, ticket),
+            RealmMessage::TransferOf(id, reply) => {
+                self.ask(Target::Account(id.0.account), reply, |reply| {
+                    AccountMessage::TransferOf(id.0.sequence, reply)
+                });
+            }
+            RealmMessage::TransferNotice {
+                account,
+                transfer,
+                said,
+                ticket,
+            } => self.forward(account, ticket, |ticket| AccountMessage::TransferNotice {
+                transfer,
+                said,
+                ticket,
+            }),
+            RealmMessage::Reverse {
+                account,
+                transfer,
+                amount,
+                coelsa_id,
+                ticket,
+            } => self.reverse(account, transfer, (amount, coelsa_id), ticket),
+            RealmMessage::DecideTransfer {
+                account,
+                transfer,
+                verdict,
+                reason,
+                ticket,
+            } => self.forward(account, ticket, |ticket| AccountMessage::DecideTransfer {
+                transfer,
+                verdict,
+                reason,
+                ticket,
+            }),
+            RealmMessage::CashIn(arrived, ticket) => self.cash_in(arrived, ticket),
+            RealmMessage::Quote(target, code, amount, reply) => {
+                self.quote(target, &code, amount, reply);
+            }
+            RealmMessage::BatchDone(outcomes, ticket) => self.end(Ok(outcomes), ticket),
+            RealmMessage::Journal(calls) => self.journal(&calls),
+            // Named where it came from.
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Rows of vouchers, holds, transfers and what the bank brings.
+
+use caudal_ledger::balance::Direction;
+use caudal_ledger::facts::BankCall;
+use caudal_ledger::holds::Hold;
+use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::{Suspense, Transfer, TransferFact, TransferRecord};
+use caudal_ledger::vouchers::{ReferenceType, Voucher};
+use caudal_storage::{Entry, IndexWriter, Position, StoreError};
+use serde::{Deserialize, Serialize};
+
+use super::Place;
+use crate::records::keys::{self, Rail};
+use crate::records::{decode, encode};
+
+/// Where money that the rail brought has landed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Landed {
+    /// The realm.
+    pub realm: RealmId,
+    /// The account; 0 when nobody knows one.
+    pub account: AccountNo,
+    /// The sequence of the voucher, or of the record of suspense.
+    pub sequence: u64,
+    /// Whether it waits for a person.
+    pub suspended: bool,
+}
+
+/// What a voucher adds.
+pub fn posted(
+    realm: RealmId,
+    account: AccountNo,
+    voucher: &Voucher,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    let place = Place {
+        account,
+        sequence: voucher.sequence,
+    }
+    .to_bytes();
+    if let Some(id) = voucher
+        .external_id
+        .as_ref()
+        .filter(|_| voucher.claims_external_id())
+    {
+        index.put(&keys::external(realm, voucher.direction, id), &place);
+    }
+    if voucher.is_internal() {
+        let ordinal = index.next(&keys::internal_count(realm))?;
+        index.put(&keys::internal(realm, ordinal), &place);
+    }
+    if voucher.is_at_the_bank() {
+        let day = voucher.at.business_day();
+        index.put(&keys::bank_day_of(realm, day, account, voucher.sequence), &[]);
+    }
+    let named = voucher.reference_id.as_deref().and_then(TransferId::parse);
+    if let (Some(id), Direction::ConfirmHold) = (named, voucher.direction) {
+        let key = keys::transfer_left(realm, account, id.0.sequence);
+        index.put(&key, &voucher.sequence.to_be_bytes());
+    }
+    if let (ReferenceType::CashIn, Some(rail)) = (voucher.reference_type, &voucher.reference_id) {
+        let landed = Landed {
+            realm,
+            account,
+            sequence: voucher.sequence,
+            suspended: false,
+        };
+        let key = keys::rail(realm.mode(), Rail::Arrival, rail);
+        index.put(&key, &encode(&landed)?);
+    }
+    hold(realm, account, voucher, index)
+}
+
+fn hold(
+    realm: RealmId,
+    account: AccountNo,
+    voucher: &Voucher,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    if let Some(hold) = Hold::opened(voucher) {
+        let number = hold.sequence;
+        index.put(&keys::hold(realm, account, number), &encode(&hold)?);
+        index.put(&keys::open_hold(realm, account, number), &[]);
+        if let Some(end) = hold.expires_at {
+            index.put(&keys::hold_end(realm, end, account, number), &[]);
+        }
+        return Ok(());
+    }
+    let Some(number) = Hold::of_step(voucher) else {
+        return Ok(());
+    };
+    let key = keys::hold(realm, account, number);
+    let row = index
+        .get(&key)?
+        .ok_or_else(|| StoreError::Corrupt("a step of a hold that was never opened".into()))?;
+    let mut hold: Hold = decode(&row)?;
+    hold.apply(voucher);
+    index.put(&key, &encode(&hold)?);
+    if hold.remaining().is_none() {
+        index.delete(&keys::open_hold(realm, account, number));
+        if let Some(end) = hold.expires_at {
+            index.delete(&keys::hold_end(realm, end, account, number));
+        }
+    }
+    Ok(())
+}
+
+/// What a fact of a transfer adds.
+pub fn transfer(
+    realm: RealmId,
+    account: AccountNo,
+    entry: &Entry,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    let TransferRecord {
+        transfer: number,
+        fact,
+    } = decode(&entry.body)?;
+    let at = Timestamp::from_millis(entry.at);
+    let key = keys::transfer(realm, account, number);
+    let transfer = match &fact {
+        TransferFact::Requested(transfer) => {
+            let place = Place {
+                account,
+                sequence: number,
+            }
+            .to_bytes();
+            let ordinal = index.next(&keys::transfer_count(realm))?;
+            index.put(&keys::transfer_at(realm, ordinal), &place);
+            index.put(&keys::transfer_external(realm, &transfer.external_id), &place);
+            transfer.clone()
+        }
+        _ => {
+            let row = index.get(&key)?.ok_or_else(|| {
+                StoreError::Corrupt("a transfer goes on that was never asked for".into())
+            })?;
+            let mut transfer: Transfer = decode(&row)?;
+            transfer.apply(&fact, at);
+            transfer
+        }
+    };
+    if let TransferFact::Reversed {
+        coelsa_id, voucher, ..
+    } = &fact
+    {
+        let landed = Landed {
+            realm,
+            account,
+            sequence: *voucher,
+            suspended: false,
+        };
+        let key = keys::rail(realm.mode(), Rail::Return, coelsa_id);
+        index.put(&key, &encode(&landed)?);
+    }
+    let open = keys::open_transfer(realm, account, number);
+    if transfer.status.is_open() {
+        index.put(&open, &[]);
+    } else {
+        index.delete(&open);
+    }
+    index.put(&key, &encode(&transfer)?);
+    Ok(())
+}
+
+/// What a call to the bank adds: one about a transfer is found by it.
+pub fn called(
+    realm: RealmId,
+    account: AccountNo,
+    call: &BankCall,
+    (seq, position): (u64, Position),
+    index: &mut dyn IndexWriter,
+) {
+    if let Some(OriginId(id)) = OriginId::parse(&call.reference)
+        && (id.realm, id.account) == (realm, account)
+    {
+        let key = keys::transfer_call(realm, account, id.sequence, seq);
+        index.put(&key, &position.0.to_be_bytes());
+    }
+}
+
+/// What money that no account could take adds.
+pub fn suspended(
+    realm: RealmId,
+    account: AccountNo,
+    entry: &Entry,
+    position: Position,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    let Suspense { cash_in, .. } = decode(&entry.body)?;
+    let landed = Landed {
+        realm,
+        account,
+        sequence: entry.seq,
+        suspended: true,
+    };
+    let rail = keys::rail(realm.mode(), Rail::Arrival, &cash_in.coelsa_id);
+    index.put(&rail, &encode(&landed)?);
+    let day = Timestamp::from_millis(entry.at).business_day();
+    let key = keys::suspense_of(realm, day, account, entry.seq);
+    index.put(&key, &position.0.to_be_bytes());
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! Typed reads of holds, transfers and what the bank brought.
+
+use caudal_ledger::accounts::Account;
+use caudal_ledger::facts::BankCall;
+use caudal_ledger::holds::Hold;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::tenants::Mode;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::transfers::{Suspense, Transfer};
+use caudal_storage::{Order, Position, Store, StoreError};
+
+use super::Place;
+use crate::records::keys::{self, Rail};
+use crate::records::projection::Landed;
+use crate::records::decode;
+
+/// How many keys are read at once.
+const KEYS_PAGE: usize = 1000;
+
+/// The account and number at the end of each key that begins with `prefix`, after `after`.
+pub fn numbers(
+    store: &dyn Store,
+    prefix: &[u8],
+    after: Option<(AccountNo, u64)>,
+    limit: usize,
+) -> Result<Vec<(AccountNo, u64)>, StoreError> {
+    let mut from = prefix.to_vec();
+    if let Some((account, number)) = after {
+        from.extend_from_slice(&account.0.to_be_bytes());
+        from.extend_from_slice(&number.saturating_add(1).to_be_bytes());
+    }
+    let to = keys::after_prefix(prefix);
+    let rows = store.scan(&from, &to, Order::Ascending, limit)?;
+    Ok(rows.iter().filter_map(|(key, _)| keys::numbers_of(key)).collect())
+}
+
+/// Gives an account its open holds and transfers. Nothing is held, nothing is read.
+pub fn open(store: &dyn Store, realm: RealmId, account: &mut Account) -> Result<(), StoreError> {
+    account.forget_open();
+    if account.balance.held == caudal_ledger::money::Money::ZERO {
+        return Ok(());
+    }
+    let number = account.number;
+    let lost = || StoreError::Corrupt("something open is not there".into());
+    let all = |prefix: Vec<u8>| -> Result<Vec<u64>, StoreError> {
+        let from = prefix.clone();
+        let (mut found, mut after) = (Vec::new(), from);
+        loop {
+            let to = keys::after_prefix(&prefix);
+            let rows = store.scan(&after, &to, Order::Ascending, KEYS_PAGE)?;
+            let more = rows.len() == KEYS_PAGE;
+            for (key, _) in rows {
+                found.extend(keys::account_of(&key).map(|last| last.0));
+                after = key;
+                after.push(0);
+            }
+            if !more {
+                return Ok(found);
+            }
+        }
+    };
+    for sequence in all(keys::open_holds(realm, number))? {
+        account.open_hold(hold(store, realm, number, sequence)?.ok_or_else(lost)?);
+    }
+    for sequence in all(keys::open_transfers_of(realm, number))? {
+        let place = Place {
+            account: number,
+            sequence,
+        };
+        let open = transfer(store, realm, place)?.ok_or_else(lost)?;
+        account.transfers.insert(sequence, open);
+    }
+    Ok(())
+}
+
+/// A hold.
+pub fn hold(
+    store: &dyn Store,
+    realm: RealmId,
+    account: AccountNo,
+    sequence: u64,
+) -> Result<Option<Hold>, StoreError> {
+    store
+        .get(&keys::hold(realm, account, sequence))?
+        .map(|row| decode(&row))
+        .transpose()
+}
+
+/// Accounts with holds that have ended, soonest first.
+pub fn ended(
+    store: &dyn Store,
+    realm: RealmId,
+    now: Timestamp,
+    limit: usize,
+) -> Result<Vec<AccountNo>, StoreError> {
+    let (from, to) = keys::hold_ends(realm, now);
+    let rows = store.scan(&from, &to, Order::Ascending, limit)?;
+    Ok(rows.iter().filter_map(|(key, _)| keys::account_of(key)).collect())
+}
+
+/// A transfer, by the account that sends and its number.
+pub fn transfer(
+    store: &dyn Store,
+    realm: RealmId,
+    place: Place,
+) -> Result<Option<Transfer>, StoreError> {
+    store
+        .get(&keys::transfer(realm, place.account, place.sequence))?
+        .map(|row| decode(&row))
+        .transpose()
+}
+
+/// The transfer that holds an external id, with the account that sends.
+pub fn transfer_by_external(
+    store: &dyn Store,
+    realm: RealmId,
+    id: &ExternalId,
+) -> Result<Option<(AccountNo, Transfer)>, StoreError> {
+    let Some(row) = store.get(&keys::transfer_external(realm, id))? else {
+        return Ok(None);
+    };
+    let place = Place::from_bytes(&row)?;
+    Ok(transfer(store, realm, place)?.map(|found| (place.account, found)))
+}
+
+/// The calls to the bank for a transfer, oldest first, with when each was written down.
+pub fn transfer_calls(
+    store: &dyn Store,
+    realm: RealmId,
+    place: Place,
+    limit: usize,
+) -> Result<Vec<(Timestamp, BankCall)>, StoreError> {
+    let from = keys::transfer_calls(realm, place.account, place.sequence);
+    let rows = store.scan(&from, &keys::after_prefix(&from), Order::Descending, limit)?;
+    let mut calls = Vec::with_capacity(rows.len());
+    for (_, row) in rows.iter().rev() {
+        let entry = store.entry(position(row)?)?;
+        calls.push((Timestamp::from_millis(entry.at), decode(&entry.body)?));
+    }
+    Ok(calls)
+}
+
+fn position(row: &[u8]) -> Result<Position, StoreError> {
+    let place = row
+        .first_chunk::<8>()
+        .ok_or_else(|| StoreError::Corrupt("a position in the index is cut short".into()))?;
+    Ok(Position(u64::from_be_bytes(*place)))
+}
+
+/// Where an id of the rail has landed.
+pub fn landed(
+    store: &dyn Store,
+    mode: Mode,
+    kind: Rail,
+    id: &str,
+) -> Result<Option<Landed>, StoreError> {
+    store
+        .get(&keys::rail(mode, kind, id))?
+        .map(|row| decode(&row))
+        .transpose()
+}
+
+/// Movements of a business day that the bank has to have too.
+pub fn bank_day(
+    store: &dyn Store,
+    realm: RealmId,
+    day: BusinessDay,
+    after: Option<(AccountNo, u64)>,
+    limit: usize,
+) -> Result<Vec<(AccountNo, u64)>, StoreError> {
+    numbers(store, &keys::bank_day(realm, day), after, limit)
+}
+
+/// One record of money that no account could take, with when it was written.
+pub fn suspense(
+    store: &dyn Store,
+    realm: RealmId,
+    landed: Landed,
+) -> Result<Option<(Suspense, Timestamp)>, StoreError> {
+    let stream = crate::records::account_stream(realm, landed.account, crate::records::SUSPENSE);
+    let entries = store.read(stream, landed.sequence, landed.sequence, Order::Ascending, 1)?;
+    let Some(entry) = entries.first() else {
+        return Ok(None);
+    };
+    Ok(Some((decode(&entry.body)?, Timestamp::from_millis(entry.at))))
+}
+
+/// The sequence of the voucher that let a transfer's money leave, once it has.
+pub fn confirmed(
+    store: &dyn Store,
+    realm: RealmId,
+    account: AccountNo,
+    transfer: u64,
+) -> Result<Option<u64>, StoreError> {
+    let row = store.get(&keys::transfer_left(realm, account, transfer))?;
+    Ok(row.as_deref().and_then(keys::account_of).map(|last| last.0))
+}
