@@ -103,7 +103,7 @@ pub(super) struct Party {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Transfer {
-    /// Its place in the order of all transfers.
+    /// Its place in the order of all transfers; at least the instant in which it began.
     pub number: u64,
     pub kind: Kind,
     /// The service's own id of an outgoing one.
@@ -134,7 +134,9 @@ pub(super) struct Transfer {
 impl Transfer {
     /// The bank's id.
     pub fn id(&self) -> String {
-        format!("1-{}-{}-0", self.cuit, self.number)
+        let known = self.cuit.bytes().all(|b| b.is_ascii_digit());
+        let cuit = if known { &self.cuit } else { "00000000000" };
+        format!("1-{cuit}-{}-0", self.number)
     }
 
     /// Whether the money comes to the PSP.
@@ -233,8 +235,10 @@ impl Transfers {
 
     /// A page of those that fit, oldest first.
     pub fn list(&self, query: &Query) -> impl Iterator<Item = &Transfer> {
+        // A number is never less than the instant in which its transfer began.
         self.all
-            .values()
+            .range(query.from.unwrap_or(0)..)
+            .map(|(_, transfer)| transfer)
             .filter(|transfer| query.fits(transfer))
             .skip(query.offset)
             .take(query.limit)

@@ -275,3 +275,25 @@ async fn an_address_may_come_later() {
     };
     assert!(Sandbox::start(options).is_err());
 }
+
+#[actix_web::test]
+async fn an_answer_that_does_not_come_costs_three_seconds() {
+    let receiver = Receiver::start(&[0, 200, 0]);
+    let rig = told(&receiver).await;
+    let first = rig.cash_in(&cvu(1), "1").await;
+    receiver.wait(1).await;
+    let second = rig.cash_in(&cvu(1), "2").await;
+    // The other one does not wait for the redelivery.
+    let got = receiver.wait(2).await;
+    assert_eq!(rail_ids(&got), [&first, &second]);
+    assert!(got[1].stamp >= got[0].stamp + 2);
+    let got = receiver.wait(3).await;
+    assert_eq!(
+        (&got[2].id, &got[2].body["redeliveries"]),
+        (&got[0].id, &json!(1))
+    );
+    // Nor does the end of the bank wait for anything.
+    let since = std::time::Instant::now();
+    rig.bank.stop().await.unwrap();
+    assert!(since.elapsed() < Duration::from_secs(2));
+}

@@ -23,7 +23,8 @@ pub struct Got {
     pub body: Value,
 }
 
-/// Takes notices and answers each with the next of its statuses; 200 when there are no more.
+/// Takes notices and answers each with the next of its statuses; 200 when there are no more. With
+/// status 0 it never answers.
 pub struct Receiver {
     pub addr: SocketAddr,
     got: Arc<Mutex<Vec<Got>>>,
@@ -36,9 +37,13 @@ impl Receiver {
         let got: Arc<Mutex<Vec<Got>>> = Arc::default();
         let (kept, statuses) = (Arc::clone(&got), statuses.to_vec());
         thread::spawn(move || {
+            let mut held = Vec::new();
             for (turn, stream) in listener.incoming().enumerate() {
                 let status = statuses.get(turn).copied().unwrap_or(200);
-                if let Some(notice) = serve(stream.unwrap(), status) {
+                let mut stream = stream.unwrap();
+                let got = serve(&mut stream, status);
+                held.extend((status == 0).then_some(stream));
+                if let Some(notice) = got {
                     kept.lock().unwrap().push(notice);
                 }
             }
@@ -61,7 +66,7 @@ impl Receiver {
     }
 }
 
-fn serve(mut stream: TcpStream, status: u16) -> Option<Got> {
+fn serve(stream: &mut TcpStream, status: u16) -> Option<Got> {
     let mut bytes = Vec::new();
     let (head, length) = loop {
         let mut some = [0; 4096];
@@ -86,7 +91,9 @@ fn serve(mut stream: TcpStream, status: u16) -> Option<Got> {
     };
     let location = "location: http://127.0.0.1:1/\r\n";
     let answer = format!("HTTP/1.1 {status} X\r\ncontent-length: 0\r\n{location}\r\n");
-    stream.write_all(answer.as_bytes()).ok();
+    if status != 0 {
+        stream.write_all(answer.as_bytes()).ok();
+    }
     Some(got)
 }
 

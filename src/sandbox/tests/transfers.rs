@@ -277,6 +277,37 @@ async fn the_bank_lies_when_told_to() {
 }
 
 #[actix_web::test]
+async fn an_answer_that_is_lost_leaves_the_transfer() {
+    let rig = Rig::memory().await;
+    rig.create(1, CUIT).await;
+    let path = format!("/v1/banks/322/accounts/{COLLECTOR}/owner/{TRANSFERS}/transaction-requests");
+    let impatient = Client::builder()
+        .tls_certs_only([])
+        .no_proxy()
+        .retry(reqwest::retry::never())
+        .timeout(Duration::from_millis(300))
+        .build()
+        .unwrap();
+    for mode in ["timeout", "late", "reset"] {
+        rig.behave("transfer", mode, 1).await;
+        let id = mode.to_ascii_uppercase();
+        let order = Rig::order(&id, &json!({"cbu": destination(0)}), "1.00");
+        let request = impatient
+            .post(format!("{}{path}", rig.bank.url()))
+            .header("authorization", format!("JWT {}", rig.token))
+            .json(&order);
+        assert!(request.send().await.is_err(), "{mode}");
+        assert_eq!(rig.one(&id).await["status"], "COMPLETED");
+        let (status, again) = rig.post(order).await;
+        assert_eq!(
+            (status, &again["warning"]),
+            (200, &json!("TRANSACTION_ALREADY_CREATED"))
+        );
+    }
+    assert_eq!(rig.balance().await, "-3.00");
+}
+
+#[actix_web::test]
 async fn lists_have_pages() {
     let rig = Rig::memory().await;
     rig.create(1, CUIT).await;
