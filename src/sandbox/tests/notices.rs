@@ -192,7 +192,7 @@ async fn notices_misbehave_when_told_to() {
     let kept_back = rig.cash_in(&cvu(1), "3").await;
     let first = rig.cash_in(&cvu(1), "4").await;
     receiver.wait(4).await;
-    let body = json!({"operation": "cash_in", "mode": "late", "count": 1, "delayMillis": 300});
+    let body = json!({"operation": "cash_in", "mode": "late", "count": 1, "delayMillis": 1500});
     rig.tell("behaviour", body).await;
     let late = rig.cash_in(&cvu(1), "5").await;
     let prompt = rig.cash_in(&cvu(1), "6").await;
