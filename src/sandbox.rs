@@ -1,9 +1,10 @@
 //! The sandbox bank: a real HTTP server with the API of the sponsor bank (API BANK, bank 322;
 //! domain §5), so that the service always talks through the client that it uses in production.
 //!
-//! **Shape.** `book` decides and remembers (accounts and aliases), `log` keeps them on disk,
-//! `behaviours` says how each operation misbehaves at the moment, `answers` puts the three
-//! together, `routes` is the bank's own API and `control` the pages and switches beside it.
+//! **Shape.** `book` decides and remembers (accounts and aliases; `rail` and `transfers` do so for
+//! transfers), `log` keeps them on disk, `behaviours` says how each operation misbehaves at the
+//! moment, `answers` puts the three together, `notices` tells the service, `routes` and `payments`
+//! are the bank's own API and `control` the pages and switches beside it.
 //!
 //! **Order.** An operation's effect is on disk (with a data folder) before anything of its answer
 //! leaves, and happens without waiting for anything: a client that goes away cannot cut it in two.
@@ -19,8 +20,13 @@ mod book;
 mod control;
 mod external;
 mod log;
+mod notices;
+mod payments;
+mod rail;
 mod refusals;
 mod routes;
+mod shapes;
+mod transfers;
 mod words;
 
 #[cfg(test)]
@@ -36,6 +42,7 @@ use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpServer, rt, web};
+use secrecy::SecretString;
 use tokio::sync::oneshot;
 
 pub use behaviours::{Mode, Operation};
@@ -51,6 +58,12 @@ pub const PASSWORD: &str = "sandbox";
 pub const COLLECTOR: &str = "3220001805007351350083";
 /// The PSP code in the sandbox's CVUs, unless another is configured.
 pub const PSP: u16 = 999;
+/// What signs the notices of the embedded sandbox. It is no secret: nothing here is worth any.
+pub const NOTICE_SECRET: &str = "caudal-sandbox-notices-are-signed-with-this";
+/// The name of the PSP at the sandbox.
+const PSP_NAME: &str = "CAUDAL SANDBOX";
+/// How long after the order the bank completes or reverses what it does late.
+const SETTLE_AFTER: Duration = Duration::from_secs(2);
 /// The longest body that is read, in bytes.
 pub const BODY_MAX: usize = 64 * 1024;
 /// The longest that `timeout` holds a connection.
@@ -71,6 +84,10 @@ pub struct Options {
     pub psp: u16,
     /// Rules that can be switched.
     pub rules: Rules,
+    /// Where notices of transfers go; until there is an address, the last ones wait.
+    pub notice_url: Option<String>,
+    /// What notices are signed with.
+    pub notice_secret: SecretString,
 }
 
 impl Default for Options {
@@ -81,6 +98,8 @@ impl Default for Options {
             data_dir: None,
             psp: PSP,
             rules: Rules::default(),
+            notice_url: None,
+            notice_secret: SecretString::from(NOTICE_SECRET),
         }
     }
 }
@@ -124,6 +143,7 @@ async fn serve(
     bank: web::Data<Bank>,
     tell: &mpsc::Sender<io::Result<ServerHandle>>,
 ) -> io::Result<()> {
+    let (timer, teller) = (bank.clone(), bank.clone());
     let server = HttpServer::new(move || {
         App::new()
             .app_data(bank.clone())
@@ -139,6 +159,9 @@ async fn serve(
     match server {
         Ok(server) => {
             let running = server.run();
+            // Both end with this thread, or when the bank is told to leave.
+            rt::spawn(async move { timer.keep_time().await });
+            rt::spawn(async move { teller.keep_telling().await });
             // The one who started us waits for this; if it went away, nobody minds us running.
             tell.send(Ok(running.handle())).ok();
             running.await
@@ -165,6 +188,13 @@ impl Running {
     /// The base URL for a gateway.
     pub fn url(&self) -> String {
         format!("http://{}", self.addr)
+    }
+
+    /// From now on notices go to this address, signed with this secret or else the one of before;
+    /// without an address they are not sent.
+    pub fn notify(&self, url: Option<&str>, secret: Option<SecretString>) -> io::Result<()> {
+        let addressed = self.bank.notices.address(url, secret);
+        addressed.map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))
     }
 
     /// Stops taking connections, lets held requests go, and ends when all threads have answered.

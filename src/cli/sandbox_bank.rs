@@ -18,6 +18,9 @@ pub struct Args {
     /// The folder that keeps its accounts; without one they are forgotten at the end
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// Where notices of transfers go, for instance http://127.0.0.1:8080/bank/v1/notifications
+    #[arg(long, value_name = "URL")]
+    notify: Option<String>,
 }
 
 /// Runs it until a signal.
@@ -28,6 +31,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
         let options = sandbox::Options {
             listen: args.listen,
             data_dir: args.data,
+            notice_url: args.notify,
             ..sandbox::Options::default()
         };
         let failed = |why| Exit::usage(format!("the sandbox bank at {}: {why}", args.listen));

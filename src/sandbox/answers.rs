@@ -4,6 +4,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::io;
+use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -13,11 +14,12 @@ use actix_web::http::header::{AUTHORIZATION, ContentType};
 use actix_web::{HttpRequest, HttpResponse, rt};
 use base64::Engine;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::behaviours::{Behaviour, Behaviours, Mode, Operation};
 use super::book::{Book, Keeping};
-use super::log::Log;
+use super::log::{Kept, Log};
+use super::notices::Notices;
 use super::refusals::{Refusal, Trouble};
 use super::{HELD_MAX, Options};
 
@@ -25,12 +27,17 @@ use super::{HELD_MAX, Options};
 const TOKEN_LIFE: Duration = Duration::from_secs(3600);
 /// How many tokens are good at a time; the oldest goes first.
 const TOKENS_MAX: usize = 1_024;
+/// How long the bank waits before it tries again what the disk refused.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// Everything that the handlers share.
 #[derive(Debug)]
 pub(super) struct Bank {
     book: Mutex<Book>,
     pub behaviours: Mutex<Behaviours>,
+    pub notices: Notices,
+    /// What happens next by itself has changed.
+    next_changed: Notify,
     tokens: Mutex<VecDeque<(String, Instant)>>,
     leaving: watch::Sender<bool>,
     pub psp: u16,
@@ -46,16 +53,25 @@ impl Bank {
         if !(1..=9_999).contains(&options.psp) {
             return Err(io::Error::other("the PSP code must be 1 to 9999"));
         }
-        let (keeping, accounts) = match &options.data_dir {
+        let (keeping, kept) = match &options.data_dir {
             Some(folder) => {
-                let (log, accounts) = Log::open(folder)?;
-                (Keeping::Disk(log), accounts)
+                let (log, kept) = Log::open(folder)?;
+                (Keeping::Disk(log), kept)
             }
-            None => (Keeping::Memory, Vec::new()),
+            None => (Keeping::Memory, Kept::default()),
         };
+        let notices = Notices::default();
+        notices
+            .address(
+                options.notice_url.as_deref(),
+                Some(options.notice_secret.clone()),
+            )
+            .map_err(io::Error::other)?;
         Ok(Self {
-            book: Mutex::new(Book::new(options.psp, options.rules, keeping, accounts)),
+            book: Mutex::new(Book::new(options.psp, options.rules, keeping, kept)),
             behaviours: Mutex::default(),
+            notices,
+            next_changed: Notify::new(),
             tokens: Mutex::default(),
             leaving: watch::Sender::new(false),
             psp: options.psp,
@@ -64,6 +80,66 @@ impl Bank {
 
     pub fn book(&self) -> MutexGuard<'_, Book> {
         locked(&self.book)
+    }
+
+    /// Lets happen what is due, then the effect, and takes what is to be told: in this order.
+    fn happen(
+        &self,
+        effect: impl FnOnce(&mut Book, u64) -> Result<Value, Trouble>,
+    ) -> Result<Value, Trouble> {
+        let mut book = self.book();
+        let next = book.transfers.next_due();
+        let now = now();
+        if let Err(Trouble::Disk(why)) = book.catch_up(now) {
+            tracing::error!(%why, "the sandbox bank cannot write what is due");
+        }
+        let result = effect(&mut book, now);
+        for notice in mem::take(&mut book.notices) {
+            let behaviour = locked(&self.behaviours).take_for_notice(notice.operation, notice.mode);
+            self.notices.post(notice, &behaviour);
+        }
+        if book.transfers.next_due() != next {
+            self.next_changed.notify_one();
+        }
+        result
+    }
+
+    /// Lets things happen when they are due, until the bank stops.
+    pub async fn keep_time(&self) {
+        let mut leaving = self.leaving.subscribe();
+        let keeping = async {
+            loop {
+                // An effect of nothing cannot fail; what is due tells of its own failures.
+                self.happen(|_, _| Ok(Value::Null)).ok();
+                let next = self.book().transfers.next_due();
+                let changed = self.next_changed.notified();
+                match next.map(|at| at.saturating_sub(now())) {
+                    None => changed.await,
+                    Some(0) => rt::time::sleep(TRY_AGAIN).await,
+                    // Either end will do.
+                    Some(wait) => rt::time::timeout(Duration::from_millis(wait), changed)
+                        .await
+                        .unwrap_or_default(),
+                }
+            }
+        };
+        tokio::select! {
+            () = keeping => {}
+            _ = leaving.wait_for(|leaving| *leaving) => {}
+        }
+    }
+
+    /// Sends notices until the bank stops.
+    pub async fn keep_telling(&self) {
+        self.notices.run(self.leaving.subscribe()).await;
+    }
+
+    /// Does what the page's own switches order, without login or behaviour.
+    pub fn obey(
+        &self,
+        effect: impl FnOnce(&mut Book, u64) -> Result<Value, Trouble>,
+    ) -> HttpResponse {
+        answer_of(self.happen(effect))
     }
 
     /// Lets all held requests go.
@@ -114,6 +190,17 @@ impl Bank {
         operation: Operation,
         effect: impl FnOnce(&mut Book, u64) -> Result<Value, Trouble>,
     ) -> HttpResponse {
+        let effect = |book: &mut Book, _, now| effect(book, now);
+        self.answer_by_mode(request, operation, effect).await
+    }
+
+    /// Answers an operation whose effect depends on its behaviour.
+    pub async fn answer_by_mode(
+        &self,
+        request: &HttpRequest,
+        operation: Operation,
+        effect: impl FnOnce(&mut Book, Mode, u64) -> Result<Value, Trouble>,
+    ) -> HttpResponse {
         if !self.knows(request) {
             return error(
                 StatusCode::UNAUTHORIZED,
@@ -135,17 +222,12 @@ impl Bank {
             | Mode::Late
             | Mode::DuplicateNotice
             | Mode::LoseNotice
+            | Mode::ReorderNotice
+            | Mode::Forget
             | Mode::Reset
             | Mode::Garbage => {}
         }
-        let answer = match effect(&mut self.book(), now()) {
-            Ok(body) => HttpResponse::Ok().json(body),
-            Err(Trouble::Refused(why)) => refused(&why),
-            Err(Trouble::Disk(why)) => {
-                tracing::error!(%why, "the sandbox bank cannot write");
-                failed()
-            }
-        };
+        let answer = answer_of(self.happen(|book, now| effect(book, behaviour.mode, now)));
         self.deliver(request, &behaviour, answer).await
     }
 
@@ -171,9 +253,13 @@ impl Bank {
             Mode::Garbage => HttpResponse::Ok()
                 .content_type(ContentType::html())
                 .body("<html>Estamos trabajando para usted"),
-            Mode::Ok | Mode::Reject | Mode::Error | Mode::DuplicateNotice | Mode::LoseNotice => {
-                answer
-            }
+            Mode::Ok
+            | Mode::Reject
+            | Mode::Error
+            | Mode::DuplicateNotice
+            | Mode::LoseNotice
+            | Mode::ReorderNotice
+            | Mode::Forget => answer,
         }
     }
 
@@ -186,7 +272,8 @@ impl Bank {
     }
 }
 
-fn now() -> u64 {
+/// The present, in milliseconds since 1970.
+pub(super) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
@@ -194,6 +281,18 @@ fn now() -> u64 {
 /// An error in the bank's form.
 pub(super) fn error(status: StatusCode, code: &str, message: &str) -> HttpResponse {
     HttpResponse::build(status).json(json!({"code": code, "message": message}))
+}
+
+fn answer_of(result: Result<Value, Trouble>) -> HttpResponse {
+    match result {
+        Ok(body) => HttpResponse::Ok().json(body),
+        Err(Trouble::Refused(why)) => refused(&why),
+        Err(Trouble::Bad(why)) => error(StatusCode::BAD_REQUEST, "GE400", why),
+        Err(Trouble::Disk(why)) => {
+            tracing::error!(%why, "the sandbox bank cannot write");
+            failed()
+        }
+    }
 }
 
 fn refused(why: &Refusal) -> HttpResponse {

@@ -12,7 +12,7 @@ use super::refusals::{Refusal, refusal};
 macro_rules! words {
     ($(#[$meta:meta])* $type:ident { $($(#[$doc:meta])* $variant:ident = $word:literal: $says:literal,)+ }) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum $type { $(#[doc = $says] $variant,)+ }
 
@@ -62,11 +62,23 @@ words! {
         Reject = "reject": "409 with a business code, without effect.",
         Error = "error": "500 GE500, without effect.",
         Timeout = "timeout": "The effect happens; the connection is held without an answer until the client leaves, at most 60 s.",
-        Late = "late": "The effect happens; the answer comes after delayMillis (2000 unless given).",
+        Late = "late": "The effect happens; the answer (for cash_in and remuneration: the notice) comes after delayMillis (2000 unless given).",
         DuplicateNotice = "duplicate_notice": "The notice to the PSP is sent twice.",
         LoseNotice = "lose_notice": "The notice to the PSP is never sent.",
+        ReorderNotice = "reorder_notice": "The notice to the PSP is kept back until a later one has been sent, at most 2 s.",
+        Forget = "forget": "For transfer: the answer is 200 IN_PROGRESS, and the bank knows nothing of it.",
         Reset = "reset": "The effect happens; the connection is closed without an answer.",
         Garbage = "garbage": "The effect happens; the answer is 200 with a body that is not JSON.",
+    }
+}
+
+impl Mode {
+    /// Whether it is about notices, not about answers.
+    pub(super) const fn is_of_notices(self) -> bool {
+        matches!(
+            self,
+            Self::DuplicateNotice | Self::LoseNotice | Self::ReorderNotice
+        )
     }
 }
 
@@ -207,6 +219,26 @@ impl Behaviours {
     pub fn take(&mut self, operation: Operation) -> Behaviour {
         let calls = self.calls.entry(operation).or_default();
         *calls = calls.saturating_add(1);
+        self.use_up(operation)
+    }
+
+    /// How a notice behaves: as ordered when its transfer was sent, else as ordered by now.
+    pub fn take_for_notice(&mut self, operation: Operation, ordered: Option<Mode>) -> Behaviour {
+        if let Some(mode) = ordered {
+            let usual = Behaviour::ok(operation);
+            return Behaviour { mode, ..usual };
+        }
+        if operation != Operation::Transfer {
+            return self.take(operation);
+        }
+        // The calls of `transfer` are counted where it is sent.
+        match self.now.get(&operation) {
+            Some(found) if found.mode.is_of_notices() => self.use_up(operation),
+            _ => Behaviour::ok(operation),
+        }
+    }
+
+    fn use_up(&mut self, operation: Operation) -> Behaviour {
         let Some(found) = self.now.get_mut(&operation) else {
             return Behaviour::ok(operation);
         };

@@ -1,4 +1,5 @@
 //! The sandbox's book: the CVUs of the PSP and their aliases, and the bank's rules about them.
+//! What happens to its transfers is in `rail`.
 //!
 //! **Order.** Each operation decides on the account as it is, makes the account as it shall be,
 //! and `keep`s that: first on disk, then in memory. What cannot be written has not happened.
@@ -12,10 +13,12 @@ use caudal_ledger::cvu::{Cbu, Cvu};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::external;
-use super::log::Log;
+use super::log::{Kept, Log};
 use super::refusals::{Trouble, refusal};
+use super::shapes::Notice;
+use super::transfers::{Line, Transfer, Transfers};
 use super::words::three_words;
+use super::{PSP_NAME, external};
 
 /// The form of a line on disk.
 pub(super) const FORMAT: u8 = 1;
@@ -58,14 +61,17 @@ struct Claim {
     held_by: Option<u64>,
 }
 
-/// All CVUs of the PSP.
+/// All CVUs of the PSP, and all transfers from and to them.
 #[derive(Debug)]
 pub(super) struct Book {
-    psp: u16,
+    pub(super) psp: u16,
     rules: Rules,
     accounts: BTreeMap<u64, Account>,
     claims: HashMap<String, Claim>,
     keeping: Keeping,
+    pub(super) transfers: Transfers,
+    /// What happened and has not been told yet, oldest first.
+    pub(super) notices: Vec<Notice>,
 }
 
 /// Where what happened is kept.
@@ -80,14 +86,23 @@ pub(super) enum Keeping {
 }
 
 impl Book {
-    pub fn new(psp: u16, rules: Rules, keeping: Keeping, accounts: Vec<Account>) -> Self {
+    pub fn new(psp: u16, rules: Rules, keeping: Keeping, kept: Kept) -> Self {
+        let Kept {
+            accounts,
+            transfers,
+        } = kept;
         let mut book = Self {
             psp,
             rules,
             accounts: BTreeMap::new(),
             claims: HashMap::new(),
             keeping,
+            transfers: Transfers::default(),
+            notices: Vec::new(),
         };
+        for transfer in transfers {
+            book.transfers.put(transfer);
+        }
         for account in &accounts {
             for alias in &account.past_aliases {
                 book.claim(alias, account.cuit, None);
@@ -116,12 +131,25 @@ impl Book {
         self.claims.insert(alias.folded(), Claim { cuit, held_by });
     }
 
-    fn keep(&mut self, account: Account) -> Result<(), Trouble> {
+    fn write(&mut self, line: &impl Serialize) -> Result<(), Trouble> {
         match &mut self.keeping {
-            Keeping::Memory => {}
-            Keeping::Disk(log) => log.write(&account).map_err(Trouble::Disk)?,
-            Keeping::Shut => return Err(Trouble::Disk(io::Error::other("it is shut"))),
+            Keeping::Memory => Ok(()),
+            Keeping::Disk(log) => log.write(line).map_err(Trouble::Disk),
+            Keeping::Shut => Err(Trouble::Disk(io::Error::other("it is shut"))),
         }
+    }
+
+    /// Keeps transfers that change together: all of them or none.
+    pub(super) fn keep_transfers(&mut self, changed: Vec<Transfer>) -> Result<(), Trouble> {
+        self.write(&Line::of(&changed))?;
+        for transfer in changed {
+            self.transfers.put(transfer);
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, account: Account) -> Result<(), Trouble> {
+        self.write(&account)?;
         let before = self.accounts.get(&account.client_id);
         let given_up = before.and_then(|before| before.alias.clone());
         if let Some(alias) = given_up {
@@ -134,14 +162,14 @@ impl Book {
         Ok(())
     }
 
-    fn by_cvu(&self, cvu: &str) -> Option<&Account> {
+    pub(super) fn by_cvu(&self, cvu: &str) -> Option<&Account> {
         let client_id: u64 = cvu.get(9..21)?.parse().ok()?;
         self.accounts
             .get(&client_id)
             .filter(|account| account.cvu.as_str() == cvu)
     }
 
-    fn open_by_cvu(&self, cvu: &str) -> Result<&Account, Trouble> {
+    pub(super) fn open_by_cvu(&self, cvu: &str) -> Result<&Account, Trouble> {
         self.by_cvu(cvu)
             .filter(|account| account.active)
             .ok_or_else(|| refusal("VW006").into())
@@ -257,8 +285,13 @@ impl Book {
         Ok(json!({"status": "OK"}))
     }
 
-    /// Who is behind a CBU or CVU.
-    pub fn lookup(&self, address: &str) -> Result<Value, Trouble> {
+    /// Whether a key is one of the PSP's CVUs, open or not, given out or not.
+    pub(super) fn is_own(&self, key: &Cbu) -> bool {
+        key.entity().len() == 4 && key.entity().parse() == Ok(self.psp)
+    }
+
+    /// What a CBU or CVU names: an account of the PSP, or one of the rest of the country.
+    pub(super) fn find_key(&self, address: &str) -> Result<(Option<&Account>, Cbu), Trouble> {
         let unknown = || {
             refusal(if address.starts_with("000") {
                 "PA012"
@@ -267,28 +300,39 @@ impl Book {
             })
         };
         let key = Cbu::parse(address).map_err(|_| unknown())?;
-        if let Some(account) = self.by_cvu(address) {
-            return Ok(self.shown(account));
-        }
-        let own = key.entity().len() == 4 && key.entity().parse() == Ok(self.psp);
-        if own || !external::exists(&key) {
+        let account = self.by_cvu(address);
+        if account.is_none() && (self.is_own(&key) || !external::exists(&key)) {
             return Err(unknown().into());
         }
-        Ok(external::shown(&key))
+        Ok((account, key))
+    }
+
+    /// What an alias names.
+    pub(super) fn find_alias(&self, alias: &Alias) -> Result<(Option<&Account>, Cbu), Trouble> {
+        let holder = self
+            .claims
+            .get(&alias.folded())
+            .and_then(|claim| self.accounts.get(&claim.held_by?));
+        match (holder, external::by_alias(alias.as_str())) {
+            (Some(account), _) => Ok((Some(account), account.cvu.into())),
+            (None, Some(key)) => Ok((None, key)),
+            (None, None) => Err(refusal("PA011").into()),
+        }
+    }
+
+    /// Who is behind a CBU or CVU.
+    pub fn lookup(&self, address: &str) -> Result<Value, Trouble> {
+        Ok(self.shown_found(self.find_key(address)?))
     }
 
     /// Who is behind an alias.
     pub fn lookup_alias(&self, text: &str) -> Result<Value, Trouble> {
         let alias = Alias::parse(text).map_err(|_| refusal("PA006"))?;
-        let holder = self
-            .claims
-            .get(&alias.folded())
-            .and_then(|claim| self.accounts.get(&claim.held_by?));
-        match (holder, external::by_alias(text)) {
-            (Some(account), _) => Ok(self.shown(account)),
-            (None, Some(key)) => Ok(external::shown(&key)),
-            (None, None) => Err(refusal("PA011").into()),
-        }
+        Ok(self.shown_found(self.find_alias(&alias)?))
+    }
+
+    fn shown_found(&self, (account, key): (Option<&Account>, Cbu)) -> Value {
+        account.map_or_else(|| external::shown(&key), |account| self.shown(account))
     }
 
     fn shown(&self, account: &Account) -> Value {
@@ -299,7 +343,7 @@ impl Book {
             "currency": "ARS",
             "label": account.alias.as_ref().map_or("", Alias::as_str),
             "account_routing": {"scheme": "CVU", "address": account.cvu},
-            "bank_routing": {"scheme": "NAME", "address": "CAUDAL SANDBOX", "code": format!("{:04}", self.psp)},
+            "bank_routing": {"scheme": "NAME", "address": PSP_NAME, "code": format!("{:04}", self.psp)},
         })
     }
 }

@@ -4,22 +4,33 @@ use std::fmt::Write;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_SECURITY_POLICY, ContentType};
-use actix_web::web::{Data, Json, ServiceConfig};
+use actix_web::web::{Bytes, Data, Json, Path, ServiceConfig};
 use actix_web::{HttpResponse, web};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answers::{Bank, locked};
+use super::answers::{Bank, error, locked};
 use super::behaviours::{Mode, Operation, Order};
 use super::book::Account;
-use super::{COLLECTOR, external};
+use super::rail::{CashIn, Reverse, Settle};
+use super::{COLLECTOR, NOTICE_SECRET, external, shapes};
 
 /// The most accounts that the view of the state shows.
 const ACCOUNTS_SHOWN_MAX: usize = 10_000;
+/// The most transfers that it shows.
+const TRANSFERS_SHOWN_MAX: usize = 1_000;
+/// The longest secret of notices, in bytes.
+const SECRET_MAX: usize = 256;
 const PAGE: &str = include_str!("docs.html");
 
 pub(super) fn configure(config: &mut ServiceConfig) {
     config
         .route("/sandbox/behaviour", web::post().to(behave))
+        .route("/sandbox/cash-in", web::post().to(cash_in))
+        .route("/sandbox/transfers/{id}/settle", web::post().to(settle))
+        .route("/sandbox/transfers/{id}/reverse", web::post().to(reverse))
+        .route("/sandbox/notify", web::post().to(notify))
         .route("/sandbox/expire-tokens", web::post().to(expire_tokens))
         .route("/sandbox/state", web::get().to(state))
         .route("/docs", web::get().to(docs))
@@ -35,6 +46,47 @@ async fn behave(bank: Data<Bank>, order: Json<Order>) -> HttpResponse {
             "field": why.field,
             "allowed": why.allowed,
         })),
+    }
+}
+
+async fn cash_in(bank: Data<Bank>, order: Json<CashIn>) -> HttpResponse {
+    bank.obey(|book, now| book.cash_in(&order, now))
+}
+
+async fn settle(bank: Data<Bank>, id: Path<String>, order: Json<Settle>) -> HttpResponse {
+    bank.obey(|book, now| book.settle(&id, &order, now))
+}
+
+async fn reverse(bank: Data<Bank>, id: Path<String>, body: Bytes) -> HttpResponse {
+    // No body at all means the whole transfer; a broken one means nothing.
+    let order = match body.as_ref() {
+        b"" => Ok(Reverse::default()),
+        some => serde_json::from_slice(some),
+    };
+    match order {
+        Ok(order) => bank.obey(|book, now| book.reverse(&id, &order, now)),
+        Err(why) => error(StatusCode::BAD_REQUEST, "GE400", &why.to_string()),
+    }
+}
+
+/// The body of `POST /sandbox/notify`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Address {
+    url: Option<String>,
+    secret: Option<SecretString>,
+}
+
+async fn notify(bank: Data<Bank>, order: Json<Address>) -> HttpResponse {
+    let bad = |why: &str| error(StatusCode::BAD_REQUEST, "GE400", why);
+    let Address { url, secret } = order.into_inner();
+    let length = secret.as_ref().map_or(1, |it| it.expose_secret().len());
+    if !(1..=SECRET_MAX).contains(&length) {
+        return bad("secret must have 1 to 256 bytes");
+    }
+    match bank.notices.address(url.as_deref(), secret) {
+        Ok(()) => HttpResponse::NoContent().finish(),
+        Err(why) => bad(&why),
     }
 }
 
@@ -58,20 +110,28 @@ fn shown(account: &Account) -> Value {
 }
 
 async fn state(bank: Data<Bank>) -> HttpResponse {
-    let (total, accounts): (usize, Vec<_>) = {
+    let mut state = {
         let book = bank.book();
-        let shown = book.accounts().take(ACCOUNTS_SHOWN_MAX).map(shown);
-        (book.accounts().len(), shown.collect())
+        let accounts = book.accounts().take(ACCOUNTS_SHOWN_MAX).map(shown);
+        let transfers = book.transfers.newest().take(TRANSFERS_SHOWN_MAX);
+        json!({
+            "accountsTotal": book.accounts().len(),
+            "accounts": accounts.collect::<Vec<_>>(),
+            "transfersTotal": book.transfers.count(),
+            "transfers": transfers.map(shapes::transfer).collect::<Vec<_>>(),
+            "balance": book.transfers.balance(),
+        })
     };
     let behaviours = locked(&bank.behaviours);
-    HttpResponse::Ok().json(json!({
-        "psp": bank.psp,
-        "collector": COLLECTOR,
-        "accountsTotal": total,
-        "accounts": accounts,
-        "calls": behaviours.calls(),
-        "behaviours": behaviours.now(),
-    }))
+    if let Some(state) = state.as_object_mut() {
+        let mut put = |name: &str, value: Value| state.insert(name.to_owned(), value);
+        put("psp", json!(bank.psp));
+        put("collector", json!(COLLECTOR));
+        put("calls", json!(behaviours.calls()));
+        put("behaviours", json!(behaviours.now()));
+        put("notices", bank.notices.view());
+    }
+    HttpResponse::Ok().json(state)
 }
 
 /// The rows of a table. All texts are our own: nothing needs escaping.
@@ -103,7 +163,8 @@ async fn docs() -> HttpResponse {
         .replace("{{operations}}", &rows(operations))
         .replace("{{modes}}", &rows(modes))
         .replace("{{digits}}", &rows(digits))
-        .replace("{{collector}}", COLLECTOR);
+        .replace("{{collector}}", COLLECTOR)
+        .replace("{{secret}}", NOTICE_SECRET);
     HttpResponse::Ok()
         .content_type(ContentType::html())
         .insert_header((

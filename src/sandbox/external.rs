@@ -5,6 +5,8 @@ use caudal_ledger::cuit::{Cuit, PersonType};
 use caudal_ledger::cvu::Cbu;
 use serde_json::{Value, json};
 
+use super::transfers::Party;
+
 const FIRST: [&str; 16] = [
     "Ana", "Bruno", "Carla", "Diego", "Elena", "Facundo", "Gabriela", "Hugo", "Irene", "Julián",
     "Karina", "Lucas", "Marta", "Nicolás", "Olga", "Pablo",
@@ -57,6 +59,11 @@ pub(super) fn exists(key: &Cbu) -> bool {
     !number.bytes().all(|b| b == b'9')
 }
 
+/// The last digit of an account number.
+pub(super) fn digit(key: &Cbu) -> Option<u8> {
+    key.as_str().as_bytes().get(20).copied()
+}
+
 /// A number that is always the same for a text (FNV-1a).
 fn number_of(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
@@ -94,15 +101,39 @@ pub(super) fn owner(cuit: Cuit, name: &str) -> Value {
     })
 }
 
+/// The alias of an account; most have none.
+fn label(key: &Cbu) -> String {
+    (0..=9)
+        .find(|digit| agreed(*digit).as_ref() == Some(key))
+        .map_or_else(String::new, |digit| format!("DESTINO.{digit}"))
+}
+
+/// The name of a bank or PSP.
+fn entity(key: &Cbu) -> String {
+    key.entity_name()
+        .map_or_else(|| format!("Entidad {}", key.entity()), str::to_owned)
+}
+
+/// An account of the rest of the country as a side of a transfer.
+pub(super) fn party(key: &Cbu) -> Party {
+    let (cuit, name) =
+        holder(key).map_or_else(Default::default, |(cuit, name)| (cuit.to_string(), name));
+    Party {
+        cbu: key.to_string(),
+        label: label(key),
+        cuit,
+        name,
+        bank_code: key.entity().to_owned(),
+        bank_name: entity(key),
+    }
+}
+
 /// An account of the rest of the country as the bank shows it.
 pub(super) fn shown(key: &Cbu) -> Value {
     let owners: Vec<_> = holder(key)
         .map(|(cuit, name)| owner(cuit, &name))
         .into_iter()
         .collect();
-    let label = (0..=9)
-        .find(|digit| agreed(*digit).as_ref() == Some(key))
-        .map_or_else(String::new, |digit| format!("DESTINO.{digit}"));
     let (scheme, kind) = if key.cvu().is_some() {
         ("CVU", "CVU")
     } else {
@@ -113,11 +144,11 @@ pub(super) fn shown(key: &Cbu) -> Value {
         "type": kind,
         "is_active": true,
         "currency": "ARS",
-        "label": label,
+        "label": label(key),
         "account_routing": {"scheme": scheme, "address": key},
         "bank_routing": {
             "scheme": "NAME",
-            "address": key.entity_name().map_or_else(|| format!("Entidad {}", key.entity()), str::to_owned),
+            "address": entity(key),
             "code": key.entity(),
         },
     })

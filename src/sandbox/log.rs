@@ -1,5 +1,5 @@
-//! The sandbox's accounts on disk: one file, one line of JSON for each state of an account, the
-//! last one counts.
+//! The sandbox's accounts and transfers on disk: one file, one line of JSON for each state of an
+//! account or of the transfers that change together; the last state counts.
 //!
 //! **Order.** A line is synced before the effect that it tells of is shown to anybody.
 //!
@@ -12,14 +12,30 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::book::{Account, FORMAT};
+use super::transfers::{self, Transfer};
 
 /// The file in the data folder.
 pub(super) const FILE: &str = "sandbox-bank.jsonl";
-/// A file with more than so many times as many lines as accounts is written anew at start.
+/// A file with more than so many times as many lines as things is written anew at start.
 const STALE_FACTOR: usize = 4;
 /// Files with fewer lines are left alone.
 const STALE_MIN: usize = 1_000;
+
+/// What a folder keeps.
+#[derive(Default, Debug)]
+pub(super) struct Kept {
+    pub accounts: Vec<Account>,
+    pub transfers: Vec<Transfer>,
+}
+
+impl Kept {
+    fn count(&self) -> usize {
+        self.accounts.len().saturating_add(self.transfers.len())
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Log {
@@ -29,8 +45,8 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Opens the file of a folder, and gives the accounts in it.
-    pub fn open(folder: &Path) -> io::Result<(Self, Vec<Account>)> {
+    /// Opens the file of a folder, and gives what is in it.
+    pub fn open(folder: &Path) -> io::Result<(Self, Kept)> {
         fs::create_dir_all(folder)?;
         let path = folder.join(FILE);
         let mut file = opened(&path)?;
@@ -39,29 +55,43 @@ impl Log {
         file.read_to_end(&mut bytes)?;
         let (lines, good) = whole_lines(&bytes);
         let count = lines.len();
-        let mut accounts = BTreeMap::new();
+        let (mut accounts, mut transfers) = (BTreeMap::new(), BTreeMap::new());
         for (number, line) in lines.into_iter().enumerate() {
-            let account = read(line).map_err(|why| {
+            let entry = read(line).map_err(|why| {
                 let number = number.saturating_add(1);
                 let text = format!("{}: line {number}: {why}", path.display());
                 io::Error::new(io::ErrorKind::InvalidData, text)
             })?;
-            accounts.insert(account.client_id, account);
+            match entry {
+                Entry::Account(account) => {
+                    accounts.insert(account.client_id, *account);
+                }
+                Entry::Transfers(changed) => {
+                    transfers.extend(changed.into_iter().map(|it| (it.number, it)));
+                }
+            }
         }
-        let accounts: Vec<_> = accounts.into_values().collect();
+        let kept = Kept {
+            accounts: accounts.into_values().collect(),
+            transfers: transfers.into_values().collect(),
+        };
         let mut log = Self { file, good };
-        if count > STALE_MIN.max(accounts.len().saturating_mul(STALE_FACTOR)) {
-            log = Self::rewritten(folder, &path, &accounts)?;
+        if count > STALE_MIN.max(kept.count().saturating_mul(STALE_FACTOR)) {
+            log = Self::rewritten(folder, &path, &kept)?;
         }
         log.cut()?;
-        Ok((log, accounts))
+        Ok((log, kept))
     }
 
-    fn rewritten(folder: &Path, path: &Path, accounts: &[Account]) -> io::Result<Self> {
+    fn rewritten(folder: &Path, path: &Path, kept: &Kept) -> io::Result<Self> {
         let fresh: PathBuf = path.with_extension("new");
         let mut bytes = Vec::new();
-        for account in accounts {
+        for account in &kept.accounts {
             bytes.extend(line(account)?);
+        }
+        for transfer in &kept.transfers {
+            let alone = std::slice::from_ref(transfer);
+            bytes.extend(line(&transfers::Line::of(alone))?);
         }
         let mut file = File::create(&fresh)?;
         file.write_all(&bytes)?;
@@ -76,9 +106,9 @@ impl Log {
         })
     }
 
-    /// Writes the state of an account; on disk when this returns.
-    pub fn write(&mut self, account: &Account) -> io::Result<()> {
-        let line = line(account)?;
+    /// Writes the state of an account or of some transfers; on disk when this returns.
+    pub fn write(&mut self, record: &impl Serialize) -> io::Result<()> {
+        let line = line(record)?;
         let length = u64::try_from(line.len()).map_err(io::Error::other)?;
         let result = self
             .cut()
@@ -114,17 +144,44 @@ fn opened(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn read(line: &[u8]) -> Result<Account, String> {
-    let account: Account = serde_json::from_slice(line).map_err(|why| why.to_string())?;
-    if account.format == FORMAT {
-        Ok(account)
-    } else {
-        Err(format!("format {} is not known", account.format))
+enum Entry {
+    Account(Box<Account>),
+    Transfers(Vec<Transfer>),
+}
+
+/// What says how a line is to be read. Lines of accounts have no kind.
+#[derive(Deserialize)]
+struct Head {
+    kind: Option<String>,
+    format: u8,
+}
+
+#[derive(Deserialize)]
+struct Changed {
+    transfers: Vec<Transfer>,
+}
+
+fn read(line: &[u8]) -> Result<Entry, String> {
+    let broken = |why: serde_json::Error| why.to_string();
+    let head: Head = serde_json::from_slice(line).map_err(broken)?;
+    match (head.kind.as_deref(), head.format) {
+        (None, FORMAT) => {
+            let account = serde_json::from_slice(line).map_err(broken)?;
+            Ok(Entry::Account(Box::new(account)))
+        }
+        (Some(transfers::KIND), transfers::FORMAT) => {
+            let changed: Changed = serde_json::from_slice(line).map_err(broken)?;
+            Ok(Entry::Transfers(changed.transfers))
+        }
+        (kind, format) => {
+            let kind = kind.unwrap_or("accounts");
+            Err(format!("format {format} of {kind} is not known"))
+        }
     }
 }
 
-fn line(account: &Account) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(account)?;
+fn line(record: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(record)?;
     line.push(b'\n');
     Ok(line)
 }

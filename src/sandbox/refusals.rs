@@ -17,6 +17,8 @@ pub(super) struct Refusal {
 pub(super) enum Trouble {
     /// The bank will not.
     Refused(Refusal),
+    /// The request makes no sense to the bank, and why.
+    Bad(&'static str),
     /// The bank could not write it down.
     Disk(io::Error),
 }
@@ -28,7 +30,7 @@ impl From<Refusal> for Trouble {
 }
 
 /// Codes and the bank's words for them.
-const CODES: [(&str, &str); 23] = [
+const CODES: [(&str, &str); 27] = [
     (
         "VW001",
         "El client_id debe ser numérico de hasta 12 dígitos",
@@ -57,6 +59,13 @@ const CODES: [(&str, &str); 23] = [
     ("TX009", "Formato de alias inválido"),
     ("TX012", "Moneda inválida"),
     ("TX019", "La transferencia no existe"),
+    (
+        "TX033",
+        "El origin_id debe tener de 1 a 15 letras mayúsculas o dígitos",
+    ),
+    ("TX035", "La descripción supera los 100 caracteres"),
+    ("TX046", "Se superó el límite diario de la cuenta de origen"),
+    ("GE409", "El estado de la transferencia no lo permite"),
     ("TX500", "No se pudo procesar la transferencia"),
 ];
 

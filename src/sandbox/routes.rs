@@ -11,7 +11,7 @@ use super::answers::{Bank, error, failed};
 use super::behaviours::Operation;
 use super::book::{Create, Rename, SetAlias};
 use super::refusals::{Trouble, refusal};
-use super::{BODY_MAX, COLLECTOR, PASSWORD, USERNAME, control};
+use super::{BODY_MAX, COLLECTOR, PASSWORD, USERNAME, control, payments};
 
 /// All routes of the sandbox.
 pub(super) fn configure(config: &mut ServiceConfig) {
@@ -44,7 +44,8 @@ fn bank(config: &mut ServiceConfig) {
             web::delete().to(close),
         )
         .route("/accounts/cbu/{address}", web::get().to(lookup))
-        .route("/accounts/alias/{alias}", web::get().to(lookup_alias));
+        .route("/accounts/alias/{alias}", web::get().to(lookup_alias))
+        .configure(payments::configure);
 }
 
 #[derive(Debug, Deserialize)]
@@ -67,7 +68,8 @@ async fn login(bank: Data<Bank>, body: Json<Login>) -> HttpResponse {
     }
 }
 
-fn known(collector: &str) -> Result<(), Trouble> {
+/// Whether it is the collector account.
+pub(super) fn known(collector: &str) -> Result<(), Trouble> {
     if collector == COLLECTOR {
         Ok(())
     } else {

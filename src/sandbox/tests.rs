@@ -1,11 +1,13 @@
-//! The sandbox bank as its own clients see it, and its file.
+//! The sandbox bank as its own clients see it: what all tests need of it.
 
-use std::collections::BTreeSet;
-use std::fs;
+mod accounts;
+mod kept;
+mod notices;
+mod receiver;
+mod transfers;
+
 use std::path::Path;
 
-use caudal_ledger::alias::Alias;
-use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
@@ -106,353 +108,97 @@ fn kept_in(folder: &Path) -> Options {
     }
 }
 
-#[test]
-fn three_words_are_an_alias() {
-    let words: BTreeSet<_> = words::WORDS.iter().collect();
-    assert_eq!(words.len(), words::WORDS.len());
-    for word in words {
-        assert!((3..=6).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_uppercase()));
-    }
-    for _ in 0..200 {
-        assert!(Alias::parse(&words::three_words().unwrap()).is_ok());
-    }
-}
-
-#[actix_web::test]
-async fn only_who_is_logged_in_is_served() {
-    let mut rig = Rig::memory().await;
-    let wrong = json!({"username": USERNAME, "password": "x"});
-    assert_eq!(rig.ask(Method::POST, "/login/jwt", wrong).await.0, 401);
-    let good = rig.token.clone();
-    assert_eq!(rig.lookup(COLLECTOR).await.0, 200);
-    rig.token = "other".into();
-    assert_eq!(rig.lookup(COLLECTOR).await.0, 401);
-    rig.token = good;
-    rig.ask(Method::POST, "/sandbox/expire-tokens", Value::Null)
-        .await;
-    assert_eq!(rig.lookup(COLLECTOR).await.0, 401);
-    assert_eq!(rig.ask(Method::GET, "/nothing", Value::Null).await.0, 404);
-    let (status, state) = rig.ask(Method::GET, "/sandbox/state", Value::Null).await;
-    assert_eq!((status, &state["calls"]["lookup"]), (200, &json!(1)));
-}
-
-#[actix_web::test]
-async fn creation_has_its_codes() {
-    let rig = Rig::memory().await;
-    for (field, value, code) in [
-        ("client_id", json!("x"), "VW001"),
-        ("client_id", json!(1_000_000_000_000_u64), "VW001"),
-        ("client_id", json!(-1), "VW001"),
-        ("client_id", json!(1.5), "VW001"),
-        ("client_id", Value::Null, "VW001"),
-        ("cuit", json!("2012345678"), "PA004"),
-        ("name", json!("Ana"), "PA015"),
-        ("name", json!("O'Higgins"), "PA015"),
-        ("name", json!("x".repeat(42)), "PA015"),
-        ("currency", json!("USD"), "TX012"),
-    ] {
-        let mut body =
-            json!({"client_id": 1, "cuit": CUIT, "name": "Ana Acosta", "currency": "ARS"});
-        body[field] = value;
-        let answer = rig.wallet(Method::POST, "cvu", body.clone()).await;
-        assert_eq!(rig.code(answer).await, code, "{body}");
-    }
-    let path = "/v1/banks/322/accounts/1/owner/wallet/cvu";
-    let answer = rig.ask(Method::POST, path, json!({})).await;
-    assert_eq!(rig.code(answer).await, "VW003");
-    let made = json!({"cvu": cvu(1), "label": "", "reactivated": false});
-    assert_eq!(rig.create(1, CUIT).await, made);
-    assert_eq!(rig.create(1, CUIT).await, made);
-    let body = json!({"client_id": "1", "cuit": OTHER, "name": "Ana Acosta", "currency": "ARS"});
-    let answer = rig.wallet(Method::POST, "cvu", body).await;
-    assert_eq!(rig.code(answer).await, "VW012");
-    assert_eq!(rig.wallet(Method::POST, "cvu", json!("x")).await.0, 400);
-}
-
-#[actix_web::test]
-async fn aliases_have_their_rules() {
-    let rig = Rig::memory().await;
-    rig.create(1, CUIT).await;
-    rig.create(2, OTHER).await;
-    rig.create(3, CUIT).await;
-    let (status, assigned) = rig.alias(1, CUIT, Value::Null).await;
-    assert_eq!(status, 200);
-    assert!(Alias::parse(assigned["label"].as_str().unwrap()).is_ok());
-    assert_eq!(rig.alias(1, CUIT, Value::Null).await.1, assigned);
-    assert_eq!(
-        rig.alias(1, CUIT, json!("mi.alias")).await,
-        (200, json!({"status": "OK"}))
-    );
-    for (client, cuit, label, code) in [
-        (1, CUIT, "MI.ALIAS", "VW010"),
-        (2, OTHER, "Mi.Alias", "VW007"),
-        (3, CUIT, "mi.alias", "VW007"),
-        (2, OTHER, assigned["label"].as_str().unwrap(), "VW007"),
-        (2, OTHER, "destino.3", "VW007"),
-        (2, CUIT, "otro.alias", "VW009"),
-        (9, CUIT, "otro.alias", "VW006"),
-        (1, CUIT, "corto", "TX009"),
-        (1, CUIT, "niño.azul.x", "TX009"),
-    ] {
-        let answer = rig.alias(client, cuit, json!(label)).await;
-        assert_eq!(rig.code(answer).await, code, "{client} {label}");
-    }
-    // What a holder gave up, another CVU of the same holder may have.
-    assert_eq!(rig.alias(3, CUIT, assigned["label"].clone()).await.0, 200);
-    let path = format!("/v1/accounts/alias/{}", assigned["label"].as_str().unwrap());
-    let (_, found) = rig.ask(Method::GET, &path, Value::Null).await;
-    assert_eq!(found["account_routing"]["address"], cvu(3));
-}
-
-#[actix_web::test]
-async fn an_alias_a_day_where_that_is_the_rule() {
-    let rules = Rules {
-        alias_once_a_day: true,
-    };
-    let rig = Rig::start(Options {
-        rules,
-        ..Options::default()
-    })
-    .await;
-    rig.create(1, CUIT).await;
-    assert_eq!(rig.alias(1, CUIT, json!("primero")).await.0, 200);
-    let answer = rig.alias(1, CUIT, json!("segundo")).await;
-    assert_eq!(rig.code(answer).await, "VW011");
-    let answer = rig.alias(1, CUIT, json!("Primero")).await;
-    assert_eq!(rig.code(answer).await, "VW010");
-}
-
-#[actix_web::test]
-async fn names_and_ends() {
-    let rig = Rig::memory().await;
-    rig.create(1, CUIT).await;
-    rig.alias(1, CUIT, json!("mi.alias")).await;
-    let rename = format!("cvu/{}", cvu(1));
-    let close = format!("cvu/{}/{CUIT}", cvu(1));
-    let name = json!({"name": "Eva Núñez"});
-    assert_eq!(rig.wallet(Method::PUT, &rename, name.clone()).await.0, 200);
-    let bad = rig.wallet(Method::PUT, &rename, json!({"name": "x"})).await;
-    assert_eq!(rig.code(bad).await, "PA015");
-    let wrong = rig
-        .wallet(
-            Method::DELETE,
-            &format!("cvu/{}/{OTHER}", cvu(1)),
-            Value::Null,
-        )
-        .await;
-    assert_eq!(rig.code(wrong).await, "VW015");
-    assert_eq!(rig.wallet(Method::DELETE, &close, Value::Null).await.0, 200);
-    let again = rig.wallet(Method::DELETE, &close, Value::Null).await;
-    assert_eq!(rig.code(again).await, "VW015");
-    let late = rig.wallet(Method::PUT, &rename, name).await;
-    assert_eq!(rig.code(late).await, "VW006");
-    let (_, found) = rig.lookup(&cvu(1)).await;
-    assert_eq!(
-        (&found["is_active"], &found["label"]),
-        (&json!(false), &json!(""))
-    );
-    // The alias stays its holder's.
-    rig.create(2, OTHER).await;
-    let answer = rig.alias(2, OTHER, json!("mi.alias")).await;
-    assert_eq!(rig.code(answer).await, "VW007");
-    let again = json!({"cvu": cvu(1), "label": "", "reactivated": true});
-    assert_eq!(rig.create(1, CUIT).await, again);
-    assert_eq!(rig.alias(1, CUIT, json!("mi.alias")).await.0, 200);
-}
-
-#[actix_web::test]
-async fn lookups_know_the_whole_country() {
-    let rig = Rig::memory().await;
-    rig.create(1, CUIT).await;
-    let (_, own) = rig.lookup(&cvu(1)).await;
-    let owner =
-        json!({"id": CUIT, "display_name": "Ana Acosta", "id_type": 1, "is_physical_person": true});
-    assert_eq!(own["owners"], json!([owner]));
-    assert_eq!(own["bank_routing"]["code"], "0999");
-    for (address, scheme, code) in [
-        ("2850590940090418135201", "CBU", "285"),
-        ("0000003100062244154712", "CVU", "0003"),
-    ] {
-        let (status, found) = rig.lookup(address).await;
-        assert_eq!((status, &found["is_active"]), (200, &json!(true)));
-        assert_eq!(
-            found["account_routing"],
-            json!({"scheme": scheme, "address": address})
-        );
-        assert_eq!(found["bank_routing"]["code"], code);
-        assert!(Cuit::parse(found["owners"][0]["id"].as_str().unwrap()).is_ok());
-        assert_eq!(rig.lookup(address).await.1, found);
-    }
-    let nines = Cbu::compose(285, 590, 9_999_999_999_999).unwrap();
-    let cvu_nines = Cvu::compose(3, 999_999_999_999).unwrap();
-    for (address, code) in [
-        (nines.as_str(), "PA005"),
-        (cvu_nines.as_str(), "PA012"),
-        ("2850590940090418135202", "PA005"),
-        (cvu(2).as_str(), "PA012"),
-        ("0000003000062244154712", "PA012"),
-    ] {
-        let answer = rig.lookup(address).await;
-        assert_eq!(rig.code(answer).await, code, "{address}");
-    }
-    for (alias, code) in [("corto", "PA006"), ("no.existe", "PA011")] {
-        let path = format!("/v1/accounts/alias/{alias}");
-        let answer = rig.ask(Method::GET, &path, Value::Null).await;
-        assert_eq!(rig.code(answer).await, code);
-    }
-    let (_, agreed) = rig
-        .ask(Method::GET, "/accounts/alias/destino.3", Value::Null)
-        .await;
-    let address = agreed["account_routing"]["address"].as_str().unwrap();
-    assert_eq!(
-        (&agreed["label"], address.as_bytes()[20]),
-        (&json!("DESTINO.3"), b'3')
-    );
-}
-
-#[actix_web::test]
-async fn behaviours_are_ordered_counted_and_ended() {
-    let rig = Rig::memory().await;
-    let order = |body| rig.ask(Method::POST, "/sandbox/behaviour", body);
-    for (field, value, allowed) in [
-        ("operation", json!("fly"), "create_cvu"),
-        ("mode", json!("angry"), "garbage"),
-        ("count", json!(0), "1 or more"),
-        ("delayMillis", json!(60_001), "0 to 60000"),
-        ("code", json!("vw007"), "a code of the bank, like VW007"),
-    ] {
-        let mut body = json!({"operation": "lookup", "mode": "reject"});
-        body[field] = value;
-        let (status, answer) = order(body).await;
-        assert_eq!((status, &answer["field"]), (400, &json!(field)));
-        assert!(
-            answer["allowed"]
-                .as_array()
-                .unwrap()
-                .contains(&json!(allowed))
-        );
-    }
-    assert_eq!(
-        order(json!({"operation": "lookup", "mode": "ok", "x": 1}))
-            .await
-            .0,
-        400
-    );
-    for operation in Operation::ALL {
-        for mode in Mode::ALL {
-            let body = json!({"operation": operation.as_str(), "mode": mode.as_str()});
-            assert_eq!(order(body).await.0, 200, "{operation:?} {mode:?}");
+/// Waits, with a deadline, until something is so.
+async fn soon(what: &str, so: impl AsyncFn() -> bool) {
+    let mut looks = tokio::time::interval(Duration::from_millis(10));
+    let asking = async {
+        while !so().await {
+            looks.tick().await;
         }
-    }
-    for operation in Operation::ALL {
-        order(json!({"operation": operation.as_str(), "mode": "ok"})).await;
-    }
-    let (_, set) = order(json!({"operation": "lookup", "mode": "reject", "count": 2})).await;
-    assert_eq!(set["remaining"], 2);
-    let (_, state) = rig.ask(Method::GET, "/sandbox/state", Value::Null).await;
-    assert_eq!(state["behaviours"], json!([set]));
-    for expected in [409, 409, 200] {
-        assert_eq!(rig.lookup(COLLECTOR).await.0, expected);
-    }
-    let (_, state) = rig.ask(Method::GET, "/sandbox/state", Value::Null).await;
-    assert_eq!(
-        (&state["behaviours"], &state["calls"]["lookup"]),
-        (&json!([]), &json!(3))
-    );
-    order(json!({"operation": "lookup", "mode": "error"})).await;
-    assert_eq!(rig.lookup(COLLECTOR).await.0, 500);
-    order(json!({"operation": "lookup", "mode": "ok"})).await;
-    assert_eq!(rig.lookup(COLLECTOR).await.0, 200);
+    };
+    let asked = tokio::time::timeout(Duration::from_secs(20), asking).await;
+    assert!(asked.is_ok(), "in time: {what}");
 }
 
-#[actix_web::test]
-async fn the_page_needs_no_network_and_lists_everything() {
-    let rig = Rig::memory().await;
-    let page = rig
-        .client
-        .get(format!("{}/docs", rig.bank.url()))
-        .send()
-        .await
-        .unwrap();
-    let page = page.text().await.unwrap();
-    assert!(!page.contains("{{") && !page.contains("https://") && !page.contains("src="));
-    let words = Operation::ALL.iter().map(|it| it.as_str());
-    for word in words.chain(Mode::ALL.iter().map(|it| it.as_str())) {
-        assert!(page.contains(&format!("<code>{word}</code>")), "{word}");
-    }
-    assert!(page.contains("DESTINO.4") && page.contains(COLLECTOR));
+/// The external account that ends in a digit.
+fn destination(digit: u64) -> String {
+    Cbu::compose(285, 590, 7_770 + digit).unwrap().to_string()
 }
 
-#[actix_web::test]
-async fn a_restart_keeps_what_was_acknowledged() {
-    let folder = tempfile::tempdir().unwrap();
-    let rig = Rig::start(kept_in(folder.path())).await;
-    rig.create(1, CUIT).await;
-    rig.create(2, OTHER).await;
-    rig.alias(1, CUIT, json!("primero")).await;
-    rig.alias(1, CUIT, json!("segundo")).await;
-    rig.wallet(
-        Method::DELETE,
-        &format!("cvu/{}/{OTHER}", cvu(2)),
-        Value::Null,
-    )
-    .await;
-    let (_, before) = rig.ask(Method::GET, "/sandbox/state", Value::Null).await;
-    let busy = Sandbox::start(kept_in(folder.path())).unwrap_err();
-    assert_eq!(busy.kind(), io::ErrorKind::ResourceBusy);
-    rig.bank.stop().await.unwrap();
+const TRANSFERS: &str = "transaction-request-types/TRANSFER-CVU";
 
-    // What a crash in the middle of a line leaves.
-    let file = folder.path().join(log::FILE);
-    let whole = fs::read(&file).unwrap();
-    fs::write(
-        &file,
-        [&whole[..], b"{\"format\":1,\"clientId\":7"].concat(),
-    )
-    .unwrap();
-    let rig = Rig::start(kept_in(folder.path())).await;
-    let (_, after) = rig.ask(Method::GET, "/sandbox/state", Value::Null).await;
-    assert_eq!(before["accounts"], after["accounts"]);
-    assert_eq!(fs::read(&file).unwrap(), whole);
-    let answer = rig.alias(1, CUIT, json!("SEGUNDO")).await;
-    assert_eq!(rig.code(answer).await, "VW010");
-    rig.create(2, OTHER).await;
-    let answer = rig.alias(2, OTHER, json!("primero")).await;
-    assert_eq!(rig.code(answer).await, "VW007");
-    rig.bank.stop().await.unwrap();
-
-    for damage in ["x\n", "{\"format\":9}\n"] {
-        fs::write(&file, [damage.as_bytes(), &whole[..]].concat()).unwrap();
-        let why = Sandbox::start(kept_in(folder.path())).unwrap_err();
-        assert_eq!(why.kind(), io::ErrorKind::InvalidData);
-        assert!(why.to_string().contains("line 1"), "{why}");
+impl Rig {
+    async fn owner(&self, rest: &str) -> (u16, Value) {
+        let path = format!("/v1/banks/322/accounts/{COLLECTOR}/owner{rest}");
+        self.ask(Method::GET, &path, Value::Null).await
     }
-}
 
-#[actix_web::test]
-async fn a_long_file_is_written_anew() {
-    let folder = tempfile::tempdir().unwrap();
-    let rig = Rig::start(kept_in(folder.path())).await;
-    rig.create(1, CUIT).await;
-    rig.bank.stop().await.unwrap();
-    let file = folder.path().join(log::FILE);
-    let line = fs::read_to_string(&file).unwrap();
-    fs::write(&file, line.repeat(1_001)).unwrap();
-    for _ in 0..2 {
-        let rig = Rig::start(kept_in(folder.path())).await;
-        assert_eq!(fs::read_to_string(&file).unwrap(), line);
-        rig.create(1, CUIT).await;
-        rig.bank.stop().await.unwrap();
+    fn order(origin_id: &str, to: &Value, amount: &str) -> Value {
+        json!({
+            "origin_id": origin_id,
+            "origin_debit": {"cvu": cvu(1), "cuit": CUIT},
+            "to": to,
+            "value": {"currency": "ARS", "amount": amount},
+            "concept": "VAR",
+        })
     }
-}
 
-#[test]
-fn a_psp_code_that_does_not_exist_is_refused() {
-    for psp in [0, 10_000] {
-        let options = Options {
-            psp,
-            ..Options::default()
-        };
-        assert!(Sandbox::start(options).is_err());
+    async fn post(&self, order: Value) -> (u16, Value) {
+        let path =
+            format!("/v1/banks/322/accounts/{COLLECTOR}/owner/{TRANSFERS}/transaction-requests");
+        self.ask(Method::POST, &path, order).await
+    }
+
+    /// Sends 100.50 from the first CVU.
+    async fn send(&self, origin_id: &str, cbu: &str) -> Value {
+        let order = Self::order(origin_id, &json!({"cbu": cbu}), "100.50");
+        let (status, sent) = self.post(order).await;
+        assert_eq!(status, 200, "{sent}");
+        sent
+    }
+
+    async fn one(&self, id: &str) -> Value {
+        let (status, found) = self.owner(&format!("/{TRANSFERS}/{id}")).await;
+        assert_eq!(status, 200, "{found}");
+        found
+    }
+
+    async fn list(&self, headers: &[(&str, &str)]) -> (u16, Value) {
+        let path = format!("/banks/322/accounts/{COLLECTOR}/owner/{TRANSFERS}");
+        let mut request = self.client.get(format!("{}{path}", self.bank.url()));
+        request = request.header("authorization", format!("JWT {}", self.token));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let answer = request.send().await.unwrap();
+        (answer.status().as_u16(), answer.json().await.unwrap())
+    }
+
+    async fn balance(&self) -> String {
+        let (status, found) = self.owner("").await;
+        assert_eq!((status, &found["id"]), (200, &json!(COLLECTOR)));
+        assert_eq!(found["balance"]["currency"], "ARS");
+        found["balance"]["amount"].as_str().unwrap().to_owned()
+    }
+
+    async fn tell(&self, path: &str, body: Value) -> (u16, Value) {
+        self.ask(Method::POST, &format!("/sandbox/{path}"), body)
+            .await
+    }
+
+    async fn cash_in(&self, to: &str, amount: &str) -> String {
+        let body = json!({"cvu": to, "amount": amount});
+        let (status, answer) = self.tell("cash-in", body).await;
+        assert_eq!(status, 200, "{answer}");
+        answer["coelsaId"].as_str().unwrap().to_owned()
+    }
+
+    async fn behave(&self, operation: &str, mode: &str, count: u64) {
+        let body = json!({"operation": operation, "mode": mode, "count": count});
+        assert_eq!(self.tell("behaviour", body).await.0, 200);
+    }
+
+    async fn state(&self) -> Value {
+        self.ask(Method::GET, "/sandbox/state", Value::Null).await.1
     }
 }

@@ -1,4 +1,5 @@
-//! Aliases that the bank assigns: three short Spanish words, easy to say (domain §2).
+//! Names that the bank draws: aliases of three short Spanish words, easy to say (domain §2), and
+//! the rail's ids.
 
 use aws_lc_rs::rand;
 
@@ -30,6 +31,17 @@ pub(super) const WORDS: [&str; 256] = [
     "TRINEO", "TRONCO", "TUNDRA", "UVA", "VACA", "VAPOR", "VASO", "VELA", "VERDE", "VIENTO",
     "VIOLA", "VOLCAN", "YATE", "YEMA", "YOGUR", "YUNQUE", "ZANJA", "ZORRO", "ZORZAL",
 ];
+
+/// What the rail's ids are made of.
+const LETTERS: &[u8; 36] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+/// An id like those of the rail, 22 letters and digits by chance; `None` when there is no chance.
+pub(super) fn rail_id() -> Option<String> {
+    let mut chance = [0_u8; 22];
+    rand::fill(&mut chance).ok()?;
+    let letter = |byte: &u8| LETTERS.get(usize::from(byte % 36)).copied().map(char::from);
+    chance.iter().map(letter).collect()
+}
 
 /// Three words by chance; `None` when the machine has no chance to give.
 pub(super) fn three_words() -> Option<String> {

@@ -1,6 +1,6 @@
 //! The parts of a service, put together and taken apart again on the service's own thread.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Weak, mpsc};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,9 @@ use crate::{admin, server};
 const BACKLOG: u32 = 1024;
 /// How long the last holder of the store may take to let go of it.
 const RELEASE: Duration = Duration::from_secs(10);
+
+/// Where the service takes the bank's notices.
+const NOTICES: &str = "/bank/v1/notifications";
 
 /// What runs, in the order in which it is taken apart.
 struct Parts {
@@ -105,6 +108,11 @@ impl Parts {
         let failed = |why| StartError::io("starting the public listener", why);
         let public =
             server::start(door.clone(), listener, workers, options.extra).map_err(failed)?;
+        if let Some(sandbox) = &sandbox {
+            let failed = |why| StartError::io("telling the sandbox bank where notices go", why);
+            let url = format!("http://{}{NOTICES}", reachable(public.addr));
+            sandbox.notify(Some(&url), None).map_err(failed)?;
+        }
         Ok(Self {
             door,
             public,
@@ -154,6 +162,16 @@ async fn stop(handle: &ServerHandle, gracefully: bool, grace: Duration) {
     if at_once.is_err() {
         tracing::error!("a listener does not stop");
     }
+}
+
+/// Where this machine reaches a listener that may listen everywhere.
+fn reachable(mut addr: SocketAddr) -> SocketAddr {
+    match addr.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => addr.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => addr.set_ip(Ipv6Addr::LOCALHOST.into()),
+        IpAddr::V4(_) | IpAddr::V6(_) => {}
+    }
+    addr
 }
 
 fn banks(banking: &Banking) -> Result<(Banks, Option<sandbox::Running>), StartError> {

@@ -1,0 +1,372 @@
+//! Notices to the service: a bounded queue and one sender.
+//!
+//! **Order.** First attempts go out in the order in which things happened, unless a behaviour says
+//! otherwise; redeliveries (after 1 s, then 3 s) come between them when their time has come.
+//!
+//! **Bounds.** [`QUEUE_MAX`] notices wait; more are lost, and counted as failed. While there is no
+//! address the last [`UNADDRESSED_MAX`] wait for one. An attempt ends after [`ATTEMPT_MAX`].
+//!
+//! **Failure.** The queue is in memory: what waits when the bank ends is never sent, as with any
+//! bank that loses a notice. The lists of transfers have it all.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use aws_lc_rs::hmac;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use caudal_ledger::time::Timestamp;
+use reqwest::{Client, StatusCode, redirect, retry};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, watch};
+use url::Url;
+
+use super::answers::{locked, now};
+use super::behaviours::{Behaviour, Mode};
+use super::shapes::Notice;
+use super::words::rail_id;
+
+/// How many notices wait at most.
+const QUEUE_MAX: usize = 10_000;
+/// How many wait at most while there is no address.
+const UNADDRESSED_MAX: usize = 100;
+/// How many of the last ones are shown.
+const SHOWN_MAX: usize = 100;
+/// How long an attempt may take.
+const ATTEMPT_MAX: Duration = Duration::from_secs(3);
+/// How long after a failed attempt the next one comes.
+const REDELIVERIES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
+/// The longest that `reorder_notice` keeps a notice back.
+const KEPT_BACK_MAX: Duration = Duration::from_secs(2);
+
+/// Where notices go.
+#[derive(Clone, Debug)]
+struct Target {
+    url: Url,
+    client: Client,
+}
+
+/// A notice on its way.
+#[derive(Clone, Debug)]
+struct Delivery {
+    id: String,
+    notice: Arc<Notice>,
+    redeliveries: usize,
+    /// It waits for a later one to be sent before it.
+    kept_back: bool,
+    /// Its place in the order in which things happened.
+    place: u64,
+}
+
+/// What is shown of a notice.
+#[derive(Debug)]
+struct Shown {
+    place: u64,
+    id: String,
+    notice: Arc<Notice>,
+    status: &'static str,
+    attempts: usize,
+    error: Option<String>,
+}
+
+#[derive(Default, Debug)]
+struct State {
+    target: Option<Target>,
+    secret: Option<SecretString>,
+    queue: BTreeMap<(Instant, u64), Delivery>,
+    in_flight: usize,
+    places: u64,
+    sent: u64,
+    failed: u64,
+    lost: u64,
+    last: VecDeque<Shown>,
+}
+
+impl State {
+    fn shown(&mut self, delivery: &Delivery, status: &'static str) {
+        while self.last.len() >= SHOWN_MAX {
+            self.last.pop_front();
+        }
+        self.last.push_back(Shown {
+            place: delivery.place,
+            id: delivery.id.clone(),
+            notice: Arc::clone(&delivery.notice),
+            status,
+            attempts: 0,
+            error: None,
+        });
+    }
+
+    fn mark(&mut self, place: u64, attempts: usize, status: &'static str, error: Option<String>) {
+        if let Some(shown) = self.last.iter_mut().find(|shown| shown.place == place) {
+            (shown.status, shown.attempts, shown.error) = (status, attempts, error);
+        }
+    }
+
+    fn push(&mut self, id: &str, notice: &Arc<Notice>, wait: Duration, kept_back: bool) {
+        self.places = self.places.saturating_add(1);
+        let delivery = Delivery {
+            id: id.to_owned(),
+            notice: Arc::clone(notice),
+            redeliveries: 0,
+            kept_back,
+            place: self.places,
+        };
+        self.shown(&delivery, "pending");
+        if self.target.is_none() && self.queue.len() >= UNADDRESSED_MAX {
+            if let Some((_, first)) = self.queue.pop_first() {
+                self.failed = self.failed.saturating_add(1);
+                self.mark(
+                    first.place,
+                    0,
+                    "failed",
+                    Some("there was no address".into()),
+                );
+            }
+        } else if self.queue.len() >= QUEUE_MAX {
+            self.failed = self.failed.saturating_add(1);
+            self.mark(delivery.place, 0, "failed", Some("too many wait".into()));
+            return;
+        }
+        let due = Instant::now().checked_add(wait);
+        let due = due.unwrap_or_else(Instant::now);
+        self.queue.insert((due, delivery.place), delivery);
+    }
+
+    /// Lets those go that were kept back for one like this to be sent before them.
+    fn let_go(&mut self, sent: u64) {
+        let keys = self
+            .queue
+            .iter()
+            .filter(|(_, it)| it.kept_back && it.place < sent);
+        let keys: Vec<_> = keys.map(|(key, _)| *key).collect();
+        for key in keys {
+            if let Some(mut delivery) = self.queue.remove(&key) {
+                delivery.kept_back = false;
+                self.queue
+                    .insert((Instant::now(), delivery.place), delivery);
+            }
+        }
+    }
+
+    fn ended(&mut self, mut delivery: Delivery, result: Result<(), String>) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let place = delivery.place;
+        let attempts = delivery.redeliveries.saturating_add(1);
+        match (result, REDELIVERIES.get(delivery.redeliveries)) {
+            (Ok(()), _) => {
+                self.sent = self.sent.saturating_add(1);
+                self.mark(place, attempts, "sent", None);
+            }
+            (Err(why), Some(wait)) => {
+                self.mark(place, attempts, "pending", Some(why));
+                delivery.redeliveries = attempts;
+                delivery.kept_back = false;
+                let due = Instant::now().checked_add(*wait);
+                let due = due.unwrap_or_else(Instant::now);
+                self.queue.insert((due, place), delivery);
+            }
+            (Err(why), None) => {
+                self.failed = self.failed.saturating_add(1);
+                self.mark(place, attempts, "failed", Some(why));
+            }
+        }
+        self.let_go(place);
+    }
+}
+
+/// What the sender does next.
+enum Step {
+    Send(Box<(Delivery, Target, SecretString)>),
+    WaitUntil(Instant),
+    Wait,
+}
+
+/// All notices that wait, and how those before them fared.
+#[derive(Default, Debug)]
+pub(super) struct Notices {
+    state: Mutex<State>,
+    news: Notify,
+}
+
+impl Notices {
+    /// From now on notices go here; without an address they wait.
+    pub fn address(&self, url: Option<&str>, secret: Option<SecretString>) -> Result<(), String> {
+        let target = url.map(target).transpose()?;
+        let mut state = locked(&self.state);
+        state.target = target;
+        if secret.is_some() {
+            state.secret = secret;
+        }
+        drop(state);
+        self.news.notify_one();
+        Ok(())
+    }
+
+    /// Takes a notice that happened after all those before.
+    pub fn post(&self, notice: Notice, behaviour: &Behaviour) {
+        let id = rail_id().unwrap_or_default();
+        let id = format!("NT{id}");
+        let notice = Arc::new(notice);
+        let mut state = locked(&self.state);
+        match behaviour.mode {
+            Mode::LoseNotice => {
+                state.lost = state.lost.saturating_add(1);
+                state.places = state.places.saturating_add(1);
+                let place = state.places;
+                let delivery = Delivery {
+                    id,
+                    notice,
+                    redeliveries: 0,
+                    kept_back: false,
+                    place,
+                };
+                state.shown(&delivery, "lost");
+            }
+            Mode::DuplicateNotice => {
+                state.push(&id, &notice, Duration::ZERO, false);
+                state.push(&id, &notice, Duration::ZERO, false);
+            }
+            Mode::ReorderNotice => state.push(&id, &notice, KEPT_BACK_MAX, true),
+            Mode::Late => state.push(&id, &notice, behaviour.delay(), false),
+            _ => state.push(&id, &notice, Duration::ZERO, false),
+        }
+        drop(state);
+        self.news.notify_one();
+    }
+
+    fn step(&self) -> Step {
+        let mut state = locked(&self.state);
+        let (Some(target), Some(secret)) = (state.target.clone(), state.secret.clone()) else {
+            return Step::Wait;
+        };
+        let Some(first) = state.queue.first_entry() else {
+            return Step::Wait;
+        };
+        let due = first.key().0;
+        if due > Instant::now() {
+            return Step::WaitUntil(due);
+        }
+        let delivery = first.remove();
+        state.in_flight = state.in_flight.saturating_add(1);
+        Step::Send(Box::new((delivery, target, secret)))
+    }
+
+    /// Sends what comes, until the bank stops.
+    pub async fn run(&self, mut leaving: watch::Receiver<bool>) {
+        let sending = async {
+            loop {
+                match self.step() {
+                    Step::Send(it) => {
+                        let (delivery, target, secret) = *it;
+                        let result = attempt(&delivery, &target, &secret).await;
+                        if let Err(why) = &result {
+                            tracing::debug!(%why, kind = delivery.notice.kind, "notice refused");
+                        }
+                        locked(&self.state).ended(delivery, result);
+                    }
+                    Step::WaitUntil(due) => {
+                        // Either end will do.
+                        tokio::time::timeout_at(due.into(), self.news.notified())
+                            .await
+                            .ok();
+                    }
+                    Step::Wait => self.news.notified().await,
+                }
+            }
+        };
+        tokio::select! {
+            () = sending => {}
+            _ = leaving.wait_for(|leaving| *leaving) => {}
+        }
+    }
+
+    /// The notices as the view of the state shows them, the newest first.
+    pub fn view(&self) -> Value {
+        let state = locked(&self.state);
+        let last = state.last.iter().rev().map(|it| {
+            json!({
+                "id": it.id,
+                "type": it.notice.kind,
+                "coelsaId": it.notice.data.get("coelsa_id"),
+                "originId": it.notice.data.get("origin_id"),
+                "status": it.status,
+                "attempts": it.attempts,
+                "error": it.error,
+            })
+        });
+        let last: Vec<_> = last.collect();
+        json!({
+            "url": state.target.as_ref().map(|target| target.url.as_str()),
+            "sent": state.sent,
+            "failed": state.failed,
+            "lost": state.lost,
+            "pending": state.queue.len().saturating_add(state.in_flight),
+            "last": last,
+        })
+    }
+}
+
+fn target(url: &str) -> Result<Target, String> {
+    let url = Url::parse(url).map_err(|why| format!("the address of notices: {why}"))?;
+    let builder = match url.scheme() {
+        "https" => Client::builder().https_only(true),
+        // The sandbox must run where no certificates are installed; and nobody is trusted then.
+        "http" => Client::builder().tls_certs_only([]),
+        _ => return Err("the address of notices must be http or https".into()),
+    };
+    let client = builder
+        .user_agent(concat!("caudal-sandbox/", env!("CARGO_PKG_VERSION")))
+        .timeout(ATTEMPT_MAX)
+        .redirect(redirect::Policy::none())
+        .retry(retry::never())
+        .no_proxy()
+        // A connection that the service has given up must not cost a redelivery.
+        .pool_max_idle_per_host(0)
+        .build()
+        .map_err(|why| format!("the client of notices: {why}"))?;
+    Ok(Target { url, client })
+}
+
+/// `v1,` and the base64 of the HMAC-SHA256 of `{id}.{timestamp}.{body}`.
+fn signature(secret: &SecretString, id: &str, stamp: &str, body: &str) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.expose_secret().as_bytes());
+    let tag = hmac::sign(&key, format!("{id}.{stamp}.{body}").as_bytes());
+    format!("v1,{}", STANDARD.encode(tag))
+}
+
+async fn attempt(
+    delivery: &Delivery,
+    target: &Target,
+    secret: &SecretString,
+) -> Result<(), String> {
+    let (id, notice) = (&delivery.id, &delivery.notice);
+    let body = json!({
+        "id": id,
+        "object": "event",
+        "created": Timestamp::from_millis(notice.at).to_string(),
+        "type": notice.kind,
+        "redeliveries": delivery.redeliveries,
+        "data": notice.data,
+    })
+    .to_string();
+    let stamp = (now() / 1_000).to_string();
+    let signed = signature(secret, id, &stamp, &body);
+    let answer = target
+        .client
+        .post(target.url.clone())
+        .header("content-type", "application/json")
+        .header("webhook-id", id)
+        .header("webhook-timestamp", stamp)
+        .header("webhook-signature", signed)
+        .body(body)
+        .send()
+        .await
+        .map_err(|why| why.without_url().to_string())?;
+    match answer.status() {
+        StatusCode::OK => Ok(()),
+        other => Err(format!("the answer was {}", other.as_u16())),
+    }
+}

@@ -1,0 +1,120 @@
+//! The bank's own API for transfers and the balance of the collector account.
+
+use actix_web::http::header::HeaderMap;
+use actix_web::web::{Data, Json, Path, ServiceConfig};
+use actix_web::{HttpRequest, HttpResponse, web};
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use serde_json::{Value, json};
+
+use super::answers::Bank;
+use super::behaviours::Operation;
+use super::rail::Send;
+use super::refusals::Trouble;
+use super::routes::known;
+use super::transfers::{Query, Status};
+use super::{COLLECTOR, shapes};
+
+/// How many transfers a page has, unless the request says otherwise.
+const PAGE: usize = 50;
+/// How many it has at most.
+const PAGE_MAX: usize = 200;
+
+pub(super) fn configure(config: &mut ServiceConfig) {
+    let owner = "/banks/322/accounts/{collector}/owner";
+    let transfers = format!("{owner}/transaction-request-types/TRANSFER-CVU");
+    config
+        .route(
+            &format!("{transfers}/transaction-requests"),
+            web::post().to(send),
+        )
+        .route(&format!("{transfers}/{{id}}"), web::get().to(one))
+        .route(&transfers, web::get().to(list))
+        .route(owner, web::get().to(balance));
+}
+
+async fn send(
+    request: HttpRequest,
+    bank: Data<Bank>,
+    path: Path<String>,
+    body: Json<Send>,
+) -> HttpResponse {
+    bank.answer_by_mode(&request, Operation::Transfer, |book, mode, now| {
+        known(&path)?;
+        book.send(&body, mode, now)
+    })
+    .await
+}
+
+async fn one(request: HttpRequest, bank: Data<Bank>, path: Path<(String, String)>) -> HttpResponse {
+    let (collector, id) = path.into_inner();
+    bank.answer(&request, Operation::TransferStatus, |book, _| {
+        known(&collector)?;
+        book.transfer(&id)
+    })
+    .await
+}
+
+async fn list(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> HttpResponse {
+    bank.answer(&request, Operation::TransferList, |book, _| {
+        known(&path)?;
+        let query = query(request.headers())?;
+        let found = book.transfers.list(&query).map(shapes::transfer);
+        Ok(Value::Array(found.collect()))
+    })
+    .await
+}
+
+async fn balance(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> HttpResponse {
+    bank.answer(&request, Operation::Balance, |book, now| {
+        known(&path)?;
+        Ok(json!({
+            "id": COLLECTOR,
+            "balance": {"currency": "ARS", "amount": book.transfers.balance()},
+            "at": Timestamp::from_millis(now).to_string(),
+        }))
+    })
+    .await
+}
+
+/// Reads the headers that say which transfers are wanted.
+pub(super) fn query(headers: &HeaderMap) -> Result<Query, Trouble> {
+    let text = |name: &str| match headers.get(name) {
+        None => Ok(None),
+        Some(value) => value
+            .to_str()
+            .map(|text| Some(text.trim()))
+            .map_err(|_| Trouble::Bad("a header is not text")),
+    };
+    let number = |name, usual: usize, why| match text(name)? {
+        None => Ok(usual),
+        Some(text) => text.parse().map_err(|_| Trouble::Bad(why)),
+    };
+    let day = |name, why| match text(name)? {
+        None => Ok(None),
+        Some(text) => BusinessDay::parse(text).map(Some).ok_or(Trouble::Bad(why)),
+    };
+    let limit = number("obp_limit", PAGE, "obp_limit must be 1 to 200")?;
+    if !(1..=PAGE_MAX).contains(&limit) {
+        return Err(Trouble::Bad("obp_limit must be 1 to 200"));
+    }
+    let incoming = match text("obp_origin")? {
+        None => None,
+        Some("TRANSFERENCIAS_ENVIADAS") => Some(false),
+        Some("TRANSFERENCIAS_RECIBIDAS") => Some(true),
+        Some(_) => return Err(Trouble::Bad("obp_origin is not known")),
+    };
+    let status = match text("obp_status")? {
+        None => None,
+        Some(word) => Some(Status::parse(word).ok_or(Trouble::Bad("obp_status is not known"))?),
+    };
+    let from = day("obp_from_date", "obp_from_date must be YYYY-MM-DD")?;
+    let to = day("obp_to_date", "obp_to_date must be YYYY-MM-DD")?;
+    Ok(Query {
+        limit,
+        offset: number("obp_offset", 0, "obp_offset must be a number from 0")?,
+        from: from.map(|day| day.start().millis()),
+        to: to.map(|day| day.end().millis()),
+        incoming,
+        status,
+    })
+}

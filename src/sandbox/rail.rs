@@ -1,0 +1,444 @@
+//! What happens to transfers: sent, settled, come back, come in. Each decides on what is, makes
+//! the records as they shall be, keeps them together, and only then leaves a notice of it.
+
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cuit::Cuit;
+use caudal_ledger::cvu::{Cbu, Cvu};
+use caudal_ledger::money::Amount;
+use caudal_ledger::transfers::Concept;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::behaviours::Mode;
+use super::book::{Account, Book};
+use super::refusals::{Trouble, refusal};
+use super::transfers::{Due, Kind, Next, Party, Status, Transfer};
+use super::words::rail_id;
+use super::{SETTLE_AFTER, external, shapes};
+
+/// The word of the rail for what it does not know of the other side.
+const UNAVAILABLE: &str = "UNAVAILABLE";
+/// Why a destination that ends in 1 rejects.
+const REJECTED: &str = "La cuenta destino no admite créditos";
+/// The longest name of a sender and reason of a rejection, in characters.
+const WORDS_MAX: usize = 200;
+
+/// The body of the order to send a transfer.
+#[derive(Debug, Deserialize)]
+pub(super) struct Send {
+    #[serde(default)]
+    origin_id: String,
+    #[serde(default)]
+    origin_debit: Debit,
+    #[serde(default)]
+    to: To,
+    #[serde(default)]
+    value: Worth,
+    description: Option<String>,
+    concept: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Debit {
+    #[serde(default)]
+    cvu: String,
+    #[serde(default)]
+    cuit: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct To {
+    cbu: Option<String>,
+    label: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Worth {
+    #[serde(default)]
+    currency: String,
+    #[serde(default)]
+    amount: Value,
+}
+
+/// The body of `POST /sandbox/cash-in`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct CashIn {
+    cvu: String,
+    amount: Value,
+    from_cuit: Option<String>,
+    from_name: Option<String>,
+    from_cbu: Option<String>,
+    coelsa_id: Option<String>,
+}
+
+/// The body of `POST /sandbox/transfers/{id}/settle`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Settle {
+    status: String,
+    reason: Option<String>,
+}
+
+/// The body of `POST /sandbox/transfers/{id}/reverse`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Reverse {
+    amount: Option<Value>,
+}
+
+/// Where a transfer goes.
+enum Target {
+    /// To a CVU of the PSP.
+    Own(Account),
+    /// To the rest of the country.
+    Other(Cbu),
+}
+
+fn amount_of(value: &Value) -> Result<Amount, Trouble> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => String::new(),
+    };
+    Amount::parse(&text).map_err(|_| Trouble::Bad("the amount must be like \"1234.50\""))
+}
+
+fn new_rail_id() -> Result<String, Trouble> {
+    rail_id().ok_or_else(|| refusal("TX500").into())
+}
+
+impl Send {
+    fn checked(&self) -> Result<(Amount, Concept), Trouble> {
+        let description = self.description.as_deref().unwrap_or_default();
+        if description.chars().count() > 100 {
+            return Err(refusal("TX035").into());
+        }
+        if self.value.currency != "ARS" {
+            return Err(refusal("TX012").into());
+        }
+        let concept = match &self.concept {
+            None => Concept::Var,
+            Some(word) => serde_json::from_value(json!(word))
+                .map_err(|_| Trouble::Bad("the concept is not one of the central bank's"))?,
+        };
+        Ok((amount_of(&self.value.amount)?, concept))
+    }
+
+    fn good_id(&self) -> bool {
+        let good = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit();
+        (1..=15).contains(&self.origin_id.len()) && self.origin_id.bytes().all(good)
+    }
+}
+
+impl Book {
+    /// Sends a transfer, or gives the one there is for the origin id.
+    pub fn send(&mut self, order: &Send, mode: Mode, now: u64) -> Result<Value, Trouble> {
+        if !order.good_id() {
+            return Err(refusal("TX033").into());
+        }
+        if let Some(known) = self.transfers.by_origin(&order.origin_id) {
+            return Ok(shapes::repeated(known));
+        }
+        let (amount, concept) = order.checked()?;
+        let origin = self.open_by_cvu(&order.origin_debit.cvu)?.clone();
+        if origin.cuit.as_str() != order.origin_debit.cuit {
+            return Err(refusal("VW009").into());
+        }
+        let (target, other) = self.destination(&order.to)?;
+        let mut transfer = Transfer {
+            number: self.transfers.number(now),
+            kind: Kind::Out,
+            origin_id: Some(order.origin_id.clone()),
+            coelsa_id: String::new(),
+            status: Status::InProgress,
+            reject_reason: None,
+            amount,
+            concept: format!("{concept:?}").to_ascii_uppercase(),
+            description: order.description.clone().unwrap_or_default(),
+            cvu: origin.cvu,
+            cuit: origin.cuit.to_string(),
+            name: origin.name.clone(),
+            other,
+            at: now,
+            returned: 0,
+            reverses: None,
+            notices: Some(mode).filter(|mode| mode.is_of_notices()),
+            due: None,
+        };
+        if mode == Mode::Forget {
+            return Ok(shapes::transfer(&transfer));
+        }
+        let arrival = match target {
+            Target::Own(account) => {
+                transfer.status = Status::Completed;
+                transfer.coelsa_id = new_rail_id()?;
+                Some(arrival(&transfer, &account, self.party(&origin)))
+            }
+            Target::Other(key) => {
+                decide(&mut transfer, &key, now)?;
+                None
+            }
+        };
+        let shown = shapes::transfer(&transfer);
+        let notice = arrival.as_ref().map(|it| shapes::received(it, now));
+        self.keep_transfers([transfer].into_iter().chain(arrival).collect())?;
+        self.notices.extend(notice);
+        Ok(shown)
+    }
+
+    fn destination(&self, to: &To) -> Result<(Target, Party), Trouble> {
+        let found = match (&to.cbu, &to.label) {
+            (Some(address), _) => self.find_key(address)?,
+            (None, Some(text)) => {
+                let alias = Alias::parse(text).map_err(|_| refusal("PA006"))?;
+                self.find_alias(&alias)?
+            }
+            (None, None) => return Err(refusal("PA005").into()),
+        };
+        let (target, mut party) = match found {
+            (Some(account), _) if !account.active => return Err(refusal("PA012").into()),
+            (Some(account), _) => (Target::Own(account.clone()), self.party(account)),
+            (None, key) => (Target::Other(key), external::party(&key)),
+        };
+        if let (None, Some(label)) = (&to.cbu, &to.label) {
+            party.label.clone_from(label);
+        }
+        Ok((target, party))
+    }
+
+    /// An account of the PSP as the other side sees it.
+    fn party(&self, account: &Account) -> Party {
+        Party {
+            cbu: account.cvu.to_string(),
+            label: account
+                .alias
+                .as_ref()
+                .map_or_else(String::new, |alias| alias.as_str().to_owned()),
+            cuit: account.cuit.to_string(),
+            name: account.name.clone(),
+            bank_code: format!("{:04}", self.psp),
+            bank_name: super::PSP_NAME.to_owned(),
+        }
+    }
+
+    /// A transfer by the service's id or the bank's.
+    pub fn transfer(&self, id: &str) -> Result<Value, Trouble> {
+        let found = self.transfers.find(id).ok_or_else(|| refusal("TX019"))?;
+        Ok(shapes::transfer(found))
+    }
+
+    fn outgoing(&self, id: &str) -> Result<Transfer, Trouble> {
+        let found = self.transfers.find(id).filter(|it| it.kind == Kind::Out);
+        Ok(found.ok_or_else(|| refusal("TX019"))?.clone())
+    }
+
+    /// Says what becomes of a transfer that is not final.
+    pub fn settle(&mut self, id: &str, order: &Settle, now: u64) -> Result<Value, Trouble> {
+        let status = Status::parse(&order.status)
+            .filter(|it| !matches!(it, Status::Pending | Status::InProgress))
+            .ok_or(Trouble::Bad(
+                "status must be one of: COMPLETED, FAILED, UNKNOWN, UNKNOWN_FOREVER",
+            ))?;
+        let reason = order.reason.clone().unwrap_or_else(|| REJECTED.to_owned());
+        if reason.chars().count() > WORDS_MAX {
+            return Err(Trouble::Bad("the reason is longer than 200 characters"));
+        }
+        let mut transfer = self.outgoing(id)?;
+        if transfer.status.is_final() {
+            return Err(refusal("GE409").into());
+        }
+        transfer.reject_reason = (status == Status::Failed).then_some(reason);
+        self.finish(transfer, status, now)
+    }
+
+    fn finish(
+        &mut self,
+        mut transfer: Transfer,
+        status: Status,
+        now: u64,
+    ) -> Result<Value, Trouble> {
+        transfer.status = status;
+        transfer.due = None;
+        if transfer.coelsa_id.is_empty() && status.is_final() {
+            transfer.coelsa_id = new_rail_id()?;
+        }
+        let (shown, notice) = (shapes::transfer(&transfer), shapes::ended(&transfer, now));
+        self.keep_transfers(vec![transfer])?;
+        self.notices.extend(notice);
+        Ok(shown)
+    }
+
+    /// Lets a completed transfer come back, whole or in part.
+    pub fn reverse(&mut self, id: &str, order: &Reverse, now: u64) -> Result<Value, Trouble> {
+        let amount = order.amount.as_ref().map(amount_of).transpose()?;
+        let transfer = self.outgoing(id)?;
+        self.turn_back(transfer, amount, now)
+    }
+
+    fn turn_back(
+        &mut self,
+        mut transfer: Transfer,
+        amount: Option<Amount>,
+        now: u64,
+    ) -> Result<Value, Trouble> {
+        // Between CVUs of the PSP there is no rail that could send anything back.
+        let own = Cbu::parse(&transfer.other.cbu).is_ok_and(|key| self.is_own(&key));
+        let rest = transfer.amount.centavos().saturating_sub(transfer.returned);
+        let amount = amount.map_or_else(|| Amount::from_centavos(rest), Ok);
+        let (Status::Completed, false, Ok(amount)) = (transfer.status, own, amount) else {
+            return Err(refusal("GE409").into());
+        };
+        if amount.centavos() > rest {
+            return Err(Trouble::Bad("more than what is left of the transfer"));
+        }
+        transfer.returned = transfer.returned.saturating_add(amount.centavos());
+        transfer.due = None;
+        let reversal = Transfer {
+            number: self.transfers.number(now),
+            kind: Kind::Reversal,
+            origin_id: None,
+            coelsa_id: new_rail_id()?,
+            amount,
+            at: now,
+            returned: 0,
+            reverses: transfer.origin_id.clone(),
+            notices: None,
+            ..transfer.clone()
+        };
+        let notice = shapes::reversed(&transfer, &reversal, now);
+        let shown = shapes::transfer(&transfer);
+        self.keep_transfers(vec![transfer, reversal])?;
+        self.notices.push(notice);
+        Ok(shown)
+    }
+
+    /// Lets a transfer arrive from outside; with a rail id that arrived already, only its notice.
+    pub fn cash_in(&mut self, order: &CashIn, now: u64) -> Result<Value, Trouble> {
+        let good = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit();
+        if let Some(id) = &order.coelsa_id {
+            if id.len() != 22 || !id.bytes().all(good) {
+                return Err(Trouble::Bad("coelsaId must be 22 of A-Z and 0-9"));
+            }
+            if let Some(known) = self.transfers.received(id) {
+                let notice = shapes::received(known, now);
+                self.notices.push(notice);
+                return Ok(json!({"coelsaId": id}));
+            }
+        }
+        let cvu = Cvu::parse(&order.cvu).map_err(|_| Trouble::Bad("cvu is not a CVU"))?;
+        let amount = amount_of(&order.amount)?;
+        let other = sender(order)?;
+        let coelsa_id = order.coelsa_id.clone().map_or_else(new_rail_id, Ok)?;
+        let holder = self.by_cvu(cvu.as_str());
+        let transfer = Transfer {
+            number: self.transfers.number(now),
+            kind: Kind::In,
+            origin_id: None,
+            coelsa_id: coelsa_id.clone(),
+            status: Status::Completed,
+            reject_reason: None,
+            amount,
+            concept: "VAR".into(),
+            description: String::new(),
+            cvu,
+            cuit: holder.map_or_else(|| UNAVAILABLE.into(), |it| it.cuit.to_string()),
+            name: holder.map_or_else(|| UNAVAILABLE.into(), |it| it.name.clone()),
+            other,
+            at: now,
+            returned: 0,
+            reverses: None,
+            notices: None,
+            due: None,
+        };
+        let notice = shapes::received(&transfer, now);
+        self.keep_transfers(vec![transfer])?;
+        self.notices.push(notice);
+        Ok(json!({"coelsaId": coelsa_id}))
+    }
+
+    /// Lets happen what is due by now.
+    pub fn catch_up(&mut self, now: u64) -> Result<(), Trouble> {
+        while let Some(transfer) = self.transfers.due(now).cloned() {
+            match transfer.due.map(|due| due.next) {
+                Some(Next::Complete) => self.finish(transfer, Status::Completed, now)?,
+                Some(Next::Reverse) => self.turn_back(transfer, None, now)?,
+                None => break,
+            };
+        }
+        Ok(())
+    }
+}
+
+/// What a transfer between CVUs of the PSP is for the one who gets it.
+fn arrival(transfer: &Transfer, account: &Account, other: Party) -> Transfer {
+    Transfer {
+        number: transfer.number.saturating_add(1),
+        kind: Kind::In,
+        origin_id: None,
+        cvu: account.cvu,
+        cuit: account.cuit.to_string(),
+        name: account.name.clone(),
+        other,
+        notices: None,
+        ..transfer.clone()
+    }
+}
+
+/// The behaviour of a destination by its last digit (contract §9).
+fn decide(transfer: &mut Transfer, key: &Cbu, now: u64) -> Result<(), Trouble> {
+    let later = |next| {
+        let after = u64::try_from(SETTLE_AFTER.as_millis()).unwrap_or(u64::MAX);
+        let at = now.saturating_add(after);
+        Some(Due { at, next })
+    };
+    let (status, due) = match external::digit(key) {
+        Some(b'1') => (Status::Failed, None),
+        Some(b'2') => (Status::Pending, None),
+        Some(b'3') => (Status::Completed, later(Next::Reverse)),
+        Some(b'4') => (Status::InProgress, later(Next::Complete)),
+        _ => (Status::Completed, None),
+    };
+    transfer.reject_reason = (status == Status::Failed).then(|| REJECTED.to_owned());
+    if status != Status::Pending {
+        transfer.coelsa_id = new_rail_id()?;
+    }
+    (transfer.status, transfer.due) = (status, due);
+    Ok(())
+}
+
+/// Who sent what comes in: what the order says, and for the rest the holder of the account.
+fn sender(order: &CashIn) -> Result<Party, Trouble> {
+    let unavailable = || UNAVAILABLE.to_owned();
+    let key = match order.from_cbu.as_deref() {
+        None => external::agreed(0),
+        Some(UNAVAILABLE) => None,
+        Some(text) => {
+            Some(Cbu::parse(text).map_err(|_| Trouble::Bad("fromCbu is not a CBU or CVU"))?)
+        }
+    };
+    let mut party = key.as_ref().map_or_else(
+        || Party {
+            cbu: unavailable(),
+            label: String::new(),
+            cuit: unavailable(),
+            name: unavailable(),
+            bank_code: unavailable(),
+            bank_name: unavailable(),
+        },
+        external::party,
+    );
+    if let Some(cuit) = &order.from_cuit {
+        if cuit != UNAVAILABLE && Cuit::parse_relaxed(cuit).is_err() {
+            return Err(Trouble::Bad("fromCuit is not a CUIT"));
+        }
+        party.cuit.clone_from(cuit);
+    }
+    if let Some(name) = &order.from_name {
+        if name.chars().count() > WORDS_MAX {
+            return Err(Trouble::Bad("fromName is longer than 200 characters"));
+        }
+        party.name.clone_from(name);
+    }
+    Ok(party)
+}

@@ -1,0 +1,292 @@
+//! What the bank remembers of transfers: the records as they are on disk, and the ways to find
+//! them again.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::money::Amount;
+use serde::{Deserialize, Serialize};
+
+use super::behaviours::Mode;
+
+/// The form of a line of transfers on disk.
+pub(super) const FORMAT: u8 = 1;
+/// The word that sets a line of transfers apart from an account.
+pub(super) const KIND: &str = "transfers";
+
+/// Where a transfer stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(super) enum Status {
+    Completed,
+    Pending,
+    InProgress,
+    Unknown,
+    Failed,
+    UnknownForever,
+}
+
+impl Status {
+    const ALL: [Self; 6] = [
+        Self::Completed,
+        Self::Pending,
+        Self::InProgress,
+        Self::Unknown,
+        Self::Failed,
+        Self::UnknownForever,
+    ];
+
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "COMPLETED",
+            Self::Pending => "PENDING",
+            Self::InProgress => "IN_PROGRESS",
+            Self::Unknown => "UNKNOWN",
+            Self::Failed => "FAILED",
+            Self::UnknownForever => "UNKNOWN_FOREVER",
+        }
+    }
+
+    /// Reads the word on the wire.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+
+    /// Whether nothing comes after it.
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed)
+    }
+}
+
+/// Which way the money goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Kind {
+    /// From a CVU of the PSP to anybody.
+    Out,
+    /// To a CVU of the PSP.
+    In,
+    /// A transfer that comes back to its CVU.
+    Reversal,
+}
+
+/// What will happen to a transfer by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Next {
+    Complete,
+    Reverse,
+}
+
+/// What will happen to a transfer, and when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Due {
+    /// In milliseconds since 1970.
+    pub at: u64,
+    pub next: Next,
+}
+
+/// The other side of a transfer. All texts: what a bank knows of it may be `UNAVAILABLE`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Party {
+    pub cbu: String,
+    pub label: String,
+    pub cuit: String,
+    pub name: String,
+    pub bank_code: String,
+    pub bank_name: String,
+}
+
+/// A transfer, seen from the CVU of the PSP.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Transfer {
+    /// Its place in the order of all transfers; at least the instant in which it began.
+    pub number: u64,
+    pub kind: Kind,
+    /// The service's own id of an outgoing one.
+    pub origin_id: Option<String>,
+    /// The rail's id; empty until the rail has it.
+    pub coelsa_id: String,
+    pub status: Status,
+    pub reject_reason: Option<String>,
+    pub amount: Amount,
+    pub concept: String,
+    pub description: String,
+    pub cvu: Cvu,
+    /// The holder of the CVU.
+    pub cuit: String,
+    pub name: String,
+    pub other: Party,
+    /// When it began, in milliseconds since 1970.
+    pub at: u64,
+    /// How many centavos of it came back.
+    pub returned: i64,
+    /// For a reversal: the origin id of what comes back.
+    pub reverses: Option<String>,
+    /// How its notices behave, as ordered when it was sent.
+    pub notices: Option<Mode>,
+    pub due: Option<Due>,
+}
+
+impl Transfer {
+    /// The bank's id.
+    pub fn id(&self) -> String {
+        let known = self.cuit.bytes().all(|b| b.is_ascii_digit());
+        let cuit = if known { &self.cuit } else { "00000000000" };
+        format!("1-{cuit}-{}-0", self.number)
+    }
+
+    /// Whether the money comes to the PSP.
+    pub fn incoming(&self) -> bool {
+        self.kind != Kind::Out
+    }
+
+    /// What it does to the collector account, in centavos.
+    fn moves(&self) -> i128 {
+        match (self.kind, self.status) {
+            (Kind::In | Kind::Reversal, _) => i128::from(self.amount.centavos()),
+            (Kind::Out, Status::Completed) => i128::from(self.amount.centavos()).saturating_neg(),
+            (Kind::Out, _) => 0,
+        }
+    }
+}
+
+/// Which transfers a list gives: all that fit, from `offset` on, at most `limit`.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Query {
+    pub limit: usize,
+    pub offset: usize,
+    /// The first and the last instant, in milliseconds since 1970.
+    pub from: Option<u64>,
+    pub to: Option<u64>,
+    pub incoming: Option<bool>,
+    pub status: Option<Status>,
+}
+
+impl Query {
+    fn fits(&self, transfer: &Transfer) -> bool {
+        self.from.is_none_or(|from| transfer.at >= from)
+            && self.to.is_none_or(|to| transfer.at <= to)
+            && self.incoming.is_none_or(|it| transfer.incoming() == it)
+            && self.status.is_none_or(|it| transfer.status == it)
+    }
+}
+
+/// All transfers, in the order in which they began.
+#[derive(Default, Debug)]
+pub(super) struct Transfers {
+    all: BTreeMap<u64, Transfer>,
+    by_origin: HashMap<String, u64>,
+    received: HashMap<String, u64>,
+    due: BTreeSet<(u64, u64)>,
+    balance: i128,
+}
+
+impl Transfers {
+    /// The number for a transfer that begins now: never one of before, nor of another sandbox.
+    pub fn number(&self, now: u64) -> u64 {
+        let last = self.all.last_key_value().map_or(0, |(number, _)| *number);
+        now.max(last.saturating_add(1))
+    }
+
+    /// Takes a transfer as it is from now on.
+    pub fn put(&mut self, transfer: Transfer) {
+        let number = transfer.number;
+        if let Some(before) = self.all.get(&number) {
+            self.balance = self.balance.saturating_sub(before.moves());
+            if let Some(due) = before.due {
+                self.due.remove(&(due.at, number));
+            }
+        }
+        self.balance = self.balance.saturating_add(transfer.moves());
+        if let Some(due) = transfer.due {
+            self.due.insert((due.at, number));
+        }
+        if let Some(origin_id) = &transfer.origin_id {
+            self.by_origin.insert(origin_id.clone(), number);
+        }
+        if transfer.kind == Kind::In {
+            self.received.insert(transfer.coelsa_id.clone(), number);
+        }
+        self.all.insert(number, transfer);
+    }
+
+    /// A transfer by the service's id or the bank's.
+    pub fn find(&self, id: &str) -> Option<&Transfer> {
+        if let Some(known) = self.by_origin(id) {
+            return Some(known);
+        }
+        let number: u64 = id.split('-').nth(2)?.parse().ok()?;
+        self.all.get(&number).filter(|found| found.id() == id)
+    }
+
+    /// An outgoing transfer by the service's id.
+    pub fn by_origin(&self, origin_id: &str) -> Option<&Transfer> {
+        self.all.get(self.by_origin.get(origin_id)?)
+    }
+
+    /// An incoming transfer by the rail's id.
+    pub fn received(&self, coelsa_id: &str) -> Option<&Transfer> {
+        self.all.get(self.received.get(coelsa_id)?)
+    }
+
+    /// A page of those that fit, oldest first.
+    pub fn list(&self, query: &Query) -> impl Iterator<Item = &Transfer> {
+        // A number is never less than the instant in which its transfer began.
+        self.all
+            .range(query.from.unwrap_or(0)..)
+            .map(|(_, transfer)| transfer)
+            .filter(|transfer| query.fits(transfer))
+            .skip(query.offset)
+            .take(query.limit)
+    }
+
+    /// All, newest first.
+    pub fn newest(&self) -> impl Iterator<Item = &Transfer> {
+        self.all.values().rev()
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// When the next thing happens by itself.
+    pub fn next_due(&self) -> Option<u64> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// A transfer to which something happens now.
+    pub fn due(&self, now: u64) -> Option<&Transfer> {
+        let (at, number) = self.due.first()?;
+        self.all.get(number).filter(|_| *at <= now)
+    }
+
+    /// The balance of the collector account, with two decimals.
+    pub fn balance(&self) -> String {
+        let sign = if self.balance < 0 { "-" } else { "" };
+        let centavos = self.balance.unsigned_abs();
+        format!("{sign}{}.{:02}", centavos / 100, centavos % 100)
+    }
+}
+
+/// A line of transfers on disk: those that change together.
+#[derive(Debug, Serialize)]
+pub(super) struct Line<'a> {
+    pub kind: &'static str,
+    pub format: u8,
+    pub transfers: &'a [Transfer],
+}
+
+impl<'a> Line<'a> {
+    pub fn of(transfers: &'a [Transfer]) -> Self {
+        Self {
+            kind: KIND,
+            format: FORMAT,
+            transfers,
+        }
+    }
+}
