@@ -309,6 +309,14 @@ impl Settings {
                 "is the sandbox's; set the one of your bank",
             );
         }
+        let secret = |bank: &bank::Config| {
+            let secret = bank.notice_secret.as_ref();
+            secret.map(|secret| secret.expose_secret().to_owned())
+        };
+        if secret(&live).is_some() && secret(&live) == secret(&test) {
+            let why = "must not be that of bank.test: a sandbox bank would speak for your bank";
+            wrong.add("bank.live.notice_secret", why);
+        }
         if live.base_url == test.base_url {
             let why = "must not be the bank of live keys: test keys talk to a sandbox bank only";
             wrong.add("bank.test.base_url", why);

@@ -249,7 +249,9 @@ fn settled(data: Option<&str>, status: &str) -> Result<Notice, NoticeError> {
     member(value.value.amount(), "data.value")?;
     let origin = told.origin_id.as_deref().and_then(OriginId::parse);
     let origin = member(origin, "data.origin_id")?;
-    let transfer = member(told.transfer(), "data.id")?;
+    member(read::id(&told.id), "data.id")?;
+    member(read::rail_id(told.coelsa_id.as_deref()), "data.coelsa_id")?;
+    let transfer = member(told.transfer(), "data.status")?;
     Ok(Notice::Settled { origin, transfer })
 }
 

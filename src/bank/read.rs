@@ -111,12 +111,14 @@ fn word(status: &str, why: Option<&str>) -> Option<BankWord> {
 /// How far a transfer is, as every telling of one says it.
 #[derive(Deserialize)]
 pub(super) struct Told {
-    id: String,
+    /// The bank's own id.
+    pub id: String,
     /// Our reference, of what we sent.
     #[serde(default)]
     pub origin_id: Option<String>,
+    /// The id on the rail; empty or absent before it has one.
     #[serde(default)]
-    coelsa_id: Option<String>,
+    pub coelsa_id: Option<String>,
     /// The bank's word for how far it is.
     pub status: String,
     #[serde(default)]

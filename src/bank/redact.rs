@@ -101,10 +101,14 @@ fn clean(value: Value, depth: usize) -> Value {
     let deeper = depth.saturating_add(1);
     match value {
         Value::Object(members) => {
+            // The alias of an account that is not the question's own is as good as its number.
+            let others = depth > 0 || members.contains_key("owners");
             let kept = members
                 .into_iter()
                 .map(|(key, value)| {
-                    let personal = PERSONAL.contains(&key.to_ascii_lowercase().as_str());
+                    let lower = key.to_ascii_lowercase();
+                    let personal =
+                        PERSONAL.contains(&lower.as_str()) || (others && lower == "label");
                     let value = match plain(&key, &value) {
                         _ if personal => json!("…"),
                         Some(plain) => json!(plain),
@@ -224,7 +228,7 @@ mod tests {
             "coelsa_id": "80V1JXON1874QG39Z64EL7", "status": "FAILED", "code": "TX500",
             "value": {"currency": "ARS", "amount": "12345678.90"}, "description": "para Ana",
             "emails": ["ana@example.com"], "reversed": false,
-            "to": {"cbu": "2850590940090418135201", "name": "Ana", "bank": {"code": "285", "name": "X"}},
+            "to": {"cbu": "2850590940090418135201", "label": "ana.ana", "name": "Ana", "bank": {"code": "285", "name": "X"}},
         });
         let told: Value =
             serde_json::from_str(&for_the_journal(body.to_string().as_bytes())).unwrap();
@@ -235,7 +239,7 @@ mod tests {
                 "coelsa_id": "80V1JXON1874QG39Z64EL7", "status": "FAILED", "code": "TX500",
                 "value": {"currency": "ARS", "amount": "12345678.90"}, "description": "…",
                 "emails": "…", "reversed": false,
-                "to": {"cbu": "…5201", "name": "…", "bank": {"code": "285", "name": "…"}},
+                "to": {"cbu": "…5201", "label": "…", "name": "…", "bank": {"code": "285", "name": "…"}},
             })
         );
         // What only stands where an id or amount belongs.

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::read::{self, Told, Worth};
-use super::redact::{dotted, last4};
+use super::redact::last4;
 use super::wire::{self, Answer, Ask, Verdict};
 use super::{HttpGateway, LIST_DEADLINE, PAGE, PAGE_BODY_MAX};
 
@@ -46,10 +46,7 @@ impl Ask<BankTransfer> {
         let (origin, amount) = (order.origin, order.amount);
         let (to, to_redacted) = match &order.to {
             Destination::Key(key) => (json!({"cbu": key}), json!({"cbu": last4(key.as_str())})),
-            Destination::Alias(alias) => {
-                let shown = json!({"label": dotted(alias.as_str())});
-                (json!({"label": alias}), shown)
-            }
+            Destination::Alias(alias) => (json!({"label": alias}), json!({"label": "…"})),
         };
         let value = json!({"currency": "ARS", "amount": amount.to_string()});
         let mut body = json!({

@@ -116,7 +116,7 @@ fn all_refused(rows: &[Row<'_>]) {
 fn the_secret_of_notices_is_one() {
     let good = enough("");
     let silent = good.replace(NOTICES, "");
-    let rows: [Row<'_>; 5] = [
+    let rows: [Row<'_>; 6] = [
         (&silent, &[], "bank.live.notice_secret is not set"),
         (
             &good,
@@ -140,6 +140,11 @@ fn the_secret_of_notices_is_one() {
             &good,
             &[("CAUDAL_BANK__LIVE__NOTICE_SECRETS", "a-secret")],
             "unknown field `notice_secrets`",
+        ),
+        (
+            &good,
+            &[("CAUDAL_BANK__TEST__NOTICE_SECRET", NOTICES)],
+            "bank.live.notice_secret must not be",
         ),
     ];
     all_refused(&rows);

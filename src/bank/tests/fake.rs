@@ -58,6 +58,10 @@ pub fn bank(mut act: impl FnMut(&str) -> Act + Send + 'static) -> (String, mpsc:
                 true => yes(&json!({"token": "t0k", "expires_in": 3600})),
                 false => act(&request),
             };
+            // Told before it is answered, so that whoever has the answer finds the request.
+            if tell.send(request).is_err() {
+                return;
+            }
             match acted {
                 Act::Say(status, body) => {
                     let length = body.len();
@@ -69,9 +73,6 @@ pub fn bank(mut act: impl FnMut(&str) -> Act + Send + 'static) -> (String, mpsc:
                 }
                 Act::Hang => drop(stream),
                 Act::Wait => silent.push(stream),
-            }
-            if tell.send(request).is_err() {
-                return;
             }
         }
     });

@@ -354,6 +354,7 @@ async fn a_list_is_in_the_journal_without_persons() {
             OURS,
             "Ana",
             "Eva",
+            "eva.perez",
             "Macro",
         ] {
             assert!(!text.contains(secret), "{secret}: {text}");

@@ -437,7 +437,12 @@ fn what_became_of_a_transfer_is_refused_likewise() {
             "data.value",
         ),
         (completed(), "/data/id", json!(""), "data.id"),
-        (completed(), "/data/coelsa_id", json!("a b"), "data.id"),
+        (
+            completed(),
+            "/data/coelsa_id",
+            json!("a b"),
+            "data.coelsa_id",
+        ),
         (reversed(), "/data/origin_id", json!(""), "data.origin_id"),
         (reversed(), "/data/coelsa_id", json!(""), "data.coelsa_id"),
         (reversed(), "/data/id", json!(""), "data.id"),

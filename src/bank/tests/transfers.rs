@@ -39,7 +39,7 @@ fn transfer(status: &str) -> Value {
         "type": "TRANSFER-CVU", "value": {"currency": "ARS", "amount": "12345678.90"},
         "concept": "FAC", "description": "para Ana",
         "origin_debit": {"cvu": order().from, "cuit": "20055361682", "name": "Ana O'Higgins"},
-        "to": {"cbu": "2850590940090418135201", "label": "", "cuit": "30717449076",
+        "to": {"cbu": "2850590940090418135201", "label": "eva.p", "cuit": "30717449076",
             "name": "Eva Perez", "bank": {"code": "285", "name": "Macro"}},
         "start_date": "2026-11-21T12:00:00.000Z", "business_date": "2026-11-21T03:00:00.000Z",
         "reversed": false,
@@ -414,6 +414,7 @@ async fn the_journal_keeps_the_ids_and_nobodys_data() {
             order().from.as_str(),
             "Ana",
             "Eva",
+            "eva",
             "Macro",
             PASSWORD,
             "t0k",
@@ -444,5 +445,6 @@ async fn the_journal_keeps_the_ids_and_nobodys_data() {
         "concept": "FAC",
     });
     assert_eq!(sent, kept);
-    assert!(calls[3].request.contains("eva.…"), "{}", calls[3].request);
+    let sent: Value = serde_json::from_str(&calls[3].request).unwrap();
+    assert_eq!(sent["to"], json!({"label": "…"}));
 }
