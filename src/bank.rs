@@ -1,11 +1,13 @@
 //! The gateway to the sponsor bank: its API (API BANK; domain §5) behind [`BankGateway`].
 //!
-//! **Shape.** Each operation is an `Ask` of `wire` (what is sent, what may be written about it, how
-//! the answer reads) that `attempts` brings to the bank: login, deadline, retries, limits. `redact`
-//! keeps personal data out of what is written down, `names` makes names that the bank takes.
+//! **Shape.** Each operation is an `Ask` of `wire`, `transfers` or `lookups` (what is sent, what may
+//! be written about it, how the answer reads) that `attempts` brings to the bank: login, deadline,
+//! retries, limits. `read` takes money and people out of answers, `redact` keeps personal data out of
+//! what is written down, `names` makes names that the bank takes. [`notices`] is the other way round:
+//! what the bank tells us unasked.
 //!
 //! **Bounds.** See [`Config`]: a deadline for the operation, a timeout and a count for its attempts,
-//! [`BODY_MAX`] for an answer. No redirects, no proxies, https outside the loopback.
+//! [`BODY_MAX`] for an answer; a list has [`PAGES_MAX`] and [`LIST_DEADLINE`]. No redirects, no proxies, https outside the loopback.
 //!
 //! **Threads.** One gateway serves any number of arbiters: connections belong to the runtime that
 //! made them, so each runtime gets a client of its own; the login is shared by all.
@@ -14,8 +16,12 @@
 //! that makes no sense, our own login refused) is `Failed` or `TimedOut`: ask again.
 
 mod attempts;
+mod lookups;
 mod names;
+pub mod notices;
+mod read;
 mod redact;
+mod transfers;
 mod wire;
 
 #[cfg(test)]
@@ -25,11 +31,17 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use caudal_actors::ports::{BankError, BankGateway, BankReply, LocalFuture};
+use caudal_actors::ports::{
+    BankError, BankGateway, BankMovement, BankReply, Found, LocalFuture, TransferOrder,
+};
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::OriginId;
+use caudal_ledger::money::Money;
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::transfers::{BankTransfer, Destination};
 use secrecy::SecretString;
 use url::{Host, Url};
 
@@ -48,6 +60,14 @@ pub const ATTEMPTS_MAX: usize = 3;
 pub const REPLICA_LAG: Duration = Duration::from_millis(700);
 /// The longest answer that is read, in bytes.
 pub const BODY_MAX: usize = 64 * 1024;
+/// How many movements a page of a list has at most; the bank gives no more.
+pub const PAGE: usize = 200;
+/// How many pages of a day's movements are read in each direction; a day with more fails.
+pub const PAGES_MAX: usize = 500;
+/// The longest page that is read, in bytes.
+pub const PAGE_BODY_MAX: usize = 1024 * 1024;
+/// How long all pages of a day may take together; each page also has the operation's deadline.
+pub const LIST_DEADLINE: Duration = Duration::from_secs(120);
 
 /// How the bank is reached.
 #[derive(Clone, Debug)]
@@ -70,6 +90,10 @@ pub struct Config {
     pub attempts: usize,
     /// See [`REPLICA_LAG`].
     pub replica_lag: Duration,
+    /// See [`PAGES_MAX`]; at least 1.
+    pub pages: usize,
+    /// The secret under which the bank signs its notices, when it sends any.
+    pub notice_secret: Option<SecretString>,
     /// Lets plain http pass to hosts other than the loopback, for a private link.
     pub plain_http: bool,
 }
@@ -92,6 +116,8 @@ impl Config {
             deadline: DEADLINE,
             attempts: ATTEMPTS_MAX,
             replica_lag: REPLICA_LAG,
+            pages: PAGES_MAX,
+            notice_secret: None,
             plain_http: false,
         }
     }
@@ -107,7 +133,7 @@ pub enum ConfigError {
     #[error("the bank's URL {0}")]
     Unfit(&'static str),
     /// A limit of zero.
-    #[error("the bank's timeouts, deadline and attempts must be more than zero")]
+    #[error("the bank's timeouts, deadline, attempts and pages must be more than zero")]
     Zero,
     /// The HTTP client cannot be made.
     #[error("the client for the bank: {0}")]
@@ -131,7 +157,7 @@ impl HttpGateway {
             config.attempt_timeout,
             config.deadline,
         ];
-        if config.attempts == 0 || times.contains(&Duration::ZERO) {
+        if config.attempts == 0 || config.pages == 0 || times.contains(&Duration::ZERO) {
             return Err(ConfigError::Zero);
         }
         let https = base.scheme() == "https";
@@ -224,6 +250,48 @@ impl BankGateway for HttpGateway {
             }
             reply
         })
+    }
+
+    fn transfer<'a>(
+        &'a self,
+        order: &'a TransferOrder,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
+        Box::pin(self.send(order, request_id))
+    }
+
+    fn transfer_status<'a>(
+        &'a self,
+        origin: OriginId,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<Option<BankTransfer>>> {
+        let ask = Ask::transfer_status(&self.config.collector, origin);
+        Box::pin(self.perform(ask, request_id, self.deadline()))
+    }
+
+    fn movements<'a>(
+        &'a self,
+        day: BusinessDay,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<Vec<BankMovement>>> {
+        Box::pin(self.list(day, request_id))
+    }
+
+    fn lookup<'a>(
+        &'a self,
+        whom: &'a Destination,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<Found>> {
+        let ask = Ask::lookup(whom);
+        Box::pin(self.perform(ask, request_id, self.deadline()))
+    }
+
+    fn balance<'a>(
+        &'a self,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
+        let ask = Ask::balance(&self.config.collector);
+        Box::pin(self.perform(ask, request_id, self.deadline()))
     }
 }
 

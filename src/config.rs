@@ -117,6 +117,7 @@ struct Bank {
     username: Option<String>,
     password: Option<SecretString>,
     collector: Option<String>,
+    notice_secret: Option<SecretString>,
     connect_timeout_ms: Option<u64>,
     attempt_timeout_ms: Option<u64>,
     deadline_ms: Option<u64>,
@@ -294,12 +295,27 @@ impl Settings {
         };
         let live = self.bank.live.config("bank.live", &Bank::default(), wrong);
         let test = self.bank.test.config("bank.test", &sandbox, wrong);
-        let (live, test) = (Box::new(live?), Box::new(test?));
+        let (live, test) = (live.map(Box::new), test.map(Box::new));
+        if self.bank.live.notice_secret.as_ref().is_none_or(is_empty) {
+            wrong.add(
+                "bank.live.notice_secret",
+                "is not set: the secret under which your bank signs its notices",
+            );
+        }
+        let (live, test) = (live?, test?);
         if live.password.expose_secret() == sandbox::PASSWORD {
             wrong.add(
                 "bank.live.password",
                 "is the sandbox's; set the one of your bank",
             );
+        }
+        let secret = |bank: &bank::Config| {
+            let secret = bank.notice_secret.as_ref();
+            secret.map(|secret| secret.expose_secret().to_owned())
+        };
+        if secret(&live).is_some() && secret(&live) == secret(&test) {
+            let why = "must not be that of bank.test: a sandbox bank would speak for your bank";
+            wrong.add("bank.live.notice_secret", why);
         }
         if live.base_url == test.base_url {
             let why = "must not be the bank of live keys: test keys talk to a sandbox bank only";
@@ -337,10 +353,12 @@ impl Bank {
         let username = text("username", &self.username, &usual.username);
         let collector = text("collector", &self.collector, &usual.collector);
         let password = self.password.clone().or_else(|| usual.password.clone());
-        let password = password.filter(|secret| !secret.expose_secret().is_empty());
+        let password = password.filter(|secret| !is_empty(secret));
         if password.is_none() {
             wrong.add(&format!("{section}.password"), "is not set");
         }
+        let setting = format!("{section}.notice_secret");
+        let notice_secret = wrong.secret(&setting, self.notice_secret.as_ref());
         let mut millis = |name: &str, set: Option<u64>, usual: Duration| match set {
             None => usual,
             Some(set) => {
@@ -366,10 +384,15 @@ impl Bank {
             attempt_timeout,
             deadline,
             attempts,
+            notice_secret,
             plain_http: self.plain_http,
             ..bank::Config::new(base_url?, username?, password?, collector?)
         })
     }
+}
+
+fn is_empty(secret: &SecretString) -> bool {
+    secret.expose_secret().is_empty()
 }
 
 /// The parser's words, without the lines of the file that it quotes: they may hold secrets.
@@ -408,7 +431,7 @@ impl Wrong {
 
     /// A secret that is long and varied enough to be one.
     fn secret(&mut self, setting: &str, value: Option<&SecretString>) -> Option<SecretString> {
-        let value = value.filter(|value| !value.expose_secret().is_empty())?;
+        let value = value.filter(|value| !is_empty(value))?;
         let text = value.expose_secret();
         let variety = text.chars().collect::<BTreeSet<_>>().len();
         let lower = text.to_lowercase();

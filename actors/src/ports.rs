@@ -119,6 +119,54 @@ pub struct BankMovement {
     pub at: Timestamp,
 }
 
+/// What the bank tells unasked. It may come late, twice, in any order or never, so it is a hint:
+/// what it says is done once, by its ids.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Notice {
+    /// Money arrived on a CVU.
+    Received {
+        /// The id on the rail: the same money never has two.
+        coelsa_id: String,
+        /// The bank's own id of it.
+        bank_id: String,
+        /// The CVU that received.
+        cvu: Cvu,
+        /// How much.
+        amount: Amount,
+        /// Who sent it, as far as the bank knows.
+        from: Counterparty,
+        /// When the bank wrote the notice.
+        at: Timestamp,
+    },
+    /// A transfer of ours ended.
+    Settled {
+        /// Our reference.
+        origin: OriginId,
+        /// How it ended: completed or failed.
+        transfer: BankTransfer,
+    },
+    /// A transfer of ours that had left came back.
+    Reversed {
+        /// Our reference of what came back.
+        origin: OriginId,
+        /// The bank's own id of the transfer that had left.
+        bank_id: String,
+        /// The id on the rail of the way back.
+        coelsa_id: String,
+        /// How much came back.
+        amount: Amount,
+        /// Why, in the bank's words.
+        reason: String,
+    },
+    /// The bank has taken down where notices go.
+    Created,
+    /// Something that is none of ours to know.
+    Other {
+        /// The bank's word for it.
+        kind: String,
+    },
+}
+
 /// What the service asks of the sponsor bank. Every operation is idempotent by its reference, so
 /// asking again after a timeout or crash is always safe. Implementations put a deadline on each
 /// operation, retry what is safe inside it, and never follow redirects.

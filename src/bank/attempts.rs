@@ -149,6 +149,8 @@ struct Entry<'a> {
     operation: &'a str,
     reference: &'a str,
     request: &'a str,
+    /// The longest answer that is read, in bytes.
+    body_max: usize,
 }
 
 impl HttpGateway {
@@ -217,10 +219,14 @@ impl HttpGateway {
             if let Some(body) = &ask.body {
                 request = request.json(body);
             }
+            for (name, value) in &ask.headers {
+                request = request.header(*name, value);
+            }
             let entry = Entry {
                 operation: ask.operation,
                 reference: &ask.reference,
                 request: &ask.redacted,
+                body_max: ask.body_max,
             };
             let answer = self.call(request, entry, trip).await?;
             match answer.status {
@@ -272,6 +278,7 @@ impl HttpGateway {
             operation: "login",
             reference: "",
             request: "{}",
+            body_max: BODY_MAX,
         };
         let answer = self.call(request, entry, trip).await?;
         let given = LoggedIn::read(&answer).and_then(|given| {
@@ -309,7 +316,7 @@ impl HttpGateway {
         let outcome = timeout(left.min(self.config.attempt_timeout), async {
             let response = request.send().await?;
             status = Some(response.status());
-            limited(response).await
+            limited(response, entry.body_max).await
         })
         .await;
         let (said, result) = told(outcome, status);
@@ -327,10 +334,10 @@ impl HttpGateway {
 }
 
 /// Reads an answer up to its limit; `None` when it is longer.
-async fn limited(mut response: Response) -> reqwest::Result<Option<Vec<u8>>> {
+async fn limited(mut response: Response, max: usize) -> reqwest::Result<Option<Vec<u8>>> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
-        if body.len().saturating_add(chunk.len()) > BODY_MAX {
+        if body.len().saturating_add(chunk.len()) > max {
             return Ok(None);
         }
         body.extend_from_slice(&chunk);

@@ -1,6 +1,9 @@
 //! What of the bank's answers may be written down or shown: JSON without persons, numbers that
 //! could be somebody's cut to dots, within a limit.
 
+use caudal_ledger::cuit::Cuit;
+use caudal_ledger::ids::OriginId;
+use caudal_ledger::money::Amount;
 use serde_json::{Map, Value, json};
 
 /// The longest body in the journal, in bytes.
@@ -17,7 +20,7 @@ const SECRET_DIGITS: usize = 7;
 const ACCOUNT_DIGITS: usize = 20;
 
 /// Members that tell of a person or let somebody in.
-const PERSONAL: [&str; 14] = [
+const PERSONAL: [&str; 16] = [
     "owners",
     "owner",
     "name",
@@ -31,6 +34,8 @@ const PERSONAL: [&str; 14] = [
     "cuil",
     "dni",
     "email",
+    "emails",
+    "description",
     "token",
 ];
 
@@ -60,11 +65,14 @@ pub(super) fn to_be_shown(body: &[u8]) -> String {
     }
 }
 
-/// The text of a body; of a longer one its code and message.
+/// The text of a body; of a longer one its code and message, of a long list how long it is.
 fn within(value: Value, max: usize) -> String {
     let text = value.to_string();
     if text.len() <= max {
         return text;
+    }
+    if let Some(items) = value.as_array() {
+        return json!({"items": items.len()}).to_string();
     }
     let short = |key: &str| {
         let text = value.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -93,14 +101,18 @@ fn clean(value: Value, depth: usize) -> Value {
     let deeper = depth.saturating_add(1);
     match value {
         Value::Object(members) => {
+            // The alias of an account that is not the question's own is as good as its number.
+            let others = depth > 0 || members.contains_key("owners");
             let kept = members
                 .into_iter()
                 .map(|(key, value)| {
-                    let personal = PERSONAL.contains(&key.to_ascii_lowercase().as_str());
-                    let value = if personal {
-                        json!("…")
-                    } else {
-                        clean(value, deeper)
+                    let lower = key.to_ascii_lowercase();
+                    let personal =
+                        PERSONAL.contains(&lower.as_str()) || (others && lower == "label");
+                    let value = match plain(&key, &value) {
+                        _ if personal => json!("…"),
+                        Some(plain) => json!(plain),
+                        None => clean(value, deeper),
                     };
                     (dotted(&key), value)
                 })
@@ -120,6 +132,45 @@ fn clean(value: Value, depth: usize) -> Value {
         }
         plain @ (Value::Null | Value::Bool(_)) => plain,
     }
+}
+
+/// What may be written of an id or amount, by which a transfer is found again: long numbers are
+/// part of these. `None` for anything else, and for what only claims to be one.
+fn plain(key: &str, value: &Value) -> Option<String> {
+    let text = value.as_str()?;
+    match key {
+        // 15 characters, so nobody's document or account.
+        "origin_id" | "reverses" => OriginId::parse(text).map(|_| text.to_owned()),
+        "coelsa_id" => {
+            let good = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit();
+            let letters = text.bytes().any(|b| b.is_ascii_uppercase());
+            (text.len() == 22 && letters && text.bytes().all(good)).then(|| text.to_owned())
+        }
+        "id" => transfer_id(text),
+        // Two decimals make it money.
+        "amount" => {
+            let money = text.len() > 3 && text.rfind('.') == Some(text.len().saturating_sub(3));
+            (money && Amount::parse_or_zero(text).is_ok()).then(|| text.to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The bank's id of a transfer, `1-<CUIT>-<number>-0`, without the CUIT.
+fn transfer_id(text: &str) -> Option<String> {
+    let mut parts = text.split('-');
+    let mut part = || parts.next().unwrap_or_default();
+    let (prefix, cuit, number, last) = (part(), part(), part(), part());
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let good = matches!(prefix, "1" | "AT" | "WP")
+        && cuit.len() == 11
+        && digits(cuit)
+        && (1..ACCOUNT_DIGITS).contains(&number.len())
+        && digits(number)
+        && Cuit::parse(number).is_err()
+        && matches!(last, "0" | "1")
+        && parts.next().is_none();
+    good.then(|| format!("{prefix}-…-{number}-{last}"))
 }
 
 /// A text with its long numbers cut to dots; of an account the last four digits stay.
@@ -166,6 +217,50 @@ mod tests {
         );
         assert_eq!(for_the_journal(b"<html>Ana</html>"), "(not JSON: 16 bytes)");
         assert_eq!(for_the_journal(b""), "");
+    }
+
+    #[test]
+    fn ids_and_amounts_of_transfers_stay_and_only_these() {
+        let origin = "000080000G00003";
+        assert!(OriginId::parse(origin).is_some());
+        let body = json!({
+            "id": "1-20123456786-1234567890-0", "origin_id": origin, "reverses": origin,
+            "coelsa_id": "80V1JXON1874QG39Z64EL7", "status": "FAILED", "code": "TX500",
+            "value": {"currency": "ARS", "amount": "12345678.90"}, "description": "para Ana",
+            "emails": ["ana@example.com"], "reversed": false,
+            "to": {"cbu": "2850590940090418135201", "label": "ana.ana", "name": "Ana", "bank": {"code": "285", "name": "X"}},
+        });
+        let told: Value =
+            serde_json::from_str(&for_the_journal(body.to_string().as_bytes())).unwrap();
+        assert_eq!(
+            told,
+            json!({
+                "id": "1-…-1234567890-0", "origin_id": origin, "reverses": origin,
+                "coelsa_id": "80V1JXON1874QG39Z64EL7", "status": "FAILED", "code": "TX500",
+                "value": {"currency": "ARS", "amount": "12345678.90"}, "description": "…",
+                "emails": "…", "reversed": false,
+                "to": {"cbu": "…5201", "label": "…", "name": "…", "bank": {"code": "285", "name": "…"}},
+            })
+        );
+        // What only stands where an id or amount belongs.
+        for (key, text, shown) in [
+            ("id", "20123456786", "…"),
+            ("id", "1-20123456786-20123456786-0", "1-…-…-0"),
+            ("id", "2850590940090418135201", "…5201"),
+            ("origin_id", "20123456786", "…"),
+            ("coelsa_id", "2850590940090418135201", "…5201"),
+            ("amount", "20123456786", "…"),
+            ("amount", "x20123456786.00", "x….00"),
+        ] {
+            let mut body = Map::new();
+            body.insert(key.to_owned(), json!(text));
+            let told = for_the_journal(Value::Object(body).to_string().as_bytes());
+            let told: Value = serde_json::from_str(&told).unwrap();
+            assert_eq!(told[key], shown, "{key} {text}");
+        }
+        let page = vec![body; 200];
+        let told = for_the_journal(json!(page).to_string().as_bytes());
+        assert_eq!(told, "{\"items\":200}");
     }
 
     #[test]

@@ -1,6 +1,11 @@
 //! The gateway against the sandbox bank, in each of its moods.
 
+mod fake;
 mod hostile;
+mod listing;
+mod lookups;
+mod notices;
+mod transfers;
 
 use std::sync::Arc;
 use std::thread;

@@ -8,6 +8,7 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::BODY_MAX;
 use super::names::for_the_bank;
 use super::redact::{dotted, last4};
 
@@ -32,17 +33,17 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    fn is_success(&self) -> bool {
+    pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    fn read<'a, B: Deserialize<'a>>(&'a self) -> Option<B> {
+    pub fn read<'a, B: Deserialize<'a>>(&'a self) -> Option<B> {
         serde_json::from_slice(&self.body).ok()
     }
 }
 
 /// How an answer reads.
-type Judge<T> = Box<dyn Fn(&Answer) -> Verdict<T>>;
+pub(super) type Judge<T> = Box<dyn Fn(&Answer) -> Verdict<T>>;
 
 /// An operation of the bank.
 pub(super) struct Ask<T> {
@@ -54,9 +55,36 @@ pub(super) struct Ask<T> {
     /// The path under the base URL, by segments.
     pub path: Vec<String>,
     pub body: Option<Value>,
+    /// What goes along in headers, beside the login and the request id.
+    pub headers: Vec<(&'static str, String)>,
+    /// The longest answer that is read, in bytes.
+    pub body_max: usize,
     /// The request for the journal: no persons, and of a CVU the last four digits.
     pub redacted: String,
     pub judge: Judge<T>,
+}
+
+impl<T> Ask<T> {
+    /// A question without a body; `path` is what comes after `/v1`.
+    pub fn get(operation: &'static str, path: &[&str], judge: Judge<T>) -> Self {
+        let path = [&["v1"], path].concat();
+        Self {
+            operation,
+            reference: String::new(),
+            method: Method::GET,
+            path: segments(&path),
+            body: None,
+            headers: Vec::new(),
+            body_max: BODY_MAX,
+            redacted: "{}".to_owned(),
+            judge,
+        }
+    }
+
+    /// The same under a reference in the journal.
+    pub fn about(self, reference: String) -> Self {
+        Self { reference, ..self }
+    }
 }
 
 impl Ask<Cvu> {
@@ -73,6 +101,8 @@ impl Ask<Cvu> {
                 "name": for_the_bank(&holder.name),
                 "currency": "ARS",
             })),
+            headers: Vec::new(),
+            body_max: BODY_MAX,
             redacted: json!({"client_id": client_id, "currency": "ARS"}).to_string(),
             judge: Box::new(move |answer| {
                 if !answer.is_success() {
@@ -107,6 +137,8 @@ impl Ask<Alias> {
             method: Method::POST,
             path: wallet(collector, &["alias"]),
             body: Some(body),
+            headers: Vec::new(),
+            body_max: BODY_MAX,
             redacted: json!({"cvu": last4(cvu.as_str()), "label": label}).to_string(),
             judge: Box::new(move |answer| judge_alias(answer, wanted.as_ref())),
         }
@@ -122,6 +154,8 @@ impl Ask<()> {
             method: Method::PUT,
             path: wallet(collector, &["cvu", cvu.as_str()]),
             body: Some(json!({"name": for_the_bank(name)})),
+            headers: Vec::new(),
+            body_max: BODY_MAX,
             redacted: json!({"cvu": last4(cvu.as_str())}).to_string(),
             judge: Box::new(judge_done),
         }
@@ -135,6 +169,8 @@ impl Ask<()> {
             method: Method::DELETE,
             path: wallet(collector, &["cvu", cvu.as_str(), cuit.as_str()]),
             body: None,
+            headers: Vec::new(),
+            body_max: BODY_MAX,
             redacted: json!({"cvu": last4(cvu.as_str())}).to_string(),
             judge: Box::new(judge_done),
         }
@@ -144,27 +180,28 @@ impl Ask<()> {
 impl Ask<bool> {
     /// Whether a CVU is closed: no longer active, or not there.
     pub fn is_closed(cvu: Cvu) -> Self {
+        let path = ["accounts", "cbu", cvu.as_str()];
         Self {
-            operation: "lookup",
             reference: reference(&cvu),
-            method: Method::GET,
-            path: segments(&["v1", "accounts", "cbu", cvu.as_str()]),
-            body: None,
             redacted: json!({"cvu": last4(cvu.as_str())}).to_string(),
-            judge: Box::new(move |answer| {
-                if !answer.is_success() {
-                    return match code_of(answer).as_str() {
-                        "PA005" | "PA012" | "VW006" => Verdict::Done(true),
-                        _ => Verdict::Refused,
-                    };
-                }
-                match answer.read::<Found>() {
-                    Some(found) if found.account_routing.address == cvu.as_str() => {
-                        Verdict::Done(!found.is_active)
+            ..Self::get(
+                "lookup",
+                &path,
+                Box::new(move |answer| {
+                    if !answer.is_success() {
+                        return match code_of(answer).as_str() {
+                            "PA005" | "PA012" | "VW006" => Verdict::Done(true),
+                            _ => Verdict::Refused,
+                        };
                     }
-                    Some(_) | None => Verdict::Nonsense,
-                }
-            }),
+                    match answer.read::<Found>() {
+                        Some(found) if found.account_routing.address == cvu.as_str() => {
+                            Verdict::Done(!found.is_active)
+                        }
+                        Some(_) | None => Verdict::Nonsense,
+                    }
+                }),
+            )
         }
     }
 }
@@ -229,7 +266,8 @@ pub(super) fn code(body: &str) -> String {
     error.map(|error| error.code).unwrap_or_default()
 }
 
-fn code_of(answer: &Answer) -> String {
+/// The bank's code in an answer; empty when there is none.
+pub(super) fn code_of(answer: &Answer) -> String {
     answer
         .read()
         .map(|error: Error| error.code)

@@ -4,6 +4,8 @@ use super::*;
 
 const KEY: &str = "q3Jx9vT0bWz5LrM2cHn8YdKs7PfGa1Eu";
 
+const NOTICES: &str = "Zk4u8QmB1xYtV6rNc0LsHj3WgEaP9dFo";
+
 fn parse(text: &str, variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
     let variables = variables.iter();
     let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -19,16 +21,24 @@ fn options(text: &str, variables: &[(&str, &str)]) -> Result<Options, String> {
 fn enough(more: &str) -> String {
     format!(
         "data = \"/d\"\nadmin_key = \"{KEY}\"\n{more}\n[bank.live]\nbase_url = \"https://b.ar\"\n\
-         username = \"u\"\npassword = \"p\"\ncollector = \"3220001805007351350083\"\n"
+         username = \"u\"\npassword = \"p\"\ncollector = \"3220001805007351350083\"\n\
+         notice_secret = \"{NOTICES}\"\n"
     )
 }
 
 #[test]
 fn the_example_is_complete_and_names_what_must_be_set() {
     let bare = options(EXAMPLE, &[]).unwrap_err();
-    let named = ["admin_key", "base_url", "username", "password", "collector"];
+    let named = [
+        "admin_key",
+        "base_url",
+        "username",
+        "password",
+        "collector",
+        "notice_secret",
+    ];
     assert!(named.iter().all(|name| bare.contains(name)), "{bare}");
-    assert_eq!(bare.lines().count(), 6, "{bare}");
+    assert_eq!(bare.lines().count(), 7, "{bare}");
     // Every default that it shows is the one in force.
     let shown: String = EXAMPLE
         .lines()
@@ -56,6 +66,10 @@ fn a_variable_wins_over_the_file() {
             ("CAUDAL_LISTEN", "127.0.0.1:2"),
             ("CAUDAL_ACTORS__RESIDENT", "1000"),
             ("CAUDAL_BANK__LIVE__PASSWORD", "00123"),
+            (
+                "CAUDAL_BANK__LIVE__NOTICE_SECRET",
+                "Zk4u8QmB1xYtV6rNc0LsHj3WgEaP9dFo-of-this-week",
+            ),
             ("CAUDAL_STORAGE__SEGMENT_MIB", "8"),
             ("CAUDAL_RATE_LIMIT__PER_SECOND", "5"),
             ("CAUDAL_RATE_LIMIT__BURST", "10"),
@@ -81,11 +95,60 @@ fn a_variable_wins_over_the_file() {
         panic!("{:?}", found.banking);
     };
     assert_eq!(live.password.expose_secret(), "00123");
+    let secret = live.notice_secret.as_ref().unwrap();
+    assert_eq!(secret.expose_secret(), format!("{NOTICES}-of-this-week"));
+    assert!(test.notice_secret.is_none());
     assert_eq!(test.base_url, SANDBOX_URL);
 }
 
 /// A file, variables over it, and what the refusal has to say.
 type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
+
+fn all_refused(rows: &[Row<'_>]) {
+    for (text, variables, told) in rows {
+        let why = options(text, variables).unwrap_err();
+        assert!(why.contains(told), "{variables:?}: {why}");
+        assert!(!why.contains("a-secret"), "a secret leaks: {why}");
+    }
+}
+
+#[test]
+fn the_secret_of_notices_is_one() {
+    let good = enough("");
+    let silent = good.replace(NOTICES, "");
+    let rows: [Row<'_>; 6] = [
+        (&silent, &[], "bank.live.notice_secret is not set"),
+        (
+            &good,
+            &[("CAUDAL_BANK__LIVE__NOTICE_SECRET", "a-secret-too-short")],
+            "bank.live.notice_secret is too short",
+        ),
+        (
+            &good,
+            &[(
+                "CAUDAL_BANK__LIVE__NOTICE_SECRET",
+                "an-example-0123456789-abcdefghijkl",
+            )],
+            "bank.live.notice_secret looks like a placeholder",
+        ),
+        (
+            &good,
+            &[("CAUDAL_BANK__TEST__NOTICE_SECRET", "a-secret-too-short")],
+            "bank.test.notice_secret is too short",
+        ),
+        (
+            &good,
+            &[("CAUDAL_BANK__LIVE__NOTICE_SECRETS", "a-secret")],
+            "unknown field `notice_secrets`",
+        ),
+        (
+            &good,
+            &[("CAUDAL_BANK__TEST__NOTICE_SECRET", NOTICES)],
+            "bank.live.notice_secret must not be",
+        ),
+    ];
+    all_refused(&rows);
+}
 
 #[test]
 fn what_is_wrong_is_named() {
@@ -150,13 +213,10 @@ fn what_is_wrong_is_named() {
         ("", &[], "data is not set"),
         ("admin_key = \"a-secret-half", &[], "line 1"),
     ];
-    for (text, variables, told) in rows {
-        let why = options(text, variables).unwrap_err();
-        assert!(why.contains(told), "{variables:?}: {why}");
-        assert!(!why.contains("a-secret"), "a secret leaks: {why}");
-    }
+    all_refused(&rows);
     assert!(options(&good, &[]).is_ok());
-    assert!(!format!("{:?}", parse(&good, &[]).unwrap()).contains(KEY));
+    let shown = format!("{:?}", parse(&good, &[]).unwrap());
+    assert!(!shown.contains(KEY) && !shown.contains(NOTICES), "{shown}");
 }
 
 #[test]

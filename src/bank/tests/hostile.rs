@@ -1,54 +1,10 @@
 //! The gateway against servers that no bank would run.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::sync::mpsc;
 
+use super::fake::canned;
 use super::*;
-
-/// A server that logs everybody in and has one answer for everything else. Gives its URL and the
-/// requests (head and body) as they come.
-fn canned(status: &'static str, body: String) -> (String, mpsc::Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/base/", listener.local_addr().unwrap());
-    let (tell, told) = mpsc::channel();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut reader = BufReader::new(stream.try_clone().unwrap());
-            let (mut request, mut length) = (String::new(), 0);
-            loop {
-                let mut line = String::new();
-                reader.read_line(&mut line).unwrap();
-                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-                    length = value.trim().parse().unwrap();
-                }
-                request.push_str(&line);
-                if line.trim().is_empty() {
-                    break;
-                }
-            }
-            let mut sent = vec![0; length];
-            reader.read_exact(&mut sent).unwrap();
-            request.push_str(&String::from_utf8(sent).unwrap());
-            let login = json!({"token": "t0k", "expires_in": 3600}).to_string();
-            let (status, body) = match request.contains("/login/jwt") {
-                true => ("200 OK", &login),
-                false => (status, &body),
-            };
-            let length = body.len();
-            let head = format!(
-                "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
-            );
-            // The client may hang up on what is too long.
-            stream.write_all(format!("{head}{body}").as_bytes()).ok();
-            if tell.send(request).is_err() {
-                return;
-            }
-        }
-    });
-    (url, told)
-}
 
 #[actix_web::test]
 async fn answers_that_make_no_sense_are_doubt() {

@@ -1,0 +1,153 @@
+//! What is asked of the bank beside accounts and transfers: who is behind a key, and how much there
+//! is on the collector account.
+
+use caudal_actors::ports::Found;
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cuit::{Cuit, PersonType};
+use caudal_ledger::cvu::Cbu;
+use caudal_ledger::money::Money;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::Destination;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::read::{self, NAME_MAX, Worth};
+use super::redact::last4;
+use super::wire::{self, Answer, Ask, Verdict};
+
+/// The most holders that an account can have.
+const HOLDERS_MAX: usize = 50;
+/// The longest code of a bank or currency, in characters.
+const CODE_MAX: usize = 8;
+
+impl Ask<Found> {
+    /// Looks up who is behind a CBU, CVU or alias.
+    pub fn lookup(whom: &Destination) -> Self {
+        let (path, redacted) = match whom {
+            Destination::Key(key) => {
+                let shown = json!({"cbu": last4(key.as_str())});
+                (["accounts", "cbu", key.as_str()], shown)
+            }
+            Destination::Alias(alias) => {
+                // Many make aliases out of their names.
+                let shown = json!({"label": "…"});
+                (["accounts", "alias", alias.as_str()], shown)
+            }
+        };
+        let asked = whom.clone();
+        let judge = Box::new(move |answer: &Answer| judge(answer, || found(answer, &asked)));
+        Self {
+            redacted: redacted.to_string(),
+            ..Self::get("lookup", &path, judge)
+        }
+    }
+}
+
+impl Ask<(Money, Timestamp)> {
+    /// The balance of the collector account.
+    pub fn balance(collector: &str) -> Self {
+        let path = ["banks", "322", "accounts", collector, "owner"];
+        let asked = collector.to_owned();
+        let judge = Box::new(move |answer: &Answer| {
+            judge(answer, || {
+                let told: Balance<'_> = answer.read()?;
+                let money = told.balance.money().filter(|_| told.id == asked)?;
+                Some((money, Timestamp::parse(&told.at)?))
+            })
+        });
+        Self::get("balance", &path, judge)
+    }
+}
+
+/// A refusal has a code; an answer that cannot be read is doubt.
+fn judge<T>(answer: &Answer, read: impl FnOnce() -> Option<T>) -> Verdict<T> {
+    if answer.is_success() {
+        return read().map_or(Verdict::Nonsense, Verdict::Done);
+    }
+    match wire::code_of(answer).as_str() {
+        "" => Verdict::Nonsense,
+        _ => Verdict::Refused,
+    }
+}
+
+fn found(answer: &Answer, asked: &Destination) -> Option<Found> {
+    let told: Account = answer.read()?;
+    let key = Cbu::parse(&told.account_routing.address).ok()?;
+    let label = told.label.filter(|label| !label.is_empty());
+    let ours = match asked {
+        Destination::Key(asked) => key == *asked,
+        Destination::Alias(asked) => label
+            .as_ref()
+            .is_none_or(|label| Alias::parse(label).is_ok_and(|label| label == *asked)),
+    };
+    let alias = match asked {
+        Destination::Alias(asked) => label.or_else(|| Some(asked.to_string())),
+        Destination::Key(_) => label,
+    };
+    if !ours || told.owners.len() > HOLDERS_MAX {
+        return None;
+    }
+    let holders: Option<Vec<_>> = told.owners.iter().map(Owner::read).collect();
+    let routing = told.bank_routing;
+    Some(Found {
+        key,
+        alias: alias.map(|alias| read::line(&alias, NAME_MAX)),
+        holders: holders?,
+        bank: (
+            read::line(&routing.code, CODE_MAX),
+            read::line(&routing.address, NAME_MAX),
+        ),
+        currency: read::line(&told.currency, CODE_MAX),
+        active: told.is_active,
+    })
+}
+
+#[derive(Deserialize)]
+struct Account {
+    owners: Vec<Owner>,
+    is_active: bool,
+    currency: String,
+    #[serde(default)]
+    label: Option<String>,
+    account_routing: Routing,
+    bank_routing: Entity,
+}
+
+#[derive(Deserialize)]
+struct Owner {
+    id: String,
+    display_name: String,
+    #[serde(default)]
+    is_physical_person: Option<bool>,
+}
+
+impl Owner {
+    fn read(&self) -> Option<(Cuit, String, bool)> {
+        // Banks have holders whose check digit is wrong.
+        let cuit = Cuit::parse_relaxed(&self.id).ok()?;
+        let human = cuit.person_type() == PersonType::Human;
+        let natural = self.is_physical_person.unwrap_or(human);
+        Some((cuit, read::line(&self.display_name, NAME_MAX), natural))
+    }
+}
+
+#[derive(Deserialize)]
+struct Routing {
+    address: String,
+}
+
+#[derive(Deserialize)]
+struct Entity {
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    address: String,
+}
+
+#[derive(Deserialize)]
+struct Balance<'a> {
+    id: String,
+    #[serde(borrow)]
+    balance: Worth<'a>,
+    at: String,
+}

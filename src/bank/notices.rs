@@ -1,0 +1,267 @@
+//! Notices: what the bank tells unasked (domain §5.1). First [`verify`] that it was the bank, then
+//! [`read`] what it says.
+//!
+//! **Signature.** Standard Webhooks: HMAC-SHA256 over `{id}.{timestamp}.{body}`, in base64 after
+//! `v1,`. The key is the secret's own bytes. There may be several signatures, for a secret that is
+//! being changed; one that fits is enough. A notice of another time is not believed, so that one
+//! that was overheard cannot be played again later.
+//!
+//! **Failure.** A notice that is refused changes nothing. The bank sends it again twice, and what is
+//! still missing then is found by asking.
+
+use aws_lc_rs::hmac;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use caudal_actors::ports::Notice;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::OriginId;
+use caudal_ledger::time::Timestamp;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::read::{self, Told, Worth};
+
+/// The longest notice, in bytes.
+pub const NOTICE_MAX: usize = 64 * 1024;
+/// How far a notice's time may be from ours, in seconds, in either direction.
+pub const TOLERANCE_SECONDS: u64 = 5 * 60;
+/// The most signatures that are looked at.
+pub const SIGNATURES_MAX: usize = 16;
+/// The shortest secret that is one, in bytes.
+const SECRET_MIN: usize = 32;
+/// The longest word for what happened, in characters.
+const KIND_MAX: usize = 64;
+
+/// Why a notice is not believed or understood.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NoticeError {
+    /// A header is not there.
+    #[error("the header {0} is missing")]
+    Missing(&'static str),
+    /// A header is not what it should be.
+    #[error("the header {0} is malformed")]
+    Malformed(&'static str),
+    /// It was signed too long ago.
+    #[error("the notice is older than 5 minutes")]
+    TooOld,
+    /// It was signed in what is the future here.
+    #[error("the notice is more than 5 minutes ahead")]
+    TooNew,
+    /// No signature fits.
+    #[error("no signature fits")]
+    Signature,
+    /// Our own secret is too short to be one.
+    #[error("there is no secret to verify with")]
+    NoSecret,
+    /// The body is longer than any notice.
+    #[error("the notice is too long")]
+    TooLong,
+    /// The body is not the JSON of a notice.
+    #[error("the notice is not one JSON object with its members")]
+    NotANotice,
+    /// A member is not what it should be.
+    #[error("{0} is malformed")]
+    Member(&'static str),
+}
+
+/// The headers of a notice, as far as they are there and text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Headers<'a> {
+    /// `webhook-id`.
+    pub id: Option<&'a str>,
+    /// `webhook-timestamp`: seconds since 1970.
+    pub timestamp: Option<&'a str>,
+    /// `webhook-signature`: `v1,<base64>`, several with spaces between.
+    pub signature: Option<&'a str>,
+}
+
+/// Whether the bank signed a notice, and just now.
+///
+/// # Errors
+/// Why it is not to be believed.
+pub fn verify<'a>(
+    secret: &SecretString,
+    headers: Headers<'a>,
+    body: &[u8],
+    now: Timestamp,
+) -> Result<(), NoticeError> {
+    let secret = secret.expose_secret().as_bytes();
+    if secret.len() < SECRET_MIN {
+        return Err(NoticeError::NoSecret);
+    }
+    let there = |value: Option<&'a str>, name| value.ok_or(NoticeError::Missing(name));
+    let id = there(headers.id, "webhook-id")?;
+    let timestamp = there(headers.timestamp, "webhook-timestamp")?;
+    let signatures = there(headers.signature, "webhook-signature")?;
+    if read::id(id).is_none() {
+        return Err(NoticeError::Malformed("webhook-id"));
+    }
+    let seconds = seconds(timestamp).ok_or(NoticeError::Malformed("webhook-timestamp"))?;
+    if body.len() > NOTICE_MAX {
+        return Err(NoticeError::TooLong);
+    }
+    let present = now.millis() / 1_000;
+    if seconds.saturating_add(TOLERANCE_SECONDS) < present {
+        return Err(NoticeError::TooOld);
+    }
+    if seconds > present.saturating_add(TOLERANCE_SECONDS) {
+        return Err(NoticeError::TooNew);
+    }
+    let signed = [id.as_bytes(), b".", timestamp.as_bytes(), b".", body].concat();
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
+    let fits = |one: &str| {
+        let tag = one.strip_prefix("v1,");
+        let tag = tag.and_then(|tag| STANDARD.decode(tag).ok());
+        // In constant time.
+        tag.is_some_and(|tag| hmac::verify(&key, &signed, &tag).is_ok())
+    };
+    if signatures.split(' ').take(SIGNATURES_MAX).any(fits) {
+        Ok(())
+    } else {
+        Err(NoticeError::Signature)
+    }
+}
+
+/// Seconds since 1970, in the one form that a number has.
+fn seconds(text: &str) -> Option<u64> {
+    let good = (1..=12).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    good.then(|| text.parse().ok()).flatten()
+}
+
+/// What a notice says; whose it is must have been verified.
+///
+/// # Errors
+/// When it is not a notice, or says of something that concerns us what makes no sense.
+pub fn read(body: &[u8]) -> Result<Notice, NoticeError> {
+    if body.len() > NOTICE_MAX {
+        return Err(NoticeError::TooLong);
+    }
+    let envelope: Envelope<'_> =
+        serde_json::from_slice(body).map_err(|_| NoticeError::NotANotice)?;
+    read::id(&envelope.id).ok_or(NoticeError::Member("id"))?;
+    if envelope.object != "event" {
+        return Err(NoticeError::Member("object"));
+    }
+    let at = Timestamp::parse(&envelope.created).ok_or(NoticeError::Member("created"))?;
+    let data = envelope.data.map(RawValue::get);
+    match envelope.kind.as_str() {
+        "transfer.cvu.received" => received(data, at),
+        "transfer.cvu.completed" => settled(data, "COMPLETED"),
+        "transfer.cvu.rejected" => settled(data, "FAILED"),
+        "transfer.cvu.reversed" => reversed(data),
+        "endpoint.created" => Ok(Notice::Created),
+        other => {
+            let kind = read::line(other, KIND_MAX);
+            if kind.is_empty() {
+                return Err(NoticeError::Member("type"));
+            }
+            Ok(Notice::Other { kind })
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    id: String,
+    object: String,
+    created: String,
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Received<'a> {
+    id: String,
+    coelsa_id: String,
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(borrow)]
+    value: Worth<'a>,
+    details: Details,
+}
+
+#[derive(Deserialize)]
+struct Details {
+    #[serde(default)]
+    origin_debit: Value,
+    origin_credit: Credit,
+}
+
+#[derive(Deserialize)]
+struct Credit {
+    cvu: String,
+}
+
+#[derive(Deserialize)]
+struct Valued<'a> {
+    #[serde(borrow)]
+    value: Worth<'a>,
+}
+
+#[derive(Deserialize)]
+struct Reversed<'a> {
+    id: String,
+    origin_id: String,
+    coelsa_id: String,
+    #[serde(borrow)]
+    value: Worth<'a>,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+fn parsed<'a, T: Deserialize<'a>>(data: Option<&'a str>) -> Result<T, NoticeError> {
+    let data = data.and_then(|data| serde_json::from_str(data).ok());
+    data.ok_or(NoticeError::Member("data"))
+}
+
+fn member<T>(value: Option<T>, name: &'static str) -> Result<T, NoticeError> {
+    value.ok_or(NoticeError::Member(name))
+}
+
+fn received(data: Option<&str>, at: Timestamp) -> Result<Notice, NoticeError> {
+    let data: Received<'_> = parsed(data)?;
+    // Anything else that arrives, such as what comes back, has a notice of its own.
+    if !matches!(data.kind.as_str(), "TRANSFERENCIA" | "CREDIN") {
+        return Err(NoticeError::Member("data.type"));
+    }
+    let cvu = Cvu::parse(&data.details.origin_credit.cvu).ok();
+    Ok(Notice::Received {
+        coelsa_id: member(read::id(&data.coelsa_id), "data.coelsa_id")?,
+        bank_id: member(read::id(&data.id), "data.id")?,
+        cvu: member(cvu, "data.details.origin_credit.cvu")?,
+        amount: member(data.value.amount(), "data.value")?,
+        from: read::counterparty(&data.details.origin_debit),
+        at,
+    })
+}
+
+fn settled(data: Option<&str>, status: &str) -> Result<Notice, NoticeError> {
+    let told: Told = parsed(data)?;
+    // A notice that contradicts itself says nothing.
+    if told.status != status {
+        return Err(NoticeError::Member("data.status"));
+    }
+    let value: Valued<'_> = parsed(data)?;
+    member(value.value.amount(), "data.value")?;
+    let origin = told.origin_id.as_deref().and_then(OriginId::parse);
+    let origin = member(origin, "data.origin_id")?;
+    member(read::id(&told.id), "data.id")?;
+    member(read::rail_id(told.coelsa_id.as_deref()), "data.coelsa_id")?;
+    let transfer = member(told.transfer(), "data.status")?;
+    Ok(Notice::Settled { origin, transfer })
+}
+
+fn reversed(data: Option<&str>) -> Result<Notice, NoticeError> {
+    let data: Reversed<'_> = parsed(data)?;
+    Ok(Notice::Reversed {
+        origin: member(OriginId::parse(&data.origin_id), "data.origin_id")?,
+        bank_id: member(read::id(&data.id), "data.id")?,
+        coelsa_id: member(read::id(&data.coelsa_id), "data.coelsa_id")?,
+        amount: member(data.value.amount(), "data.value")?,
+        reason: read::reason(data.reason.as_deref()),
+    })
+}

@@ -1,0 +1,163 @@
+//! Readers of what the bank says of money and people: exact about ids and amounts, within limits
+//! about texts, which come from anybody.
+
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cvu::Cbu;
+use caudal_ledger::money::{Amount, Money};
+use caudal_ledger::transfers::{BankTransfer, BankWord, Counterparty};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::redact::dotted;
+
+/// The longest id, in characters.
+const ID_MAX: usize = 64;
+/// The longest name, in characters.
+pub(super) const NAME_MAX: usize = 100;
+/// The longest reason for a failure, in characters.
+pub(super) const REASON_MAX: usize = 200;
+/// What the bank writes where it knows nothing.
+const UNKNOWN: &str = "UNAVAILABLE";
+/// The only currency there is.
+const ARS: &str = "ARS";
+
+/// Money as the bank writes it; the amount stays text until it is read exactly.
+#[derive(Deserialize)]
+pub(super) struct Worth<'a> {
+    currency: String,
+    #[serde(borrow)]
+    amount: &'a RawValue,
+}
+
+impl Worth<'_> {
+    /// The text of a number, or of a text that holds one.
+    fn digits(&self) -> Option<String> {
+        let raw = self.amount.get().trim();
+        let text = if raw.starts_with('"') {
+            serde_json::from_str(raw).ok()?
+        } else {
+            raw.to_owned()
+        };
+        (self.currency == ARS).then_some(text)
+    }
+
+    /// An amount of pesos.
+    pub fn amount(&self) -> Option<Amount> {
+        Amount::parse(&self.digits()?).ok()
+    }
+
+    /// Pesos of a balance, which may be zero or less.
+    pub fn money(&self) -> Option<Money> {
+        let text = self.digits()?;
+        let (digits, negative) = match text.strip_prefix('-') {
+            Some(digits) => (digits, true),
+            None => (text.as_str(), false),
+        };
+        let centavos = Amount::parse_or_zero(digits).ok()?;
+        let signed = if negative {
+            centavos.checked_neg()?
+        } else {
+            centavos
+        };
+        Some(Money::from_centavos(signed))
+    }
+}
+
+/// An id of the bank or the rail: 1 to 64 visible ASCII characters.
+pub(super) fn id(text: &str) -> Option<String> {
+    let good = (1..=ID_MAX).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+    good.then(|| text.to_owned())
+}
+
+/// The id on the rail, which may not be there yet; `None` when it is there and no id.
+pub(super) fn rail_id(text: Option<&str>) -> Option<Option<String>> {
+    match text.filter(|text| !text.is_empty()) {
+        None => Some(None),
+        Some(text) => id(text).map(Some),
+    }
+}
+
+/// A text for people within a limit, without control characters and marks that hide or reorder.
+pub(super) fn line(text: &str, max: usize) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    let clean: String = text.chars().filter(|c| !hidden(*c)).collect();
+    let short: String = clean.trim().chars().take(max).collect();
+    short.trim_end().to_owned()
+}
+
+/// Why something failed, in the bank's words and without anybody's numbers.
+pub(super) fn reason(text: Option<&str>) -> String {
+    dotted(&line(text.unwrap_or_default(), REASON_MAX))
+}
+
+/// What a status means; `None` for a word that the bank does not have.
+fn word(status: &str, why: Option<&str>) -> Option<BankWord> {
+    match status {
+        "COMPLETED" => Some(BankWord::Completed),
+        "FAILED" => {
+            let reason = reason(why);
+            Some(BankWord::Failed { reason })
+        }
+        "PENDING" | "IN_PROGRESS" | "UNKNOWN" => Some(BankWord::InProgress),
+        "UNKNOWN_FOREVER" => Some(BankWord::Lost),
+        _ => None,
+    }
+}
+
+/// How far a transfer is, as every telling of one says it.
+#[derive(Deserialize)]
+pub(super) struct Told {
+    /// The bank's own id.
+    pub id: String,
+    /// Our reference, of what we sent.
+    #[serde(default)]
+    pub origin_id: Option<String>,
+    /// The id on the rail; empty or absent before it has one.
+    #[serde(default)]
+    pub coelsa_id: Option<String>,
+    /// The bank's word for how far it is.
+    pub status: String,
+    #[serde(default)]
+    reject_reason: Option<String>,
+}
+
+impl Told {
+    /// `None` when an id or the status is none.
+    pub fn transfer(&self) -> Option<BankTransfer> {
+        Some(BankTransfer {
+            bank_id: id(&self.id)?,
+            coelsa_id: rail_id(self.coelsa_id.as_deref())?,
+            word: word(&self.status, self.reject_reason.as_deref())?,
+        })
+    }
+}
+
+/// The other side of a movement. What the bank says of it is for people to read: a part that makes
+/// no sense is left out, since the money moved all the same.
+pub(super) fn counterparty(party: &Value) -> Counterparty {
+    let digits = |text: &String| text.bytes().all(|b| b.is_ascii_digit());
+    let cuit = text_of(party, "cuit");
+    let cbu = text_of(party, "cbu").or_else(|| text_of(party, "cvu"));
+    let name = |value: &Value| text_of(value, "name").map(|name| line(&name, NAME_MAX));
+    let filled = |text: &String| !text.is_empty();
+    Counterparty {
+        cuit: cuit.filter(|cuit| cuit.len() == 11 && digits(cuit)),
+        name: name(party).filter(filled),
+        cbu: cbu.filter(|cbu| Cbu::parse(cbu).is_ok()),
+        alias: text_of(party, "label").filter(|label| Alias::parse(label).is_ok()),
+        bank: party.get("bank").and_then(name).filter(filled),
+    }
+}
+
+fn text_of(party: &Value, key: &str) -> Option<String> {
+    let text = match party.get(key)? {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => return None,
+    };
+    (!text.is_empty() && !text.eq_ignore_ascii_case(UNKNOWN)).then_some(text)
+}

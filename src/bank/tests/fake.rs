@@ -1,0 +1,102 @@
+//! A bank that answers as a test says, for what the sandbox bank would never do.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc;
+
+use super::*;
+
+/// What the bank does with a request.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// It answers: a status line's end and a body.
+    Say(&'static str, String),
+    /// It hangs up.
+    Hang,
+    /// It says nothing.
+    Wait,
+}
+
+/// A yes.
+pub fn yes(body: &Value) -> Act {
+    Act::Say("200 OK", body.to_string())
+}
+
+/// A business error.
+pub fn no(code: &str) -> Act {
+    let body = json!({"code": code, "message": "no"});
+    Act::Say("409 Conflict", body.to_string())
+}
+
+/// A server that logs everybody in and does with everything else what `act` says. Gives its URL and
+/// the requests (head and body) as they come.
+pub fn bank(mut act: impl FnMut(&str) -> Act + Send + 'static) -> (String, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/base/", listener.local_addr().unwrap());
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let mut silent = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let (mut request, mut length) = (String::new(), 0);
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                request.push_str(&line);
+                if line.trim().is_empty() {
+                    break;
+                }
+            }
+            let mut sent = vec![0; length];
+            reader.read_exact(&mut sent).unwrap();
+            request.push_str(&String::from_utf8(sent).unwrap());
+            let acted = match request.contains("/login/jwt") {
+                true => yes(&json!({"token": "t0k", "expires_in": 3600})),
+                false => act(&request),
+            };
+            // Told before it is answered, so that whoever has the answer finds the request.
+            if tell.send(request).is_err() {
+                return;
+            }
+            match acted {
+                Act::Say(status, body) => {
+                    let length = body.len();
+                    let head = format!(
+                        "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+                    );
+                    // The client may hang up on what is too long.
+                    stream.write_all(format!("{head}{body}").as_bytes()).ok();
+                }
+                Act::Hang => drop(stream),
+                Act::Wait => silent.push(stream),
+            }
+        }
+    });
+    (url, told)
+}
+
+/// A bank with one answer for everything.
+pub fn canned(status: &'static str, body: String) -> (String, mpsc::Receiver<String>) {
+    bank(move |_| Act::Say(status, body.clone()))
+}
+
+/// A bank that does one thing after the other, and the last one for ever.
+pub fn scripted(acts: Vec<Act>) -> (String, mpsc::Receiver<String>) {
+    let mut acts = acts.into_iter().peekable();
+    bank(move |_| {
+        let act = acts.next().unwrap();
+        if acts.peek().is_none() {
+            acts = vec![act.clone()].into_iter().peekable();
+        }
+        act
+    })
+}
+
+/// The JSON that a request carries.
+pub fn body_of(request: &str) -> Value {
+    serde_json::from_str(request.lines().last().unwrap()).unwrap()
+}

@@ -1,0 +1,370 @@
+//! A day's movements: both ways, page by page, and nothing that is half read.
+
+use std::collections::BTreeMap;
+
+use caudal_actors::ports::Way;
+use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
+use caudal_ledger::transfers::{BankWord, Counterparty};
+
+use super::fake::{Act, bank, no, scripted, yes};
+use super::*;
+
+const RECEIVED: &str = "TRANSFERENCIAS_RECIBIDAS";
+const SENT: &str = "TRANSFERENCIAS_ENVIADAS";
+const OURS: &str = "0000999100000000000017";
+
+fn day() -> BusinessDay {
+    BusinessDay::parse("2026-11-21").unwrap()
+}
+
+fn origin() -> OriginId {
+    OriginId(VoucherId {
+        realm: RealmId(1),
+        account: AccountNo(7),
+        sequence: 3,
+    })
+}
+
+fn merged(mut told: Value, changes: &Value) -> Value {
+    let members = told.as_object_mut().unwrap();
+    members.extend(changes.as_object().unwrap().clone());
+    told
+}
+
+fn sent(number: usize) -> Value {
+    json!({
+        "id": format!("1-20055361682-{number}-0"), "origin_id": origin().to_string(),
+        "coelsa_id": "80V1JXON1874QG39Z64EL7", "status": "COMPLETED", "type": "TRANSFER-CVU",
+        "value": {"currency": "ARS", "amount": "10.50"}, "concept": "VAR", "description": "",
+        "origin_debit": {"cvu": OURS, "cuit": "20055361682", "name": "Ana"},
+        "to": {"cbu": "2850590940090418135201", "label": "eva.perez", "cuit": "30717449076",
+            "name": "Eva Perez", "bank": {"code": "285", "name": "Macro"}},
+        "start_date": "2026-11-21T12:00:00.000Z", "business_date": "2026-11-21T03:00:00.000Z",
+        "reversed": false,
+    })
+}
+
+fn received(number: usize) -> Value {
+    json!({
+        "id": format!("1-30717449076-{number}-0"), "coelsa_id": "80V1JXON1874QG39Z64EL8",
+        "status": "COMPLETED", "type": "TRANSFERENCIA",
+        "value": {"currency": "ARS", "amount": "10.50"},
+        "origin_debit": {"cuit": "30717449076", "name": "Eva Perez", "cbu": "2850590940090418135201",
+            "label": "UNAVAILABLE", "bank": {"code": "285", "name": "Macro"}},
+        "origin_credit": {"cvu": OURS, "cuit": "20055361682"},
+        "start_date": "2026-11-21T12:00:00.000Z", "business_date": "2026-11-21T03:00:00.000Z",
+    })
+}
+
+/// The headers of a request by their names in lower case.
+fn headers(request: &str) -> BTreeMap<String, String> {
+    let lines = request.lines().skip(1).filter_map(|l| l.split_once(": "));
+    lines
+        .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+        .collect()
+}
+
+/// A bank that has so many movements each way.
+fn paged(out: usize, into: usize) -> impl FnMut(&str) -> Act + Send + 'static {
+    move |request| {
+        let headers = headers(request);
+        let number = |name: &str| headers[name].parse::<usize>().unwrap();
+        let (count, make): (_, fn(usize) -> Value) = match headers["obp_origin"].as_str() {
+            SENT => (out, sent),
+            RECEIVED => (into, received),
+            other => panic!("{other}"),
+        };
+        let first = number("obp_offset").min(count);
+        let last = (first + number("obp_limit")).min(count);
+        yes(&(first..last).map(make).collect())
+    }
+}
+
+#[actix_web::test]
+async fn both_ways_and_all_pages() {
+    for (out, into, pages) in [
+        (0, 0, [1, 1]),
+        (1, 199, [1, 1]),
+        (200, 201, [2, 2]),
+        (450, 400, [3, 3]),
+    ] {
+        let (url, requests) = bank(paged(out, into));
+        let reply = gateway(&url).movements(day(), ID).await;
+        let found = reply.result.as_ref().unwrap();
+        let ids: std::collections::BTreeSet<_> = found.iter().map(|m| &m.bank_id).collect();
+        let sent = found.iter().filter(|m| m.way == Way::Out).count();
+        assert_eq!(
+            (sent, found.len(), ids.len()),
+            (out, out + into, out + into)
+        );
+        assert_eq!(reply.calls.len(), 1 + pages[0] + pages[1]);
+        for call in &reply.calls[1..] {
+            assert_eq!(
+                (call.operation.as_str(), call.status),
+                ("movements", Some(200))
+            );
+            assert_eq!(call.reference, "2026-11-21");
+            assert!(call.body.len() <= 2_048, "{}", call.body);
+        }
+        for request in requests.try_iter().skip(1) {
+            let path = format!(
+                "GET /base/v1/banks/322/accounts/{COLLECTOR}/owner/transaction-request-types/\
+                 TRANSFER-CVU HTTP/1.1"
+            );
+            assert!(request.starts_with(&path), "{request}");
+            let headers = headers(&request);
+            let of = |name: &str| headers[name].as_str();
+            assert_eq!(
+                (of("obp_from_date"), of("obp_to_date")),
+                ("2026-11-21", "2026-11-21")
+            );
+            assert_eq!(of("obp_limit"), "200");
+            assert_eq!(of("obp_offset").parse::<usize>().unwrap() % 200, 0);
+        }
+    }
+}
+
+#[actix_web::test]
+async fn what_a_movement_says() {
+    let back =
+        json!({"type": "REVERSAL", "reverses": origin().to_string(), "id": "1-20055361682-9-0"});
+    let (url, _requests) = bank(move |request| match request.contains(SENT) {
+        true => yes(&json!([
+            sent(1),
+            merged(
+                sent(2),
+                &json!({"status": "FAILED", "reject_reason": "no", "coelsa_id": ""})
+            ),
+            merged(sent(3), &json!({"status": "UNKNOWN", "origin_id": "ajena"})),
+        ])),
+        false => yes(&json!([received(1), merged(received(2), &back)])),
+    });
+    let found = gateway(&url).movements(day(), ID).await.result.unwrap();
+    let other = Counterparty {
+        cuit: Some("30717449076".into()),
+        name: Some("Eva Perez".into()),
+        cbu: Some("2850590940090418135201".into()),
+        alias: Some("eva.perez".into()),
+        bank: Some("Macro".into()),
+    };
+    let first = BankMovement {
+        bank_id: "1-20055361682-1-0".into(),
+        coelsa_id: Some("80V1JXON1874QG39Z64EL7".into()),
+        origin: Some(origin()),
+        reversal: false,
+        way: Way::Out,
+        cvu: OURS.into(),
+        counterparty: other.clone(),
+        amount: caudal_ledger::money::Amount::parse("10.5").unwrap(),
+        word: BankWord::Completed,
+        at: Timestamp::parse("2026-11-21T12:00:00Z").unwrap(),
+    };
+    let reason = "no".to_owned();
+    let failed = BankMovement {
+        bank_id: "1-20055361682-2-0".into(),
+        coelsa_id: None,
+        word: BankWord::Failed { reason },
+        ..first.clone()
+    };
+    let foreign = BankMovement {
+        bank_id: "1-20055361682-3-0".into(),
+        origin: None,
+        word: BankWord::InProgress,
+        ..first.clone()
+    };
+    let arrived = BankMovement {
+        bank_id: "1-30717449076-1-0".into(),
+        coelsa_id: Some("80V1JXON1874QG39Z64EL8".into()),
+        origin: None,
+        way: Way::In,
+        counterparty: Counterparty {
+            alias: None,
+            ..other
+        },
+        ..first.clone()
+    };
+    let returned = BankMovement {
+        bank_id: "1-20055361682-9-0".into(),
+        origin: Some(origin()),
+        reversal: true,
+        ..arrived.clone()
+    };
+    assert_eq!(found, [first, failed, foreign, arrived, returned]);
+}
+
+#[actix_web::test]
+async fn a_day_is_a_day_in_buenos_aires() {
+    // Its first and last instants are on two days of UTC; the bank's business date decides.
+    for (start, business, good) in [
+        ("2026-11-21T03:00:00.000Z", "2026-11-21T03:00:00.000Z", true),
+        ("2026-11-22T02:59:59.999Z", "2026-11-21T03:00:00.000Z", true),
+        (
+            "2026-11-21T23:59:59.999-03:00",
+            "2026-11-22T02:59:59.999Z",
+            true,
+        ),
+        (
+            "2026-11-21T12:00:00.000Z",
+            "2026-11-21T02:59:59.999Z",
+            false,
+        ),
+        (
+            "2026-11-21T12:00:00.000Z",
+            "2026-11-22T03:00:00.000Z",
+            false,
+        ),
+    ] {
+        let item = merged(
+            sent(1),
+            &json!({"start_date": start, "business_date": business}),
+        );
+        let (url, _requests) = bank(move |request| match request.contains(SENT) {
+            true => yes(&json!([item])),
+            false => yes(&json!([])),
+        });
+        let reply = gateway(&url).movements(day(), ID).await;
+        let at = reply.result.map(|found| found[0].at);
+        assert_eq!(
+            at.ok(),
+            Timestamp::parse(start).filter(|_| good),
+            "{start} {business}"
+        );
+    }
+}
+
+#[actix_web::test]
+async fn one_that_cannot_be_read_fails_the_whole_day() {
+    for bad in [
+        json!({"status": "GONE"}),
+        json!({"status": null}),
+        json!({"id": ""}),
+        json!({"id": 7}),
+        json!({"value": {"currency": "USD", "amount": "1.00"}}),
+        json!({"value": {"currency": "ARS", "amount": "-1.00"}}),
+        json!({"value": {"currency": "ARS", "amount": 0}}),
+        json!({"value": null}),
+        json!({"origin_debit": null}),
+        json!({"origin_debit": {"cvu": ""}}),
+        json!({"start_date": "yesterday"}),
+        json!({"business_date": "2026-11-21"}),
+        json!({"type": null}),
+        json!({"type": "REVERSAL"}),
+        json!({"coelsa_id": "a b"}),
+    ] {
+        let page = json!([sent(1), merged(sent(2), &bad), sent(3)]);
+        let (url, _requests) = scripted(vec![yes(&page)]);
+        let reply = gateway(&url).movements(day(), ID).await;
+        let failed = matches!(
+            reply.result,
+            Err(BankError::Failed {
+                status: Some(200),
+                ..
+            })
+        );
+        assert!(failed, "{bad}: {reply:?}");
+        assert_eq!(operations(&reply).len(), 2);
+    }
+    for page in [
+        json!({}),
+        json!([[]]),
+        json!([null]),
+        json!(null),
+        json!([1, 2]),
+    ] {
+        let (url, _requests) = scripted(vec![yes(&page)]);
+        let reply = gateway(&url).movements(day(), ID).await;
+        assert!(
+            matches!(reply.result, Err(BankError::Failed { .. })),
+            "{page}"
+        );
+    }
+}
+
+#[actix_web::test]
+async fn lists_that_do_not_add_up_fail() {
+    let many = |from: usize, to: usize| yes(&(from..to).map(sent).collect());
+    for (acts, told) in [
+        // The offset is not understood: the same page for ever.
+        (vec![many(0, 200)], "same page"),
+        (vec![many(0, 201)], ""),
+        (vec![yes(&json!([sent(1), sent(1)]))], "one id"),
+        // A later page is refused or lost.
+        (vec![many(0, 200), no("TX500")], "no"),
+        (vec![many(0, 200), Act::Hang], ""),
+    ] {
+        let (url, _requests) = scripted(acts);
+        let reply = gateway(&url).movements(day(), ID).await;
+        let said = match reply.result.unwrap_err() {
+            BankError::Failed { body, .. } => body,
+            BankError::Refused(refusal) => refusal.body,
+            BankError::TimedOut => String::new(),
+        };
+        assert!(said.contains(told), "{said}");
+    }
+    // One that moved on to the next page while it was read is there once, with its later word.
+    let late = merged(sent(5), &json!({"status": "FAILED", "reject_reason": "no"}));
+    let (url, _requests) =
+        bank(
+            move |request| match (request.contains(SENT), request.contains("obp_offset: 0")) {
+                (true, true) => many(0, 200),
+                (true, false) => yes(&json!([late, sent(200)])),
+                (false, _) => yes(&json!([])),
+            },
+        );
+    let found = gateway(&url).movements(day(), ID).await.result.unwrap();
+    assert_eq!(found.len(), 201);
+    assert!(
+        matches!(found[5].word, BankWord::Failed { .. }),
+        "{:?}",
+        found[5]
+    );
+}
+
+#[actix_web::test]
+async fn a_list_has_an_end() {
+    for (count, good) in [(399, true), (400, false), (10_000, false)] {
+        let (url, _requests) = bank(paged(count, 0));
+        let config = Config {
+            pages: 2,
+            ..config(&url)
+        };
+        let reply = HttpGateway::new(config).unwrap().movements(day(), ID).await;
+        assert_eq!(reply.result.is_ok(), good, "{count}");
+        assert_eq!(reply.calls.len(), if good { 4 } else { 3 });
+        if let Err(why) = reply.result {
+            assert!(
+                matches!(why, BankError::Failed { status: None, .. }),
+                "{why:?}"
+            );
+        }
+    }
+}
+
+#[actix_web::test]
+async fn a_list_is_in_the_journal_without_persons() {
+    let (url, _requests) = bank(paged(2, 1));
+    let reply = gateway(&url).movements(day(), ID).await;
+    assert_eq!(reply.result.as_ref().map(Vec::len), Ok(3));
+    for call in &reply.calls {
+        let text = format!("{call:?}");
+        for secret in [
+            "20055361682",
+            "30717449076",
+            "2850590940090418135201",
+            OURS,
+            "Ana",
+            "Eva",
+            "eva.perez",
+            "Macro",
+        ] {
+            assert!(!text.contains(secret), "{secret}: {text}");
+        }
+    }
+    assert!(
+        reply.calls[1].body.contains(&origin().to_string()),
+        "{:?}",
+        reply.calls[1]
+    );
+    let asked: Value = serde_json::from_str(&reply.calls[2].request).unwrap();
+    assert_eq!(asked, json!({"origin": RECEIVED, "offset": 0}));
+}

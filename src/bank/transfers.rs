@@ -1,0 +1,349 @@
+//! Transfers at the bank: sent, asked for again, and listed for reconciliation.
+//!
+//! **Belief.** A refusal ends a transfer only when it is about this transfer and nothing of it can
+//! have happened: after an attempt whose end nobody saw, the bank is asked for the transfer before
+//! its refusal is believed.
+
+use std::collections::HashMap;
+
+use caudal_actors::ports::{BankError, BankMovement, BankReply, TransferOrder, Way};
+use caudal_ledger::facts::BankCall;
+use caudal_ledger::ids::OriginId;
+use caudal_ledger::money::Amount;
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::transfers::{BankTransfer, Destination};
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::read::{self, Told, Worth};
+use super::redact::last4;
+use super::wire::{self, Answer, Ask, Verdict};
+use super::{HttpGateway, LIST_DEADLINE, PAGE, PAGE_BODY_MAX};
+
+/// The operation that sends, in the journal.
+const SEND: &str = "transfer";
+/// The operation that asks how far a transfer is.
+const STATUS: &str = "transfer_status";
+/// The operation that lists.
+const LIST: &str = "movements";
+/// The bank knows no such transfer.
+const NOT_FOUND: &str = "TX019";
+/// The longest description that the bank takes, in characters.
+const DESCRIPTION_MAX: usize = 100;
+
+fn path<'a>(collector: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
+    let mut path = vec!["banks", "322", "accounts", collector, "owner"];
+    path.extend(["transaction-request-types", "TRANSFER-CVU"]);
+    path.extend(rest);
+    path
+}
+
+impl Ask<BankTransfer> {
+    /// Sends a transfer, or gives the one there is.
+    fn transfer(collector: &str, order: &TransferOrder) -> Self {
+        let (origin, amount) = (order.origin, order.amount);
+        let (to, to_redacted) = match &order.to {
+            Destination::Key(key) => (json!({"cbu": key}), json!({"cbu": last4(key.as_str())})),
+            Destination::Alias(alias) => (json!({"label": alias}), json!({"label": "…"})),
+        };
+        let value = json!({"currency": "ARS", "amount": amount.to_string()});
+        let mut body = json!({
+            "origin_id": origin.to_string(),
+            "origin_debit": {"cvu": order.from, "cuit": order.cuit},
+            "to": to,
+            "value": value,
+            "concept": order.concept.as_str(),
+        });
+        let description = order.description.as_deref().unwrap_or_default();
+        let description = read::line(description, DESCRIPTION_MAX);
+        if let Some(members) = body.as_object_mut().filter(|_| !description.is_empty()) {
+            members.insert("description".into(), json!(description));
+        }
+        let redacted = json!({
+            "origin_id": origin.to_string(),
+            "origin_debit": {"cvu": last4(order.from.as_str())},
+            "to": to_redacted,
+            "value": value,
+            "concept": order.concept.as_str(),
+        });
+        let judge = Box::new(move |answer: &Answer| judge_sent(answer, origin, amount));
+        Self {
+            reference: origin.to_string(),
+            method: Method::POST,
+            body: Some(body),
+            redacted: redacted.to_string(),
+            ..Self::get(SEND, &path(collector, &["transaction-requests"]), judge)
+        }
+    }
+
+    /// Asks for a transfer that may have been sent a moment ago: what is not there yet is looked
+    /// for again.
+    fn confirmed(collector: &str, origin: OriginId) -> Self {
+        let text = origin.to_string();
+        let judge = Box::new(move |answer: &Answer| match judge_status(answer, origin) {
+            Verdict::Done(Some(transfer)) => Verdict::Done(transfer),
+            Verdict::Done(None) => Verdict::NotYet,
+            Verdict::Refused | Verdict::NotYet | Verdict::Nonsense => Verdict::Nonsense,
+        });
+        Self {
+            redacted: json!({"origin_id": text}).to_string(),
+            ..Self::get(STATUS, &path(collector, &[&text]), judge)
+        }
+        .about(text)
+    }
+}
+
+impl Ask<Option<BankTransfer>> {
+    /// Asks how far a transfer is.
+    pub fn transfer_status(collector: &str, origin: OriginId) -> Self {
+        let text = origin.to_string();
+        let judge = Box::new(move |answer: &Answer| judge_status(answer, origin));
+        Self {
+            redacted: json!({"origin_id": text}).to_string(),
+            ..Self::get(STATUS, &path(collector, &[&text]), judge)
+        }
+        .about(text)
+    }
+}
+
+impl Ask<Vec<BankMovement>> {
+    /// One page of a day's movements.
+    fn page(collector: &str, day: BusinessDay, way: Way, offset: usize) -> Self {
+        let asked = match way {
+            Way::In => "TRANSFERENCIAS_RECIBIDAS",
+            Way::Out => "TRANSFERENCIAS_ENVIADAS",
+        };
+        let judge = Box::new(move |answer: &Answer| judge_page(answer, day, way));
+        Self {
+            headers: vec![
+                ("obp_limit", PAGE.to_string()),
+                ("obp_offset", offset.to_string()),
+                ("obp_from_date", day.to_string()),
+                ("obp_to_date", day.to_string()),
+                ("obp_origin", asked.to_owned()),
+            ],
+            body_max: PAGE_BODY_MAX,
+            redacted: json!({"origin": asked, "offset": offset}).to_string(),
+            ..Self::get(LIST, &path(collector, &[]), judge)
+        }
+        .about(day.to_string())
+    }
+}
+
+fn judge_sent(answer: &Answer, origin: OriginId, amount: Amount) -> Verdict<BankTransfer> {
+    if !answer.is_success() {
+        // Without a code it is no word of the bank; the general ones are not about the transfer.
+        let code = wire::code_of(answer);
+        return match code.as_str() {
+            "" => Verdict::Nonsense,
+            code if code.starts_with("GE") => Verdict::Nonsense,
+            _ => Verdict::Refused,
+        };
+    }
+    let value = answer.read::<Valued<'_>>().and_then(|it| it.value.amount());
+    // Another amount under our reference is somebody else's transfer.
+    match told(answer, origin).filter(|_| value == Some(amount)) {
+        Some(transfer) => Verdict::Done(transfer),
+        None => Verdict::Nonsense,
+    }
+}
+
+fn judge_status(answer: &Answer, origin: OriginId) -> Verdict<Option<BankTransfer>> {
+    if !answer.is_success() {
+        // Any other refusal is about the question and says nothing of the transfer.
+        return match wire::code_of(answer).as_str() {
+            NOT_FOUND => Verdict::Done(None),
+            _ => Verdict::Nonsense,
+        };
+    }
+    match told(answer, origin) {
+        Some(transfer) => Verdict::Done(Some(transfer)),
+        None => Verdict::Nonsense,
+    }
+}
+
+/// A transfer, if it is the one of this reference.
+fn told(answer: &Answer, origin: OriginId) -> Option<BankTransfer> {
+    let told: Told = answer.read()?;
+    let ours = told.origin_id.as_deref().and_then(OriginId::parse) == Some(origin);
+    told.transfer().filter(|_| ours)
+}
+
+#[derive(Deserialize)]
+struct Valued<'a> {
+    #[serde(borrow)]
+    value: Worth<'a>,
+}
+
+/// A transfer in a list.
+#[derive(Deserialize)]
+struct Listed<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(borrow)]
+    value: Worth<'a>,
+    #[serde(default)]
+    origin_debit: Value,
+    #[serde(default)]
+    origin_credit: Value,
+    #[serde(default)]
+    to: Value,
+    #[serde(default)]
+    reverses: Option<String>,
+    start_date: String,
+    business_date: String,
+}
+
+fn judge_page(answer: &Answer, day: BusinessDay, way: Way) -> Verdict<Vec<BankMovement>> {
+    if !answer.is_success() {
+        return match wire::code_of(answer).as_str() {
+            "" => Verdict::Nonsense,
+            _ => Verdict::Refused,
+        };
+    }
+    let (told, listed) = (answer.read(), answer.read());
+    let (Some(told), Some(listed)): (Option<Vec<Told>>, Option<Vec<Listed<'_>>>) = (told, listed)
+    else {
+        return Verdict::Nonsense;
+    };
+    // Whoever does not keep to the page cannot be trusted with the offset.
+    if told.len() > PAGE {
+        return Verdict::Nonsense;
+    }
+    // One that cannot be read is a hole: the day would look as if it had not happened.
+    let items = told.iter().zip(&listed);
+    let items: Option<Vec<_>> = items.map(|(a, b)| movement(a, b, day, way)).collect();
+    items.map_or(Verdict::Nonsense, Verdict::Done)
+}
+
+fn movement(told: &Told, listed: &Listed<'_>, day: BusinessDay, way: Way) -> Option<BankMovement> {
+    let reversal = listed.kind == "REVERSAL";
+    let (ours, other, origin) = match way {
+        Way::Out if reversal => return None,
+        Way::Out => (&listed.origin_debit, &listed.to, &told.origin_id),
+        Way::In => (
+            &listed.origin_credit,
+            &listed.origin_debit,
+            &listed.reverses,
+        ),
+    };
+    // A day that was not asked for: the bank did not understand the question.
+    if Timestamp::parse(&listed.business_date)?.business_day() != day {
+        return None;
+    }
+    let transfer = told.transfer()?;
+    Some(BankMovement {
+        bank_id: transfer.bank_id,
+        coelsa_id: transfer.coelsa_id,
+        // One that is not ours is shown without: somebody else used the account.
+        origin: origin.as_deref().and_then(OriginId::parse),
+        reversal,
+        way,
+        cvu: read::id(ours.get("cvu")?.as_str()?)?,
+        counterparty: read::counterparty(other),
+        amount: listed.value.amount()?,
+        word: transfer.word,
+        at: Timestamp::parse(&listed.start_date)?,
+    })
+}
+
+/// Whether an attempt to send, before the last call, may have had an effect that nobody saw.
+fn doubted(calls: &[BankCall]) -> bool {
+    let earlier = calls.split_last().map_or(&[][..], |(_, earlier)| earlier);
+    // Without a login nothing is looked at.
+    let sent = |call: &BankCall| call.operation == SEND && call.status != Some(401);
+    earlier.iter().any(sent)
+}
+
+impl HttpGateway {
+    /// Sends a transfer, or gives the one there is.
+    pub(super) async fn send(
+        &self,
+        order: &TransferOrder,
+        request_id: &str,
+    ) -> BankReply<BankTransfer> {
+        let collector = &self.config.collector;
+        let deadline = self.deadline();
+        let ask = Ask::transfer(collector, order);
+        let mut reply = self.perform(ask, request_id, deadline).await;
+        // It may refuse the second attempt because of the first: the day's limit is used up, say.
+        if matches!(reply.result, Err(BankError::Refused(_))) && doubted(&reply.calls) {
+            let ask = Ask::confirmed(collector, order.origin);
+            let found = self.perform(ask, request_id, deadline).await;
+            reply.calls.extend(found.calls);
+            match found.result {
+                // It is not there, so the refusal stands.
+                Err(BankError::Refused(_)) => {}
+                told => reply.result = told,
+            }
+        }
+        reply
+    }
+
+    /// Lists a day's movements, both ways.
+    pub(super) async fn list(
+        &self,
+        day: BusinessDay,
+        request_id: &str,
+    ) -> BankReply<Vec<BankMovement>> {
+        let mut calls = Vec::new();
+        let until = Instant::now() + LIST_DEADLINE;
+        let mut all = Vec::new();
+        for way in [Way::Out, Way::In] {
+            let listed = self.list_way(day, way, request_id, until, &mut calls);
+            match listed.await {
+                Ok(listed) => all.extend(listed),
+                Err(why) => {
+                    let result = Err(why);
+                    return BankReply { result, calls };
+                }
+            }
+        }
+        let result = Ok(all);
+        BankReply { result, calls }
+    }
+
+    async fn list_way(
+        &self,
+        day: BusinessDay,
+        way: Way,
+        request_id: &str,
+        until: Instant,
+        calls: &mut Vec<BankCall>,
+    ) -> Result<Vec<BankMovement>, BankError> {
+        let mut listed: Vec<BankMovement> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for number in 0..self.config.pages {
+            let offset = number.saturating_mul(PAGE);
+            let ask = Ask::page(&self.config.collector, day, way, offset);
+            let deadline = self.deadline().min(until);
+            let reply = self.perform(ask, request_id, deadline).await;
+            calls.extend(reply.calls);
+            let page = reply.result?;
+            let (count, known) = (page.len(), places.len());
+            for item in page {
+                let at = *places.entry(item.bank_id.clone()).or_insert(listed.len());
+                match listed.get_mut(at) {
+                    Some(_) if at >= known => return Err(unlisted("two movements have one id")),
+                    // It moved on to this page meanwhile; the later word counts.
+                    Some(place) => *place = item,
+                    None => listed.push(item),
+                }
+            }
+            if count < PAGE {
+                return Ok(listed);
+            }
+            if places.len() == known {
+                return Err(unlisted("the bank gives the same page again"));
+            }
+        }
+        Err(unlisted("the bank has more pages than are read"))
+    }
+}
+
+fn unlisted(why: &str) -> BankError {
+    let body = json!({"message": why}).to_string();
+    BankError::Failed { status: None, body }
+}
