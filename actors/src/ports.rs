@@ -170,10 +170,6 @@ pub enum Notice {
 /// What the service asks of the sponsor bank. Every operation is idempotent by its reference, so
 /// asking again after a timeout or crash is always safe. Implementations put a deadline on each
 /// operation, retry what is safe inside it, and never follow redirects.
-#[expect(
-    unused_variables,
-    reason = "operations that a gateway does not have yet"
-)]
 pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
     /// Creates the CVU of a client id, or gives the one it has. `request_id` goes along for tracing.
     fn create_cvu<'a>(
@@ -215,53 +211,30 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         &'a self,
         order: &'a TransferOrder,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
-        not_yet()
-    }
+    ) -> LocalFuture<'a, BankReply<BankTransfer>>;
 
     /// Asks how far a transfer is. `Ok(None)`: the bank does not know it (yet).
     fn transfer_status<'a>(
         &'a self,
         origin: OriginId,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Option<BankTransfer>>> {
-        not_yet()
-    }
+    ) -> LocalFuture<'a, BankReply<Option<BankTransfer>>>;
 
     /// Lists every movement of a business day, both ways.
     fn movements<'a>(
         &'a self,
         day: BusinessDay,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Vec<BankMovement>>> {
-        not_yet()
-    }
+    ) -> LocalFuture<'a, BankReply<Vec<BankMovement>>>;
 
     /// Looks up who is behind a CBU, CVU or alias.
     fn lookup<'a>(
         &'a self,
         whom: &'a Destination,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Found>> {
-        not_yet()
-    }
+    ) -> LocalFuture<'a, BankReply<Found>>;
 
     /// The balance of the collector account, and when the bank read it.
-    fn balance<'a>(
-        &'a self,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
-        not_yet()
-    }
-}
-
-/// Until every gateway has the operation.
-fn not_yet<'a, T: 'a>() -> LocalFuture<'a, BankReply<T>> {
-    Box::pin(async {
-        let result = Err(BankError::TimedOut);
-        BankReply {
-            result,
-            calls: Vec::new(),
-        }
-    })
+    fn balance<'a>(&'a self, request_id: &'a str)
+    -> LocalFuture<'a, BankReply<(Money, Timestamp)>>;
 }

@@ -23,20 +23,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use actix::{Actor, AsyncContext, Context, Handler};
-use caudal_ledger::accounts::Order;
-use caudal_ledger::alias::Alias;
-use caudal_ledger::balance::Direction;
-use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::facts::{RealmFact, Registration};
+use caudal_ledger::facts::RealmFact;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::{TypeCode, VoucherType, VoucherTypes};
-use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 use caudal_storage::StoreError;
 
-use crate::accounts::{AccountMessage, AccountView, Placed, Settings, Versions};
+use crate::accounts::{AccountMessage, AccountView};
 use crate::failure::Failure;
 use crate::records::{self, REALM, Tail, reads};
 use crate::reply::{Answered, Given, Reply};
@@ -346,7 +341,10 @@ impl RealmSupervisor {
             .ok()
             .filter(|open| open.len() == SWEEP_MAX)
             .and_then(|open| open.last().copied());
-        self.take_up(open.map(|open| open.into_iter().map(|(account, _)| account)), false);
+        self.take_up(
+            open.map(|open| open.into_iter().map(|(account, _)| account)),
+            false,
+        );
         if self.swept.is_some() {
             ctx.run_later(SWEEP_ON, Self::sweep);
         }
@@ -416,18 +414,6 @@ impl Handler<RealmMessage> for RealmSupervisor {
                 atomic,
                 ticket,
             } => self.batch(items, atomic, ticket, ctx.address()),
-            message @ (RealmMessage::OpenHold { .. }
-            | RealmMessage::StepHold { .. }
-            | RealmMessage::HoldOf(..)
-            | RealmMessage::Transfer { .. }
-            | RealmMessage::TransferOf(..)
-            | RealmMessage::TransferNotice { .. }
-            | RealmMessage::Reverse { .. }
-            | RealmMessage::DecideTransfer { .. }
-            | RealmMessage::CashIn(..)
-            | RealmMessage::Quote(..)
-            | RealmMessage::BatchDone(..)
-            | RealmMessage::Journal(_)) => self.money(message),
             RealmMessage::Register {
                 registration,
                 open,
@@ -476,6 +462,7 @@ impl Handler<RealmMessage> for RealmSupervisor {
                 reply.send(number.map(|number| self.children.passivate(number)));
             }
             RealmMessage::Report(reply) => reply.send(self.children.report()),
+            message => self.money(message),
         }
     }
 }

@@ -6,8 +6,8 @@
 //! **Failure.** The first commit that fails makes the actor doubtful: what it has in memory was
 //! never written. Every later answer of that actor is a failure, and its supervisor replaces it.
 
-use std::sync::{Arc, PoisonError, RwLock};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use caudal_ledger::facts::Answer;
 use caudal_ledger::ids::{AccountNo, RealmId};

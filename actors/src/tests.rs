@@ -1,16 +1,15 @@
 //! Turns, answers after the flush, doubt and reload, and the bank's sagas, on a store that fails as
 //! it is told and a bank that says what the test wants.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use caudal_ledger::accounts::{Holder, Order, SuspensionCode};
 use caudal_ledger::alias::Alias;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::Cuit;
-use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{BankRefusal, Registration};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::kyc::Kyc;
@@ -28,11 +27,16 @@ use crate::accounts::{AccountView, Placed};
 use crate::engine::{Asker, Engine, Options};
 use crate::failure::Failure;
 use crate::platform::{NewTenant, PlatformOrder, TenantChange};
-use crate::ports::{BankError, BankGateway, BankReply, Clock, LocalFuture};
+use crate::ports::{BankError, BankGateway, Clock};
 use crate::realms::{Adjustment, Target, TypeRef};
 use crate::records::projection::Rows;
 use crate::reply::{Answered, Given, Keyed, Rendered, Scope};
 use crate::verify;
+
+mod bank;
+mod money;
+
+use bank::TestBank;
 
 const REALM: RealmId = RealmId(1);
 
@@ -42,71 +46,6 @@ struct TestClock(AtomicU64);
 impl Clock for TestClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.fetch_add(1, Ordering::Relaxed) + 1_700_000_000_000)
-    }
-}
-
-/// A bank that answers what was put on its list, and otherwise does what it is asked.
-#[derive(Debug, Default)]
-struct TestBank {
-    says: Mutex<VecDeque<Option<BankError>>>,
-    calls: Mutex<Vec<String>>,
-}
-
-impl TestBank {
-    fn answer<T>(&self, call: String, good: T) -> BankReply<T> {
-        self.calls.lock().unwrap().push(call);
-        let result = match self.says.lock().unwrap().pop_front() {
-            Some(Some(error)) => Err(error),
-            Some(None) | None => Ok(good),
-        };
-        BankReply {
-            result,
-            calls: Vec::new(),
-        }
-    }
-
-    fn will_say(&self, error: BankError) {
-        self.says.lock().unwrap().push_back(Some(error));
-    }
-
-    fn will_obey(&self) {
-        self.says.lock().unwrap().push_back(None);
-    }
-
-    fn called(&self) -> Vec<String> {
-        self.calls.lock().unwrap().clone()
-    }
-}
-
-impl BankGateway for TestBank {
-    fn create_cvu<'a>(
-        &'a self,
-        client_id: u64,
-        _: &'a Holder,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Cvu>> {
-        let cvu = Cvu::compose(999, client_id).unwrap();
-        Box::pin(async move { self.answer(format!("create {client_id}"), cvu) })
-    }
-
-    fn set_alias<'a>(
-        &'a self,
-        cvu: Cvu,
-        _: Cuit,
-        alias: Option<&'a Alias>,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Alias>> {
-        let own = Alias::parse(&format!("auto.{}", cvu.last4())).unwrap();
-        let alias = alias.cloned().unwrap_or(own);
-        Box::pin(async move { self.answer(format!("alias {alias}"), alias) })
-    }
-
-    fn rename<'a>(&'a self, _: Cvu, name: &'a str, _: &'a str) -> LocalFuture<'a, BankReply<()>> {
-        Box::pin(async move { self.answer(format!("rename {name}"), ()) })
-    }
-
-    fn close<'a>(&'a self, _: Cvu, _: Cuit, _: &'a str) -> LocalFuture<'a, BankReply<()>> {
-        Box::pin(async move { self.answer("close".into(), ()) })
     }
 }
 

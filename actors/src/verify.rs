@@ -94,37 +94,45 @@ pub fn store(
     }
     report.commit = last.0;
     for (at, history) in &histories {
-        report.accounts = report.accounts.saturating_add(1);
-        match reads::account(store, at.0, at.1)? {
-            None => report.differs(format!(
-                "{}: is in the journal and not in the index",
-                name(*at)
-            )),
-            Some((account, _)) => {
-                // A running service moves on meanwhile: only what stands still can be compared.
-                let known = (account.sequence, account.balance, account.hash);
-                if account.sequence < history.sequence
-                    || (account.sequence == history.sequence
-                        && known != (history.sequence, history.balance, history.hash))
-                {
-                    report.differs(format!(
-                        "{}: the index disagrees with the journal",
-                        name(*at)
-                    ));
-                }
-                let apart = account.set_apart() == i128::from(account.balance.held.centavos());
-                let again = reads::account(store, at.0, at.1)?;
-                if !apart && again.is_some_and(|(again, _)| again.sequence == account.sequence) {
-                    report.differs(format!(
-                        "{}: what is held is not what its holds and transfers keep apart",
-                        name(*at)
-                    ));
-                }
-            }
-        }
+        account(store, *at, history, &mut report)?;
     }
     progress(report.entries);
     Ok((report, histories))
+}
+
+/// Compares an account as it is loaded with its history. A running service moves on meanwhile: only
+/// what stands still can be compared.
+fn account(
+    store: &dyn Store,
+    at: (RealmId, AccountNo),
+    history: &History,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    report.accounts = report.accounts.saturating_add(1);
+    let Some((account, _)) = reads::account(store, at.0, at.1)? else {
+        report.differs(format!(
+            "{}: is in the journal and not in the index",
+            name(at)
+        ));
+        return Ok(());
+    };
+    let known = (account.sequence, account.balance, account.hash);
+    let right = (history.sequence, history.balance, history.hash);
+    if known.0 < right.0 || (known.0 == right.0 && known != right) {
+        report.differs(format!(
+            "{}: the index disagrees with the journal",
+            name(at)
+        ));
+    }
+    let apart = account.set_apart() == i128::from(account.balance.held.centavos());
+    let again = reads::account(store, at.0, at.1)?;
+    if !apart && again.is_some_and(|(again, _)| again.sequence == account.sequence) {
+        report.differs(format!(
+            "{}: what is held is not what its holds and transfers keep apart",
+            name(at)
+        ));
+    }
+    Ok(())
 }
 
 fn name((realm, account): (RealmId, AccountNo)) -> String {

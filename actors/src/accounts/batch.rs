@@ -44,10 +44,7 @@ impl Gather {
 
     /// Brings outcomes, by their place in the batch.
     pub fn bring(&self, brought: Vec<(usize, ItemOutcome)>) {
-        let mut gathered = self
-            .outcomes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut gathered = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
         for (place, outcome) in brought {
             if let Some(slot) = gathered.outcomes.get_mut(place)
                 && slot.is_none()

@@ -17,7 +17,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use actix::fut::{ActorFutureExt, wrap_future};
 use actix::{ActorContext, AsyncContext, Context};
@@ -192,7 +191,9 @@ fn transfer(
     match pages {
         Ok((page, other)) => {
             let other = (Arc::clone(&receiver.vitals), other);
-            sender.scribe.finish_joint(page, vec![other], outcome, ticket);
+            sender
+                .scribe
+                .finish_joint(page, vec![other], outcome, ticket);
         }
         Err(why) => give_up(why, ticket, [sender, receiver]),
     }
@@ -206,10 +207,7 @@ fn both_halves(
     let settings = sender.shared.settings();
     let realm = sender.shared.realm;
     let context = settings.context(realm, sender.now());
-    let cvu: Cvu = receiver
-        .account
-        .cvu
-        .ok_or(Rejection::DestinationNotFound)?;
+    let cvu: Cvu = receiver.account.cvu.ok_or(Rejection::DestinationNotFound)?;
     // The one that receives may refuse before anything is decided about the one that sends.
     let id = TransferId(VoucherId {
         realm,

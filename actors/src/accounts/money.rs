@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use caudal_ledger::balance::Direction;
 use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::{CashIn, Suspense};
-use caudal_ledger::balance::Direction;
 use caudal_ledger::voucher_types::VoucherType;
 use caudal_ledger::vouchers::{Outcome, PostAdjustment, Voucher};
 
@@ -159,8 +159,13 @@ impl Desk {
 
     /// Why there is no open hold of a number: it has ended, or it never was.
     fn no_open_hold(&self, number: u64) -> Failure {
-        let ended = self.unsettled.iter().any(|v| Hold::of_step(v) == Some(number));
-        let Desk { shared, account, .. } = self;
+        let ended = self
+            .unsettled
+            .iter()
+            .any(|v| Hold::of_step(v) == Some(number));
+        let Desk {
+            shared, account, ..
+        } = self;
         match reads::money::hold(shared.store.as_ref(), shared.realm, account.number, number) {
             Ok(None) if !ended => Rejection::HoldNotFound.into(),
             Ok(_) => Rejection::HoldNotOpen.into(),
@@ -169,7 +174,11 @@ impl Desk {
     }
 
     /// What a movement would cost.
-    pub(super) fn quote(&self, voucher_type: VoucherType, amount: Amount) -> Result<Quote, Failure> {
+    pub(super) fn quote(
+        &self,
+        voucher_type: VoucherType,
+        amount: Amount,
+    ) -> Result<Quote, Failure> {
         let cvu = self.account.cvu.ok_or(Rejection::AccountWithoutCvu)?;
         let settings = self.shared.settings();
         let now = self.now();

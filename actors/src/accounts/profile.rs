@@ -1,7 +1,6 @@
 //! Turns about the profile of an account: registered, changed, and what waits for the bank.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use actix::Addr;
 use caudal_ledger::accounts::{BankAnswer, Order};

@@ -87,11 +87,12 @@ impl Engine {
                 self.hear(origin.0.realm, mode, request_id, message).await
             }
             Notice::Reversed {
-                origin: caudal_ledger::ids::OriginId(VoucherId {
-                    realm,
-                    account,
-                    sequence,
-                }),
+                origin:
+                    caudal_ledger::ids::OriginId(VoucherId {
+                        realm,
+                        account,
+                        sequence,
+                    }),
                 coelsa_id,
                 amount,
                 ..
@@ -148,8 +149,7 @@ impl Engine {
             .and_then(|client| client.checked_div(CLIENTS_OF_A_REALM))
             .and_then(|realm| u32::try_from(realm).ok())
             .map(RealmId);
-        Ok(realm.filter(|realm| {
-            realm.mode() == mode && self.realms.supervisors.contains_key(realm)
-        }))
+        Ok(realm
+            .filter(|realm| realm.mode() == mode && self.realms.supervisors.contains_key(realm)))
     }
 }

@@ -25,8 +25,8 @@ use crate::failure::Failure;
 use crate::realms::Target;
 use crate::records::projection::Place;
 use crate::records::{LEDGER, account_stream, keys, reads};
-pub(super) use pages::{Picker, Range};
 use pages::sorted;
+pub(super) use pages::{Picker, Range};
 
 pub use accounts::{AccountFilter, AccountSort};
 pub use caudal_storage::Order;

@@ -300,8 +300,12 @@ fn transfers(
     let lets = |account: AccountNo, transfer: &Transfer| {
         filter.status.is_none_or(|status| status == transfer.status)
             && from.is_none_or(|from| from == account)
-            && filter.since.is_none_or(|since| since <= transfer.created_at)
-            && filter.until.is_none_or(|until| transfer.created_at <= until)
+            && filter
+                .since
+                .is_none_or(|since| since <= transfer.created_at)
+            && filter
+                .until
+                .is_none_or(|until| transfer.created_at <= until)
     };
     let mut picker = Picker::new(*page);
     while range.len() > 0 {

@@ -15,7 +15,10 @@ use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType};
 use caudal_ledger::vouchers::Outcome;
 use chrono::NaiveDate;
 
-use crate::accounts::{AccountView, BalanceView, Heard, HoldView, ItemOutcome, Observed, Placed, Quote, TransferView, Verdict, Versions};
+use crate::accounts::{
+    AccountView, BalanceView, Heard, HoldView, ItemOutcome, Observed, Placed, Quote, TransferView,
+    Verdict, Versions,
+};
 use crate::failure::Failure;
 use crate::reply::Reply;
 use crate::scribe::Ticket;

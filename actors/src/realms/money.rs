@@ -321,11 +321,15 @@ impl RealmSupervisor {
             resolved.push(found);
         }
         if atomic {
-            ticket.guards.extend(guards.into_iter().map(|(_, guard)| guard));
+            ticket
+                .guards
+                .extend(guards.into_iter().map(|(_, guard)| guard));
             let found = resolved.iter().flatten().map(|(number, _)| *number);
             let accounts: BTreeSet<_> = found.collect();
             if accounts.is_empty() {
-                let refused = resolved.into_iter().map(|item| item.and(Err(Failure::Overloaded)));
+                let refused = resolved
+                    .into_iter()
+                    .map(|item| item.and(Err(Failure::Overloaded)));
                 return self.end(Ok(refused.collect()), ticket);
             }
             return self.convoy(&accounts, ticket, |ticket| Joint::Batch {
@@ -381,7 +385,9 @@ impl RealmSupervisor {
                 Ok(child) => child.send(AccountMessage::PostMany(share)),
                 Err(why) => {
                     let items = std::mem::take(&mut share.items);
-                    let refused = items.into_iter().map(|(place, _)| (place, Err(why.clone())));
+                    let refused = items
+                        .into_iter()
+                        .map(|(place, _)| (place, Err(why.clone())));
                     gather.bring(refused.collect());
                 }
             }

@@ -135,11 +135,7 @@ impl RealmSupervisor {
         });
     }
 
-    fn claim_for(
-        &self,
-        alias: &Alias,
-        number: AccountNo,
-    ) -> Result<ClaimGuard, Failure> {
+    fn claim_for(&self, alias: &Alias, number: AccountNo) -> Result<ClaimGuard, Failure> {
         let Shared { realm, store, .. } = &*self.shared;
         let listed = reads::listed(store.as_ref(), *realm, number)?;
         let cuit = listed.ok_or(Rejection::AccountNotFound)?.cuit;

@@ -149,7 +149,11 @@ pub fn snapshot(realm: RealmId, account: AccountNo) -> Vec<u8> {
 
 /// A number of an account, such as the sequence of a voucher, as part of a key.
 fn numbered(tag: u8, realm: RealmId, account: AccountNo, number: u64) -> Vec<u8> {
-    key(tag, realm, &[&account.0.to_be_bytes(), &number.to_be_bytes()])
+    key(
+        tag,
+        realm,
+        &[&account.0.to_be_bytes(), &number.to_be_bytes()],
+    )
 }
 
 /// All holds of an account.
@@ -184,7 +188,11 @@ pub fn hold_ends(realm: RealmId, until: Timestamp) -> (Vec<u8>, Vec<u8>) {
 /// Realm, end, sequence, account → present while the hold is open.
 pub fn hold_end(realm: RealmId, end: Timestamp, account: AccountNo, sequence: u64) -> Vec<u8> {
     let (end, sequence) = (end.millis().to_be_bytes(), sequence.to_be_bytes());
-    key(HOLD_END, realm, &[&end, &sequence, &account.0.to_be_bytes()])
+    key(
+        HOLD_END,
+        realm,
+        &[&end, &sequence, &account.0.to_be_bytes()],
+    )
 }
 
 /// Realm, account, number → the transfer.
@@ -289,7 +297,10 @@ pub fn numbers_of(key: &[u8]) -> Option<(AccountNo, u64)> {
     let at = key.len().checked_sub(16)?;
     let (account, number) = key.get(at..)?.split_first_chunk::<8>()?;
     let number: [u8; 8] = number.try_into().ok()?;
-    Some((AccountNo(u64::from_be_bytes(*account)), u64::from_be_bytes(number)))
+    Some((
+        AccountNo(u64::from_be_bytes(*account)),
+        u64::from_be_bytes(number),
+    ))
 }
 
 /// The account number at the end of a directory or pending key.

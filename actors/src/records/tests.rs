@@ -60,6 +60,8 @@ fn voucher() -> Voucher {
         reference_type: ReferenceType::Adjustment,
         reference_id: None,
         description: Some("Café".into()),
+        expires_at: None,
+        gives_back: None,
         external_date: BusinessDay::parse("2026-03-01").map(BusinessDay::date),
         at: at(1),
         hash: Digest([7; 32]),

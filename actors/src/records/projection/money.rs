@@ -52,7 +52,10 @@ pub fn posted(
     }
     if voucher.is_at_the_bank() {
         let day = voucher.at.business_day();
-        index.put(&keys::bank_day_of(realm, day, account, voucher.sequence), &[]);
+        index.put(
+            &keys::bank_day_of(realm, day, account, voucher.sequence),
+            &[],
+        );
     }
     let named = voucher.reference_id.as_deref().and_then(TransferId::parse);
     if let (Some(id), Direction::ConfirmHold) = (named, voucher.direction) {
@@ -128,7 +131,10 @@ pub fn transfer(
             .to_bytes();
             let ordinal = index.next(&keys::transfer_count(realm))?;
             index.put(&keys::transfer_at(realm, ordinal), &place);
-            index.put(&keys::transfer_external(realm, &transfer.external_id), &place);
+            index.put(
+                &keys::transfer_external(realm, &transfer.external_id),
+                &place,
+            );
             transfer.clone()
         }
         _ => {

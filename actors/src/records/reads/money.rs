@@ -11,9 +11,9 @@ use caudal_ledger::transfers::{Suspense, Transfer};
 use caudal_storage::{Order, Position, Store, StoreError};
 
 use super::Place;
+use crate::records::decode;
 use crate::records::keys::{self, Rail};
 use crate::records::projection::Landed;
-use crate::records::decode;
 
 /// How many keys are read at once.
 const KEYS_PAGE: usize = 1000;
@@ -32,7 +32,10 @@ pub fn numbers(
     }
     let to = keys::after_prefix(prefix);
     let rows = store.scan(&from, &to, Order::Ascending, limit)?;
-    Ok(rows.iter().filter_map(|(key, _)| keys::numbers_of(key)).collect())
+    Ok(rows
+        .iter()
+        .filter_map(|(key, _)| keys::numbers_of(key))
+        .collect())
 }
 
 /// Gives an account its open holds and transfers. Nothing is held, nothing is read.
@@ -96,7 +99,10 @@ pub fn ended(
 ) -> Result<Vec<AccountNo>, StoreError> {
     let (from, to) = keys::hold_ends(realm, now);
     let rows = store.scan(&from, &to, Order::Ascending, limit)?;
-    Ok(rows.iter().filter_map(|(key, _)| keys::account_of(key)).collect())
+    Ok(rows
+        .iter()
+        .filter_map(|(key, _)| keys::account_of(key))
+        .collect())
 }
 
 /// A transfer, by the account that sends and its number.
@@ -179,11 +185,20 @@ pub fn suspense(
     landed: Landed,
 ) -> Result<Option<(Suspense, Timestamp)>, StoreError> {
     let stream = crate::records::account_stream(realm, landed.account, crate::records::SUSPENSE);
-    let entries = store.read(stream, landed.sequence, landed.sequence, Order::Ascending, 1)?;
+    let entries = store.read(
+        stream,
+        landed.sequence,
+        landed.sequence,
+        Order::Ascending,
+        1,
+    )?;
     let Some(entry) = entries.first() else {
         return Ok(None);
     };
-    Ok(Some((decode(&entry.body)?, Timestamp::from_millis(entry.at))))
+    Ok(Some((
+        decode(&entry.body)?,
+        Timestamp::from_millis(entry.at),
+    )))
 }
 
 /// The sequence of the voucher that let a transfer's money leave, once it has.

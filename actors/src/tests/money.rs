@@ -1,0 +1,1 @@
+//! Holds, transfers between accounts and through the bank, batches: turns that involve several.
