@@ -1,6 +1,7 @@
 //! What both families share: errors, who calls, bodies, queries, and the frame round each request.
 
 pub mod body;
+pub mod bytes;
 pub mod caller;
 pub mod errors;
 pub mod frame;

@@ -91,7 +91,9 @@ pub fn start(
     crate::v1::requests::SuspensionCodeDto,
     crate::v1::requests::TitularDto,
     crate::v1::requests::AddressDto,
-    crate::v1::requests::SenseDto
+    crate::v1::requests::SenseDto,
+    crate::v1::requests::DestinationDto,
+    crate::v1::requests::BatchItemDto
 )))]
 struct Nested;
 
@@ -229,6 +231,6 @@ mod tests {
             .map(|t| t.split('"').next())
             .collect();
         let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
-        assert_eq!((ids.len(), ids.len()), (distinct.len(), 24));
+        assert_eq!((ids.len(), ids.len()), (distinct.len(), 37));
     }
 }

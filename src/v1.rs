@@ -3,8 +3,14 @@
 pub mod account_bodies;
 pub mod accounts;
 pub mod balances;
+pub mod batch;
+pub mod fees;
+pub mod holds;
 pub mod idempotency;
+pub mod lookups;
+pub mod reconciliation;
 pub mod requests;
+pub mod transfers;
 pub mod voucher_types;
 pub mod vouchers;
 
@@ -20,7 +26,13 @@ use crate::http::errors::{ApiError, ErrorBody};
 pub fn routes(config: &mut ServiceConfig) {
     config
         .service(vouchers::post)
+        .service(batch::post)
         .service(balances::current)
+        .service(transfers::send)
+        .service(transfers::read)
+        .service(holds::open)
+        .service(holds::confirm)
+        .service(holds::release)
         .service(accounts::create)
         .service(accounts::list)
         .service(accounts::read)
@@ -42,6 +54,13 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(vouchers::by_external)
         .service(vouchers::read)
         .service(balances::historical)
+        .service(holds::list)
+        .service(holds::read)
+        .service(transfers::list)
+        .service(fees::preview)
+        .service(lookups::by_cbu)
+        .service(lookups::by_alias)
+        .service(reconciliation::of_day)
         .service(idempotency::read);
 }
 
@@ -63,7 +82,7 @@ pub enum Problems {
     /// `If-Match` names another version.
     #[response(status = 412)]
     Stale(#[to_schema] ErrorBody),
-    /// The body is larger than 64 KiB.
+    /// The body is larger than 64 KiB (1 MiB for a batch).
     #[response(status = 413)]
     TooLarge(#[to_schema] ErrorBody),
     /// A body came without `Content-Type: application/json`.

@@ -10,7 +10,9 @@ use actix_web::{HttpResponse, web};
 use anyhow::{Context as _, bail, ensure};
 use caudal_actors::engine::{Asker, Engine, Options};
 use caudal_actors::platform::{NewTenant, PlatformOrder};
-use caudal_actors::ports::{BankGateway, BankReply, LocalFuture};
+use caudal_actors::ports::{
+    BankError, BankGateway, BankMovement, BankReply, Found, LocalFuture, TransferOrder,
+};
 use caudal_actors::records::projection::Rows;
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
@@ -18,10 +20,13 @@ use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::{Cuit, CuitError};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::Registration;
-use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
 use caudal_ledger::kyc::Kyc;
 use caudal_ledger::limits::Limits;
+use caudal_ledger::money::Money;
 use caudal_ledger::tenants::{Mode, Policy};
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::transfers::{BankTransfer, BankWord, Destination};
 use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode};
 use caudal_storage::{DurableStore, Store};
 use futures_util::StreamExt as _;
@@ -62,7 +67,7 @@ impl BankGateway for Bank {
         _: &'a Holder,
         _: &'a str,
     ) -> LocalFuture<'a, BankReply<Cvu>> {
-        let result = Cvu::compose(PSP, client_id).ok_or(caudal_actors::ports::BankError::TimedOut);
+        let result = Cvu::compose(PSP, client_id).ok_or(BankError::TimedOut);
         let calls = Vec::new();
         Box::pin(std::future::ready(BankReply { result, calls }))
     }
@@ -80,7 +85,7 @@ impl BankGateway for Bank {
             .map(|digits| format!("bench.{digits}"));
         let given = given.and_then(|text| Alias::parse(&text).ok());
         let result = alias.cloned().or(given);
-        let result = result.ok_or(caudal_actors::ports::BankError::TimedOut);
+        let result = result.ok_or(BankError::TimedOut);
         let calls = Vec::new();
         Box::pin(std::future::ready(BankReply { result, calls }))
     }
@@ -91,6 +96,49 @@ impl BankGateway for Bank {
 
     fn close<'a>(&'a self, _: Cvu, _: Cuit, _: &'a str) -> LocalFuture<'a, BankReply<()>> {
         at_once(())
+    }
+
+    fn transfer<'a>(
+        &'a self,
+        order: &'a TransferOrder,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
+        at_once(done(order.origin))
+    }
+
+    fn transfer_status<'a>(
+        &'a self,
+        origin: OriginId,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<Option<BankTransfer>>> {
+        at_once(Some(done(origin)))
+    }
+
+    fn movements<'a>(
+        &'a self,
+        _: BusinessDay,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<Vec<BankMovement>>> {
+        at_once(Vec::new())
+    }
+
+    fn lookup<'a>(&'a self, _: &'a Destination, _: &'a str) -> LocalFuture<'a, BankReply<Found>> {
+        Box::pin(std::future::ready(BankReply {
+            result: Err(BankError::TimedOut),
+            calls: Vec::new(),
+        }))
+    }
+
+    fn balance<'a>(&'a self, _: &'a str) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
+        at_once((Money::ZERO, Timestamp::default()))
+    }
+}
+
+fn done(origin: OriginId) -> BankTransfer {
+    BankTransfer {
+        bank_id: origin.to_string(),
+        coelsa_id: None,
+        word: BankWord::Completed,
     }
 }
 

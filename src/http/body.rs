@@ -6,24 +6,21 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
 
 use actix_web::dev::Payload;
-use actix_web::http::StatusCode;
-use actix_web::http::header::CONTENT_TYPE;
-use actix_web::{FromRequest, HttpRequest, web};
+use actix_web::{FromRequest, HttpRequest};
 use caudal_ledger::chain::{Canonical, Digest};
-use futures_util::StreamExt as _;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::bytes::{Bytes, Json, is_json, malformed, not_json};
 use super::errors::{ApiError, FieldError};
 
-/// The largest body, in bytes.
-pub const BODY_BYTES_MAX: usize = 64 * 1024;
-/// How long a body may take to arrive.
-pub const BODY_DEADLINE: Duration = Duration::from_secs(10);
+pub use super::bytes::{BODY_BYTES_MAX, BODY_DEADLINE};
+
+/// A hash of each field of a body.
+pub type Fingerprint = BTreeMap<String, Digest>;
 
 /// The fields of a body, not yet looked at.
 #[derive(Debug, Default)]
@@ -51,10 +48,6 @@ impl<'de> Deserialize<'de> for Body {
     }
 }
 
-fn malformed(message: &str) -> ApiError {
-    ApiError::new(StatusCode::BAD_REQUEST, "malformed_body", message)
-}
-
 impl Body {
     /// Reads a whole body as one JSON object without duplicate fields.
     ///
@@ -67,7 +60,7 @@ impl Body {
     }
 
     /// A hash of each field, to tell a repeat of a request from another request.
-    pub fn fingerprint(&self) -> BTreeMap<String, Digest> {
+    pub fn fingerprint(&self) -> Fingerprint {
         let hash = |value: &RawValue| {
             let raw = value.get().trim();
             let nested = raw.starts_with(['{', '[']);
@@ -113,59 +106,33 @@ impl FromRequest for Body {
     type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let bytes = Json::<BODY_BYTES_MAX>::from_request(request, payload);
+        Box::pin(async move { Self::parse(&bytes.await?.0) })
+    }
+}
+
+/// A body that may be left out: then it has no fields.
+#[derive(Debug, Default)]
+pub struct OptionalBody(pub Body);
+
+impl FromRequest for OptionalBody {
+    type Error = ApiError;
+    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let json = is_json(request);
-        let declared = request
-            .headers()
-            .get(actix_web::http::header::CONTENT_LENGTH);
-        let declared = declared
-            .and_then(|v| v.to_str().ok())
-            .and_then(|v| v.parse::<usize>().ok());
-        let mut payload = payload.take();
+        let bytes = Bytes::<BODY_BYTES_MAX>::from_request(request, payload);
         Box::pin(async move {
-            if declared.is_some_and(|length| length > BODY_BYTES_MAX) {
-                return Err(too_large());
+            let Bytes(bytes) = bytes.await?;
+            if bytes.is_empty() {
+                return Ok(Self::default());
             }
-            let read = tokio::time::timeout(BODY_DEADLINE, read_all(&mut payload)).await;
-            let bytes = read.map_err(|_| malformed("the body did not arrive in time"))??;
-            match (json, bytes.is_empty()) {
-                (_, true) => Err(malformed("the request needs a JSON body")),
-                (false, false) => Err(ApiError::new(
-                    StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                    "unsupported_media_type",
-                    "send the body with Content-Type: application/json",
-                )),
-                (true, false) => Self::parse(&bytes),
+            if !json {
+                return Err(not_json());
             }
+            Body::parse(&bytes).map(Self)
         })
     }
-}
-
-fn is_json(request: &HttpRequest) -> bool {
-    let value = request
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
-    let essence = value
-        .and_then(|value| value.split(';').next())
-        .unwrap_or_default();
-    essence.trim().eq_ignore_ascii_case("application/json")
-}
-
-fn too_large() -> ApiError {
-    let message = format!("the body is larger than {BODY_BYTES_MAX} bytes");
-    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
-}
-
-async fn read_all(payload: &mut Payload) -> Result<web::BytesMut, ApiError> {
-    let mut bytes = web::BytesMut::new();
-    while let Some(chunk) = payload.next().await {
-        let chunk = chunk.map_err(|_| malformed("the body could not be read"))?;
-        if bytes.len().saturating_add(chunk.len()) > BODY_BYTES_MAX {
-            return Err(too_large());
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
 }
 
 /// Takes fields one by one and remembers every mistake.
@@ -249,6 +216,25 @@ impl Fields {
             serde_json::from_str::<Body>(raw).map_err(|_| "must be an object".to_owned())
         })?;
         Some(self.nested(name, body, take))
+    }
+
+    /// Whether a field was sent with a value.
+    pub fn has(&self, name: &str) -> bool {
+        let value = self.values.get(name);
+        value.is_some_and(|value| value.get().trim() != "null")
+    }
+
+    /// An object inside that has to be there, taken apart by `take`.
+    pub fn required_object<T>(
+        &mut self,
+        name: &str,
+        take: impl FnOnce(&mut Self) -> T,
+    ) -> Option<T> {
+        if !self.has(name) {
+            self.wrong(name, "is required");
+            return None;
+        }
+        self.object(name, take)
     }
 
     /// A list of objects inside, at most `max`, each taken apart by `take`.

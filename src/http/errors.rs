@@ -6,6 +6,7 @@ use actix_web::{HttpResponse, ResponseError};
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::BankError;
 use caudal_ledger::facts::BankRefusal;
+use caudal_ledger::limits::{Breach, Quantity};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 use serde::Serialize;
@@ -249,6 +250,8 @@ fn refused(rejection: &Rejection) -> ApiError {
         Rejection::AccountNotFound
         | Rejection::VoucherNotFound
         | Rejection::VoucherTypeNotFound { .. }
+        | Rejection::HoldNotFound
+        | Rejection::TransferNotFound
         | Rejection::TenantNotFound
         | Rejection::KeyNotFound => of(StatusCode::NOT_FOUND),
         Rejection::AliasTaken
@@ -280,6 +283,27 @@ fn refused(rejection: &Rejection) -> ApiError {
             }))),
             ..of(StatusCode::BAD_REQUEST)
         },
+        Rejection::TransferExternalIdReused { held_by, fields } => ApiError {
+            errors: fields.iter().map(|field| differs(field)).collect(),
+            details: Some(Box::new(serde_json::json!({
+                "transferId": held_by.to_string(),
+            }))),
+            ..of(StatusCode::CONFLICT)
+        },
+        Rejection::HoldRemaining {
+            remaining,
+            requested,
+        } => ApiError {
+            details: Some(Box::new(serde_json::json!({
+                "remaining": remaining.to_string(),
+                "requested": requested.to_string(),
+            }))),
+            ..of(StatusCode::BAD_REQUEST)
+        },
+        Rejection::LimitExceeded(breach) => ApiError {
+            details: Some(Box::new(of_breach(breach))),
+            ..of(StatusCode::BAD_REQUEST)
+        },
         Rejection::AccountWithoutCvu
         | Rejection::AccountClosed
         | Rejection::AccountSuspended
@@ -296,7 +320,77 @@ fn refused(rejection: &Rejection) -> ApiError {
         | Rejection::VoucherTypeIsSystem { .. }
         | Rejection::VoucherTypeSense { .. }
         | Rejection::TooManyVoucherTypes { .. }
+        | Rejection::HoldNotOpen
+        | Rejection::ExpiryInThePast
+        | Rejection::TooManyOpenHolds { .. }
+        | Rejection::TooManyOpenTransfers { .. }
+        | Rejection::TransferNotOpen
+        | Rejection::NothingToReverse
+        | Rejection::SameAccount
+        | Rejection::DestinationClosed
+        | Rejection::DestinationNotFound
         | Rejection::KeyNotActive
         | Rejection::TooManyKeys { .. } => of(StatusCode::BAD_REQUEST),
+    }
+}
+
+/// What a client needs to know of a limit to tell its own user when to try again.
+fn of_breach(breach: &Breach) -> serde_json::Value {
+    let shown = |quantity: Quantity| match quantity {
+        Quantity::Money(money) => serde_json::Value::from(money.to_string()),
+        Quantity::Count(count) => serde_json::Value::from(count),
+    };
+    serde_json::json!({
+        "limit": breach.limit,
+        "level": breach.level.as_str(),
+        "window": breach.window.as_str(),
+        "maximum": shown(breach.maximum),
+        "used": shown(breach.used),
+        "requested": shown(breach.requested),
+        "remaining": shown(breach.remaining),
+        "resetsAt": breach.resets_at.map(|at| at.to_string()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use caudal_ledger::limits::{Level, Window};
+    use caudal_ledger::money::Money;
+
+    use super::*;
+
+    #[test]
+    fn a_breach_is_told_in_the_units_of_its_limit() {
+        let money = |centavos| Quantity::Money(Money::from_centavos(centavos));
+        let breach = Breach {
+            limit: "dailyAmount",
+            level: Level::Psp,
+            window: Window::Day,
+            maximum: money(10_000),
+            used: money(9_000),
+            requested: money(1_001),
+            remaining: money(1_000),
+            resets_at: Timestamp::parse("2026-03-02T03:00:00Z"),
+        };
+        let error = ApiError::from(Rejection::LimitExceeded(Box::new(breach.clone())));
+        assert_eq!((error.status.as_u16(), error.code), (400, "limit_exceeded"));
+        assert_eq!(
+            error.details.unwrap().to_string(),
+            r#"{"level":"psp","limit":"dailyAmount","maximum":"100.00","remaining":"10.00","requested":"10.01","resetsAt":"2026-03-02T03:00:00.000Z","used":"90.00","window":"day"}"#
+        );
+        let count = Breach {
+            limit: "dailyCount",
+            maximum: Quantity::Count(3),
+            used: Quantity::Count(3),
+            requested: Quantity::Count(1),
+            remaining: Quantity::Count(0),
+            resets_at: None,
+            ..breach
+        };
+        let details = of_breach(&count);
+        assert_eq!(
+            (&details["maximum"], &details["resetsAt"]),
+            (&3.into(), &serde_json::Value::Null)
+        );
     }
 }

@@ -64,6 +64,18 @@ impl Query {
         }
     }
 
+    /// Reads a parameter that has to be there.
+    pub fn required<T, E: ToString>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        if self.pairs.iter().all(|(known, _)| known != name) {
+            self.mistake(name, "is required");
+        }
+        self.read(name, read)
+    }
+
     /// Notes a mistake that concerns several parameters.
     pub fn mistake(&mut self, name: &str, message: impl ToString) {
         self.errors.push(FieldError {

@@ -8,9 +8,10 @@ use caudal_actors::engine::Asker;
 use caudal_actors::engine::lists::Listing;
 use caudal_actors::failure::Failure;
 use caudal_actors::reply::{Answered, Given, Keyed, Rendered, Scope};
+use caudal_ledger::vouchers::Outcome;
 use serde::Serialize;
 
-use super::body::Body;
+use super::body::{Body, Fingerprint};
 use super::caller::{self, Caller};
 use super::errors::ApiError;
 use super::frame;
@@ -29,7 +30,8 @@ pub fn json<T: Serialize>(status: StatusCode, body: &T) -> HttpResponse {
     raw(status, serde_json::to_string(body).unwrap_or_default())
 }
 
-fn raw(status: StatusCode, body: String) -> HttpResponse {
+/// An answer whose JSON is written already.
+pub fn raw(status: StatusCode, body: String) -> HttpResponse {
     HttpResponse::build(status)
         .insert_header(ContentType::json())
         .body(body)
@@ -101,6 +103,20 @@ pub fn asker_of<T: 'static>(
     again: fn(&T) -> bool,
     render: impl FnOnce(&T) -> (StatusCode, String) + Send + 'static,
 ) -> Result<Asker<T>, ApiError> {
+    asker_for(request, caller, || Ok(body.fingerprint()), again, render)
+}
+
+/// Like [`asker_of`], for a body whose fingerprint is worth taking only when there is a key.
+///
+/// # Errors
+/// 400 when the key is malformed, and what `fields` gives.
+pub fn asker_for<T: 'static>(
+    request: &HttpRequest,
+    caller: &Caller,
+    fields: impl FnOnce() -> Result<Fingerprint, ApiError>,
+    again: fn(&T) -> bool,
+    render: impl FnOnce(&T) -> (StatusCode, String) + Send + 'static,
+) -> Result<Asker<T>, ApiError> {
     let request_id = caller.request_id.clone();
     let Some(key) = idempotency_key(request)? else {
         return Ok(Asker {
@@ -112,7 +128,7 @@ pub fn asker_of<T: 'static>(
         key,
         method: request.method().to_string(),
         path: request.path().to_owned(),
-        fields: body.fingerprint(),
+        fields: fields()?,
     };
     // The answer is rendered in the actor's turn, on another thread: it takes the request along.
     let shown = frame::request();
@@ -172,6 +188,25 @@ pub fn give<T>(
             Ok(answer)
         }
     }
+}
+
+/// What was made, or had been made before: 201; what would be made by a dry run: 200.
+pub fn made<T, R: Serialize>(
+    outcome: Outcome<T>,
+    dry_run: bool,
+    render: impl FnOnce(&T) -> R,
+) -> HttpResponse {
+    let status = if dry_run {
+        StatusCode::OK
+    } else {
+        StatusCode::CREATED
+    };
+    let replayed = matches!(outcome, Outcome::Replayed(_));
+    let mut answer = json(status, &render(&outcome.into_inner()));
+    if replayed {
+        mark_replayed(&mut answer);
+    }
+    answer
 }
 
 /// Marks an answer as one that was given before.

@@ -239,3 +239,95 @@ pub struct CreateComprobanteDto {
     #[schema(max_length = 200)]
     description: Option<String>,
 }
+
+/// A hold.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OpenHoldDto {
+    /// ARS, greater than 0, at most 2 decimals; a string or a number.
+    #[schema(example = "1500.50")]
+    amount: String,
+    /// The tenant's own id: idempotent for holds over the realm.
+    #[schema(min_length = 1, max_length = 64)]
+    id_externo: String,
+    /// A line for people.
+    #[schema(max_length = 200)]
+    description: Option<String>,
+    /// When its rest is released by itself, RFC 3339; never when absent.
+    expires_at: Option<String>,
+}
+
+/// A step of a hold; without a body all that is left.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HoldStepDto {
+    /// How much of what is left; all of it when absent.
+    amount: Option<String>,
+}
+
+/// A transfer.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SendTransferDto {
+    /// The CVU that sends.
+    #[schema(pattern = "^000[0-9]{19}$")]
+    from_cvu: String,
+    /// Where to: exactly one of its fields.
+    to: DestinationDto,
+    /// ARS, greater than 0, at most 2 decimals; a string or a number.
+    #[schema(example = "1500.50")]
+    amount: String,
+    /// `ALQ`, `CUO`, `EXP`, `FAC`, `PRE`, `SEG`, `HON`, `HAB` or `VAR` (when absent).
+    concept: Option<String>,
+    /// A line for people.
+    #[schema(max_length = 100)]
+    description: Option<String>,
+    /// The tenant's own id: idempotent over the realm's transfers.
+    #[schema(min_length = 1, max_length = 64)]
+    id_externo: String,
+}
+
+/// Where a transfer goes: exactly one of these.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DestinationDto {
+    /// A CVU.
+    #[schema(pattern = "^000[0-9]{19}$")]
+    cvu: Option<String>,
+    /// A CBU.
+    #[schema(pattern = "^[0-9]{22}$")]
+    cbu: Option<String>,
+    /// An alias.
+    #[schema(pattern = "^[A-Za-z0-9.-]{6,20}$")]
+    alias: Option<String>,
+}
+
+/// Many adjustment vouchers at once.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BatchDto {
+    /// `independent` (when absent): each has its own result. `atomic`: all or nothing.
+    mode: Option<String>,
+    /// The vouchers.
+    #[schema(min_items = 1, max_items = 10_000)]
+    items: Vec<BatchItemDto>,
+}
+
+/// One of many adjustment vouchers.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BatchItemDto {
+    /// The CVU.
+    #[schema(pattern = "^000[0-9]{19}$")]
+    cvu: String,
+    /// A custom type of the tenant.
+    voucher_type_code: String,
+    /// ARS, greater than 0, at most 2 decimals; a string or a number.
+    amount: String,
+    /// The tenant's own id: with the direction of the type, idempotent over the realm.
+    #[schema(min_length = 1, max_length = 64)]
+    id_externo: String,
+    /// A line for people.
+    #[schema(max_length = 200)]
+    description: Option<String>,
+}

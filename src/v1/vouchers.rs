@@ -22,7 +22,7 @@ use crate::http::query::Query;
 use crate::http::respond::{self, asker_of, give, json};
 
 /// The longest description, in characters.
-const DESCRIPTION_MAX: usize = 200;
+pub(super) const DESCRIPTION_MAX: usize = 200;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -252,17 +252,7 @@ pub async fn post(
     };
     let answered = caller.engine().post(realm, order, asker).await;
     give(answered, |outcome| {
-        let status = if dry_run {
-            StatusCode::OK
-        } else {
-            StatusCode::CREATED
-        };
-        let replayed = matches!(outcome, Outcome::Replayed(_));
-        let mut answer = json(status, &voucher(realm, &outcome.into_inner()));
-        if replayed {
-            respond::mark_replayed(&mut answer);
-        }
-        answer
+        respond::made(outcome, dry_run, |placed| voucher(realm, placed))
     })
 }
 

@@ -1,0 +1,119 @@
+//! Bodies as they arrive: within their limit and their time.
+//!
+//! **Bounds.** [`BODY_BYTES_MAX`] for every body but those that say otherwise; [`BODY_DEADLINE`] for
+//! all of it to arrive.
+
+use std::time::Duration;
+
+use actix_web::dev::Payload;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use actix_web::{FromRequest, HttpRequest, web};
+use futures_util::StreamExt as _;
+
+use super::errors::ApiError;
+
+/// The largest body, in bytes.
+pub const BODY_BYTES_MAX: usize = 64 * 1024;
+/// How long a body may take to arrive.
+pub const BODY_DEADLINE: Duration = Duration::from_secs(10);
+
+/// What is set apart on a client's word alone, in bytes.
+const RESERVED_MAX: usize = 4 * 1024;
+
+type Coming<T> = std::pin::Pin<Box<dyn Future<Output = Result<T, ApiError>>>>;
+
+/// A body as it came, of whatever type, at most so many bytes.
+#[derive(Debug)]
+pub struct Bytes<const MAX: usize>(pub web::Bytes);
+
+impl<const MAX: usize> FromRequest for Bytes<MAX> {
+    type Error = ApiError;
+    type Future = Coming<Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let declared = request.headers().get(CONTENT_LENGTH);
+        let declared = declared
+            .and_then(|v| v.to_str().ok())
+            .and_then(|v| v.parse::<usize>().ok());
+        let mut payload = payload.take();
+        Box::pin(async move {
+            if declared.is_some_and(|length| length > MAX) {
+                return Err(too_large(MAX));
+            }
+            let read = read_all(&mut payload, MAX, declared.unwrap_or(0));
+            let bytes = tokio::time::timeout(BODY_DEADLINE, read).await;
+            let bytes = bytes.map_err(|_| malformed("the body did not arrive in time"))??;
+            Ok(Self(bytes.freeze()))
+        })
+    }
+}
+
+/// A body that is there and says that it is JSON, at most so many bytes.
+#[derive(Debug)]
+pub struct Json<const MAX: usize>(pub web::Bytes);
+
+impl<const MAX: usize> FromRequest for Json<MAX> {
+    type Error = ApiError;
+    type Future = Coming<Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let json = is_json(request);
+        let bytes = Bytes::<MAX>::from_request(request, payload);
+        Box::pin(async move {
+            let Bytes(bytes) = bytes.await?;
+            match (json, bytes.is_empty()) {
+                (_, true) => Err(malformed("the request needs a JSON body")),
+                (false, false) => Err(not_json()),
+                (true, false) => Ok(Self(bytes)),
+            }
+        })
+    }
+}
+
+/// 400 of a body that cannot be read.
+pub fn malformed(message: &str) -> ApiError {
+    ApiError::new(StatusCode::BAD_REQUEST, "malformed_body", message)
+}
+
+/// 415.
+pub fn not_json() -> ApiError {
+    ApiError::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "unsupported_media_type",
+        "send the body with Content-Type: application/json",
+    )
+}
+
+/// Whether a request says that its body is JSON.
+pub fn is_json(request: &HttpRequest) -> bool {
+    let value = request
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let essence = value
+        .and_then(|value| value.split(';').next())
+        .unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case("application/json")
+}
+
+fn too_large(most: usize) -> ApiError {
+    let message = format!("the body is larger than {most} bytes");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
+}
+
+async fn read_all(
+    payload: &mut Payload,
+    most: usize,
+    expected: usize,
+) -> Result<web::BytesMut, ApiError> {
+    let mut bytes = web::BytesMut::with_capacity(expected.min(RESERVED_MAX));
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk.map_err(|_| malformed("the body could not be read"))?;
+        if bytes.len().saturating_add(chunk.len()) > most {
+            return Err(too_large(most));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,351 @@
+//! Many adjustments at once, each with its own result, or all or nothing.
+//!
+//! **Shape.** The body is split into its items without copying, each item is read by itself, and the
+//! answer is written straight from the vouchers: what a single posting costs in JSON is most of what
+//! a thousand of them would.
+//!
+//! **Bounds.** [`BATCH_BYTES_MAX`] and [`ITEMS_MAX`].
+
+mod items;
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::sync::Arc;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, post};
+use caudal_actors::accounts::Placed;
+use caudal_actors::engine::money::ItemOutcome;
+use caudal_ledger::ids::{RealmId, VoucherId};
+use caudal_ledger::vouchers::Outcome;
+use serde::ser::{SerializeSeq as _, SerializeStruct as _};
+use serde::{Serialize, Serializer};
+use utoipa::ToSchema;
+
+use super::Problems;
+use super::vouchers::VoucherBody;
+use crate::http::body::Body;
+use crate::http::bytes::Json;
+use crate::http::caller::Caller;
+use crate::http::errors::{ApiError, FieldError};
+use crate::http::frame;
+use crate::http::respond::{asker_for, give, raw};
+use items::Sent;
+
+/// The largest body of a batch, in bytes.
+pub const BATCH_BYTES_MAX: usize = 1024 * 1024;
+/// The most items of a batch.
+pub const ITEMS_MAX: usize = 10_000;
+/// About what a voucher takes in an answer, in bytes.
+const RESULT_BYTES: usize = 512;
+
+/// The answer to a batch.
+#[derive(Debug, Serialize, ToSchema)]
+#[expect(dead_code, reason = "read by the OpenAPI document only")]
+pub struct BatchBody {
+    /// One result for each item, in the order sent.
+    results: Vec<BatchResult>,
+    /// How many of each.
+    summary: BatchSummary,
+}
+
+/// What became of an item.
+#[derive(Debug, Serialize, ToSchema)]
+#[expect(dead_code, reason = "read by the OpenAPI document only")]
+pub struct BatchResult {
+    /// Its place in the batch, from 0.
+    index: usize,
+    /// `recorded`, `replayed` or `rejected`.
+    status: &'static str,
+    /// The voucher, unless it was rejected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    voucher: Option<VoucherBody>,
+    /// Why it was rejected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<BatchError<'static>>,
+}
+
+/// Why an item was rejected: as in the body of an error.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct BatchError<'a> {
+    /// A stable word that clients may switch on.
+    code: &'static str,
+    /// A sentence for people.
+    message: &'a str,
+    /// The fields that are wrong.
+    #[serde(skip_serializing_if = "<[FieldError]>::is_empty")]
+    errors: &'a [FieldError],
+    /// More about a refusal, by code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    details: Option<&'a serde_json::Value>,
+}
+
+impl<'a> From<&'a ApiError> for BatchError<'a> {
+    fn from(error: &'a ApiError) -> Self {
+        Self {
+            code: error.code,
+            message: &error.message,
+            errors: &error.errors,
+            details: error.details.as_deref(),
+        }
+    }
+}
+
+/// How many items of a batch went which way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, ToSchema)]
+pub struct BatchSummary {
+    /// New vouchers.
+    recorded: usize,
+    /// Vouchers that were there already.
+    replayed: usize,
+    /// Refused.
+    rejected: usize,
+}
+
+/// What is known of a batch before it is asked for.
+struct Plan {
+    realm: RealmId,
+    atomic: bool,
+    total: usize,
+    /// The items that cannot be read, by their place.
+    unreadable: BTreeMap<usize, ApiError>,
+    request: frame::Request,
+}
+
+/// What became of a batch, ready to be written.
+struct Report<'a> {
+    plan: &'a Plan,
+    /// Of the items that could be read, in their order; all of them, or none when none was tried.
+    outcomes: &'a [ItemOutcome],
+}
+
+/// Why an item that could be read was not tried.
+fn not_tried() -> ApiError {
+    let message = "not tried: another item of this atomic batch cannot be read";
+    ApiError::new(StatusCode::BAD_REQUEST, "batch_rejected", message)
+}
+
+impl Report<'_> {
+    fn summary(&self) -> BatchSummary {
+        let count = |wanted: fn(&ItemOutcome) -> bool| {
+            self.outcomes
+                .iter()
+                .filter(|outcome| wanted(outcome))
+                .count()
+        };
+        let recorded = count(|outcome| matches!(outcome, Ok(Outcome::Recorded(_))));
+        let replayed = count(|outcome| matches!(outcome, Ok(Outcome::Replayed(_))));
+        BatchSummary {
+            recorded,
+            replayed,
+            rejected: self
+                .plan
+                .total
+                .saturating_sub(recorded)
+                .saturating_sub(replayed),
+        }
+    }
+
+    /// Whether nothing was posted because the batch is atomic and not all of it could be.
+    fn is_refused(&self) -> bool {
+        self.plan.atomic
+            && (!self.plan.unreadable.is_empty() || self.outcomes.iter().any(Result::is_err))
+    }
+
+    /// The refusal of an atomic batch.
+    fn refusal(&self) -> ApiError {
+        let BatchSummary { rejected, .. } = self.summary();
+        let wrong = self.plan.unreadable.len();
+        let (wrong, total) = (if wrong > 0 { wrong } else { rejected }, self.plan.total);
+        let message = format!("nothing was posted: {wrong} of {total} items are refused");
+        ApiError {
+            details: serde_json::to_value(self).ok().map(Box::new),
+            ..ApiError::new(StatusCode::BAD_REQUEST, "batch_rejected", message)
+        }
+    }
+
+    /// The whole answer.
+    fn answer(&self) -> (StatusCode, String) {
+        if self.is_refused() {
+            let refusal = self.refusal();
+            let body = refusal.body(&self.plan.request, crate::clock::now());
+            let body = serde_json::to_string(&body);
+            return (refusal.status, body.unwrap_or_default());
+        }
+        let expected = self.plan.total.saturating_mul(RESULT_BYTES);
+        let mut bytes = Vec::with_capacity(expected);
+        let written = serde_json::to_writer(&mut bytes, self).ok();
+        let text = written.and_then(|()| String::from_utf8(bytes).ok());
+        (StatusCode::OK, text.unwrap_or_default())
+    }
+}
+
+impl Serialize for Report<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut body = serializer.serialize_struct("Report", 2)?;
+        body.serialize_field("results", &Results(self))?;
+        body.serialize_field("summary", &self.summary())?;
+        body.end()
+    }
+}
+
+/// One result, as it is written.
+#[derive(Serialize)]
+struct Row<'a> {
+    index: usize,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    voucher: Option<Written<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<BatchError<'a>>,
+}
+
+struct Results<'a>(&'a Report<'a>);
+
+impl Serialize for Results<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Report { plan, outcomes } = *self.0;
+        let refused = self.0.is_refused();
+        let mut outcomes = outcomes.iter();
+        let mut rows = serializer.serialize_seq(Some(plan.total))?;
+        for index in 0..plan.total {
+            let error = match plan.unreadable.get(&index) {
+                Some(error) => error,
+                None => match outcomes.next() {
+                    Some(Ok(outcome)) => {
+                        let row = written(plan.realm, index, outcome, refused);
+                        rows.serialize_element(&row)?;
+                        continue;
+                    }
+                    Some(Err(failure)) => &ApiError::from(failure),
+                    None => &not_tried(),
+                },
+            };
+            rows.serialize_element(&Row {
+                index,
+                status: "rejected",
+                voucher: None,
+                error: Some(error.into()),
+            })?;
+        }
+        rows.end()
+    }
+}
+
+/// The result of an item that was posted, or would have been: then there is no voucher to show.
+fn written(realm: RealmId, index: usize, outcome: &Outcome<Placed>, refused: bool) -> Row<'_> {
+    let (status, placed, there) = match outcome {
+        Outcome::Recorded(placed) => ("recorded", placed, !refused),
+        Outcome::Replayed(placed) => ("replayed", placed, true),
+    };
+    Row {
+        index,
+        status,
+        voucher: there.then_some(Written { realm, placed }),
+        error: None,
+    }
+}
+
+/// A voucher that is written without being copied: the same text as of a [`VoucherBody`].
+struct Written<'a> {
+    realm: RealmId,
+    placed: &'a Placed,
+}
+
+/// Whatever can be shown, as a string.
+struct Text<T>(T);
+
+impl<T: Display> Serialize for Text<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl Serialize for Written<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Placed { account, voucher } = self.placed;
+        let id = VoucherId {
+            realm: self.realm,
+            account: *account,
+            sequence: voucher.sequence,
+        };
+        let mut body = serializer.serialize_struct("Voucher", 15)?;
+        body.serialize_field("id", &Text(id))?;
+        body.serialize_field("cvu", voucher.cvu.as_str())?;
+        body.serialize_field("sequence", &voucher.sequence)?;
+        body.serialize_field("ledgerType", voucher.direction.as_str())?;
+        body.serialize_field("amount", &Text(voucher.amount))?;
+        body.serialize_field("availableAfter", &Text(voucher.after.available))?;
+        body.serialize_field("heldAfter", &Text(voucher.after.held))?;
+        body.serialize_field("totalAfter", &Text(voucher.after.total()))?;
+        body.serialize_field("voucherTypeCode", voucher.type_code.as_str())?;
+        body.serialize_field("voucherTypeName", &voucher.type_name)?;
+        let external_id = voucher.external_id.as_ref().map(|id| id.as_str());
+        body.serialize_field("idExterno", &external_id)?;
+        body.serialize_field("referenceType", voucher.reference_type.as_str())?;
+        match &voucher.reference_id {
+            Some(reference) => body.serialize_field("referenceId", reference)?,
+            None => body.serialize_field("referenceId", &Text(id))?,
+        }
+        body.serialize_field("description", &voucher.description)?;
+        body.serialize_field("createdAt", &Text(voucher.at))?;
+        body.end()
+    }
+}
+
+/// Posts up to 10 000 adjustment vouchers; the answer has one result for each, in the order sent.
+#[utoipa::path(
+    operation_id = "createComprobantes",
+    tag = "Vouchers",
+    params(super::requests::PostParams),
+    request_body(content = inline(super::requests::BatchDto), description = "at most 1 MiB"),
+    responses((status = 200, body = BatchBody), Problems)
+)]
+#[post("/v1/comprobantes/batch")]
+pub async fn post(
+    request: HttpRequest,
+    caller: Caller,
+    body: Json<BATCH_BYTES_MAX>,
+) -> Result<HttpResponse, ApiError> {
+    let Sent {
+        atomic,
+        orders,
+        unreadable,
+    } = items::read(&body.0)?;
+    let plan = Arc::new(Plan {
+        realm: caller.realm(),
+        atomic,
+        total: orders.len().saturating_add(unreadable.len()),
+        unreadable,
+        request: frame::request(),
+    });
+    let none_to_try = orders.is_empty() || (atomic && !plan.unreadable.is_empty());
+    if none_to_try {
+        // As any malformed request: nothing is done, and no idempotency key is used.
+        let (plan, outcomes) = (&*plan, &[]);
+        let (status, text) = Report { plan, outcomes }.answer();
+        return Ok(raw(status, text));
+    }
+    let shown = Arc::clone(&plan);
+    let asker = asker_for(
+        &request,
+        &caller,
+        || Ok(Body::parse(&body.0)?.fingerprint()),
+        |_| false,
+        move |outcomes: &Vec<ItemOutcome>| {
+            let plan = &*shown;
+            Report { plan, outcomes }.answer()
+        },
+    )?;
+    let engine = caller.engine();
+    let answered = engine.batch(plan.realm, orders, atomic, asker).await;
+    give(answered, |outcomes| {
+        let (plan, outcomes) = (&*plan, &outcomes);
+        let (status, text) = Report { plan, outcomes }.answer();
+        raw(status, text)
+    })
+}
+
+#[cfg(test)]
+mod tests;

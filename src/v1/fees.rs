@@ -1,0 +1,216 @@
+//! What a movement would cost.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, get};
+use caudal_actors::engine::money::Quote;
+use caudal_actors::realms::Target;
+use caudal_ledger::balance::Direction;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::money::{Amount, Money};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::voucher_types::TypeCode;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Problems;
+use crate::http::caller::Caller;
+use crate::http::errors::ApiError;
+use crate::http::query::Query;
+use crate::http::respond::json;
+
+/// The fee of a preview.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct PreviewFee {
+    /// In percent of the amount.
+    pub percentage: String,
+    /// Added to the percentage: ARS with two decimals.
+    pub fixed: String,
+    /// The least fee; null for none.
+    pub minimum: Option<String>,
+    /// The largest fee; null for none.
+    pub maximum: Option<String>,
+    /// The fee.
+    pub amount: String,
+    /// Whose schedule it is from: `account`, `psp`, `platform` or `none`.
+    pub source: &'static str,
+}
+
+/// The tax on the fee.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct PreviewTax {
+    /// In percent.
+    pub rate: String,
+    /// What it is taken of: the fee.
+    pub base: String,
+    /// The tax.
+    pub amount: String,
+}
+
+/// What a movement would cost; nothing is posted.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FeePreview {
+    /// The CVU.
+    pub cvu: String,
+    /// The type.
+    pub voucher_type_code: String,
+    /// The direction of the type.
+    pub direction: &'static str,
+    /// The amount that was asked about.
+    pub importe: String,
+    /// Always `ARS`.
+    pub currency: &'static str,
+    /// The fee.
+    pub fee: PreviewFee,
+    /// The tax on it.
+    pub tax: PreviewTax,
+    /// Fee and tax.
+    pub total_charges: String,
+    /// What the movement comes to: a credit less its charges, anything else with them.
+    pub net_amount: String,
+    /// What is available now.
+    pub available: String,
+    /// Whether that is enough.
+    pub sufficient: bool,
+}
+
+/// Whether a movement adds to what is available.
+const fn adds(direction: Direction) -> bool {
+    match direction {
+        Direction::Credit | Direction::Release => true,
+        Direction::Debit | Direction::Hold | Direction::ConfirmHold => false,
+    }
+}
+
+/// What the movement comes to: a credit less its charges, anything else with them.
+fn net_amount(quote: &Quote) -> Option<Money> {
+    let (importe, charges) = (quote.amount.money(), quote.charges.total()?);
+    match quote.voucher_type.sense {
+        Direction::Credit => importe.minus(charges),
+        Direction::Debit | Direction::Hold | Direction::Release | Direction::ConfirmHold => {
+            importe.plus(charges)
+        }
+    }
+}
+
+/// Whether the account could bear it: what comes in may pay for its own charges.
+fn sufficient(quote: &Quote) -> Option<bool> {
+    let (importe, charges) = (quote.amount.money(), quote.charges.total()?);
+    let (has, needs) = if adds(quote.voucher_type.sense) {
+        (quote.available.plus(importe)?, charges)
+    } else {
+        (quote.available, importe.plus(charges)?)
+    };
+    Some(needs <= has)
+}
+
+impl FeePreview {
+    /// Renders a quote; `None` where a sum leaves the range of money.
+    fn of(quote: &Quote) -> Option<Self> {
+        let rule = quote.rule.as_ref();
+        let percent = |rate: Option<String>| rate.unwrap_or_else(|| "0".to_owned());
+        let fee = PreviewFee {
+            percentage: percent(rule.map(|rule| rule.percentage.normalize().to_string())),
+            fixed: rule.map_or(Money::ZERO, |rule| rule.fixed).to_string(),
+            minimum: rule.and_then(|rule| rule.minimum).map(|m| m.to_string()),
+            maximum: rule.and_then(|rule| rule.maximum).map(|m| m.to_string()),
+            amount: quote.charges.fee.to_string(),
+            source: quote.source.as_str(),
+        };
+        let tax = PreviewTax {
+            rate: percent(rule.map(|rule| rule.tax_rate.normalize().to_string())),
+            base: quote.charges.fee.to_string(),
+            amount: quote.charges.tax.to_string(),
+        };
+        Some(Self {
+            cvu: quote.cvu.to_string(),
+            voucher_type_code: quote.voucher_type.code.to_string(),
+            direction: quote.voucher_type.sense.as_str(),
+            importe: quote.amount.to_string(),
+            currency: "ARS",
+            fee,
+            tax,
+            total_charges: quote.charges.total()?.to_string(),
+            net_amount: net_amount(quote)?.to_string(),
+            available: quote.available.to_string(),
+            sufficient: sufficient(quote)?,
+        })
+    }
+}
+
+/// Says what a movement would cost, by the schedule that would charge it; nothing is posted.
+#[utoipa::path(
+    operation_id = "previewFee",
+    tag = "Fees",
+    params(
+        ("cvu" = String, Query, description = "22 digits", pattern = "^000[0-9]{19}$"),
+        ("importe" = String, Query, description = "ARS, greater than 0, at most 2 decimals"),
+        ("voucherTypeCode" = String, Query, description = "the code of a voucher type, system or custom")
+    ),
+    responses((status = 200, body = FeePreview), Problems)
+)]
+#[get("/v1/fees/preview")]
+pub async fn preview(caller: Caller, mut query: Query) -> Result<HttpResponse, ApiError> {
+    let cvu = query.required("cvu", Cvu::parse);
+    let amount = query.required("importe", Amount::parse);
+    let code = query.required("voucherTypeCode", TypeCode::parse);
+    query.done()?;
+    let (Some(cvu), Some(amount), Some(code)) = (cvu, amount, code) else {
+        return Err(ApiError::field("query", "is incomplete"));
+    };
+    let target = Target::Cvu(cvu);
+    let quote = caller.engine().quote(caller.realm(), target, code, amount);
+    let body = FeePreview::of(&quote.await?).ok_or(Rejection::AmountOverflow)?;
+    Ok(json(StatusCode::OK, &body))
+}
+
+#[cfg(test)]
+mod tests {
+    use caudal_ledger::fees::Charges;
+    use caudal_ledger::limits::Level;
+    use caudal_ledger::time::Timestamp;
+    use caudal_ledger::voucher_types::SystemType;
+
+    use super::*;
+
+    fn quote(kind: SystemType, amount: i64, charges: i64, available: i64) -> Quote {
+        Quote {
+            cvu: Cvu::compose(9991, 1).unwrap(),
+            voucher_type: kind.voucher_type(),
+            amount: Amount::from_centavos(amount).unwrap(),
+            rule: None,
+            source: Level::None,
+            charges: Charges {
+                fee: Money::from_centavos(charges),
+                tax: Money::ZERO,
+            },
+            available: Money::from_centavos(available),
+            as_of: Timestamp::default(),
+        }
+    }
+
+    #[test]
+    fn a_credit_pays_for_itself_and_a_debit_needs_its_charges_too() {
+        for (kind, amount, charges, available, net, enough) in [
+            (SystemType::TransferIn, 10_000, 121, 0, "98.79", true),
+            (SystemType::TransferIn, 100, 121, 0, "-0.21", false),
+            (SystemType::TransferIn, 100, 121, 21, "-0.21", true),
+            (
+                SystemType::TransferOut,
+                10_000,
+                121,
+                10_120,
+                "101.21",
+                false,
+            ),
+            (SystemType::TransferOut, 10_000, 121, 10_121, "101.21", true),
+            (SystemType::Hold, 10_000, 0, 10_000, "100.00", true),
+        ] {
+            let body = FeePreview::of(&quote(kind, amount, charges, available)).unwrap();
+            assert_eq!((body.net_amount.as_str(), body.sufficient), (net, enough));
+        }
+        let most = i64::MAX;
+        let beyond = quote(SystemType::TransferOut, Amount::MAX_CENTAVOS, most, 0);
+        assert_eq!(FeePreview::of(&beyond), None);
+    }
+}

@@ -1,0 +1,305 @@
+//! Reconciliation: what the bank lists of a day beside what the ledger has of it.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, get};
+use caudal_actors::engine::money::TransferView;
+use caudal_actors::engine::reconciliation::{Agreement, Reconciled};
+use caudal_actors::ports::{BankMovement, Way};
+use caudal_ledger::balance::Direction;
+use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
+use caudal_ledger::money::Money;
+use caudal_ledger::time::BusinessDay;
+use caudal_ledger::transfers::{BankWord, Counterparty, Destination};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Problems;
+use crate::http::caller::Caller;
+use crate::http::errors::ApiError;
+use crate::http::query::Query;
+use crate::http::respond::json;
+
+/// The other side of a movement.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, ToSchema)]
+#[schema(as = ReconciledCounterparty)]
+pub struct CounterpartyBody {
+    /// Tax id.
+    pub cuit: Option<String>,
+    /// Name.
+    pub name: Option<String>,
+    /// CBU or CVU.
+    pub cbu: Option<String>,
+    /// Alias.
+    pub alias: Option<String>,
+    /// The name of the bank or PSP.
+    pub bank: Option<String>,
+}
+
+impl From<Counterparty> for CounterpartyBody {
+    fn from(other: Counterparty) -> Self {
+        Self {
+            cuit: other.cuit,
+            name: other.name,
+            cbu: other.cbu,
+            alias: other.alias,
+            bank: other.bank,
+        }
+    }
+}
+
+/// The voucher that moved the money in the ledger.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReconciledVoucher {
+    /// Its id.
+    pub id: String,
+    /// ARS with two decimals.
+    pub amount: String,
+    /// When it was posted.
+    pub created_at: String,
+}
+
+/// Why money that arrived is on no account.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct SuspenseBody {
+    /// The stable word of the refusal.
+    pub reason: String,
+    /// Since when it waits.
+    pub at: String,
+}
+
+/// One movement: the bank's side, the ledger's, or both.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReconciledItem {
+    /// The bank's own id.
+    pub bank_transfer_id: Option<String>,
+    /// The id on the rail.
+    pub coelsa_id: Option<String>,
+    /// `in` or `out`.
+    pub direction: &'static str,
+    /// The CVU.
+    pub cvu: String,
+    /// The other side.
+    pub counterparty: CounterpartyBody,
+    /// ARS with two decimals: the bank's, or the ledger's where the bank has none.
+    pub amount: String,
+    /// The bank's word: `completed`, `failed`, `in_progress` or `unknown`; null when it has none.
+    pub status: Option<&'static str>,
+    /// When, by the bank's clock.
+    pub bank_at: Option<String>,
+    /// The voucher in the ledger.
+    pub voucher: Option<ReconciledVoucher>,
+    /// The transfer that it belongs to.
+    pub transfer_id: Option<String>,
+    /// Whether it is a transfer that came back.
+    pub reversal: bool,
+    /// Where it waits when no account could take it.
+    pub suspense: Option<SuspenseBody>,
+    /// `matched`, `missing_in_ledger`, `missing_at_bank` or `amount_differs`.
+    pub result: &'static str,
+}
+
+/// The counts and sums of a day.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReconciliationSummary {
+    /// Bank and ledger agree.
+    pub matched: u64,
+    /// The bank has it, the ledger has not.
+    pub missing_in_ledger: u64,
+    /// The ledger has it, the bank has not.
+    pub missing_at_bank: u64,
+    /// Both have it, with different amounts.
+    pub amount_differs: u64,
+    /// What arrived at the bank: its completed movements.
+    pub amount_in: String,
+    /// What left at the bank: its completed movements.
+    pub amount_out: String,
+}
+
+/// A day of the bank beside the ledger's.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct Reconciliation {
+    /// The business day.
+    pub fecha: String,
+    /// Its movements.
+    pub items: Vec<ReconciledItem>,
+    /// Their counts and sums.
+    pub summary: ReconciliationSummary,
+}
+
+const fn way(way: Way) -> &'static str {
+    match way {
+        Way::In => "in",
+        Way::Out => "out",
+    }
+}
+
+const fn word(word: &BankWord) -> &'static str {
+    match word {
+        BankWord::Completed => "completed",
+        BankWord::Failed { .. } => "failed",
+        BankWord::InProgress => "in_progress",
+        BankWord::Lost => "unknown",
+    }
+}
+
+const fn result(agreement: Agreement) -> &'static str {
+    match agreement {
+        Agreement::Matched => "matched",
+        Agreement::MissingInLedger => "missing_in_ledger",
+        Agreement::MissingAtBank => "missing_at_bank",
+        Agreement::AmountDiffers => "amount_differs",
+    }
+}
+
+fn transfer_id(realm: RealmId, view: &TransferView) -> String {
+    let place = VoucherId {
+        realm,
+        account: view.account,
+        sequence: view.transfer.sequence,
+    };
+    TransferId(place).to_string()
+}
+
+/// The other side of a transfer that the bank does not list.
+fn asked_for(to: &Destination) -> CounterpartyBody {
+    match to {
+        Destination::Key(key) => CounterpartyBody {
+            cbu: Some(key.to_string()),
+            ..CounterpartyBody::default()
+        },
+        Destination::Alias(alias) => CounterpartyBody {
+            alias: Some(alias.to_string()),
+            ..CounterpartyBody::default()
+        },
+    }
+}
+
+/// The way, CVU, amount and other side of a movement by the ledger's word.
+fn by_ledger(found: &Reconciled) -> (Way, String, String, CounterpartyBody) {
+    let transfer = found.transfer.as_ref().map(|view| &view.transfer);
+    let other = transfer.map(|transfer| asked_for(&transfer.to));
+    if let Some(placed) = &found.voucher {
+        let voucher = &placed.voucher;
+        let way = match voucher.direction {
+            Direction::Credit | Direction::Release => Way::In,
+            Direction::Debit | Direction::Hold | Direction::ConfirmHold => Way::Out,
+        };
+        let (cvu, amount) = (voucher.cvu.to_string(), voucher.amount.to_string());
+        return (way, cvu, amount, other.unwrap_or_default());
+    }
+    if let Some((suspense, _)) = &found.suspense {
+        let arrived = &suspense.cash_in;
+        let (cvu, amount) = (arrived.cvu.to_string(), arrived.amount.to_string());
+        return (Way::In, cvu, amount, arrived.from.clone().into());
+    }
+    let cvu = transfer.map(|transfer| transfer.from.to_string());
+    let amount = transfer.map_or(Money::ZERO, |transfer| transfer.amount.money());
+    let other = other.unwrap_or_default();
+    (Way::Out, cvu.unwrap_or_default(), amount.to_string(), other)
+}
+
+fn item(realm: RealmId, found: &Reconciled) -> ReconciledItem {
+    let bank = found.bank.as_ref();
+    let transfer = found.transfer.as_ref();
+    let arrived = found
+        .suspense
+        .as_ref()
+        .map(|(suspense, _)| &suspense.cash_in);
+    let (direction, cvu, amount, counterparty) = match bank {
+        Some(bank) => (
+            bank.way,
+            bank.cvu.clone(),
+            bank.amount.to_string(),
+            bank.counterparty.clone().into(),
+        ),
+        None => by_ledger(found),
+    };
+    let voucher = found.voucher.as_ref().map(|placed| ReconciledVoucher {
+        id: VoucherId {
+            realm,
+            account: placed.account,
+            sequence: placed.voucher.sequence,
+        }
+        .to_string(),
+        amount: placed.voucher.amount.to_string(),
+        created_at: placed.voucher.at.to_string(),
+    });
+    ReconciledItem {
+        bank_transfer_id: bank
+            .map(|bank| bank.bank_id.clone())
+            .or_else(|| transfer.and_then(|view| view.transfer.bank_id.clone()))
+            .or_else(|| arrived.map(|arrived| arrived.bank_id.clone())),
+        coelsa_id: bank
+            .and_then(|bank| bank.coelsa_id.clone())
+            .or_else(|| transfer.and_then(|view| view.transfer.coelsa_id.clone()))
+            .or_else(|| arrived.map(|arrived| arrived.coelsa_id.clone())),
+        direction: way(direction),
+        cvu,
+        counterparty,
+        amount,
+        status: bank.map(|bank| word(&bank.word)),
+        bank_at: bank.map(|bank| bank.at.to_string()),
+        voucher,
+        transfer_id: transfer.map(|view| transfer_id(realm, view)),
+        reversal: bank.is_some_and(|bank| bank.reversal),
+        suspense: found.suspense.as_ref().map(|(suspense, at)| SuspenseBody {
+            reason: suspense.reason.clone(),
+            at: at.to_string(),
+        }),
+        result: result(found.agreement),
+    }
+}
+
+/// What the bank moved in one direction; a sum beyond the range of money stays where it was.
+fn moved(found: &[Reconciled], way: Way) -> Money {
+    let counts = |bank: &&BankMovement| bank.way == way && bank.word == BankWord::Completed;
+    let banks = found.iter().filter_map(|it| it.bank.as_ref());
+    let amounts = banks.filter(counts).map(|bank| bank.amount.money());
+    amounts.fold(Money::ZERO, |sum, more| sum.plus(more).unwrap_or(sum))
+}
+
+fn summary(found: &[Reconciled]) -> ReconciliationSummary {
+    let count = |wanted: Agreement| {
+        let those = found.iter().filter(|it| it.agreement == wanted);
+        u64::try_from(those.count()).unwrap_or(u64::MAX)
+    };
+    ReconciliationSummary {
+        matched: count(Agreement::Matched),
+        missing_in_ledger: count(Agreement::MissingInLedger),
+        missing_at_bank: count(Agreement::MissingAtBank),
+        amount_differs: count(Agreement::AmountDiffers),
+        amount_in: moved(found, Way::In).to_string(),
+        amount_out: moved(found, Way::Out).to_string(),
+    }
+}
+
+fn render(realm: RealmId, day: BusinessDay, found: &[Reconciled]) -> Reconciliation {
+    Reconciliation {
+        fecha: day.to_string(),
+        items: found.iter().map(|it| item(realm, it)).collect(),
+        summary: summary(found),
+    }
+}
+
+/// Compares a day of the bank with the ledger, both ways.
+#[utoipa::path(
+    operation_id = "reconcile",
+    tag = "Reconciliation",
+    params(("fecha" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future; today in Argentina when absent")),
+    responses((status = 200, body = Reconciliation), Problems)
+)]
+#[get("/v1/bank/conciliacion")]
+pub async fn of_day(caller: Caller, mut query: Query) -> Result<HttpResponse, ApiError> {
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let today = engine.now().business_day();
+    let day = query.date("fecha").unwrap_or(today);
+    if day > today {
+        query.mistake("fecha", "must not be in the future");
+    }
+    query.done()?;
+    let found = engine.reconcile(realm, day, &caller.request_id).await?;
+    Ok(json(StatusCode::OK, &render(realm, day, &found)))
+}

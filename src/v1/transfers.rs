@@ -1,0 +1,401 @@
+//! Transfers of the native family: to an account of the realm at once, to any other through the bank.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use caudal_actors::engine::lists::Listing;
+use caudal_actors::engine::money::{TransferFilter, TransferView};
+use caudal_actors::failure::Failure;
+use caudal_actors::realms::Target;
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cvu::{Cbu, Cvu};
+use caudal_ledger::facts::BankCall;
+use caudal_ledger::ids::{OriginId, RealmId, TransferId, VoucherId};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::{
+    Concept, Destination, Send, Transfer, TransferRejection, TransferStatus,
+};
+use caudal_ledger::vouchers::Outcome;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::Problems;
+use crate::http::body::{Body, Fields, read as read_body};
+use crate::http::caller::Caller;
+use crate::http::errors::ApiError;
+use crate::http::query::Query;
+use crate::http::respond::{self, asker_of, give, json};
+
+/// The longest description, in characters: the bank takes no more.
+const DESCRIPTION_MAX: usize = 100;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// Where a transfer goes.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, ToSchema)]
+#[schema(as = TransferDestination)]
+pub struct DestinationBody {
+    /// The CVU: as asked for, or of the account of the realm that receives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cvu: Option<String>,
+    /// The CBU, as asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cbu: Option<String>,
+    /// The alias, as asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+}
+
+/// What a movement costs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[schema(as = TransferFee)]
+pub struct ChargesBody {
+    /// The fee: ARS with two decimals.
+    pub amount: String,
+    /// The tax on it.
+    pub tax: String,
+}
+
+/// Why a transfer was rejected.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = TransferRejection)]
+pub struct RejectionBody {
+    /// A sentence for people.
+    pub reason: String,
+    /// The bank's status, when it refused the request itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bank_status: Option<u16>,
+    /// The bank's body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub bank_body: Option<serde_json::Value>,
+}
+
+impl From<&TransferRejection> for RejectionBody {
+    fn from(rejection: &TransferRejection) -> Self {
+        let bank = rejection.bank.as_ref();
+        Self {
+            reason: rejection.reason.clone(),
+            bank_status: bank.map(|refusal| refusal.status),
+            bank_body: bank
+                .and_then(|refusal| serde_json::from_str(&refusal.body).ok())
+                .filter(serde_json::Value::is_object),
+        }
+    }
+}
+
+/// A transfer.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Transfer)]
+pub struct TransferBody {
+    /// Its id.
+    pub id: String,
+    /// `internal` (to an account of the realm, final at once) or `bank`.
+    pub kind: &'static str,
+    /// `requested`, `in_progress`, `audit`, `completed`, `rejected` or `reversed`.
+    pub status: &'static str,
+    /// The CVU that sends.
+    pub from_cvu: String,
+    /// Where it goes.
+    pub to: DestinationBody,
+    /// ARS with two decimals.
+    pub amount: String,
+    /// What it costs the account that sends; null when nothing.
+    pub fee: Option<ChargesBody>,
+    /// What for: the central bank's code.
+    pub concept: &'static str,
+    /// A line for people.
+    pub description: Option<String>,
+    /// The tenant's own id.
+    pub id_externo: String,
+    /// The reference that the bank knows it by; null when internal.
+    pub origin_id: Option<String>,
+    /// The bank's own id.
+    pub bank_transfer_id: Option<String>,
+    /// The id on the rail.
+    pub coelsa_id: Option<String>,
+    /// What of it has come back.
+    pub reversed: String,
+    /// Why it was rejected.
+    pub rejection: Option<RejectionBody>,
+    /// When it was asked for.
+    pub created_at: String,
+    /// When it last changed.
+    pub updated_at: String,
+}
+
+/// Renders a transfer.
+pub fn transfer(realm: RealmId, view: &TransferView) -> TransferBody {
+    let TransferView { account, transfer } = view;
+    let place = VoucherId {
+        realm,
+        account: *account,
+        sequence: transfer.sequence,
+    };
+    let internal = transfer.receiver.is_some();
+    let charges = transfer.charges;
+    TransferBody {
+        id: TransferId(place).to_string(),
+        kind: if internal { "internal" } else { "bank" },
+        status: transfer.status.as_str(),
+        from_cvu: transfer.from.to_string(),
+        to: destination(transfer),
+        amount: transfer.amount.to_string(),
+        fee: (!charges.is_nothing()).then(|| ChargesBody {
+            amount: charges.fee.to_string(),
+            tax: charges.tax.to_string(),
+        }),
+        concept: transfer.concept.as_str(),
+        description: transfer.description.clone(),
+        id_externo: transfer.external_id.to_string(),
+        origin_id: (!internal).then(|| OriginId(place).to_string()),
+        bank_transfer_id: transfer.bank_id.clone(),
+        coelsa_id: transfer.coelsa_id.clone(),
+        reversed: transfer.reversed.to_string(),
+        rejection: transfer.rejection.as_ref().map(RejectionBody::from),
+        created_at: transfer.created_at.to_string(),
+        updated_at: transfer.updated_at.to_string(),
+    }
+}
+
+fn destination(transfer: &Transfer) -> DestinationBody {
+    let receiver = transfer.receiver.map(|(_, cvu)| cvu.to_string());
+    match &transfer.to {
+        Destination::Key(key) => match key.cvu() {
+            Some(cvu) => DestinationBody {
+                cvu: Some(cvu.to_string()),
+                ..DestinationBody::default()
+            },
+            None => DestinationBody {
+                cvu: receiver,
+                cbu: Some(key.to_string()),
+                alias: None,
+            },
+        },
+        Destination::Alias(alias) => DestinationBody {
+            cvu: receiver,
+            cbu: None,
+            alias: Some(alias.to_string()),
+        },
+    }
+}
+
+/// One call to the bank.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BankCallBody {
+    /// What was asked.
+    pub operation: String,
+    /// When.
+    pub at: String,
+    /// The request, without personal data.
+    #[schema(value_type = Value)]
+    pub request: Option<Box<RawValue>>,
+    /// The HTTP status; null when there was no answer.
+    pub status: Option<u16>,
+    /// The answer.
+    #[schema(value_type = Value)]
+    pub body: Option<Box<RawValue>>,
+    /// From sending to the answer, in milliseconds.
+    pub millis: u64,
+    /// The id of the request that caused it.
+    pub request_id: String,
+}
+
+/// JSON as it is, any other text as a string, nothing as null.
+fn shown(text: &str) -> Option<Box<RawValue>> {
+    if text.is_empty() {
+        return None;
+    }
+    let as_it_is = serde_json::from_str(text).ok();
+    as_it_is.or_else(|| serde_json::value::to_raw_value(text).ok())
+}
+
+impl From<&(Timestamp, BankCall)> for BankCallBody {
+    fn from((at, call): &(Timestamp, BankCall)) -> Self {
+        Self {
+            operation: call.operation.clone(),
+            at: at.to_string(),
+            request: shown(&call.request),
+            status: call.status,
+            body: shown(&call.body),
+            millis: call.millis,
+            request_id: call.correlation.clone(),
+        }
+    }
+}
+
+/// A transfer with the calls to the bank that were made for it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TransferDetail {
+    /// The transfer.
+    #[serde(flatten)]
+    pub transfer: TransferBody,
+    /// The calls, oldest first.
+    pub bank_calls: Vec<BankCallBody>,
+}
+
+/// A page of transfers.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+pub struct TransfersPage {
+    /// The transfers.
+    pub items: Vec<TransferBody>,
+    /// How many match in all.
+    pub total: u64,
+    /// The size of the page.
+    pub limit: usize,
+    /// What was skipped.
+    pub offset: usize,
+}
+
+fn concept(text: &str) -> Result<Concept, String> {
+    let mut all = Concept::ALL.into_iter();
+    let found = all.find(|concept| concept.as_str().eq_ignore_ascii_case(text));
+    found.ok_or_else(|| {
+        let codes = Concept::ALL.map(Concept::as_str);
+        format!("must be one of {}", codes.join(", "))
+    })
+}
+
+/// Reads where a transfer goes: exactly one way to say it.
+fn to(fields: &mut Fields) -> Option<Destination> {
+    let ways = ["cvu", "cbu", "alias"];
+    let said = ways.into_iter().filter(|way| fields.has(way)).count();
+    let cvu = fields.optional("cvu", read_body::text(Cvu::parse));
+    let cbu = fields.optional("cbu", read_body::text(Cbu::parse));
+    let alias = fields.optional("alias", read_body::text(Alias::parse));
+    if said != 1 {
+        fields.mistake("cvu", "must come alone: exactly one of cvu, cbu and alias");
+        return None;
+    }
+    let key = cvu.map(Cbu::from).or(cbu);
+    key.map(Destination::Key).or(alias.map(Destination::Alias))
+}
+
+/// Reads a transfer.
+fn order(body: Body) -> Result<(Target, Send), ApiError> {
+    let mut fields = body.fields();
+    let from = fields.required("fromCvu", read_body::text(Cvu::parse));
+    let to = fields.required_object("to", to).flatten();
+    let amount = fields.required("amount", read_body::amount);
+    let concept = fields.optional("concept", read_body::text(concept));
+    let description = fields.optional("description", read_body::line(DESCRIPTION_MAX));
+    let external_id = fields.required("idExterno", read_body::text(ExternalId::parse));
+    fields.done()?;
+    let (Some(from), Some(to), Some(amount), Some(external_id)) = (from, to, amount, external_id)
+    else {
+        return Err(ApiError::field("body", "is incomplete"));
+    };
+    let order = Send {
+        to,
+        amount,
+        concept: concept.unwrap_or_default(),
+        description,
+        external_id,
+    };
+    Ok((Target::Cvu(from), order))
+}
+
+/// Sends money: final at once to an account of the realm; through the bank to any other, which is
+/// answered as `requested` before the bank is asked.
+#[utoipa::path(
+    operation_id = "createTransfer",
+    tag = "Transfers",
+    params(
+        super::requests::PostParams,
+        ("dryRun" = Option<bool>, Query, description = "answer what would happen, do nothing")
+    ),
+    request_body(content = inline(super::requests::SendTransferDto)),
+    responses((status = 201, body = TransferBody), (status = 200, body = TransferBody, description = "a dry run"), Problems)
+)]
+#[post("/v1/transfers")]
+pub async fn send(request: HttpRequest, caller: Caller, mut query: Query, body: Body) -> Answer {
+    let realm = caller.realm();
+    let dry_run = query.flag("dryRun");
+    query.done()?;
+    let asker = asker_of(
+        &request,
+        &caller,
+        &body,
+        |outcome| matches!(outcome, Outcome::Replayed(_)),
+        move |outcome: &Outcome<TransferView>| {
+            let (Outcome::Recorded(view) | Outcome::Replayed(view)) = outcome;
+            let body = serde_json::to_string(&transfer(realm, view));
+            (StatusCode::CREATED, body.unwrap_or_default())
+        },
+    )?;
+    let (from, order) = order(body)?;
+    let engine = caller.engine();
+    let answered = engine.transfer(realm, from, order, dry_run, asker).await;
+    give(answered, |outcome| {
+        respond::made(outcome, dry_run, |view| transfer(realm, view))
+    })
+}
+
+/// Lists the transfers of the realm, newest first.
+#[utoipa::path(
+    operation_id = "listTransfers",
+    tag = "Transfers",
+    params(
+        super::requests::PageParams,
+        ("status" = Option<String>, Query, description = "requested, in_progress, audit, completed, rejected or reversed"),
+        ("fromCvu" = Option<String>, Query, description = "only from this CVU"),
+        ("from" = Option<String>, Query, description = "a date or date-time; not asked for before it"),
+        ("to" = Option<String>, Query, description = "a date (the whole day) or date-time; not asked for after it")
+    ),
+    responses((status = 200, body = TransfersPage), Problems)
+)]
+#[get("/v1/transfers")]
+pub async fn list(caller: Caller, mut query: Query) -> Answer {
+    let realm = caller.realm();
+    let states = TransferStatus::ALL.map(|status| (status.as_str(), status));
+    let (since, until) = query.period("from", "to");
+    let filter = TransferFilter {
+        status: query.choice("status", &states),
+        from: query.read("fromCvu", Cvu::parse).map(Target::Cvu),
+        since,
+        until,
+    };
+    let page = query.page();
+    query.done()?;
+    let listing = match caller.engine().transfers(realm, filter, page).await {
+        // Another's CVU sent nothing here, as one that does not exist.
+        Err(Failure::Rejected(Rejection::AccountNotFound)) => Listing {
+            items: vec![],
+            total: 0,
+            next: None,
+        },
+        found => found?,
+    };
+    let items = listing.items.iter().map(|view| transfer(realm, view));
+    let body = TransfersPage {
+        items: items.collect(),
+        total: listing.total,
+        limit: page.limit,
+        offset: page.offset,
+    };
+    Ok(respond::paged(&listing, json(StatusCode::OK, &body)))
+}
+
+/// Reads a transfer and the calls to the bank that were made for it.
+#[utoipa::path(
+    operation_id = "readTransfer",
+    tag = "Transfers",
+    params(("id" = String, Path, description = "the id of a transfer, `trf_…`")),
+    responses((status = 200, body = TransferDetail), Problems)
+)]
+#[get("/v1/transfers/{id}")]
+pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+    let id = TransferId::parse(&path).ok_or(Rejection::TransferNotFound)?;
+    let (view, calls) = caller.engine().transfer_of(caller.realm(), id).await?;
+    let body = TransferDetail {
+        transfer: transfer(caller.realm(), &view),
+        bank_calls: calls.iter().map(BankCallBody::from).collect(),
+    };
+    Ok(json(StatusCode::OK, &body))
+}
