@@ -8,6 +8,7 @@
 mod actors;
 mod health;
 mod keys;
+mod money;
 mod shapes;
 mod storage;
 mod tenants;
@@ -119,6 +120,8 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(at("/actors", "GET").get(actors::list))
         .service(at("/actors/{cvu}", "GET").get(actors::read))
         .service(at("/actors/{cvu}/passivate", "POST").post(actors::passivate))
+        .service(at("/accounts/{cvu}/fee-schedule", "PUT").put(money::set_fees))
+        .service(at("/transfers/{id}/decide", "POST").post(money::decide))
         .service(at("/journal", "GET").get(storage::journal))
         .service(at("/verify", "POST").post(storage::verify))
         .default_service(web::to(not_found))

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod config;
 pub mod http;
 pub mod keys;
+pub mod notices;
 pub mod sandbox;
 pub mod server;
 pub mod service;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix_web::dev::ServerHandle;
 use actix_web::http::StatusCode;
 use actix_web::middleware::from_fn;
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, guard, web};
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
@@ -15,6 +15,7 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use crate::http::errors::ApiError;
 use crate::http::{Door, frame};
+use crate::notices::{self, NoticeSecrets};
 use crate::v1;
 
 /// How long a client may take to send its request's head.
@@ -38,7 +39,7 @@ pub struct Running {
 /// Routes that a caller adds (the bench's no-op handler).
 pub type Extra = Option<fn(&mut web::ServiceConfig)>;
 
-/// Starts the public server on the current actix system.
+/// Starts the public server on the current actix system; no notice of a bank is believed.
 ///
 /// # Errors
 /// When the listener cannot be used.
@@ -48,18 +49,39 @@ pub fn start(
     workers: usize,
     extra: Extra,
 ) -> std::io::Result<Running> {
+    start_hearing(door, None, listener, workers, extra)
+}
+
+/// Starts the public server; notices are believed that are signed with these secrets.
+///
+/// # Errors
+/// When the listener cannot be used.
+pub fn start_hearing(
+    door: Door,
+    secrets: Option<NoticeSecrets>,
+    listener: TcpListener,
+    workers: usize,
+    extra: Extra,
+) -> std::io::Result<Running> {
     let addr = listener.local_addr()?;
     let document = openapi();
     let door = web::Data::new(door);
+    let secrets = secrets.map(web::Data::new);
     let server = HttpServer::new(move || {
         let (app, _) = App::new()
+            .configure(batch_by_post_alone)
             .into_utoipa_app()
             .configure(v1::routes)
             .split_for_parts();
+        let app = match &secrets {
+            Some(secrets) => app.app_data(secrets.clone()),
+            None => app,
+        };
         let app = app
             .app_data(door.clone())
             .app_data(web::Data::new(Paths::of(&document)))
             .wrap(from_fn(frame::frame))
+            .configure(notices::routes)
             .service(web::resource("/livez").get(livez))
             .service(web::resource("/readyz").get(readyz))
             .service(web::resource("/docs").get(to_docs))
@@ -137,6 +159,12 @@ pub async fn readyz(door: web::Data<Door>) -> Result<HttpResponse, ApiError> {
         StatusCode::OK,
         &serde_json::json!({"status": "ready"}),
     ))
+}
+
+/// `GET /v1/comprobantes/{id}` would take the path of a batch for that of a voucher.
+fn batch_by_post_alone(config: &mut web::ServiceConfig) {
+    let others = web::resource("/v1/comprobantes/batch").guard(guard::Not(guard::Post()));
+    config.service(others.to(unknown));
 }
 
 async fn to_docs() -> HttpResponse {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use caudal_ledger::cvu::Cvu;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::limits::{Change, LimitsChange};
 use caudal_ledger::money::Money;
@@ -171,6 +172,24 @@ impl From<&FeeRule> for FeeBody {
             maximum: rule.maximum.map(|money| money.to_string()),
             charge: rule.charge,
             tax_rate: rule.tax_rate.normalize().to_string(),
+        }
+    }
+}
+
+/// The fee schedule of an account.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScheduleBody {
+    cvu: String,
+    fee_schedule: Vec<FeeBody>,
+}
+
+impl ScheduleBody {
+    /// The schedule of a CVU.
+    pub fn of(cvu: Cvu, rules: &[FeeRule]) -> Self {
+        Self {
+            cvu: cvu.to_string(),
+            fee_schedule: rules.iter().map(FeeBody::from).collect(),
         }
     }
 }

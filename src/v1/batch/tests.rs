@@ -20,7 +20,7 @@ const REALM: RealmId = RealmId(2);
 
 fn placed(name: &str, reference: Option<&str>) -> Placed {
     let voucher = Voucher {
-        cvu: Cvu::compose(9991, 100_000_020_000_001).unwrap(),
+        cvu: Cvu::parse(CVU).unwrap(),
         sequence: 7,
         direction: Direction::Credit,
         amount: Amount::from_centavos(150).unwrap(),
