@@ -6,23 +6,22 @@
 //! **Failure.** Only 200 ends a notice: the bank sends anything else again. A notice is heard as
 //! often as it comes and does its work once, by the ids of the rail.
 
-mod signed;
-
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
 use actix_web::{HttpRequest, HttpResponse, web};
 use caudal_actors::engine::money::Heard;
 use caudal_actors::failure::Failure;
+use caudal_actors::ports::Notice;
 use caudal_ledger::tenants::Mode;
 use secrecy::SecretString;
 use serde::Serialize;
 
+use crate::bank::notices::{Headers, read, verify};
 use crate::http::bytes::{BODY_BYTES_MAX, Bytes};
 use crate::http::caller::only;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
 use crate::http::{Door, frame};
-use signed::{Headers, read, verify};
 
 /// The path that the bank is given.
 pub const PATH: &str = "/bank/v1/notifications";
@@ -59,9 +58,11 @@ pub fn routes(config: &mut web::ServiceConfig) {
     config.service(resource.default_service(web::to(refuse)));
 }
 
-/// The mode whose bank signed a notice.
-fn signer(request: &HttpRequest, body: &[u8]) -> Option<Mode> {
-    let secrets = request.app_data::<web::Data<NoticeSecrets>>()?;
+/// The modes whose bank signed a notice: on a machine for a first look, one sandbox is both.
+fn signers(request: &HttpRequest, body: &[u8]) -> Vec<Mode> {
+    let Some(secrets) = request.app_data::<web::Data<NoticeSecrets>>() else {
+        return Vec::new();
+    };
     let headers = Headers {
         id: only(request, &ID),
         timestamp: only(request, &TIMESTAMP),
@@ -73,9 +74,10 @@ fn signer(request: &HttpRequest, body: &[u8]) -> Option<Mode> {
         (Some(&secrets.test), Mode::Test),
     ];
     let fits = |secret: &SecretString| verify(secret, headers, body, now).is_ok();
-    let mut found = known.into_iter();
-    let found = found.find(|(secret, _)| secret.is_some_and(fits));
-    found.map(|(_, mode)| mode)
+    let fitting = known
+        .into_iter()
+        .filter(|(secret, _)| secret.is_some_and(fits));
+    fitting.map(|(_, mode)| mode).collect()
 }
 
 /// `POST /bank/v1/notifications`
@@ -87,7 +89,8 @@ async fn hear(
     if !door.gate.is_open() {
         return Err(Failure::ShuttingDown.into());
     }
-    let Some(mode) = signer(&request, &body) else {
+    let modes = signers(&request, &body);
+    if modes.is_empty() {
         tracing::warn!(peer = ?request.peer_addr(), "a notice without a right signature");
         let message = "no signature of this notice fits, or it is of another time";
         return Err(ApiError::new(
@@ -95,9 +98,9 @@ async fn hear(
             "unauthorized",
             message,
         ));
-    };
+    }
     let notice = read(&body).map_err(|why| {
-        tracing::error!(%why, mode = mode.as_str(), "a signed notice cannot be read");
+        tracing::error!(%why, "a signed notice cannot be read");
         ApiError::new(
             StatusCode::BAD_REQUEST,
             "notice_not_understood",
@@ -105,8 +108,30 @@ async fn hear(
         )
     })?;
     let request_id = frame::request().id;
-    let heard = door.engine.notice(mode, notice, &request_id).await;
-    let result = match heard.map_err(again)? {
+    let mut heard = Heard::Ignored;
+    for mode in modes {
+        let notice = notice.clone();
+        heard = door
+            .engine
+            .notice(mode, notice, &request_id)
+            .await
+            .map_err(again)?;
+        if heard != Heard::Ignored {
+            break;
+        }
+    }
+    if heard == Heard::Ignored {
+        match notice {
+            Notice::Created | Notice::Other { .. } => {}
+            Notice::Received { coelsa_id, .. } => {
+                tracing::error!(coelsa_id, "money arrived for a CVU of no tenant");
+            }
+            Notice::Settled { origin, .. } | Notice::Reversed { origin, .. } => {
+                tracing::warn!(%origin, "the bank tells of a transfer that is not ours");
+            }
+        }
+    }
+    let result = match heard {
         Heard::Done => "done",
         Heard::Known => "known",
         Heard::Suspended => "suspended",

@@ -39,24 +39,11 @@ pub struct Running {
 /// Routes that a caller adds (the bench's no-op handler).
 pub type Extra = Option<fn(&mut web::ServiceConfig)>;
 
-/// Starts the public server on the current actix system; no notice of a bank is believed.
-///
-/// # Errors
-/// When the listener cannot be used.
-pub fn start(
-    door: Door,
-    listener: TcpListener,
-    workers: usize,
-    extra: Extra,
-) -> std::io::Result<Running> {
-    start_hearing(door, None, listener, workers, extra)
-}
-
 /// Starts the public server; notices are believed that are signed with these secrets.
 ///
 /// # Errors
 /// When the listener cannot be used.
-pub fn start_hearing(
+pub fn start(
     door: Door,
     secrets: Option<NoticeSecrets>,
     listener: TcpListener,

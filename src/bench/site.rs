@@ -261,7 +261,7 @@ impl Site {
             rate: None,
         };
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
-        let server = server::start(door, listener, layout.workers, Some(extra))?;
+        let server = server::start(door, None, listener, layout.workers, Some(extra))?;
         Ok(Self {
             engine,
             realm,

@@ -12,12 +12,14 @@ use caudal_actors::ports::BankGateway;
 use caudal_actors::records::projection::Rows;
 use caudal_ledger::tenants::Mode;
 use caudal_storage::{DurableStore, Store};
+use secrecy::SecretString;
 use tokio::sync::oneshot;
 
 use super::{Banking, Options, StartError, Started, folder};
 use crate::bank::{self, HttpGateway};
 use crate::http::{Door, frame::Gate, rate::RateLimit};
 use crate::keys::Keyring;
+use crate::notices::{self, NoticeSecrets};
 use crate::sandbox::{self, Sandbox};
 use crate::{admin, server};
 
@@ -25,9 +27,6 @@ use crate::{admin, server};
 const BACKLOG: u32 = 1024;
 /// How long the last holder of the store may take to let go of it.
 const RELEASE: Duration = Duration::from_secs(10);
-
-/// Where the service takes the bank's notices.
-const NOTICES: &str = "/bank/v1/notifications";
 
 /// What runs, in the order in which it is taken apart.
 struct Parts {
@@ -86,6 +85,7 @@ impl Parts {
         let store = DurableStore::open(path, options.storage, Arc::new(Rows))?;
         let weak = Arc::downgrade(&store);
         let (banks, sandbox) = banks(&options.banking)?;
+        let secrets = secrets(&options.banking);
         let clock = Arc::clone(&options.clock);
         let store: Arc<dyn Store> = store;
         let engine = Engine::start(store, clock, banks, options.engine)?;
@@ -106,11 +106,11 @@ impl Parts {
             some => some,
         };
         let failed = |why| StartError::io("starting the public listener", why);
-        let public =
-            server::start(door.clone(), listener, workers, options.extra).map_err(failed)?;
+        let public = server::start(door.clone(), secrets, listener, workers, options.extra)
+            .map_err(failed)?;
         if let Some(sandbox) = &sandbox {
             let failed = |why| StartError::io("telling the sandbox bank where notices go", why);
-            let url = format!("http://{}{NOTICES}", reachable(public.addr));
+            let url = format!("http://{}{}", reachable(public.addr), notices::PATH);
             sandbox.notify(Some(&url), None).map_err(failed)?;
         }
         Ok(Self {
@@ -172,6 +172,23 @@ fn reachable(mut addr: SocketAddr) -> SocketAddr {
         IpAddr::V4(_) | IpAddr::V6(_) => {}
     }
     addr
+}
+
+/// What the banks sign their notices with. The sandbox's secret is known to everyone, and speaks
+/// for live accounts only where the sandbox is their bank.
+fn secrets(banking: &Banking) -> Option<NoticeSecrets> {
+    let known = || SecretString::from(sandbox::NOTICE_SECRET);
+    match banking {
+        Banking::Given(_) => None,
+        Banking::Sandbox { .. } => Some(NoticeSecrets {
+            live: Some(known()),
+            test: known(),
+        }),
+        Banking::Remote { live, test } => Some(NoticeSecrets {
+            live: live.notice_secret.clone(),
+            test: test.notice_secret.clone().unwrap_or_else(known),
+        }),
+    }
 }
 
 fn banks(banking: &Banking) -> Result<(Banks, Option<sandbox::Running>), StartError> {

@@ -41,7 +41,6 @@ const RESULT_BYTES: usize = 512;
 
 /// The answer to a batch.
 #[derive(Debug, Serialize, ToSchema)]
-#[expect(dead_code, reason = "read by the OpenAPI document only")]
 pub struct BatchBody {
     /// One result for each item, in the order sent.
     results: Vec<BatchResult>,
@@ -51,7 +50,6 @@ pub struct BatchBody {
 
 /// What became of an item.
 #[derive(Debug, Serialize, ToSchema)]
-#[expect(dead_code, reason = "read by the OpenAPI document only")]
 pub struct BatchResult {
     /// Its place in the batch, from 0.
     index: usize,

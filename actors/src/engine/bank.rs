@@ -63,7 +63,6 @@ impl Engine {
                 at,
             } => {
                 let Some(realm) = self.home_of(mode, cvu)? else {
-                    tracing::error!(mode = mode.as_str(), "money arrived for a CVU of no tenant");
                     return Ok(Heard::Ignored);
                 };
                 let arrived = CashIn {
@@ -110,10 +109,7 @@ impl Engine {
         };
         match heard {
             // About nothing of ours: hearing it again would change nothing.
-            Err(Failure::Rejected(why)) => {
-                tracing::warn!(%why, "a notice of the bank is about nothing of ours");
-                Ok(Heard::Ignored)
-            }
+            Err(Failure::Rejected(_)) => Ok(Heard::Ignored),
             heard => heard,
         }
     }

@@ -203,6 +203,7 @@ impl Account {
         };
         let bank_id = Some(said.bank_id.clone()).filter(|id| !id.is_empty());
         let coelsa_id = said.coelsa_id.clone();
+        // What the bank calls it is learned even when nothing else changes.
         let advanced = |status| {
             let same = transfer.status == status
                 && (bank_id.is_none() || bank_id == transfer.bank_id)
@@ -236,7 +237,11 @@ impl Account {
                     reason: reason.clone(),
                     bank: None,
                 };
-                self.reject(number, why, context)
+                let mut told = advanced(TransferStatus::InProgress);
+                let rejected = self.reject(number, why, context)?;
+                told.vouchers = rejected.vouchers;
+                told.transfers.extend(rejected.transfers);
+                Ok(told)
             }
         }
     }
