@@ -33,8 +33,14 @@ pub const TRANSFERS: u8 = 7;
 /// Money that arrived and that no account could take, by the account that it was for (0: unknown).
 pub const SUSPENSE: u8 = 8;
 
+/// The rest of long answers, each entry a part of the text.
+pub const ANSWER_PARTS: u8 = 9;
+
 /// The format of every record: named fields of MessagePack.
 const FORMAT: u8 = 1;
+
+/// The most of an answer's body that one entry has, in bytes.
+pub const ANSWER_PART_BYTES: usize = 512 << 10;
 
 /// The platform's stream.
 pub const PLATFORM_STREAM: StreamId = StreamId {

@@ -107,6 +107,7 @@ impl Scope {
             body,
             at,
             account,
+            rest: None,
         }
     }
 

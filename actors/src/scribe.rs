@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use crate::accounts::Settings;
 use crate::failure::Failure;
 use crate::ports::{BankError, BankGateway, Clock};
-use crate::records::{self, ANSWERS, Tail};
+use crate::records::{self, ANSWER_PART_BYTES, ANSWER_PARTS, ANSWERS, Tail};
 use crate::reply::{Answered, ClaimGuard, Claims, Given, Keyed, Rendered, Reply};
 
 /// What every actor of a realm works with.
@@ -103,6 +103,7 @@ pub struct Scribe {
     vitals: Arc<Vitals>,
     answers: StreamId,
     answers_tail: Option<Tail>,
+    parts_tail: Option<Tail>,
 }
 
 /// What goes into one commit.
@@ -148,6 +149,7 @@ impl Scribe {
             vitals,
             answers,
             answers_tail: None,
+            parts_tail: None,
         }
     }
 
@@ -255,8 +257,8 @@ impl Scribe {
                 } = render(outcome.as_ref());
                 let now = self.shared.clock.now();
                 let answer = scope.answer((status, body.clone()), now, None);
-                match self.answer(&answer, now) {
-                    Ok(entry) => page.entries.push(entry),
+                match self.answer(answer, now) {
+                    Ok(entries) => page.entries.extend(entries),
                     Err(why) => {
                         self.fail(why, reply);
                         return None;
@@ -281,16 +283,44 @@ impl Scribe {
         }
     }
 
-    /// The entry of a kept answer.
-    pub fn answer(&mut self, answer: &Answer, now: Timestamp) -> Result<Entry, StoreError> {
-        let mut tail = match self.answers_tail {
-            Some(tail) => tail,
-            None => Tail::read(self.shared.store.as_ref(), self.answers)?,
-        };
-        let entry = tail.next(self.answers, now, answer)?;
+    /// The entries of a kept answer: one, or more when its body is long.
+    pub fn answer(&mut self, mut answer: Answer, now: Timestamp) -> Result<Vec<Entry>, StoreError> {
+        let mut entries = Vec::with_capacity(1);
+        if answer.body.len() > ANSWER_PART_BYTES {
+            let stream = StreamId {
+                kind: ANSWER_PARTS,
+                ..self.answers
+            };
+            let mut tail = self.tail(self.parts_tail, stream)?;
+            let first = tail.seq.saturating_add(1);
+            let mut rest = answer.body.split_off(boundary(&answer.body));
+            while !rest.is_empty() {
+                let after = rest.split_off(boundary(&rest));
+                entries.push(tail.next(stream, now, &rest)?);
+                rest = after;
+            }
+            let count = tail.seq.saturating_add(1).saturating_sub(first);
+            answer.rest = Some((first, count));
+            self.parts_tail = Some(tail);
+        }
+        let mut tail = self.tail(self.answers_tail, self.answers)?;
+        entries.push(tail.next(self.answers, now, &answer)?);
         self.answers_tail = Some(tail);
-        Ok(entry)
+        Ok(entries)
     }
+
+    fn tail(&self, known: Option<Tail>, stream: StreamId) -> Result<Tail, StoreError> {
+        known.map_or_else(|| Tail::read(self.shared.store.as_ref(), stream), Ok)
+    }
+}
+
+/// Where a text is cut: at the end of a character, as far on as a part of an answer may go.
+fn boundary(text: &str) -> usize {
+    let mut at = text.len().min(ANSWER_PART_BYTES);
+    while !text.is_char_boundary(at) {
+        at = at.saturating_sub(1);
+    }
+    at
 }
 
 /// An answer that waits for its commit.

@@ -234,6 +234,9 @@ pub struct Answer {
     /// not known yet.
     #[serde(default)]
     pub account: Option<AccountNo>,
+    /// Where the rest of a long body is: the first of the entries that have it, and how many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<(u64, u64)>,
 }
 
 /// The CUIT of a holder with an alias: to whom a given-up alias stays reserved.

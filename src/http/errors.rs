@@ -243,9 +243,41 @@ fn bank_refused(why: &BankRefusal) -> ApiError {
     }
 }
 
+/// What a client can go on from, for refusals that have more to say than their sentence.
+fn details(rejection: &Rejection) -> Option<serde_json::Value> {
+    Some(match rejection {
+        Rejection::ExternalIdReused { held_by, cvu, .. } => serde_json::json!({
+            "voucherId": held_by.to_string(),
+            "cvu": cvu.to_string(),
+        }),
+        Rejection::TransferExternalIdReused { held_by, .. } => serde_json::json!({
+            "transferId": held_by.to_string(),
+        }),
+        Rejection::InsufficientFunds {
+            available,
+            requested,
+        } => serde_json::json!({
+            "available": available.to_string(),
+            "requested": requested.to_string(),
+        }),
+        Rejection::HoldRemaining {
+            remaining,
+            requested,
+        } => serde_json::json!({
+            "remaining": remaining.to_string(),
+            "requested": requested.to_string(),
+        }),
+        Rejection::LimitExceeded(breach) => of_breach(breach),
+        _ => return None,
+    })
+}
+
 /// Refusals of the ledger. Every variant is named: a new one stops the compiler here.
 fn refused(rejection: &Rejection) -> ApiError {
-    let of = |status| ApiError::new(status, rejection.code(), rejection.to_string());
+    let of = |status| ApiError {
+        details: details(rejection).map(Box::new),
+        ..ApiError::new(status, rejection.code(), rejection.to_string())
+    };
     match rejection {
         Rejection::AccountNotFound
         | Rejection::VoucherNotFound
@@ -261,50 +293,15 @@ fn refused(rejection: &Rejection) -> ApiError {
         Rejection::OperationInFlight | Rejection::ExternalIdInFlight => {
             of(StatusCode::CONFLICT).later(1)
         }
-        Rejection::ExternalIdReused {
-            held_by,
-            cvu,
-            fields,
-        } => ApiError {
+        Rejection::ExternalIdReused { fields, .. }
+        | Rejection::TransferExternalIdReused { fields, .. } => ApiError {
             errors: fields.iter().map(|field| differs(field)).collect(),
-            details: Some(Box::new(serde_json::json!({
-                "voucherId": held_by.to_string(),
-                "cvu": cvu.to_string(),
-            }))),
             ..of(StatusCode::CONFLICT)
         },
-        Rejection::InsufficientFunds {
-            available,
-            requested,
-        } => ApiError {
-            details: Some(Box::new(serde_json::json!({
-                "available": available.to_string(),
-                "requested": requested.to_string(),
-            }))),
-            ..of(StatusCode::BAD_REQUEST)
-        },
-        Rejection::TransferExternalIdReused { held_by, fields } => ApiError {
-            errors: fields.iter().map(|field| differs(field)).collect(),
-            details: Some(Box::new(serde_json::json!({
-                "transferId": held_by.to_string(),
-            }))),
-            ..of(StatusCode::CONFLICT)
-        },
-        Rejection::HoldRemaining {
-            remaining,
-            requested,
-        } => ApiError {
-            details: Some(Box::new(serde_json::json!({
-                "remaining": remaining.to_string(),
-                "requested": requested.to_string(),
-            }))),
-            ..of(StatusCode::BAD_REQUEST)
-        },
-        Rejection::LimitExceeded(breach) => ApiError {
-            details: Some(Box::new(of_breach(breach))),
-            ..of(StatusCode::BAD_REQUEST)
-        },
-        Rejection::AccountWithoutCvu
+        Rejection::InsufficientFunds { .. }
+        | Rejection::HoldRemaining { .. }
+        | Rejection::LimitExceeded(_)
+        | Rejection::AccountWithoutCvu
         | Rejection::AccountClosed
         | Rejection::AccountSuspended
         | Rejection::AccountNotSuspended

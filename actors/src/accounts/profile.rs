@@ -97,8 +97,8 @@ impl Desk {
             let open = keyed
                 .scope
                 .answer((0, String::new()), now, Some(self.account.number));
-            match self.scribe.answer(&open, now) {
-                Ok(entry) => page.entries.push(entry),
+            match self.scribe.answer(open, now) {
+                Ok(entries) => page.entries.extend(entries),
                 Err(why) => return self.scribe.fail(why, ticket.reply),
             }
         }

@@ -12,11 +12,11 @@ use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{Order, Position, Store, StoreError};
+use caudal_storage::{Order, Position, Store, StoreError, StreamId};
 use serde::de::DeserializeOwned;
 
 use super::projection::{Census, Listed, Place};
-use super::{BANK, LEDGER, PROFILE, account_stream, decode, keys};
+use super::{ANSWER_PARTS, BANK, LEDGER, PROFILE, account_stream, decode, keys};
 
 /// How many entries are read at once while folding a stream.
 const FOLD_PAGE: usize = 512;
@@ -230,7 +230,20 @@ fn answer_at(store: &dyn Store, row: &[u8]) -> Result<Answer, StoreError> {
     let place = row
         .first_chunk::<8>()
         .ok_or_else(|| StoreError::Corrupt("a position in the index is cut short".into()))?;
-    decode(&store.entry(Position(u64::from_be_bytes(*place)))?.body)
+    let entry = store.entry(Position(u64::from_be_bytes(*place)))?;
+    let mut answer: Answer = decode(&entry.body)?;
+    if let Some((first, count)) = answer.rest {
+        let stream = StreamId {
+            kind: ANSWER_PARTS,
+            ..entry.stream
+        };
+        let last = first.saturating_add(count).saturating_sub(1);
+        let many = usize::try_from(count).unwrap_or(usize::MAX);
+        for part in store.read(stream, first, last, Order::Ascending, many)? {
+            answer.body.push_str(&decode::<String>(&part.body)?);
+        }
+    }
+    Ok(answer)
 }
 
 /// What lists know of an account.

@@ -3,6 +3,8 @@
 //! `fixtures.txt` has one record a line: the name of a sample below, and its bytes. A line is never
 //! changed. When today's bytes of a sample differ, a line is added, and both go on being read.
 
+mod money;
+
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
@@ -232,6 +234,16 @@ where
 fn records_of_every_version_are_read() {
     let mut missing = Vec::new();
     check("ledger", &LedgerFact::Posted(voucher()), &mut missing);
+    check("step", &LedgerFact::Posted(money::step()), &mut missing);
+    for (n, record) in money::transfers().iter().enumerate() {
+        check(&format!("transfer-{n}"), record, &mut missing);
+    }
+    check("suspense", &money::suspense(), &mut missing);
+    check(
+        "fees",
+        &AccountFact::FeesChanged(money::fees()),
+        &mut missing,
+    );
     for (n, fact) in account_facts().iter().enumerate() {
         check(&format!("account-{n}"), fact, &mut missing);
     }
@@ -260,8 +272,12 @@ fn records_of_every_version_are_read() {
         body: "{}".into(),
         at: at(7),
         account: Some(AccountNo(1)),
+        rest: None,
     };
     check("answer", &answer, &mut missing);
+    let rest = Some((4, 2));
+    check("long-answer", &Answer { rest, ..answer }, &mut missing);
+    check("part", &"{}".to_owned(), &mut missing);
     assert!(
         missing.is_empty(),
         "add these lines to fixtures.txt:\n{}",
