@@ -16,6 +16,7 @@ mod children;
 mod messages;
 mod money;
 mod names;
+mod postings;
 
 use std::collections::HashMap;
 use std::sync::Arc;

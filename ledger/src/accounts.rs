@@ -8,6 +8,7 @@
 //! **The bank.** What needs the bank is two facts: requested (on disk before the bank is asked),
 //! then changed or refused. Between them the account is `pending` and refuses another such order.
 
+mod drafts;
 mod movements;
 mod shapes;
 mod transfers;

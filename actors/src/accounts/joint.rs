@@ -17,6 +17,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use actix::fut::{ActorFutureExt, wrap_future};
 use actix::{ActorContext, AsyncContext, Context};
@@ -94,6 +95,7 @@ impl Drop for Lent {
             if std::thread::panicking() {
                 desk.vitals.doubt();
             }
+            desk.vitals.queued.fetch_sub(1, Ordering::AcqRel);
             // An owner that is gone meanwhile needs no desk.
             drop(home.send(desk));
         }
@@ -110,6 +112,10 @@ impl AccountActor {
             return;
         };
         let (home, back) = oneshot::channel();
+        if let Some(desk) = &self.desk {
+            // Whoever has lent its desk is not idle, and must not be sent away.
+            desk.vitals.queued.fetch_add(1, Ordering::AcqRel);
+        }
         convoy.lent.push(Lent {
             desk: self.desk.take(),
             home: Some(home),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix::Message;
 use caudal_ledger::accounts::{Account, Context, Order, Terms};
-use caudal_ledger::balance::Balance;
+use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::fees::{Charges, FeeRule};
@@ -145,6 +145,36 @@ pub struct Quote {
     pub available: Money,
     /// As of when.
     pub as_of: Timestamp,
+}
+
+impl Quote {
+    /// Fee and tax; `None`, here and below, where a sum leaves the range of money.
+    pub fn total_charges(&self) -> Option<Money> {
+        self.charges.total()
+    }
+
+    /// What the movement comes to: a credit less its charges, anything else with them.
+    pub fn net_amount(&self) -> Option<Money> {
+        let (amount, charges) = (self.amount.money(), self.charges.total()?);
+        match self.voucher_type.sense {
+            Direction::Credit => amount.minus(charges),
+            Direction::Debit | Direction::Hold | Direction::Release | Direction::ConfirmHold => {
+                amount.plus(charges)
+            }
+        }
+    }
+
+    /// Whether the account could bear it now: what comes in may pay for its own charges, and what
+    /// is confirmed is held already.
+    pub fn sufficient(&self) -> Option<bool> {
+        let (amount, charges) = (self.amount.money(), self.charges.total()?);
+        let (has, needs) = match self.voucher_type.sense {
+            Direction::Credit | Direction::Release => (self.available.plus(amount)?, charges),
+            Direction::Debit | Direction::Hold => (self.available, amount.plus(charges)?),
+            Direction::ConfirmHold => (self.available, charges),
+        };
+        Some(needs <= has)
+    }
 }
 
 /// What an operator decides about a transfer that waits for the bank.

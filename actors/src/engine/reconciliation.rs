@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
+use caudal_ledger::money::Money;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankWord, Suspense};
 use caudal_ledger::vouchers::ReferenceType;
@@ -49,6 +50,14 @@ pub struct Reconciled {
     pub suspense: Option<(Suspense, Timestamp)>,
     /// What follows.
     pub agreement: Agreement,
+}
+
+/// What the bank moved in one direction; a sum beyond the range of money stays where it was.
+pub fn moved(found: &[Reconciled], way: Way) -> Money {
+    let counts = |bank: &&BankMovement| bank.way == way && bank.word == BankWord::Completed;
+    let banks = found.iter().filter_map(|it| it.bank.as_ref());
+    let amounts = banks.filter(counts).map(|bank| bank.amount.money());
+    amounts.fold(Money::ZERO, |sum, more| sum.plus(more).unwrap_or(sum))
 }
 
 /// How many keys are read at once.

@@ -1,9 +1,7 @@
 //! Routing of orders about money: to one account, to several as one, to the bank.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
-use actix::Addr;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::holds::{HoldStep, OpenHold};
 use caudal_ledger::ids::{AccountNo, HoldId};
@@ -11,17 +9,13 @@ use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
-use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{CashIn, Destination, Send, Suspense};
-use caudal_ledger::voucher_types::{TypeCode, VoucherType};
-use caudal_ledger::vouchers::{Outcome, PostAdjustment};
+use caudal_ledger::voucher_types::TypeCode;
+use caudal_ledger::vouchers::Outcome;
 use caudal_storage::StoreError;
 
-use super::{Adjustment, Admission, RealmMessage, RealmSupervisor, Target, TypeRef};
-use crate::accounts::{
-    AccountMessage, Convoy, Gather, Heard, HoldView, ItemOutcome, Joint, Placed, Quote, Share,
-    TransferView,
-};
+use super::{Admission, RealmMessage, RealmSupervisor, Target};
+use crate::accounts::{AccountMessage, Convoy, Heard, HoldView, Joint, Quote, TransferView};
 use crate::failure::Failure;
 use crate::records::keys::Rail;
 use crate::records::{self, BANK, SUSPENSE, Tail, reads};
@@ -29,109 +23,8 @@ use crate::reply::{ClaimGuard, Reply};
 use crate::scribe::{Page, Shared, Ticket};
 
 impl RealmSupervisor {
-    pub(super) fn post(&mut self, order: Adjustment, ticket: Ticket<Outcome<Placed>>) {
-        let ticket = match if order.dry_run {
-            Admission::Go(ticket)
-        } else {
-            self.admit(ticket)
-        } {
-            Admission::Go(ticket) | Admission::Adopt(_, ticket) => ticket,
-            Admission::Ended => return,
-        };
-        match self.prepare(&order) {
-            Err(why) => self.end(Err(why), ticket),
-            Ok((number, resolved)) => self.forward_post(number, resolved, order.dry_run, ticket),
-        }
-    }
-
-    fn prepare(&mut self, order: &Adjustment) -> Result<(AccountNo, PostAdjustment), Failure> {
-        let number = self.number(order.target)?;
-        let known = match &order.voucher_type {
-            TypeRef::Code(code) => self.types.find(code),
-            TypeRef::Legacy(id) => self.types.find_legacy(*id).cloned(),
-        };
-        let voucher_type = match known {
-            Some(found) => found,
-            None => self.removed_type(order)?,
-        };
-        let resolved = PostAdjustment {
-            voucher_type,
-            amount: order.amount,
-            external_id: order.external_id.clone(),
-            description: order.description.clone(),
-            external_date: order.external_date,
-        };
-        Ok((number, resolved))
-    }
-
-    /// A repeat of a posting whose type was removed since is still a repeat.
-    fn removed_type(&self, order: &Adjustment) -> Result<VoucherType, Failure> {
-        let code = match &order.voucher_type {
-            TypeRef::Code(code) => code,
-            TypeRef::Legacy(id) => {
-                return Err(Rejection::VoucherTypeUnknown {
-                    code: id.to_string(),
-                }
-                .into());
-            }
-        };
-        let Shared { store, realm, .. } = &*self.shared;
-        for sense in [Direction::Credit, Direction::Debit] {
-            let held =
-                reads::voucher_by_external(store.as_ref(), *realm, sense, &order.external_id)?;
-            if let Some((_, voucher)) = held.filter(|(_, voucher)| voucher.type_code == *code) {
-                return Ok(VoucherType {
-                    code: code.clone(),
-                    name: voucher.type_name,
-                    sense,
-                    active: false,
-                    system: false,
-                    legacy_id: None,
-                    description: None,
-                    category: None,
-                    created_at: Timestamp::default(),
-                });
-            }
-        }
-        Err(Rejection::VoucherTypeUnknown {
-            code: code.to_string(),
-        }
-        .into())
-    }
-
-    fn forward_post(
-        &mut self,
-        number: AccountNo,
-        order: PostAdjustment,
-        dry_run: bool,
-        mut ticket: Ticket<Outcome<Placed>>,
-    ) {
-        if !dry_run {
-            let direction = order.voucher_type.sense.byte();
-            let name = [
-                b"x",
-                [direction].as_slice(),
-                order.external_id.as_str().as_bytes(),
-            ]
-            .concat();
-            match self
-                .shared
-                .claims
-                .claim(self.shared.realm, name, number, true)
-            {
-                Ok(guard) => ticket.guards.push(guard),
-                Err(_) => return self.end(Err(Rejection::ExternalIdInFlight.into()), ticket),
-            }
-        }
-        self.forward(number, ticket, |ticket| AccountMessage::Post {
-            order,
-            dry_run,
-            ticket,
-        });
-    }
-
     /// Claims a tenant's own id of a movement or transfer for an account.
-    fn claim_external(
+    pub(super) fn claim_external(
         &self,
         kind: &[u8],
         id: &ExternalId,
@@ -144,7 +37,7 @@ impl RealmSupervisor {
     }
 
     /// Lets a request through its idempotency key; a dry run has none.
-    fn let_in<T: std::marker::Send + 'static>(
+    pub(super) fn let_in<T: std::marker::Send + 'static>(
         &mut self,
         dry_run: bool,
         mut ticket: Ticket<T>,
@@ -274,7 +167,7 @@ impl RealmSupervisor {
     }
 
     /// Sends an order through all accounts that it concerns, from the lowest number up.
-    fn convoy<T: std::marker::Send + 'static>(
+    pub(super) fn convoy<T: std::marker::Send + 'static>(
         &mut self,
         accounts: &BTreeSet<AccountNo>,
         ticket: Ticket<T>,
@@ -291,104 +184,6 @@ impl RealmSupervisor {
                 if let Some(first) = ahead.pop() {
                     let convoy = Convoy::new(order(ticket), ahead);
                     first.send(AccountMessage::Joint(convoy));
-                }
-            }
-        }
-    }
-
-    /// Posts a batch: each adjustment for itself, or all of them or nothing.
-    pub(super) fn batch(
-        &mut self,
-        items: Vec<Adjustment>,
-        atomic: bool,
-        ticket: Ticket<Vec<ItemOutcome>>,
-        home: Addr<Self>,
-    ) {
-        let Some(mut ticket) = self.let_in(false, ticket) else {
-            return;
-        };
-        let mut guards = Vec::with_capacity(items.len());
-        let mut resolved = Vec::with_capacity(items.len());
-        for item in &items {
-            let found = self.prepare(item).and_then(|(number, order)| {
-                let direction = [b'x', order.voucher_type.sense.byte()];
-                guards.push((
-                    number,
-                    self.claim_external(&direction, &order.external_id, number)?,
-                ));
-                Ok((number, order))
-            });
-            resolved.push(found);
-        }
-        if atomic {
-            ticket
-                .guards
-                .extend(guards.into_iter().map(|(_, guard)| guard));
-            let found = resolved.iter().flatten().map(|(number, _)| *number);
-            let accounts: BTreeSet<_> = found.collect();
-            if accounts.is_empty() {
-                let refused = resolved
-                    .into_iter()
-                    .map(|item| item.and(Err(Failure::Overloaded)));
-                return self.end(Ok(refused.collect()), ticket);
-            }
-            return self.convoy(&accounts, ticket, |ticket| Joint::Batch {
-                items: resolved,
-                ticket,
-            });
-        }
-        self.share_out(resolved, guards, ticket, home);
-    }
-
-    /// Gives each account its share of a batch.
-    fn share_out(
-        &mut self,
-        resolved: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
-        guards: Vec<(AccountNo, ClaimGuard)>,
-        ticket: Ticket<Vec<ItemOutcome>>,
-        home: Addr<Self>,
-    ) {
-        let gather = Arc::new(Gather::new(resolved.len(), move |outcomes| {
-            if ticket.keyed.is_none() {
-                if let Some(reply) = ticket.reply {
-                    reply.send(Ok(crate::reply::Given::Value(outcomes)));
-                }
-                return;
-            }
-            // The key's answer is the realm's to keep; a full mailbox leaves it unknown.
-            drop(home.try_send(RealmMessage::BatchDone(outcomes, ticket)));
-        }));
-        let mut shares: BTreeMap<AccountNo, Share> = BTreeMap::new();
-        let empty = || Share {
-            items: Vec::new(),
-            guards: Vec::new(),
-            gather: Arc::clone(&gather),
-        };
-        let mut refused = Vec::new();
-        for (place, item) in resolved.into_iter().enumerate() {
-            match item {
-                Err(why) => refused.push((place, Err(why))),
-                Ok((number, order)) => {
-                    let share = shares.entry(number).or_insert_with(empty);
-                    share.items.push((place, order));
-                }
-            }
-        }
-        for (number, guard) in guards {
-            if let Some(share) = shares.get_mut(&number) {
-                share.guards.push(guard);
-            }
-        }
-        gather.bring(refused);
-        for (number, mut share) in shares {
-            match self.children.get(number) {
-                Ok(child) => child.send(AccountMessage::PostMany(share)),
-                Err(why) => {
-                    let items = std::mem::take(&mut share.items);
-                    let refused = items
-                        .into_iter()
-                        .map(|(place, _)| (place, Err(why.clone())));
-                    gather.bring(refused.collect());
                 }
             }
         }

@@ -7,7 +7,7 @@
 //! word settles it: `confirm_hold` and the charges when it completed, `release` of all when it
 //! failed, nothing while nobody knows.
 
-use super::movements::Draft;
+use super::drafts::Draft;
 use super::{Account, Context, Movement, Movements};
 use crate::cvu::Cvu;
 use crate::facts::BankRefusal;

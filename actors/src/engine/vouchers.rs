@@ -1,0 +1,120 @@
+//! The door for vouchers and their types.
+
+use std::sync::Arc;
+
+use caudal_ledger::balance::Direction;
+use caudal_ledger::ids::{RealmId, VoucherId};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType};
+use caudal_ledger::vouchers::Outcome;
+
+use super::{Asker, DEADLINE, Engine};
+use crate::accounts::Placed;
+use crate::failure::Failure;
+use crate::realms::{Adjustment, RealmMessage};
+use crate::records::projection::Place;
+use crate::records::reads;
+use crate::reply::Answered;
+
+impl Engine {
+    /// Posts an adjustment.
+    pub async fn post(
+        &self,
+        realm: RealmId,
+        order: Adjustment,
+        asker: Asker<Outcome<Placed>>,
+    ) -> Answered<Outcome<Placed>> {
+        self.order(realm, DEADLINE, asker, |ticket| {
+            RealmMessage::Post(order, ticket)
+        })
+        .await
+    }
+
+    /// All voucher types.
+    pub async fn voucher_types(&self, realm: RealmId) -> Result<Vec<VoucherType>, Failure> {
+        self.ask(realm, DEADLINE, RealmMessage::Types).await
+    }
+
+    /// Creates a voucher type.
+    pub async fn create_type(
+        &self,
+        realm: RealmId,
+        order: CreateVoucherType,
+        asker: Asker<VoucherType>,
+    ) -> Answered<VoucherType> {
+        self.order(realm, DEADLINE, asker, |t| {
+            RealmMessage::CreateType(order, t)
+        })
+        .await
+    }
+
+    /// Switches a voucher type on or off.
+    pub async fn toggle_type(
+        &self,
+        realm: RealmId,
+        code: TypeCode,
+        active: bool,
+        asker: Asker<VoucherType>,
+    ) -> Answered<VoucherType> {
+        self.order(realm, DEADLINE, asker, |t| {
+            RealmMessage::ToggleType(code, active, t)
+        })
+        .await
+    }
+
+    /// Removes a voucher type; gives it as it was.
+    pub async fn remove_type(
+        &self,
+        realm: RealmId,
+        code: TypeCode,
+        asker: Asker<VoucherType>,
+    ) -> Answered<VoucherType> {
+        self.order(realm, DEADLINE, asker, |t| {
+            RealmMessage::RemoveType(code, t)
+        })
+        .await
+    }
+
+    /// A voucher by its id.
+    pub fn voucher(&self, realm: RealmId, id: VoucherId) -> Result<Placed, Failure> {
+        if id.realm != realm {
+            return Err(Rejection::VoucherNotFound.into());
+        }
+        let place = Place {
+            account: id.account,
+            sequence: id.sequence,
+        };
+        let voucher = reads::voucher(self.store.as_ref(), realm, place)?;
+        let voucher = voucher.ok_or(Rejection::VoucherNotFound)?;
+        Ok(Placed {
+            account: id.account,
+            voucher: Arc::new(voucher),
+        })
+    }
+
+    /// The adjustment that holds an external id; of two directions the newest.
+    pub fn voucher_by_external(
+        &self,
+        realm: RealmId,
+        id: &ExternalId,
+        direction: Option<Direction>,
+    ) -> Result<Placed, Failure> {
+        let directions = direction.map_or(vec![Direction::Credit, Direction::Debit], |d| vec![d]);
+        let mut found: Option<Placed> = None;
+        for direction in directions {
+            let held = reads::voucher_by_external(self.store.as_ref(), realm, direction, id)?;
+            if let Some((account, voucher)) = held
+                && found
+                    .as_ref()
+                    .is_none_or(|older| older.voucher.at <= voucher.at)
+            {
+                found = Some(Placed {
+                    account,
+                    voucher: Arc::new(voucher),
+                });
+            }
+        }
+        Ok(found.ok_or(Rejection::VoucherNotFound)?)
+    }
+}

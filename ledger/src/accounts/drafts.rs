@@ -1,0 +1,200 @@
+//! Drafts: vouchers on top of an account as it is, each after the one before it.
+
+use super::{Account, Context};
+use crate::balance::{Balance, BalanceError};
+use crate::chain::Digest;
+use crate::cvu::Cvu;
+use crate::fees::Charges;
+use crate::holds::{Hold, HoldStep};
+use crate::ids::{HoldId, VoucherId};
+use crate::money::{Amount, Money};
+use crate::rejection::Rejection;
+use crate::text::ExternalId;
+use crate::time::Timestamp;
+use crate::voucher_types::{SystemType, VoucherType};
+use crate::vouchers::{GivesBack, ReferenceType, Voucher};
+
+impl Account {
+    /// An empty sheet on top of the account as it is.
+    pub(super) fn draft<'a>(&'a self, context: &'a Context<'a>) -> Result<Drafts<'a>, Rejection> {
+        Ok(Drafts {
+            account: self,
+            context,
+            cvu: self.cvu.ok_or(Rejection::AccountWithoutCvu)?,
+            balance: self.balance,
+            sequence: self.sequence,
+            hash: self.hash,
+            at: self
+                .last_movement_at
+                .map_or(context.now, |last| last.max(context.now)),
+            vouchers: Vec::with_capacity(1),
+        })
+    }
+}
+
+/// What a voucher says, before it has its place.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    pub voucher_type: VoucherType,
+    pub amount: Amount,
+    pub reference_type: ReferenceType,
+    pub reference_id: Option<String>,
+    pub external_id: Option<ExternalId>,
+    pub description: Option<String>,
+    pub external_date: Option<chrono::NaiveDate>,
+    pub expires_at: Option<Timestamp>,
+    pub gives_back: Option<GivesBack>,
+}
+
+impl Draft {
+    pub fn new(voucher_type: VoucherType, amount: Amount, reference_type: ReferenceType) -> Self {
+        Self {
+            voucher_type,
+            amount,
+            reference_type,
+            reference_id: None,
+            external_id: None,
+            description: None,
+            external_date: None,
+            expires_at: None,
+            gives_back: None,
+        }
+    }
+
+    pub fn of(system: SystemType, amount: Amount, reference_type: ReferenceType) -> Self {
+        Self::new(system.voucher_type(), amount, reference_type)
+    }
+}
+
+/// Vouchers on top of an account, each after the one before it.
+#[derive(Debug)]
+pub(super) struct Drafts<'a> {
+    account: &'a Account,
+    context: &'a Context<'a>,
+    cvu: Cvu,
+    balance: Balance,
+    sequence: u64,
+    hash: Digest,
+    at: Timestamp,
+    pub vouchers: Vec<Voucher>,
+}
+
+impl Drafts<'_> {
+    /// The id that the next voucher will have.
+    pub fn next_id(&self) -> VoucherId {
+        VoucherId {
+            realm: self.context.realm,
+            account: self.account.number,
+            sequence: self.sequence.saturating_add(1),
+        }
+    }
+
+    /// The sequence of the last voucher.
+    pub const fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Adds a voucher, or says why its money cannot move.
+    pub fn add(&mut self, draft: Draft) -> Result<(), Rejection> {
+        let direction = draft.voucher_type.sense;
+        let after = self
+            .balance
+            .after(direction, draft.amount)
+            .map_err(|why| match why {
+                BalanceError::InsufficientFunds | BalanceError::InsufficientHeld => {
+                    Rejection::InsufficientFunds {
+                        available: self.account.balance.available,
+                        requested: draft.amount,
+                    }
+                }
+                BalanceError::Overflow => Rejection::AmountOverflow,
+            })?;
+        let mut voucher = Voucher {
+            cvu: self.cvu,
+            sequence: self.sequence.saturating_add(1),
+            direction,
+            amount: draft.amount,
+            after,
+            type_code: draft.voucher_type.code,
+            type_name: draft.voucher_type.name,
+            external_id: draft.external_id,
+            reference_type: draft.reference_type,
+            reference_id: draft.reference_id,
+            description: draft.description,
+            external_date: draft.external_date,
+            expires_at: draft.expires_at,
+            gives_back: draft.gives_back,
+            at: self.at,
+            hash: Digest::default(),
+        };
+        voucher.hash = voucher.hash_after(self.hash);
+        (self.balance, self.sequence, self.hash) = (after, voucher.sequence, voucher.hash);
+        self.vouchers.push(voucher);
+        Ok(())
+    }
+
+    /// Adds a step of a hold.
+    pub fn step(&mut self, hold: &Hold, step: HoldStep, amount: Amount) -> Result<(), Rejection> {
+        let system = match step {
+            HoldStep::Confirm => SystemType::ConfirmHold,
+            HoldStep::Release => SystemType::Release,
+        };
+        let all = hold.remaining() == Some(amount) && hold.confirmed == Money::ZERO;
+        let gives_back = (step == HoldStep::Release).then_some(GivesBack {
+            counted_at: hold.created_at,
+            whole: all,
+        });
+        let opened = VoucherId {
+            sequence: hold.sequence,
+            ..self.next_id()
+        };
+        self.add(Draft {
+            reference_id: Some(HoldId(opened).to_string()),
+            gives_back,
+            ..Draft::of(system, amount, ReferenceType::Hold)
+        })
+    }
+
+    /// Adds the fee of the last voucher and its tax, where the schedule says that it is charged.
+    pub fn charge(&mut self) -> Result<(), Rejection> {
+        let Some(last) = self.vouchers.last() else {
+            return Ok(());
+        };
+        let id = VoucherId {
+            sequence: last.sequence,
+            ..self.next_id()
+        };
+        let charged = self
+            .account
+            .schedules(self.context)
+            .charged(&last.type_code, last.amount)
+            .ok_or(Rejection::AmountOverflow)?;
+        self.take(charged, &id.to_string())
+    }
+
+    /// Adds a fee and its tax.
+    pub fn take(&mut self, charges: Charges, reference: &str) -> Result<(), Rejection> {
+        for (system, money) in [
+            (SystemType::Fee, charges.fee),
+            (SystemType::FeeTax, charges.tax),
+        ] {
+            if let Ok(amount) = Amount::from_centavos(money.centavos()) {
+                self.add(Draft {
+                    reference_id: Some(reference.to_owned()),
+                    ..Draft::of(system, amount, ReferenceType::Fee)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Like [`Self::charge`], but charges nothing where the balance does not cover all of it.
+    pub fn charge_if_covered(&mut self) {
+        let before = (self.balance, self.sequence, self.hash, self.vouchers.len());
+        if self.charge().is_err() {
+            let drafted;
+            (self.balance, self.sequence, self.hash, drafted) = before;
+            self.vouchers.truncate(drafted);
+        }
+    }
+}
