@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use caudal::bank::{Config, HttpGateway};
+use caudal::bank::Config;
 use caudal::sandbox::{self, Sandbox};
 use caudal::service::{Banking, Options, Service};
-use caudal_actors::engine::{self, Banks, Engine};
+use caudal_actors::engine::{self, Engine};
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
-use caudal_actors::ports::{BankGateway, Clock};
+use caudal_actors::ports::Clock;
 use caudal_ledger::limits::Limits;
 use caudal_ledger::tenants::{Mode, Policy};
 use caudal_ledger::time::Timestamp;
@@ -76,7 +76,7 @@ impl Setup {
             rate: self
                 .rate
                 .map(|(second, burst)| (whole(second), whole(burst))),
-            banking: Banking::Given(bank.banks(self.patience)),
+            banking: bank.banking(self.patience),
             engine: engine::Options {
                 arbiters: 1,
                 ..engine::Options::default()
@@ -157,7 +157,8 @@ impl Bank {
         self.state().await["calls"][operation].as_u64().unwrap()
     }
 
-    fn banks(&self, (attempt, deadline): (Duration, Duration)) -> Banks {
+    /// This bank for both modes.
+    fn banking(&self, (attempt, deadline): (Duration, Duration)) -> Banking {
         let mut config = Config::new(
             &self.client.url,
             sandbox::USERNAME,
@@ -167,8 +168,12 @@ impl Bank {
         config.attempt_timeout = attempt;
         config.deadline = deadline;
         config.replica_lag = Duration::from_millis(20);
-        let gateway: Arc<dyn BankGateway> = Arc::new(HttpGateway::new(config).unwrap());
-        Arc::new(move |_| Arc::clone(&gateway))
+        config.notice_secret = Some(sandbox::NOTICE_SECRET.into());
+        let config = Box::new(config);
+        Banking::Remote {
+            live: config.clone(),
+            test: config,
+        }
     }
 }
 
