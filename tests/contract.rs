@@ -6,6 +6,8 @@
 mod checks;
 mod schema;
 
+use caudal_ledger::ids::{AccountNo, HoldId, RealmId, TransferId, VoucherId};
+
 use crate::support::client::fresh;
 use crate::support::{Answer, Client, Value, cuit, json};
 use schema::Document;
@@ -19,6 +21,8 @@ struct Ids {
     voucher: String,
     external: String,
     key: String,
+    hold: String,
+    transfer: String,
 }
 
 impl Ids {
@@ -45,6 +49,9 @@ impl Ids {
             .await
             .is(201);
         let voucher = posted["id"].as_str().unwrap().to_owned();
+        let hold = client.hold(&cvu, "5.00").await["id"].clone();
+        let sent = client.transfer(&cvu, json!({"cvu": suspended}), "1.00");
+        let transfer = sent.await.is(201)["id"].clone();
         Self {
             cvu,
             suspended,
@@ -52,27 +59,31 @@ impl Ids {
             voucher,
             external,
             key,
+            hold: hold.as_str().unwrap().to_owned(),
+            transfer: transfer.as_str().unwrap().to_owned(),
         }
     }
 
     /// Well-formed ids of nothing.
     fn unknown() -> Self {
+        let place = VoucherId {
+            realm: RealmId(4_000_000),
+            account: AccountNo(1),
+            sequence: 1,
+        };
         Self {
             cvu: "0000532609100002749314".into(),
             suspended: "0000532609100002749314".into(),
             code: "NO_SUCH_TYPE".into(),
-            voucher: caudal_ledger::ids::VoucherId {
-                realm: caudal_ledger::ids::RealmId(4_000_000),
-                account: caudal_ledger::ids::AccountNo(1),
-                sequence: 1,
-            }
-            .to_string(),
+            voucher: place.to_string(),
             external: "no-such-external".into(),
             key: "no-such-key".into(),
+            hold: HoldId(place).to_string(),
+            transfer: TransferId(place).to_string(),
         }
     }
 
-    fn all(&self) -> [&str; 6] {
+    fn all(&self) -> [&str; 8] {
         [
             &self.cvu,
             &self.suspended,
@@ -80,6 +91,8 @@ impl Ids {
             &self.voucher,
             &self.external,
             &self.key,
+            &self.hold,
+            &self.transfer,
         ]
     }
 }
@@ -94,10 +107,16 @@ struct Row {
     path: fn(&Ids) -> Vec<&str>,
     /// Ids that are malformed in the path's first parameter, each refused with 400.
     malformed: &'static [&'static str],
-    /// Its query.
+    /// Its query; `OWN_CVU` stands for the caller's CVU.
     query: &'static str,
     /// Its body.
     body: Option<fn(&Ids) -> Value>,
+    /// Whether its body may be left out.
+    bodiless: bool,
+    /// How many bytes its body may have.
+    bytes: usize,
+    /// Whether what its path names belongs to nobody here.
+    public: bool,
     /// Whether it needs an idempotency key.
     keyed: bool,
 }
@@ -109,6 +128,9 @@ const ROW: Row = Row {
     malformed: &[],
     query: "",
     body: None,
+    bodiless: false,
+    bytes: 64 * 1024,
+    public: false,
     keyed: false,
 };
 const BAD_CVUS: &[&str] = &[
@@ -120,6 +142,14 @@ const BAD_CVUS: &[&str] = &[
     "2850590940090418135201",
     "0000000000000000000000",
     "000053260910000274931%00",
+];
+const BAD_CBUS: &[&str] = &[
+    "1",
+    "abc",
+    "2850590940090418135200",
+    "285059094009041813520",
+    "28505909400904181352010",
+    "2850590940090418135201%00",
 ];
 const BAD_CODES: &[&str] = &[
     "A",
@@ -134,6 +164,10 @@ fn table() -> Vec<Row> {
     let cvu = Row {
         path: |ids| vec![&ids.cvu],
         malformed: BAD_CVUS,
+        ..ROW
+    };
+    let hold = Row {
+        path: |ids| vec![&ids.hold],
         ..ROW
     };
     let code = Row {
@@ -261,6 +295,84 @@ fn table() -> Vec<Row> {
             ..cvu
         },
         Row {
+            operation: "createComprobantes",
+            body: Some(batch),
+            bytes: 1024 * 1024,
+            ..ROW
+        },
+        Row {
+            operation: "createHold",
+            status: 201,
+            body: Some(|_| json!({"amount": "0.10", "idExterno": format!("row-{}", fresh())})),
+            ..cvu
+        },
+        Row {
+            operation: "listHolds",
+            query: "?status=open&limit=5",
+            ..cvu
+        },
+        Row {
+            operation: "readHold",
+            ..hold
+        },
+        Row {
+            operation: "confirmHold",
+            body: Some(|_| json!({"amount": "1.00"})),
+            bodiless: true,
+            ..hold
+        },
+        Row {
+            operation: "releaseHold",
+            body: Some(|_| json!({"amount": 2.5})),
+            bodiless: true,
+            ..hold
+        },
+        Row {
+            operation: "createTransfer",
+            status: 201,
+            body: Some(transfer),
+            ..ROW
+        },
+        Row {
+            operation: "listTransfers",
+            query: "?status=completed&from=2020-01-01&fromCvu=OWN_CVU",
+            ..ROW
+        },
+        Row {
+            operation: "readTransfer",
+            path: |ids| vec![&ids.transfer],
+            ..ROW
+        },
+        Row {
+            operation: "previewFee",
+            query: "?cvu=OWN_CVU&importe=100.00&voucherTypeCode=TRANSFER_OUT",
+            ..ROW
+        },
+        Row {
+            operation: "lookupCbu",
+            path: |_| vec!["2850590940090418135201"],
+            malformed: BAD_CBUS,
+            public: true,
+            ..ROW
+        },
+        Row {
+            operation: "lookupAlias",
+            path: |_| vec!["DESTINO.0"],
+            malformed: &[
+                "corto",
+                "con%20espacio",
+                "%C3%B1and%C3%BA.s",
+                "a_b.c.d",
+                "%00",
+            ],
+            public: true,
+            ..ROW
+        },
+        Row {
+            operation: "reconcile",
+            ..ROW
+        },
+        Row {
             operation: "readIdempotencyKey",
             path: |ids| vec![&ids.key],
             malformed: &["a%20b", "%00"],
@@ -276,6 +388,19 @@ fn identity(_: &Ids) -> Value {
 
 fn adjustment(ids: &Ids) -> Value {
     json!({"voucherTypeCode": ids.code, "amount": "1.50", "idExterno": format!("row-{}", fresh())})
+}
+
+fn batch(ids: &Ids) -> Value {
+    let mut item = adjustment(ids);
+    item["cvu"] = json!(ids.cvu);
+    json!({"mode": "atomic", "items": [item]})
+}
+
+fn transfer(ids: &Ids) -> Value {
+    json!({
+        "fromCvu": ids.cvu, "to": {"cvu": ids.suspended}, "amount": "0.25", "concept": "fac",
+        "idExterno": format!("row-{}", fresh()),
+    })
 }
 
 /// An operation of the document with its row.
@@ -297,9 +422,9 @@ impl Operation {
         path + self.row.query
     }
 
-    /// Whether it addresses something by an id.
+    /// Whether it addresses something of the realm by an id.
     fn addresses(&self) -> bool {
-        self.template.contains('{')
+        self.template.contains('{') && !self.row.public
     }
 
     /// Calls it with the ids of `own` in its body and these in its path.
@@ -314,7 +439,8 @@ impl Operation {
         own: &Ids,
         headers: &[(&str, &str)],
     ) -> Answer {
-        let mut call = client.call(&self.method, &self.path(values));
+        let path = self.path(values).replace("OWN_CVU", &own.cvu);
+        let mut call = client.call(&self.method, &path);
         if let Some(body) = self.row.body {
             let mut body = body(own);
             if body["titulares"].is_array() {
@@ -365,5 +491,5 @@ fn operations() -> Vec<Operation> {
 
 #[test]
 fn every_operation_has_a_row() {
-    assert!(operations().len() >= 24);
+    assert!(operations().len() >= 37);
 }

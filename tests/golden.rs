@@ -3,11 +3,13 @@
 
 mod bodies;
 mod errors;
+mod money;
 
-use crate::support::{TestClock, TestService};
+use crate::support::{TestClock, TestService, json};
 
 use bodies::STORY;
 use errors::ERRORS;
+use money::MONEY;
 
 /// One request and its whole answer.
 pub struct Golden {
@@ -55,6 +57,24 @@ async fn every_body_is_the_one_that_was_promised() {
     let clock = TestClock::at("2026-03-02T15:04:05.678Z");
     let service = TestService::at(&clock).await;
     tell(&service, STORY).await;
+}
+
+#[actix_web::test]
+async fn every_body_of_money_is_the_one_that_was_promised() {
+    let clock = TestClock::at("2026-03-02T15:04:05.678Z");
+    let service = TestService::at(&clock).await;
+    for (cuit, holder, alias) in [
+        ("20267565393", "Juana Azurduy", "Rio.De.Oro"),
+        ("27312547568", "Ana Paz", "Mar.De.Sal"),
+    ] {
+        let body = json!({"cuit": cuit, "holderName": holder, "alias": alias});
+        service.a.open_with(body).await;
+    }
+    service.a.create_type("COMPRA", "credit").await;
+    let first = "0000999100000200000019";
+    let credit = service.a.voucher(first, "COMPRA", "100", "orden-1");
+    credit.await.is(201);
+    tell(&service, MONEY).await;
 }
 
 #[actix_web::test]

@@ -10,9 +10,15 @@ mod balances;
 #[cfg(test)]
 mod bank;
 #[cfg(test)]
+mod batch;
+#[cfg(test)]
 mod contract;
 #[cfg(test)]
+mod fees;
+#[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod holds;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
@@ -22,7 +28,19 @@ mod isolation;
 #[cfg(test)]
 mod kill;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
+mod lookups;
+#[cfg(test)]
+mod movements;
+#[cfg(test)]
+mod notices;
+#[cfg(test)]
+mod reconciliation;
+#[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod transfers;
 #[cfg(test)]
 mod voucher_types;
 #[cfg(test)]

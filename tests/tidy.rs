@@ -9,10 +9,7 @@ const LINES_MAX: usize = 500;
 /// Files that are longer, with their length: none may grow, and none may join lightly. One that
 /// became shorter gets its new length here.
 const LONG: &[(&str, usize)] = &[
-    ("actors/src/accounts.rs", 558),
-    ("actors/src/engine.rs", 553),
-    ("actors/src/realms.rs", 651),
-    ("actors/src/tests.rs", 652),
+    ("actors/src/tests.rs", 591),
     ("src/v1/accounts.rs", 599),
     ("tests/golden/bodies.rs", 525),
     ("tests/hostile.rs", 635),
@@ -231,8 +228,6 @@ fn handlers_parse_ask_and_render() {
         storage.iter().any(|word| line.contains(word))
     });
     none(&found, "handlers know nothing of storage");
-    // Sums that only a rendered answer has: of a preview, and of a day.
-    let sums = ["src/v1/fees.rs", "src/v1/reconciliation.rs"];
     let arithmetic = [
         "checked_add",
         "checked_sub",
@@ -243,13 +238,8 @@ fn handlers_parse_ask_and_render() {
         "f64",
         "f32",
     ];
-    let found = where_lines(&v1, |name, line| {
-        let sums = sums.contains(&name);
-        !line.trim_start().starts_with("//")
-            && arithmetic
-                .iter()
-                .filter(|word| !(sums && **word == ".plus("))
-                .any(|word| line.contains(word))
+    let found = where_lines(&v1, |_, line| {
+        !line.trim_start().starts_with("//") && arithmetic.iter().any(|word| line.contains(word))
     });
     none(&found, "handlers do no arithmetic on money");
 }

@@ -231,6 +231,7 @@ impl Fields {
         take: impl FnOnce(&mut Self) -> T,
     ) -> Option<T> {
         if !self.has(name) {
+            self.values.remove(name);
             self.wrong(name, "is required");
             return None;
         }

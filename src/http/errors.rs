@@ -10,6 +10,7 @@ use caudal_ledger::limits::{Breach, Quantity};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
 
 use super::frame;
@@ -116,6 +117,16 @@ impl ApiError {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
     }
 
+    fn with(mut self, details: serde_json::Value) -> Self {
+        self.details = Some(Box::new(details));
+        self
+    }
+
+    fn differing(mut self, fields: &[&str]) -> Self {
+        self.errors = fields.iter().map(|field| differs(field)).collect();
+        self
+    }
+
     fn later(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
         self
@@ -185,7 +196,7 @@ impl From<&Failure> for ApiError {
             Failure::Rejected(rejection) => refused(rejection),
             Failure::Bank(BankError::Refused(why)) => bank_refused(why),
             Failure::Bank(BankError::Failed { status, body }) => Self {
-                bank: Some(Box::new((*status, json(body)))),
+                bank: Some(Box::new((*status, object(body)))),
                 message: "the bank failed; the operation goes on being tried".into(),
                 ..of(StatusCode::BAD_GATEWAY, "bank_failed")
             },
@@ -217,16 +228,16 @@ fn differs(field: &str) -> FieldError {
     }
 }
 
-fn json(body: &str) -> serde_json::Value {
+fn object(body: &str) -> serde_json::Value {
     let parsed: Option<serde_json::Value> = serde_json::from_str(body).ok();
     parsed
         .filter(serde_json::Value::is_object)
-        .unwrap_or_else(|| serde_json::json!({}))
+        .unwrap_or_else(|| json!({}))
 }
 
 /// The bank said no: 400 with its words, and 409 where what it says is that an alias is taken.
 fn bank_refused(why: &BankRefusal) -> ApiError {
-    let body = json(&why.body);
+    let body = object(&why.body);
     let taken = body.get("code").and_then(serde_json::Value::as_str) == Some("VW007");
     let (status, code, message) = if taken {
         (StatusCode::CONFLICT, "alias_taken", "the alias is taken")
@@ -243,41 +254,9 @@ fn bank_refused(why: &BankRefusal) -> ApiError {
     }
 }
 
-/// What a client can go on from, for refusals that have more to say than their sentence.
-fn details(rejection: &Rejection) -> Option<serde_json::Value> {
-    Some(match rejection {
-        Rejection::ExternalIdReused { held_by, cvu, .. } => serde_json::json!({
-            "voucherId": held_by.to_string(),
-            "cvu": cvu.to_string(),
-        }),
-        Rejection::TransferExternalIdReused { held_by, .. } => serde_json::json!({
-            "transferId": held_by.to_string(),
-        }),
-        Rejection::InsufficientFunds {
-            available,
-            requested,
-        } => serde_json::json!({
-            "available": available.to_string(),
-            "requested": requested.to_string(),
-        }),
-        Rejection::HoldRemaining {
-            remaining,
-            requested,
-        } => serde_json::json!({
-            "remaining": remaining.to_string(),
-            "requested": requested.to_string(),
-        }),
-        Rejection::LimitExceeded(breach) => of_breach(breach),
-        _ => return None,
-    })
-}
-
 /// Refusals of the ledger. Every variant is named: a new one stops the compiler here.
 fn refused(rejection: &Rejection) -> ApiError {
-    let of = |status| ApiError {
-        details: details(rejection).map(Box::new),
-        ..ApiError::new(status, rejection.code(), rejection.to_string())
-    };
+    let of = |status| ApiError::new(status, rejection.code(), rejection.to_string());
     match rejection {
         Rejection::AccountNotFound
         | Rejection::VoucherNotFound
@@ -293,15 +272,30 @@ fn refused(rejection: &Rejection) -> ApiError {
         Rejection::OperationInFlight | Rejection::ExternalIdInFlight => {
             of(StatusCode::CONFLICT).later(1)
         }
-        Rejection::ExternalIdReused { fields, .. }
-        | Rejection::TransferExternalIdReused { fields, .. } => ApiError {
-            errors: fields.iter().map(|field| differs(field)).collect(),
-            ..of(StatusCode::CONFLICT)
-        },
-        Rejection::InsufficientFunds { .. }
-        | Rejection::HoldRemaining { .. }
-        | Rejection::LimitExceeded(_)
-        | Rejection::AccountWithoutCvu
+        Rejection::ExternalIdReused {
+            held_by,
+            cvu,
+            fields,
+        } => {
+            let held_by = json!({"voucherId": held_by.to_string(), "cvu": cvu.to_string()});
+            of(StatusCode::CONFLICT).differing(fields).with(held_by)
+        }
+        Rejection::TransferExternalIdReused { held_by, fields } => {
+            let held_by = json!({"transferId": held_by.to_string()});
+            of(StatusCode::CONFLICT).differing(fields).with(held_by)
+        }
+        Rejection::InsufficientFunds {
+            available,
+            requested,
+        } => of(StatusCode::BAD_REQUEST)
+            .with(json!({"available": available.to_string(), "requested": requested.to_string()})),
+        Rejection::HoldRemaining {
+            remaining,
+            requested,
+        } => of(StatusCode::BAD_REQUEST)
+            .with(json!({"remaining": remaining.to_string(), "requested": requested.to_string()})),
+        Rejection::LimitExceeded(breach) => of(StatusCode::BAD_REQUEST).with(of_breach(breach)),
+        Rejection::AccountWithoutCvu
         | Rejection::AccountClosed
         | Rejection::AccountSuspended
         | Rejection::AccountNotSuspended
@@ -337,7 +331,7 @@ fn of_breach(breach: &Breach) -> serde_json::Value {
         Quantity::Money(money) => serde_json::Value::from(money.to_string()),
         Quantity::Count(count) => serde_json::Value::from(count),
     };
-    serde_json::json!({
+    json!({
         "limit": breach.limit,
         "level": breach.level.as_str(),
         "window": breach.window.as_str(),

@@ -36,8 +36,8 @@ use items::Sent;
 pub const BATCH_BYTES_MAX: usize = 1024 * 1024;
 /// The most items of a batch.
 pub const ITEMS_MAX: usize = 10_000;
-/// About what a voucher takes in an answer, in bytes.
-const RESULT_BYTES: usize = 512;
+/// What is set apart for an answer before it is written, in bytes.
+const ANSWER_BYTES: usize = 64 * 1024;
 
 /// The answer to a batch.
 #[derive(Debug, Serialize, ToSchema)]
@@ -171,8 +171,7 @@ impl Report<'_> {
             let body = serde_json::to_string(&body);
             return (refusal.status, body.unwrap_or_default());
         }
-        let expected = self.plan.total.saturating_mul(RESULT_BYTES);
-        let mut bytes = Vec::with_capacity(expected);
+        let mut bytes = Vec::with_capacity(ANSWER_BYTES);
         let written = serde_json::to_writer(&mut bytes, self).ok();
         let text = written.and_then(|()| String::from_utf8(bytes).ok());
         (StatusCode::OK, text.unwrap_or_default())

@@ -4,7 +4,6 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get};
 use caudal_actors::engine::money::Quote;
 use caudal_actors::realms::Target;
-use caudal_ledger::balance::Direction;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::rejection::Rejection;
@@ -74,36 +73,6 @@ pub struct FeePreview {
     pub sufficient: bool,
 }
 
-/// Whether a movement adds to what is available.
-const fn adds(direction: Direction) -> bool {
-    match direction {
-        Direction::Credit | Direction::Release => true,
-        Direction::Debit | Direction::Hold | Direction::ConfirmHold => false,
-    }
-}
-
-/// What the movement comes to: a credit less its charges, anything else with them.
-fn net_amount(quote: &Quote) -> Option<Money> {
-    let (importe, charges) = (quote.amount.money(), quote.charges.total()?);
-    match quote.voucher_type.sense {
-        Direction::Credit => importe.minus(charges),
-        Direction::Debit | Direction::Hold | Direction::Release | Direction::ConfirmHold => {
-            importe.plus(charges)
-        }
-    }
-}
-
-/// Whether the account could bear it: what comes in may pay for its own charges.
-fn sufficient(quote: &Quote) -> Option<bool> {
-    let (importe, charges) = (quote.amount.money(), quote.charges.total()?);
-    let (has, needs) = if adds(quote.voucher_type.sense) {
-        (quote.available.plus(importe)?, charges)
-    } else {
-        (quote.available, importe.plus(charges)?)
-    };
-    Some(needs <= has)
-}
-
 impl FeePreview {
     /// Renders a quote; `None` where a sum leaves the range of money.
     fn of(quote: &Quote) -> Option<Self> {
@@ -130,10 +99,10 @@ impl FeePreview {
             currency: "ARS",
             fee,
             tax,
-            total_charges: quote.charges.total()?.to_string(),
-            net_amount: net_amount(quote)?.to_string(),
+            total_charges: quote.total_charges()?.to_string(),
+            net_amount: quote.net_amount()?.to_string(),
             available: quote.available.to_string(),
-            sufficient: sufficient(quote)?,
+            sufficient: quote.sufficient()?,
         })
     }
 }

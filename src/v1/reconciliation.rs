@@ -3,8 +3,8 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get};
 use caudal_actors::engine::money::TransferView;
-use caudal_actors::engine::reconciliation::{Agreement, Reconciled};
-use caudal_actors::ports::{BankMovement, Way};
+use caudal_actors::engine::reconciliation::{Agreement, Reconciled, moved};
+use caudal_actors::ports::Way;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
 use caudal_ledger::money::Money;
@@ -251,14 +251,6 @@ fn item(realm: RealmId, found: &Reconciled) -> ReconciledItem {
         }),
         result: result(found.agreement),
     }
-}
-
-/// What the bank moved in one direction; a sum beyond the range of money stays where it was.
-fn moved(found: &[Reconciled], way: Way) -> Money {
-    let counts = |bank: &&BankMovement| bank.way == way && bank.word == BankWord::Completed;
-    let banks = found.iter().filter_map(|it| it.bank.as_ref());
-    let amounts = banks.filter(counts).map(|bank| bank.amount.money());
-    amounts.fold(Money::ZERO, |sum, more| sum.plus(more).unwrap_or(sum))
 }
 
 fn summary(found: &[Reconciled]) -> ReconciliationSummary {

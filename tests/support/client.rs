@@ -145,6 +145,46 @@ impl Client {
             .json
     }
 
+    /// Opens a hold with a new external id and gives its body.
+    pub async fn hold(&self, cvu: &str, amount: &str) -> Value {
+        let body = json!({"amount": amount, "idExterno": format!("hold-{}", fresh())});
+        let path = format!("/v1/accounts/{cvu}/holds");
+        self.post(&path, &body).await.is(201).json
+    }
+
+    /// Takes a step of a hold, with a part of it.
+    pub fn step(&self, hold: &Value, step: &str, amount: &str) -> Call {
+        let id = hold["id"].as_str().unwrap();
+        let path = format!("/v1/holds/{id}/{step}");
+        self.post(&path, &json!({"amount": amount}))
+    }
+
+    /// Sends a transfer with a new external id.
+    pub fn transfer(&self, from: &str, to: Value, amount: &str) -> Call {
+        let id = format!("transfer-{}", fresh());
+        let body = json!({"fromCvu": from, "to": to, "amount": amount, "idExterno": id});
+        self.post("/v1/transfers", &body)
+    }
+
+    /// Waits until a transfer is in this state, and gives its body.
+    pub async fn settled(&self, transfer: &Value, status: &str) -> Value {
+        let id = transfer["id"].as_str().unwrap();
+        let path = format!("/v1/transfers/{id}");
+        let what = format!("{id} {status}");
+        let reached = async || {
+            let read = self.get(&path).await.is(200);
+            (read["status"] == status).then_some(read.json)
+        };
+        super::wait_until(&what, super::SOON, reached).await
+    }
+
+    /// Available and held of an account.
+    pub async fn funds(&self, cvu: &str) -> (String, String) {
+        let balance = self.balance(cvu).await;
+        let text = |name: &str| balance[name].as_str().unwrap().to_owned();
+        (text("available"), text("held"))
+    }
+
     /// The balance of an account.
     pub async fn balance(&self, cvu: &str) -> Value {
         self.get(&format!("/v1/accounts/{cvu}/balance"))

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use caudal::bank::{Config, HttpGateway};
+use caudal::bank::Config;
 use caudal::sandbox::{self, Sandbox};
 use caudal::service::{Banking, Options, Service};
-use caudal_actors::engine::{self, Banks, Engine};
+use caudal_actors::engine::{self, Engine};
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
-use caudal_actors::ports::{BankGateway, Clock};
+use caudal_actors::ports::Clock;
 use caudal_ledger::limits::Limits;
 use caudal_ledger::tenants::{Mode, Policy};
 use caudal_ledger::time::Timestamp;
@@ -76,7 +76,7 @@ impl Setup {
             rate: self
                 .rate
                 .map(|(second, burst)| (whole(second), whole(burst))),
-            banking: Banking::Given(bank.banks(self.patience)),
+            banking: bank.banking(self.patience),
             engine: engine::Options {
                 arbiters: 1,
                 ..engine::Options::default()
@@ -127,6 +127,21 @@ impl Bank {
         self.client.get("/sandbox/state").await.is(200)
     }
 
+    /// Has money arrive on a CVU; gives its id on the rail.
+    pub async fn cash_in(&self, cvu: &str, amount: &str) -> String {
+        let body = json!({"cvu": cvu, "amount": amount});
+        let arrived = self.client.post("/sandbox/cash-in", &body).await;
+        assert!((200..300).contains(&arrived.status), "{}", arrived.text);
+        arrived["coelsaId"].as_str().unwrap().to_owned()
+    }
+
+    /// Tells how a transfer ends that the bank keeps pending.
+    pub async fn settle(&self, origin: &Value, status: &str) {
+        let path = format!("/sandbox/transfers/{}/settle", origin.as_str().unwrap());
+        let told = self.client.post(&path, &json!({"status": status})).await;
+        assert!((200..300).contains(&told.status), "{}", told.text);
+    }
+
     /// The CVUs that a CUIT has at the bank.
     pub async fn accounts_of(&self, cuit: &str) -> Vec<Value> {
         let state = self.state().await;
@@ -142,7 +157,8 @@ impl Bank {
         self.state().await["calls"][operation].as_u64().unwrap()
     }
 
-    fn banks(&self, (attempt, deadline): (Duration, Duration)) -> Banks {
+    /// This bank for both modes.
+    fn banking(&self, (attempt, deadline): (Duration, Duration)) -> Banking {
         let mut config = Config::new(
             &self.client.url,
             sandbox::USERNAME,
@@ -152,8 +168,12 @@ impl Bank {
         config.attempt_timeout = attempt;
         config.deadline = deadline;
         config.replica_lag = Duration::from_millis(20);
-        let gateway: Arc<dyn BankGateway> = Arc::new(HttpGateway::new(config).unwrap());
-        Arc::new(move |_| Arc::clone(&gateway))
+        config.notice_secret = Some(sandbox::NOTICE_SECRET.into());
+        let config = Box::new(config);
+        Banking::Remote {
+            live: config.clone(),
+            test: config,
+        }
     }
 }
 
@@ -212,6 +232,35 @@ impl TestService {
             options,
             _folder: folder,
         }
+    }
+
+    /// Has the bank send its notices to this service, at its present address.
+    pub async fn hear(&self) {
+        let url = format!("{}{}", self.a.url, caudal::notices::PATH);
+        let told = self
+            .bank
+            .client
+            .post("/sandbox/notify", &json!({"url": url}));
+        let told = told.await;
+        assert!((200..300).contains(&told.status), "{}", told.text);
+    }
+
+    /// A call of the admin API.
+    pub async fn admin(&self, method: &str, path: &str, body: &Value) -> Answer {
+        let url = &self.running.as_ref().unwrap().admin_url;
+        let client = Client::new(url, None);
+        let key = caudal::service::TEST_ADMIN_KEY;
+        client
+            .call(method, path)
+            .header("x-admin-key", key)
+            .json(body)
+            .await
+    }
+
+    /// Changes the first tenant by the admin API.
+    pub async fn tenant(&self, change: &Value) {
+        let path = format!("/admin/tenants/{TENANT}");
+        self.admin("PATCH", &path, change).await.is(200);
     }
 
     pub fn engine(&self) -> &Engine {

@@ -165,13 +165,14 @@ impl Quote {
     }
 
     /// Whether the account could bear it now: what comes in may pay for its own charges, and what
-    /// is confirmed is held already.
+    /// will leave by a hold has to be there to be held.
     pub fn sufficient(&self) -> Option<bool> {
         let (amount, charges) = (self.amount.money(), self.charges.total()?);
         let (has, needs) = match self.voucher_type.sense {
             Direction::Credit | Direction::Release => (self.available.plus(amount)?, charges),
-            Direction::Debit | Direction::Hold => (self.available, amount.plus(charges)?),
-            Direction::ConfirmHold => (self.available, charges),
+            Direction::Debit | Direction::Hold | Direction::ConfirmHold => {
+                (self.available, amount.plus(charges)?)
+            }
         };
         Some(needs <= has)
     }

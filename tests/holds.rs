@@ -1,0 +1,297 @@
+//! Holds: money set apart, then confirmed or released in parts until nothing of it is left.
+
+use crate::support::{SOON, TestClock, TestService, Value, json, named, wait_until};
+
+fn id(hold: &Value) -> &str {
+    hold["id"].as_str().unwrap()
+}
+
+/// A service with an account that has so much.
+async fn funded(amount: &str) -> (TestService, String) {
+    let service = TestService::start().await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    service.a.credit(&cvu, amount).await;
+    (service, cvu)
+}
+
+fn pair(available: &str, held: &str) -> (String, String) {
+    (available.to_owned(), held.to_owned())
+}
+
+#[actix_web::test]
+async fn a_hold_is_confirmed_and_released_in_parts() {
+    let (mut service, cvu) = funded("100.00").await;
+    let hold = service.a.hold(&cvu, "60.00").await;
+    let right = [
+        ("cvu", json!(cvu)),
+        ("amount", json!("60.00")),
+        ("confirmed", json!("0.00")),
+        ("released", json!("0.00")),
+        ("remaining", json!("60.00")),
+        ("status", json!("open")),
+        ("expiresAt", Value::Null),
+    ];
+    for (name, value) in right {
+        assert_eq!(hold[name], value, "{name}");
+    }
+    assert_eq!(hold.as_object().unwrap().len(), 10, "{hold}");
+    assert!(id(&hold).starts_with("hld_"));
+    assert_eq!(service.a.funds(&cvu).await, pair("40.00", "60.00"));
+    let step = service.a.step(&hold, "confirm", "10.00").await.is(200);
+    assert_eq!(
+        (&step["confirmed"], &step["remaining"]),
+        (&json!("10.00"), &json!("50.00"))
+    );
+    assert_eq!(service.a.funds(&cvu).await, pair("40.00", "50.00"));
+    let step = service.a.step(&hold, "release", "20.00").await.is(200);
+    assert_eq!(
+        (&step["released"], &step["status"]),
+        (&json!("20.00"), &json!("open"))
+    );
+    assert_eq!(service.a.funds(&cvu).await, pair("60.00", "30.00"));
+    service.crash().await;
+    // Without a body, all that is left.
+    let path = format!("/v1/holds/{}/confirm", id(&hold));
+    let done = service.a.call("POST", &path).await.is(200);
+    assert_eq!(
+        (&done["confirmed"], &done["remaining"]),
+        (&json!("40.00"), &json!("0.00"))
+    );
+    assert_eq!(done["status"], "mixed");
+    assert_eq!(service.a.funds(&cvu).await, pair("60.00", "0.00"));
+    let read = service.a.get(&format!("/v1/holds/{}", id(&hold))).await;
+    assert_eq!(read.is(200).json, done.json);
+    for step in ["confirm", "release"] {
+        let late = service.a.step(&hold, step, "0.01").await;
+        late.refused(400, "hold_not_open");
+    }
+    let path = format!("/v1/accounts/{cvu}/movements?order=asc&referenceType=hold");
+    let movements = service.a.get(&path).await.is(200).json;
+    let told: Vec<_> = movements.as_array().unwrap().iter().collect();
+    let kinds: Vec<_> = told
+        .iter()
+        .map(|it| it["ledgerType"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, ["hold", "confirm_hold", "release", "confirm_hold"]);
+    assert!(
+        told.iter().all(|it| it["referenceId"] == hold["id"]),
+        "{movements}"
+    );
+    service.verified().await;
+}
+
+#[actix_web::test]
+async fn how_a_hold_ended_is_told() {
+    let (service, cvu) = funded("100.00").await;
+    for (step, status) in [("confirm", "confirmed"), ("release", "released")] {
+        let hold = service.a.hold(&cvu, "1.00").await;
+        let path = format!("/v1/holds/{}/{step}", id(&hold));
+        let ended = service.a.post(&path, &json!({})).await.is(200);
+        assert_eq!(
+            (&ended["status"], &ended["remaining"]),
+            (&json!(status), &json!("0.00"))
+        );
+    }
+    assert_eq!(service.a.funds(&cvu).await, pair("99.00", "0.00"));
+}
+
+#[actix_web::test]
+async fn a_hold_is_opened_once_by_its_external_id() {
+    let (service, cvu) = funded("100.00").await;
+    let path = format!("/v1/accounts/{cvu}/holds");
+    let body = json!({"amount": "5.00", "idExterno": "h-1", "description": "a table for two"});
+    let first = service.a.post(&path, &body).await.is(201);
+    assert!(!first.replayed());
+    let again = service.a.post(&path, &body).await.is(201);
+    assert!(again.replayed());
+    assert_eq!(again.json, first.json);
+    let mut other = body.clone();
+    other["amount"] = json!("5.01");
+    let refused = service.a.post(&path, &other).await;
+    let refused = refused.refused(409, "id_externo_reused");
+    assert_eq!(named(&refused.json), ["amount"]);
+    // A credit and a hold may have the same one.
+    let credit = service.a.voucher(&cvu, "IN", "1.00", "h-1").await.is(201);
+    assert!(!credit.replayed());
+    assert_eq!(service.a.funds(&cvu).await, pair("96.00", "5.00"));
+    // Under an idempotency key the same answer comes again, and a step is taken once.
+    let step = format!("/v1/holds/{}/confirm", id(&first.json));
+    let one = json!({"amount": "1.00"});
+    let taken = service.a.post(&step, &one).key("step-1").await.is(200);
+    let again = service.a.post(&step, &one).key("step-1").await.is(200);
+    assert!(again.replayed());
+    assert_eq!(again.json, taken.json);
+    assert_eq!(service.a.funds(&cvu).await, pair("96.00", "4.00"));
+}
+
+#[actix_web::test]
+async fn dry_runs_of_holds_change_nothing() {
+    let (service, cvu) = funded("10.00").await;
+    let path = format!("/v1/accounts/{cvu}/holds?dryRun=true");
+    let body = json!({"amount": "4.00", "idExterno": "dry"});
+    let dry = service.a.post(&path, &body).await.is(200);
+    assert_eq!(
+        (&dry["remaining"], &dry["status"]),
+        (&json!("4.00"), &json!("open"))
+    );
+    let much = json!({"amount": "10.01", "idExterno": "dry"});
+    let refused = service.a.post(&path, &much).await;
+    refused.refused(400, "insufficient_funds");
+    assert_eq!(service.a.funds(&cvu).await, pair("10.00", "0.00"));
+    let hold = service.a.hold(&cvu, "4.00").await;
+    for (step, field) in [("confirm", "confirmed"), ("release", "released")] {
+        let path = format!("/v1/holds/{}/{step}?dryRun=true", id(&hold));
+        let dry = service
+            .a
+            .post(&path, &json!({"amount": "3.00"}))
+            .await
+            .is(200);
+        assert_eq!(
+            (&dry[field], &dry["remaining"]),
+            (&json!("3.00"), &json!("1.00"))
+        );
+    }
+    assert_eq!(service.a.funds(&cvu).await, pair("6.00", "4.00"));
+}
+
+#[actix_web::test]
+async fn what_a_hold_cannot_do_is_refused_with_its_reason() {
+    let (service, cvu) = funded("10.00").await;
+    let path = format!("/v1/accounts/{cvu}/holds");
+    for (body, fields) in [
+        (json!({}), vec!["amount", "idExterno"]),
+        (json!({"amount": "0", "idExterno": "x"}), vec!["amount"]),
+        (
+            json!({"amount": "1", "idExterno": "x", "expiresAt": "mañana"}),
+            vec!["expiresAt"],
+        ),
+        (
+            json!({"amount": "1", "idExterno": "x", "cvu": cvu}),
+            vec!["cvu"],
+        ),
+    ] {
+        let refused = service.a.post(&path, &body).await;
+        let refused = refused.refused(400, "invalid_request");
+        assert_eq!(named(&refused.json), fields);
+    }
+    let past = json!({"amount": "1", "idExterno": "x", "expiresAt": "2020-01-01T00:00:00Z"});
+    let refused = service.a.post(&path, &past).await;
+    refused.refused(400, "expiry_in_the_past");
+    let much = json!({"amount": "10.01", "idExterno": "x"});
+    let refused = service.a.post(&path, &much).await;
+    let refused = refused.refused(400, "insufficient_funds");
+    let details = json!({"available": "10.00", "requested": "10.01"});
+    assert_eq!(refused["details"], details);
+    let hold = service.a.hold(&cvu, "3.00").await;
+    for step in ["confirm", "release"] {
+        let refused = service.a.step(&hold, step, "3.01").await;
+        let refused = refused.refused(400, "hold_remaining");
+        let details = json!({"remaining": "3.00", "requested": "3.01"});
+        assert_eq!(refused["details"], details);
+        let zero = service.a.step(&hold, step, "0").await;
+        zero.refused(400, "invalid_request");
+    }
+    // The id of a voucher or transfer is no hold's.
+    for prefix in ["cmp_", "trf_", "HLD_", ""] {
+        let path = format!("/v1/holds/{}", id(&hold).replace("hld_", prefix));
+        service.a.get(&path).await.refused(404, "hold_not_found");
+    }
+    assert_eq!(service.a.funds(&cvu).await, pair("7.00", "3.00"));
+}
+
+#[actix_web::test]
+async fn a_hold_whose_time_has_come_releases_itself() {
+    let clock = TestClock::at("2026-03-02T12:00:00Z");
+    let mut service = TestService::at(&clock).await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    service.a.credit(&cvu, "10.00").await;
+    let path = format!("/v1/accounts/{cvu}/holds");
+    let body =
+        |id: &str| json!({"amount": "4.00", "idExterno": id, "expiresAt": "2026-03-02T13:00:00Z"});
+    let whole = service.a.post(&path, &body("whole")).await.is(201).json;
+    assert_eq!(whole["expiresAt"], "2026-03-02T13:00:00.000Z");
+    let part = service.a.post(&path, &body("part")).await.is(201).json;
+    service.a.step(&part, "confirm", "1.00").await.is(200);
+    clock.set("2026-03-02T12:59:59.999Z");
+    assert_eq!(service.a.funds(&cvu).await, pair("2.00", "7.00"));
+    service.restart().await;
+    clock.set("2026-03-02T13:00:00Z");
+    wait_until("both are released", SOON, async || {
+        (service.a.funds(&cvu).await == pair("9.00", "0.00")).then_some(())
+    })
+    .await;
+    for (hold, status) in [(&whole, "expired"), (&part, "mixed")] {
+        let read = service
+            .a
+            .get(&format!("/v1/holds/{}", id(hold)))
+            .await
+            .is(200);
+        assert_eq!(
+            (&read["status"], &read["remaining"]),
+            (&json!(status), &json!("0.00"))
+        );
+        let late = service.a.step(hold, "confirm", "1.00").await;
+        late.refused(400, "hold_not_open");
+    }
+    service.verified().await;
+}
+
+#[actix_web::test]
+async fn holds_are_listed_by_state_and_page() {
+    let (service, cvu) = funded("100.00").await;
+    let mut all = Vec::new();
+    for n in 0..7 {
+        let hold = service.a.hold(&cvu, "1.00").await;
+        if n % 2 == 0 {
+            service.a.step(&hold, "release", "1.00").await.is(200);
+        }
+        all.insert(0, hold["id"].clone());
+    }
+    let path = format!("/v1/accounts/{cvu}/holds");
+    let ids = |list: &Value| -> Vec<Value> {
+        let items = list.as_array().unwrap().iter();
+        items.map(|item| item["id"].clone()).collect()
+    };
+    let listed = service.a.get(&path).await.is(200);
+    assert_eq!(
+        (listed.header("x-total-count"), ids(&listed.json)),
+        ("7", all.clone())
+    );
+    assert_eq!(listed.header("x-next-cursor"), "");
+    for (status, count) in [
+        ("open", 3),
+        ("released", 4),
+        ("confirmed", 0),
+        ("expired", 0),
+    ] {
+        let some = service
+            .a
+            .get(&format!("{path}?status={status}"))
+            .await
+            .is(200);
+        assert_eq!(some.header("x-total-count"), count.to_string());
+        let items = some.json.as_array().unwrap();
+        assert!(items.iter().all(|item| item["status"] == status));
+    }
+    // By cursor every hold comes once.
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = format!("{path}?limit=3&cursor={cursor}");
+        let page = service.a.get(&page).await.is(200);
+        seen.extend(ids(&page.json));
+        cursor = page.header("x-next-cursor").to_owned();
+        if cursor.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(seen, all);
+    let refused = service.a.get(&format!("{path}?status=shut&limit=0")).await;
+    let refused = refused.refused(400, "invalid_request");
+    assert_eq!(named(&refused.json), ["status", "limit"]);
+    // Another account has none of them.
+    let other = service.a.cvu().await;
+    let none = service.a.get(&format!("/v1/accounts/{other}/holds")).await;
+    assert_eq!(none.is(200).text, "[]");
+}

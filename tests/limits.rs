@@ -1,0 +1,183 @@
+//! Limits: outgoing money of a day, a month and one movement, and the largest balance.
+
+use crate::support::{Answer, TestClock, TestService, Value, json};
+
+/// A service at noon of the second of March, and an account that has 1000.
+async fn funded() -> (TestService, String, std::sync::Arc<TestClock>) {
+    let clock = TestClock::at("2026-03-02T15:00:00Z");
+    let service = TestService::at(&clock).await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    service.a.credit(&cvu, "1000.00").await;
+    (service, cvu, clock)
+}
+
+async fn limit(service: &TestService, cvu: &str, limits: Value) {
+    let path = format!("/v1/accounts/{cvu}/limits");
+    service.a.patch(&path, &limits).await.is(200);
+}
+
+async fn usage(service: &TestService, cvu: &str) -> Value {
+    let path = format!("/v1/accounts/{cvu}/limits");
+    service.a.get(&path).await.is(200)["usage"].clone()
+}
+
+/// A movement of each kind that takes money out.
+async fn out(service: &TestService, cvu: &str, kind: &str, amount: &str) -> Answer {
+    let id = format!("{kind}-{}", crate::support::client::fresh());
+    match kind {
+        "debit" => service.a.voucher(cvu, "OUT", amount, &id).await,
+        "hold" => {
+            let body = json!({"amount": amount, "idExterno": id});
+            service
+                .a
+                .post(&format!("/v1/accounts/{cvu}/holds"), &body)
+                .await
+        }
+        "bank" => {
+            let to = json!({"alias": "DESTINO.2"});
+            service.a.transfer(cvu, to, amount).await
+        }
+        _ => {
+            let to = service.a.cvu().await;
+            service.a.transfer(cvu, json!({"cvu": to}), amount).await
+        }
+    }
+}
+
+const KINDS: [&str; 4] = ["debit", "hold", "internal", "bank"];
+
+#[actix_web::test]
+async fn a_refusal_says_how_far_the_limit_is_and_when_it_ends() {
+    let (service, cvu, _) = funded().await;
+    let day = "2026-03-03T03:00:00.000Z";
+    let month = "2026-04-01T03:00:00.000Z";
+    for (limits, right) in [
+        (
+            json!({"maxPerTransaction": "10"}),
+            json!({"limit": "maxPerTransaction", "level": "account", "window": "transaction",
+                "maximum": "10.00", "used": "0.00", "requested": "10.01", "remaining": "10.00",
+                "resetsAt": null}),
+        ),
+        (
+            json!({"maxPerTransaction": null, "dailyAmount": "10"}),
+            json!({"limit": "dailyAmount", "level": "account", "window": "day",
+                "maximum": "10.00", "used": "0.00", "requested": "10.01", "remaining": "10.00",
+                "resetsAt": day}),
+        ),
+        (
+            json!({"dailyAmount": null, "dailyCount": 0}),
+            json!({"limit": "dailyCount", "level": "account", "window": "day", "maximum": 0,
+                "used": 0, "requested": 1, "remaining": 0, "resetsAt": day}),
+        ),
+        (
+            json!({"dailyCount": null, "monthlyAmount": "10"}),
+            json!({"limit": "monthlyAmount", "level": "account", "window": "month",
+                "maximum": "10.00", "used": "0.00", "requested": "10.01", "remaining": "10.00",
+                "resetsAt": month}),
+        ),
+        (
+            json!({"monthlyAmount": null, "monthlyCount": 0}),
+            json!({"limit": "monthlyCount", "level": "account", "window": "month", "maximum": 0,
+                "used": 0, "requested": 1, "remaining": 0, "resetsAt": month}),
+        ),
+    ] {
+        limit(&service, &cvu, limits).await;
+        for kind in KINDS {
+            let refused = out(&service, &cvu, kind, "10.01").await;
+            let refused = refused.refused(400, "limit_exceeded");
+            assert_eq!(refused["details"], right, "{kind}");
+        }
+    }
+    assert_eq!(service.a.available(&cvu).await, "1000.00");
+}
+
+#[actix_web::test]
+async fn all_that_goes_out_counts_and_what_returns_is_given_back() {
+    let (service, cvu, clock) = funded().await;
+    limit(
+        &service,
+        &cvu,
+        json!({"dailyAmount": "40", "dailyCount": 4}),
+    )
+    .await;
+    for kind in KINDS {
+        out(&service, &cvu, kind, "10.00").await.is(201);
+    }
+    let used = json!({"dailyAmount": "40.00", "dailyCount": 4, "monthlyAmount": "40.00", "monthlyCount": 4});
+    assert_eq!(usage(&service, &cvu).await, used);
+    for kind in KINDS {
+        let refused = out(&service, &cvu, kind, "0.01").await;
+        let refused = refused.refused(400, "limit_exceeded");
+        assert_eq!(refused["details"]["limit"], "dailyAmount");
+        assert_eq!(refused["details"]["remaining"], "0.00");
+    }
+    // A hold that is released was no movement; one that is confirmed was one.
+    let holds = service
+        .a
+        .get(&format!("/v1/accounts/{cvu}/holds?status=open"))
+        .await
+        .is(200);
+    let hold = holds.json[0].clone();
+    service.a.step(&hold, "confirm", "4.00").await.is(200);
+    assert_eq!(usage(&service, &cvu).await["dailyAmount"], "40.00");
+    service.a.step(&hold, "release", "6.00").await.is(200);
+    let now = usage(&service, &cvu).await;
+    assert_eq!(
+        (&now["dailyAmount"], &now["dailyCount"]),
+        (&json!("34.00"), &json!(4))
+    );
+    // The next day begins at midnight in Buenos Aires.
+    clock.set("2026-03-03T02:59:59.999Z");
+    let refused = out(&service, &cvu, "debit", "6.01").await;
+    refused.refused(400, "limit_exceeded");
+    clock.set("2026-03-03T03:00:00Z");
+    out(&service, &cvu, "debit", "40.00").await.is(201);
+    assert_eq!(usage(&service, &cvu).await["monthlyAmount"], "74.00");
+}
+
+#[actix_web::test]
+async fn limits_are_inherited_from_the_psp() {
+    let (service, cvu, _) = funded().await;
+    service
+        .tenant(&json!({"limits": {"dailyAmount": "5"}}))
+        .await;
+    let refused = out(&service, &cvu, "debit", "5.01").await;
+    let refused = refused.refused(400, "limit_exceeded");
+    assert_eq!(refused["details"]["level"], "psp");
+    limit(&service, &cvu, json!({"dailyAmount": "6"})).await;
+    out(&service, &cvu, "debit", "5.01").await.is(201);
+    limit(&service, &cvu, json!({"dailyAmount": null})).await;
+    let refused = out(&service, &cvu, "debit", "0.01").await;
+    let refused = refused.refused(400, "limit_exceeded");
+    assert_eq!(refused["details"]["used"], "5.01");
+}
+
+#[actix_web::test]
+async fn the_largest_balance_stops_credits_of_the_tenant_and_no_money_from_the_bank() {
+    let service = TestService::start().await;
+    service.hear().await;
+    service.a.in_and_out().await;
+    let (cvu, from) = (service.a.cvu().await, service.a.cvu().await);
+    service.a.credit(&from, "100.00").await;
+    limit(&service, &cvu, json!({"maxBalance": "10"})).await;
+    service.a.credit(&cvu, "9.00").await;
+    let credit = service.a.voucher(&cvu, "IN", "1.01", "over").await;
+    let credit = credit.refused(400, "limit_exceeded");
+    let details = json!({"limit": "maxBalance", "level": "account", "window": "balance",
+        "maximum": "10.00", "used": "9.00", "requested": "1.01", "remaining": "1.00",
+        "resetsAt": null});
+    assert_eq!(credit["details"], details);
+    let internal = service.a.transfer(&from, json!({"cvu": cvu}), "1.01").await;
+    internal.refused(400, "limit_exceeded");
+    service
+        .a
+        .transfer(&from, json!({"cvu": cvu}), "1.00")
+        .await
+        .is(201);
+    service.bank.cash_in(&cvu, "50.00").await;
+    crate::support::wait_until("the money arrives", crate::support::SOON, async || {
+        (service.a.available(&cvu).await == "60.00").then_some(())
+    })
+    .await;
+}

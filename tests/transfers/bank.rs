@@ -1,0 +1,248 @@
+//! Transfers through the bank: whatever it answers, and whenever, the money is in one place.
+
+use super::{funds, newest, pair};
+use crate::support::{SOON, TestService, Value, json, wait_until};
+
+fn digit(digit: u8) -> Value {
+    json!({"alias": format!("DESTINO.{digit}")})
+}
+
+/// How many transfers the bank has.
+async fn at_the_bank(service: &TestService) -> Value {
+    service.bank.state().await["transfersTotal"].clone()
+}
+
+#[actix_web::test]
+async fn a_transfer_that_completes_leaves_for_good() {
+    let (service, from, _) = pair("100.00").await;
+    let sent = service
+        .a
+        .transfer(&from, digit(0), "40.00")
+        .await
+        .is(201)
+        .json;
+    let states = ["requested", "in_progress", "completed"];
+    assert!(states.contains(&sent["status"].as_str().unwrap()), "{sent}");
+    assert_eq!((&sent["kind"], &sent["to"]), (&json!("bank"), &digit(0)));
+    let done = service.a.settled(&sent, "completed").await;
+    assert_eq!(service.a.funds(&from).await, funds("60.00", "0.00"));
+    let origin = done["originId"].as_str().unwrap();
+    assert_eq!((origin.len(), &done["originId"]), (15, &sent["originId"]));
+    for name in ["bankTransferId", "coelsaId"] {
+        assert!(done[name].is_string(), "{name}: {done}");
+    }
+    assert_eq!(
+        (&done["rejection"], &done["reversed"]),
+        (&Value::Null, &json!("0.00"))
+    );
+    let calls = done["bankCalls"].as_array().unwrap();
+    let call = &calls[0];
+    assert_eq!(
+        (&call["operation"], &call["status"]),
+        (&json!("transfer"), &json!(200))
+    );
+    assert!(
+        call["request"].is_object() && call["body"].is_object(),
+        "{call}"
+    );
+    assert!(
+        call["millis"].is_u64() && call["requestId"].is_string(),
+        "{call}"
+    );
+    let path = format!("/v1/accounts/{from}/movements?referenceType=transfer&order=asc");
+    let moved = service.a.get(&path).await.is(200).json;
+    let kinds: Vec<_> = moved.as_array().unwrap().iter().collect();
+    assert_eq!(kinds.len(), 2, "{moved}");
+    assert_eq!(
+        (&kinds[0]["ledgerType"], &kinds[1]["ledgerType"]),
+        (&json!("hold"), &json!("confirm_hold"))
+    );
+    assert!(kinds.iter().all(|it| it["referenceId"] == done["id"]));
+    assert_eq!(at_the_bank(&service).await, 1);
+    service.verified().await;
+}
+
+#[actix_web::test]
+async fn a_transfer_that_is_rejected_returns() {
+    let (service, from, _) = pair("100.00").await;
+    let sent = service
+        .a
+        .transfer(&from, digit(1), "40.00")
+        .await
+        .is(201)
+        .json;
+    let done = service.a.settled(&sent, "rejected").await;
+    let reason = done["rejection"]["reason"].as_str().unwrap();
+    assert!(!reason.is_empty(), "{done}");
+    assert_eq!(service.a.funds(&from).await, funds("100.00", "0.00"));
+    // An account that does not exist is the bank's own refusal, with its words.
+    service
+        .bank
+        .behave(json!({"operation": "transfer", "mode": "reject", "count": 1}))
+        .await;
+    let sent = service
+        .a
+        .transfer(&from, digit(0), "1.00")
+        .await
+        .is(201)
+        .json;
+    let done = service.a.settled(&sent, "rejected").await;
+    let status = done["rejection"]["bankStatus"].as_u64().unwrap();
+    assert!((400..500).contains(&status), "{done}");
+    assert!(done["rejection"]["bankBody"].is_object(), "{done}");
+    assert_eq!(service.a.funds(&from).await, funds("100.00", "0.00"));
+    assert_eq!(newest(&service.a, &from).await["ledgerType"], "release");
+}
+
+#[actix_web::test]
+async fn a_transfer_that_the_bank_keeps_pending_stays_held() {
+    let (mut service, from, _) = pair("100.00").await;
+    let mut kept = Vec::new();
+    for amount in ["10.00", "20.00"] {
+        let sent = service
+            .a
+            .transfer(&from, digit(2), amount)
+            .await
+            .is(201)
+            .json;
+        kept.push(service.a.settled(&sent, "in_progress").await);
+    }
+    assert_eq!(service.a.funds(&from).await, funds("70.00", "30.00"));
+    service.crash().await;
+    assert_eq!(service.a.funds(&from).await, funds("70.00", "30.00"));
+    service.hear().await;
+    for (transfer, status) in kept.iter().zip(["COMPLETED", "FAILED"]) {
+        service.bank.settle(&transfer["originId"], status).await;
+    }
+    service.a.settled(&kept[0], "completed").await;
+    service.a.settled(&kept[1], "rejected").await;
+    assert_eq!(service.a.funds(&from).await, funds("90.00", "0.00"));
+    service.verified().await;
+}
+
+#[actix_web::test]
+async fn a_transfer_that_comes_back_is_a_new_credit() {
+    let (service, from, _) = pair("100.00").await;
+    service.hear().await;
+    let sent = service
+        .a
+        .transfer(&from, digit(3), "40.00")
+        .await
+        .is(201)
+        .json;
+    let done = service.a.settled(&sent, "reversed").await;
+    assert_eq!(done["reversed"], "40.00");
+    assert_eq!(service.a.funds(&from).await, funds("100.00", "0.00"));
+    let credit = newest(&service.a, &from).await;
+    assert_eq!(credit["voucherTypeCode"], "TRANSFER_REVERSAL");
+    assert_eq!(
+        (&credit["ledgerType"], &credit["amount"]),
+        (&json!("credit"), &json!("40.00"))
+    );
+    service.verified().await;
+}
+
+#[actix_web::test]
+async fn a_transfer_that_completes_late_is_awaited() {
+    let (service, from, _) = pair("100.00").await;
+    let sent = service
+        .a
+        .transfer(&from, digit(4), "40.00")
+        .await
+        .is(201)
+        .json;
+    assert_eq!(service.a.funds(&from).await, funds("60.00", "40.00"));
+    service.a.settled(&sent, "completed").await;
+    assert_eq!(service.a.funds(&from).await, funds("60.00", "0.00"));
+}
+
+#[actix_web::test]
+async fn an_unknown_outcome_is_asked_again_and_never_guessed() {
+    let (mut service, from, _) = pair("100.00").await;
+    for mode in ["error", "timeout", "late"] {
+        service
+            .bank
+            .behave(json!({"operation": "transfer", "mode": mode, "count": 1}))
+            .await;
+        let before = at_the_bank(&service).await.as_u64().unwrap();
+        let sent = service
+            .a
+            .transfer(&from, digit(0), "10.00")
+            .await
+            .is(201)
+            .json;
+        service.a.settled(&sent, "completed").await;
+        assert_eq!(at_the_bank(&service).await, before + 1, "{mode}");
+    }
+    assert_eq!(service.a.funds(&from).await, funds("70.00", "0.00"));
+    // A crash before the bank's word: the same transfer is asked for again.
+    let before = at_the_bank(&service).await.as_u64().unwrap();
+    let sent = service
+        .a
+        .transfer(&from, digit(0), "10.00")
+        .await
+        .is(201)
+        .json;
+    service.crash().await;
+    service.a.settled(&sent, "completed").await;
+    assert_eq!(at_the_bank(&service).await, before + 1);
+    assert_eq!(service.a.funds(&from).await, funds("60.00", "0.00"));
+    service.verified().await;
+}
+
+#[actix_web::test]
+async fn an_operator_decides_what_the_bank_has_lost() {
+    let (service, from, _) = pair("100.00").await;
+    let decide = |transfer: &Value| {
+        format!(
+            "/admin/transfers/{}/decide",
+            transfer["id"].as_str().unwrap()
+        )
+    };
+    for (outcome, after) in [("completed", "90.00"), ("rejected", "90.00")] {
+        let sent = service
+            .a
+            .transfer(&from, digit(2), "10.00")
+            .await
+            .is(201)
+            .json;
+        let open = service.a.settled(&sent, "in_progress").await;
+        let body = json!({"outcome": outcome, "reason": "the bank's clerk said so"});
+        let done = service.admin("POST", &decide(&open), &body).await.is(200);
+        assert_eq!(done["status"], outcome);
+        assert_eq!(service.a.funds(&from).await, funds(after, "0.00"));
+        let again = service.admin("POST", &decide(&open), &body).await;
+        again.refused(400, "transfer_not_open");
+        let wrong = json!({"outcome": "lost", "reason": "?"});
+        let wrong = service.admin("POST", &decide(&open), &wrong).await;
+        wrong.refused(400, "invalid_request");
+    }
+    let nothing = "/admin/transfers/trf_0/decide";
+    let body = json!({"outcome": "completed", "reason": "?"});
+    let refused = service.admin("POST", nothing, &body).await;
+    refused.refused(404, "transfer_not_found");
+}
+
+#[actix_web::test]
+async fn a_notice_that_comes_twice_or_never_changes_nothing() {
+    let (service, from, _) = pair("100.00").await;
+    service.hear().await;
+    for mode in ["duplicate_notice", "lose_notice"] {
+        service
+            .bank
+            .behave(json!({"operation": "transfer", "mode": mode, "count": 1}))
+            .await;
+        let sent = service
+            .a
+            .transfer(&from, digit(0), "10.00")
+            .await
+            .is(201)
+            .json;
+        service.a.settled(&sent, "completed").await;
+    }
+    wait_until("all of it has left", SOON, async || {
+        (service.a.funds(&from).await == funds("80.00", "0.00")).then_some(())
+    })
+    .await;
+    service.verified().await;
+}
