@@ -17,6 +17,7 @@ use actix_web::{HttpRequest, HttpResponse, post};
 use caudal_actors::accounts::Placed;
 use caudal_actors::engine::money::ItemOutcome;
 use caudal_ledger::ids::{RealmId, VoucherId};
+use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Outcome;
 use serde::ser::{SerializeSeq as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
@@ -24,7 +25,6 @@ use utoipa::ToSchema;
 
 use super::Problems;
 use super::vouchers::VoucherBody;
-use crate::http::body::Body;
 use crate::http::bytes::Json;
 use crate::http::caller::Caller;
 use crate::http::errors::{ApiError, FieldError};
@@ -205,13 +205,15 @@ impl Serialize for Results<'_> {
         let Report { plan, outcomes } = *self.0;
         let refused = self.0.is_refused();
         let mut outcomes = outcomes.iter();
+        let mut stamp = Stamp::default();
         let mut rows = serializer.serialize_seq(Some(plan.total))?;
         for index in 0..plan.total {
             let error = match plan.unreadable.get(&index) {
                 Some(error) => error,
                 None => match outcomes.next() {
                     Some(Ok(outcome)) => {
-                        let row = written(plan.realm, index, outcome, refused);
+                        let at = stamp.of(outcome);
+                        let row = written(plan.realm, index, outcome, at, refused);
                         rows.serialize_element(&row)?;
                         continue;
                     }
@@ -231,7 +233,13 @@ impl Serialize for Results<'_> {
 }
 
 /// The result of an item that was posted, or would have been: then there is no voucher to show.
-fn written(realm: RealmId, index: usize, outcome: &Outcome<Placed>, refused: bool) -> Row<'_> {
+fn written<'a>(
+    realm: RealmId,
+    index: usize,
+    outcome: &'a Outcome<Placed>,
+    at: &'a str,
+    refused: bool,
+) -> Row<'a> {
     let (status, placed, there) = match outcome {
         Outcome::Recorded(placed) => ("recorded", placed, !refused),
         Outcome::Replayed(placed) => ("replayed", placed, true),
@@ -239,7 +247,7 @@ fn written(realm: RealmId, index: usize, outcome: &Outcome<Placed>, refused: boo
     Row {
         index,
         status,
-        voucher: there.then_some(Written { realm, placed }),
+        voucher: there.then_some(Written { realm, placed, at }),
         error: None,
     }
 }
@@ -248,6 +256,27 @@ fn written(realm: RealmId, index: usize, outcome: &Outcome<Placed>, refused: boo
 struct Written<'a> {
     realm: RealmId,
     placed: &'a Placed,
+    /// When it was posted.
+    at: &'a str,
+}
+
+/// The instant of the voucher before, as text: most of a batch have the same one.
+#[derive(Default)]
+struct Stamp {
+    at: Option<Timestamp>,
+    text: String,
+}
+
+impl Stamp {
+    fn of(&mut self, outcome: &Outcome<Placed>) -> &str {
+        let (Outcome::Recorded(placed) | Outcome::Replayed(placed)) = outcome;
+        let at = placed.voucher.at;
+        if self.at != Some(at) {
+            self.at = Some(at);
+            self.text = at.to_string();
+        }
+        &self.text
+    }
 }
 
 /// Whatever can be shown, as a string.
@@ -286,7 +315,7 @@ impl Serialize for Written<'_> {
             None => body.serialize_field("referenceId", &Text(id))?,
         }
         body.serialize_field("description", &voucher.description)?;
-        body.serialize_field("createdAt", &Text(voucher.at))?;
+        body.serialize_field("createdAt", self.at)?;
         body.end()
     }
 }
@@ -328,7 +357,7 @@ pub async fn post(
     let asker = asker_for(
         &request,
         &caller,
-        || Ok(Body::parse(&body.0)?.fingerprint()),
+        || items::fingerprint(&body.0),
         |_| false,
         move |outcomes: &Vec<ItemOutcome>| {
             let plan = &*shown;

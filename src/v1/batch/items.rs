@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
+use caudal_ledger::chain::Canonical;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::money::Amount;
 use caudal_ledger::text::{ExternalId, line};
@@ -14,6 +15,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::ITEMS_MAX;
+use crate::http::body::Fingerprint;
 use crate::http::bytes::malformed;
 use crate::http::errors::{ApiError, FieldError};
 use crate::v1::vouchers::DESCRIPTION_MAX;
@@ -232,11 +234,13 @@ fn list(raw: &str) -> Result<Vec<&RawValue>, String> {
     }
 }
 
-/// Reads the body of a batch.
-///
-/// # Errors
-/// 400 when the batch itself is wrong; items that are wrong are given by their place.
-pub fn read(body: &[u8]) -> Result<Sent, ApiError> {
+/// The parts of a batch.
+struct Parts<'a> {
+    atomic: bool,
+    items: Vec<&'a RawValue>,
+}
+
+fn parts(body: &[u8]) -> Result<Parts<'_>, ApiError> {
     let body = std::str::from_utf8(body).map_err(|_| malformed("the body is not UTF-8"))?;
     let slots = BATCH.read(body);
     let Slots { known, unknown } = slots
@@ -255,9 +259,18 @@ pub fn read(body: &[u8]) -> Result<Sent, ApiError> {
         }
     };
     wrong.add_unknown(&unknown);
-    let Some(items) = items.filter(|_| wrong.0.is_empty()) else {
-        return Err(ApiError::invalid(wrong.0));
-    };
+    match items.filter(|_| wrong.0.is_empty()) {
+        Some(items) => Ok(Parts { atomic, items }),
+        None => Err(ApiError::invalid(wrong.0)),
+    }
+}
+
+/// Reads the body of a batch.
+///
+/// # Errors
+/// 400 when the batch itself is wrong; items that are wrong are given by their place.
+pub fn read(body: &[u8]) -> Result<Sent, ApiError> {
+    let Parts { atomic, items } = parts(body)?;
     let mut orders = Vec::with_capacity(items.len());
     let mut unreadable = BTreeMap::new();
     for (index, sent) in items.into_iter().enumerate() {
@@ -273,4 +286,38 @@ pub fn read(body: &[u8]) -> Result<Sent, ApiError> {
         orders,
         unreadable,
     })
+}
+
+/// A hash of each field, to tell a repeat of a batch from another one. What is read alike is alike,
+/// however it is written; amounts are compared exactly.
+///
+/// # Errors
+/// As [`read`].
+pub fn fingerprint(body: &[u8]) -> Result<Fingerprint, ApiError> {
+    let Parts { atomic, items } = parts(body)?;
+    let mode = Canonical::default().text(if atomic { "atomic" } else { "independent" });
+    let mut all = Canonical::default();
+    for sent in items {
+        all = match item(sent) {
+            Ok(order) => canonical(all.text("order"), &order),
+            Err(_) => all.text("unreadable").text(sent.get()),
+        };
+    }
+    let fields = [("mode", mode), ("items", all)];
+    let hashed = fields.map(|(name, canonical)| (name.to_owned(), canonical.digest()));
+    Ok(hashed.into())
+}
+
+fn canonical(all: Canonical, order: &Adjustment) -> Canonical {
+    let all = match order.target {
+        Target::Cvu(cvu) => all.text(cvu.as_str()),
+        Target::Account(account) => all.text(&account.to_string()),
+    };
+    let all = match &order.voucher_type {
+        TypeRef::Code(code) => all.text(code.as_str()),
+        TypeRef::Legacy(id) => all.text(&id.to_string()),
+    };
+    all.number(order.amount.centavos())
+        .text(order.external_id.as_str())
+        .optional(order.description.as_deref())
 }

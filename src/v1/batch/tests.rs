@@ -68,6 +68,7 @@ fn a_voucher_of_a_batch_reads_as_any_other() {
         let written = Written {
             realm: REALM,
             placed: &placed,
+            at: &placed.voucher.at.to_string(),
         };
         let written = serde_json::to_string(&written).unwrap();
         let usual = serde_json::to_string(&voucher(REALM, &placed)).unwrap();
@@ -178,6 +179,30 @@ fn items_are_read_one_by_one() {
     let required = ["cvu", "voucherTypeCode", "amount", "idExterno"];
     assert_eq!((named(2), named(4)), (vec!["item"], required.to_vec()));
     assert_eq!(named(11), ["description", "tenantId"]);
+}
+
+#[test]
+fn a_repeat_is_told_from_another_batch_to_the_centavo() {
+    let of = |amount: &str, more: &str| {
+        let item = format!(
+            r#"{{"cvu":"{CVU}","voucherTypeCode":"IN","amount":{amount},"idExterno":"a"}}"#
+        );
+        let body = format!(r#"{{"items":[{item}{more}]}}"#);
+        items::fingerprint(body.as_bytes()).unwrap()
+    };
+    let first = of("999999999999999.98", "");
+    assert_eq!(first, of(r#" "999999999999999.98" "#, ""));
+    for other in [
+        of("999999999999999.99", ""),
+        of("999999999999999.98", ",1"),
+        of("999999999999999.98", ",2"),
+    ] {
+        assert_eq!(
+            (other["mode"], other["items"] == first["items"]),
+            (first["mode"], false)
+        );
+    }
+    assert_ne!(of("1", ",1"), of("1", ",2"));
 }
 
 #[test]
