@@ -4,7 +4,8 @@
 //! answer never leaves before the commits that its actor made earlier.
 //!
 //! **Failure.** The first commit that fails makes the actor doubtful: what it has in memory was
-//! never written. Every later answer of that actor is a failure, and its supervisor replaces it.
+//! never written. Every later answer of that actor is a failure, it writes nothing any more, and its
+//! supervisor replaces it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -166,6 +167,11 @@ impl Scribe {
                         .and(doubtful.map_or(Ok(()), Err)),
                 );
             }));
+        }
+        if self.vitals.doubtful() {
+            // Another actor may have the account by now, and the store might take this for its next
+            // movement.
+            return then(Err(Failure::Overloaded));
         }
         self.vitals.in_flight.fetch_add(1, Ordering::AcqRel);
         let commit = Commit {
