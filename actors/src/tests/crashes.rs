@@ -26,6 +26,32 @@ async fn the_end_of_a_hold_is_not_written_by_an_actor_in_doubt() {
     lab.verified().await;
 }
 
+#[actix::test]
+async fn a_batch_that_repeats_what_is_in_flight_waits_for_it() {
+    let lab = Lab::new(1, 2, 1000, bank()).await;
+    lab.store.set_automatic(false);
+    let both = || vec![adjustment(1, "IN", 1, "done"), adjustment(2, "IN", 5, "a")];
+    lab.store.set_automatic(true);
+    value(lab.post(1, "IN", 1, "done").await);
+    lab.store.set_automatic(false);
+    let mut first = Box::pin(lab.post(2, "IN", 5, "a"));
+    let soon = Duration::from_millis(20);
+    assert!(tokio::time::timeout(soon, &mut first).await.is_err());
+    let mut repeat = Box::pin(lab.engine.batch(REALM, both(), true, plain()));
+    assert!(
+        tokio::time::timeout(soon, &mut repeat).await.is_err(),
+        "answered before the flush"
+    );
+    lab.store.step_all();
+    value(first.await);
+    let outcomes = value(repeat.await);
+    assert!(
+        outcomes
+            .iter()
+            .all(|one| matches!(one, Ok(Outcome::Replayed(_))))
+    );
+}
+
 /// Transfers each way and a batch over all, again and again until each is known to be done.
 async fn work(lab: Rc<Lab>, name: String) {
     let until_known = |n: u64| {
