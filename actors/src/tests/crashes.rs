@@ -2,9 +2,15 @@
 
 use std::rc::Rc;
 
-use super::lab::{Lab, again, nap};
+use caudal_ledger::ids::{OriginId, VoucherId};
+use caudal_ledger::tenants::Mode;
+use caudal_ledger::transfers::{BankTransfer, BankWord};
+
+use super::lab::{Lab, again, nap, outside};
 use super::storms::all;
 use super::*;
+use crate::engine::money::Heard;
+use crate::ports::Notice;
 
 fn bank() -> Arc<TestBank> {
     Arc::default()
@@ -160,4 +166,54 @@ async fn no_crash_and_no_step_shows_half_a_transfer() {
         lab.verified().await;
     }
     println!("halves: {crashes} crashes");
+}
+
+#[actix::test]
+async fn what_comes_back_before_its_transfer_is_settled_on_disk_settles_it_once() {
+    tokio::time::pause();
+    let silent = bank();
+    let lab = Lab::new(1, 1, 1000, Arc::<TestBank>::clone(&silent)).await;
+    // The bank has it, and says nothing of it for now.
+    silent.will_say(BankError::TimedOut);
+    value(lab.send(1, outside(), 100, "t").await);
+    wait_until(|| {
+        silent
+            .called()
+            .iter()
+            .any(|call| call.starts_with("transfer"))
+    })
+    .await;
+    let origin = OriginId(VoucherId {
+        realm: REALM,
+        account: AccountNo(1),
+        sequence: 2,
+    });
+    lab.store.set_automatic(false);
+    let transfer = BankTransfer {
+        bank_id: "b".into(),
+        coelsa_id: Some("c".into()),
+        word: BankWord::Completed,
+    };
+    let settled = Notice::Settled { origin, transfer };
+    let back = Notice::Reversed {
+        origin,
+        bank_id: "b".into(),
+        coelsa_id: "back".into(),
+        amount: Amount::from_centavos(40).unwrap(),
+        reason: "closed".into(),
+    };
+    let hear = |notice| lab.engine.notice(Mode::Live, notice, "r");
+    let ((first, second), ()) = tokio::join!(
+        async { tokio::join!(hear(settled), hear(back.clone())) },
+        async {
+            wait_until(|| lab.store.pending() >= 2).await;
+            lab.store.set_automatic(true);
+        }
+    );
+    assert_eq!((first, second), (Ok(Heard::Done), Err(Failure::Overloaded)));
+    assert_eq!(hear(back.clone()).await, Ok(Heard::Done));
+    assert_eq!(hear(back).await, Ok(Heard::Known));
+    let balance = lab.balance(1).await;
+    assert_eq!(balance.total().centavos(), 900 + 40);
+    lab.verified().await;
 }

@@ -81,6 +81,13 @@ impl LabClock {
         self.fuse.store(n, Ordering::Relaxed);
     }
 
+    /// The time, without a risk.
+    pub fn peek(&self) -> Timestamp {
+        let passed = u64::try_from(self.start.elapsed().as_millis()).unwrap();
+        let jumped = self.jumped.load(Ordering::Relaxed);
+        Timestamp::from_millis(1_700_000_000_000 + passed + jumped)
+    }
+
     /// Whether the fuse has burnt through.
     pub fn blown(&self) -> bool {
         self.fuse.load(Ordering::Relaxed) <= 0
@@ -92,9 +99,7 @@ impl Clock for LabClock {
         if self.fuse.load(Ordering::Relaxed) > 0 && self.fuse.fetch_sub(1, Ordering::Relaxed) == 1 {
             std::panic::panic_any(Blown);
         }
-        let passed = u64::try_from(self.start.elapsed().as_millis()).unwrap();
-        let jumped = self.jumped.load(Ordering::Relaxed);
-        Timestamp::from_millis(1_700_000_000_000 + passed + jumped)
+        self.peek()
     }
 }
 
@@ -109,9 +114,18 @@ impl Lab {
     /// A service with a tenant, two types, some accounts with some money, and a store that writes at
     /// once.
     pub async fn new(seed: u64, accounts: u64, each: i64, bank: Arc<dyn BankGateway>) -> Rc<Self> {
+        Self::with(seed, (accounts, each), Arc::default(), bank).await
+    }
+
+    pub async fn with(
+        seed: u64,
+        (accounts, each): (u64, i64),
+        clock: Arc<LabClock>,
+        bank: Arc<dyn BankGateway>,
+    ) -> Rc<Self> {
         let store = FaultyStore::new(Arc::new(Rows), seed);
         store.set_automatic(true);
-        let lab = Self::over(store, Arc::default(), bank);
+        let lab = Self::over(store, clock, bank);
         let new = NewTenant {
             id: "tnt_1".into(),
             name: "One".into(),
