@@ -34,6 +34,8 @@ use crate::reply::{Answered, Given, Keyed, Rendered, Scope};
 use crate::verify;
 
 mod bank;
+mod chaos;
+mod chaos_bank;
 mod crashes;
 mod lab;
 mod money;
