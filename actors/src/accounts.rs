@@ -105,8 +105,10 @@ impl AccountActor {
             let wait = Duration::from_millis(wait).min(ALARM_MAX);
             let alarm = ctx.run_later(wait, |actor, ctx| {
                 actor.alarm = None;
-                if let Some(desk) = &mut actor.desk {
-                    desk.expire();
+                match &mut actor.desk {
+                    Some(desk) if desk.vitals.doubtful() => return ctx.stop(),
+                    Some(desk) => desk.expire(),
+                    None => {}
                 }
                 actor.set_alarm(ctx);
             });

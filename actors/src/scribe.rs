@@ -4,7 +4,8 @@
 //! answer never leaves before the commits that its actor made earlier.
 //!
 //! **Failure.** The first commit that fails makes the actor doubtful: what it has in memory was
-//! never written. Every later answer of that actor is a failure, and its supervisor replaces it.
+//! never written. Every later answer of that actor is a failure, it writes nothing any more, and its
+//! supervisor replaces it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -70,6 +71,11 @@ impl Vitals {
     pub fn idle(&self) -> bool {
         let none = |count: &AtomicUsize| count.load(Ordering::Acquire) == 0;
         none(&self.queued) && none(&self.in_flight) && !self.busy.load(Ordering::Acquire)
+    }
+
+    /// Whether nothing is in flight.
+    fn settled_all(&self) -> bool {
+        self.in_flight.load(Ordering::Acquire) == 0
     }
 
     /// Makes the actor's supervisor replace it: what it knows may never have been written.
@@ -158,7 +164,7 @@ impl Scribe {
     pub fn commit(&mut self, page: Page, then: impl FnOnce(Result<(), Failure>) + Send + 'static) {
         let vitals = Arc::clone(&self.vitals);
         if page.entries.is_empty() {
-            if self.vitals.in_flight.load(Ordering::Acquire) == 0 && !self.vitals.doubtful() {
+            if self.vitals.settled_all() && !self.vitals.doubtful() {
                 return then(Ok(()));
             }
             return self.shared.store.barrier(Box::new(move |done| {
@@ -168,6 +174,11 @@ impl Scribe {
                         .and(doubtful.map_or(Ok(()), Err)),
                 );
             }));
+        }
+        if self.vitals.doubtful() {
+            // Another actor may have the account by now, and the store might take this for its next
+            // movement.
+            return then(Err(Failure::Overloaded));
         }
         self.vitals.in_flight.fetch_add(1, Ordering::AcqRel);
         let commit = Commit {
@@ -195,7 +206,8 @@ impl Scribe {
         }
     }
 
-    /// Ends a request whose commit has parts of other accounts too: all of it or nothing.
+    /// Ends a request that several accounts have decided: all of its commit is written or nothing,
+    /// and its answer waits for what is in flight of any of them, also of those that add nothing.
     pub fn finish_joint<T: Send + 'static>(
         &mut self,
         mut page: Page,
@@ -206,32 +218,49 @@ impl Scribe {
         let Some((reply, guards, answered)) = self.seal(&mut page, outcome, ticket) else {
             return others.iter().for_each(|(vitals, _)| vitals.doubt());
         };
-        let mut pulses = vec![(Arc::clone(&self.vitals), page.sequence)];
+        let mut seen = vec![Arc::clone(&self.vitals)];
+        let mut pulses = Vec::new();
+        if !page.entries.is_empty() {
+            pulses.push((Arc::clone(&self.vitals), page.sequence));
+        }
         for (vitals, mut other) in others {
-            pulses.push((vitals, other.sequence));
+            seen.push(Arc::clone(&vitals));
+            if !other.entries.is_empty() {
+                pulses.push((vitals, other.sequence));
+            }
             page.entries.append(&mut other.entries);
             page.hints.append(&mut other.hints);
         }
-        if page.entries.is_empty() {
-            return self.commit(page, move |done| release(reply, guards, done.and(answered)));
+        if seen.iter().any(|vitals| vitals.doubtful()) {
+            pulses.iter().for_each(|(vitals, _)| vitals.doubt());
+            return release(reply, guards, Err(Failure::Overloaded));
+        }
+        if page.entries.is_empty() && seen.iter().all(|vitals| vitals.settled_all()) {
+            return release(reply, guards, answered);
         }
         for (vitals, _) in &pulses {
             vitals.in_flight.fetch_add(1, Ordering::AcqRel);
+        }
+        let nothing = page.entries.is_empty();
+        let done = Box::new(move |done: Result<_, StoreError>| {
+            for (vitals, sequence) in pulses {
+                vitals.settled(done.is_ok(), sequence);
+            }
+            let sound = match seen.iter().any(|vitals| vitals.doubtful()) {
+                true => Err(Failure::Overloaded),
+                false => Ok(()),
+            };
+            let done = done.map(drop).map_err(Failure::from).and(sound);
+            release(reply, guards, done.and(answered));
+        });
+        if nothing {
+            return self.shared.store.barrier(done);
         }
         let commit = Commit {
             entries: page.entries,
             hints: page.hints,
         };
-        self.shared.store.submit(
-            commit,
-            Box::new(move |done| {
-                for (vitals, sequence) in pulses {
-                    vitals.settled(done.is_ok(), sequence);
-                }
-                let done = done.map(drop).map_err(Failure::from);
-                release(reply, guards, done.and(answered));
-            }),
-        );
+        self.shared.store.submit(commit, done);
     }
 
     /// Puts the kept answer of a request's key on the page that makes its effect durable. `None`

@@ -14,7 +14,7 @@ use caudal_ledger::facts::{BankRefusal, Registration};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::kyc::Kyc;
 use caudal_ledger::limits::Limits;
-use caudal_ledger::money::Amount;
+use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Policy;
 use caudal_ledger::text::ExternalId;
@@ -34,7 +34,12 @@ use crate::reply::{Answered, Given, Keyed, Rendered, Scope};
 use crate::verify;
 
 mod bank;
+mod chaos;
+mod chaos_bank;
+mod crashes;
+mod lab;
 mod money;
+mod storms;
 
 use bank::TestBank;
 

@@ -179,18 +179,19 @@ fn transfer(
         Ok(None) => both_halves(sender, receiver, order).map(Ok),
         Err(why) => Err(why),
     };
-    let (view, out, into) = match decided {
-        Err(why) => return sender.scribe.finish(Page::default(), Err(why), ticket),
-        Ok(Err(view)) => {
-            let seen = Ok(Outcome::Replayed(view));
-            return sender.scribe.finish(Page::default(), seen, ticket);
-        }
-        Ok(Ok(halves)) => halves,
+    let (outcome, halves) = match decided {
+        Err(why) => (Err(why), None),
+        Ok(Err(view)) => (Ok(Outcome::Replayed(view)), None),
+        Ok(Ok((view, out, into))) => (Ok(Outcome::Recorded(view)), Some((out, into))),
     };
-    let outcome = Ok(Outcome::Recorded(view));
-    if dry_run {
-        return sender.scribe.finish(Page::default(), outcome, ticket);
-    }
+    let Some((out, into)) = halves.filter(|_| !dry_run) else {
+        // The answer shows what both were.
+        let nothing = (Arc::clone(&receiver.vitals), Page::default());
+        let page = Page::default();
+        return sender
+            .scribe
+            .finish_joint(page, vec![nothing], outcome, ticket);
+    };
     let pages = sender
         .record_all(out)
         .and_then(|out| Ok((out, receiver.record_all(into)?)));
@@ -284,10 +285,11 @@ fn batch(
             }
         }
     }
-    let parts = pages
-        .into_iter()
-        .filter_map(|(number, page)| Some((Arc::clone(&desks.get(&number)?.vitals), page)));
-    let parts: Vec<_> = parts.collect();
+    let part = |(number, desk): (&AccountNo, &&mut Desk)| {
+        let page = pages.remove(number).unwrap_or_default();
+        (Arc::clone(&desk.vitals), page)
+    };
+    let parts: Vec<_> = desks.iter().map(part).collect();
     let Some(desk) = desks.values_mut().next() else {
         return;
     };

@@ -202,10 +202,12 @@ impl Desk {
         if !self.account.transfers.contains_key(&number) {
             let heard = self.known(number).map(|known| {
                 let contradicts = known.as_ref().is_some_and(|transfer| {
+                    // One whose end is in flight looks open.
+                    let ended = !transfer.status.is_open();
                     let rejected = transfer.status == TransferStatus::Rejected;
                     match said.word {
                         BankWord::Completed => rejected,
-                        BankWord::Failed { .. } => !rejected,
+                        BankWord::Failed { .. } => ended && !rejected,
                         BankWord::InProgress | BankWord::Lost => false,
                     }
                 });
@@ -246,15 +248,16 @@ impl Desk {
         (amount, coelsa_id): (Amount, &str),
         ticket: Ticket<Heard>,
     ) {
-        // The index shows a transfer as of the last commit: one whose end is in flight is asked for
-        // again by the bank.
+        // The index shows a transfer as of the last commit, so one whose end is in flight would look
+        // open there, and be ended twice: the bank asks for it again.
+        let open = self.account.transfers.contains_key(&number);
         let in_flight = self
             .vitals
             .in_flight
             .load(std::sync::atomic::Ordering::Acquire)
             > 0;
         let transfer = match self.known(number) {
-            Ok(Some(transfer)) if transfer.status.is_open() || !in_flight => transfer,
+            Ok(Some(transfer)) if open || !in_flight => transfer,
             Ok(Some(_)) => {
                 let busy = Err(Failure::Overloaded);
                 return self.scribe.finish(Page::default(), busy, ticket);

@@ -1,0 +1,313 @@
+//! A laboratory for storms: an engine on a store that is stepped, a clock that jumps and can be told
+//! to panic, dice, and clients that go on until they know what became of their order.
+
+use std::rc::Rc;
+use std::sync::Once;
+use std::sync::atomic::AtomicI64;
+
+use caudal_ledger::balance::Balance;
+use caudal_ledger::cvu::{Cbu, Cvu};
+use caudal_ledger::holds::OpenHold;
+use caudal_ledger::transfers::{Concept, Destination, Send};
+
+use super::*;
+use crate::engine::money::{HoldView, TransferView};
+
+/// What a fuse throws; the panic hook says nothing about it.
+#[derive(Debug)]
+pub struct Blown;
+
+/// Numbers from a seed (splitmix64).
+#[derive(Clone, Debug)]
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn roll(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ z >> 31) % below.max(1)
+    }
+
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.roll(100) < percent
+    }
+
+    pub fn index(&mut self, below: usize) -> usize {
+        usize::try_from(self.roll(u64::try_from(below).unwrap())).unwrap()
+    }
+
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.index(last + 1));
+        }
+    }
+}
+
+/// Goes with the runtime's clock, which a test may pause; jumps; panics when its fuse has burnt.
+#[derive(Debug)]
+pub struct LabClock {
+    start: tokio::time::Instant,
+    jumped: AtomicU64,
+    fuse: AtomicI64,
+}
+
+impl Default for LabClock {
+    fn default() -> Self {
+        static QUIET: Once = Once::new();
+        QUIET.call_once(|| {
+            let loud = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |info| {
+                if !info.payload().is::<Blown>() {
+                    loud(info);
+                }
+            }));
+        });
+        Self {
+            start: tokio::time::Instant::now(),
+            jumped: AtomicU64::new(0),
+            fuse: AtomicI64::new(0),
+        }
+    }
+}
+
+impl LabClock {
+    pub fn jump(&self, millis: u64) {
+        self.jumped.fetch_add(millis, Ordering::Relaxed);
+    }
+
+    /// The `n`-th question for the time from now on panics; 0 takes the fuse out.
+    pub fn arm(&self, n: i64) {
+        self.fuse.store(n, Ordering::Relaxed);
+    }
+
+    /// The time, without a risk.
+    pub fn peek(&self) -> Timestamp {
+        let passed = u64::try_from(self.start.elapsed().as_millis()).unwrap();
+        let jumped = self.jumped.load(Ordering::Relaxed);
+        Timestamp::from_millis(1_700_000_000_000 + passed + jumped)
+    }
+
+    /// Whether the fuse has burnt through.
+    pub fn blown(&self) -> bool {
+        self.fuse.load(Ordering::Relaxed) <= 0
+    }
+}
+
+impl Clock for LabClock {
+    fn now(&self) -> Timestamp {
+        if self.fuse.load(Ordering::Relaxed) > 0 && self.fuse.fetch_sub(1, Ordering::Relaxed) == 1 {
+            std::panic::panic_any(Blown);
+        }
+        self.peek()
+    }
+}
+
+/// See the module.
+pub struct Lab {
+    pub store: Arc<FaultyStore>,
+    pub clock: Arc<LabClock>,
+    pub engine: Engine,
+}
+
+impl Lab {
+    /// A service with a tenant, two types, some accounts with some money, and a store that writes at
+    /// once.
+    pub async fn new(seed: u64, accounts: u64, each: i64, bank: Arc<dyn BankGateway>) -> Rc<Self> {
+        Self::with(seed, (accounts, each), Arc::default(), bank).await
+    }
+
+    pub async fn with(
+        seed: u64,
+        (accounts, each): (u64, i64),
+        clock: Arc<LabClock>,
+        bank: Arc<dyn BankGateway>,
+    ) -> Rc<Self> {
+        let store = FaultyStore::new(Arc::new(Rows), seed);
+        store.set_automatic(true);
+        let lab = Self::over(store, clock, bank);
+        let new = NewTenant {
+            id: "tnt_1".into(),
+            name: "One".into(),
+            policy: Policy::default(),
+            limits: Limits::default(),
+            fees: Vec::new(),
+        };
+        let create = PlatformOrder::CreateTenant(new);
+        lab.engine.administer(create).await.unwrap();
+        for (code, sense) in [("IN", Direction::Credit), ("OUT", Direction::Debit)] {
+            let order = CreateVoucherType {
+                code: TypeCode::parse(code).unwrap(),
+                name: code.into(),
+                sense,
+                description: None,
+                category: None,
+            };
+            let created = lab.engine.create_type(REALM, order, plain()).await;
+            created.unwrap();
+        }
+        for number in 1..=accounts {
+            let opened = lab
+                .engine
+                .register(REALM, registration(), true, None, plain());
+            value(opened.await);
+            if each > 0 {
+                let id = format!("first-{number}");
+                value(lab.post(number, "IN", each, &id).await);
+            }
+        }
+        lab
+    }
+
+    pub fn over(
+        store: Arc<FaultyStore>,
+        clock: Arc<LabClock>,
+        bank: Arc<dyn BankGateway>,
+    ) -> Rc<Self> {
+        let options = Options {
+            arbiters: 0,
+            ..Options::default()
+        };
+        let engine = Engine::start(
+            Arc::<FaultyStore>::clone(&store),
+            Arc::<LabClock>::clone(&clock),
+            Arc::new(move |_| Arc::clone(&bank)),
+            options,
+        );
+        Rc::new(Self {
+            store,
+            clock,
+            engine: engine.unwrap(),
+        })
+    }
+
+    /// The process dies with `keep` of the waiting commits on disk, and starts again.
+    pub fn crash(&self, keep: usize, bank: Arc<dyn BankGateway>) -> Rc<Self> {
+        let store = self.store.crash(keep);
+        store.set_automatic(true);
+        Self::over(store, Arc::clone(&self.clock), bank)
+    }
+
+    pub async fn post(
+        &self,
+        account: u64,
+        code: &str,
+        centavos: i64,
+        id: &str,
+    ) -> Answered<Outcome<Placed>> {
+        let order = adjustment(account, code, centavos, id);
+        self.engine.post(REALM, order, plain()).await
+    }
+
+    pub async fn send(
+        &self,
+        from: u64,
+        to: Destination,
+        centavos: i64,
+        id: &str,
+    ) -> Answered<Outcome<TransferView>> {
+        let target = Target::Account(AccountNo(from));
+        let order = sending(to, centavos, id);
+        self.engine
+            .transfer(REALM, target, order, false, plain())
+            .await
+    }
+
+    /// Sends inside the realm.
+    pub async fn give(
+        &self,
+        (from, to): (u64, u64),
+        centavos: i64,
+        id: &str,
+    ) -> Answered<Outcome<TransferView>> {
+        self.send(from, within(to), centavos, id).await
+    }
+
+    pub async fn hold(
+        &self,
+        account: u64,
+        centavos: i64,
+        id: &str,
+        end: Option<Timestamp>,
+    ) -> Answered<Outcome<HoldView>> {
+        let target = Target::Account(AccountNo(account));
+        let order = holding(centavos, id, end);
+        self.engine
+            .open_hold(REALM, target, order, false, plain())
+            .await
+    }
+
+    pub async fn balance(&self, account: u64) -> Balance {
+        let target = Target::Account(AccountNo(account));
+        loop {
+            match self.engine.balance(REALM, target).await {
+                Ok(view) => return view.balance,
+                Err(Failure::Overloaded | Failure::OutcomeUnknown) => nap().await,
+                Err(why) => panic!("{why}"),
+            }
+        }
+    }
+
+    /// The total of an account as the disk has it.
+    pub fn disk(&self, account: u64) -> i64 {
+        let (account, _) = self.engine.on_disk(REALM, AccountNo(account)).unwrap();
+        account.balance.total().centavos()
+    }
+
+    pub async fn verified(&self) {
+        let report = verify::engine(&self.engine).await.unwrap();
+        assert_eq!(report.differences, Vec::<String>::new());
+    }
+}
+
+/// The CVU of an account.
+pub fn cvu(account: u64) -> Cvu {
+    Cvu::compose(999, AccountNo(account).bank_client_id(REALM)).unwrap()
+}
+
+/// An account of the realm as a destination.
+pub fn within(account: u64) -> Destination {
+    Destination::Key(Cbu::from(cvu(account)))
+}
+
+/// Somebody at another bank.
+pub fn outside() -> Destination {
+    Destination::Key(Cbu::compose(11, 7, 42).unwrap())
+}
+
+pub fn sending(to: Destination, centavos: i64, id: &str) -> Send {
+    Send {
+        to,
+        amount: Amount::from_centavos(centavos).unwrap(),
+        concept: Concept::Var,
+        description: None,
+        external_id: ExternalId::parse(id).unwrap(),
+    }
+}
+
+pub fn holding(centavos: i64, id: &str, expires_at: Option<Timestamp>) -> OpenHold {
+    OpenHold {
+        amount: Amount::from_centavos(centavos).unwrap(),
+        external_id: ExternalId::parse(id).unwrap(),
+        description: None,
+        expires_at,
+    }
+}
+
+/// Whether an order may be asked again because nobody knows what became of it, or nothing did.
+pub fn again(why: &Failure) -> bool {
+    matches!(
+        why,
+        Failure::Overloaded
+            | Failure::OutcomeUnknown
+            | Failure::ShuttingDown
+            | Failure::Rejected(Rejection::ExternalIdInFlight)
+    )
+}
+
+/// A moment, by the runtime's clock.
+pub async fn nap() {
+    let mut pause = actix::clock::interval(Duration::from_millis(5));
+    pause.tick().await;
+    pause.tick().await;
+}

@@ -1,0 +1,175 @@
+//! Many at once: nobody waits for ever, money is conserved, and exactly what may pass passes.
+
+use std::rc::Rc;
+
+use super::lab::{Dice, Lab, again, nap};
+use super::*;
+
+/// Runs all at once, and gives what they give.
+pub async fn all<T: 'static>(
+    work: impl IntoIterator<Item = impl Future<Output = T> + 'static>,
+) -> Vec<T> {
+    let tasks: Vec<_> = work.into_iter().map(actix::spawn).collect();
+    let mut given = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        given.push(task.await.unwrap());
+    }
+    given
+}
+
+fn bank() -> Arc<TestBank> {
+    Arc::default()
+}
+
+async fn disks(lab: &Lab, accounts: u64) -> i64 {
+    let mut sum = 0;
+    for account in 1..=accounts {
+        let live = lab.balance(account).await.total().centavos();
+        assert_eq!(live, lab.disk(account));
+        sum += live;
+    }
+    sum
+}
+
+#[actix::test]
+async fn as_many_as_the_mailbox_holds_are_all_answered() {
+    let lab = Lab::new(1, 1, 0, bank()).await;
+    let posts = (0..1000).map(|n| {
+        let lab = Rc::clone(&lab);
+        async move { lab.post(1, "IN", 1, &format!("p{n}")).await }
+    });
+    let failed: Vec<_> = all(posts)
+        .await
+        .into_iter()
+        .filter_map(Result::err)
+        .collect();
+    assert_eq!(failed, []);
+    assert_eq!(lab.disk(1), 1000);
+}
+
+#[actix::test]
+async fn transfers_in_pairs_and_rings_end_and_conserve_money() {
+    let mut done = 0;
+    for seed in 0..4 {
+        let lab = Lab::new(seed, 3, 5_000, bank()).await;
+        let mut dice = Dice(seed);
+        let orders: Vec<_> = (0..1500)
+            .map(|n| {
+                let ring = [(1, 2), (2, 3), (3, 1), (2, 1), (1, 3), (3, 2)];
+                let ways = if seed % 2 == 0 { 6 } else { 3 };
+                let lab = Rc::clone(&lab);
+                let (way, much) = (ring[dice.index(ways)], 1 + dice.roll(50));
+                async move {
+                    loop {
+                        let much = i64::try_from(much).unwrap();
+                        match lab.give(way, much, &format!("t{n}")).await {
+                            Ok(_) => return true,
+                            Err(Failure::Rejected(Rejection::InsufficientFunds { .. })) => {
+                                return false;
+                            }
+                            // A full mailbox may say so; a wait that has no end may not.
+                            Err(why) => assert_eq!(why, Failure::Overloaded, "seed {seed}"),
+                        }
+                        nap().await;
+                    }
+                }
+            })
+            .collect();
+        done += all(orders).await.into_iter().filter(|ok| *ok).count();
+        assert_eq!(disks(&lab, 3).await, 15_000, "seed {seed}");
+        lab.verified().await;
+    }
+    println!("rings: 4 storms, 6000 transfers, {done} made");
+    assert!(done > 4000);
+}
+
+#[actix::test]
+async fn batches_over_fifty_accounts_and_transfers_between_them() {
+    let lab = Lab::new(9, 50, 1_000, bank()).await;
+    let mut dice = Dice(9);
+    let work: Vec<_> = (0..300_u64)
+        .map(|n| {
+            let lab = Rc::clone(&lab);
+            let mut dice = Dice(dice.roll(u64::MAX));
+            async move {
+                let way = (1 + dice.roll(50), 1 + dice.roll(50));
+                let atomic = n % 20 != 1;
+                loop {
+                    let failed = if n % 10 == 1 {
+                        let items = (1..=50).map(|a| adjustment(a, "IN", 1, &format!("b{n}-{a}")));
+                        let given = lab.engine.batch(REALM, items.collect(), atomic, plain());
+                        let given = given.await.map(|given| value(Ok(given)));
+                        given
+                            .and_then(|items| items.into_iter().collect::<Result<Vec<_>, _>>())
+                            .err()
+                    } else {
+                        lab.give(way, 1, &format!("t{n}")).await.err()
+                    };
+                    match failed {
+                        None => return,
+                        Some(Failure::Rejected(Rejection::SameAccount)) if way.0 == way.1 => return,
+                        Some(why) => {
+                            assert!(again(&why) && why != Failure::OutcomeUnknown, "{why}")
+                        }
+                    }
+                    nap().await;
+                }
+            }
+        })
+        .collect();
+    all(work).await;
+    assert_eq!(disks(&lab, 50).await, 50 * 1000 + 30 * 50);
+    lab.verified().await;
+    println!("batches: 30 over 50 accounts, 270 transfers between them");
+}
+
+#[actix::test]
+async fn exactly_what_a_limit_lets_pass_passes() {
+    let mut storms = 0;
+    for seed in 0..6 {
+        let lab = Lab::new(seed, 3, 100_000, bank()).await;
+        let passing = 7 + seed;
+        let limits = Limits {
+            daily_count: (seed % 2 == 0).then_some(passing),
+            daily_amount: (seed % 2 == 1)
+                .then(|| Money::from_centavos(i64::try_from(passing).unwrap() * 10 + 9)),
+            ..Limits::default()
+        };
+        let change = TenantChange {
+            limits: Some(limits),
+            ..TenantChange::default()
+        };
+        let changed = PlatformOrder::ChangeTenant("tnt_1".into(), change);
+        lab.engine.administer(changed).await.unwrap();
+        let orders = (0..200_u64).map(|n| {
+            let lab = Rc::clone(&lab);
+            async move {
+                let id = format!("n{n}");
+                let failed = match n % 4 {
+                    0 => lab.post(1, "OUT", 10, &id).await.err(),
+                    1 => lab.hold(1, 10, &id, None).await.err(),
+                    2 => lab.give((1, 2), 10, &id).await.err(),
+                    _ => lab.send(1, lab::outside(), 10, &id).await.err(),
+                };
+                match failed {
+                    None => true,
+                    Some(Failure::Rejected(Rejection::LimitExceeded { .. })) => false,
+                    Some(why) => panic!("{why}"),
+                }
+            }
+        });
+        let passed = all(orders).await.into_iter().filter(|ok| *ok).count();
+        assert_eq!(u64::try_from(passed).unwrap(), passing, "seed {seed}");
+        // A change of the tenant's limits holds for the very next movement.
+        let change = TenantChange {
+            limits: Some(Limits::default()),
+            ..TenantChange::default()
+        };
+        let changed = PlatformOrder::ChangeTenant("tnt_1".into(), change);
+        lab.engine.administer(changed).await.unwrap();
+        value(lab.post(1, "OUT", 10, "after").await);
+        lab.verified().await;
+        storms += 1;
+    }
+    println!("limits: {storms} storms of 200 movements");
+}
