@@ -10,6 +10,8 @@ mod balances;
 #[cfg(test)]
 mod bank;
 #[cfg(test)]
+mod bank_failures;
+#[cfg(test)]
 mod contract;
 #[cfg(test)]
 mod golden;

@@ -5,7 +5,7 @@
 //! may settle the transfer meanwhile; the account says so when it is asked what to do next.
 //!
 //! **Bounds.** A realm has a number of calls to the bank under way at a time; between tries the
-//! pause doubles from [`FIRST_PAUSE`] to [`LAST_PAUSE`]. The number of tries has no bound, because
+//! pause doubles from the first to the last of [`Pauses`]. The number of tries has no bound, because
 //! nobody may guess what the bank did.
 
 use std::sync::Arc;
@@ -21,10 +21,24 @@ use super::{AccountActor, AccountMessage};
 use crate::failure::Failure;
 use crate::ports::{BankGateway, TransferOrder};
 
-/// The pause after the first try that was not the last.
-pub const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// The longest pause between tries (domain §6.2).
-pub const LAST_PAUSE: Duration = Duration::from_secs(300);
+/// How long the bank is left alone between tries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pauses {
+    /// The pause after the first try that was not the last.
+    pub first: Duration,
+    /// The longest pause between tries.
+    pub last: Duration,
+}
+
+impl Default for Pauses {
+    /// The last is the bank's own wish (domain §6.2).
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(500),
+            last: Duration::from_secs(300),
+        }
+    }
+}
 
 /// What to ask the bank.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,6 +78,8 @@ pub struct Remittance {
     pub bank: Arc<dyn BankGateway>,
     /// The calls that the realm may have under way.
     pub slots: Arc<Semaphore>,
+    /// How long the bank is left alone between tries.
+    pub pauses: Pauses,
     /// The transfer.
     pub transfer: u64,
     /// The request that caused it.
@@ -81,7 +97,7 @@ impl Remittance {
             // It never became durable: the bank is not asked.
             return;
         }
-        let mut pause = FIRST_PAUSE;
+        let mut pause = self.pauses.first;
         while let Some(errand) = self.next(&account).await {
             let Ok(slot) = self.slots.acquire().await else {
                 return;
@@ -92,7 +108,7 @@ impl Remittance {
                 return;
             }
             tokio::time::sleep(pause).await;
-            pause = pause.saturating_mul(2).min(LAST_PAUSE);
+            pause = pause.saturating_mul(2).min(self.pauses.last);
         }
     }
 

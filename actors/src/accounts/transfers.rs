@@ -107,6 +107,7 @@ impl Desk {
         let remittance = Remittance {
             bank: std::sync::Arc::clone(&self.shared.bank),
             slots: std::sync::Arc::clone(&self.shared.bank_slots),
+            pauses: self.shared.pauses,
             transfer,
             request_id,
         };
