@@ -355,3 +355,20 @@ async fn restart_between_asking_and_answer() {
         }
     }
 }
+
+#[actix_web::test]
+async fn refused_after_a_restart_though_the_bank_has_it() {
+    let mut rig = Rig::start().await;
+    rig.behave("transfer", "timeout").await;
+    let sent = rig.send(0, "100.00").await;
+    rig.taken(&sent).await;
+    rig.end(false).await;
+    // The order would be refused a second time, for instance because the first used up a limit.
+    rig.order(json!({"operation": "transfer", "mode": "reject", "code": "TX040"}))
+        .await;
+    rig.begin();
+    let ended = rig.ends(&sent, "completed").await;
+    assert_eq!(calls(&ended), [call("transfer_status", 200)]);
+    left_once(&rig, &sent).await;
+    rig.lives(0).await;
+}

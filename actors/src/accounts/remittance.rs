@@ -82,6 +82,8 @@ pub struct Remittance {
     pub pauses: Pauses,
     /// The transfer.
     pub transfer: u64,
+    /// Whether somebody who is gone may have asked for it already.
+    pub found: bool,
     /// The request that caused it.
     pub request_id: String,
 }
@@ -98,7 +100,10 @@ impl Remittance {
             return;
         }
         let mut pause = self.pauses.first;
-        while let Some(errand) = self.next(&account).await {
+        let mut found = self.found;
+        while let Some(mut errand) = self.next(&account).await {
+            // A refusal of what was asked for before is no word: the bank may have done it.
+            errand.asked |= std::mem::take(&mut found);
             let Ok(slot) = self.slots.acquire().await else {
                 return;
             };
