@@ -24,6 +24,8 @@ mod isolation;
 #[cfg(test)]
 mod kill;
 #[cfg(test)]
+mod kill_transfers;
+#[cfg(test)]
 mod tidy;
 #[cfg(test)]
 mod voucher_types;
