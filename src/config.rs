@@ -275,6 +275,7 @@ impl Settings {
                 realm: realms::Limits {
                     resident: self.actors.resident,
                 },
+                ..engine::Options::default()
             },
             storage: self.storage.options(),
             banking,

@@ -10,6 +10,8 @@ mod balances;
 #[cfg(test)]
 mod bank;
 #[cfg(test)]
+mod bank_failures;
+#[cfg(test)]
 mod batch;
 #[cfg(test)]
 mod contract;
@@ -27,6 +29,8 @@ mod idempotency;
 mod isolation;
 #[cfg(test)]
 mod kill;
+#[cfg(test)]
+mod kill_transfers;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]

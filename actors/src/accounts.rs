@@ -148,7 +148,7 @@ impl AccountActor {
                 ticket,
             } => {
                 if let Some(started) = desk.send(&order, dry_run, ticket) {
-                    desk.remit(started, ctx.address());
+                    desk.remit(started, false, ctx.address());
                 }
             }
             AccountMessage::Joint(convoy) => self.join(convoy, ctx),
@@ -304,7 +304,8 @@ impl Actor for AccountActor {
         };
         let open: Vec<u64> = desk.account.transfers.keys().copied().collect();
         for transfer in open {
-            desk.remit((transfer, "recovery".into(), on_disk()), ctx.address());
+            let found = (transfer, "recovery".into(), on_disk());
+            desk.remit(found, true, ctx.address());
         }
         if desk.account.pending.is_some() {
             desk.start_saga(ctx.address(), "recovery".into(), on_disk());

@@ -24,6 +24,7 @@ use caudal_storage::{Stats, Store};
 use dashmap::DashMap;
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::accounts::remittance::Pauses;
 use crate::accounts::{AccountView, BalanceView, Observed, Settings, Versions};
 use crate::failure::Failure;
 use crate::platform::{self, Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder};
@@ -53,6 +54,8 @@ pub struct Options {
     pub arbiters: usize,
     /// Bounds of each realm.
     pub realm: Limits,
+    /// How long the bank is left alone between tries of a transfer.
+    pub pauses: Pauses,
 }
 
 impl Default for Options {
@@ -60,6 +63,7 @@ impl Default for Options {
         Self {
             arbiters: 2,
             realm: Limits::default(),
+            pauses: Pauses::default(),
         }
     }
 }
@@ -100,6 +104,7 @@ struct Realms {
     banks: Banks,
     claims: Claims,
     limits: Limits,
+    pauses: Pauses,
     arbiters: Vec<ArbiterHandle>,
     supervisors: DashMap<RealmId, Supervised>,
 }
@@ -155,6 +160,7 @@ impl Realms {
             clock: Arc::clone(&self.clock),
             bank,
             bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
+            pauses: self.pauses,
             settings: Arc::clone(&settings),
             claims: self.claims.clone(),
         };
@@ -194,6 +200,7 @@ impl Engine {
             banks,
             claims: Claims::default(),
             limits: options.realm,
+            pauses: options.pauses,
             arbiters,
             supervisors: DashMap::new(),
         });

@@ -17,6 +17,7 @@ use caudal_storage::{Commit, Entry, Row, Store, StoreError, StreamId};
 use tokio::sync::Semaphore;
 
 use crate::accounts::Settings;
+use crate::accounts::remittance::Pauses;
 use crate::failure::Failure;
 use crate::ports::{BankError, BankGateway, Clock};
 use crate::records::{self, ANSWER_PART_BYTES, ANSWER_PARTS, ANSWERS, Tail};
@@ -35,6 +36,8 @@ pub struct Shared {
     pub bank: Arc<dyn BankGateway>,
     /// The calls about transfers that the realm may have under way at the bank.
     pub bank_slots: Arc<Semaphore>,
+    /// How long the bank is left alone between tries of a transfer.
+    pub pauses: Pauses,
     /// What the tenant and the platform have set, as of the last change.
     pub settings: Arc<RwLock<Arc<Settings>>>,
     /// External ids, idempotency keys, aliases and codes that requests in flight claim.

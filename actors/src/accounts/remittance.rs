@@ -5,7 +5,7 @@
 //! may settle the transfer meanwhile; the account says so when it is asked what to do next.
 //!
 //! **Bounds.** A realm has a number of calls to the bank under way at a time; between tries the
-//! pause doubles from [`FIRST_PAUSE`] to [`LAST_PAUSE`]. The number of tries has no bound, because
+//! pause doubles from the first to the last of [`Pauses`]. The number of tries has no bound, because
 //! nobody may guess what the bank did.
 
 use std::sync::Arc;
@@ -21,10 +21,24 @@ use super::{AccountActor, AccountMessage};
 use crate::failure::Failure;
 use crate::ports::{BankGateway, TransferOrder};
 
-/// The pause after the first try that was not the last.
-pub const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// The longest pause between tries (domain §6.2).
-pub const LAST_PAUSE: Duration = Duration::from_secs(300);
+/// How long the bank is left alone between tries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pauses {
+    /// The pause after the first try that was not the last.
+    pub first: Duration,
+    /// The longest pause between tries.
+    pub last: Duration,
+}
+
+impl Default for Pauses {
+    /// The last is the bank's own wish (domain §6.2).
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(500),
+            last: Duration::from_secs(300),
+        }
+    }
+}
 
 /// What to ask the bank.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,8 +78,12 @@ pub struct Remittance {
     pub bank: Arc<dyn BankGateway>,
     /// The calls that the realm may have under way.
     pub slots: Arc<Semaphore>,
+    /// How long the bank is left alone between tries.
+    pub pauses: Pauses,
     /// The transfer.
     pub transfer: u64,
+    /// Whether somebody who is gone may have asked for it already.
+    pub found: bool,
     /// The request that caused it.
     pub request_id: String,
 }
@@ -81,8 +99,11 @@ impl Remittance {
             // It never became durable: the bank is not asked.
             return;
         }
-        let mut pause = FIRST_PAUSE;
-        while let Some(errand) = self.next(&account).await {
+        let mut pause = self.pauses.first;
+        let mut found = self.found;
+        while let Some(mut errand) = self.next(&account).await {
+            // A refusal of what was asked for before is no word: the bank may have done it.
+            errand.asked |= std::mem::take(&mut found);
             let Ok(slot) = self.slots.acquire().await else {
                 return;
             };
@@ -92,7 +113,7 @@ impl Remittance {
                 return;
             }
             tokio::time::sleep(pause).await;
-            pause = pause.saturating_mul(2).min(LAST_PAUSE);
+            pause = pause.saturating_mul(2).min(self.pauses.last);
         }
     }
 

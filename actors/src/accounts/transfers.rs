@@ -102,12 +102,20 @@ impl Desk {
     }
 
     /// Has the bank asked until it has said its last word.
-    pub(super) fn remit(&self, started: Started, home: actix::Addr<super::AccountActor>) {
+    /// `found` says that it was on disk when this actor started.
+    pub(super) fn remit(
+        &self,
+        started: Started,
+        found: bool,
+        home: actix::Addr<super::AccountActor>,
+    ) {
         let (transfer, request_id, durable) = started;
         let remittance = Remittance {
             bank: std::sync::Arc::clone(&self.shared.bank),
             slots: std::sync::Arc::clone(&self.shared.bank_slots),
+            pauses: self.shared.pauses,
             transfer,
+            found,
             request_id,
         };
         actix::spawn(remittance.run(durable, home));

@@ -1,0 +1,480 @@
+//! A service that hears its bank: both over HTTP, with short pauses, and checks that every test of
+//! a failure ends with.
+
+use std::time::Duration;
+
+use aws_lc_rs::hmac;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use caudal::bank::Config;
+use caudal::notices::PATH;
+use caudal::sandbox::{self, Sandbox};
+use caudal::service::{Banking, Options, Service};
+use caudal_actors::accounts::remittance::Pauses;
+use caudal_actors::engine::{self, Asker, Engine};
+use caudal_actors::realms::Target;
+use caudal_ledger::accounts::Order;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::tenants::Mode;
+use tempfile::TempDir;
+
+use crate::support::client::fresh;
+use crate::support::{Answer, Client, SOON, Value, json, wait_until};
+
+/// The secret of the bank that is not the sandbox.
+const LIVE_SECRET: &str = "a-bank-that-nobody-ever-hears-from-in-tests";
+/// What the first account has, in centavos.
+const FIRST: i64 = 100_000;
+
+/// A running service, its bank, and two accounts: one with 1000.00, one with nothing.
+pub struct Rig {
+    pub a: Client,
+    pub admin: Client,
+    pub control: Client,
+    pub cvu: String,
+    pub other: String,
+    bank: sandbox::Running,
+    running: Option<Service>,
+    options: Options,
+    _folder: TempDir,
+}
+
+fn banking(bank: &sandbox::Running) -> Banking {
+    let config = Config {
+        attempt_timeout: Duration::from_millis(500),
+        deadline: Duration::from_millis(1_200),
+        replica_lag: Duration::from_millis(20),
+        ..Config::new(
+            bank.url(),
+            sandbox::USERNAME,
+            sandbox::PASSWORD,
+            sandbox::COLLECTOR,
+        )
+    };
+    let live = Config {
+        notice_secret: Some(LIVE_SECRET.into()),
+        ..config.clone()
+    };
+    Banking::Remote {
+        live: Box::new(live),
+        test: Box::new(config),
+    }
+}
+
+/// Centavos of a text, for instance `12.50`.
+pub fn centavos(text: &Value) -> i64 {
+    text.as_str().unwrap().replace('.', "").parse().unwrap()
+}
+
+/// A call to the bank: the operation, and the status of its answer.
+pub type Called = (String, Option<u64>);
+
+impl Rig {
+    pub async fn start() -> Self {
+        let folder = TempDir::new().unwrap();
+        let bank = Sandbox::start(sandbox::Options::default()).unwrap();
+        let options = Options {
+            engine: engine::Options {
+                arbiters: 1,
+                pauses: Pauses {
+                    first: Duration::from_millis(20),
+                    last: Duration::from_millis(200),
+                },
+                ..engine::Options::default()
+            },
+            storage: caudal_storage::Options::small(),
+            banking: banking(&bank),
+            ..Options::for_tests(folder.path().join("data"))
+        };
+        let running = Service::start(options.clone()).unwrap();
+        let tenant = running.create_tenant("Failing").await.unwrap();
+        let key = running.issue_key(&tenant.id, Mode::Test).await.unwrap();
+        let a = Client::new(&running.url, Some(&key));
+        a.in_and_out().await;
+        let (cvu, other) = (a.cvu().await, a.cvu().await);
+        a.credit(&cvu, "1000.00").await;
+        let mut rig = Self {
+            control: Client::new(&bank.url(), None),
+            admin: Client::new(&running.admin_url, None),
+            a,
+            cvu,
+            other,
+            bank,
+            running: None,
+            options,
+            _folder: folder,
+        };
+        rig.meet(running);
+        rig
+    }
+
+    /// Tells everybody where the service is.
+    fn meet(&mut self, running: Service) {
+        self.a.url.clone_from(&running.url);
+        self.admin.url.clone_from(&running.admin_url);
+        let url = format!("{}{PATH}", running.url);
+        self.bank.notify(Some(&url), None).unwrap();
+        self.running = Some(running);
+    }
+
+    pub async fn end(&mut self, gracefully: bool) {
+        match self.running.take() {
+            Some(running) if gracefully => running.stop().await.unwrap(),
+            Some(running) => running.kill().await,
+            None => {}
+        }
+    }
+
+    pub fn begin(&mut self) {
+        let running = Service::start(self.options.clone()).unwrap();
+        self.meet(running);
+    }
+
+    pub fn engine(&self) -> &Engine {
+        &self.running.as_ref().unwrap().engine
+    }
+
+    /// Makes an operation of the bank misbehave.
+    pub async fn behave(&self, operation: &str, mode: &str) {
+        self.order(json!({"operation": operation, "mode": mode}))
+            .await;
+    }
+
+    /// Makes an operation of the bank misbehave once.
+    pub async fn once(&self, operation: &str, mode: &str) {
+        self.order(json!({"operation": operation, "mode": mode, "count": 1}))
+            .await;
+    }
+
+    pub async fn order(&self, order: Value) {
+        self.control
+            .post("/sandbox/behaviour", &order)
+            .await
+            .is(200);
+    }
+
+    /// Lets the bank do everything as it should.
+    pub async fn heal(&self) {
+        for operation in ["transfer", "transfer_status", "transfer_list", "cash_in"] {
+            self.behave(operation, "ok").await;
+        }
+    }
+
+    pub async fn bank(&self) -> Answer {
+        self.control.get("/sandbox/state").await.is(200)
+    }
+
+    /// What the bank has of a transfer; there is never more than one.
+    pub async fn at_bank(&self, transfer: &Value) -> Option<Value> {
+        let state = self.bank().await;
+        let all = state["transfers"].as_array().unwrap().iter();
+        let mut ours = all.filter(|it| it["origin_id"] == transfer["originId"]);
+        let found = ours.next().cloned();
+        assert_eq!(ours.next(), None, "the bank has it twice");
+        found
+    }
+
+    /// Waits until the bank has a transfer.
+    pub async fn taken(&self, transfer: &Value) -> Value {
+        wait_until("the bank has it", SOON, async || {
+            self.at_bank(transfer).await
+        })
+        .await
+    }
+
+    /// Enables or disables the first account, as the wallet's clients do.
+    pub async fn enable(&self, enabled: bool) {
+        let cvu = Cvu::parse(&self.cvu).unwrap();
+        let (realm, account) = self.engine().locate(cvu).unwrap();
+        let (target, order) = (Target::Account(account), Order::SetEnabled(enabled));
+        let asker = Asker {
+            keyed: None,
+            request_id: "enable".to_owned(),
+        };
+        let changed = self.engine().change(realm, target, order, None, asker);
+        assert!(changed.await.is_ok());
+    }
+
+    /// Sends money to an account of the rest of the country, by its digit.
+    pub async fn send(&self, digit: u8, amount: &str) -> Value {
+        let body = json!({
+            "fromCvu": self.cvu,
+            "to": {"alias": format!("destino.{digit}")},
+            "amount": amount,
+            "idExterno": format!("trf-{}", fresh()),
+        });
+        let sent = self.a.post("/v1/transfers", &body).await.is(201).json;
+        assert_eq!(
+            (&sent["kind"], &sent["status"]),
+            (&json!("bank"), &json!("requested"))
+        );
+        // The same again is the same.
+        let again = self.a.post("/v1/transfers", &body).await.is(201);
+        assert!(again.replayed() && again["id"] == sent["id"]);
+        sent
+    }
+
+    pub async fn read(&self, transfer: &Value) -> Value {
+        let id = transfer["id"].as_str().unwrap();
+        self.a
+            .get(&format!("/v1/transfers/{id}"))
+            .await
+            .is(200)
+            .json
+    }
+
+    /// Waits until a transfer is in a state, and gives it.
+    pub async fn ends(&self, transfer: &Value, status: &str) -> Value {
+        wait_until(&format!("it is {status}"), SOON, async || {
+            let now = self.read(transfer).await;
+            (now["status"] == status).then_some(now)
+        })
+        .await
+    }
+
+    /// Waits until the bank was called so for a transfer, and gives the transfer.
+    pub async fn called(&self, transfer: &Value, operation: &str, status: Option<u64>) -> Value {
+        let wanted = (operation.to_owned(), status);
+        wait_until(&format!("{operation} gave {status:?}"), SOON, async || {
+            let now = self.read(transfer).await;
+            calls(&now).contains(&wanted).then_some(now)
+        })
+        .await
+    }
+
+    /// Tells the bank what becomes of a transfer, or that it comes back.
+    pub async fn tell(&self, transfer: &Value, what: &str, body: Value) -> Answer {
+        let origin = transfer["originId"].as_str().unwrap();
+        let path = format!("/sandbox/transfers/{origin}/{what}");
+        self.control.post(&path, &body).await
+    }
+
+    /// Money arrives at the bank; gives its id on the rail.
+    pub async fn cash_in(&self, cvu: &str, amount: &str, coelsa_id: Option<&str>) -> String {
+        let mut body = json!({"cvu": cvu, "amount": amount});
+        if let Some(id) = coelsa_id {
+            body["coelsaId"] = json!(id);
+        }
+        let told = self.control.post("/sandbox/cash-in", &body).await.is(200);
+        told["coelsaId"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits until no notice is on its way.
+    pub async fn heard(&self) {
+        wait_until("all notices are heard", SOON, async || {
+            let state = self.bank().await;
+            assert_eq!(state["notices"]["failed"], 0, "{}", state["notices"]);
+            (state["notices"]["pending"] == 0).then_some(())
+        })
+        .await;
+    }
+
+    /// Sends a notice under a secret and with a time; `change` is done to the body afterwards.
+    pub async fn notify(
+        &self,
+        (secret, seconds): (&str, u64),
+        notice: &Value,
+        change: impl Fn(String) -> String,
+    ) -> Answer {
+        let (id, body) = (format!("NT{}", fresh()), notice.to_string());
+        let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+        let tag = hmac::sign(&key, format!("{id}.{seconds}.{body}").as_bytes());
+        let signature = format!("v1,{}", STANDARD.encode(tag));
+        let call = self.a.with_key(None).call("POST", PATH).text(change(body));
+        call.header("webhook-id", &id)
+            .header("webhook-timestamp", &seconds.to_string())
+            .header("webhook-signature", &signature)
+            .await
+    }
+
+    /// Sends a notice as the bank would.
+    pub async fn told(&self, notice: &Value) -> Answer {
+        let secret = (sandbox::NOTICE_SECRET, now());
+        self.notify(secret, notice, |body| body).await
+    }
+
+    /// The total and what is held of the first account.
+    pub async fn has(&self, total: &str, held: &str) {
+        let balance = self.a.balance(&self.cvu).await;
+        assert_eq!(
+            (&balance["total"], &balance["held"]),
+            (&json!(total), &json!(held)),
+            "{balance}"
+        );
+    }
+
+    /// Waits until the first account has a total and something held.
+    pub async fn gets(&self, total: &str, held: &str) {
+        wait_until(&format!("total {total}, held {held}"), SOON, async || {
+            let balance = self.a.balance(&self.cvu).await;
+            (balance["total"] == total && balance["held"] == held).then_some(())
+        })
+        .await;
+    }
+
+    /// Today's reconciliation.
+    pub async fn day(&self) -> Value {
+        self.a.get("/v1/bank/conciliacion").await.is(200).json
+    }
+
+    /// What reconciliation says of a movement, found by a field.
+    pub async fn reconciled(&self, field: &str, value: &Value) -> Value {
+        let day = self.day().await;
+        let items = day["items"].as_array().unwrap().iter();
+        let mut those = items.filter(|item| item[field] == *value);
+        let found = those.next().cloned().unwrap_or_default();
+        assert_eq!(those.next(), None, "{field} {value} is there twice");
+        found
+    }
+
+    /// The vouchers of an account, oldest first, as `type amount`; their sums are right.
+    pub async fn statement(&self, cvu: &str) -> Vec<String> {
+        let path = format!("/v1/accounts/{cvu}/movements?order=asc&limit=200");
+        let rows = self.a.get(&path).await.is(200);
+        let (mut available, mut held, mut found) = (0_i64, 0_i64, Vec::new());
+        for (row, number) in rows.json.as_array().unwrap().iter().zip(1..) {
+            let amount = centavos(&row["amount"]);
+            let (free, apart) = match row["ledgerType"].as_str().unwrap() {
+                "credit" => (amount, 0),
+                "debit" => (-amount, 0),
+                "hold" => (-amount, amount),
+                "release" => (amount, -amount),
+                _ => (0, -amount),
+            };
+            (available, held) = (available + free, held + apart);
+            assert!(available >= 0 && held >= 0, "{row}");
+            assert_eq!(row["sequence"], number);
+            assert_eq!(centavos(&row["availableAfter"]), available);
+            assert_eq!(centavos(&row["heldAfter"]), held);
+            assert_eq!(centavos(&row["totalAfter"]), available + held);
+            let words = (row["ledgerType"].as_str(), row["amount"].as_str());
+            found.push(format!("{} {}", words.0.unwrap(), words.1.unwrap()));
+        }
+        let balance = self.a.balance(cvu).await;
+        let both = (centavos(&balance["available"]), centavos(&balance["held"]));
+        assert_eq!(both, (available, held));
+        found
+    }
+
+    /// The account can do everything, the books of both sides agree but for so many movements, and
+    /// the ledger is what its journal says.
+    pub async fn lives(&self, differences: u64) {
+        self.heal().await;
+        self.moves().await;
+        self.heard().await;
+        let day = self.day().await;
+        let counts = ["missingInLedger", "missingAtBank", "amountDiffers"];
+        let counts = counts.map(|name| day["summary"][name].as_u64().unwrap());
+        assert_eq!(counts.iter().sum::<u64>(), differences, "{day:#}");
+        let mut totals = 0;
+        for cvu in [&self.cvu, &self.other] {
+            self.statement(cvu).await;
+            totals += centavos(&self.a.balance(cvu).await["total"]);
+        }
+        if differences == 0 {
+            let bank = centavos(&self.bank().await["balance"]);
+            assert_eq!(totals, FIRST + bank, "the bank's book and ours");
+        }
+        let report = caudal_actors::verify::engine(self.engine()).await.unwrap();
+        assert_eq!(report.differences, Vec::<String>::new());
+    }
+
+    /// One of every movement.
+    async fn moves(&self) {
+        let (a, cvu) = (&self.a, &self.cvu);
+        a.credit(cvu, "5.00").await;
+        a.debit(cvu, "5.00").await;
+        let body = json!({"amount": "3.00", "idExterno": format!("hold-{}", fresh())});
+        let hold = a.post(&format!("/v1/accounts/{cvu}/holds"), &body).await;
+        let id = hold.is(201)["id"].as_str().unwrap().to_owned();
+        let freed = a.post(&format!("/v1/holds/{id}/release"), &json!({})).await;
+        assert_eq!(freed.is(200)["status"], "released");
+        for (from, to) in [(cvu, &self.other), (&self.other, cvu)] {
+            let body = json!({
+                "fromCvu": from, "to": {"cvu": to}, "amount": "1.00",
+                "idExterno": format!("p2p-{}", fresh()),
+            });
+            let sent = a.post("/v1/transfers", &body).await.is(201);
+            assert_eq!(sent["status"], "completed");
+        }
+        let sent = self.send(0, "1.00").await;
+        self.ends(&sent, "completed").await;
+        let alias = json!({"alias": format!("vivo.{}", fresh())});
+        a.put(&format!("/v1/accounts/{cvu}/alias"), &alias)
+            .await
+            .is(200);
+    }
+}
+
+/// The calls that were made for a transfer, without logins.
+pub fn calls(transfer: &Value) -> Vec<Called> {
+    let all = transfer["bankCalls"].as_array().unwrap().iter();
+    all.filter(|call| call["operation"] != "login")
+        .map(|call| {
+            let operation = call["operation"].as_str().unwrap().to_owned();
+            (operation, call["status"].as_u64())
+        })
+        .collect()
+}
+
+/// The present, in seconds since 1970.
+pub fn now() -> u64 {
+    caudal::clock::now().millis() / 1_000
+}
+
+/// An id like those of the rail.
+pub fn rail_id() -> String {
+    format!("FAILURE{:015}", fresh())
+}
+
+/// A notice with an envelope.
+pub fn notice(kind: &str, data: &Value) -> Value {
+    json!({
+        "id": format!("EV{}", fresh()),
+        "object": "event",
+        "created": caudal::clock::now().to_string(),
+        "type": kind,
+        "redeliveries": 0,
+        "data": data,
+    })
+}
+
+/// The notice that money arrived.
+pub fn received(cvu: &str, amount: &str, coelsa_id: &str) -> Value {
+    let data = json!({
+        "id": format!("1-20123456786-{}-0", fresh()),
+        "coelsa_id": coelsa_id,
+        "type": "TRANSFERENCIA",
+        "value": {"currency": "ARS", "amount": amount},
+        "details": {"origin_debit": {}, "origin_credit": {"cvu": cvu}},
+    });
+    notice("transfer.cvu.received", &data)
+}
+
+/// The notice that a transfer came back.
+pub fn reversed(transfer: &Value, amount: &str, coelsa_id: &str) -> Value {
+    let data = json!({
+        "id": transfer["bankTransferId"],
+        "origin_id": transfer["originId"],
+        "coelsa_id": coelsa_id,
+        "value": {"currency": "ARS", "amount": amount},
+        "reason": "La cuenta destino la devuelve",
+    });
+    notice("transfer.cvu.reversed", &data)
+}
+
+/// The notice that a transfer ended.
+pub fn ended(transfer: &Value, status: &str) -> Value {
+    let kind = match status {
+        "COMPLETED" => "transfer.cvu.completed",
+        _ => "transfer.cvu.rejected",
+    };
+    let data = json!({
+        "id": "1-20123456786-1-0",
+        "origin_id": transfer["originId"],
+        "coelsa_id": rail_id(),
+        "status": status,
+        "value": {"currency": "ARS", "amount": transfer["amount"]},
+    });
+    notice(kind, &data)
+}

@@ -1,0 +1,197 @@
+//! The service and its bank as processes of their own: the service can be killed and started again
+//! at the same address, the bank lives through it.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use caudal::notices::PATH;
+use caudal::sandbox::{COLLECTOR, PASSWORD, USERNAME};
+use tempfile::TempDir;
+
+use super::{KILLS, TRANSFERS};
+use crate::support::{Client, SOON, Value, json, wait_until};
+
+/// How long a start may take.
+const START: Duration = Duration::from_secs(60);
+const ADMIN_KEY: &str = "an-admin-key-for-kills-0123456789abcdef";
+
+/// A process that ends with its handle.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It has ended already where the test went well.
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+fn caudal() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_caudal"));
+    // They are the test's, and would be unknown settings.
+    command.env_remove(KILLS).env_remove(TRANSFERS);
+    command.env_remove("CAUDAL_KILLS").stderr(Stdio::null());
+    command
+}
+
+/// Two ports that were free a moment ago.
+fn ports() -> (u16, u16) {
+    let port = || TcpListener::bind("127.0.0.1:0").unwrap();
+    let (a, b) = (port(), port());
+    let number = |it: TcpListener| it.local_addr().unwrap().port();
+    (number(a), number(b))
+}
+
+/// A service, its bank, and clients for both.
+pub struct Site {
+    pub client: Client,
+    pub bank: Client,
+    admin: Client,
+    service: Option<Process>,
+    _bank: Process,
+    folder: TempDir,
+}
+
+fn start_bank(notify: &str) -> (Process, String) {
+    let mut bank = caudal()
+        .args([
+            "sandbox-bank",
+            "--listen",
+            "127.0.0.1:0",
+            "--notify",
+            notify,
+        ])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let said = bank.stdout.take().unwrap();
+    BufReader::new(said).read_line(&mut line).unwrap();
+    let url = line.split_whitespace().last().unwrap().to_owned();
+    (Process(bank), url)
+}
+
+impl Site {
+    pub async fn start() -> Self {
+        let (folder, (port, admin_port)) = (TempDir::new().unwrap(), ports());
+        let url = format!("http://127.0.0.1:{port}");
+        let admin = format!("http://127.0.0.1:{admin_port}");
+        let (bank, bank_url) = start_bank(&format!("{url}{PATH}"));
+        let data = folder.path().join("data");
+        let settings = format!(
+            r#"
+            data = {data:?}
+            listen = "127.0.0.1:{port}"
+            admin_listen = "127.0.0.1:{admin_port}"
+            admin_key = "{ADMIN_KEY}"
+            [storage]
+            free_space_floor_mib = 0
+            segment_mib = 4
+            [bank.live]
+            base_url = "http://127.0.0.1:9"
+            username = "nobody"
+            password = "nothing-that-is-known"
+            collector = "{COLLECTOR}"
+            notice_secret = "the-live-bank-is-not-part-of-this-7412"
+            [bank.test]
+            base_url = "{bank_url}"
+            "#
+        );
+        std::fs::write(folder.path().join("caudal.toml"), settings).unwrap();
+        let mut site = Self {
+            client: Client::new(&url, None),
+            bank: Client::new(&bank_url, None),
+            admin: Client::new(&admin, None),
+            service: None,
+            _bank: bank,
+            folder,
+        };
+        site.begin().await;
+        let tenant = site.administer("/admin/tenants", json!({"name": "Kills"}));
+        let id = tenant.await["id"].as_str().unwrap().to_owned();
+        let path = format!("/admin/tenants/{id}/keys");
+        let key = site.administer(&path, json!({"mode": "test"})).await;
+        site.client.key = Some(key["key"].as_str().unwrap().to_owned());
+        site
+    }
+
+    async fn administer(&self, path: &str, body: Value) -> Value {
+        let call = self.admin.post(path, &body);
+        call.header("x-admin-key", ADMIN_KEY).await.is(201).json
+    }
+
+    /// Starts the service where it was before.
+    pub async fn begin(&mut self) {
+        let child = caudal()
+            .args(["serve", "--config"])
+            .arg(self.folder.path().join("caudal.toml"))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut process = Process(child);
+        wait_until("the service runs", START, async || {
+            let ended = process.0.try_wait().unwrap();
+            assert!(ended.is_none(), "it ended instead of starting: {ended:?}");
+            let answer = self.client.get("/readyz").answer().await?;
+            (answer.status == 200).then_some(())
+        })
+        .await;
+        self.service = Some(process);
+    }
+
+    /// Ends the service by a signal.
+    pub async fn end(&mut self, signal: &str) -> ExitStatus {
+        let mut process = self.service.take().unwrap();
+        let id = process.0.id().to_string();
+        let kill = Command::new("kill").args(["-s", signal, &id]).status();
+        assert!(kill.unwrap().success());
+        wait_until("the process ends", SOON, async || {
+            process.0.try_wait().unwrap()
+        })
+        .await
+    }
+
+    /// `caudal verify` finds nothing.
+    pub fn verify(&self) {
+        let data = self.folder.path().join("data");
+        let mut verify = caudal();
+        let said = verify
+            .arg("verify")
+            .arg("--data")
+            .arg(data)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&said.stdout);
+        assert!(said.status.success(), "{text}");
+    }
+
+    /// All transfers that the bank lists of one way, by the bank's own API.
+    pub async fn listed(&self, way: &str) -> Vec<Value> {
+        let user = json!({"username": USERNAME, "password": PASSWORD});
+        let login = self.bank.post("/v1/login/jwt", &user).await.is(200);
+        let token = format!("JWT {}", login["token"].as_str().unwrap());
+        let path = format!(
+            "/v1/banks/322/accounts/{COLLECTOR}/owner/transaction-request-types/TRANSFER-CVU"
+        );
+        let mut all = Vec::new();
+        loop {
+            let page = self
+                .bank
+                .get(&path)
+                .header("authorization", &token)
+                .header("obp_limit", "200")
+                .header("obp_offset", &all.len().to_string())
+                .header("obp_origin", way)
+                .await
+                .is(200);
+            let page = page.json.as_array().unwrap().clone();
+            let last = page.len() < 200;
+            all.extend(page);
+            if last {
+                return all;
+            }
+        }
+    }
+}
