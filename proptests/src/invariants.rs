@@ -175,7 +175,9 @@ pub fn check_i08<'a>(
 pub fn check_i09<'a>(movements: impl Iterator<Item = (RealmId, &'a Voucher)>) -> Check {
     let mut seen = BTreeMap::new();
     for (realm, voucher) in movements {
-        let Some(external) = &voucher.external_id else {
+        // Transfers have a space of their own.
+        let claimed = voucher.external_id.as_ref();
+        let Some(external) = claimed.filter(|_| voucher.claims_external_id()) else {
             continue;
         };
         let place = (voucher.cvu, voucher.sequence);
