@@ -1,8 +1,9 @@
 //! The invariants by number, each over a history or a state; none of them knows the model.
 //!
-//! Not here, because there is no code to hold against them yet: holds by id (6), internal
-//! transfers (7), and what needs the service (13, 15 to 25, 28 to 30).
+//! Holds by id (6), internal transfers (7), reads (13), states (17) and limits (18) are in [`flows`].
+//! Not here is what needs the service (15, 16, 19 to 25, 28 to 30).
 
+pub mod flows;
 pub mod store;
 
 use std::collections::BTreeMap;
@@ -175,7 +176,9 @@ pub fn check_i08<'a>(
 pub fn check_i09<'a>(movements: impl Iterator<Item = (RealmId, &'a Voucher)>) -> Check {
     let mut seen = BTreeMap::new();
     for (realm, voucher) in movements {
-        let Some(external) = &voucher.external_id else {
+        // Transfers have a space of their own.
+        let claimed = voucher.external_id.as_ref();
+        let Some(external) = claimed.filter(|_| voucher.claims_external_id()) else {
             continue;
         };
         let place = (voucher.cvu, voucher.sequence);
@@ -254,7 +257,7 @@ pub fn check_i14_all(history: &[Voucher]) -> Check {
     Ok(())
 }
 
-/// 18, the half that there is: the counters of use are what the movements add up to.
+/// 18, where nothing is released by hold or transfer: the counters of use are what the movements add up to.
 pub fn check_i18_usage(usage: Usage, history: &[Voucher]) -> Check {
     let Some(last) = history.iter().rfind(|v| outgoing(v)) else {
         hold!(

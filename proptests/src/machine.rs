@@ -113,7 +113,8 @@ impl Machine {
             for (bytes, _) in &slot.ledger {
                 let LedgerFact::Posted(voucher) = decode(bytes);
                 account.apply_voucher(&voucher);
-                if let Some(external) = voucher.external_id.clone() {
+                let claimed = voucher.external_id.clone();
+                if let Some(external) = claimed.filter(|_| voucher.claims_external_id()) {
                     let key = (slot.realm, external, voucher.direction);
                     existing.insert(key, (place, vouchers.len()));
                 }

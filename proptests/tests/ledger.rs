@@ -133,6 +133,7 @@ fn every_answer_is_reached() {
         "id_externo_reused",
         "insufficient_funds",
         "insufficient_held",
+        "limit_exceeded",
         "no facts",
         "nothing",
         "operation_in_flight",

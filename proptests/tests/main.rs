@@ -8,6 +8,7 @@
 )]
 
 mod days;
+mod flows;
 mod keys;
 mod ledger;
 mod money;

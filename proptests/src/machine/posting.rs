@@ -1,5 +1,6 @@
 //! Movements through the real rules.
 
+use caudal_ledger::accounts::{Context, Terms};
 use caudal_ledger::balance::BalanceError;
 use caudal_ledger::chain::Digest;
 use caudal_ledger::facts::{LedgerFact, RealmFact};
@@ -41,25 +42,31 @@ impl Machine {
                 .then(|| NaiveDate::from_ymd_opt(2026, 2, 28).unwrap()),
             description: posting.description.clone(),
         };
-        let context = caudal_ledger::accounts::PostingContext {
+        let context = Context {
             realm: slot.realm,
             now: self.now,
-            existing,
+            psp: Terms::default(),
+            platform: Terms::default(),
         };
         // Deciding takes `&self`, so it changes nothing; twice the same question, one answer.
-        let decided = slot.account.decide_post(&order, context);
+        let decided = slot.account.decide_post(&order, existing, &context);
         if matches!(posting.description.as_deref(), Some("")) {
-            assert_eq!(decided, slot.account.decide_post(&order, context));
+            assert_eq!(
+                decided,
+                slot.account.decide_post(&order, existing, &context)
+            );
         }
         match decided {
-            Ok(Outcome::Recorded(voucher)) => {
+            // Nothing is charged in this world: one order, one voucher.
+            Ok(Outcome::Recorded(vouchers)) => {
+                let voucher = only(vouchers);
                 let answer = Answer::Recorded(view(&voucher));
                 self.existing
                     .insert(key, (posting.account, slot.vouchers.len()));
                 self.record(posting.account, voucher);
                 answer
             }
-            Ok(Outcome::Replayed(voucher)) => Answer::Replayed(view(&voucher)),
+            Ok(Outcome::Replayed(vouchers)) => Answer::Replayed(view(&only(vouchers))),
             Err(why) => refusal(&why),
         }
     }
@@ -85,10 +92,13 @@ impl Machine {
             type_code: TypeCode::parse("CREDIT").unwrap(),
             type_name: "Credit".to_owned(),
             external_id: None,
-            reference_type: ReferenceType::Hold,
-            reference_id: Some("hld_1".to_owned()),
+            // Of no hold: this is arithmetic alone.
+            reference_type: ReferenceType::Transfer,
+            reference_id: Some("trf_1".to_owned()),
             description: None,
             external_date: None,
+            expires_at: None,
+            gives_back: None,
             at: account
                 .last_movement_at
                 .map_or(self.now, |last| last.max(self.now)),
@@ -160,4 +170,9 @@ impl Machine {
             Err(why) => refusal(&why),
         }
     }
+}
+
+fn only(mut vouchers: Vec<Voucher>) -> Voucher {
+    assert_eq!(vouchers.len(), 1, "{vouchers:?}");
+    vouchers.remove(0)
 }

@@ -1,5 +1,6 @@
 //! Movements of the model: adjustments, raw movements of every direction, and floods of credit.
 
+use super::calendar;
 use super::{Answer, CEILING, LARGEST, Model, Movement, State, View};
 use crate::generators::ops::{Pick, Posting, Way};
 use crate::generators::{EXTERNAL_IDS, WORLD};
@@ -39,6 +40,9 @@ impl Model {
         if let Some(refusal) = self.refused_by_state(index, way) {
             return Answer::Refused(refusal);
         }
+        if way == Way::Debit && !self.within_daily_amount(index) {
+            return Answer::Refused("limit_exceeded");
+        }
         match self.record(index, way, self.amount, &posting.code) {
             Ok(view) => {
                 let at = self.accounts[index].movements.len() - 1;
@@ -75,6 +79,21 @@ impl Model {
             State::Active | State::Suspended if !account.enabled => Some("account_disabled"),
             _ => None,
         }
+    }
+
+    /// What left on the day that the movement would be of, and it, are within the account's limit.
+    /// What is left on a closed account is returned whatever that says.
+    fn within_daily_amount(&self, index: usize) -> bool {
+        let account = &self.accounts[index];
+        let last = account.movements.last().map_or(0, |last| last.view.at);
+        let today = calendar::day(self.now.max(last));
+        let left: i128 = (account.movements.iter())
+            .filter(|m| matches!(m.way, Way::Debit | Way::Hold))
+            .filter(|m| calendar::day(m.view.at) == today)
+            .map(|m| m.amount)
+            .sum();
+        let fits = |most| left + self.amount <= most;
+        account.state == State::Closed || account.daily_amount.is_none_or(fits)
     }
 
     /// A movement that no adjustment can make yet, judged by the arithmetic alone.

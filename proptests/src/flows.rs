@@ -1,0 +1,61 @@
+//! Money on its way: holds, transfers, limits and fees, by a naive book and by the real rules.
+//!
+//! **Shape.** [`ops`] are the operations, [`book`] is the naive model: lists of [`events`] and nothing
+//! else, everything that is asked of it counted out from the lists each time ([`tariff`] for limits
+//! and fees, [`orders`] and [`remote`] for what may happen). [`desk`] drives the real rules of
+//! `ledger` as its actors do; [`compare`] holds one against the other after every step; [`tally`]
+//! counts what the runs came to.
+//!
+//! **Order.** As everywhere in this room: the model first, then the machine, then the invariants.
+
+pub mod answer;
+pub mod book;
+pub mod compare;
+pub mod desk;
+pub mod events;
+pub mod ops;
+pub mod orders;
+pub mod remote;
+pub mod tally;
+pub mod tariff;
+pub mod turns;
+
+/// The accounts: realm and number. The fourth begins without a CVU.
+pub const WORLD: [(u32, u64); 5] = [(1, 1), (1, 2), (1, 3), (1, 4), (2, 1)];
+
+/// The one that begins without a CVU.
+pub const WITHOUT_CVU: usize = 3;
+
+/// The PSP of every CVU.
+pub const PSP: u16 = 7;
+
+/// The tenant's own ids of movements.
+pub const KEYS: [&str; 5] = ["a", "b", "c", "order-1", "~"];
+
+/// Amounts that come again and again, in centavos.
+pub const AMOUNTS: [i128; 6] = [1, 50, 100, 333, 1_000, 5_000];
+
+/// The types that fees are set for.
+pub const CHARGED: [&str; 8] = [
+    "BONUS",
+    "TOLL",
+    "HOLD",
+    "CONFIRM_HOLD",
+    "TRANSFER_OUT",
+    "TRANSFER_IN",
+    "INTERNAL_P2P_OUT",
+    "INTERNAL_P2P_IN",
+];
+
+/// Percentages: as a text, and as a whole number with so many decimals.
+pub const RATES: [(&str, i128, u32); 9] = [
+    ("0", 0, 0),
+    ("0.6", 6, 1),
+    ("0.5", 5, 1),
+    ("1.25", 125, 2),
+    ("12.5", 125, 1),
+    ("21", 21, 0),
+    ("0.000001", 1, 6),
+    ("33.333333", 33_333_333, 6),
+    ("50", 50, 0),
+];

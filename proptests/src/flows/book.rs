@@ -1,0 +1,419 @@
+//! The naive book: what happened, as lists, and everything that is known counted out from them.
+//!
+//! Nothing is kept that could be counted: no balance, no usage, no state of a hold or a transfer.
+
+use std::collections::BTreeMap;
+
+use super::answer::{Answer, Line};
+pub use super::events::{Chapter, Deed, Event, Purse, State, Tale, Terms, effect};
+use super::ops::{End, Level, Life, Op, Part, Pick};
+use super::{AMOUNTS, KEYS, WITHOUT_CVU, WORLD};
+use crate::model::{BEGINNING, CEILING, LARGEST};
+
+/// Everything that happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Book {
+    pub now: u64,
+    pub purses: Vec<Purse>,
+    pub deeds: Vec<Deed>,
+    pub psp: BTreeMap<u32, Terms>,
+    pub platform: Terms,
+    pub fresh: u64,
+    /// What the last operation should answer.
+    pub answer: Answer,
+    /// What the last operation was about: amount, external id, end, hold or transfer.
+    pub amount: Option<i128>,
+    pub key: String,
+    pub ends: Option<u64>,
+    pub target: Option<(usize, usize)>,
+    /// The accounts that it may have changed.
+    pub touched: Vec<usize>,
+}
+
+impl Book {
+    /// The world as every run finds it.
+    pub fn new() -> Self {
+        let purse = |index| Purse {
+            state: if index == WITHOUT_CVU {
+                State::Registered
+            } else {
+                State::Active
+            },
+            enabled: true,
+            terms: Terms::default(),
+            events: Vec::new(),
+        };
+        Self {
+            now: BEGINNING,
+            purses: (0..WORLD.len()).map(purse).collect(),
+            deeds: Vec::new(),
+            psp: BTreeMap::from([(1, Terms::default()), (2, Terms::default())]),
+            platform: Terms::default(),
+            fresh: 0,
+            answer: Answer::Nothing,
+            amount: None,
+            key: String::new(),
+            ends: None,
+            target: None,
+            touched: Vec::new(),
+        }
+    }
+
+    /// Does one operation.
+    pub fn step(&mut self, op: &Op) {
+        self.touched.clear();
+        self.target = None;
+        self.answer = match op {
+            Op::Post {
+                account,
+                credit,
+                key,
+                amount,
+            } => self.post(*account, *credit, *key, *amount),
+            Op::Hold {
+                account,
+                key,
+                amount,
+                end,
+            } => self.hold(*account, *key, *amount, *end),
+            Op::Step {
+                hold,
+                confirm,
+                part,
+            } => self.step_hold(*hold, *confirm, *part),
+            Op::Send {
+                from,
+                to,
+                key,
+                amount,
+            } => self.send(*from, *to, *key, *amount),
+            Op::Word {
+                transfer,
+                word,
+                rail,
+            } => self.word(*transfer, *word, *rail),
+            Op::Verdict {
+                transfer,
+                completed,
+            } => self.verdict(*transfer, *completed),
+            Op::Reverse { transfer, part } => self.reverse(*transfer, *part),
+            Op::CashIn { account, amount } => self.cash_in(*account, *amount),
+            Op::Life { account, change } => self.life(*account, *change),
+            Op::Limit {
+                level,
+                field,
+                value,
+            } => self.change(*level, |terms| {
+                terms.limits[*field] = value.map(i128::from);
+            }),
+            Op::Fees { level, fees } => self.change(*level, |terms| terms.fees.clone_from(fees)),
+            Op::Time { millis } => {
+                self.now += millis;
+                Answer::Nothing
+            }
+            Op::Restart => Answer::Nothing,
+        };
+    }
+
+    /// Available and held, counted from nothing.
+    pub fn balance(&self, index: usize) -> (i128, i128) {
+        let mut sums = (0, 0);
+        for event in &self.purses[index].events {
+            let (available, held) = effect(event);
+            sums = (sums.0 + available, sums.1 + held);
+        }
+        sums
+    }
+
+    /// The instant that a movement of the account would have: never before the last one.
+    pub fn instant(&self, index: usize) -> u64 {
+        let last = self.purses[index].events.last();
+        self.now.max(last.map_or(0, |event| event.at))
+    }
+
+    /// What of a hold was confirmed, what was released, and whether its time had come.
+    pub fn hold_sums(&self, index: usize, opened: usize) -> (i128, i128, bool) {
+        let mut sums = (0, 0, false);
+        for event in &self.purses[index].events {
+            match event.tale {
+                Tale::Step(of, _) if of == opened && event.way == "confirm_hold" => {
+                    sums.0 += event.amount;
+                }
+                Tale::Step(of, expired) if of == opened => {
+                    sums.1 += event.amount;
+                    sums.2 |= expired;
+                }
+                _ => {}
+            }
+        }
+        sums
+    }
+
+    /// What of a hold is still set apart.
+    pub fn hold_rest(&self, index: usize, opened: usize) -> i128 {
+        let (confirmed, released, _) = self.hold_sums(index, opened);
+        self.purses[index].events[opened].amount - confirmed - released
+    }
+
+    /// The state of a hold in a word.
+    pub fn hold_word(&self, index: usize, opened: usize) -> &'static str {
+        let (confirmed, released, expired) = self.hold_sums(index, opened);
+        if self.hold_rest(index, opened) > 0 {
+            "open"
+        } else if released == 0 {
+            "confirmed"
+        } else if confirmed > 0 {
+            "mixed"
+        } else if expired {
+            "expired"
+        } else {
+            "released"
+        }
+    }
+
+    /// Every hold of an account, by the place of the event that opened it.
+    pub fn holds(&self, index: usize) -> Vec<usize> {
+        let events = self.purses[index].events.iter().enumerate();
+        events
+            .filter(|(_, event)| event.tale == Tale::Opens)
+            .map(|(place, _)| place)
+            .collect()
+    }
+
+    /// Every hold that ever was, newest first, by account and place.
+    pub fn all_holds(&self) -> Vec<(usize, usize)> {
+        let mut all: Vec<_> = (0..self.purses.len())
+            .flat_map(|index| self.holds(index).into_iter().map(move |h| (index, h)))
+            .collect();
+        all.sort_by_key(|(index, place)| (self.purses[*index].events[*place].at, *place, *index));
+        all.reverse();
+        all
+    }
+
+    /// What open holds and transfers of an account keep apart.
+    pub fn set_apart(&self, index: usize) -> i128 {
+        let holds = self.holds(index).into_iter();
+        let holds: i128 = holds.map(|hold| self.hold_rest(index, hold)).sum();
+        let deeds = self.deeds.iter().filter(|d| d.from == index && d.is_open());
+        holds + deeds.map(|d| d.amount + d.fee + d.tax).sum::<i128>()
+    }
+
+    /// Every turn of an account begins with the release of what is due, soonest first.
+    pub(super) fn turn(&mut self, index: usize) {
+        self.touched.push(index);
+        let mut due: Vec<_> = (self.holds(index).into_iter())
+            .filter_map(|hold| Some((self.purses[index].events[hold].ends?, hold)))
+            .filter(|(end, hold)| *end <= self.now && self.hold_rest(index, *hold) > 0)
+            .collect();
+        due.sort_unstable();
+        for (_, hold) in due {
+            let rest = self.hold_rest(index, hold);
+            let step = Event {
+                returns: Some(hold),
+                ..self.event("release", rest, "RELEASE", Tale::Step(hold, true))
+            };
+            self.put(index, step).expect("what is held can be released");
+        }
+    }
+
+    /// An event that belongs to nothing yet.
+    pub(super) fn event(
+        &self,
+        way: &'static str,
+        amount: i128,
+        code: &'static str,
+        tale: Tale,
+    ) -> Event {
+        Event {
+            at: self.now,
+            way,
+            amount,
+            code,
+            tale,
+            key: None,
+            ends: None,
+            returns: None,
+        }
+    }
+
+    /// Adds an event at the end of an account's, if its money can move.
+    pub(super) fn put(&mut self, index: usize, event: Event) -> Result<(), &'static str> {
+        let at = self.instant(index);
+        self.purses[index].events.push(Event { at, ..event });
+        let (available, held) = self.balance(index);
+        let refusal = if available < 0 || held < 0 {
+            "insufficient_funds"
+        } else if available + held > CEILING {
+            "amount_overflow"
+        } else {
+            return Ok(());
+        };
+        self.purses[index].events.pop();
+        Err(refusal)
+    }
+
+    /// How many events each account has, to go back to.
+    pub(super) fn mark(&self) -> Vec<usize> {
+        self.purses.iter().map(|purse| purse.events.len()).collect()
+    }
+
+    /// All that was put since a mark, or the refusal and nothing of it.
+    pub(super) fn close(&mut self, mark: &[usize], done: Result<(), Answer>) -> Answer {
+        if let Err(refusal) = done {
+            for (purse, length) in self.purses.iter_mut().zip(mark) {
+                purse.events.truncate(*length);
+            }
+            return refusal;
+        }
+        let mut lines = Vec::new();
+        for (index, length) in mark.iter().enumerate() {
+            lines.extend((*length..self.purses[index].events.len()).map(|p| self.line(index, p)));
+        }
+        Answer::Recorded(lines)
+    }
+
+    /// An event as a caller sees it.
+    fn line(&self, index: usize, place: usize) -> Line {
+        let events = &self.purses[index].events;
+        let event = &events[place];
+        let mut sums = (0, 0);
+        for event in &events[..=place] {
+            let (available, held) = effect(event);
+            sums = (sums.0 + available, sums.1 + held);
+        }
+        let back = event.returns.map(|of| {
+            let returned = events[..=place].iter().filter(|e| e.returns == Some(of));
+            let returned: i128 = returned.map(|e| e.amount).sum();
+            (events[of].at, returned == events[of].amount)
+        });
+        let name = |kind, index: usize, place| format!("{kind}:{}:{}", WORLD[index].1, place + 1);
+        let deed = |deed: usize| name("trf", self.deeds[deed].from, self.deeds[deed].first);
+        let (kind, refers) = match event.tale {
+            Tale::Adjustment => ("adjustment", String::new()),
+            Tale::Opens => ("hold", name("hld", index, place)),
+            Tale::Step(of, _) => ("hold", name("hld", index, of)),
+            Tale::Bank(of) => ("transfer", deed(of)),
+            Tale::Inside(of) => ("p2p", deed(of)),
+            Tale::Arrived => ("cash_in", "rail".to_owned()),
+            Tale::FeeOf(of) => ("fee", name("cmp", index, of)),
+            Tale::FeeOfTransfer(of) => ("fee", deed(of)),
+        };
+        Line {
+            number: WORLD[index].1,
+            sequence: u64::try_from(place).unwrap() + 1,
+            way: event.way,
+            amount: event.amount,
+            available: sums.0,
+            held: sums.1,
+            code: event.code.to_owned(),
+            key: event.key.clone(),
+            kind,
+            refers,
+            at: event.at,
+            ends: event.ends,
+            back,
+        }
+    }
+
+    /// The amount that was meant, always one that can be written.
+    pub(super) fn resolve(&mut self, index: usize, pick: Pick) -> i128 {
+        let wanted = match pick {
+            Pick::Usual(which) => AMOUNTS[which],
+            Pick::Available(more) => self.balance(index).0 + i128::from(more),
+            Pick::Left(field, more) => {
+                let left = self.left(index, field).unwrap_or(AMOUNTS[2]);
+                left + i128::from(more)
+            }
+            Pick::Largest => LARGEST,
+        };
+        let amount = wanted.clamp(1, LARGEST);
+        self.amount = Some(amount);
+        amount
+    }
+
+    /// The part of something of which so much is left; `None` when it is not said.
+    pub(super) fn part(&mut self, rest: i128, part: Part) -> i128 {
+        let wanted = match part {
+            Part::Rest => None,
+            Part::Left(more) => Some((rest + i128::from(more)).clamp(1, LARGEST)),
+            Part::Usual(which) => Some(AMOUNTS[which]),
+        };
+        self.amount = wanted;
+        wanted.unwrap_or(rest)
+    }
+
+    /// The external id that was meant.
+    pub(super) fn resolve_key(&mut self, key: Option<usize>) -> String {
+        self.key = match key {
+            Some(known) => KEYS[known].to_owned(),
+            None => {
+                self.fresh += 1;
+                format!("fresh-{}", self.fresh)
+            }
+        };
+        self.key.clone()
+    }
+
+    pub(super) fn resolve_end(&mut self, end: End) -> Option<u64> {
+        self.ends = match end {
+            End::Open => None,
+            End::Hours(hours) => Some((self.now / 3_600_000 + hours) * 3_600_000),
+            End::Now => Some(self.now),
+        };
+        self.ends
+    }
+
+    fn life(&mut self, index: usize, change: Life) -> Answer {
+        self.turn(index);
+        let purse = &mut self.purses[index];
+        let before = (purse.state, purse.enabled);
+        let refusal = match (purse.state, change) {
+            (State::Void, _) => Some("account_not_found"),
+            (_, Life::Enable(_) | Life::Open(_)) => None,
+            (State::Registered, _) => Some("account_without_cvu"),
+            (State::Closed, Life::Close) => None,
+            (State::Closed, _) => Some("account_closed"),
+            (State::Active, Life::Reactivate) => Some("account_not_suspended"),
+            (State::Active | State::Suspended, _) => None,
+        };
+        if let Some(refusal) = refusal {
+            return Answer::Refused(refusal);
+        }
+        match change {
+            Life::Suspend => purse.state = State::Suspended,
+            Life::Reactivate => purse.state = State::Active,
+            Life::Enable(enabled) => purse.enabled = enabled,
+            Life::Close => purse.state = State::Closed,
+            Life::Open(yes) if purse.state == State::Registered => {
+                purse.state = if yes { State::Active } else { State::Void };
+            }
+            Life::Open(_) => {}
+        }
+        Answer::Changed((purse.state, purse.enabled) != before)
+    }
+
+    fn change(&mut self, level: Level, change: impl Fn(&mut Terms)) -> Answer {
+        let terms = match level {
+            Level::Platform => &mut self.platform,
+            Level::Psp(realm) => self.psp.get_mut(&realm).unwrap(),
+            Level::Account(index) => {
+                self.turn(index);
+                match self.purses[index].state {
+                    State::Registered => return Answer::Refused("account_without_cvu"),
+                    State::Closed => return Answer::Refused("account_closed"),
+                    State::Void => return Answer::Refused("account_not_found"),
+                    State::Active | State::Suspended => &mut self.purses[index].terms,
+                }
+            }
+        };
+        let before = terms.clone();
+        change(terms);
+        Answer::Changed(*terms != before)
+    }
+}
+
+impl Default for Book {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,142 @@
+//! What the naive book is made of: movements, accounts, transfers and what was heard of them.
+
+use super::ops::{Fee, To};
+
+/// A movement. Its sequence is its place in the list, from 1.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    pub at: u64,
+    pub way: &'static str,
+    pub amount: i128,
+    pub code: &'static str,
+    pub tale: Tale,
+    pub key: Option<String>,
+    pub ends: Option<u64>,
+    /// The event whose money returns with this one.
+    pub returns: Option<usize>,
+}
+
+/// What an event belongs to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Tale {
+    Adjustment,
+    /// The hold that this very event opens.
+    Opens,
+    /// A step of the hold that an event opened; whether its time had come.
+    Step(usize, bool),
+    /// A transfer through the bank, by its place among all.
+    Bank(usize),
+    /// An internal transfer likewise.
+    Inside(usize),
+    Arrived,
+    /// A fee: of an event of this account, or of a transfer.
+    FeeOf(usize),
+    FeeOfTransfer(usize),
+}
+
+/// The states of an account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    Registered,
+    Active,
+    Suspended,
+    Closed,
+    Void,
+}
+
+/// Limits and fees of a level.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Terms {
+    pub limits: [Option<i128>; 6],
+    pub fees: Vec<Fee>,
+}
+
+/// An account.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Purse {
+    pub state: State,
+    pub enabled: bool,
+    pub terms: Terms,
+    pub events: Vec<Event>,
+}
+
+/// A transfer: what was asked for, and what was heard of it since.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Deed {
+    pub from: usize,
+    /// The place of its first event on the account that sends.
+    pub first: usize,
+    pub to: To,
+    pub inside: bool,
+    pub amount: i128,
+    pub fee: i128,
+    pub tax: i128,
+    pub key: String,
+    pub story: Vec<Chapter>,
+}
+
+/// What was heard of a transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Chapter {
+    /// The bank has it, or may have it; whether it named its id, and the rail's.
+    Moving(bool, bool),
+    Lost(bool, bool),
+    Done(bool, bool),
+    Refused,
+    Back(i128),
+}
+
+impl Deed {
+    /// The state in a word: the last thing that was heard.
+    pub fn word(&self) -> &'static str {
+        if self.inside {
+            return "completed";
+        }
+        match self.story.last() {
+            None => "requested",
+            Some(Chapter::Moving(..)) => "in_progress",
+            Some(Chapter::Lost(..)) => "audit",
+            Some(Chapter::Done(..)) => "completed",
+            Some(Chapter::Refused) => "rejected",
+            Some(Chapter::Back(_)) => "reversed",
+        }
+    }
+
+    /// Whether the bank's last word is still awaited.
+    pub fn is_open(&self) -> bool {
+        matches!(self.word(), "requested" | "in_progress" | "audit")
+    }
+
+    /// What of it has come back.
+    pub fn returned(&self) -> i128 {
+        let back = self.story.iter().map(|chapter| match chapter {
+            Chapter::Back(amount) => *amount,
+            _ => 0,
+        });
+        back.sum()
+    }
+
+    /// Whether the bank's id and the rail's were ever named.
+    pub fn named(&self) -> (bool, bool) {
+        let mut named = (false, false);
+        for chapter in &self.story {
+            if let Chapter::Moving(b, r) | Chapter::Lost(b, r) | Chapter::Done(b, r) = chapter {
+                named = (named.0 || *b, named.1 || *r);
+            }
+        }
+        named
+    }
+}
+
+/// What an event does to available and held (domain §6.1).
+pub fn effect(event: &Event) -> (i128, i128) {
+    let amount = event.amount;
+    match event.way {
+        "credit" => (amount, 0),
+        "debit" => (-amount, 0),
+        "hold" => (-amount, amount),
+        "release" => (amount, -amount),
+        "confirm_hold" => (0, -amount),
+        other => panic!("no way: {other}"),
+    }
+}

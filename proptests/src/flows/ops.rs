@@ -1,0 +1,351 @@
+//! The operations of money on its way, and how often each comes.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::{AMOUNTS, CHARGED, KEYS, RATES, WORLD};
+
+/// One operation. Accounts are indexes into the world; holds and transfers are counted from the
+/// newest, which is 0.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// An adjustment that credits or debits.
+    Post {
+        account: usize,
+        credit: bool,
+        key: Option<usize>,
+        amount: Pick,
+    },
+    /// Money is set apart.
+    Hold {
+        account: usize,
+        key: Option<usize>,
+        amount: Pick,
+        end: End,
+    },
+    /// A hold is confirmed or released.
+    Step {
+        hold: usize,
+        confirm: bool,
+        part: Part,
+    },
+    /// A transfer, inside the realm or through the bank.
+    Send {
+        from: usize,
+        to: To,
+        key: Option<usize>,
+        amount: Pick,
+    },
+    /// The bank says something of a transfer, with or without its id on the rail.
+    Word {
+        transfer: usize,
+        word: Word,
+        rail: bool,
+    },
+    /// A person decides about a transfer.
+    Verdict { transfer: usize, completed: bool },
+    /// A transfer comes back.
+    Reverse { transfer: usize, part: Part },
+    /// Money arrives from the bank.
+    CashIn { account: usize, amount: Pick },
+    /// An account's state changes.
+    Life { account: usize, change: Life },
+    /// One limit of a level is set, or inherited.
+    Limit {
+        level: Level,
+        field: usize,
+        value: Option<i64>,
+    },
+    /// The fees of a level are replaced.
+    Fees { level: Level, fees: Vec<Fee> },
+    /// Time passes.
+    Time { millis: u64 },
+    /// Everything is forgotten and read back from the bytes that were recorded.
+    Restart,
+}
+
+/// An amount, relative to what there is at that moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pick {
+    /// One of the usual amounts.
+    Usual(usize),
+    /// What is available, and so many centavos more.
+    Available(i8),
+    /// What a limit leaves, by its number, and so many centavos more.
+    Left(usize, i8),
+    /// The largest amount.
+    Largest,
+}
+
+/// When a hold ends by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// Never.
+    Open,
+    /// So many whole hours from the present hour, which is in the past; the same again in the same
+    /// hour is the same end.
+    Hours(u64),
+    /// This very instant.
+    Now,
+}
+
+/// Which part of something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// What is left of it, without saying how much.
+    Rest,
+    /// What is left of it, and so many centavos more.
+    Left(i8),
+    /// One of the usual amounts.
+    Usual(usize),
+}
+
+/// Where a transfer goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    /// The CVU that an account has or would have.
+    Account(usize),
+    /// An account of a bank.
+    Outside(u8),
+}
+
+/// What the bank says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Word {
+    /// It is on its way.
+    Moving,
+    /// Nobody knows: a timeout, an error.
+    Unknown,
+    /// The bank has given up on it.
+    Lost,
+    /// It is done.
+    Done,
+    /// It failed.
+    Failed,
+    /// The bank did not accept it.
+    Refused,
+}
+
+/// Changes of an account's state, with the bank's answer where there is one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Life {
+    Suspend,
+    Reactivate,
+    Enable(bool),
+    Close,
+    Open(bool),
+}
+
+/// Whose terms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Level {
+    Account(usize),
+    Psp(u32),
+    Platform,
+}
+
+/// An entry of a fee schedule; type and rates are indexes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fee {
+    pub code: usize,
+    pub rate: usize,
+    pub fixed: i64,
+    pub least: Option<i64>,
+    pub most: Option<i64>,
+    pub charge: bool,
+    pub tax: usize,
+}
+
+impl Op {
+    /// The operation in one word, for counting.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Post { credit: true, .. } => "credit",
+            Self::Post { credit: false, .. } => "debit",
+            Self::Hold { .. } => "hold",
+            Self::Step { confirm: true, .. } => "confirm",
+            Self::Step { confirm: false, .. } => "release",
+            Self::Send { .. } => "send",
+            Self::Word { word, .. } => match word {
+                Word::Moving => "moving",
+                Word::Unknown => "unknown",
+                Word::Lost => "lost",
+                Word::Done => "done",
+                Word::Failed => "failed",
+                Word::Refused => "refused",
+            },
+            Self::Verdict { .. } => "verdict",
+            Self::Reverse { .. } => "reverse",
+            Self::CashIn { .. } => "cash-in",
+            Self::Life { .. } => "life",
+            Self::Limit { .. } => "limit",
+            Self::Fees { .. } => "fees",
+            Self::Time { .. } => "time",
+            Self::Restart => "restart",
+        }
+    }
+}
+
+fn account() -> impl Strategy<Value = usize> {
+    // Mostly two accounts of one realm, so that they meet.
+    prop_oneof![10 => 0_usize..2, 5 => 2..WORLD.len()]
+}
+
+/// An external id and an amount: mostly new; of those used before, mostly the same data again.
+fn keyed() -> impl Strategy<Value = (Option<usize>, Pick)> {
+    prop_oneof![
+        10 => pick().prop_map(|amount| (None, amount)),
+        5 => (0..KEYS.len()).prop_map(|key| (Some(key), Pick::Usual(key))),
+        1 => (0..KEYS.len(), pick()).prop_map(|(key, amount)| (Some(key), amount)),
+    ]
+}
+
+fn pick() -> impl Strategy<Value = Pick> {
+    prop_oneof![
+        150 => (0..AMOUNTS.len()).prop_map(Pick::Usual),
+        12 => (-1_i8..=1).prop_map(Pick::Available),
+        40 => (0_usize..6, -1_i8..=1).prop_map(|(limit, more)| Pick::Left(limit, more)),
+        1 => Just(Pick::Largest),
+    ]
+}
+
+fn part() -> impl Strategy<Value = Part> {
+    prop_oneof![
+        2 => Just(Part::Rest),
+        3 => (-1_i8..=1).prop_map(Part::Left),
+        3 => (0..AMOUNTS.len()).prop_map(Part::Usual),
+    ]
+}
+
+fn end() -> impl Strategy<Value = End> {
+    prop_oneof![
+        8 => Just(End::Open),
+        10 => select(vec![0_u64, 1, 1, 2, 24, 26, 700]).prop_map(End::Hours),
+        1 => Just(End::Now),
+    ]
+}
+
+fn to() -> impl Strategy<Value = To> {
+    prop_oneof![
+        2 => (0..WORLD.len()).prop_map(To::Account),
+        3 => (0_usize..2).prop_map(To::Account),
+        6 => Just(To::Outside(0)),
+        1 => Just(To::Outside(1)),
+    ]
+}
+
+fn word() -> impl Strategy<Value = Word> {
+    prop_oneof![
+        2 => Just(Word::Moving),
+        1 => Just(Word::Unknown),
+        1 => Just(Word::Lost),
+        3 => Just(Word::Done),
+        1 => Just(Word::Failed),
+        1 => Just(Word::Refused),
+    ]
+}
+
+fn life() -> impl Strategy<Value = Life> {
+    prop_oneof![
+        4 => Just(Life::Suspend),
+        14 => Just(Life::Reactivate),
+        4 => Just(Life::Enable(false)),
+        14 => Just(Life::Enable(true)),
+        1 => Just(Life::Close),
+        8 => prop_oneof![5 => Just(true), 1 => Just(false)].prop_map(Life::Open),
+    ]
+}
+
+fn level() -> impl Strategy<Value = Level> {
+    prop_oneof![
+        6 => account().prop_map(Level::Account),
+        2 => (1_u32..=2).prop_map(Level::Psp),
+        1 => Just(Level::Platform),
+    ]
+}
+
+/// Limits near the usual amounts; most are lifted again soon.
+fn limit() -> impl Strategy<Value = (usize, Option<i64>)> {
+    let money = |values: Vec<i64>| prop_oneof![3 => Just(None), 3 => select(values).prop_map(Some)];
+    prop_oneof![
+        money(vec![0, 99, 333, 1_000]).prop_map(|value| (0, value)),
+        money(vec![0, 100, 600, 3_000, 10_000]).prop_map(|value| (1, value)),
+        money(vec![0, 1, 2, 4]).prop_map(|value| (2, value)),
+        money(vec![0, 1_000, 6_000, 30_000]).prop_map(|value| (3, value)),
+        money(vec![0, 3, 6, 12]).prop_map(|value| (4, value)),
+        money(vec![0, 500, 8_000, 50_000]).prop_map(|value| (5, value)),
+    ]
+}
+
+fn fee() -> impl Strategy<Value = Fee> {
+    let bound = || prop_oneof![3 => Just(None), 1 => (0_i64..=60).prop_map(Some)];
+    (
+        0..CHARGED.len(),
+        0..RATES.len(),
+        select(vec![0_i64, 0, 0, 1, 7, 100]),
+        (bound(), bound()),
+        prop_oneof![3 => Just(true), 1 => Just(false)],
+        select(vec![0_usize, 4, 5, 5, 5]),
+    )
+        .prop_map(|(code, rate, fixed, (least, more), charge, tax)| Fee {
+            code,
+            rate,
+            fixed,
+            least,
+            // The service refuses a least fee above the largest.
+            most: more.map(|more| least.unwrap_or(0) + more),
+            charge,
+            tax,
+        })
+}
+
+/// Schedules: at most one entry for each type, as the service lets pass.
+fn fees() -> impl Strategy<Value = Vec<Fee>> {
+    let some = vec(fee(), 2..8).prop_map(|mut fees| {
+        fees.sort_by_key(|fee| fee.code);
+        fees.dedup_by_key(|fee| fee.code);
+        fees
+    });
+    prop_oneof![1 => Just(Vec::new()), 2 => some]
+}
+
+/// Minutes to months.
+fn time() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        6 => 0_u64..600_000,
+        6 => 0_u64..5_400_000,
+        2 => 0_u64..100_000_000,
+        1 => 0_u64..3_000_000_000,
+    ]
+}
+
+/// Any operation. It does not depend on the state, so that a run shrinks freely.
+pub fn op() -> BoxedStrategy<Op> {
+    let newest = || prop_oneof![3 => 0_usize..3, 1 => 0_usize..12];
+    let credit = prop_oneof![3 => Just(true), 2 => Just(false)];
+    let much = || prop_oneof![5 => (3..AMOUNTS.len()).prop_map(Pick::Usual), 1 => pick()];
+    prop_oneof![
+        22 => (account(), credit, keyed())
+            .prop_map(|(account, credit, (key, amount))| Op::Post { account, credit, key, amount }),
+        16 => (account(), keyed(), end())
+            .prop_map(|(account, (key, amount), end)| Op::Hold { account, key, amount, end }),
+        14 => (newest(), any::<bool>(), part())
+            .prop_map(|(hold, confirm, part)| Op::Step { hold, confirm, part }),
+        20 => (account(), to(), keyed())
+            .prop_map(|(from, to, (key, amount))| Op::Send { from, to, key, amount }),
+        14 => (newest(), word(), any::<bool>())
+            .prop_map(|(transfer, word, rail)| Op::Word { transfer, word, rail }),
+        2 => (newest(), any::<bool>())
+            .prop_map(|(transfer, completed)| Op::Verdict { transfer, completed }),
+        4 => (newest(), part()).prop_map(|(transfer, part)| Op::Reverse { transfer, part }),
+        14 => (account(), much()).prop_map(|(account, amount)| Op::CashIn { account, amount }),
+        6 => (account(), life()).prop_map(|(account, change)| Op::Life { account, change }),
+        8 => (level(), limit())
+            .prop_map(|(level, (field, value))| Op::Limit { level, field, value }),
+        4 => (level(), fees()).prop_map(|(level, fees)| Op::Fees { level, fees }),
+        12 => time().prop_map(|millis| Op::Time { millis }),
+        1 => Just(Op::Restart),
+    ]
+    .boxed()
+}

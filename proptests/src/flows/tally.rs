@@ -1,0 +1,220 @@
+//! What the runs came to: how often each operation ended in each way.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::answer::Answer;
+use super::ops::Op;
+
+/// Counts by operation and answer, in words.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    counts: BTreeMap<String, u64>,
+    /// All steps.
+    pub steps: u64,
+}
+
+impl Tally {
+    /// Counts a step.
+    pub fn count(&mut self, op: &Op, answer: &Answer) {
+        self.steps += 1;
+        self.seen(format!("{}: {}", op.word(), answer.word()));
+    }
+
+    /// Counts anything else.
+    pub fn seen(&mut self, what: String) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+
+    /// What came less often than it should, and how often it did.
+    pub fn short<'a>(&self, all: &[&'a str], least: u64) -> Vec<(&'a str, u64)> {
+        all.iter()
+            .map(|what| (*what, self.counts.get(*what).copied().unwrap_or(0)))
+            .filter(|(_, count)| *count < least)
+            .collect()
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} steps", self.steps)?;
+        (self.counts.iter()).try_for_each(|(what, count)| writeln!(f, "{count:>9}  {what}"))
+    }
+}
+
+/// What the runs have to come to: every way in which an operation ends that the generators are
+/// known to reach.
+pub const SEEN: [&str; 172] = [
+    "cash-in: parked: account_closed",
+    "cash-in: parked: account_not_found",
+    "cash-in: parked: account_without_cvu",
+    "cash-in: recorded",
+    "cash-in: recorded with a fee",
+    "cash-in: recorded with a fee and its tax",
+    "confirm: account_disabled",
+    "confirm: account_suspended",
+    "confirm: hold_not_open",
+    "confirm: hold_remaining",
+    "confirm: nothing",
+    "confirm: recorded",
+    "confirm: recorded with a fee",
+    "confirm: recorded with a fee and its tax",
+    "credit: account_closed",
+    "credit: account_disabled",
+    "credit: account_not_found",
+    "credit: account_without_cvu",
+    "credit: id_externo_reused",
+    "credit: maxBalance of account",
+    "credit: maxBalance of platform",
+    "credit: maxBalance of psp",
+    "credit: recorded",
+    "credit: recorded with a fee",
+    "credit: recorded with a fee and its tax",
+    "credit: replayed",
+    "debit: account_disabled",
+    "debit: account_suspended",
+    "debit: account_without_cvu",
+    "debit: dailyAmount of account",
+    "debit: dailyAmount of platform",
+    "debit: dailyAmount of psp",
+    "debit: dailyCount of account",
+    "debit: dailyCount of platform",
+    "debit: dailyCount of psp",
+    "debit: id_externo_reused",
+    "debit: insufficient_funds",
+    "debit: maxPerTransaction of account",
+    "debit: maxPerTransaction of platform",
+    "debit: maxPerTransaction of psp",
+    "debit: monthlyAmount of account",
+    "debit: monthlyAmount of platform",
+    "debit: monthlyAmount of psp",
+    "debit: monthlyCount of account",
+    "debit: monthlyCount of platform",
+    "debit: monthlyCount of psp",
+    "debit: recorded",
+    "debit: recorded with a fee",
+    "debit: recorded with a fee and its tax",
+    "debit: replayed",
+    "done: nothing",
+    "done: recorded",
+    "done: recorded with a fee",
+    "done: recorded with a fee and its tax",
+    "done: unchanged",
+    "failed: nothing",
+    "failed: recorded",
+    "failed: unchanged",
+    "fees: account_closed",
+    "fees: account_without_cvu",
+    "fees: changed",
+    "fees: unchanged",
+    "hold is confirmed",
+    "hold is expired",
+    "hold is mixed",
+    "hold is open",
+    "hold is released",
+    "hold of a closed account is confirmed",
+    "hold of a closed account is expired",
+    "hold of a closed account is open",
+    "hold of a closed account is released",
+    "hold: account_closed",
+    "hold: account_disabled",
+    "hold: account_not_found",
+    "hold: account_suspended",
+    "hold: account_without_cvu",
+    "hold: dailyAmount of account",
+    "hold: dailyAmount of platform",
+    "hold: dailyAmount of psp",
+    "hold: dailyCount of account",
+    "hold: dailyCount of platform",
+    "hold: dailyCount of psp",
+    "hold: expiry_in_the_past",
+    "hold: id_externo_reused",
+    "hold: insufficient_funds",
+    "hold: maxPerTransaction of account",
+    "hold: maxPerTransaction of platform",
+    "hold: maxPerTransaction of psp",
+    "hold: monthlyAmount of account",
+    "hold: monthlyAmount of platform",
+    "hold: monthlyAmount of psp",
+    "hold: monthlyCount of account",
+    "hold: monthlyCount of platform",
+    "hold: monthlyCount of psp",
+    "hold: recorded",
+    "hold: recorded with a fee",
+    "hold: recorded with a fee and its tax",
+    "hold: replayed",
+    "life: account_closed",
+    "life: account_not_suspended",
+    "life: account_without_cvu",
+    "life: changed",
+    "life: unchanged",
+    "limit: account_closed",
+    "limit: account_without_cvu",
+    "limit: changed",
+    "limit: unchanged",
+    "lost: changed",
+    "lost: nothing",
+    "lost: unchanged",
+    "moving: changed",
+    "moving: nothing",
+    "moving: unchanged",
+    "refused: nothing",
+    "refused: recorded",
+    "refused: unchanged",
+    "release: hold_not_open",
+    "release: hold_remaining",
+    "release: nothing",
+    "release: recorded",
+    "restart: nothing",
+    "reverse: nothing",
+    "reverse: nothing_to_reverse",
+    "reverse: recorded",
+    "reverse: recorded with a fee",
+    "reverse: recorded with a fee and its tax",
+    "send: account_closed",
+    "send: account_disabled",
+    "send: account_not_found",
+    "send: account_suspended",
+    "send: account_without_cvu",
+    "send: dailyAmount of account",
+    "send: dailyAmount of platform",
+    "send: dailyAmount of psp",
+    "send: dailyCount of account",
+    "send: dailyCount of platform",
+    "send: dailyCount of psp",
+    "send: destination_closed",
+    "send: destination_not_found",
+    "send: id_externo_reused",
+    "send: insufficient_funds",
+    "send: maxBalance of account",
+    "send: maxBalance of platform",
+    "send: maxBalance of psp",
+    "send: maxPerTransaction of account",
+    "send: maxPerTransaction of platform",
+    "send: maxPerTransaction of psp",
+    "send: monthlyAmount of account",
+    "send: monthlyAmount of platform",
+    "send: monthlyAmount of psp",
+    "send: monthlyCount of account",
+    "send: monthlyCount of platform",
+    "send: monthlyCount of psp",
+    "send: recorded",
+    "send: recorded with a fee",
+    "send: recorded with a fee and its tax",
+    "send: replayed",
+    "send: same_account",
+    "time: nothing",
+    "transfer is audit",
+    "transfer is completed",
+    "transfer is in_progress",
+    "transfer is rejected",
+    "transfer is requested",
+    "transfer is reversed",
+    "transfer is reversed in part",
+    "unknown: changed",
+    "unknown: nothing",
+    "unknown: unchanged",
+    "verdict: nothing",
+    "verdict: recorded",
+    "verdict: transfer_not_open",
+];

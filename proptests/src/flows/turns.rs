@@ -1,0 +1,427 @@
+//! The turns of the desk: each operation as the actors would do it.
+
+use caudal_ledger::accounts::{Account, BankAnswer, Movements, Order};
+use caudal_ledger::balance::Direction;
+use caudal_ledger::cvu::Cbu;
+use caudal_ledger::fees::FeeRule;
+use caudal_ledger::holds::{HoldStep, OpenHold};
+use caudal_ledger::ids::{AccountNo, TransferId, VoucherId};
+use caudal_ledger::limits::{Change, Limits, LimitsChange};
+use caudal_ledger::money::Money;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::{
+    BankTransfer, BankWord, CashIn, Concept, Counterparty, Destination, Send, TransferRejection,
+};
+use caudal_ledger::voucher_types::{TypeCode, VoucherType};
+use caudal_ledger::vouchers::{Outcome, PostAdjustment, Voucher};
+
+use super::answer::Answer;
+use super::book::Book;
+use super::compare::refusal;
+use super::desk::{Desk, Own, cvu, only_vouchers, refused};
+use super::ops::{Fee, Level, Life, Op, To, Word};
+use super::{CHARGED, RATES, WORLD};
+use crate::generators::keys;
+use crate::machine::convert::amount;
+
+impl Desk {
+    /// Does what the book just did; `book` is the book after the operation.
+    pub fn step(&mut self, op: &Op, book: &Book) -> Answer {
+        self.now = Timestamp::from_millis(book.now);
+        match op {
+            Op::Post {
+                account, credit, ..
+            } => self.post(*account, *credit, book),
+            Op::Hold { account, .. } => self.hold(*account, book),
+            Op::Step { confirm, .. } => self.step_hold(*confirm, book),
+            Op::Send { from, to, .. } => self.send(*from, *to, book),
+            Op::Word { word, rail, .. } => self.word(*word, *rail, book),
+            Op::Verdict { completed, .. } => self.verdict(*completed, book),
+            Op::Reverse { .. } => self.reverse(book),
+            Op::CashIn { account, .. } => self.cash_in(*account, book),
+            Op::Life { account, change } => self.life(*account, *change),
+            Op::Limit {
+                level,
+                field,
+                value,
+            } => self.limit(*level, *field, *value),
+            Op::Fees { level, fees } => self.fees(*level, fees.iter().map(rule).collect()),
+            Op::Time { .. } => Answer::Nothing,
+            Op::Restart => {
+                self.restart().expect("a restart is invisible");
+                Answer::Nothing
+            }
+        }
+    }
+
+    /// The voucher that holds an external id in a direction, with its account.
+    fn existing(
+        &self,
+        index: usize,
+        key: &ExternalId,
+        direction: Direction,
+    ) -> Option<(AccountNo, &Voucher)> {
+        let key = (self.slots[index].realm, key.clone(), direction);
+        let (holder, number) = self.claimed.get(&key)?;
+        let holder = &self.slots[*holder];
+        let place = usize::try_from(*number).unwrap() - 1;
+        Some((holder.account.number, &holder.vouchers[place]))
+    }
+
+    fn outcome(
+        &mut self,
+        index: usize,
+        decided: Result<Outcome<Vec<Voucher>>, Rejection>,
+        holder: Option<AccountNo>,
+    ) -> Answer {
+        match decided {
+            Ok(Outcome::Recorded(vouchers)) => self.record(vec![(index, only_vouchers(vouchers))]),
+            Ok(Outcome::Replayed(vouchers)) => {
+                Answer::Replayed(holder.expect("it was there").0, vouchers[0].sequence)
+            }
+            Err(why) => refusal(&why),
+        }
+    }
+
+    fn post(&mut self, index: usize, credit: bool, book: &Book) -> Answer {
+        self.turn(index);
+        let order = PostAdjustment {
+            voucher_type: voucher_type(credit),
+            amount: amount(book.amount.unwrap()),
+            external_id: ExternalId::parse(&book.key).unwrap(),
+            description: None,
+            external_date: None,
+        };
+        let existing = self.existing(index, &order.external_id, order.voucher_type.sense);
+        let slot = &self.slots[index];
+        let context = self.context(slot.realm);
+        let decided = slot.account.decide_post(&order, existing, &context);
+        let holder = existing.map(|(number, _)| number);
+        self.outcome(index, decided, holder)
+    }
+
+    fn hold(&mut self, index: usize, book: &Book) -> Answer {
+        self.turn(index);
+        let order = OpenHold {
+            amount: amount(book.amount.unwrap()),
+            external_id: ExternalId::parse(&book.key).unwrap(),
+            description: None,
+            expires_at: book.ends.map(Timestamp::from_millis),
+        };
+        let existing = self.existing(index, &order.external_id, Direction::Hold);
+        let slot = &self.slots[index];
+        let context = self.context(slot.realm);
+        let decided = slot.account.decide_hold(&order, existing, &context);
+        let holder = existing.map(|(number, _)| number);
+        self.outcome(index, decided, holder)
+    }
+
+    fn step_hold(&mut self, confirm: bool, book: &Book) -> Answer {
+        let Some((index, number)) = target(book) else {
+            return Answer::Nothing;
+        };
+        self.turn(index);
+        let step = if confirm {
+            HoldStep::Confirm
+        } else {
+            HoldStep::Release
+        };
+        let slot = &self.slots[index];
+        let context = self.context(slot.realm);
+        let part = book.amount.map(amount);
+        match slot.account.decide_step(number, step, part, &context) {
+            Ok(vouchers) => self.record(vec![(index, only_vouchers(vouchers))]),
+            Err(why) => refusal(&why),
+        }
+    }
+
+    fn send(&mut self, from: usize, to: To, book: &Book) -> Answer {
+        let inside = match to {
+            To::Account(other) if WORLD[other].0 == WORLD[from].0 => Some(other),
+            To::Account(_) | To::Outside(_) => None,
+        };
+        self.turn(from);
+        if let Some(other) = inside {
+            self.turn(other);
+        }
+        let order = Send {
+            to: destination(to),
+            amount: amount(book.amount.unwrap()),
+            concept: Concept::Var,
+            description: None,
+            external_id: ExternalId::parse(&book.key).unwrap(),
+        };
+        let slot = &self.slots[from];
+        let context = self.context(slot.realm);
+        if inside == Some(from) {
+            let to = (slot.account.number, cvu(from));
+            let refused = slot.account.decide_send(&order, to, &context);
+            return refusal(&refused.expect_err("a transfer goes to another account"));
+        }
+        let key = (slot.realm, order.external_id.clone());
+        if let Some((holder, number)) = self.sent.get(&key) {
+            let holder = &self.slots[*holder];
+            let before = (holder.account.number, &holder.sent[number]);
+            return match slot.account.sent_before(&order, before, &context) {
+                Ok(()) => Answer::Replayed(holder.account.number.0, *number),
+                Err(why) => refusal(&why),
+            };
+        }
+        match self.halves(from, inside, &order) {
+            Ok(parts) => self.record(parts),
+            Err(why) => refusal(&why),
+        }
+    }
+
+    /// Both halves of an internal transfer, or the one that asks the bank.
+    fn halves(
+        &self,
+        from: usize,
+        inside: Option<usize>,
+        order: &Send,
+    ) -> Result<Vec<(usize, Movements)>, Rejection> {
+        let sender = &self.slots[from];
+        let context = self.context(sender.realm);
+        let Some(to) = inside else {
+            let (_, movements) = sender.account.decide_request(order, &context)?;
+            return Ok(vec![(from, movements)]);
+        };
+        let receiver = &self.slots[to].account;
+        let id = TransferId(VoucherId {
+            realm: sender.realm,
+            account: sender.account.number,
+            sequence: sender.account.sequence + 1,
+        });
+        let into = receiver.decide_receive(order, id, &context)?;
+        let to_key = (receiver.number, receiver.cvu.expect("it may receive"));
+        let (_, out) = sender.account.decide_send(order, to_key, &context)?;
+        Ok(vec![(from, out), (to, into)])
+    }
+
+    fn settled(&mut self, index: usize, decided: Result<Movements, Rejection>) -> Answer {
+        match decided {
+            Ok(movements) if movements.is_empty() => Answer::Changed(false),
+            Ok(movements) => {
+                let silent = movements.vouchers.is_empty();
+                let answer = self.record(vec![(index, movements)]);
+                if silent {
+                    Answer::Changed(true)
+                } else {
+                    answer
+                }
+            }
+            Err(why) => refusal(&why),
+        }
+    }
+
+    fn word(&mut self, word: Word, rail: bool, book: &Book) -> Answer {
+        let Some((index, number)) = target(book) else {
+            return Answer::Nothing;
+        };
+        self.turn(index);
+        let slot = &self.slots[index];
+        let context = self.context(slot.realm);
+        let unknown = word == Word::Unknown;
+        let bank_id = (!unknown).then(|| format!("bank-{number}"));
+        let said = |word| BankTransfer {
+            bank_id: bank_id.clone().unwrap_or_default(),
+            coelsa_id: (rail && !unknown).then(|| format!("rail-{number}")),
+            word,
+        };
+        let word = match word {
+            Word::Moving | Word::Unknown => BankWord::InProgress,
+            Word::Lost => BankWord::Lost,
+            Word::Done => BankWord::Completed,
+            Word::Failed => BankWord::Failed {
+                reason: "cuenta inexistente".to_owned(),
+            },
+            Word::Refused => {
+                let why = Account::refused_by_bank(&refused());
+                let decided = slot.account.reject(number, why, &context);
+                return self.settled(index, decided);
+            }
+        };
+        let decided = slot.account.settle_transfer(number, &said(word), &context);
+        self.settled(index, decided)
+    }
+
+    fn verdict(&mut self, completed: bool, book: &Book) -> Answer {
+        let Some((index, number)) = target(book) else {
+            return Answer::Nothing;
+        };
+        self.turn(index);
+        let slot = &self.slots[index];
+        let context = self.context(slot.realm);
+        if !slot.account.transfers.contains_key(&number) {
+            return refusal(&Rejection::TransferNotOpen);
+        }
+        let decided = if completed {
+            let said = BankTransfer {
+                bank_id: String::new(),
+                coelsa_id: None,
+                word: BankWord::Completed,
+            };
+            slot.account.settle_transfer(number, &said, &context)
+        } else {
+            let why = TransferRejection {
+                reason: "by hand".to_owned(),
+                bank: None,
+            };
+            slot.account.reject(number, why, &context)
+        };
+        self.settled(index, decided)
+    }
+
+    fn reverse(&mut self, book: &Book) -> Answer {
+        let Some((index, number)) = target(book) else {
+            return Answer::Nothing;
+        };
+        self.turn(index);
+        let slot = &self.slots[index];
+        let context = self.context(slot.realm);
+        let open = slot.account.transfers.get(&number);
+        let transfer = open.unwrap_or_else(|| &slot.sent[&number]);
+        // The bank knows nothing of what stays inside.
+        if transfer.receiver.is_some() {
+            return Answer::Nothing;
+        }
+        let back = amount(book.amount.unwrap());
+        let decided = slot
+            .account
+            .decide_reversal(transfer, back, "rail-back", &context);
+        self.settled(index, decided)
+    }
+
+    fn cash_in(&mut self, index: usize, book: &Book) -> Answer {
+        self.turn(index);
+        let arrived = CashIn {
+            coelsa_id: "rail".to_owned(),
+            bank_id: "bank".to_owned(),
+            cvu: cvu(index),
+            amount: amount(book.amount.unwrap()),
+            from: Counterparty::default(),
+            at: self.now,
+        };
+        let slot = &self.slots[index];
+        let context = self.context(slot.realm);
+        match slot.account.decide_cash_in(&arrived, &context) {
+            Ok(vouchers) => self.record(vec![(index, only_vouchers(vouchers))]),
+            Err(Rejection::AmountOverflow) => refusal(&Rejection::AmountOverflow),
+            Err(why) => Answer::Parked(why.code()),
+        }
+    }
+
+    fn life(&mut self, index: usize, change: Life) -> Answer {
+        self.turn(index);
+        match change {
+            Life::Suspend => self.profile(index, &Self::suspension(), None),
+            Life::Reactivate => self.profile(index, &Order::Reactivate, None),
+            Life::Enable(enabled) => self.profile(index, &Order::SetEnabled(enabled), None),
+            Life::Close => self.profile(index, &Order::Close, Some(&BankAnswer::Done)),
+            Life::Open(yes) => self.open(index, yes),
+        }
+    }
+
+    fn own(&mut self, level: Level) -> Result<&mut Own, usize> {
+        match level {
+            Level::Account(index) => Err(index),
+            Level::Psp(realm) => Ok(self.psp.get_mut(&realm).unwrap()),
+            Level::Platform => Ok(&mut self.platform),
+        }
+    }
+
+    fn limit(&mut self, level: Level, field: usize, value: Option<i64>) -> Answer {
+        let change = limits_change(field, value);
+        match self.own(level) {
+            Ok(own) => {
+                let changed: Limits = own.limits.changed(change);
+                let answer = Answer::Changed(changed != own.limits);
+                own.limits = changed;
+                answer
+            }
+            Err(index) => {
+                self.turn(index);
+                self.profile(index, &Order::ChangeLimits(change), None)
+            }
+        }
+    }
+
+    fn fees(&mut self, level: Level, fees: Vec<FeeRule>) -> Answer {
+        match self.own(level) {
+            Ok(own) => {
+                let answer = Answer::Changed(own.fees != fees);
+                own.fees = fees;
+                answer
+            }
+            Err(index) => {
+                self.turn(index);
+                self.profile(index, &Order::ChangeFees(fees), None)
+            }
+        }
+    }
+}
+
+/// What the book's operation was about: slot and sequence.
+fn target(book: &Book) -> Option<(usize, u64)> {
+    let (index, place) = book.target?;
+    Some((index, u64::try_from(place).unwrap() + 1))
+}
+
+fn destination(to: To) -> Destination {
+    let key = match to {
+        To::Account(index) => Cbu::from(cvu(index)),
+        To::Outside(which) => {
+            Cbu::parse(&keys::cbu(285, 590, 4_009_041_813_520 + u64::from(which))).unwrap()
+        }
+    };
+    Destination::Key(key)
+}
+
+fn voucher_type(credit: bool) -> VoucherType {
+    let (code, sense) = if credit {
+        ("BONUS", Direction::Credit)
+    } else {
+        ("TOLL", Direction::Debit)
+    };
+    VoucherType {
+        code: TypeCode::parse(code).unwrap(),
+        name: "A type".to_owned(),
+        sense,
+        active: true,
+        system: false,
+        legacy_id: Some(1000),
+        description: None,
+        category: None,
+        created_at: Timestamp::default(),
+    }
+}
+
+fn limits_change(field: usize, value: Option<i64>) -> LimitsChange {
+    let money = value.map_or(Change::Inherit, |v| Change::Set(Money::from_centavos(v)));
+    let count = value.map_or(Change::Inherit, |v| Change::Set(u64::try_from(v).unwrap()));
+    let mut change = LimitsChange::default();
+    match field {
+        0 => change.max_per_transaction = money,
+        1 => change.daily_amount = money,
+        2 => change.daily_count = count,
+        3 => change.monthly_amount = money,
+        4 => change.monthly_count = count,
+        _ => change.max_balance = money,
+    }
+    change
+}
+
+/// A fee as the service keeps it.
+pub fn rule(fee: &Fee) -> FeeRule {
+    FeeRule {
+        code: TypeCode::parse(CHARGED[fee.code]).unwrap(),
+        percentage: RATES[fee.rate].0.parse().unwrap(),
+        fixed: Money::from_centavos(fee.fixed),
+        minimum: fee.least.map(Money::from_centavos),
+        maximum: fee.most.map(Money::from_centavos),
+        charge: fee.charge,
+        tax_rate: RATES[fee.tax].0.parse().unwrap(),
+    }
+}

@@ -1,0 +1,359 @@
+//! The invariants of holds, transfers, states and limits, over histories; none knows the book.
+//!
+//! What a voucher means is read from the voucher: its direction, type and reference. Only what
+//! held when it was committed (the account's state, the limits) comes with it.
+
+use std::collections::BTreeMap;
+
+use caudal_ledger::accounts::{Account, Status};
+use caudal_ledger::balance::{Balance, Direction};
+use caudal_ledger::holds::Hold;
+use caudal_ledger::ids::{AccountNo, HoldId, RealmId, VoucherId};
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::Transfer;
+use caudal_ledger::vouchers::{ReferenceType, Voucher};
+
+use super::Check;
+use crate::hold;
+use crate::model::calendar;
+
+/// A voucher with what held when it was committed.
+#[derive(Clone, Copy, Debug)]
+pub struct Noted<'a> {
+    pub realm: RealmId,
+    pub account: AccountNo,
+    /// Its commit, counted over all accounts.
+    pub commit: u64,
+    pub status: Status,
+    pub enabled: bool,
+    /// The limits in force: a transaction's, a day's amount and count, a month's, the balance's.
+    pub limits: [Option<i128>; 6],
+    pub voucher: &'a Voucher,
+}
+
+fn amount(voucher: &Voucher) -> i128 {
+    i128::from(voucher.amount.centavos())
+}
+
+/// What of a hold is left, and when it ends.
+struct Open {
+    rest: i128,
+    ends: Option<Timestamp>,
+}
+
+/// 6: each step names an open hold of the same account, `confirmed + released <= held` at every
+/// prefix, and a hold whose time has come is released once, whole, before anything else happens.
+pub fn check_i06(history: &[Noted<'_>]) -> Check {
+    let mut open: BTreeMap<u64, Open> = BTreeMap::new();
+    for noted in history {
+        let voucher = noted.voucher;
+        let due = open
+            .iter()
+            .filter(|(_, o)| o.ends.is_some_and(|end| end <= voucher.at));
+        let due = due.map(|(number, o)| (o.ends, *number)).min();
+        let of_hold = voucher.reference_type == ReferenceType::Hold;
+        if of_hold && voucher.direction == Direction::Hold {
+            hold!(due.is_none(), "I6: {due:?} is due at {}", voucher.at);
+            let hold = Open {
+                rest: amount(voucher),
+                ends: voucher.expires_at,
+            };
+            hold!(
+                hold.ends.is_none_or(|end| end > voucher.at),
+                "I6: {} ends before it begins",
+                voucher.sequence
+            );
+            open.insert(voucher.sequence, hold);
+            continue;
+        }
+        let step = matches!(
+            voucher.direction,
+            Direction::Release | Direction::ConfirmHold
+        );
+        if !(of_hold && step) {
+            hold!(due.is_none(), "I6: {due:?} is due at {}", voucher.at);
+            continue;
+        }
+        let named = voucher.reference_id.as_deref().and_then(HoldId::parse);
+        let number = named.map_or(0, |id| id.0.sequence);
+        let own = VoucherId {
+            realm: noted.realm,
+            account: noted.account,
+            sequence: number,
+        };
+        hold!(
+            named == Some(HoldId(own)),
+            "I6: {voucher:?} is of no hold of its account"
+        );
+        let Some(hold) = open.get_mut(&number) else {
+            return Err(format!("I6: {voucher:?} is of no open hold"));
+        };
+        hold!(
+            amount(voucher) <= hold.rest,
+            "I6: {voucher:?} is more than {}",
+            hold.rest
+        );
+        if let Some((_, first)) = due {
+            let whole = voucher.direction == Direction::Release && amount(voucher) == hold.rest;
+            hold!(
+                first == number && whole,
+                "I6: {first} was due before {voucher:?}"
+            );
+        }
+        hold.rest -= amount(voucher);
+        if hold.rest == 0 {
+            open.remove(&number);
+        }
+    }
+    Ok(())
+}
+
+/// 7: every internal transfer has one half that leaves and one that arrives, of the same amount,
+/// reference, realm and commit, on two accounts.
+pub fn check_i07(all: &[Noted<'_>]) -> Check {
+    let mut halves: BTreeMap<_, (Vec<&Noted<'_>>, Vec<&Noted<'_>>)> = BTreeMap::new();
+    for noted in all {
+        let half = halves.entry((noted.realm, noted.voucher.reference_id.as_deref()));
+        match noted.voucher.type_code.as_str() {
+            "INTERNAL_P2P_OUT" => half.or_default().0.push(noted),
+            "INTERNAL_P2P_IN" => half.or_default().1.push(noted),
+            _ => {}
+        }
+    }
+    for ((realm, reference), halves) in halves {
+        let ([out], [into]) = (&halves.0[..], &halves.1[..]) else {
+            return Err(format!(
+                "I7: {realm:?} {reference:?} has other than two halves"
+            ));
+        };
+        hold!(reference.is_some(), "I7: {out:?} has no reference");
+        hold!(
+            out.commit == into.commit && amount(out.voucher) == amount(into.voucher),
+            "I7: the halves differ: {out:?}, {into:?}"
+        );
+        hold!(
+            out.account != into.account,
+            "I7: {reference:?} goes to itself"
+        );
+    }
+    Ok(())
+}
+
+/// 8: what all accounts have is what came from outside less what went there, after every commit;
+/// holds, releases and both halves of an internal transfer change nothing.
+pub fn check_i08(balances: impl Iterator<Item = Balance>, all: &[Noted<'_>]) -> Check {
+    let mut sorted: Vec<&Noted<'_>> = all.iter().collect();
+    sorted.sort_by_key(|noted| noted.commit);
+    let mut totals: BTreeMap<(RealmId, AccountNo), i128> = BTreeMap::new();
+    let mut outside = 0;
+    for commit in sorted.chunk_by(|one, other| one.commit == other.commit) {
+        for noted in commit {
+            let after = i128::from(noted.voucher.after.total().centavos());
+            totals.insert((noted.realm, noted.account), after);
+            outside += match (noted.voucher.direction, noted.voucher.reference_type) {
+                (_, ReferenceType::P2p) => 0,
+                (Direction::Credit, _) => amount(noted.voucher),
+                (Direction::Debit | Direction::ConfirmHold, _) => -amount(noted.voucher),
+                (Direction::Hold | Direction::Release, _) => 0,
+            };
+        }
+        let have: i128 = totals.values().sum();
+        hold!(
+            have == outside,
+            "I8: {have} after {commit:?}, should be {outside}"
+        );
+    }
+    let have: i128 = balances.map(|b| i128::from(b.total().centavos())).sum();
+    hold!(
+        have == outside,
+        "I8: accounts have {have}, should be {outside}"
+    );
+    Ok(())
+}
+
+/// 9, of transfers: at most one for each realm and external id.
+pub fn check_i09_transfers<'a>(sent: impl Iterator<Item = (RealmId, &'a Transfer)>) -> Check {
+    let mut seen = BTreeMap::new();
+    for (realm, transfer) in sent {
+        let place = (transfer.from, transfer.sequence);
+        if let Some(first) = seen.insert((realm, &transfer.external_id), place) {
+            return Err(format!("I9: {realm:?} {first:?} and {place:?} share an id"));
+        }
+    }
+    Ok(())
+}
+
+/// 13, as far as rules can keep it: what the account decides on next is what every read of what
+/// was recorded shows: the last movement, the open holds, the open transfers.
+pub fn check_i13(
+    account: &Account,
+    history: &[Voucher],
+    holds: &BTreeMap<u64, Hold>,
+    transfers: &BTreeMap<u64, Transfer>,
+) -> Check {
+    let last = history.last();
+    hold!(
+        last.map_or(0, |v| v.sequence) == account.sequence
+            && last.is_none_or(|v| v.after == account.balance && v.hash == account.hash)
+            && last.map(|v| v.at) == account.last_movement_at,
+        "I13: the account is not at {last:?}"
+    );
+    let open = holds.iter().filter(|(_, hold)| hold.remaining().is_some());
+    hold!(open.eq(account.holds.iter()), "I13: other holds are open");
+    let open = transfers
+        .iter()
+        .filter(|(_, transfer)| transfer.status.is_open());
+    hold!(
+        open.eq(account.transfers.iter()),
+        "I13: other transfers are open"
+    );
+    let ends = account
+        .holds
+        .values()
+        .filter_map(|hold| hold.expires_at)
+        .min();
+    hold!(
+        ends == account.next_expiry(),
+        "I13: the next end is not {ends:?}"
+    );
+    Ok(())
+}
+
+/// What is held is held for something that is open, with its charges.
+pub fn check_set_apart(account: &Account) -> Check {
+    let held = i128::from(account.balance.held.centavos());
+    let apart = account.set_apart();
+    hold!(held == apart, "{held} is held, for {apart}");
+    Ok(())
+}
+
+/// 17: suspended accounts let nothing out that was not at the bank before, disabled ones nothing
+/// that the tenant asks for, closed ones only end what was open and give back what is left.
+pub fn check_i17(history: &[Noted<'_>]) -> Check {
+    use Direction::{ConfirmHold, Credit, Debit, Hold, Release};
+    for noted in history {
+        let voucher = noted.voucher;
+        let kind = voucher.reference_type;
+        let fee = kind == ReferenceType::Fee;
+        let settles = kind == ReferenceType::Transfer;
+        let adjusts = kind == ReferenceType::Adjustment;
+        let passes = match (noted.status, voucher.direction) {
+            (Status::Registered | Status::Void, _) => false,
+            (_, Release) => true,
+            (Status::Closed, Credit) => settles,
+            (Status::Closed, Debit) => adjusts || fee,
+            (Status::Closed | Status::Suspended, Hold) => false,
+            (Status::Closed, ConfirmHold) => true,
+            (Status::Suspended, Credit) => noted.enabled || !adjusts,
+            (Status::Suspended, Debit) => fee,
+            (Status::Suspended, ConfirmHold) => settles,
+            (Status::Active, Credit) => noted.enabled || !adjusts,
+            (Status::Active, Debit) => noted.enabled || fee,
+            (Status::Active, Hold) => noted.enabled,
+            (Status::Active, ConfirmHold) => noted.enabled || settles,
+        };
+        hold!(passes, "I17: {noted:?}");
+    }
+    Ok(())
+}
+
+fn counts(voucher: &Voucher) -> bool {
+    matches!(voucher.direction, Direction::Debit | Direction::Hold)
+        && voucher.reference_type != ReferenceType::Fee
+}
+
+/// What counts of each movement after the first so many, by place: less what was released of it.
+fn counted(history: &[Noted<'_>]) -> Vec<i128> {
+    let mut left = vec![0; history.len()];
+    let mut opened = BTreeMap::new();
+    for (place, noted) in history.iter().enumerate() {
+        let voucher = noted.voucher;
+        let reference = (
+            voucher.reference_type.as_str(),
+            voucher.reference_id.as_deref(),
+        );
+        if counts(voucher) {
+            left[place] = amount(voucher);
+            opened.insert(reference, place);
+        } else if voucher.direction == Direction::Release
+            && let Some(of) = opened.get(&reference)
+        {
+            left[*of] -= amount(voucher);
+        }
+    }
+    left
+}
+
+/// Amount and count of a day, amount and count of its month.
+fn used(history: &[Noted<'_>], at: Timestamp) -> [i128; 4] {
+    let today = calendar::day(at.millis());
+    let month = |day| {
+        let (year, month, _) = calendar::civil(day);
+        (year, month)
+    };
+    let this_month = month(today);
+    let mut used = [0; 4];
+    for (noted, left) in history.iter().zip(counted(history)) {
+        let day = calendar::day(noted.voucher.at.millis());
+        let one = i128::from(left > 0);
+        if day == today {
+            used = [used[0] + left, used[1] + one, used[2], used[3]];
+        }
+        if left > 0 && month(day) == this_month {
+            used = [used[0], used[1], used[2] + left, used[3] + one];
+        }
+    }
+    used
+}
+
+/// 18: no commit passes a limit. Closed accounts give back what is left whatever limits say.
+pub fn check_i18(history: &[Noted<'_>]) -> Check {
+    for (place, noted) in history.iter().enumerate() {
+        let (voucher, limits) = (noted.voucher, noted.limits);
+        let within = |value: i128, limit: usize| limits[limit].is_none_or(|most| value <= most);
+        let own = matches!(
+            voucher.reference_type,
+            ReferenceType::Adjustment | ReferenceType::P2p
+        );
+        if voucher.direction == Direction::Credit && own {
+            let total = i128::from(voucher.after.total().centavos());
+            hold!(within(total, 5), "I18: a balance of {total}: {noted:?}");
+        }
+        if noted.status == Status::Closed || !counts(voucher) {
+            continue;
+        }
+        hold!(
+            within(amount(voucher), 0),
+            "I18: too much at once: {noted:?}"
+        );
+        if limits[1..5].iter().all(Option::is_none) {
+            continue;
+        }
+        let used = used(&history[..=place], voucher.at);
+        for (value, limit) in used.into_iter().zip(1..) {
+            hold!(
+                within(value, limit),
+                "I18: {used:?} passes limit {limit}: {noted:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// 18, the other half: the counters of use are what the movements of the window add up to.
+pub fn check_i18_usage(account: &Account, history: &[Noted<'_>], now: Timestamp) -> Check {
+    let now = account.last_movement_at.map_or(now, |last| last.max(now));
+    let usage = account.usage.at(now);
+    let stated = [
+        i128::from(usage.daily_amount.centavos()),
+        i128::from(usage.daily_count),
+        i128::from(usage.monthly_amount.centavos()),
+        i128::from(usage.monthly_count),
+    ];
+    let right = used(history, now);
+    hold!(
+        stated == right,
+        "I18: {stated:?}, the movements say {right:?}"
+    );
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! Holds, transfers, limits and fees: the rules of `ledger` against the naive book.
+
+use std::cell::RefCell;
+
+use caudal_proptests::flows::book::Book;
+use caudal_proptests::flows::compare;
+use caudal_proptests::flows::desk::Desk;
+use caudal_proptests::flows::ops::{Op, op};
+use caudal_proptests::flows::tally::{SEEN, Tally};
+use caudal_proptests::{cases, config};
+use proptest::collection::vec;
+use proptest::test_runner::{Config, TestRunner};
+
+/// Every way in which an operation ends, as often as it has to be seen in a usual run.
+const OFTEN: u32 = 20;
+
+/// One run: after every step the answers, the states and the invariants.
+fn run(ops: &[Op], tally: &mut Tally) {
+    let (mut book, mut desk) = (Book::new(), Desk::new());
+    assert_eq!(compare::same_all(&desk, &book), Ok(()));
+    for op in ops {
+        book.step(op);
+        let answer = desk.step(op, &book);
+        assert_eq!(
+            answer, book.answer,
+            "the rules (left) against the book, at {op:?}"
+        );
+        assert_eq!(
+            compare::same(&desk, &book, &book.touched),
+            Ok(()),
+            "at {op:?}"
+        );
+        assert_eq!(desk.check_step(&book.touched), Ok(()), "at {op:?}");
+        tally.count(op, &answer);
+    }
+    assert_eq!(compare::same_all(&desk, &book), Ok(()));
+    assert_eq!(desk.check_all(), Ok(()));
+    assert_eq!(desk.restart(), Ok(()));
+    assert_eq!(compare::same_all(&desk, &book), Ok(()));
+    states(&book, tally);
+}
+
+/// Counts the states that holds and transfers ended in.
+fn states(book: &Book, tally: &mut Tally) {
+    for (index, purse) in book.purses.iter().enumerate() {
+        let closed = purse.state == caudal_proptests::flows::book::State::Closed;
+        for hold in book.holds(index) {
+            let word = book.hold_word(index, hold);
+            tally.seen(format!("hold is {word}"));
+            if closed {
+                tally.seen(format!("hold of a closed account is {word}"));
+            }
+        }
+    }
+    for deed in &book.deeds {
+        tally.seen(format!("transfer is {}", deed.word()));
+        if deed.returned() > 0 && deed.returned() < deed.amount {
+            tally.seen("transfer is reversed in part".to_owned());
+        }
+    }
+}
+
+#[test]
+fn money_on_its_way_moves_as_the_book_says() {
+    let mut runner = TestRunner::new(Config {
+        source_file: Some(file!()),
+        test_name: Some("flows::money_on_its_way_moves_as_the_book_says"),
+        ..config(2_500)
+    });
+    let tally = RefCell::new(Tally::default());
+    let all = runner.run(&vec(op(), 1..400), |ops| {
+        run(&ops, &mut tally.borrow_mut());
+        Ok(())
+    });
+    if let Err(why) = all {
+        panic!("{why}\n{runner}");
+    }
+    let tally = tally.into_inner();
+    println!("{tally}");
+    // Fewer runs see less; far fewer prove nothing about what they see.
+    let least = u64::from(cases(OFTEN));
+    let short = tally.short(&SEEN, least);
+    assert!(short.is_empty(), "seen less than {least} times: {short:?}");
+}
