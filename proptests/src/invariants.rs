@@ -257,7 +257,8 @@ pub fn check_i14_all(history: &[Voucher]) -> Check {
     Ok(())
 }
 
-/// 18, where nothing is released by hold or transfer: the counters of use are what the movements add up to.
+/// 18, where nothing is released by hold or transfer: the counters of use are what the movements
+/// add up to.
 pub fn check_i18_usage(usage: Usage, history: &[Voucher]) -> Check {
     let Some(last) = history.iter().rfind(|v| outgoing(v)) else {
         hold!(

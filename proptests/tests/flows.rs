@@ -2,10 +2,13 @@
 
 use std::cell::RefCell;
 
+use caudal_ledger::holds::OPEN_HOLDS_MAX;
+use caudal_ledger::transfers::OPEN_TRANSFERS_MAX;
+use caudal_proptests::flows::answer::Answer;
 use caudal_proptests::flows::book::Book;
 use caudal_proptests::flows::compare;
 use caudal_proptests::flows::desk::Desk;
-use caudal_proptests::flows::ops::{Op, op};
+use caudal_proptests::flows::ops::{End, Op, Pick, To, op};
 use caudal_proptests::flows::tally::{SEEN, Tally};
 use caudal_proptests::{cases, config};
 use proptest::collection::vec;
@@ -81,4 +84,62 @@ fn money_on_its_way_moves_as_the_book_says() {
     let least = u64::from(cases(OFTEN));
     let short = tally.short(&SEEN, least);
     assert!(short.is_empty(), "seen less than {least} times: {short:?}");
+}
+
+/// What no run of a few hundred steps reaches: an account has so many open holds, and so many
+/// transfers that wait for the bank, and not one more.
+#[test]
+fn what_is_open_is_bounded() {
+    let (mut book, mut desk) = (Book::new(), Desk::new());
+    let opening = [
+        Op::CashIn {
+            account: 0,
+            amount: Pick::Usual(4),
+        },
+        hold(),
+        send(),
+    ];
+    for op in &opening {
+        book.step(op);
+        assert_eq!(desk.step(op, &book), book.answer);
+    }
+    for (most, op, code) in [
+        (OPEN_HOLDS_MAX, hold(), "too_many_open_holds"),
+        (OPEN_TRANSFERS_MAX, send(), "too_many_open_transfers"),
+    ] {
+        // The same one again and again, up to one less than there may be.
+        let account = &mut desk.slots[0].account;
+        let (hold, transfer) = (account.holds[&2].clone(), account.transfers[&3].clone());
+        for number in 1_000.. {
+            if code == "too_many_open_holds" && account.holds.len() < most - 1 {
+                account.holds.insert(number, hold.clone());
+            } else if code == "too_many_open_transfers" && account.transfers.len() < most - 1 {
+                account.transfers.insert(number, transfer.clone());
+            } else {
+                break;
+            }
+        }
+        book.step(&op);
+        assert!(matches!(desk.step(&op, &book), Answer::Recorded(_)));
+        book.step(&op);
+        assert_eq!(desk.step(&op, &book), Answer::Refused(code));
+    }
+}
+
+fn hold() -> Op {
+    Op::Hold {
+        account: 0,
+        key: None,
+        amount: Pick::Usual(0),
+        end: End::Open,
+    }
+}
+
+fn send() -> Op {
+    Op::Send {
+        from: 0,
+        to: To::Outside(0),
+        key: None,
+        amount: Pick::Usual(0),
+    }
 }

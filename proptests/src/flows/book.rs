@@ -111,6 +111,7 @@ impl Book {
                 self.now += millis;
                 Answer::Nothing
             }
+            Op::Until { more } => self.until(*more),
             Op::Restart => Answer::Nothing,
         };
     }
@@ -214,6 +215,20 @@ impl Book {
             };
             self.put(index, step).expect("what is held can be released");
         }
+    }
+
+    /// Time passes until the next end of an open hold, or just before or after it.
+    fn until(&mut self, more: i8) -> Answer {
+        let open = self.all_holds().into_iter();
+        let ends = open
+            .filter(|(index, hold)| self.hold_rest(*index, *hold) > 0)
+            .filter_map(|(index, hold)| self.purses[index].events[hold].ends)
+            .filter(|end| *end > self.now);
+        let Some(next) = ends.min() else {
+            return Answer::Nothing;
+        };
+        self.now = next.saturating_add_signed(more.into());
+        Answer::Changed(true)
     }
 
     /// An event that belongs to nothing yet.

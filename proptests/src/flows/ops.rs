@@ -61,6 +61,8 @@ pub enum Op {
     Fees { level: Level, fees: Vec<Fee> },
     /// Time passes.
     Time { millis: u64 },
+    /// Time passes until the next end of a hold, and so many milliseconds more.
+    Until { more: i8 },
     /// Everything is forgotten and read back from the bytes that were recorded.
     Restart,
 }
@@ -182,6 +184,7 @@ impl Op {
             Self::Limit { .. } => "limit",
             Self::Fees { .. } => "fees",
             Self::Time { .. } => "time",
+            Self::Until { .. } => "until",
             Self::Restart => "restart",
         }
     }
@@ -283,7 +286,7 @@ fn fee() -> impl Strategy<Value = Fee> {
     (
         0..CHARGED.len(),
         0..RATES.len(),
-        select(vec![0_i64, 0, 0, 1, 7, 100]),
+        select(vec![0_i64, 0, 0, 0, 1, 7, 50, 100, 333, 1_000]),
         (bound(), bound()),
         prop_oneof![3 => Just(true), 1 => Just(false)],
         select(vec![0_usize, 4, 5, 5, 5]),
@@ -345,6 +348,7 @@ pub fn op() -> BoxedStrategy<Op> {
             .prop_map(|(level, (field, value))| Op::Limit { level, field, value }),
         4 => (level(), fees()).prop_map(|(level, fees)| Op::Fees { level, fees }),
         12 => time().prop_map(|millis| Op::Time { millis }),
+        3 => (-1_i8..=1).prop_map(|more| Op::Until { more }),
         1 => Just(Op::Restart),
     ]
     .boxed()

@@ -49,6 +49,7 @@ impl Desk {
             } => self.limit(*level, *field, *value),
             Op::Fees { level, fees } => self.fees(*level, fees.iter().map(rule).collect()),
             Op::Time { .. } => Answer::Nothing,
+            Op::Until { .. } => book.answer.clone(),
             Op::Restart => {
                 self.restart().expect("a restart is invisible");
                 Answer::Nothing
