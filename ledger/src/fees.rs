@@ -2,6 +2,9 @@
 //!
 //! `fee = clamp(amount × percentage + fixed, minimum, maximum)`, then the tax on the fee; each is
 //! rounded half up to centavos, first the fee, then the tax (domain §7.1).
+//!
+//! A fee is charged for what a tenant orders and for what arrives from the bank. What merely ends,
+//! such as a hold whose time has come or a transfer that the bank rejects, costs nothing.
 
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde::{Deserialize, Serialize};
@@ -51,7 +54,7 @@ impl Charges {
 }
 
 impl FeeRule {
-    /// What a movement of an amount costs; `None` where that leaves the range of money.
+    /// What a movement of an amount costs; `None` where that is more than may move at all.
     pub fn charges(&self, amount: Amount) -> Option<Charges> {
         let hundredth = Decimal::new(1, 2);
         let share = amount
@@ -70,7 +73,8 @@ impl FeeRule {
             fee,
             tax: centavos(tax)?,
         };
-        charges.total().map(|_| charges)
+        let total = charges.total()?;
+        (total.centavos() <= Amount::MAX_CENTAVOS).then_some(charges)
     }
 }
 

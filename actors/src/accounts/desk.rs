@@ -87,7 +87,7 @@ impl Desk {
         AccountView {
             account: self.account.clone(),
             levels,
-            as_of: self.shared.clock.now(),
+            as_of: self.account.instant(self.shared.clock.now()),
         }
     }
 
@@ -232,7 +232,7 @@ impl Desk {
     /// Releases the holds whose time has come. Every turn begins with it, so nothing is ever
     /// decided on money that should be free.
     pub(super) fn expire(&mut self) {
-        let now = self.shared.clock.now();
+        let now = self.account.instant(self.shared.clock.now());
         if self.account.next_expiry().is_none_or(|end| now < end) {
             return;
         }

@@ -24,9 +24,7 @@ impl Account {
             balance: self.balance,
             sequence: self.sequence,
             hash: self.hash,
-            at: self
-                .last_movement_at
-                .map_or(context.now, |last| last.max(context.now)),
+            at: self.instant(context.now),
             vouchers: Vec::with_capacity(1),
         })
     }

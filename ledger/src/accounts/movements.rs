@@ -92,6 +92,12 @@ impl Account {
         }
     }
 
+    /// When a movement that is decided now happens: never before the one before it, though the clock
+    /// may have been set back meanwhile. All that depends on time is judged as of it.
+    pub fn instant(&self, now: Timestamp) -> Timestamp {
+        self.last_movement_at.map_or(now, |last| last.max(now))
+    }
+
     /// Whether limits let money out. What is left on a closed account is returned whatever they say.
     pub(super) fn within_limits(
         &self,
@@ -103,7 +109,7 @@ impl Account {
         }
         let levels = self.levels(context);
         levels
-            .outgoing(self.usage, amount, context.now)
+            .outgoing(self.usage, amount, self.instant(context.now))
             .map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
     }
 
@@ -188,7 +194,8 @@ impl Account {
             );
         }
         self.may(Movement::Hold)?;
-        if order.expires_at.is_some_and(|end| end <= context.now) {
+        let now = self.instant(context.now);
+        if order.expires_at.is_some_and(|end| end <= now) {
             return Err(Rejection::ExpiryInThePast);
         }
         if self.holds.len() >= OPEN_HOLDS_MAX {
@@ -234,15 +241,14 @@ impl Account {
         }
         let mut drafts = self.draft(context)?;
         drafts.step(hold, step, amount)?;
-        if step == HoldStep::Confirm {
-            drafts.charge()?;
-        }
+        drafts.charge()?;
         Ok(drafts.vouchers)
     }
 
     /// The releases of holds whose time has come, in the order of their ends; none when none has.
     pub fn decide_expiries(&self, context: &Context<'_>) -> Vec<Voucher> {
-        let due = self.ends.iter().take_while(|(end, _)| *end <= context.now);
+        let now = self.instant(context.now);
+        let due = self.ends.iter().take_while(|(end, _)| *end <= now);
         let due = due.filter_map(|(_, number)| self.holds.get(number));
         let Ok(mut drafts) = self.draft(context) else {
             return Vec::new();

@@ -67,8 +67,8 @@ impl Account {
             coelsa_id: None,
             rejection: None,
             reversed: Money::ZERO,
-            created_at: context.now,
-            updated_at: context.now,
+            created_at: self.instant(context.now),
+            updated_at: self.instant(context.now),
         }
     }
 
@@ -338,7 +338,7 @@ impl Account {
         context: &Context<'_>,
     ) -> Result<Movements, Rejection> {
         self.may(Movement::Settle)?;
-        let left = transfer.status != TransferStatus::Rejected;
+        let left = transfer.status != TransferStatus::Rejected && transfer.receiver.is_none();
         let reversed = transfer.reversed.plus(amount.money());
         if !left || reversed.is_none_or(|sum| sum > transfer.amount.money()) {
             return Err(Rejection::NothingToReverse);
@@ -367,6 +367,7 @@ impl Account {
             )
         })?;
         let credited = drafts.sequence();
+        drafts.charge_if_covered();
         done.vouchers.extend(drafts.vouchers);
         done.transfers.push(TransferRecord {
             transfer: transfer.sequence,

@@ -108,7 +108,7 @@ impl Book {
             }),
             Op::Fees { level, fees } => self.change(*level, |terms| terms.fees.clone_from(fees)),
             Op::Time { millis } => {
-                self.now += millis;
+                self.now = self.now.saturating_add_signed(*millis);
                 Answer::Nothing
             }
             Op::Until { more } => self.until(*more),
@@ -204,7 +204,7 @@ impl Book {
         self.touched.push(index);
         let mut due: Vec<_> = (self.holds(index).into_iter())
             .filter_map(|hold| Some((self.purses[index].events[hold].ends?, hold)))
-            .filter(|(end, hold)| *end <= self.now && self.hold_rest(index, *hold) > 0)
+            .filter(|(end, hold)| *end <= self.instant(index) && self.hold_rest(index, *hold) > 0)
             .collect();
         due.sort_unstable();
         for (_, hold) in due {

@@ -60,7 +60,7 @@ pub enum Op {
     /// The fees of a level are replaced.
     Fees { level: Level, fees: Vec<Fee> },
     /// Time passes.
-    Time { millis: u64 },
+    Time { millis: i64 },
     /// Time passes until the next end of a hold, and so many milliseconds more.
     Until { more: i8 },
     /// Everything is forgotten and read back from the bytes that were recorded.
@@ -313,13 +313,14 @@ fn fees() -> impl Strategy<Value = Vec<Fee>> {
     prop_oneof![1 => Just(Vec::new()), 2 => some]
 }
 
-/// Minutes to months.
-fn time() -> impl Strategy<Value = u64> {
+/// Minutes to months; and now and then the clock is set back.
+fn time() -> impl Strategy<Value = i64> {
     prop_oneof![
-        6 => 0_u64..600_000,
-        6 => 0_u64..5_400_000,
-        2 => 0_u64..100_000_000,
-        1 => 0_u64..3_000_000_000,
+        6 => 0_i64..600_000,
+        6 => 0_i64..5_400_000,
+        2 => 0_i64..100_000_000,
+        1 => 0_i64..3_000_000_000,
+        1 => -100_000_000_i64..0,
     ]
 }
 

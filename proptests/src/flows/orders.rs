@@ -87,7 +87,7 @@ impl Book {
         if let Err(refusal) = self.may_send(index) {
             return refusal;
         }
-        if ends.is_some_and(|end| end <= self.now) {
+        if ends.is_some_and(|end| end <= self.instant(index)) {
             return Answer::Refused("expiry_in_the_past");
         }
         let mark = self.mark();
@@ -142,7 +142,8 @@ impl Book {
                 returns: Some(hold),
                 ..self.event("release", amount, "RELEASE", Tale::Step(hold, false))
             };
-            self.put(index, step).map_err(Answer::Refused)
+            let put = self.put(index, step).map_err(Answer::Refused);
+            put.and_then(|()| self.charge(index))
         };
         self.close(&mark, done)
     }

@@ -211,14 +211,11 @@ impl Book {
             inside,
             ..
         } = self.deeds[deed];
-        // The bank knows nothing of what stays inside.
-        if inside {
-            return Answer::Nothing;
-        }
         let rest = sent - self.deeds[deed].returned();
         let amount = self.part(rest, part).max(1);
         self.amount = Some(amount);
-        if self.deeds[deed].word() == "rejected" || amount > rest {
+        // What stayed inside never left, so it cannot come back.
+        if inside || self.deeds[deed].word() == "rejected" || amount > rest {
             return Answer::Refused("nothing_to_reverse");
         }
         let mark = self.mark();
@@ -228,6 +225,9 @@ impl Book {
         }
         let event = self.event("credit", amount, "TRANSFER_REVERSAL", Tale::Bank(deed));
         let done = done.and_then(|()| self.put(from, event));
+        if done.is_ok() {
+            self.charge_if_covered(from);
+        }
         self.deeds[deed].story.push(Chapter::Back(amount));
         self.close(&mark, done.map_err(Answer::Refused))
     }
