@@ -257,6 +257,16 @@ impl Desk {
             .load(std::sync::atomic::Ordering::Acquire)
             > 0;
         let transfer = match self.known(number) {
+            Ok(Some(transfer)) if transfer.receiver.is_some() => {
+                tracing::error!(
+                    account = self.account.number.0,
+                    transfer = number,
+                    "the bank reverses a transfer that it was never asked for; reconcile the day"
+                );
+                return self
+                    .scribe
+                    .finish(Page::default(), Ok(Heard::Ignored), ticket);
+            }
             Ok(Some(transfer)) if open || !in_flight => transfer,
             Ok(Some(_)) => {
                 let busy = Err(Failure::Overloaded);
