@@ -119,11 +119,13 @@ impl Storm {
             }
         }
         let (lab, mut dice) = (Rc::clone(&self.lab), Dice(self.dice.roll(u64::MAX)));
+        let mut refusals = 10_u32;
         tasks.push(actix::spawn(async move {
             loop {
                 tokio::time::sleep(Duration::from_millis(1 + dice.roll(40))).await;
                 lab.store.step_some();
-                if dice.chance(2) {
+                if refusals > 0 && dice.chance(3) {
+                    refusals -= 1;
                     lab.store.refuse_next(StoreError::Overloaded);
                 }
             }
@@ -161,7 +163,12 @@ impl Storm {
         let tasks = self.start();
         let deadline = tokio::time::Instant::now() + Duration::from_secs(3600);
         while self.known.borrow().len() < self.jobs.len() {
-            assert!(tokio::time::Instant::now() < deadline, "seed {}", self.seed);
+            let known = self.known.borrow();
+            let left = (0..self.jobs.len()).filter(|n| !known.contains_key(n));
+            let left: Vec<_> = left.map(|n| (n, self.jobs[n])).collect();
+            drop(known);
+            let now = tokio::time::Instant::now();
+            assert!(now < deadline, "seed {}: {left:?}", self.seed);
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
         tasks.iter().for_each(JoinHandle::abort);
