@@ -195,12 +195,27 @@ impl Scribe {
     /// Ends a request: commits the page with the kept answer of its key, then answers.
     pub fn finish<T: Send + 'static>(
         &mut self,
-        mut page: Page,
+        page: Page,
         outcome: Result<T, Failure>,
         ticket: Ticket<T>,
     ) {
+        self.finish_and(page, outcome, ticket, |_| {});
+    }
+
+    /// Ends a request like [`Self::finish`], and says how its commit ended before it answers; drops
+    /// `and` when the request was given up.
+    pub fn finish_and<T: Send + 'static>(
+        &mut self,
+        mut page: Page,
+        outcome: Result<T, Failure>,
+        ticket: Ticket<T>,
+        and: impl FnOnce(Result<(), Failure>) + Send + 'static,
+    ) {
         if let Some((reply, guards, answered)) = self.seal(&mut page, outcome, ticket) {
-            self.commit(page, move |done| release(reply, guards, done.and(answered)));
+            self.commit(page, move |done| {
+                and(done.clone());
+                release(reply, guards, done.and(answered));
+            });
         }
     }
 

@@ -60,20 +60,19 @@ impl Desk {
             return None;
         }
         let request_id = ticket.request_id.clone();
+        let (sender, durable) = oneshot::channel();
         match self.record_all(movements) {
-            Ok(page) => self
-                .scribe
-                .finish(page, Ok(Outcome::Recorded(view)), ticket),
+            Ok(page) => {
+                let outcome = Ok(Outcome::Recorded(view));
+                self.scribe
+                    .finish_and(page, outcome, ticket, |done| drop(sender.send(done)));
+            }
             Err(why) => {
                 self.scribe.fail(why, ticket.reply);
                 return None;
             }
         }
         self.note_business();
-        // An empty page answers when everything before it is on disk.
-        let (sender, durable) = oneshot::channel();
-        self.scribe
-            .commit(Page::default(), move |done| drop(sender.send(done)));
         Some((number, request_id, durable))
     }
 

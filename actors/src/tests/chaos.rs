@@ -373,7 +373,7 @@ impl Storm {
         (left, back)
     }
 
-    /// All money is somewhere, held money is what holds keep, and the bank's list has no difference.
+    /// All money is somewhere, held money is what holds keep, and the bank lists nothing else.
     async fn settled(&self) {
         let (left, back) = self.transfers_agree().await;
         let mut right = 1_500 * i64::try_from(ACCOUNTS).unwrap() - left + back;
@@ -433,7 +433,7 @@ async fn storm(seed: u64) -> (u32, usize, Tally) {
 #[test]
 fn bank_and_ledger_agree_after_every_storm() {
     let (mut crashes, mut sent, mut sum) = (0, 0, Tally::default());
-    let storms = std::env::var("STORMS").map_or(12, |n| n.parse().unwrap());
+    let storms = std::env::var("STORMS").map_or(100, |n| n.parse().unwrap());
     let first = std::env::var("STORM").map_or(1, |n| n.parse().unwrap());
     for seed in first..first + storms {
         println!("chaos: seed {seed}");

@@ -1,5 +1,5 @@
-//! A laboratory for storms: an engine on a store that is stepped, a clock that jumps and can be told
-//! to panic, dice, and clients that go on until they know what became of their order.
+//! A laboratory for storms: an engine on a store that is stepped, a clock that jumps and can be
+//! told to panic, and dice.
 
 use std::rc::Rc;
 use std::sync::Once;
@@ -111,8 +111,8 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// A service with a tenant, two types, some accounts with some money, and a store that writes at
-    /// once.
+    /// A service with a tenant, two types, some accounts with some money, and a store that writes
+    /// at once.
     pub async fn new(seed: u64, accounts: u64, each: i64, bank: Arc<dyn BankGateway>) -> Rc<Self> {
         Self::with(seed, (accounts, each), Arc::default(), bank).await
     }
