@@ -350,7 +350,7 @@ fn release<T>(reply: Option<Reply<Answered<T>>>, guards: Vec<ClaimGuard>, answer
 }
 
 /// Whether an outcome is kept for its key: successes, refusals of the ledger and of the bank.
-fn is_final<T>(outcome: &Result<T, Failure>) -> bool {
+pub(crate) fn is_final<T>(outcome: &Result<T, Failure>) -> bool {
     match outcome {
         Ok(_) => true,
         // "Try again" is not an answer to keep.

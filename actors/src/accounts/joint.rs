@@ -29,7 +29,7 @@ use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 use caudal_storage::StoreError;
 use tokio::sync::oneshot;
 
-use super::{AccountActor, AccountMessage, Desk, ItemOutcome, TransferView};
+use super::{AccountActor, AccountMessage, Desk, ItemOutcome, TransferView, is_kept};
 use crate::failure::Failure;
 use crate::realms::Booked;
 use crate::scribe::{Page, Scribe, Ticket};
@@ -244,7 +244,7 @@ fn give_up<'a, T>(
 fn batch(
     desks: &mut Desks<'_>,
     items: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
-    ticket: Ticket<Vec<ItemOutcome>>,
+    mut ticket: Ticket<Vec<ItemOutcome>>,
 ) {
     let before: BTreeMap<AccountNo, _> = desks
         .iter()
@@ -270,6 +270,7 @@ fn batch(
         };
         outcomes.push(outcome);
     }
+    ticket.keyed = ticket.keyed.filter(|_| is_kept(&outcomes));
     let all = outcomes.iter().all(Result::is_ok);
     if !all {
         pages.clear();

@@ -20,7 +20,7 @@ use caudal_storage::StoreError;
 use super::{Adjustment, Admission, RealmMessage, RealmSupervisor, Target, TypeRef};
 use crate::accounts::{
     AccountMessage, Convoy, Gather, Heard, HoldView, ItemOutcome, Joint, Placed, Quote, Share,
-    TransferView,
+    TransferView, is_kept,
 };
 use crate::failure::Failure;
 use crate::records::keys::Rail;
@@ -330,7 +330,9 @@ impl RealmSupervisor {
                 let refused = resolved
                     .into_iter()
                     .map(|item| item.and(Err(Failure::Overloaded)));
-                return self.end(Ok(refused.collect()), ticket);
+                let refused: Vec<_> = refused.collect();
+                ticket.keyed = ticket.keyed.filter(|_| is_kept(&refused));
+                return self.end(Ok(refused), ticket);
             }
             return self.convoy(&accounts, ticket, |ticket| Joint::Batch {
                 items: resolved,
@@ -349,7 +351,8 @@ impl RealmSupervisor {
         home: Addr<Self>,
     ) {
         let gather = Arc::new(Gather::new(resolved.len(), move |outcomes| {
-            if ticket.keyed.is_none() {
+            if ticket.keyed.is_none() || !is_kept(&outcomes) {
+                drop(ticket.guards);
                 if let Some(reply) = ticket.reply {
                     reply.send(Ok(crate::reply::Given::Value(outcomes)));
                 }

@@ -11,7 +11,7 @@ use super::lab::{Lab, cvu, outside, sending, within};
 use super::storms::all;
 use super::*;
 use crate::engine::lists::{Order as Way, Page};
-use crate::engine::money::{Heard, HoldView, TransferFilter};
+use crate::engine::money::{Heard, HoldView, ItemOutcome, TransferFilter};
 use crate::engine::reconciliation::Agreement;
 use crate::ports::Notice;
 
@@ -288,4 +288,52 @@ async fn what_was_never_at_the_bank_does_not_come_back_from_it() {
     };
     assert_eq!(hear(&lab, back).await, Ok(Heard::Ignored));
     assert_eq!(both(&lab, 1).await, (900, 0));
+}
+
+/// A key for a batch whose answer says how many were done.
+fn counted(key: &str) -> Asker<Vec<ItemOutcome>> {
+    let render = |outcome: Result<&Vec<ItemOutcome>, &Failure>| {
+        let done = outcome.map_or(0, |items| items.iter().flatten().count());
+        Rendered {
+            status: 200,
+            body: done.to_string(),
+            again: false,
+        }
+    };
+    Asker {
+        keyed: Some(Keyed {
+            scope: Scope {
+                key: key.into(),
+                method: "POST".into(),
+                path: "/bulk".into(),
+                fields: BTreeMap::new(),
+            },
+            render: Box::new(render),
+        }),
+        request_id: "r".into(),
+    }
+}
+
+#[actix::test]
+async fn a_key_keeps_no_batch_of_which_a_part_is_to_be_tried_again() {
+    for atomic in [false, true] {
+        let lab = Lab::new(1, 2, 100, bank()).await;
+        let items = || vec![adjustment(1, "IN", 1, "a"), adjustment(2, "IN", 1, "b")];
+        let batch = || lab.engine.batch(REALM, items(), atomic, counted("k"));
+        lab.store.refuse_next(StoreError::Overloaded);
+        let first = batch().await;
+        let kept = matches!(first, Ok(Given::Kept { .. }));
+        assert!(!kept, "{first:?}");
+        // The same key goes on, and then keeps the answer.
+        for again in [false, true] {
+            let kept = Given::Kept {
+                status: 200,
+                body: "2".into(),
+                again,
+            };
+            assert_eq!(batch().await, Ok(kept));
+        }
+        assert_eq!(both(&lab, 1).await.0 + both(&lab, 2).await.0, 202);
+        lab.verified().await;
+    }
 }
