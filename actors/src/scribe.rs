@@ -60,6 +60,8 @@ pub struct Vitals {
     pub doubtful: AtomicBool,
     /// It waits for the bank.
     pub busy: AtomicBool,
+    /// Its desk is lent: others may be deciding for it.
+    pub lent: AtomicBool,
     /// The movement up to which the ledger is durable.
     pub durable_sequence: AtomicU64,
     /// When it last took a message, in milliseconds since 1970.
@@ -70,7 +72,8 @@ impl Vitals {
     /// Whether nothing would be lost or disturbed if the actor went away now.
     pub fn idle(&self) -> bool {
         let none = |count: &AtomicUsize| count.load(Ordering::Acquire) == 0;
-        none(&self.queued) && none(&self.in_flight) && !self.busy.load(Ordering::Acquire)
+        let not = |flag: &AtomicBool| !flag.load(Ordering::Acquire);
+        none(&self.queued) && none(&self.in_flight) && not(&self.busy) && not(&self.lent)
     }
 
     /// Whether nothing is in flight.

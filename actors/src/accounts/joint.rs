@@ -11,12 +11,15 @@
 //! account with a higher number. So whoever waits, waits for a higher number, and the highest does
 //! not wait. A→B, B→A and rings end.
 //!
+//! **Bounds.** An actor whose desk is lent is not idle: it stays until the desk is home.
+//!
 //! **Failure.** A lent desk comes home when the convoy is dropped, wherever that happens. If a turn
 //! panics, every desk it had comes home in doubt, and its owner is loaded again from what is on
 //! disk: the commit is submitted whole at the end of the turn, or not at all.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use actix::fut::{ActorFutureExt, wrap_future};
 use actix::{ActorContext, AsyncContext, Context};
@@ -110,13 +113,20 @@ impl AccountActor {
             return;
         };
         let (home, back) = oneshot::channel();
+        let desk = self.desk.take();
+        if let Some(desk) = &desk {
+            desk.vitals.lent.store(true, Ordering::Release);
+        }
         convoy.lent.push(Lent {
-            desk: self.desk.take(),
+            desk,
             home: Some(home),
         });
         next.send(AccountMessage::Joint(convoy));
         let back = wrap_future::<_, Self>(back).map(|desk, actor, ctx: &mut Context<Self>| {
             actor.desk = desk.ok();
+            if let Some(desk) = &actor.desk {
+                desk.vitals.lent.store(false, Ordering::Release);
+            }
             match &actor.desk {
                 Some(desk) if !desk.vitals.doubtful() => {}
                 Some(_) | None => ctx.stop(),

@@ -164,10 +164,17 @@ impl Lab {
         clock: Arc<LabClock>,
         bank: Arc<dyn BankGateway>,
     ) -> Rc<Self> {
-        let options = Options {
-            arbiters: 0,
-            ..Options::default()
-        };
+        Self::within(store, clock, bank, crate::realms::Limits::default())
+    }
+
+    /// With room for so many actors.
+    pub fn within(
+        store: Arc<FaultyStore>,
+        clock: Arc<LabClock>,
+        bank: Arc<dyn BankGateway>,
+        realm: crate::realms::Limits,
+    ) -> Rc<Self> {
+        let options = Options { arbiters: 0, realm };
         let engine = Engine::start(
             Arc::<FaultyStore>::clone(&store),
             Arc::<LabClock>::clone(&clock),
