@@ -327,10 +327,8 @@ impl RealmSupervisor {
             let found = resolved.iter().flatten().map(|(number, _)| *number);
             let accounts: BTreeSet<_> = found.collect();
             if accounts.is_empty() {
-                let refused = resolved
-                    .into_iter()
-                    .map(|item| item.and(Err(Failure::Overloaded)));
-                let refused: Vec<_> = refused.collect();
+                let refused = |item: Result<_, _>| item.and(Err(Failure::Overloaded));
+                let refused: Vec<_> = resolved.into_iter().map(refused).collect();
                 ticket.keyed = ticket.keyed.filter(|_| is_kept(&refused));
                 return self.end(Ok(refused), ticket);
             }
@@ -358,7 +356,7 @@ impl RealmSupervisor {
                 }
                 return;
             }
-            // The key's answer is the realm's to keep; a full mailbox leaves it unknown.
+            // The realm keeps the key's answer; a full mailbox leaves it unknown.
             drop(home.try_send(RealmMessage::BatchDone(outcomes, ticket)));
         }));
         let mut shares: BTreeMap<AccountNo, Share> = BTreeMap::new();

@@ -170,10 +170,11 @@ impl Storm {
         let tasks = self.start();
         let deadline = tokio::time::Instant::now() + Duration::from_secs(3600);
         while self.known.borrow().len() < self.jobs.len() {
-            let known = self.known.borrow();
-            let left = (0..self.jobs.len()).filter(|n| !known.contains_key(n));
-            let left: Vec<_> = left.map(|n| (n, self.jobs[n])).collect();
-            drop(known);
+            let left: Vec<_> = {
+                let known = self.known.borrow();
+                let left = (0..self.jobs.len()).filter(|n| !known.contains_key(n));
+                left.map(|n| (n, self.jobs[n])).collect()
+            };
             let now = tokio::time::Instant::now();
             assert!(now < deadline, "seed {}: {left:?}", self.seed);
             tokio::time::sleep(Duration::from_millis(500)).await;

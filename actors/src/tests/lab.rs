@@ -36,12 +36,6 @@ impl Dice {
     pub fn index(&mut self, below: usize) -> usize {
         usize::try_from(self.roll(u64::try_from(below).unwrap())).unwrap()
     }
-
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, self.index(last + 1));
-        }
-    }
 }
 
 /// Goes with the runtime's clock, which a test may pause; jumps; panics when its fuse has burnt.
