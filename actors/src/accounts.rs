@@ -36,7 +36,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Voucher;
 use tokio::sync::oneshot;
 
-pub use batch::{Gather, Share};
+pub use batch::{Gather, Share, is_kept};
 pub use desk::Desk;
 pub use joint::{Convoy, Joint};
 pub use messages::{

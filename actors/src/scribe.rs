@@ -63,6 +63,8 @@ pub struct Vitals {
     pub doubtful: AtomicBool,
     /// It waits for the bank.
     pub busy: AtomicBool,
+    /// Its desk is lent: others may be deciding for it.
+    pub lent: AtomicBool,
     /// The movement up to which the ledger is durable.
     pub durable_sequence: AtomicU64,
     /// When it last took a message, in milliseconds since 1970.
@@ -73,7 +75,8 @@ impl Vitals {
     /// Whether nothing would be lost or disturbed if the actor went away now.
     pub fn idle(&self) -> bool {
         let none = |count: &AtomicUsize| count.load(Ordering::Acquire) == 0;
-        none(&self.queued) && none(&self.in_flight) && !self.busy.load(Ordering::Acquire)
+        let not = |flag: &AtomicBool| !flag.load(Ordering::Acquire);
+        none(&self.queued) && none(&self.in_flight) && not(&self.busy) && not(&self.lent)
     }
 
     /// Whether nothing is in flight.
@@ -200,12 +203,27 @@ impl Scribe {
     /// Ends a request: commits the page with the kept answer of its key, then answers.
     pub fn finish<T: Send + 'static>(
         &mut self,
-        mut page: Page,
+        page: Page,
         outcome: Result<T, Failure>,
         ticket: Ticket<T>,
     ) {
+        self.finish_and(page, outcome, ticket, |_| {});
+    }
+
+    /// Ends a request like [`Self::finish`], and says how its commit ended before it answers; drops
+    /// `and` when the request was given up.
+    pub fn finish_and<T: Send + 'static>(
+        &mut self,
+        mut page: Page,
+        outcome: Result<T, Failure>,
+        ticket: Ticket<T>,
+        and: impl FnOnce(Result<(), Failure>) + Send + 'static,
+    ) {
         if let Some((reply, guards, answered)) = self.seal(&mut page, outcome, ticket) {
-            self.commit(page, move |done| release(reply, guards, done.and(answered)));
+            self.commit(page, move |done| {
+                and(done.clone());
+                release(reply, guards, done.and(answered));
+            });
         }
     }
 
@@ -368,7 +386,7 @@ fn release<T>(reply: Option<Reply<Answered<T>>>, guards: Vec<ClaimGuard>, answer
 }
 
 /// Whether an outcome is kept for its key: successes, refusals of the ledger and of the bank.
-fn is_final<T>(outcome: &Result<T, Failure>) -> bool {
+pub(crate) fn is_final<T>(outcome: &Result<T, Failure>) -> bool {
     match outcome {
         Ok(_) => true,
         // "Try again" is not an answer to keep.

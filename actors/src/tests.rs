@@ -37,6 +37,7 @@ mod bank;
 mod chaos;
 mod chaos_bank;
 mod crashes;
+mod fussy;
 mod lab;
 mod money;
 mod storms;

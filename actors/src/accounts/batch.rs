@@ -8,7 +8,7 @@ use caudal_ledger::vouchers::{PostAdjustment, Voucher};
 use super::{Desk, ItemOutcome};
 use crate::failure::Failure;
 use crate::reply::ClaimGuard;
-use crate::scribe::Page;
+use crate::scribe::{Page, is_final};
 
 /// Where the outcomes of a batch are gathered; whoever brings the last one hands them over.
 pub struct Gather {
@@ -84,6 +84,12 @@ impl Drop for Share {
             self.gather.bring(items.into_iter().map(unknown).collect());
         }
     }
+}
+
+/// Whether an idempotency key keeps what came of a batch: not where a part of it is to be tried
+/// again; what was done is known by its external ids then.
+pub fn is_kept(outcomes: &[ItemOutcome]) -> bool {
+    outcomes.iter().all(is_final)
 }
 
 impl Desk {

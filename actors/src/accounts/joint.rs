@@ -11,6 +11,8 @@
 //! account with a higher number. So whoever waits, waits for a higher number, and the highest does
 //! not wait. A→B, B→A and rings end.
 //!
+//! **Bounds.** An actor whose desk is lent is not idle: it stays until the desk is home.
+//!
 //! **Failure.** A lent desk comes home when the convoy is dropped, wherever that happens. If a turn
 //! panics, every desk it had comes home in doubt, and its owner is loaded again from what is on
 //! disk: the commit is submitted whole at the end of the turn, or not at all.
@@ -30,7 +32,7 @@ use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 use caudal_storage::StoreError;
 use tokio::sync::oneshot;
 
-use super::{AccountActor, AccountMessage, Desk, ItemOutcome, TransferView};
+use super::{AccountActor, AccountMessage, Desk, ItemOutcome, TransferView, is_kept};
 use crate::failure::Failure;
 use crate::realms::Booked;
 use crate::scribe::{Page, Scribe, Ticket};
@@ -95,7 +97,6 @@ impl Drop for Lent {
             if std::thread::panicking() {
                 desk.vitals.doubt();
             }
-            desk.vitals.queued.fetch_sub(1, Ordering::AcqRel);
             // An owner that is gone meanwhile needs no desk.
             drop(home.send(desk));
         }
@@ -112,17 +113,20 @@ impl AccountActor {
             return;
         };
         let (home, back) = oneshot::channel();
-        if let Some(desk) = &self.desk {
-            // Whoever has lent its desk is not idle, and must not be sent away.
-            desk.vitals.queued.fetch_add(1, Ordering::AcqRel);
+        let desk = self.desk.take();
+        if let Some(desk) = &desk {
+            desk.vitals.lent.store(true, Ordering::Release);
         }
         convoy.lent.push(Lent {
-            desk: self.desk.take(),
+            desk,
             home: Some(home),
         });
         next.send(AccountMessage::Joint(convoy));
         let back = wrap_future::<_, Self>(back).map(|desk, actor, ctx: &mut Context<Self>| {
             actor.desk = desk.ok();
+            if let Some(desk) = &actor.desk {
+                desk.vitals.lent.store(false, Ordering::Release);
+            }
             match &actor.desk {
                 Some(desk) if !desk.vitals.doubtful() => {}
                 Some(_) | None => ctx.stop(),
@@ -250,7 +254,7 @@ fn give_up<'a, T>(
 fn batch(
     desks: &mut Desks<'_>,
     items: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
-    ticket: Ticket<Vec<ItemOutcome>>,
+    mut ticket: Ticket<Vec<ItemOutcome>>,
 ) {
     let before: BTreeMap<AccountNo, _> = desks
         .iter()
@@ -276,6 +280,7 @@ fn batch(
         };
         outcomes.push(outcome);
     }
+    ticket.keyed = ticket.keyed.filter(|_| is_kept(&outcomes));
     let all = outcomes.iter().all(Result::is_ok);
     if !all {
         pages.clear();

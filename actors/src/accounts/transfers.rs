@@ -60,20 +60,19 @@ impl Desk {
             return None;
         }
         let request_id = ticket.request_id.clone();
+        let (sender, durable) = oneshot::channel();
         match self.record_all(movements) {
-            Ok(page) => self
-                .scribe
-                .finish(page, Ok(Outcome::Recorded(view)), ticket),
+            Ok(page) => {
+                let outcome = Ok(Outcome::Recorded(view));
+                self.scribe
+                    .finish_and(page, outcome, ticket, |done| drop(sender.send(done)));
+            }
             Err(why) => {
                 self.scribe.fail(why, ticket.reply);
                 return None;
             }
         }
         self.note_business();
-        // An empty page answers when everything before it is on disk.
-        let (sender, durable) = oneshot::channel();
-        self.scribe
-            .commit(Page::default(), move |done| drop(sender.send(done)));
         Some((number, request_id, durable))
     }
 
@@ -265,6 +264,16 @@ impl Desk {
             .load(std::sync::atomic::Ordering::Acquire)
             > 0;
         let transfer = match self.known(number) {
+            Ok(Some(transfer)) if transfer.receiver.is_some() => {
+                tracing::error!(
+                    account = self.account.number.0,
+                    transfer = number,
+                    "the bank reverses a transfer that it was never asked for; reconcile the day"
+                );
+                return self
+                    .scribe
+                    .finish(Page::default(), Ok(Heard::Ignored), ticket);
+            }
             Ok(Some(transfer)) if open || !in_flight => transfer,
             Ok(Some(_)) => {
                 let busy = Err(Failure::Overloaded);

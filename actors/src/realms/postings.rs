@@ -12,7 +12,7 @@ use caudal_ledger::voucher_types::VoucherType;
 use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 
 use super::{Adjustment, Admission, RealmMessage, RealmSupervisor, TypeRef};
-use crate::accounts::{AccountMessage, Gather, ItemOutcome, Joint, Placed, Share};
+use crate::accounts::{AccountMessage, Gather, ItemOutcome, Joint, Placed, Share, is_kept};
 use crate::failure::Failure;
 use crate::records::reads;
 use crate::reply::ClaimGuard;
@@ -151,10 +151,10 @@ impl RealmSupervisor {
             let found = resolved.iter().flatten().map(|(number, _)| *number);
             let accounts: BTreeSet<_> = found.collect();
             if accounts.is_empty() {
-                let refused = resolved
-                    .into_iter()
-                    .map(|item| item.and(Err(Failure::Overloaded)));
-                return self.end(Ok(refused.collect()), ticket);
+                let refused = |item: Result<_, _>| item.and(Err(Failure::Overloaded));
+                let refused: Vec<_> = resolved.into_iter().map(refused).collect();
+                ticket.keyed = ticket.keyed.filter(|_| is_kept(&refused));
+                return self.end(Ok(refused), ticket);
             }
             return self.convoy(&accounts, ticket, |ticket| Joint::Batch {
                 items: resolved,
@@ -173,13 +173,14 @@ impl RealmSupervisor {
         home: Addr<Self>,
     ) {
         let gather = Arc::new(Gather::new(resolved.len(), move |outcomes| {
-            if ticket.keyed.is_none() {
+            if ticket.keyed.is_none() || !is_kept(&outcomes) {
+                drop(ticket.guards);
                 if let Some(reply) = ticket.reply {
                     reply.send(Ok(crate::reply::Given::Value(outcomes)));
                 }
                 return;
             }
-            // The key's answer is the realm's to keep; a full mailbox leaves it unknown.
+            // The realm keeps the key's answer; a full mailbox leaves it unknown.
             drop(home.try_send(RealmMessage::BatchDone(outcomes, ticket)));
         }));
         let mut shares: BTreeMap<AccountNo, Share> = BTreeMap::new();

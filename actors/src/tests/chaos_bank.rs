@@ -1,6 +1,6 @@
 //! A bank with a book of its own that keeps its word in the book alone: by its dice it answers, is
-//! silent before or after it has done what it was asked, fails, refuses, does not know, forgets, and
-//! sends its notices never, twice, late, in any order, and before its own answer.
+//! silent before or after it has done what it was asked, fails, refuses, does not know, forgets,
+//! and sends its notices never, twice, late, in any order, and before its own answer.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;

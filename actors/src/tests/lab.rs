@@ -1,5 +1,5 @@
-//! A laboratory for storms: an engine on a store that is stepped, a clock that jumps and can be told
-//! to panic, dice, and clients that go on until they know what became of their order.
+//! A laboratory for storms: an engine on a store that is stepped, a clock that jumps and can be
+//! told to panic, and dice.
 
 use std::rc::Rc;
 use std::sync::Once;
@@ -35,12 +35,6 @@ impl Dice {
 
     pub fn index(&mut self, below: usize) -> usize {
         usize::try_from(self.roll(u64::try_from(below).unwrap())).unwrap()
-    }
-
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, self.index(last + 1));
-        }
     }
 }
 
@@ -111,8 +105,8 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// A service with a tenant, two types, some accounts with some money, and a store that writes at
-    /// once.
+    /// A service with a tenant, two types, some accounts with some money, and a store that writes
+    /// at once.
     pub async fn new(seed: u64, accounts: u64, each: i64, bank: Arc<dyn BankGateway>) -> Rc<Self> {
         Self::with(seed, (accounts, each), Arc::default(), bank).await
     }
@@ -164,8 +158,19 @@ impl Lab {
         clock: Arc<LabClock>,
         bank: Arc<dyn BankGateway>,
     ) -> Rc<Self> {
+        Self::within(store, clock, bank, crate::realms::Limits::default())
+    }
+
+    /// With room for so many actors.
+    pub fn within(
+        store: Arc<FaultyStore>,
+        clock: Arc<LabClock>,
+        bank: Arc<dyn BankGateway>,
+        realm: crate::realms::Limits,
+    ) -> Rc<Self> {
         let options = Options {
             arbiters: 0,
+            realm,
             ..Options::default()
         };
         let engine = Engine::start(

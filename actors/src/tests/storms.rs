@@ -173,3 +173,71 @@ async fn exactly_what_a_limit_lets_pass_passes() {
     }
     println!("limits: {storms} storms of 200 movements");
 }
+
+#[actix::test]
+async fn actors_that_come_and_go_all_the_time_know_what_was_done() {
+    tokio::time::pause();
+    let mut passivations = 0;
+    for seed in 0..5 {
+        let lab = Lab::new(seed, 30, 1_000, bank()).await;
+        let store = lab.store.crash(0);
+        store.set_automatic(true);
+        let room = crate::realms::Limits { resident: 4 };
+        let lab = Lab::within(store, Arc::clone(&lab.clock), bank(), room);
+        let mut dice = Dice(seed);
+        let work: Vec<_> = (0..600_u64)
+            .map(|n| {
+                let lab = Rc::clone(&lab);
+                let mut dice = Dice(dice.roll(u64::MAX));
+                async move {
+                    let way = (1 + dice.roll(30), 1 + dice.roll(30));
+                    tokio::time::sleep(Duration::from_millis(dice.roll(60))).await;
+                    loop {
+                        let failed = match n % 3 {
+                            0 => lab.post(way.0, "IN", 1, &format!("n{n}")).await.err(),
+                            _ => lab.give(way, 1, &format!("n{n}")).await.err(),
+                        };
+                        match failed {
+                            None | Some(Failure::Rejected(Rejection::SameAccount)) => return,
+                            Some(why) => assert!(again(&why), "{why}"),
+                        }
+                        // What was not loaded in time is.
+                        lab.balance(way.0).await;
+                        nap().await;
+                    }
+                }
+            })
+            .collect();
+        all(work).await;
+        assert_eq!(disks(&lab, 30).await, 30_000 + 200, "seed {seed}");
+        lab.verified().await;
+        passivations += lab.engine.report(REALM).await.unwrap().passivations;
+    }
+    println!("crowds: 5 storms of 600 orders, {passivations} passivations");
+}
+
+#[actix::test]
+async fn an_actor_whose_desk_is_lent_does_not_go() {
+    let lab = Lab::new(1, 2, 1_000, bank()).await;
+    let target = Target::Account(AccountNo(1));
+    for turns in 0..12 {
+        let id = format!("t{turns}");
+        let going = async {
+            let lab = Rc::clone(&lab);
+            let going = actix::spawn(async move {
+                for _ in 0..turns {
+                    tokio::task::yield_now().await;
+                }
+                // The second loads it again.
+                tokio::join!(lab.engine.passivate(REALM, target), lab.balance(1))
+            });
+            going.await.unwrap().0
+        };
+        let (given, gone) = tokio::join!(lab.give((1, 2), 1, &id), going);
+        value(given);
+        gone.unwrap();
+        let live = lab.balance(1).await.total().centavos();
+        assert_eq!(live, lab.disk(1), "after {turns}");
+    }
+    lab.verified().await;
+}
