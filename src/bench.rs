@@ -9,8 +9,10 @@
 //! machine is no broken ledger.
 
 pub mod audit;
+pub mod bulk;
 pub mod cases;
 pub mod client;
+pub mod draw;
 pub mod figures;
 pub mod growth;
 pub mod history;
@@ -18,7 +20,9 @@ pub mod load;
 pub mod machine;
 pub mod reopen;
 pub mod report;
+pub mod rows;
 pub mod site;
+pub mod tally;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -26,14 +30,14 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use cases::Case;
+use cases::{Bulk, Case};
 use report::Report;
 use site::Layout;
 
 /// How long a run of a case lasts before it counts.
 const WARM_UP: Duration = Duration::from_millis(300);
 
-/// Measures this machine: no-op, vouchers, balances, a long load, opening again.
+/// Measures this machine: no-op, vouchers, bulks, transfers, balances, a long load, opening again.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Where the stores are made; the folder is removed afterwards.
@@ -108,6 +112,10 @@ impl Args {
             rounds: self.rounds,
             time: (WARM_UP, Duration::from_secs(self.seconds.max(1))),
             accounts: self.accounts.max(1),
+            bulk: Bulk {
+                small: 50,
+                large: 1000,
+            },
             layout: self.layout(),
         };
         if self.quick {
@@ -115,6 +123,10 @@ impl Args {
                 rounds: self.rounds.min(1),
                 time: (Duration::from_millis(20), Duration::from_millis(150)),
                 accounts: self.accounts.min(200),
+                bulk: Bulk {
+                    small: 5,
+                    large: 20,
+                },
                 ..plan
             }
         } else {
@@ -238,6 +250,7 @@ mod tests {
             rounds: 1,
             time: (Duration::from_millis(5), Duration::from_millis(60)),
             accounts: 20,
+            bulk: Bulk { small: 3, large: 9 },
             layout: Layout {
                 workers: 1,
                 arbiters: 1,
@@ -247,7 +260,8 @@ mod tests {
         assert_eq!(compared.first_wrong, None);
         assert!(compared.audit.passed(), "{:?}", compared.audit);
         assert!(compared.audit.acknowledged > 0);
-        assert_eq!(compared.rows.len(), 10);
+        assert_eq!(compared.rows.len(), 18);
+        assert!(compared.best_bulk() > Some(0) && compared.transfer_to_spread.is_some());
         // A window of a busy machine may pass without an answer; all of them cannot.
         assert!(compared.rows.iter().any(|row| row.per_second > 0));
         let mut report = Report::new(plan.layout, true);

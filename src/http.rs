@@ -8,6 +8,7 @@ pub mod frame;
 pub mod query;
 pub mod rate;
 pub mod respond;
+pub mod room;
 
 use std::sync::Arc;
 
@@ -24,6 +25,8 @@ pub struct Door {
     pub keyring: Arc<Keyring>,
     /// Whether the service still takes requests.
     pub gate: Arc<frame::Gate>,
+    /// Room for bulk.
+    pub room: Arc<room::Room>,
     /// The rate limit of each key; none unless configured.
     pub rate: Option<Arc<rate::RateLimit>>,
 }

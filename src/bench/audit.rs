@@ -6,7 +6,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_storage::Store;
 use serde::Serialize;
 
-use super::load::Tally;
+use super::tally::Tally;
 
 /// At most so many differences are named.
 const NAMED_MAX: usize = 10;
@@ -23,8 +23,10 @@ pub struct Audit {
     pub unsure: u64,
     /// Vouchers that the ledger has.
     pub vouchers: u64,
-    /// The sum of what the client was told, in centavos.
+    /// What was credited from outside, as the client was told, in centavos.
     pub centavos: u64,
+    /// What all accounts have, in centavos: transfers between them change nothing of it.
+    pub total: u64,
     /// What differs, in words; at most ten.
     pub differences: Vec<String>,
     /// How many differences there are in all.
@@ -63,7 +65,6 @@ pub fn ledger(store: &dyn Store, realm: RealmId, tally: &Tally) -> anyhow::Resul
         audit.accounts = audit.accounts.saturating_add(1);
         audit.acknowledged = audit.acknowledged.saturating_add(line.acknowledged);
         audit.unsure = audit.unsure.saturating_add(line.unsure);
-        audit.centavos = audit.centavos.saturating_add(line.centavos);
         let Some(history) = histories.get(&(realm, AccountNo(number))) else {
             audit.differs(format!("account {number} is not in the journal"));
             continue;
@@ -76,13 +77,21 @@ pub fn ledger(store: &dyn Store, realm: RealmId, tally: &Tally) -> anyhow::Resul
             ));
         }
         let total = u64::try_from(history.balance.total().centavos()).unwrap_or(0);
-        let right = total == line.centavos || (line.unsure > 0 && total > line.centavos);
-        if !right {
+        audit.total = audit.total.saturating_add(total);
+        if !line.allows(total) {
             audit.differs(format!(
                 "account {number} has {total} centavos, {} were acknowledged",
-                line.centavos
+                line.balance()
             ));
         }
+    }
+    let deposits = tally.deposits();
+    audit.centavos = *deposits.start();
+    if !deposits.contains(&audit.total) {
+        audit.differs(format!(
+            "all accounts have {} centavos, {} were credited to them",
+            audit.total, audit.centavos
+        ));
     }
     let most = audit.acknowledged.saturating_add(audit.unsure);
     if !(audit.acknowledged..=most).contains(&audit.vouchers) {
@@ -97,7 +106,7 @@ pub fn ledger(store: &dyn Store, realm: RealmId, tally: &Tally) -> anyhow::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::load::Line;
+    use crate::bench::tally::Line;
 
     #[test]
     fn a_voucher_that_is_missing_is_a_failure() {
@@ -111,10 +120,10 @@ mod tests {
         assert!(ledger(store.as_ref(), RealmId(2), &tally).unwrap().passed());
         tally.lines.push(Line {
             acknowledged: 1,
-            centavos: 1000,
-            unsure: 0,
+            deposited: 1000,
+            ..Line::default()
         });
         let audit = ledger(store.as_ref(), RealmId(2), &tally).unwrap();
-        assert_eq!(audit.count, 2, "{audit:?}");
+        assert_eq!(audit.count, 3, "{audit:?}");
     }
 }

@@ -7,10 +7,15 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::audit::{self, Audit};
-use super::figures::{Thousandths, median, nanos, per_second, scaled};
-use super::load::{self, End, Job, Measured, Mix, Tally, Way};
-use super::machine::{self, Cpu};
+use super::draw::{Mix, Over};
+use super::figures::{Thousandths, median};
+use super::load::{self, End, Job, Way};
+use super::rows::{Round, Row};
 use super::site::{Layout, Site};
+use super::tally::Tally;
+
+/// How many accounts are funded at the same time.
+const FUNDING: usize = 512;
 
 /// What is compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, clap::ValueEnum)]
@@ -21,32 +26,62 @@ pub enum Case {
     Spread,
     /// (c) Durable vouchers on one CVU.
     Hot,
+    /// (d) A few vouchers in each request, over many CVUs.
+    Bulk,
+    /// (d) Many vouchers in each request, over many CVUs.
+    BulkLarge,
+    /// (d) Many vouchers in each request, on one CVU.
+    BulkHot,
     /// (e) Balances.
     Balance,
     /// (f) Four balances for each voucher.
     Mix,
+    /// (g) Transfers between many CVUs, two vouchers each.
+    Transfer,
 }
 
 impl Case {
-    /// All of them, in the order of the contract; (d), bulk, waits for its endpoint.
-    pub const ALL: [Self; 5] = [
+    /// All of them, in the order of the contract.
+    pub const ALL: [Self; 9] = [
         Self::Noop,
         Self::Spread,
         Self::Hot,
+        Self::Bulk,
+        Self::BulkLarge,
+        Self::BulkHot,
         Self::Balance,
         Self::Mix,
+        Self::Transfer,
     ];
 
     /// What it is called.
-    pub const fn title(self) -> &'static str {
+    pub fn title(self, bulk: Bulk) -> String {
         match self {
-            Self::Noop => "(a) no-op POST",
-            Self::Spread => "(b) voucher, many CVUs",
-            Self::Hot => "(c) voucher, one CVU",
-            Self::Balance => "(e) balance",
-            Self::Mix => "(f) 80 % balance, 20 % voucher",
+            Self::Noop => "(a) no-op POST".to_owned(),
+            Self::Spread => "(b) voucher, many CVUs".to_owned(),
+            Self::Hot => "(c) voucher, one CVU".to_owned(),
+            Self::Bulk => format!("(d) bulk of {}, many CVUs", bulk.small),
+            Self::BulkLarge => format!("(d) bulk of {}, many CVUs", bulk.large),
+            Self::BulkHot => format!("(d) bulk of {}, one CVU", bulk.large),
+            Self::Balance => "(e) balance".to_owned(),
+            Self::Mix => "(f) 80 % balance, 20 % voucher".to_owned(),
+            Self::Transfer => "(g) transfer, two vouchers".to_owned(),
         }
     }
+
+    /// Whether its rate is that of vouchers, not of answers.
+    pub const fn counts_vouchers(self) -> bool {
+        matches!(self, Self::Bulk | Self::BulkLarge | Self::BulkHot)
+    }
+}
+
+/// How many vouchers a bulk has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bulk {
+    /// The small one.
+    pub small: usize,
+    /// The large one.
+    pub large: usize,
 }
 
 /// What is to be run.
@@ -62,119 +97,10 @@ pub struct Plan {
     pub time: (Duration, Duration),
     /// Accounts over which vouchers and balances are spread.
     pub accounts: u64,
+    /// The sizes of bulks.
+    pub bulk: Bulk,
     /// Threads.
     pub layout: Layout,
-}
-
-/// One run of one case.
-#[derive(Clone, Debug, Default)]
-struct Round {
-    rate: u64,
-    ratio: Thousandths,
-    p50: u64,
-    p99: u64,
-    answers: u64,
-    commits: u64,
-    flushes: u64,
-    flush_us: u64,
-    journal_bytes: u64,
-    nanos: u64,
-    others: Thousandths,
-    cpu: Cpu,
-}
-
-impl Round {
-    fn of(measured: &Measured) -> Self {
-        let answers = measured.times.count();
-        let (Some(from), Some(to)) = (measured.readings.first(), measured.readings.last()) else {
-            return Self::default();
-        };
-        let nanos = nanos(to.at.duration_since(from.at));
-        let since =
-            |of: fn(&caudal_storage::Stats) -> u64| of(&to.stats).saturating_sub(of(&from.stats));
-        Self {
-            rate: per_second(answers, nanos),
-            ratio: Thousandths::default(),
-            p50: measured.times.quantile(500),
-            p99: measured.times.quantile(990),
-            answers,
-            commits: since(|s| s.commits),
-            flushes: since(|s| s.flushes),
-            flush_us: since(|s| s.flush_us),
-            journal_bytes: since(|s| s.journal_bytes),
-            nanos,
-            others: from.taken_by_others(to),
-            cpu: machine::spent(&from.cpu, &to.cpu),
-        }
-    }
-}
-
-/// A row of the table: medians over the rounds; shares over all of them.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Row {
-    /// The case.
-    #[serde(skip)]
-    pub case: Case,
-    /// Its name.
-    pub name: &'static str,
-    /// How many asked at the same time.
-    pub connections: usize,
-    /// Answers a second.
-    pub per_second: u64,
-    /// The median time of an answer in nanoseconds.
-    pub p50_nanos: u64,
-    /// The time that 99 of 100 answers kept to, in nanoseconds.
-    pub p99_nanos: u64,
-    /// Its rate by that of the no-op in the same round.
-    pub ratio_to_noop: Thousandths,
-    /// Device flushes a second.
-    pub flushes_per_second: u64,
-    /// Commits in one flush.
-    pub mean_group: Thousandths,
-    /// The mean time of a write with its flush, in nanoseconds.
-    pub mean_flush_nanos: u64,
-    /// Bytes of the journal for one commit.
-    pub journal_bytes_per_posting: u64,
-    /// The part of the machine that other processes had meanwhile.
-    pub taken_by_others: Thousandths,
-    /// CPU of the service for one answer, in nanoseconds.
-    pub cpu_nanos: u64,
-    /// The same by thread; the last is the load's own.
-    pub cpu_nanos_by_thread: std::collections::BTreeMap<String, u64>,
-}
-
-impl Row {
-    fn of(case: Case, connections: usize, rounds: &[&Round]) -> Self {
-        let all = |of: fn(&Round) -> u64| rounds.iter().map(move |r| of(r));
-        let sum = |of: fn(&Round) -> u64| all(of).fold(0, u64::saturating_add);
-        let answers = sum(|r| r.answers);
-        let mut threads = Cpu::new();
-        for (name, nanos) in rounds.iter().flat_map(|r| &r.cpu) {
-            let total = threads.entry(name.clone()).or_default();
-            *total = total.saturating_add(*nanos);
-        }
-        threads
-            .values_mut()
-            .for_each(|n| *n = scaled(*n, 1, answers));
-        let service = threads.iter().filter(|(name, _)| *name != load::THREAD);
-        Self {
-            case,
-            name: case.title(),
-            connections,
-            per_second: median(all(|r| r.rate)),
-            p50_nanos: median(all(|r| r.p50)),
-            p99_nanos: median(all(|r| r.p99)),
-            ratio_to_noop: Thousandths(median(all(|r| r.ratio.0))),
-            flushes_per_second: per_second(sum(|r| r.flushes), sum(|r| r.nanos)),
-            mean_group: Thousandths::ratio(sum(|r| r.commits), sum(|r| r.flushes)),
-            mean_flush_nanos: scaled(sum(|r| r.flush_us), 1000, sum(|r| r.flushes)),
-            journal_bytes_per_posting: scaled(sum(|r| r.journal_bytes), 1, sum(|r| r.commits)),
-            taken_by_others: Thousandths(median(all(|r| r.others.0))),
-            cpu_nanos: service.fold(0, |sum, (_, nanos)| sum.saturating_add(*nanos)),
-            cpu_nanos_by_thread: threads,
-        }
-    }
 }
 
 /// What all cases gave.
@@ -185,6 +111,10 @@ pub struct Compared {
     pub rows: Vec<Row>,
     /// The one CVU's rate by that of many, in the same round, at the most connections.
     pub hot_to_spread: Option<Thousandths>,
+    /// Vouchers in bulk, over many CVUs, by single ones, likewise.
+    pub bulk_to_spread: Option<Thousandths>,
+    /// Transfers by single vouchers, likewise; a transfer makes two.
+    pub transfer_to_spread: Option<Thousandths>,
     /// Answers that were not the right ones.
     pub wrong_answers: u64,
     /// The first of them.
@@ -199,6 +129,13 @@ impl Compared {
         let rows = self.rows.iter().filter(|row| row.case == case);
         rows.max_by_key(|row| row.connections)
     }
+
+    /// The most vouchers a second of a large bulk, at any number of connections.
+    pub fn best_bulk(&self) -> Option<u64> {
+        let large = |row: &&Row| matches!(row.case, Case::BulkLarge | Case::BulkHot);
+        let rates = self.rows.iter().filter(large);
+        rates.map(|row| row.vouchers_per_second).max()
+    }
 }
 
 type Run = (Case, usize, Round);
@@ -211,7 +148,7 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Compared> {
     let all = plan.accounts.saturating_add(1);
     super::say(&format!("opening {all} accounts"));
     let site = Site::build(folder, plan.layout, all).await?;
-    let mut tally = Tally::new(all);
+    let mut tally = fund(&site, plan, all).await?;
     let (mut wrong_answers, mut first_wrong) = (0_u64, None);
     let mut runs: Vec<Run> = Vec::new();
     for round in 0..plan.rounds {
@@ -222,19 +159,19 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Compared> {
             let from = runs.len();
             for case in cases {
                 let of = plan.rounds;
-                let title = case.title();
+                let title = case.title(plan.bulk);
                 let round = round.saturating_add(1);
                 super::say(&format!("round {round} of {of}: {title} × {connections}"));
                 let job = Job {
                     way: Way::Http(site.addr),
                     connections: *connections,
-                    mix: mix(case, plan.accounts),
+                    mix: mix(case, plan),
                     end: End::After(plan.time.0, plan.time.1),
                 };
                 let (measured, known) = load::run(&site, job, tally).await?;
                 tally = known;
                 wrong_answers = wrong_answers.saturating_add(measured.wrong);
-                runs.push((case, *connections, Round::of(&measured)));
+                runs.push((case, *connections, Round::of(case, &measured)));
                 first_wrong = first_wrong.or(measured.first_wrong);
             }
             compare(runs.get_mut(from..).unwrap_or_default());
@@ -247,7 +184,9 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Compared> {
     let held = site.close().await?;
     drop(held);
     Ok(Compared {
-        hot_to_spread: hot_to_spread(&runs),
+        hot_to_spread: to_spread(Case::Hot, &runs),
+        bulk_to_spread: to_spread(Case::BulkLarge, &runs),
+        transfer_to_spread: to_spread(Case::Transfer, &runs),
         rows: rows(plan, &runs),
         wrong_answers,
         first_wrong,
@@ -255,14 +194,41 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Compared> {
     })
 }
 
-fn mix(case: Case, accounts: u64) -> Mix {
-    let accounts = usize::try_from(accounts).unwrap_or(usize::MAX);
+/// Gives the accounts something to transfer, if they are to.
+async fn fund(site: &Site, plan: &Plan, accounts: u64) -> anyhow::Result<Tally> {
+    let tally = Tally::new(accounts);
+    if !plan.cases.contains(&Case::Transfer) {
+        return Ok(tally);
+    }
+    let job = Job {
+        way: Way::Engine(site.realm),
+        connections: FUNDING,
+        mix: Mix::Fund,
+        end: End::Answers {
+            warm_up: 0,
+            of: accounts,
+        },
+    };
+    let (measured, tally) = load::run(site, job, tally).await?;
+    let wrong = measured.first_wrong;
+    anyhow::ensure!(wrong.is_none(), "funding an account: {wrong:?}");
+    Ok(tally)
+}
+
+fn mix(case: Case, plan: &Plan) -> Mix {
+    let accounts = usize::try_from(plan.accounts).unwrap_or(usize::MAX);
+    let Bulk { small, large } = plan.bulk;
     match case {
         Case::Noop => Mix::Noop,
         Case::Spread => Mix::Spread(accounts),
         Case::Hot => Mix::Hot(accounts),
+        Case::Bulk => Mix::Bulk(small, Over::Many(accounts)),
+        Case::BulkLarge => Mix::Bulk(large, Over::Many(accounts)),
+        Case::BulkHot => Mix::Bulk(large, Over::One(accounts)),
         Case::Balance => Mix::Balances(accounts),
         Case::Mix => Mix::Mixed(accounts),
+        // The one CVU of the other cases too: so there are always two.
+        Case::Transfer => Mix::Transfers(accounts.saturating_add(1)),
     }
 }
 
@@ -283,21 +249,23 @@ fn rows(plan: &Plan, runs: &[Run]) -> Vec<Row> {
                 .iter()
                 .filter(|(c, n, _)| c == case && n == connections);
             let rounds: Vec<&Round> = same.map(|(_, _, round)| round).collect();
-            rows.push(Row::of(*case, *connections, &rounds));
+            let name = case.title(plan.bulk);
+            rows.push(Row::of((*case, name), *connections, &rounds));
         }
     }
     rows
 }
 
-fn hot_to_spread(runs: &[Run]) -> Option<Thousandths> {
+/// The rate of a case by that of single vouchers in the same round, at the most connections.
+fn to_spread(case: Case, runs: &[Run]) -> Option<Thousandths> {
     let most = runs.iter().map(|(_, connections, _)| *connections).max()?;
     let rates = |of: Case| {
         let same = runs.iter().filter(move |(c, n, _)| *c == of && *n == most);
         same.map(|(_, _, round)| round.rate)
     };
-    let ratios = rates(Case::Hot)
+    let ratios = rates(case)
         .zip(rates(Case::Spread))
-        .map(|(hot, spread)| Thousandths::ratio(hot, spread).0);
+        .map(|(rate, spread)| Thousandths::ratio(rate, spread).0);
     let ratios: Vec<u64> = ratios.collect();
     (!ratios.is_empty()).then(|| Thousandths(median(ratios)))
 }

@@ -1,16 +1,21 @@
 //! A client of HTTP/1.1 that costs next to nothing: requests are made beforehand and patched, and
-//! of an answer only the status and the length are read.
+//! of an answer only the status and the length are read; of a bulk's also its end.
 
 use std::io;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use super::draw::Asked;
+
+/// Room for an answer that is not a bulk's, in bytes.
+const ANSWER_BYTES: usize = 16 * 1024;
 /// Bytes of an answer at most.
-const ANSWER_BYTES_MAX: usize = 64 * 1024;
+const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Digits of the number in an external id.
 const ID_DIGITS: usize = 16;
-const CVU_DIGITS: usize = 22;
+/// What is before the items of a bulk, and after them.
+const BULK_ENDS: (&str, &str) = (r#"{"mode":"independent","items":["#, "]}");
 
 /// The path of the handler that does nothing, as long as that of a posting.
 pub const NOOP_PATH: &str = "/bench/noop/0000000000000000000/0000000000000000";
@@ -24,22 +29,37 @@ pub enum Kind {
     Post,
     /// A balance.
     Balance,
+    /// A transfer inside the realm.
+    Transfer,
+    /// Many vouchers in one request.
+    Bulk,
 }
 
 /// One request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Order {
     /// What is asked.
     pub kind: Kind,
     /// The account, counted from 0.
     pub account: usize,
-    /// How much; from 1000 to 9999.
+    /// The account that a transfer goes to.
+    pub other: usize,
+    /// How much; in a request from 1000 to 9999.
     pub centavos: u64,
     /// The number in the external id.
     pub id: u64,
 }
 
 impl Order {
+    /// How many vouchers it makes.
+    pub const fn vouchers(&self) -> u64 {
+        match self.kind {
+            Kind::Post => 1,
+            Kind::Transfer => 2,
+            Kind::Noop | Kind::Balance | Kind::Bulk => 0,
+        }
+    }
+
     /// The external id.
     pub fn external_id(&self) -> String {
         format!("bench-{:0ID_DIGITS$}", self.id)
@@ -56,30 +76,59 @@ impl Order {
 struct Template {
     bytes: Vec<u8>,
     cvu: Option<usize>,
+    other: Option<usize>,
     amount: Option<usize>,
     id: Option<usize>,
 }
 
 const CVU_MARK: &str = "CCCCCCCCCCCCCCCCCCCCCC";
+const OTHER_MARK: &str = "DDDDDDDDDDDDDDDDDDDDDD";
 const AMOUNT_MARK: &str = "AA.AA";
 const ID_MARK: &str = "IIIIIIIIIIIIIIII";
 
 impl Template {
-    fn new(method: &str, path: &str, key: &str, body: Option<&str>) -> Self {
-        let mut text = format!("{method} {path} HTTP/1.1\r\nhost: bench\r\nx-api-key: {key}\r\n");
-        if let Some(body) = body {
-            text.push_str("content-type: application/json\r\n");
-            text.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
-        } else {
-            text.push_str("\r\n");
-        }
+    fn new(text: String) -> Self {
         Self {
             cvu: text.find(CVU_MARK),
+            other: text.find(OTHER_MARK),
             amount: text.find(AMOUNT_MARK),
             id: text.find(ID_MARK),
             bytes: text.into_bytes(),
         }
     }
+
+    fn request(method: &str, path: &str, key: &str, body: Option<&str>) -> Self {
+        let mut text = head_of(method, path, key);
+        if let Some(body) = body {
+            text.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+        } else {
+            text.push_str("\r\n");
+        }
+        Self::new(text)
+    }
+
+    /// Appends the text for an order.
+    fn write(&self, order: &Order, cvus: &[String], out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&self.bytes);
+        let out = out.get_mut(start..).unwrap_or_default();
+        let cvu = |account| cvus.get(account).map_or("", String::as_str).as_bytes();
+        patch(out, self.cvu, cvu(order.account));
+        patch(out, self.other, cvu(order.other));
+        digits(out, self.amount, order.centavos / 100, 2);
+        let cents = self.amount.map(|at| at.saturating_add(3));
+        digits(out, cents, order.centavos % 100, 2);
+        digits(out, self.id, order.id, ID_DIGITS);
+    }
+}
+
+/// The head of a request but for its length.
+fn head_of(method: &str, path: &str, key: &str) -> String {
+    let mut text = format!("{method} {path} HTTP/1.1\r\nhost: bench\r\nx-api-key: {key}\r\n");
+    if method == "POST" {
+        text.push_str("content-type: application/json\r\n");
+    }
+    text
 }
 
 /// The requests of a run.
@@ -88,6 +137,9 @@ pub struct Requests {
     noop: Template,
     post: Template,
     balance: Template,
+    transfer: Template,
+    bulk_head: String,
+    bulk_item: Template,
     cvus: Vec<String>,
 }
 
@@ -115,10 +167,19 @@ impl Requests {
         );
         let path = format!("/v1/accounts/{CVU_MARK}/comprobantes");
         let balance = format!("/v1/accounts/{CVU_MARK}/balance");
+        let transfer = format!(
+            r#"{{"fromCvu":"{CVU_MARK}","to":{{"cvu":"{OTHER_MARK}"}},"amount":{AMOUNT_MARK},"idExterno":"bench-{ID_MARK}"}}"#
+        );
+        let item = format!(
+            r#"{{"cvu":"{CVU_MARK}","voucherTypeCode":"{voucher_type}","amount":{AMOUNT_MARK},"idExterno":"bench-{ID_MARK}"}}"#
+        );
         Self {
-            noop: Template::new("POST", NOOP_PATH, key, Some(&body)),
-            post: Template::new("POST", &path, key, Some(&body)),
-            balance: Template::new("GET", &balance, key, None),
+            noop: Template::request("POST", NOOP_PATH, key, Some(&body)),
+            post: Template::request("POST", &path, key, Some(&body)),
+            balance: Template::request("GET", &balance, key, None),
+            transfer: Template::request("POST", "/v1/transfers", key, Some(&transfer)),
+            bulk_head: head_of("POST", "/v1/comprobantes/batch", key),
+            bulk_item: Template::new(item),
             cvus,
         }
     }
@@ -129,21 +190,32 @@ impl Requests {
     }
 
     /// Writes a request.
-    pub fn write(&self, order: &Order, out: &mut Vec<u8>) {
-        let template = match order.kind {
+    pub fn write(&self, asked: &Asked, out: &mut Vec<u8>) {
+        out.clear();
+        let template = match asked.order.kind {
             Kind::Noop => &self.noop,
             Kind::Post => &self.post,
             Kind::Balance => &self.balance,
+            Kind::Transfer => &self.transfer,
+            Kind::Bulk => return self.write_bulk(&asked.items, out),
         };
-        out.clear();
-        out.extend_from_slice(&template.bytes);
-        let cvu = self.cvu(order.account).as_bytes();
-        debug_assert_eq!(cvu.len(), CVU_DIGITS);
-        patch(out, template.cvu, cvu);
-        digits(out, template.amount, order.centavos / 100, 2);
-        let cents = template.amount.map(|at| at.saturating_add(3));
-        digits(out, cents, order.centavos % 100, 2);
-        digits(out, template.id, order.id, ID_DIGITS);
+        template.write(&asked.order, &self.cvus, out);
+    }
+
+    fn write_bulk(&self, items: &[Order], out: &mut Vec<u8>) {
+        let (begin, end) = BULK_ENDS;
+        let each = self.bulk_item.bytes.len().saturating_add(1);
+        let length = items.len().saturating_mul(each).saturating_sub(1);
+        let length = length.saturating_add(begin.len()).saturating_add(end.len());
+        out.extend_from_slice(self.bulk_head.as_bytes());
+        out.extend_from_slice(format!("content-length: {length}\r\n\r\n{begin}").as_bytes());
+        for (place, item) in items.iter().enumerate() {
+            if place > 0 {
+                out.push(b',');
+            }
+            self.bulk_item.write(item, &self.cvus, out);
+        }
+        out.extend_from_slice(end.as_bytes());
     }
 }
 
@@ -163,36 +235,39 @@ impl Connection {
         Ok(Self {
             stream,
             out: Vec::with_capacity(1024),
-            buffer: vec![0; ANSWER_BYTES_MAX],
+            buffer: vec![0; ANSWER_BYTES],
         })
     }
 
-    /// Asks and gives the status and the whole answer.
-    pub async fn ask(&mut self, requests: &Requests, order: &Order) -> io::Result<(u16, &[u8])> {
-        requests.write(order, &mut self.out);
+    /// Asks and gives the status and the body of the answer.
+    pub async fn ask(&mut self, requests: &Requests, asked: &Asked) -> io::Result<(u16, &[u8])> {
+        requests.write(asked, &mut self.out);
         self.stream.write_all(&self.out).await?;
         let mut filled = 0_usize;
+        let mut known = None;
         loop {
             let room = self.buffer.get_mut(filled..).unwrap_or_default();
-            if room.is_empty() {
-                return Err(io::Error::other("the answer is too large"));
-            }
             match self.stream.read(room).await? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 more => filled = filled.saturating_add(more),
             }
-            let seen = self.buffer.get(..filled).unwrap_or_default();
-            if let Some((status, length)) = head(seen)
-                && filled >= length
-            {
-                return Ok((status, self.buffer.get(..length).unwrap_or_default()));
+            known = known.or_else(|| head(self.buffer.get(..filled).unwrap_or_default()));
+            match known {
+                Some((status, body, length)) if filled >= length => {
+                    return Ok((status, self.buffer.get(body..length).unwrap_or_default()));
+                }
+                Some((_, _, length)) if length > ANSWER_BYTES_MAX => break,
+                Some((_, _, length)) if length > self.buffer.len() => self.buffer.resize(length, 0),
+                None if filled >= self.buffer.len() => break,
+                Some(_) | None => {}
             }
         }
+        Err(io::Error::other("the answer is too large"))
     }
 }
 
-/// The status, and the length of the whole answer; `None` while its head is not complete.
-fn head(bytes: &[u8]) -> Option<(u16, usize)> {
+/// The status, where the body begins and where it ends; `None` while the head is not complete.
+fn head(bytes: &[u8]) -> Option<(u16, usize, usize)> {
     let end = bytes.windows(4).position(|w| w == b"\r\n\r\n")?;
     let mut lines = bytes.get(..end)?.split(|b| *b == b'\n');
     let status = std::str::from_utf8(lines.next()?.get(9..12)?).ok()?;
@@ -207,51 +282,86 @@ fn head(bytes: &[u8]) -> Option<(u16, usize)> {
             .ok()
     });
     let body = end.checked_add(4)?;
-    Some((status.parse().ok()?, body.checked_add(length.unwrap_or(0))?))
+    let end = body.checked_add(length.unwrap_or(0))?;
+    Some((status.parse().ok()?, body, end))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn requests_are_patched_in_place() {
-        let cvu = "0000999100000000000017".to_owned();
-        let requests = Requests::new("cdl_test_k", "BENCH_IN", vec![cvu]);
-        let mut out = Vec::new();
-        let mut order = Order {
-            kind: Kind::Post,
+    fn text(requests: &Requests, kind: Kind, items: Vec<Order>) -> String {
+        let order = Order {
+            kind,
             account: 0,
+            other: 1,
             centavos: 1205,
             id: 77,
         };
-        requests.write(&order, &mut out);
-        let text = String::from_utf8(out.clone()).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let mut out = b"what was asked before".to_vec();
+        requests.write(&Asked { order, items }, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn requests_are_patched_in_place() {
+        let cvus = ["0000999100000000000017", "0000999100000000000024"].map(str::to_owned);
+        let requests = Requests::new("cdl_test_k", "BENCH_IN", cvus.to_vec());
+        let post = text(&requests, Kind::Post, vec![]);
+        let (head, body) = post.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("POST /v1/accounts/0000999100000000000017/comprobantes HTTP/1.1"));
         assert!(head.ends_with(&format!("content-length: {}", body.len())));
         let right =
             r#"{"voucherTypeCode":"BENCH_IN","amount":12.05,"idExterno":"bench-0000000000000077"}"#;
         assert_eq!(body, right);
-        assert!(body.contains(&order.external_id()) && body.contains(&order.amount()));
-        order.kind = Kind::Noop;
-        requests.write(&order, &mut out);
-        let noop = String::from_utf8(out.clone()).unwrap();
+        let noop = text(&requests, Kind::Noop, vec![]);
         assert!(noop.ends_with(right), "{noop}");
-        assert_eq!(noop.len(), text.len());
-        order.kind = Kind::Balance;
-        requests.write(&order, &mut out);
-        assert!(out.starts_with(b"GET /v1/accounts/0000999100000000000017/balance HTTP/1.1\r\n"));
+        assert_eq!(noop.len(), post.len());
+        let balance = text(&requests, Kind::Balance, vec![]);
+        assert!(
+            balance.starts_with("GET /v1/accounts/0000999100000000000017/balance HTTP/1.1\r\n")
+        );
+        let transfer = text(&requests, Kind::Transfer, vec![]);
+        assert!(transfer.ends_with(
+            r#"{"fromCvu":"0000999100000000000017","to":{"cvu":"0000999100000000000024"},"amount":12.05,"idExterno":"bench-0000000000000077"}"#
+        ), "{transfer}");
+    }
+
+    #[test]
+    fn a_bulk_has_all_its_items_and_the_right_length() {
+        let requests = Requests::new("k", "BENCH_IN", vec!["0000999100000000000017".to_owned()]);
+        let item = |id| Order {
+            kind: Kind::Post,
+            account: 0,
+            other: 0,
+            centavos: 9999,
+            id,
+        };
+        let bulk = text(&requests, Kind::Bulk, vec![item(4), item(5)]);
+        let (head, body) = bulk.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("POST /v1/comprobantes/batch HTTP/1.1\r\n"));
+        assert!(head.ends_with(&format!("content-length: {}", body.len())));
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["mode"], "independent");
+        let ids: Vec<&str> = body["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["idExterno"].as_str().unwrap())
+            .collect();
+        assert_eq!(ids, [item(4).external_id(), item(5).external_id()]);
+        assert_eq!(body["items"][1]["amount"].to_string(), item(5).amount());
     }
 
     #[test]
     fn answers_are_measured() {
         let whole = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\nx: y\r\n\r\n{}";
-        assert_eq!(head(whole), Some((201, whole.len())));
+        let end = whole.len();
+        assert_eq!(head(whole), Some((201, end - 2, end)));
         assert_eq!(head(&whole[..30]), None);
         assert_eq!(
             head(b"HTTP/1.1 204 No Content\r\nx: y\r\n\r\n"),
-            Some((204, 33))
+            Some((204, 33, 33))
         );
     }
 }

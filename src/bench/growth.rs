@@ -8,12 +8,14 @@ use caudal_storage::Store;
 use serde::Serialize;
 
 use super::audit::{self, Audit};
+use super::draw::Mix;
 use super::figures::{Thousandths, nanos, per_second, scaled};
 use super::history::{self, History};
-use super::load::{self, End, Job, Measured, Mix, Reading, Tally, Way};
+use super::load::{self, End, Job, Measured, Reading, Way};
 use super::machine;
 use super::reopen::{self, Reopened};
 use super::site::{self, Layout, Site};
+use super::tally::Tally;
 
 /// Vouchers at the beginning that do not count.
 const WARM_UP: u64 = 5000;

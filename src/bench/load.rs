@@ -23,35 +23,26 @@ use caudal_storage::Stats;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
+use super::bulk::{self, Told};
 use super::client::{Connection, Kind, Order, Requests};
+use super::draw::{Asked, Draw, Mix};
 use super::figures::{Histogram, Thousandths, nanos};
 use super::machine::{self, Actors, Cpu};
 use super::site::{Site, VOUCHER_TYPE, asker};
+use super::tally::Tally;
 
 /// The name of the thread that asks.
 pub const THREAD: &str = "bench-load";
+/// The longest wait for answers before a run is over all the same.
+const LAST_MAX: Duration = Duration::from_secs(60);
 /// Of an unexpected answer so many bytes are shown.
 const SHOWN: usize = 300;
-
-/// What is asked, of which accounts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mix {
-    /// The handler that does nothing.
-    Noop,
-    /// Vouchers on any of the first so many accounts.
-    Spread(usize),
-    /// Vouchers on this account.
-    Hot(usize),
-    /// Balances of any of the first so many accounts.
-    Balances(usize),
-    /// Four balances for each voucher, over the first so many accounts.
-    Mixed(usize),
-}
 
 /// When it is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// After a time that does not count, and one that does.
+    /// After a time that does not count, and one that does; each lasts at least until there were
+    /// as many answers as there are connections.
     After(Duration, Duration),
     /// After so many answers, of which the first do not count.
     Answers {
@@ -82,55 +73,6 @@ pub struct Job {
     pub mix: Mix,
     /// When it is over.
     pub end: End,
-}
-
-/// What is known of an account from the answers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Line {
-    /// Vouchers that were acknowledged.
-    pub acknowledged: u64,
-    /// Their sum.
-    pub centavos: u64,
-    /// Vouchers whose answer never came or was another.
-    pub unsure: u64,
-}
-
-/// What the client knows of a store, to be held against it at the end.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Tally {
-    /// One line for each account, in the order of their numbers.
-    pub lines: Vec<Line>,
-    /// Vouchers asked for so far: the next external id.
-    pub asked: u64,
-}
-
-impl Tally {
-    /// Of so many accounts.
-    pub fn new(accounts: u64) -> Self {
-        let accounts = usize::try_from(accounts).unwrap_or(0);
-        Self {
-            lines: vec![Line::default(); accounts],
-            asked: 0,
-        }
-    }
-
-    fn note(&mut self, order: &Order, acknowledged: bool) {
-        let Some(line) = self.lines.get_mut(order.account) else {
-            return;
-        };
-        if acknowledged {
-            line.acknowledged = line.acknowledged.saturating_add(1);
-            line.centavos = line.centavos.saturating_add(order.centavos);
-        } else {
-            line.unsure = line.unsure.saturating_add(1);
-        }
-    }
-
-    /// All vouchers that were acknowledged.
-    pub fn acknowledged(&self) -> u64 {
-        let lines = self.lines.iter();
-        lines.fold(0, |sum, line| sum.saturating_add(line.acknowledged))
-    }
 }
 
 /// A reading between two answers.
@@ -171,6 +113,8 @@ pub struct Measured {
     pub times: Histogram,
     /// At the beginning and end of what counts; for a run by answers also at each tenth between.
     pub readings: Vec<Reading>,
+    /// Vouchers that were acknowledged by them.
+    pub vouchers: u64,
     /// Answers that were not the right ones.
     pub wrong: u64,
     /// The first of them.
@@ -212,7 +156,7 @@ struct Run {
     issued: Cell<u64>,
     answers: Cell<u64>,
     next_reading: Cell<u64>,
-    random: Cell<u64>,
+    draw: RefCell<Draw>,
     tally: RefCell<Tally>,
     measured: RefCell<Measured>,
 }
@@ -228,6 +172,7 @@ impl Run {
             End::After(..) => u64::MAX,
             End::Answers { warm_up, .. } => warm_up,
         };
+        let draw = RefCell::new(Draw::new(job.mix, tally.asked));
         Rc::new(Self {
             job,
             engine,
@@ -238,7 +183,7 @@ impl Run {
             issued: Cell::new(0),
             answers: Cell::new(0),
             next_reading: Cell::new(next_reading),
-            random: Cell::new(tally.asked ^ 0x5eed),
+            draw,
             tally: RefCell::new(tally),
             measured: RefCell::default(),
         })
@@ -260,10 +205,10 @@ impl Run {
             }));
         }
         if let End::After(warm_up, measured) = self.job.end {
-            tokio::time::sleep(warm_up).await;
+            self.last(warm_up).await;
             self.read();
             self.counts.set(true);
-            tokio::time::sleep(measured).await;
+            self.last(measured).await;
             self.counts.set(false);
             self.read();
             self.stop.set(true);
@@ -274,22 +219,37 @@ impl Run {
         Ok((self.measured.take(), self.tally.take()))
     }
 
+    /// Waits for a time, and for one answer on each connection.
+    async fn last(&self, time: Duration) {
+        let connections = u64::try_from(self.job.connections).unwrap_or(0);
+        let enough = self.answers.get().saturating_add(connections);
+        let start = Instant::now();
+        tokio::time::sleep(time).await;
+        while self.answers.get() < enough && start.elapsed() < LAST_MAX {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     async fn by_http(self: Rc<Self>, mut connection: Connection) -> anyhow::Result<()> {
-        while let Some(order) = self.next() {
+        while let Some(asked) = self.next() {
             let start = Instant::now();
-            match connection.ask(&self.requests, &order).await {
-                Ok((status, answer)) => {
-                    let right = match order.kind {
-                        Kind::Noop | Kind::Post => status == 201,
-                        Kind::Balance => status == 200,
+            match connection.ask(&self.requests, &asked).await {
+                Ok((status, body)) => {
+                    let took = start.elapsed();
+                    let told = match (asked.order.kind, status) {
+                        (Kind::Noop | Kind::Post | Kind::Transfer, 201) | (Kind::Balance, 200) => {
+                            Told::All
+                        }
+                        (Kind::Bulk, 200) => bulk::told(body, asked.items.len()),
+                        _ => Told::Nothing,
                     };
-                    self.answered(&order, start.elapsed(), right, || {
-                        let shown = answer.get(..SHOWN).unwrap_or(answer);
-                        String::from_utf8_lossy(shown).into_owned()
+                    self.answered(&asked, took, &told, || {
+                        let shown = body.get(..SHOWN).unwrap_or(body);
+                        format!("{status} {}", String::from_utf8_lossy(shown))
                     });
                 }
                 Err(why) => {
-                    self.answered(&order, start.elapsed(), false, || why.to_string());
+                    self.answered(&asked, start.elapsed(), &Told::Nothing, || why.to_string());
                     return Err(why).context("a connection of the load broke");
                 }
             }
@@ -298,13 +258,12 @@ impl Run {
     }
 
     async fn by_engine(self: Rc<Self>) -> anyhow::Result<()> {
-        while let Some(order) = self.next() {
+        while let Some(asked) = self.next() {
             let start = Instant::now();
-            let answer = self.ask_engine(&order).await;
+            let answer = self.ask_engine(&asked.order).await;
             let wrong = answer.as_ref().err().map(ToString::to_string);
-            self.answered(&order, start.elapsed(), wrong.is_none(), || {
-                wrong.unwrap_or_default()
-            });
+            let told = wrong.as_ref().map_or(Told::All, |_| Told::Nothing);
+            self.answered(&asked, start.elapsed(), &told, || wrong.unwrap_or_default());
         }
         Ok(())
     }
@@ -316,6 +275,7 @@ impl Run {
         let target = Target::Cvu(Cvu::parse(self.requests.cvu(order.account))?);
         match order.kind {
             Kind::Noop => Ok(()),
+            Kind::Transfer | Kind::Bulk => anyhow::bail!("asked by HTTP alone"),
             Kind::Balance => Ok(self.engine.balance(realm, target).await.map(drop)?),
             Kind::Post => {
                 let order = Adjustment {
@@ -335,21 +295,7 @@ impl Run {
         }
     }
 
-    fn random(&self) -> u64 {
-        let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
-        self.random.set(state);
-        let mixed = (state ^ state.wrapping_shr(30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed.wrapping_shr(27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed.wrapping_shr(31)
-    }
-
-    fn any(&self, accounts: usize) -> usize {
-        let drawn = self.random() >> 32;
-        let accounts = u64::try_from(accounts).unwrap_or(u64::MAX);
-        usize::try_from(super::figures::scaled(drawn, accounts, 1 << 32)).unwrap_or(0)
-    }
-
-    fn next(&self) -> Option<Order> {
+    fn next(&self) -> Option<Asked> {
         let issued = self.issued.get();
         let over = match self.job.end {
             End::After(..) => self.stop.get(),
@@ -359,39 +305,34 @@ impl Run {
             return None;
         }
         self.issued.set(issued.saturating_add(1));
-        let (kind, account) = match self.job.mix {
-            Mix::Noop => (Kind::Noop, 0),
-            Mix::Spread(accounts) => (Kind::Post, self.any(accounts)),
-            Mix::Hot(account) => (Kind::Post, account),
-            Mix::Balances(accounts) => (Kind::Balance, self.any(accounts)),
-            Mix::Mixed(accounts) if self.any(5) == 0 => (Kind::Post, self.any(accounts)),
-            Mix::Mixed(accounts) => (Kind::Balance, self.any(accounts)),
-        };
-        let mut tally = self.tally.borrow_mut();
-        let id = tally.asked;
-        if kind == Kind::Post {
-            tally.asked = id.saturating_add(1);
-        }
-        let centavos = 1000_u64.saturating_add(self.random() % 9000);
-        Some(Order {
-            kind,
-            account,
-            centavos,
-            id,
-        })
+        let mut draw = self.draw.borrow_mut();
+        let asked = draw.ask();
+        self.tally.borrow_mut().asked = draw.next_id();
+        Some(asked)
     }
 
-    fn answered(&self, order: &Order, took: Duration, right: bool, shown: impl FnOnce() -> String) {
-        if order.kind == Kind::Post {
-            self.tally.borrow_mut().note(order, right);
+    fn answered(&self, asked: &Asked, took: Duration, told: &Told, shown: impl FnOnce() -> String) {
+        let mut tally = self.tally.borrow_mut();
+        let mut vouchers = 0_u64;
+        for (place, order) in asked.orders().iter().enumerate() {
+            let done = told.done(place);
+            tally.note(order, done);
+            if done {
+                vouchers = vouchers.saturating_add(order.vouchers());
+            }
         }
+        drop(tally);
         let mut measured = self.measured.borrow_mut();
-        if !right {
+        if *told != Told::All {
             measured.wrong = measured.wrong.saturating_add(1);
-            measured.first_wrong.get_or_insert_with(shown);
+            measured.first_wrong.get_or_insert_with(|| match told {
+                Told::Partly(_, first) => first.clone(),
+                Told::All | Told::Nothing => shown(),
+            });
         }
         if self.counts.get() {
             measured.times.add(nanos(took));
+            measured.vouchers = measured.vouchers.saturating_add(vouchers);
         }
         drop(measured);
         let answers = self.answers.get().saturating_add(1);

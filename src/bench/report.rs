@@ -1,17 +1,17 @@
 //! What is shown: a table for people, JSON for programs, and whether the bars hold.
 
-use std::collections::BTreeMap;
+mod tables;
+
 use std::fmt;
 
-use comfy_table::presets::ASCII_MARKDOWN;
-use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
-use super::cases::{Case, Compared, Row};
+use super::cases::{Case, Compared};
 use super::figures::{Thousandths, grouped, mebibytes, micros, seconds};
 use super::growth::Grown;
 use super::history::History;
-use super::{load, machine, site};
+use super::{machine, site};
+use tables::{cases, table, tenths, threads};
 
 /// A limit that a figure has to keep.
 #[derive(Clone, Debug, Serialize)]
@@ -48,6 +48,7 @@ pub struct Report {
 
 const RATIO_BAR: Thousandths = Thousandths(450);
 const HOT_BAR: Thousandths = Thousandths(800);
+const BULK_BAR: u64 = 100_000;
 const GROWTH_BAR: Thousandths = Thousandths(800);
 const REOPEN_BAR: u64 = 5_000_000_000;
 const MEMORY_BAR: u64 = 1 << 30;
@@ -169,6 +170,14 @@ impl Report {
                     HOT_BAR,
                 ));
             }
+            if let Some(found) = compared.best_bulk() {
+                bars.push(Bar {
+                    what: "vouchers a second in large bulks, at best",
+                    bar: format!(">= {}", grouped(BULK_BAR)),
+                    found: grouped(found),
+                    holds: found >= BULK_BAR,
+                });
+            }
         }
         let Some(grown) = &self.grown else {
             return bars;
@@ -209,105 +218,6 @@ impl Report {
         }
         bars
     }
-}
-
-fn table(header: &[&str], rows: Vec<Vec<String>>) -> Table {
-    let mut table = Table::new();
-    table.load_style(ASCII_MARKDOWN).set_header(header);
-    table.add_rows(rows);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
-}
-
-fn cases(rows: &[Row]) -> Table {
-    let header = [
-        "case",
-        "conns",
-        "req/s",
-        "p50 µs",
-        "p99 µs",
-        "to (a)",
-        "flush/s",
-        "group",
-        "flush µs",
-        "B/posting",
-        "CPU µs",
-        "others",
-    ];
-    let cells = rows.iter().map(|row| {
-        let posts = row.flushes_per_second > 0;
-        let of = |text: String| if posts { text } else { "-".to_owned() };
-        vec![
-            row.name.to_owned(),
-            row.connections.to_string(),
-            grouped(row.per_second),
-            micros(row.p50_nanos),
-            micros(row.p99_nanos),
-            row.ratio_to_noop.to_string(),
-            of(grouped(row.flushes_per_second)),
-            of(row.mean_group.to_string()),
-            of(micros(row.mean_flush_nanos)),
-            of(grouped(row.journal_bytes_per_posting)),
-            micros(row.cpu_nanos),
-            row.taken_by_others.to_string(),
-        ]
-    });
-    table(&header, cells.collect())
-}
-
-/// CPU for one answer by thread, of each case at the most connections.
-fn threads(compared: &Compared) -> Table {
-    let rows: Vec<&Row> = Case::ALL
-        .iter()
-        .filter_map(|case| compared.at_most_connections(*case))
-        .collect();
-    let mut names: BTreeMap<&str, u64> = BTreeMap::new();
-    for (name, nanos) in rows.iter().flat_map(|row| &row.cpu_nanos_by_thread) {
-        let most = names.entry(name).or_default();
-        *most = (*most).max(*nanos);
-    }
-    names.retain(|name, nanos| *nanos >= 50 && *name != load::THREAD);
-    let mut header = vec!["CPU µs an answer, by thread"];
-    header.extend(names.keys());
-    header.push(load::THREAD);
-    let cells = rows.iter().map(|row| {
-        let of = |name: &str| row.cpu_nanos_by_thread.get(name).copied().unwrap_or(0);
-        let mut cells = vec![format!("{} × {}", row.name, row.connections)];
-        cells.extend(names.keys().map(|name| micros(of(name))));
-        cells.push(micros(of(load::THREAD)));
-        cells
-    });
-    table(&header, cells.collect())
-}
-
-fn tenths(grown: &Grown) -> Table {
-    let header = [
-        "tenth",
-        "req/s",
-        "group",
-        "flush µs",
-        "B/posting",
-        "CPU µs",
-        "others",
-        "index MiB",
-        "RSS MiB",
-    ];
-    let cells = (1..).zip(&grown.tenths).map(|(n, tenth): (u64, _)| {
-        vec![
-            n.to_string(),
-            grouped(tenth.per_second),
-            tenth.mean_group.to_string(),
-            micros(tenth.mean_flush_nanos),
-            grouped(tenth.journal_bytes_per_posting),
-            micros(tenth.cpu_nanos),
-            tenth.taken_by_others.to_string(),
-            mebibytes(tenth.index_bytes),
-            mebibytes(tenth.memory),
-        ]
-    });
-    table(&header, cells.collect())
 }
 
 fn past(f: &mut fmt::Formatter<'_>, when: &str, history: Option<History>) -> fmt::Result {
@@ -392,11 +302,15 @@ impl fmt::Display for Report {
         )?;
         if let Some(compared) = &self.compared {
             writeln!(f, "{}\n", cases(&compared.rows))?;
-            writeln!(
-                f,
-                "(d) bulk: there is no such endpoint yet\n\n{}",
-                threads(compared)
-            )?;
+            writeln!(f, "{}", threads(compared))?;
+            for (what, ratio) in [
+                ("vouchers in bulk by single ones", compared.bulk_to_spread),
+                ("transfers by single vouchers", compared.transfer_to_spread),
+            ] {
+                if let Some(ratio) = ratio {
+                    writeln!(f, "{what}, at the most connections: {ratio}")?;
+                }
+            }
         }
         if let Some(grown) = &self.grown {
             growth(f, grown)?;

@@ -258,6 +258,7 @@ impl Site {
             engine: Arc::clone(&engine),
             keyring,
             gate: Arc::new(Gate::default()),
+            room: Arc::default(),
             rate: None,
         };
         let listener = TcpListener::bind(("127.0.0.1", 0))?;

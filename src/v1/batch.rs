@@ -364,8 +364,10 @@ pub async fn post(
             Report { plan, outcomes }.answer()
         },
     )?;
+    let turn = caller.door.room.enter(plan.total).await?;
     let engine = caller.engine();
     let answered = engine.batch(plan.realm, orders, atomic, asker).await;
+    drop(turn);
     give(answered, |outcomes| {
         let (plan, outcomes) = (&*plan, &outcomes);
         let (status, text) = Report { plan, outcomes }.answer();

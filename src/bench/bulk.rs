@@ -1,0 +1,75 @@
+//! Of the answer to a bulk no more is read than has to be: its end, when all went well.
+
+use serde::Deserialize;
+
+/// How much of a refusal is shown, in characters.
+const SHOWN: usize = 300;
+
+/// What an answer says of what was asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Told {
+    /// All of it is done.
+    All,
+    /// Not what was expected: whether anything is done is not known.
+    Nothing,
+    /// Of a bulk, which items are done; and the first that is not.
+    Partly(Vec<bool>, String),
+}
+
+impl Told {
+    /// Whether the item at a place is done.
+    pub fn done(&self, place: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::Nothing => false,
+            Self::Partly(done, _) => done.get(place).copied().unwrap_or(false),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    results: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    status: String,
+    #[serde(default)]
+    error: serde_json::Value,
+}
+
+/// What the body of an answer says of a bulk of so many items.
+pub fn told(body: &[u8], items: usize) -> Told {
+    let end = format!(r#""summary":{{"recorded":{items},"replayed":0,"rejected":0}}}}"#);
+    if body.ends_with(end.as_bytes()) {
+        return Told::All;
+    }
+    let Ok(answer) = serde_json::from_slice::<Answer>(body) else {
+        return Told::Nothing;
+    };
+    let done = |item: &Item| item.status == "recorded";
+    let first = answer.results.iter().find(|item| !done(item));
+    let first = first.map(|item| format!("{}: {}", item.status, item.error));
+    let first = first.unwrap_or_default().chars().take(SHOWN).collect();
+    Told::Partly(answer.results.iter().map(done).collect(), first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_item_is_told_apart() {
+        let all = r#"{"results":[{},{}],"summary":{"recorded":2,"replayed":0,"rejected":0}}"#;
+        assert_eq!(told(all.as_bytes(), 2), Told::All);
+        assert_ne!(told(all.as_bytes(), 3), Told::All);
+        let some = r#"{"results":[{"index":0,"status":"rejected","error":{"code":"overloaded"}},
+            {"index":1,"status":"recorded"}],"summary":{"recorded":1,"replayed":0,"rejected":1}}"#;
+        let found = told(some.as_bytes(), 2);
+        let first = r#"rejected: {"code":"overloaded"}"#.to_owned();
+        assert_eq!(found, Told::Partly(vec![false, true], first));
+        assert!(!found.done(0) && found.done(1) && !found.done(2));
+        assert_eq!(told(b"{}", 2), Told::Nothing);
+    }
+}

@@ -1,0 +1,191 @@
+//! What is asked next: drawn at random, the same in every run that begins alike.
+
+use super::client::{Kind, Order};
+use super::figures::scaled;
+
+/// What each account gets before money goes from one to another, in centavos.
+pub const FUNDS: u64 = 10_000_000_000;
+
+/// Which accounts vouchers are for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Over {
+    /// Any of the first so many.
+    Many(usize),
+    /// This one.
+    One(usize),
+}
+
+/// What is asked, of which accounts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mix {
+    /// The handler that does nothing.
+    Noop,
+    /// Vouchers on any of the first so many accounts.
+    Spread(usize),
+    /// Vouchers on this account.
+    Hot(usize),
+    /// So many vouchers in one request.
+    Bulk(usize, Over),
+    /// Transfers between any two of the first so many accounts.
+    Transfers(usize),
+    /// Balances of any of the first so many accounts.
+    Balances(usize),
+    /// Four balances for each voucher, over the first so many accounts.
+    Mixed(usize),
+    /// [`FUNDS`] for one account after the other.
+    Fund,
+}
+
+/// What one request asks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// The request; of a bulk only its kind counts.
+    pub order: Order,
+    /// The items of a bulk.
+    pub items: Vec<Order>,
+}
+
+impl Asked {
+    /// What is posted: the items of a bulk, the order itself otherwise.
+    pub fn orders(&self) -> &[Order] {
+        if self.order.kind == Kind::Bulk {
+            &self.items
+        } else {
+            std::slice::from_ref(&self.order)
+        }
+    }
+}
+
+/// Draws.
+#[derive(Clone, Debug)]
+pub struct Draw {
+    mix: Mix,
+    state: u64,
+    next_id: u64,
+    drawn: usize,
+}
+
+impl Draw {
+    /// Begins with an external id.
+    pub const fn new(mix: Mix, next_id: u64) -> Self {
+        Self {
+            mix,
+            state: next_id ^ 0x5eed,
+            next_id,
+            drawn: 0,
+        }
+    }
+
+    /// The external id of the next order.
+    pub const fn next_id(&self) -> u64 {
+        self.next_id
+    }
+
+    const fn random(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let state = self.state;
+        let mixed = (state ^ state.wrapping_shr(30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed.wrapping_shr(27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed.wrapping_shr(31)
+    }
+
+    fn any(&mut self, accounts: usize) -> usize {
+        let drawn = self.random() >> 32;
+        let accounts = u64::try_from(accounts).unwrap_or(u64::MAX);
+        usize::try_from(scaled(drawn, accounts, 1 << 32)).unwrap_or(0)
+    }
+
+    fn of(&mut self, over: Over) -> usize {
+        match over {
+            Over::Many(accounts) => self.any(accounts),
+            Over::One(account) => account,
+        }
+    }
+
+    /// An order; what changes the ledger gets an external id of its own.
+    fn order(&mut self, kind: Kind, account: usize) -> Order {
+        let id = self.next_id;
+        if matches!(kind, Kind::Post | Kind::Transfer) {
+            self.next_id = id.saturating_add(1);
+        }
+        Order {
+            kind,
+            account,
+            other: account,
+            centavos: 1000_u64.saturating_add(self.random() % 9000),
+            id,
+        }
+    }
+
+    fn transfer(&mut self, accounts: usize) -> Order {
+        let account = self.any(accounts);
+        let step = self.any(accounts.saturating_sub(1)).saturating_add(1);
+        let other = account.saturating_add(step).checked_rem(accounts);
+        Order {
+            other: other.unwrap_or(0),
+            ..self.order(Kind::Transfer, account)
+        }
+    }
+
+    /// What is asked next.
+    pub fn ask(&mut self) -> Asked {
+        let drawn = self.drawn;
+        self.drawn = drawn.saturating_add(1);
+        let mut items = Vec::new();
+        let order = match self.mix {
+            Mix::Noop => self.order(Kind::Noop, 0),
+            Mix::Hot(account) => self.order(Kind::Post, account),
+            Mix::Transfers(accounts) => self.transfer(accounts),
+            Mix::Fund => Order {
+                centavos: FUNDS,
+                ..self.order(Kind::Post, drawn)
+            },
+            Mix::Bulk(size, over) => {
+                items.reserve_exact(size);
+                for _ in 0..size {
+                    let account = self.of(over);
+                    items.push(self.order(Kind::Post, account));
+                }
+                self.order(Kind::Bulk, 0)
+            }
+            Mix::Spread(accounts) => {
+                let account = self.any(accounts);
+                self.order(Kind::Post, account)
+            }
+            Mix::Balances(accounts) => {
+                let account = self.any(accounts);
+                self.order(Kind::Balance, account)
+            }
+            Mix::Mixed(accounts) => {
+                let posts = self.any(5) == 0;
+                let account = self.any(accounts);
+                self.order(if posts { Kind::Post } else { Kind::Balance }, account)
+            }
+        };
+        Asked { order, items }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_external_id_comes_twice_and_nobody_sends_to_itself() {
+        let mut draw = Draw::new(Mix::Bulk(50, Over::Many(7)), 3);
+        let (one, two) = (draw.ask(), draw.ask());
+        let ids: Vec<u64> = [one.orders(), two.orders()]
+            .concat()
+            .iter()
+            .map(|o| o.id)
+            .collect();
+        assert_eq!(ids, (3..103).collect::<Vec<_>>());
+        assert!(one.orders().iter().all(|order| order.account < 7));
+        assert_eq!(draw.next_id(), 103);
+        let mut draw = Draw::new(Mix::Transfers(2), 0);
+        for _ in 0..20 {
+            let Order { account, other, .. } = draw.ask().order;
+            assert!(account < 2 && other < 2 && account != other);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The tables for people.
+
+use std::collections::BTreeMap;
+
+use comfy_table::presets::ASCII_MARKDOWN;
+use comfy_table::{CellAlignment, Table};
+
+use crate::bench::cases::{Case, Compared};
+use crate::bench::figures::{grouped, mebibytes, micros};
+use crate::bench::growth::Grown;
+use crate::bench::load;
+use crate::bench::rows::Row;
+
+/// A table; all columns but the first are of numbers.
+pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> Table {
+    let mut table = Table::new();
+    table.load_style(ASCII_MARKDOWN).set_header(header);
+    table.add_rows(rows);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// The cases.
+pub fn cases(rows: &[Row]) -> Table {
+    let header = [
+        "case",
+        "conns",
+        "req/s",
+        "vouchers/s",
+        "p50 µs",
+        "p99 µs",
+        "to (a)",
+        "flush/s",
+        "group",
+        "flush µs",
+        "B/posting",
+        "CPU µs",
+        "a voucher",
+        "others",
+    ];
+    let cells = rows.iter().map(|row| {
+        let posts = row.flushes_per_second > 0;
+        let of = |text: String| if posts { text } else { "-".to_owned() };
+        vec![
+            row.name.to_owned(),
+            row.connections.to_string(),
+            grouped(row.per_second),
+            of(grouped(row.vouchers_per_second)),
+            micros(row.p50_nanos),
+            micros(row.p99_nanos),
+            row.ratio_to_noop.to_string(),
+            of(grouped(row.flushes_per_second)),
+            of(row.mean_group.to_string()),
+            of(micros(row.mean_flush_nanos)),
+            of(grouped(row.journal_bytes_per_posting)),
+            micros(row.cpu_nanos),
+            row.cpu_nanos_per_voucher
+                .map_or_else(|| "-".to_owned(), micros),
+            row.taken_by_others.to_string(),
+        ]
+    });
+    table(&header, cells.collect())
+}
+
+/// CPU by thread for one voucher, or for one answer of what posts none, of each case at the most
+/// connections.
+pub fn threads(compared: &Compared) -> Table {
+    let rows: Vec<&Row> = Case::ALL
+        .iter()
+        .filter_map(|case| compared.at_most_connections(*case))
+        .collect();
+    let mut names: BTreeMap<&str, u64> = BTreeMap::new();
+    for (name, nanos) in rows.iter().flat_map(|row| &row.cpu_nanos_by_thread) {
+        let most = names.entry(name).or_default();
+        *most = (*most).max(*nanos);
+    }
+    names.retain(|name, nanos| *nanos >= 50 && *name != load::THREAD);
+    let mut header = vec!["CPU µs a voucher (or answer), by thread"];
+    header.extend(names.keys());
+    header.push(load::THREAD);
+    let cells = rows.iter().map(|row| {
+        let of = |name: &str| row.cpu_nanos_by_thread.get(name).copied().unwrap_or(0);
+        let mut cells = vec![format!("{} × {}", row.name, row.connections)];
+        cells.extend(names.keys().map(|name| micros(of(name))));
+        cells.push(micros(of(load::THREAD)));
+        cells
+    });
+    table(&header, cells.collect())
+}
+
+/// The tenths of the long load.
+pub fn tenths(grown: &Grown) -> Table {
+    let header = [
+        "tenth",
+        "req/s",
+        "group",
+        "flush µs",
+        "B/posting",
+        "CPU µs",
+        "others",
+        "index MiB",
+        "RSS MiB",
+    ];
+    let cells = (1..).zip(&grown.tenths).map(|(n, tenth): (u64, _)| {
+        vec![
+            n.to_string(),
+            grouped(tenth.per_second),
+            tenth.mean_group.to_string(),
+            micros(tenth.mean_flush_nanos),
+            grouped(tenth.journal_bytes_per_posting),
+            micros(tenth.cpu_nanos),
+            tenth.taken_by_others.to_string(),
+            mebibytes(tenth.index_bytes),
+            mebibytes(tenth.memory),
+        ]
+    });
+    table(&header, cells.collect())
+}
