@@ -127,7 +127,12 @@ impl Book {
             Word::Unknown => self.heard(deed, Chapter::Moving(false, false)),
             Word::Lost => self.heard(deed, Chapter::Lost(true, rail)),
             Word::Done => self.settle(deed, Chapter::Done(true, rail)),
-            Word::Failed | Word::Refused => self.settle(deed, Chapter::Refused),
+            // What the bank calls it is learned before it ends.
+            Word::Failed => {
+                self.heard(deed, Chapter::Moving(true, rail));
+                self.settle(deed, Chapter::Refused)
+            }
+            Word::Refused => self.settle(deed, Chapter::Refused),
         }
     }
 
