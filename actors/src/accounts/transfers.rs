@@ -1,7 +1,7 @@
 //! Turns about transfers through the bank: asked for, settled by the bank's word, come back.
 
 use caudal_ledger::accounts::{Account, Movements};
-use caudal_ledger::ids::{OriginId, VoucherId};
+use caudal_ledger::ids::{OriginId, TransferId, VoucherId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::{
@@ -247,6 +247,24 @@ impl Desk {
         Ok(reads::money::transfer(store, self.shared.realm, place)?)
     }
 
+    /// Whether a voucher of a transfer is not on disk yet.
+    fn in_flight(&self, number: u64) -> bool {
+        let reference = TransferId(VoucherId {
+            realm: self.shared.realm,
+            account: self.account.number,
+            sequence: number,
+        })
+        .to_string();
+        let durable = self
+            .vitals
+            .durable_sequence
+            .load(std::sync::atomic::Ordering::Acquire);
+        let newest_first = self.unsettled.iter().rev();
+        newest_first
+            .take_while(|voucher| voucher.sequence > durable)
+            .any(|voucher| voucher.reference_id.as_deref() == Some(&reference))
+    }
+
     /// Credits what came back of a transfer.
     pub(super) fn reverse(
         &mut self,
@@ -254,15 +272,12 @@ impl Desk {
         (amount, coelsa_id): (Amount, &str),
         ticket: Ticket<Heard>,
     ) {
-        // The index shows a transfer as of the last commit: one whose end is in flight is asked for
-        // again by the bank.
-        let in_flight = self
-            .vitals
-            .in_flight
-            .load(std::sync::atomic::Ordering::Acquire)
-            > 0;
+        // The index shows a transfer as of the last commit: one of which something is in flight,
+        // seen before the index is read, is asked for again by the bank.
+        let open = self.account.transfers.contains_key(&number);
+        let in_flight = !open && self.in_flight(number);
         let transfer = match self.known(number) {
-            Ok(Some(transfer)) if transfer.status.is_open() || !in_flight => transfer,
+            Ok(Some(transfer)) if !in_flight => transfer,
             Ok(Some(_)) => {
                 let busy = Err(Failure::Overloaded);
                 return self.scribe.finish(Page::default(), busy, ticket);
