@@ -269,28 +269,10 @@ impl Rig {
         .await;
     }
 
-    /// Sends a notice under a secret and with a time; `change` is done to the body afterwards.
-    pub async fn notify(
-        &self,
-        (secret, seconds): (&str, u64),
-        notice: &Value,
-        change: impl Fn(String) -> String,
-    ) -> Answer {
-        let (id, body) = (format!("NT{}", fresh()), notice.to_string());
-        let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
-        let tag = hmac::sign(&key, format!("{id}.{seconds}.{body}").as_bytes());
-        let signature = format!("v1,{}", STANDARD.encode(tag));
-        let call = self.a.with_key(None).call("POST", PATH).text(change(body));
-        call.header("webhook-id", &id)
-            .header("webhook-timestamp", &seconds.to_string())
-            .header("webhook-signature", &signature)
-            .await
-    }
-
     /// Sends a notice as the bank would.
     pub async fn told(&self, notice: &Value) -> Answer {
         let secret = (sandbox::NOTICE_SECRET, now());
-        self.notify(secret, notice, |body| body).await
+        deliver(&self.a, secret, notice, |body| body).await
     }
 
     /// The total and what is held of the first account.
@@ -404,6 +386,24 @@ impl Rig {
             .await
             .is(200);
     }
+}
+
+/// Sends a notice under a secret and with a time; `change` is done to the body afterwards.
+pub async fn deliver(
+    client: &Client,
+    (secret, seconds): (&str, u64),
+    notice: &Value,
+    change: impl Fn(String) -> String,
+) -> Answer {
+    let (id, body) = (format!("NT{}", fresh()), notice.to_string());
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    let tag = hmac::sign(&key, format!("{id}.{seconds}.{body}").as_bytes());
+    let signature = format!("v1,{}", STANDARD.encode(tag));
+    let call = client.with_key(None).call("POST", PATH).text(change(body));
+    call.header("webhook-id", &id)
+        .header("webhook-timestamp", &seconds.to_string())
+        .header("webhook-signature", &signature)
+        .await
 }
 
 /// The calls that were made for a transfer, without logins.
