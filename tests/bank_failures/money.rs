@@ -95,8 +95,8 @@ async fn cash_in_to_a_closed_cvu() {
 async fn cash_in_to_an_unknown_cvu() {
     let mut rig = Rig::start().await;
     // The client id after the last one of the same realm.
-    let client: u64 = rig.other[9..21].parse().unwrap();
-    let psp: u16 = rig.other[3..7].parse().unwrap();
+    let digits = |from, to| rig.other.get(from..to).unwrap().parse::<u64>().unwrap();
+    let (client, psp) = (digits(9, 21), u16::try_from(digits(3, 7)).unwrap());
     let unknown = Cvu::compose(psp, client + 100).unwrap().to_string();
     suspended(&rig, &unknown, "account_not_found").await;
     rig.end(true).await;
@@ -276,7 +276,7 @@ async fn reversal_while_the_account_is_busy() {
         assert_eq!(heard["result"], "done");
     }
     stop.store(true, Ordering::Relaxed);
-    let mut total = 1_001_00;
+    let mut total = 100_100;
     for client in busy {
         total += client.await.unwrap();
     }
