@@ -61,6 +61,20 @@ fn banking(bank: &sandbox::Running) -> Banking {
     }
 }
 
+/// A client for a bank that hangs up on idle connections: each call has a connection of its own.
+pub fn client_of_bank(url: &str) -> Client {
+    let http = reqwest::Client::builder()
+        .no_proxy()
+        .tls_certs_only([])
+        .pool_max_idle_per_host(0)
+        .build();
+    Client {
+        http: http.unwrap(),
+        url: url.to_owned(),
+        key: None,
+    }
+}
+
 /// Centavos of a text, for instance `12.50`.
 pub fn centavos(text: &Value) -> i64 {
     text.as_str().unwrap().replace('.', "").parse().unwrap()
@@ -94,7 +108,7 @@ impl Rig {
         let (cvu, other) = (a.cvu().await, a.cvu().await);
         a.credit(&cvu, "1000.00").await;
         let mut rig = Self {
-            control: Client::new(&bank.url(), None),
+            control: client_of_bank(&bank.url()),
             admin: Client::new(&running.admin_url, None),
             a,
             cvu,
