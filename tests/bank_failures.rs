@@ -4,7 +4,7 @@
 
 mod money;
 mod notices;
-mod rig;
+pub mod rig;
 
 use crate::support::{Answer, Value, json};
 use rig::{Rig, calls};

@@ -128,13 +128,13 @@ impl Load {
 
     /// Sends one transfer until it is acknowledged.
     async fn through(&self, number: usize) {
-        if number % CASH_IN_EVERY == 0 {
+        if number.is_multiple_of(CASH_IN_EVERY) {
             let (cvu, id) = (&self.accounts[number % ACCOUNTS].0, rail_id(number));
             let body = json!({"cvu": cvu, "amount": "3.21", "coelsaId": id});
             self.bank.post("/sandbox/cash-in", &body).await.is(200);
         }
         let mut starts = self.starts.subscribe();
-        let mut again = number % AGAIN_EVERY == 0;
+        let mut again = number.is_multiple_of(AGAIN_EVERY);
         loop {
             let Some(answer) = self.send(number).await else {
                 self.cut_off.fetch_add(1, Ordering::Relaxed);

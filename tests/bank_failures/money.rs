@@ -1,11 +1,14 @@
 //! Money that arrives where it should not, or comes back.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use caudal::notices::PATH;
 use caudal_ledger::cvu::Cvu;
 
-use super::rig::{Rig, rail_id, received, reversed};
+use super::rig::{Rig, ended, rail_id, received, reversed};
 use crate::support::client::fresh;
-use crate::support::{Value, json};
+use crate::support::{SOON, Value, json, wait_until};
 
 #[actix_web::test]
 async fn cash_in_twice_with_the_same_rail_id() {
@@ -92,8 +95,8 @@ async fn cash_in_to_a_closed_cvu() {
 async fn cash_in_to_an_unknown_cvu() {
     let mut rig = Rig::start().await;
     // The client id after the last one of the same realm.
-    let client: u64 = rig.other[9..21].parse().unwrap();
-    let psp: u16 = rig.other[3..7].parse().unwrap();
+    let digits = |from, to| rig.other.get(from..to).unwrap().parse::<u64>().unwrap();
+    let (client, psp) = (digits(9, 21), u16::try_from(digits(3, 7)).unwrap());
     let unknown = Cvu::compose(psp, client + 100).unwrap().to_string();
     suspended(&rig, &unknown, "account_not_found").await;
     rig.end(true).await;
@@ -244,6 +247,74 @@ async fn reversal_of_more_than_what_left() {
     assert_eq!(rig.told(&notice).await.is(200)["result"], "ignored");
     rig.has("960.00", "0.00").await;
     rig.lives(0).await;
+}
+
+#[actix_web::test]
+async fn reversal_while_the_account_is_busy() {
+    let rig = Rig::start().await;
+    let sent = gone(&rig).await;
+    // There is always a posting on its way to the disk.
+    let stop = Arc::new(AtomicBool::new(false));
+    let busy: Vec<_> = (0..16)
+        .map(|client| {
+            let (a, cvu, stop) = (rig.a.clone(), rig.cvu.clone(), Arc::clone(&stop));
+            actix_web::rt::spawn(async move {
+                let mut posted = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    posted += 1;
+                    let id = format!("busy-{client}-{posted}");
+                    a.voucher(&cvu, "IN", "0.01", &id).await.is(201);
+                }
+                posted
+            })
+        })
+        .collect();
+    rig.a.credit(&rig.cvu, "1.00").await;
+    // The bank tells three times at most; the first must do.
+    for part in ["10.00", "20.00", "0.01", "0.02", "0.03", "69.94"] {
+        let heard = rig.told(&reversed(&sent, part, &rail_id())).await.is(200);
+        assert_eq!(heard["result"], "done");
+    }
+    stop.store(true, Ordering::Relaxed);
+    let mut total = 100_100;
+    for client in busy {
+        total += client.await.unwrap();
+    }
+    rig.has(&format!("{}.{:02}", total / 100, total % 100), "0.00")
+        .await;
+    assert_eq!(rig.read(&sent).await["reversed"], "100.00");
+}
+
+#[actix_web::test]
+async fn reversal_together_with_completion() {
+    let rig = Rig::start().await;
+    rig.behave("transfer_status", "error").await;
+    // Money of another transfer is held beside it all the time.
+    let other = rig.send(2, "100.00").await;
+    for _ in 0..20 {
+        let sent = rig.send(2, "10.00").await;
+        let sent = rig.called(&sent, "transfer", Some(200)).await;
+        let back = rail_id();
+        let told = [ended(&sent, "COMPLETED"), reversed(&sent, "10.00", &back)];
+        let rig = &rig;
+        let told = told.iter().cycle().take(6).map(|notice| async move {
+            wait_until("it is heard", SOON, async || {
+                let heard = rig.told(notice).await;
+                assert!([200, 503].contains(&heard.status), "{}", heard.text);
+                assert_ne!(heard["result"], "ignored", "{notice}");
+                (heard.status == 200).then_some(())
+            })
+            .await;
+        });
+        futures_util::future::join_all(told).await;
+        rig.has("1000.00", "100.00").await;
+        assert_eq!(rig.read(&sent).await["status"], "reversed");
+    }
+    assert_eq!(rig.statement(&rig.cvu).await.len(), 2 + 20 * 3);
+    let verdict = json!({"status": "FAILED"});
+    rig.tell(&other, "settle", verdict).await.is(200);
+    rig.ends(&other, "rejected").await;
+    rig.has("1000.00", "0.00").await;
 }
 
 #[actix_web::test]

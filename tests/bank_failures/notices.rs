@@ -3,7 +3,7 @@
 use caudal::notices::PATH;
 use caudal::sandbox::NOTICE_SECRET;
 
-use super::rig::{Rig, calls, ended, now, rail_id, received, reversed};
+use super::rig::{Rig, calls, deliver, ended, now, rail_id, received, reversed};
 use super::{call, left_once, reconciled, waits};
 use crate::support::{Value, json};
 
@@ -178,11 +178,11 @@ async fn forged_notice() {
             (NOTICE_SECRET, present + 400),
             (NOTICE_SECRET, 0),
         ] {
-            let answer = rig.notify((secret, seconds), notice, |body| body).await;
+            let answer = deliver(&rig.a, (secret, seconds), notice, |body| body).await;
             answer.refused(401, "unauthorized");
         }
         let changed = |body: String| body.replace("00\"", "01\"").replace("FAIL", "FALL");
-        let answer = rig.notify((NOTICE_SECRET, present), notice, changed).await;
+        let answer = deliver(&rig.a, (NOTICE_SECRET, present), notice, changed).await;
         answer.refused(401, "unauthorized");
         let nameless = rig.a.with_key(None);
         let unsigned = nameless.call("POST", PATH).text(notice.to_string());

@@ -61,6 +61,20 @@ fn banking(bank: &sandbox::Running) -> Banking {
     }
 }
 
+/// A client for a bank that hangs up on idle connections: each call has a connection of its own.
+pub fn client_of_bank(url: &str) -> Client {
+    let http = reqwest::Client::builder()
+        .no_proxy()
+        .tls_certs_only([])
+        .pool_max_idle_per_host(0)
+        .build();
+    Client {
+        http: http.unwrap(),
+        url: url.to_owned(),
+        key: None,
+    }
+}
+
 /// Centavos of a text, for instance `12.50`.
 pub fn centavos(text: &Value) -> i64 {
     text.as_str().unwrap().replace('.', "").parse().unwrap()
@@ -94,7 +108,7 @@ impl Rig {
         let (cvu, other) = (a.cvu().await, a.cvu().await);
         a.credit(&cvu, "1000.00").await;
         let mut rig = Self {
-            control: Client::new(&bank.url(), None),
+            control: client_of_bank(&bank.url()),
             admin: Client::new(&running.admin_url, None),
             a,
             cvu,
@@ -269,28 +283,10 @@ impl Rig {
         .await;
     }
 
-    /// Sends a notice under a secret and with a time; `change` is done to the body afterwards.
-    pub async fn notify(
-        &self,
-        (secret, seconds): (&str, u64),
-        notice: &Value,
-        change: impl Fn(String) -> String,
-    ) -> Answer {
-        let (id, body) = (format!("NT{}", fresh()), notice.to_string());
-        let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
-        let tag = hmac::sign(&key, format!("{id}.{seconds}.{body}").as_bytes());
-        let signature = format!("v1,{}", STANDARD.encode(tag));
-        let call = self.a.with_key(None).call("POST", PATH).text(change(body));
-        call.header("webhook-id", &id)
-            .header("webhook-timestamp", &seconds.to_string())
-            .header("webhook-signature", &signature)
-            .await
-    }
-
     /// Sends a notice as the bank would.
     pub async fn told(&self, notice: &Value) -> Answer {
         let secret = (sandbox::NOTICE_SECRET, now());
-        self.notify(secret, notice, |body| body).await
+        deliver(&self.a, secret, notice, |body| body).await
     }
 
     /// The total and what is held of the first account.
@@ -404,6 +400,24 @@ impl Rig {
             .await
             .is(200);
     }
+}
+
+/// Sends a notice under a secret and with a time; `change` is done to the body afterwards.
+pub async fn deliver(
+    client: &Client,
+    (secret, seconds): (&str, u64),
+    notice: &Value,
+    change: impl Fn(String) -> String,
+) -> Answer {
+    let (id, body) = (format!("NT{}", fresh()), notice.to_string());
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    let tag = hmac::sign(&key, format!("{id}.{seconds}.{body}").as_bytes());
+    let signature = format!("v1,{}", STANDARD.encode(tag));
+    let call = client.with_key(None).call("POST", PATH).text(change(body));
+    call.header("webhook-id", &id)
+        .header("webhook-timestamp", &seconds.to_string())
+        .header("webhook-signature", &signature)
+        .await
 }
 
 /// The calls that were made for a transfer, without logins.

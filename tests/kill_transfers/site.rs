@@ -11,6 +11,7 @@ use caudal::sandbox::{COLLECTOR, PASSWORD, USERNAME};
 use tempfile::TempDir;
 
 use super::{KILLS, TRANSFERS};
+use crate::bank_failures::rig::client_of_bank;
 use crate::support::{Client, SOON, Value, json, wait_until};
 
 /// How long a start may take.
@@ -102,7 +103,7 @@ impl Site {
         std::fs::write(folder.path().join("caudal.toml"), settings).unwrap();
         let mut site = Self {
             client: Client::new(&url, None),
-            bank: Client::new(&bank_url, None),
+            bank: client_of_bank(&bank_url),
             admin: Client::new(&admin, None),
             service: None,
             _bank: bank,

@@ -1,7 +1,7 @@
 //! Turns about transfers through the bank: asked for, settled by the bank's word, come back.
 
 use caudal_ledger::accounts::{Account, Movements};
-use caudal_ledger::ids::{OriginId, VoucherId};
+use caudal_ledger::ids::{OriginId, TransferId, VoucherId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::{
@@ -248,6 +248,24 @@ impl Desk {
         Ok(reads::money::transfer(store, self.shared.realm, place)?)
     }
 
+    /// Whether a voucher of a transfer is not on disk yet.
+    fn in_flight(&self, number: u64) -> bool {
+        let reference = TransferId(VoucherId {
+            realm: self.shared.realm,
+            account: self.account.number,
+            sequence: number,
+        })
+        .to_string();
+        let durable = self
+            .vitals
+            .durable_sequence
+            .load(std::sync::atomic::Ordering::Acquire);
+        let newest_first = self.unsettled.iter().rev();
+        newest_first
+            .take_while(|voucher| voucher.sequence > durable)
+            .any(|voucher| voucher.reference_id.as_deref() == Some(&reference))
+    }
+
     /// Credits what came back of a transfer.
     pub(super) fn reverse(
         &mut self,
@@ -255,14 +273,10 @@ impl Desk {
         (amount, coelsa_id): (Amount, &str),
         ticket: Ticket<Heard>,
     ) {
-        // The index shows a transfer as of the last commit, so one whose end is in flight would look
-        // open there, and be ended twice: the bank asks for it again.
+        // The index shows a transfer as of the last commit: one of which something is in flight,
+        // seen before the index is read, is asked for again by the bank.
         let open = self.account.transfers.contains_key(&number);
-        let in_flight = self
-            .vitals
-            .in_flight
-            .load(std::sync::atomic::Ordering::Acquire)
-            > 0;
+        let in_flight = !open && self.in_flight(number);
         let transfer = match self.known(number) {
             Ok(Some(transfer)) if transfer.receiver.is_some() => {
                 tracing::error!(
@@ -274,7 +288,7 @@ impl Desk {
                     .scribe
                     .finish(Page::default(), Ok(Heard::Ignored), ticket);
             }
-            Ok(Some(transfer)) if open || !in_flight => transfer,
+            Ok(Some(transfer)) if !in_flight => transfer,
             Ok(Some(_)) => {
                 let busy = Err(Failure::Overloaded);
                 return self.scribe.finish(Page::default(), busy, ticket);
@@ -335,18 +349,22 @@ impl Desk {
             }
         };
         let account = self.account.number;
-        let written = decided.map_err(Failure::from).and_then(|movements| {
-            for record in &movements.transfers {
-                transfer.apply(&record.fact, now);
+        let movements = match decided {
+            Ok(movements) => movements,
+            Err(why) => {
+                return self.scribe.finish(Page::default(), Err(why.into()), ticket);
             }
-            Ok(self.record_all(movements)?)
-        });
+        };
+        for record in &movements.transfers {
+            transfer.apply(&record.fact, now);
+        }
+        let written = self.record_all(movements);
         self.note_business();
         match written {
             Ok(page) => self
                 .scribe
                 .finish(page, Ok(TransferView { account, transfer }), ticket),
-            Err(why) => self.scribe.finish(Page::default(), Err(why), ticket),
+            Err(why) => self.scribe.fail(why, ticket.reply),
         }
     }
 }
