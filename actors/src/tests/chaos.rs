@@ -122,7 +122,7 @@ impl Storm {
         let (mut refusals, mut deaths) = (10_u32, 10_u32);
         tasks.push(actix::spawn(async move {
             loop {
-                tokio::time::sleep(Duration::from_millis(1 + dice.roll(40))).await;
+                super::lab::later(Duration::from_millis(1 + dice.roll(40))).await;
                 lab.store.step_some();
                 // An account's actor dies in the middle of a turn; the realm's asks for the time
                 // only when it sweeps, later than this.
@@ -163,7 +163,7 @@ impl Storm {
                 self.bank.arrive(cvu(account), much);
             }
             let moment = 1 + self.dice.roll(4_000);
-            tokio::time::sleep(Duration::from_millis(moment)).await;
+            super::lab::later(Duration::from_millis(moment)).await;
             self.stop(&tasks);
             self.crash();
         }
@@ -177,7 +177,7 @@ impl Storm {
             };
             let now = tokio::time::Instant::now();
             assert!(now < deadline, "seed {}: {left:?}", self.seed);
-            tokio::time::sleep(Duration::from_millis(500)).await;
+            super::lab::later(Duration::from_millis(500)).await;
         }
         self.stop(&tasks);
         self.lab.store.set_automatic(true);
@@ -201,7 +201,7 @@ impl Storm {
             let dice = Dice(self.dice.roll(u64::MAX));
             let (lab, bank) = (Rc::clone(&self.lab), Arc::clone(&self.bank));
             let post = actix::spawn(postman(lab, bank, dice, 200));
-            tokio::time::sleep(Duration::from_secs(20)).await;
+            super::lab::later(Duration::from_secs(20)).await;
             post.abort();
             let open: Vec<_> = self.transfers().await;
             let open = open.into_iter().filter(|t| t.transfer.status.is_open());
@@ -250,7 +250,7 @@ impl Storm {
 async fn client(lab: Rc<Lab>, known: Known, n: usize, job: Job, mut dice: Dice) {
     let id = format!("job-{n}");
     loop {
-        tokio::time::sleep(Duration::from_millis(dice.roll(3_000))).await;
+        super::lab::later(Duration::from_millis(dice.roll(3_000))).await;
         let failed = match job {
             Job::Credit(account, much) => lab.post(account, "IN", much, &id).await.err(),
             Job::Debit(account, much) => lab.post(account, "OUT", much, &id).await.err(),
@@ -317,7 +317,7 @@ async fn steps(lab: &Lab, account: AccountNo, sequence: u64, much: i64, dice: &m
 /// Brings notices, in any order, until each copy was heard.
 async fn postman(lab: Rc<Lab>, bank: Arc<ChaosBank>, mut dice: Dice, slow: u64) {
     loop {
-        tokio::time::sleep(Duration::from_millis(1 + dice.roll(slow))).await;
+        super::lab::later(Duration::from_millis(1 + dice.roll(slow))).await;
         let Some((number, notice)) = bank.notice() else {
             continue;
         };

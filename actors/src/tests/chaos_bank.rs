@@ -323,7 +323,7 @@ impl Line {
     /// A moment on the way; for ever on a line that was cut.
     async fn way(&self) {
         let moment = self.bank.book().dice.roll(2_000);
-        tokio::time::sleep(Duration::from_millis(moment)).await;
+        super::lab::later(Duration::from_millis(moment)).await;
         if self.cut.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }

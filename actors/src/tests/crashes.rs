@@ -26,7 +26,7 @@ async fn the_end_of_a_hold_is_not_written_by_an_actor_in_doubt() {
     assert_eq!(lab.post(1, "IN", 7, "x").await, Err(Failure::Overloaded));
     // Another actor has the account now, and has moved it on; the old one has an alarm set.
     value(lab.post(1, "IN", 50, "y").await);
-    tokio::time::sleep(Duration::from_secs(61)).await;
+    super::lab::later(Duration::from_secs(61)).await;
     let balance = lab.balance(1).await;
     assert_eq!(balance.available.centavos(), 1050);
     lab.verified().await;

@@ -316,3 +316,8 @@ pub async fn nap() {
     pause.tick().await;
     pause.tick().await;
 }
+
+/// Lets so much time go by on the runtime's clock, which is paused in these tests: nobody waits.
+pub async fn later(by: Duration) {
+    tokio::time::sleep(by).await;
+}

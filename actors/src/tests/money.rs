@@ -108,14 +108,14 @@ async fn a_hold_ends_in_a_balance_in_a_sweep_and_after_a_crash() {
     let target = Target::Account(AccountNo(1));
     assert!(lab.engine.passivate(REALM, target).await.unwrap());
     lab.clock.jump(3_600_001);
-    tokio::time::sleep(Duration::from_secs(31)).await;
+    super::lab::later(Duration::from_secs(31)).await;
     let (account, _) = lab.engine.on_disk(REALM, AccountNo(1)).unwrap();
     assert_eq!(account.balance.held, Money::ZERO);
     // Nor after a restart, where its alarm is gone.
     value(lab.hold(1, 30, "c", soon(&lab)).await);
     lab.clock.jump(3_600_001);
     lab = lab.crash(0, bank());
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    super::lab::later(Duration::from_secs(1)).await;
     let (account, _) = lab.engine.on_disk(REALM, AccountNo(1)).unwrap();
     assert_eq!(account.balance.held, Money::ZERO);
     assert_eq!(both(&lab, 1).await, (1000, 0));

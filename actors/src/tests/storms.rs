@@ -191,7 +191,7 @@ async fn actors_that_come_and_go_all_the_time_know_what_was_done() {
                 let mut dice = Dice(dice.roll(u64::MAX));
                 async move {
                     let way = (1 + dice.roll(30), 1 + dice.roll(30));
-                    tokio::time::sleep(Duration::from_millis(dice.roll(60))).await;
+                    super::lab::later(Duration::from_millis(dice.roll(60))).await;
                     loop {
                         let failed = match n % 3 {
                             0 => lab.post(way.0, "IN", 1, &format!("n{n}")).await.err(),
