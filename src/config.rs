@@ -71,6 +71,7 @@ pub struct Settings {
     pepper: Option<SecretString>,
     workers: usize,
     shutdown_grace_seconds: u64,
+    bank_catch_up_seconds: u64,
     /// How the log is written.
     pub log_format: LogFormat,
     /// What is logged.
@@ -136,6 +137,7 @@ impl Default for Settings {
             pepper: None,
             workers: 0,
             shutdown_grace_seconds: service::GRACE.as_secs(),
+            bank_catch_up_seconds: service::CATCH_UP.as_secs(),
             log_format: LogFormat::default(),
             log: LOG_USUAL.into(),
             actors: Actors::default(),
@@ -249,6 +251,10 @@ impl Settings {
             1,
             300,
         );
+        if self.bank_catch_up_seconds > 0 {
+            let seconds = self.bank_catch_up_seconds;
+            wrong.range("bank_catch_up_seconds", seconds, 10, 86_400);
+        }
         wrong.range("actors.threads", self.actors.threads, 1, 64);
         wrong.range("actors.resident", self.actors.resident, 100, 10_000_000);
         wrong.range("storage.segment_mib", self.storage.segment_mib, 1, 2048);
@@ -282,6 +288,8 @@ impl Settings {
             pepper,
             rate: self.rate_limit.map(|limit| (limit.per_second, limit.burst)),
             grace: Duration::from_secs(self.shutdown_grace_seconds),
+            catch_up: (self.bank_catch_up_seconds > 0)
+                .then(|| Duration::from_secs(self.bank_catch_up_seconds)),
             ..Options::local(data, admin_key)
         })
     }

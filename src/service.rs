@@ -10,6 +10,7 @@
 //! **Failure.** [`Service::stop`] loses nothing that was accepted. Dropping a service instead is
 //! like a crash: what was acknowledged is in the journal.
 
+mod catch_up;
 mod folder;
 mod parts;
 
@@ -43,6 +44,8 @@ pub(crate) use folder::{read as read_file, write as write_file};
 
 /// How long requests in flight have to finish when the service stops.
 pub const GRACE: Duration = Duration::from_secs(20);
+/// How often the bank's list of the day is looked through for what no notice brought.
+pub const CATCH_UP: Duration = Duration::from_secs(300);
 /// The admin key of [`Options::for_tests`].
 pub const TEST_ADMIN_KEY: &str = "admin-key-of-tests-0123456789abcdef";
 
@@ -110,6 +113,9 @@ pub struct Options {
     pub rate: Option<(NonZeroU32, NonZeroU32)>,
     /// How long requests in flight have to finish when the service stops.
     pub grace: Duration,
+    /// How often the bank's list of the day is looked through for what no notice brought; `None` is
+    /// never.
+    pub catch_up: Option<Duration>,
     /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
     /// Routes that the caller adds to the public listener.
@@ -136,6 +142,7 @@ impl Options {
             pepper: None,
             rate: None,
             grace: GRACE,
+            catch_up: Some(CATCH_UP),
             clock: Arc::new(SystemClock),
             extra: None,
             data,
@@ -156,6 +163,7 @@ impl Options {
                 ..caudal_storage::Options::default()
             },
             grace: Duration::from_secs(5),
+            catch_up: None,
             ..Self::local(data, TEST_ADMIN_KEY.into())
         }
     }

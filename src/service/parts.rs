@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use actix_web::dev::ServerHandle;
 use actix_web::rt::System;
+use actix_web::rt::task::JoinHandle;
 use caudal_actors::engine::{Banks, Engine};
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::BankGateway;
@@ -15,6 +16,7 @@ use caudal_storage::{DurableStore, Store};
 use secrecy::SecretString;
 use tokio::sync::oneshot;
 
+use super::catch_up;
 use super::{Banking, Options, StartError, Started, folder};
 use crate::bank::{self, HttpGateway};
 use crate::http::{Door, frame::Gate, rate::RateLimit};
@@ -34,6 +36,7 @@ struct Parts {
     public: server::Running,
     admin: admin::Running,
     sandbox: Option<sandbox::Running>,
+    catch_up: Option<JoinHandle<()>>,
     grace: Duration,
     store: Weak<DurableStore>,
 }
@@ -114,7 +117,12 @@ impl Parts {
             let url = format!("http://{}{}", reachable(public.addr), notices::PATH);
             sandbox.notify(Some(&url), None).map_err(failed)?;
         }
+        let engine = &door.engine;
+        let catch_up = options
+            .catch_up
+            .map(|every| catch_up::start(Arc::clone(engine), every));
         Ok(Self {
+            catch_up,
             door,
             public,
             admin,
@@ -135,6 +143,9 @@ impl Parts {
 
     async fn end(self, gracefully: bool) -> (Result<(), Failure>, Weak<DurableStore>) {
         self.door.gate.close();
+        if let Some(task) = &self.catch_up {
+            task.abort();
+        }
         stop(&self.public.handle, gracefully, self.grace).await;
         let closed = if gracefully {
             self.door.engine.close()

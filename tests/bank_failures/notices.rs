@@ -113,6 +113,35 @@ async fn notice_of_money_lost_and_told_again() {
 }
 
 #[actix_web::test]
+async fn notices_lost_and_found_on_the_banks_list() {
+    let every = Some(std::time::Duration::from_millis(50));
+    let rig = Rig::start_with(|options| caudal::service::Options {
+        catch_up: every,
+        ..options
+    })
+    .await;
+    rig.once("cash_in", "lose_notice").await;
+    let arrived = rig.cash_in(&rig.cvu, "7.00", None).await;
+    rig.gets("1007.00", "0.00").await;
+    let found = rig.reconciled("coelsaId", &json!(arrived)).await;
+    assert_eq!(found["result"], "matched");
+    let sent = rig.send(0, "100.00").await;
+    rig.ends(&sent, "completed").await;
+    rig.behave("transfer", "lose_notice").await;
+    rig.tell(&sent, "reverse", json!({"amount": "30.00"}))
+        .await
+        .is(200);
+    rig.behave("transfer", "ok").await;
+    rig.gets("937.00", "0.00").await;
+    assert_eq!(rig.bank().await["notices"]["lost"], 2);
+    // What was found is told late, and counts no second time.
+    rig.cash_in(&rig.cvu, "7.00", Some(&arrived)).await;
+    rig.heard().await;
+    rig.has("937.00", "0.00").await;
+    rig.lives(0).await;
+}
+
+#[actix_web::test]
 async fn reversal_before_completion_is_known() {
     let rig = Rig::start().await;
     let sent = unasked(&rig).await;

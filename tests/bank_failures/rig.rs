@@ -85,6 +85,10 @@ pub type Called = (String, Option<u64>);
 
 impl Rig {
     pub async fn start() -> Self {
+        Self::start_with(|options| options).await
+    }
+
+    pub async fn start_with(change: impl FnOnce(Options) -> Options) -> Self {
         let folder = TempDir::new().unwrap();
         let bank = Sandbox::start(sandbox::Options::default()).unwrap();
         let options = Options {
@@ -100,6 +104,7 @@ impl Rig {
             banking: banking(&bank),
             ..Options::for_tests(folder.path().join("data"))
         };
+        let options = change(options);
         let running = Service::start(options.clone()).unwrap();
         let tenant = running.create_tenant("Failing").await.unwrap();
         let key = running.issue_key(&tenant.id, Mode::Test).await.unwrap();

@@ -11,15 +11,16 @@ use std::sync::Arc;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
 use caudal_ledger::money::Money;
+use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankWord, Suspense};
 use caudal_ledger::vouchers::ReferenceType;
 
 use super::Engine;
-use super::money::TransferView;
+use super::money::{Heard, TransferView};
 use crate::accounts::Placed;
 use crate::failure::Failure;
-use crate::ports::{BankMovement, Way};
+use crate::ports::{BankMovement, Notice, Way};
 use crate::records::keys::Rail;
 use crate::records::projection::Place;
 use crate::records::reads;
@@ -103,6 +104,78 @@ impl Engine {
             }
         }
         Ok(found)
+    }
+
+    /// Takes in what the bank lists of a day and no notice has brought: money that arrived and
+    /// transfers that came back. Says how many there were.
+    pub async fn catch_up(
+        &self,
+        mode: Mode,
+        day: BusinessDay,
+        request_id: &str,
+    ) -> Result<usize, Failure> {
+        let reply = self.bank(mode).movements(day, request_id).await;
+        let mut calls = Some(reply.calls);
+        let mut missed = 0_usize;
+        for movement in reply.result.map_err(Failure::Bank)? {
+            let Some((realm, notice)) = self.missed(mode, movement)? else {
+                continue;
+            };
+            if let Some(calls) = calls.take() {
+                self.journal(realm, calls);
+            }
+            match self.notice(mode, notice, request_id).await {
+                Ok(Heard::Done | Heard::Suspended) => missed = missed.saturating_add(1),
+                Ok(Heard::Known | Heard::Ignored) => {}
+                // Busy with a notice of it: the next turn looks again.
+                Err(Failure::Overloaded) => {}
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(missed)
+    }
+
+    /// The notice that should have come of a movement that the bank lists, if it has not.
+    fn missed(
+        &self,
+        mode: Mode,
+        movement: BankMovement,
+    ) -> Result<Option<(RealmId, Notice)>, Failure> {
+        let done = movement.way == Way::In && movement.word == BankWord::Completed;
+        let (Some(coelsa_id), Ok(cvu), true) =
+            (movement.coelsa_id, Cvu::parse(&movement.cvu), done)
+        else {
+            return Ok(None);
+        };
+        let store = self.store.as_ref();
+        let (kind, realm, notice) = if movement.reversal {
+            let Some(origin) = movement.origin else {
+                return Ok(None);
+            };
+            let notice = Notice::Reversed {
+                origin,
+                bank_id: movement.bank_id,
+                coelsa_id: coelsa_id.clone(),
+                amount: movement.amount,
+                reason: String::new(),
+            };
+            (Rail::Return, Some(origin.0.realm), notice)
+        } else {
+            let notice = Notice::Received {
+                coelsa_id: coelsa_id.clone(),
+                bank_id: movement.bank_id,
+                cvu,
+                amount: movement.amount,
+                from: movement.counterparty,
+                at: movement.at,
+            };
+            (Rail::Arrival, self.home_of(mode, cvu)?, notice)
+        };
+        let Some(realm) = realm.filter(|realm| realm.mode() == mode) else {
+            return Ok(None);
+        };
+        let landed = reads::money::landed(store, mode, kind, &coelsa_id)?;
+        Ok(landed.is_none().then_some((realm, notice)))
     }
 
     /// What the bank lists of a day, as far as it is this realm's.

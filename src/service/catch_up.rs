@@ -1,0 +1,61 @@
+//! Catches up with the bank: what its list of the day has and no notice brought is taken in.
+//!
+//! **Why.** A bank tells of money that arrived a few times and then gives up; a service that was down
+//! meanwhile would never hear of it. Asking for the list heals that, at every start and every so
+//! often, and what is on it counts once, by the id of the rail, as a notice does.
+//!
+//! **Bounds.** One list at a time; that of yesterday at the start and in the first hours of a day.
+//!
+//! **Failure.** A bank that does not answer is asked again at the next turn.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::rt;
+use actix_web::rt::task::JoinHandle;
+use caudal_actors::engine::Engine;
+use caudal_ledger::tenants::Mode;
+use caudal_ledger::time::Timestamp;
+
+/// How long after midnight the list of yesterday is still asked for, in milliseconds: 2 hours.
+const YESTERDAY_MILLIS: u64 = 2 * 60 * 60 * 1000;
+
+/// Goes on until the handle is aborted.
+pub(super) fn start(engine: Arc<Engine>, every: Duration) -> JoinHandle<()> {
+    rt::spawn(async move {
+        let mut first = true;
+        loop {
+            for mode in [Mode::Live, Mode::Test] {
+                turn(&engine, mode, first).await;
+            }
+            first = false;
+            rt::time::sleep(every).await;
+        }
+    })
+}
+
+async fn turn(engine: &Engine, mode: Mode, first: bool) {
+    let now = engine.now();
+    let today = now.business_day();
+    let since_midnight = now.millis().saturating_sub(today.start().millis());
+    let early = since_midnight < YESTERDAY_MILLIS;
+    let yesterday = (first || early).then(|| today.before());
+    for day in yesterday.into_iter().chain([today]) {
+        let id = format!("catch-up-{}", Timestamp::millis(now));
+        match engine.catch_up(mode, day, &id).await {
+            Ok(0) => {}
+            Ok(missed) => tracing::warn!(
+                mode = mode.as_str(),
+                %day,
+                missed,
+                "the bank's list had what no notice brought; it is taken in now"
+            ),
+            Err(why) => tracing::warn!(
+                %why,
+                mode = mode.as_str(),
+                %day,
+                "the bank's list could not be read; it is asked for again later"
+            ),
+        }
+    }
+}
