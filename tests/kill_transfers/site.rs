@@ -37,12 +37,13 @@ fn caudal() -> Command {
     command
 }
 
-/// Two ports that were free a moment ago.
+/// Two ports that are free, and stay so while nobody listens there: below those that the system
+/// gives to outgoing connections, of which the tests beside this one make many.
 fn ports() -> (u16, u16) {
-    let port = || TcpListener::bind("127.0.0.1:0").unwrap();
-    let (a, b) = (port(), port());
-    let number = |it: TcpListener| it.local_addr().unwrap().port();
-    (number(a), number(b))
+    let first = 10_000 + u16::try_from(std::process::id() % 20_000).unwrap();
+    let mut free =
+        (first..first + 2_000).filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+    (free.next().unwrap(), free.next().unwrap())
 }
 
 /// A service, its bank, and clients for both.
