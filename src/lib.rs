@@ -13,3 +13,4 @@ pub mod sandbox;
 pub mod server;
 pub mod service;
 pub mod v1;
+pub mod wallet;

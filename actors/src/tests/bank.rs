@@ -13,7 +13,7 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankTransfer, BankWord, Destination};
 
 use crate::ports::{
-    BankError, BankGateway, BankMovement, BankReply, Found, LocalFuture, TransferOrder,
+    BankError, BankGateway, BankMovement, BankReply, Collector, Found, LocalFuture, TransferOrder,
 };
 
 /// A bank that answers what was put on its list, and otherwise does what it is asked.
@@ -50,6 +50,13 @@ impl TestBank {
 }
 
 impl BankGateway for TestBank {
+    fn collector(&self) -> Collector {
+        Collector {
+            cbu: "3220001805007351350083".into(),
+            bank: "Test".into(),
+        }
+    }
+
     fn create_cvu<'a>(
         &'a self,
         client_id: u64,
