@@ -12,6 +12,7 @@ pub mod respond;
 use std::sync::Arc;
 
 use caudal_actors::engine::Engine;
+use caudal_ledger::calendar::Calendar;
 
 use crate::keys::Keyring;
 
@@ -24,6 +25,8 @@ pub struct Door {
     pub keyring: Arc<Keyring>,
     /// Whether the service still takes requests.
     pub gate: Arc<frame::Gate>,
+    /// The days on which banks are closed.
+    pub calendar: Arc<Calendar>,
     /// The rate limit of each key; none unless configured.
     pub rate: Option<Arc<rate::RateLimit>>,
 }

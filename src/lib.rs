@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod bank;
 pub mod bench;
+pub mod calendar;
 pub mod cli;
 pub mod clock;
 pub mod config;

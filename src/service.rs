@@ -26,6 +26,7 @@ use caudal_actors::engine::{self, Banks, Engine};
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::NewTenant;
 use caudal_actors::ports::Clock;
+use caudal_ledger::calendar::Calendar;
 use caudal_ledger::limits::Limits;
 use caudal_ledger::tenants::{Mode, Policy, Tenant};
 use caudal_storage::OpenError;
@@ -36,7 +37,7 @@ use crate::clock::SystemClock;
 use crate::http::Door;
 use crate::http::errors::ApiError;
 use crate::keys::Keyring;
-use crate::{admin, bank, server};
+use crate::{admin, bank, calendar, server};
 
 pub use folder::{STORE, new_secret};
 pub(crate) use folder::{read as read_file, write as write_file};
@@ -112,6 +113,8 @@ pub struct Options {
     pub grace: Duration,
     /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
+    /// The days on which banks are closed.
+    pub calendar: Arc<Calendar>,
     /// Routes that the caller adds to the public listener.
     pub extra: server::Extra,
 }
@@ -137,6 +140,7 @@ impl Options {
             rate: None,
             grace: GRACE,
             clock: Arc::new(SystemClock),
+            calendar: Arc::new(calendar::load(None).unwrap_or_default()),
             extra: None,
             data,
         }

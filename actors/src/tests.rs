@@ -35,7 +35,7 @@ use crate::verify;
 
 mod bank;
 mod money;
-
+mod treasury;
 use bank::TestBank;
 
 const REALM: RealmId = RealmId(1);

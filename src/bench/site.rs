@@ -262,6 +262,7 @@ impl Site {
             .collect();
         let cvus = cvus.context("an account has no CVU")?;
         let door = Door {
+            calendar: Arc::default(),
             engine: Arc::clone(&engine),
             keyring,
             gate: Arc::new(Gate::default()),

@@ -93,6 +93,7 @@ impl Parts {
             engine: Arc::new(engine),
             keyring: Arc::new(Keyring::new(&pepper)),
             gate: Arc::new(Gate::default()),
+            calendar: options.calendar,
             rate: options
                 .rate
                 .map(|(per_second, burst)| Arc::new(RateLimit::new(per_second, burst))),

@@ -147,7 +147,7 @@ pub async fn movements(caller: Caller, mut query: Query) -> Answer {
     let types: HashMap<_, _> = types
         .filter_map(|known| Some((known.code, known.legacy_id?)))
         .collect();
-    let item = |placed| Movimiento::of(realm, placed, &types);
+    let item = |placed| Movimiento::of(realm, placed, &types, &caller.door.calendar);
     let body = MovimientosPage {
         total_records: listing.total,
         items: listing.items.iter().map(item).collect(),

@@ -62,10 +62,12 @@ pub const MOVIMIENTOS: &str = r#"
     "sentido":"-1","saldo":999999999999969.99,"idExterno":"reserva-1",
     "cvu":"0000999100000200000019","idTipoComprobante":null,"idCuenta":1,"referencia":null,
     "fechaExterna":null,"sentidoLedger":"hold","availableBalance":"999999999999969.99",
-    "heldBalance":"30.00","totalBalance":"999999999999999.99"},
+    "heldBalance":"30.00","totalBalance":"999999999999999.99",
+    "fechaNegocio":"2026-03-02","fechaProceso":"2026-03-02","fechaPublicacion":"2026-03-03"},
     {"idComprobante":"cmp_00000040000000200000002tbm","descripcionTipoComprobante":"Type IN",
     "fecha":"2026-03-02T15:04:05.678Z","importe":999999999999999.99,"sentido":"1",
     "saldo":999999999999999.99,"idExterno":"orden-1","cvu":"0000999100000200000019",
     "idTipoComprobante":1000,"idCuenta":1,"referencia":null,"fechaExterna":null,
     "sentidoLedger":"credit","availableBalance":"999999999999999.99","heldBalance":"0.00",
-    "totalBalance":"999999999999999.99"}]}"#;
+    "totalBalance":"999999999999999.99",
+    "fechaNegocio":"2026-03-02","fechaProceso":"2026-03-02","fechaPublicacion":"2026-03-03"}]}"#;

@@ -8,6 +8,7 @@ use caudal_actors::accounts::{BalanceView, Placed};
 use caudal_actors::engine::treasury::{Position, Silence, Snapshot};
 use caudal_actors::ports::BankError;
 use caudal_ledger::balance::{Balance, Direction};
+use caudal_ledger::calendar::Calendar;
 use caudal_ledger::ids::{RealmId, VoucherId};
 use caudal_ledger::time::BusinessDay;
 use caudal_ledger::voucher_types::TypeCode;
@@ -255,11 +256,22 @@ pub struct Movimiento {
     pub held_balance: String,
     /// The sum of both.
     pub total_balance: String,
+    /// The business day on which it happened.
+    pub fecha_negocio: String,
+    /// The banking day on which banks process it; null for a year whose holidays nobody has said.
+    pub fecha_proceso: Option<String>,
+    /// The banking day after that.
+    pub fecha_publicacion: Option<String>,
 }
 
 impl Movimiento {
     /// Renders a voucher.
-    pub fn of(realm: RealmId, placed: &Placed, types: &HashMap<TypeCode, u64>) -> Self {
+    pub fn of(
+        realm: RealmId,
+        placed: &Placed,
+        types: &HashMap<TypeCode, u64>,
+        calendar: &Calendar,
+    ) -> Self {
         let Placed { account, voucher } = placed;
         let id = VoucherId {
             realm,
@@ -267,6 +279,8 @@ impl Movimiento {
             sequence: voucher.sequence,
         };
         let Balance { available, held } = voucher.after;
+        let day = voucher.at.business_day();
+        let written = |day: BusinessDay| day.to_string();
         Self {
             id_comprobante: id.to_string(),
             descripcion_tipo_comprobante: voucher.type_name.clone(),
@@ -287,6 +301,9 @@ impl Movimiento {
             available_balance: available.to_string(),
             held_balance: held.to_string(),
             total_balance: voucher.after.total().to_string(),
+            fecha_negocio: written(day),
+            fecha_proceso: calendar.processed(day).ok().map(written),
+            fecha_publicacion: calendar.published(day).ok().map(written),
         }
     }
 }
