@@ -86,7 +86,8 @@ pub struct Engine {
     scans: Arc<Semaphore>,
     /// For questions that concern no account.
     banks: DashMap<Mode, Arc<dyn BankGateway>>,
-    treasury: Addr<Treasury>,
+    /// Replaced when it has died.
+    treasury: RwLock<Addr<Treasury>>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -229,7 +230,7 @@ impl Engine {
             None => actor.start(),
         };
         let scans = Arc::new(Semaphore::new(SCANS_MAX));
-        let treasury = realms.treasury();
+        let treasury = RwLock::new(realms.treasury());
         Ok(Self {
             store,
             clock,

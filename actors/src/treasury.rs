@@ -7,6 +7,9 @@
 //! **The bank's side** is asked while somebody wants to know, at most once in [`BANK_EVERY`] for each
 //! mode, whatever the number of snapshots, and never inside a turn.
 //!
+//! **One collector account for each mode** is what the bank knows. Where several tenants share it,
+//! each sees its whole balance beside its own clients' money.
+//!
 //! **Failure.** A bank that fails or is slow holds nobody up: after [`PATIENCE`] the snapshot goes
 //! out with the bank's last word, as long as it is not older than [`KEPT`], or without one and with
 //! the reason.

@@ -9,7 +9,7 @@
 //! **Consistency.** One position is exact as of a commit, the sum of a snapshot too. A list is read
 //! row by row while money moves, so its sum is the snapshot's only while nothing does.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use actix::{Actor as _, Addr};
 use caudal_ledger::accounts::{Account, Status};
@@ -90,9 +90,26 @@ impl Engine {
             request_id: request_id.to_owned(),
             reply,
         };
-        let sent = self.treasury.try_send(message);
+        let sent = self.treasurer().try_send(message);
         sent.map_err(full_or_closed)?;
         wait(answer, DEADLINE).await
+    }
+
+    /// The treasury's actor; another one when the last has died.
+    fn treasurer(&self) -> Addr<Treasury> {
+        let known = self.treasury.read().unwrap_or_else(PoisonError::into_inner);
+        if known.connected() {
+            return known.clone();
+        }
+        drop(known);
+        let mut known = self
+            .treasury
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !known.connected() && self.store.ready().is_ok() {
+            *known = self.realms.treasury();
+        }
+        known.clone()
     }
 
     /// What clients have, by the order of their registration. Closed accounts without money are
