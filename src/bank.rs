@@ -32,7 +32,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use caudal_actors::ports::{
-    BankError, BankGateway, BankMovement, BankReply, Found, LocalFuture, TransferOrder,
+    BankError, BankGateway, BankMovement, BankReply, Collector, Found, LocalFuture, TransferOrder,
 };
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
@@ -48,6 +48,8 @@ use url::{Host, Url};
 use attempts::{Clients, Session};
 use wire::Ask;
 
+/// The name of the bank whose API this is; its code, 322, is in every path.
+const NAME: &str = "Banco Industrial";
 /// How long a connection may take.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long one attempt may take, its answer included.
@@ -190,6 +192,13 @@ fn fit(base: Url, plain_http: bool) -> Result<Url, ConfigError> {
 }
 
 impl BankGateway for HttpGateway {
+    fn collector(&self) -> Collector {
+        Collector {
+            cbu: self.config.collector.clone(),
+            bank: NAME.to_owned(),
+        }
+    }
+
     fn create_cvu<'a>(
         &'a self,
         client_id: u64,

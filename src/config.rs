@@ -7,6 +7,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use caudal_actors::{engine, realms};
@@ -14,7 +15,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
 use crate::service::{Banking, Options};
-use crate::{bank, sandbox, service};
+use crate::{bank, calendar, sandbox, service};
 
 /// The settings with their meanings and defaults, ready to be filled in.
 pub const EXAMPLE: &str = include_str!("config/example.toml");
@@ -65,6 +66,7 @@ pub enum LogFormat {
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     data: Option<PathBuf>,
+    calendar: Option<PathBuf>,
     listen: SocketAddr,
     admin_listen: SocketAddr,
     admin_key: Option<SecretString>,
@@ -131,6 +133,7 @@ impl Default for Settings {
         let local = |port| SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, port));
         Self {
             data: None,
+            calendar: None,
             listen: local(8080),
             admin_listen: local(8081),
             admin_key: None,
@@ -267,8 +270,10 @@ impl Settings {
         let floor = self.storage.free_space_floor_mib;
         wrong.range("storage.free_space_floor_mib", floor, 0, 1 << 30);
         let banking = self.banking(&mut wrong);
-        let (Some(data), Some(admin_key), Some(banking), true) =
-            (data, admin_key, banking, wrong.0.is_empty())
+        let calendar = calendar::load(self.calendar.as_deref());
+        let calendar = calendar.map_err(|why| wrong.add("calendar", why));
+        let (Some(data), Some(admin_key), Some(banking), Ok(calendar), true) =
+            (data, admin_key, banking, calendar, wrong.0.is_empty())
         else {
             return Err(ConfigError(wrong.0));
         };
@@ -285,6 +290,7 @@ impl Settings {
             },
             storage: self.storage.options(),
             banking,
+            calendar: Arc::new(calendar),
             pepper,
             rate: self.rate_limit.map(|limit| (limit.per_second, limit.burst)),
             grace: Duration::from_secs(self.shutdown_grace_seconds),

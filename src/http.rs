@@ -13,6 +13,7 @@ pub mod room;
 use std::sync::Arc;
 
 use caudal_actors::engine::Engine;
+use caudal_ledger::calendar::Calendar;
 
 use crate::keys::Keyring;
 
@@ -27,6 +28,8 @@ pub struct Door {
     pub gate: Arc<frame::Gate>,
     /// Room for bulk.
     pub room: Arc<room::Room>,
+    /// The days on which banks are closed.
+    pub calendar: Arc<Calendar>,
     /// The rate limit of each key; none unless configured.
     pub rate: Option<Arc<rate::RateLimit>>,
 }

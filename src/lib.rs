@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod bank;
 pub mod bench;
+pub mod calendar;
 pub mod cli;
 pub mod clock;
 pub mod config;
@@ -13,3 +14,4 @@ pub mod sandbox;
 pub mod server;
 pub mod service;
 pub mod v1;
+pub mod wallet;

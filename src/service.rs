@@ -27,6 +27,7 @@ use caudal_actors::engine::{self, Banks, Engine};
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::NewTenant;
 use caudal_actors::ports::Clock;
+use caudal_ledger::calendar::Calendar;
 use caudal_ledger::limits::Limits;
 use caudal_ledger::tenants::{Mode, Policy, Tenant};
 use caudal_storage::OpenError;
@@ -37,7 +38,7 @@ use crate::clock::SystemClock;
 use crate::http::Door;
 use crate::http::errors::ApiError;
 use crate::keys::Keyring;
-use crate::{admin, bank, server};
+use crate::{admin, bank, calendar, server};
 
 pub use folder::{STORE, new_secret};
 pub(crate) use folder::{read as read_file, write as write_file};
@@ -118,6 +119,8 @@ pub struct Options {
     pub catch_up: Option<Duration>,
     /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
+    /// The days on which banks are closed.
+    pub calendar: Arc<Calendar>,
     /// Routes that the caller adds to the public listener.
     pub extra: server::Extra,
 }
@@ -144,6 +147,7 @@ impl Options {
             grace: GRACE,
             catch_up: Some(CATCH_UP),
             clock: Arc::new(SystemClock),
+            calendar: Arc::new(calendar::load(None).unwrap_or_default()),
             extra: None,
             data,
         }

@@ -11,6 +11,7 @@ pub mod lookups;
 pub mod reconciliation;
 pub mod requests;
 pub mod transfers;
+pub mod treasury;
 pub mod voucher_types;
 pub mod vouchers;
 
@@ -61,6 +62,11 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(lookups::by_cbu)
         .service(lookups::by_alias)
         .service(reconciliation::of_day)
+        .service(treasury::take)
+        .service(treasury::list)
+        .service(treasury::read)
+        .service(treasury::movements)
+        .service(treasury::historical)
         .service(idempotency::read);
 }
 

@@ -5,6 +5,7 @@
 
 mod checks;
 mod schema;
+mod treasury;
 
 use caudal_ledger::ids::{AccountNo, HoldId, RealmId, TransferId, VoucherId};
 
@@ -23,6 +24,7 @@ struct Ids {
     key: String,
     hold: String,
     transfer: String,
+    account: String,
 }
 
 impl Ids {
@@ -61,6 +63,7 @@ impl Ids {
             key,
             hold: hold.as_str().unwrap().to_owned(),
             transfer: transfer.as_str().unwrap().to_owned(),
+            account: opened["walletAccountId"].to_string(),
         }
     }
 
@@ -80,6 +83,7 @@ impl Ids {
             key: "no-such-key".into(),
             hold: HoldId(place).to_string(),
             transfer: TransferId(place).to_string(),
+            account: "16000000".into(),
         }
     }
 
@@ -470,6 +474,7 @@ async fn holder_of(client: &Client, cvu: &str) -> String {
 fn operations() -> Vec<Operation> {
     let document = Document::of_the_service();
     let mut rows = table();
+    rows.extend(treasury::rows());
     let mut found = Vec::new();
     for (template, method, operation) in document.operations() {
         let id = operation["operationId"].as_str().unwrap();
@@ -491,5 +496,5 @@ fn operations() -> Vec<Operation> {
 
 #[test]
 fn every_operation_has_a_row() {
-    assert!(operations().len() >= 37);
+    assert!(operations().len() >= 48);
 }

@@ -46,6 +46,8 @@ mod tidy;
 #[cfg(test)]
 mod transfers;
 #[cfg(test)]
+mod treasury;
+#[cfg(test)]
 mod voucher_types;
 #[cfg(test)]
 mod vouchers;

@@ -7,6 +7,7 @@ pub mod bank;
 pub mod lists;
 pub mod money;
 pub mod reconciliation;
+pub mod treasury;
 mod vouchers;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -34,6 +35,7 @@ use crate::records::projection::Place;
 use crate::records::reads;
 use crate::reply::{Answered, Claims, Keyed, Reply};
 use crate::scribe::{Shared, Ticket};
+use crate::treasury::Treasury;
 
 /// How long an answer is waited for.
 pub const DEADLINE: Duration = Duration::from_secs(10);
@@ -88,6 +90,8 @@ pub struct Engine {
     scans: Arc<Semaphore>,
     /// For questions that concern no account.
     banks: DashMap<Mode, Arc<dyn BankGateway>>,
+    /// Replaced when it has died.
+    treasury: RwLock<Addr<Treasury>>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -180,6 +184,13 @@ impl Realms {
         };
         Ok(Supervised { addr, settings })
     }
+
+    fn tell(&self, realm: RealmId, message: RealmMessage) -> Result<(), Failure> {
+        let known = self.supervisors.get(&realm);
+        let addr = known.map(|known| known.value().addr.clone());
+        let addr = addr.ok_or(Rejection::TenantNotFound)?;
+        addr.try_send(message).map_err(full_or_closed)
+    }
 }
 
 impl Engine {
@@ -226,6 +237,7 @@ impl Engine {
             None => actor.start(),
         };
         let scans = Arc::new(Semaphore::new(SCANS_MAX));
+        let treasury = RwLock::new(realms.treasury());
         Ok(Self {
             store,
             clock,
@@ -235,6 +247,7 @@ impl Engine {
             realms,
             scans,
             banks: DashMap::new(),
+            treasury,
         })
     }
 
@@ -274,16 +287,7 @@ impl Engine {
     }
 
     fn tell(&self, realm: RealmId, message: RealmMessage) -> Result<(), Failure> {
-        let addr = self
-            .realms
-            .supervisors
-            .get(&realm)
-            .map(|known| known.value().addr.clone());
-        let addr = addr.ok_or(Rejection::TenantNotFound)?;
-        addr.try_send(message).map_err(|why| match why {
-            actix::prelude::SendError::Full(_) => Failure::Overloaded,
-            actix::prelude::SendError::Closed(_) => Failure::ShuttingDown,
-        })
+        self.realms.tell(realm, message)
     }
 
     async fn ask<T>(
@@ -455,6 +459,14 @@ fn publish_keys(keys: &Keys, platform: &Platform) {
             };
             keys.insert(key.id.clone(), Arc::new(known));
         }
+    }
+}
+
+/// Why a mailbox takes no message.
+fn full_or_closed<T>(why: actix::prelude::SendError<T>) -> Failure {
+    match why {
+        actix::prelude::SendError::Full(_) => Failure::Overloaded,
+        actix::prelude::SendError::Closed(_) => Failure::ShuttingDown,
     }
 }
 

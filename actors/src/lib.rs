@@ -22,6 +22,7 @@ pub mod realms;
 pub mod records;
 pub mod reply;
 pub mod scribe;
+pub mod treasury;
 pub mod verify;
 
 #[cfg(test)]

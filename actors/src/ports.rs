@@ -85,6 +85,15 @@ pub struct Found {
     pub active: bool,
 }
 
+/// The account that really holds the clients' money.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Collector {
+    /// Its CBU.
+    pub cbu: String,
+    /// The name of its bank.
+    pub bank: String,
+}
+
 /// Which way a movement at the bank went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
@@ -171,6 +180,9 @@ pub enum Notice {
 /// asking again after a timeout or crash is always safe. Implementations put a deadline on each
 /// operation, retry what is safe inside it, and never follow redirects.
 pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
+    /// The collector account, as the gateway is configured; nothing is asked.
+    fn collector(&self) -> Collector;
+
     /// Creates the CVU of a client id, or gives the one it has. `request_id` goes along for tracing.
     fn create_cvu<'a>(
         &'a self,

@@ -41,6 +41,7 @@ mod fussy;
 mod lab;
 mod money;
 mod storms;
+mod treasury;
 
 use bank::TestBank;
 

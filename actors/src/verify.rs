@@ -1,6 +1,8 @@
 //! Verification: replays every account's history from the journal and holds it against the index,
 //! the loaded accounts and, in a running service, the actors' balances.
 
+mod totals;
+
 use std::collections::BTreeMap;
 
 use caudal_ledger::facts::LedgerFact;
@@ -13,6 +15,8 @@ use crate::failure::Failure;
 use crate::realms::Target;
 use crate::records::projection::Place;
 use crate::records::{LEDGER, PROFILE, decode, keys, reads};
+
+use totals::Sums;
 
 /// At most so many differences are named; more are counted.
 const NAMED_MAX: usize = 100;
@@ -54,6 +58,7 @@ pub fn store(
 ) -> Result<(Report, Histories), StoreError> {
     let mut report = Report::default();
     let mut histories = Histories::new();
+    let mut sums = Sums::default();
     let mut failed = None;
     let last = store.replay(CommitNo(1), &mut |commit, entry| {
         report.entries = report.entries.saturating_add(1);
@@ -66,6 +71,7 @@ pub fn store(
             LEDGER => match decode(&entry.body) {
                 Ok(LedgerFact::Posted(voucher)) => {
                     report.vouchers = report.vouchers.saturating_add(1);
+                    sums.voucher(at.0, &voucher);
                     let history = histories.entry(at).or_default();
                     if let Err(flaw) = history.next(&voucher) {
                         report.differs(format!("commit {}: {}: {flaw}", commit.0, name(at)));
@@ -85,7 +91,11 @@ pub fn store(
                 }
                 Err(why) => report.differs(format!("commit {}: {why}", commit.0)),
             },
-            _ => {}
+            _ => {
+                if let Err(why) = sums.entry(entry) {
+                    report.differs(format!("commit {}: {why}", commit.0));
+                }
+            }
         }
         true
     })?;
@@ -96,6 +106,7 @@ pub fn store(
     for (at, history) in &histories {
         account(store, *at, history, &mut report)?;
     }
+    sums.compare(store, histories.keys().map(|at| at.0), &mut report)?;
     progress(report.entries);
     Ok((report, histories))
 }

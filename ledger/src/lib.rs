@@ -12,6 +12,7 @@
 pub mod accounts;
 pub mod alias;
 pub mod balance;
+pub mod calendar;
 pub mod chain;
 pub mod cuit;
 pub mod cvu;
@@ -28,5 +29,6 @@ pub mod tenants;
 pub mod text;
 pub mod time;
 pub mod transfers;
+pub mod treasury;
 pub mod voucher_types;
 pub mod vouchers;

@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail, ensure};
 use caudal_actors::engine::{Asker, Engine, Options};
 use caudal_actors::platform::{NewTenant, PlatformOrder};
 use caudal_actors::ports::{
-    BankError, BankGateway, BankMovement, BankReply, Found, LocalFuture, TransferOrder,
+    BankError, BankGateway, BankMovement, BankReply, Collector, Found, LocalFuture, TransferOrder,
 };
 use caudal_actors::records::projection::Rows;
 use caudal_ledger::accounts::Holder;
@@ -61,6 +61,13 @@ fn at_once<'a, T: 'a>(value: T) -> LocalFuture<'a, BankReply<T>> {
 }
 
 impl BankGateway for Bank {
+    fn collector(&self) -> Collector {
+        Collector {
+            cbu: crate::sandbox::COLLECTOR.to_owned(),
+            bank: String::new(),
+        }
+    }
+
     fn create_cvu<'a>(
         &'a self,
         client_id: u64,
@@ -255,6 +262,7 @@ impl Site {
             .collect();
         let cvus = cvus.context("an account has no CVU")?;
         let door = Door {
+            calendar: Arc::default(),
             engine: Arc::clone(&engine),
             keyring,
             gate: Arc::new(Gate::default()),

@@ -51,6 +51,7 @@ fn the_example_is_complete_and_names_what_must_be_set() {
         let mut settings = parse(text, &[("CAUDAL_ADMIN_KEY", KEY)]).unwrap();
         settings.rate_limit = None;
         settings.pepper = None;
+        settings.calendar = None;
         settings.bank.live = Bank::default();
         settings.bank.test = Bank::default();
         format!("{settings:?}")
@@ -223,4 +224,19 @@ fn what_is_wrong_is_named() {
 fn a_file_that_is_not_there_is_named() {
     let why = Settings::load(Path::new("/nowhere/caudal.toml")).unwrap_err();
     assert!(why.to_string().contains("/nowhere/caudal.toml"), "{why}");
+}
+
+#[test]
+fn a_calendar_of_ones_own_is_read_or_named() {
+    let missing = enough("calendar = \"/no/such/file.toml\"");
+    let why = options(&missing, &[]).unwrap_err();
+    assert!(why.contains("calendar /no/such/file.toml: "), "{why}");
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("days.toml");
+    std::fs::write(&file, "2030 = [\"01-01\"]").unwrap();
+    let file = file.display().to_string();
+    let own = options(&enough(""), &[("CAUDAL_CALENDAR", &file)]).unwrap();
+    assert_eq!(own.calendar.years().collect::<Vec<_>>(), [2030]);
+    let usual = options(&enough(""), &[]).unwrap();
+    assert_eq!(usual.calendar.years().collect::<Vec<_>>(), [2026, 2027]);
 }

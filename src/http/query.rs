@@ -133,6 +133,17 @@ impl Query {
         self.read(name, Amount::parse_or_zero)
     }
 
+    /// A range of amounts from 0 up, in centavos, both ends included.
+    pub fn amounts(&mut self, min: &str, max: &str) -> (Option<i64>, Option<i64>) {
+        let (least, most) = (self.centavos(min), self.centavos(max));
+        if let (Some(least), Some(most)) = (least, most)
+            && least > most
+        {
+            self.mistake(min, format!("must not be above {max}"));
+        }
+        (least, most)
+    }
+
     /// An instant.
     pub fn instant(&mut self, name: &str) -> Option<Timestamp> {
         self.read(name, |text| {
@@ -142,9 +153,19 @@ impl Query {
 
     /// A period: days or instants, both ends included; a day at the end counts as a whole.
     pub fn period(&mut self, from: &str, to: &str) -> (Option<Timestamp>, Option<Timestamp>) {
+        self.period_of(from, to, BusinessDay::parse)
+    }
+
+    /// Like [`Self::period`], where `read_day` tells how days are written.
+    pub fn period_of(
+        &mut self,
+        from: &str,
+        to: &str,
+        read_day: fn(&str) -> Option<BusinessDay>,
+    ) -> (Option<Timestamp>, Option<Timestamp>) {
         let wrong = "must be a date as YYYY-MM-DD or a date-time as RFC 3339";
         let read = |text: &str, day: fn(BusinessDay) -> Timestamp| {
-            BusinessDay::parse(text)
+            read_day(text)
                 .map(day)
                 .or_else(|| Timestamp::parse(text))
                 .ok_or(wrong)
@@ -157,6 +178,23 @@ impl Query {
             self.mistake(from, format!("must not be after {to}"));
         }
         (first, last)
+    }
+
+    /// Number and size of a page of the wallet family: `page` or `pageNumber` from 1 (0 counts as
+    /// 1), and `pageSize`.
+    pub fn numbered_page(&mut self) -> Page {
+        let pages = OFFSET_MAX / LIMIT_MAX;
+        let number = self.integer("page", 0, pages);
+        let number = number.or(self.integer("pageNumber", 0, pages));
+        let limit = self.integer("pageSize", 1, LIMIT_MAX);
+        let limit = limit.unwrap_or(LIMIT_DEFAULT);
+        let before = number.unwrap_or(1).saturating_sub(1);
+        Page {
+            order: Order::Descending,
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            offset: usize::try_from(before.saturating_mul(limit)).unwrap_or(usize::MAX),
+            cursor: None,
+        }
     }
 
     /// Order, limit, offset and cursor of a native list.
@@ -190,6 +228,12 @@ impl Query {
             Err(ApiError::invalid(self.errors))
         }
     }
+}
+
+/// How many pages of this size a list has.
+pub fn pages<T>(listing: &Listing<T>, page: &Page) -> u64 {
+    let size = u64::try_from(page.limit).unwrap_or(u64::MAX).max(1);
+    listing.total.div_ceil(size)
 }
 
 /// The opaque form of where a list goes on.

@@ -97,6 +97,7 @@ impl Parts {
             keyring: Arc::new(Keyring::new(&pepper)),
             gate: Arc::new(Gate::default()),
             room: Arc::default(),
+            calendar: options.calendar,
             rate: options
                 .rate
                 .map(|(per_second, burst)| Arc::new(RateLimit::new(per_second, burst))),

@@ -69,8 +69,13 @@ pub async fn current(caller: Caller, path: web::Path<String>) -> Answer {
     responses((status = 200, body = HistoricalBalance), Problems)
 )]
 #[get("/v1/accounts/{cvu}/balance/historical")]
-pub async fn historical(caller: Caller, path: web::Path<String>, mut query: Query) -> Answer {
-    let target = target(&path)?;
+pub async fn historical(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
+    past(&caller, &path, query).await
+}
+
+/// The balance of the past that a query asks for.
+pub(super) async fn past(caller: &Caller, path: &web::Path<String>, mut query: Query) -> Answer {
+    let target = target(path)?;
     let now = caller.engine().now();
     let (day, instant) = (query.date("date"), query.instant("at"));
     match (day, instant) {

@@ -137,7 +137,8 @@ fn filter(query: &mut Query) -> VoucherFilter {
     }
 }
 
-async fn history(caller: &Caller, path: &web::Path<String>, mut query: Query) -> Answer {
+/// The movements of an account that a query asks for.
+pub(super) async fn history(caller: &Caller, path: &web::Path<String>, mut query: Query) -> Answer {
     let filter = filter(&mut query);
     let sort = query.choice("sort", &SORTS).unwrap_or_default();
     let page = query.page();
@@ -276,12 +277,7 @@ pub async fn post(
 pub async fn internal(caller: Caller, mut query: Query) -> Answer {
     let (direction, type_code) = kind(&mut query, "tipo");
     let (from, to) = query.period("desde", "hasta");
-    let (min, max) = (query.centavos("importeMin"), query.centavos("importeMax"));
-    if let (Some(min), Some(max)) = (min, max)
-        && min > max
-    {
-        query.mistake("importeMin", "must not be above importeMax");
-    }
+    let (min, max) = query.amounts("importeMin", "importeMax");
     let filter = VoucherFilter {
         direction,
         type_code,

@@ -300,6 +300,12 @@ impl TestService {
         }
     }
 
+    /// Loses the index, which is made anew from the journal when the service begins again.
+    pub fn lose_index(&self) {
+        let index = self.options.data.join("store").join("index");
+        std::fs::remove_dir_all(index).unwrap();
+    }
+
     /// Begins again where the service ended.
     pub async fn begin(&mut self) {
         let running = Service::start(self.options.clone()).unwrap();

@@ -17,7 +17,7 @@ const INTERNAL: u8 = 0x15;
 const INTERNAL_COUNT: u8 = 0x16;
 const DIRECTORY: u8 = 0x17;
 const PENDING: u8 = 0x18;
-const CENSUS: u8 = 0x19;
+// 0x19 was the census, which is part of the totals now.
 const SNAPSHOT: u8 = 0x1a;
 const HOLD: u8 = 0x1b;
 const OPEN_HOLD: u8 = 0x1c;
@@ -32,6 +32,8 @@ const RAIL: u8 = 0x24;
 const BANK_DAY: u8 = 0x25;
 const SUSPENSE_DAY: u8 = 0x26;
 const TRANSFER_LEFT: u8 = 0x27;
+const TOTALS: u8 = 0x28;
+const CLOSED: u8 = 0x29;
 
 fn key(tag: u8, realm: RealmId, rest: &[&[u8]]) -> Vec<u8> {
     let mut key = Vec::with_capacity(48);
@@ -137,9 +139,20 @@ pub fn pending_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
     key(PENDING, realm, &[&account.0.to_be_bytes()])
 }
 
-/// Realm → how many accounts are in which state.
-pub fn census(realm: RealmId) -> Vec<u8> {
-    key(CENSUS, realm, &[])
+/// Realm → its sums. Written with every voucher, so the key takes no allocation.
+pub const fn totals(realm: RealmId) -> [u8; 5] {
+    let [a, b, c, d] = realm.0.to_be_bytes();
+    [TOTALS, a, b, c, d]
+}
+
+/// All closed accounts of a realm.
+pub fn closed(realm: RealmId) -> Vec<u8> {
+    key(CLOSED, realm, &[])
+}
+
+/// Realm, account → present since the account is closed.
+pub fn closed_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
+    key(CLOSED, realm, &[&account.0.to_be_bytes()])
 }
 
 /// Realm, account → the account as of some commit: a cache.

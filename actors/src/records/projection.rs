@@ -1,6 +1,7 @@
 //! What each fact adds to the index. Deterministic, so that a rebuild gives the same rows.
 
 mod money;
+mod totals;
 
 use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::alias::Alias;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::{ANSWERS, BANK, LEDGER, PROFILE, SUSPENSE, TRANSFERS, decode, encode, keys};
 
 pub use money::Landed;
+pub(super) use totals::parse as parse_totals;
 
 /// The projection of this service. Bump `version` whenever a row changes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,32 +76,9 @@ pub struct Listed {
     pub created_at: Timestamp,
 }
 
-/// How many accounts with a CVU are in which state.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Census {
-    /// Active.
-    pub active: u64,
-    /// Suspended.
-    pub suspended: u64,
-    /// Closed.
-    pub closed: u64,
-}
-
-impl Census {
-    /// The count of a state; `None` for states without a CVU.
-    pub fn of(&mut self, status: Status) -> Option<&mut u64> {
-        match status {
-            Status::Active => Some(&mut self.active),
-            Status::Suspended => Some(&mut self.suspended),
-            Status::Closed => Some(&mut self.closed),
-            Status::Registered | Status::Void => None,
-        }
-    }
-}
-
 impl Projection for Rows {
     fn version(&self) -> u32 {
-        3
+        4
     }
 
     fn project(
@@ -173,7 +152,7 @@ fn profile(
         index.put(&keys::cvu(*cvu), &place.to_bytes());
     }
     aliases(realm, number, before.as_ref(), &after, index)?;
-    census(realm, before.as_ref(), &after, index)?;
+    census(realm, number, (before.as_ref(), &after), index)?;
     let waiting = matches!(
         fact,
         AccountFact::OpeningRequested { .. }
@@ -276,27 +255,21 @@ fn aliases(
     Ok(())
 }
 
+/// Counts an account in its new state.
 fn census(
     realm: RealmId,
-    before: Option<&Listed>,
-    after: &Listed,
+    number: AccountNo,
+    (before, after): (Option<&Listed>, &Listed),
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     let old = before.map_or(Status::Registered, |row| row.status);
     if old == after.status {
         return Ok(());
     }
-    let key = keys::census(realm);
-    let mut census: Census = match index.get(&key)? {
-        Some(row) => decode(&row)?,
-        None => Census::default(),
-    };
-    if let Some(count) = census.of(old) {
-        *count = count.saturating_sub(1);
+    if after.status == Status::Closed {
+        index.put(&keys::closed_of(realm, number), &[]);
     }
-    if let Some(count) = census.of(after.status) {
-        *count = count.saturating_add(1);
-    }
-    index.put(&key, &encode(&census)?);
-    Ok(())
+    totals::update(realm, index, |totals| {
+        totals.census.moved(old, after.status);
+    })
 }

@@ -11,11 +11,12 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
+use caudal_ledger::treasury::Totals;
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Order, Position, Store, StoreError, StreamId};
 use serde::de::DeserializeOwned;
 
-use super::projection::{Census, Listed, Place};
+use super::projection::{Listed, Place, parse_totals};
 use super::{ANSWER_PARTS, BANK, LEDGER, PROFILE, account_stream, decode, keys};
 
 /// How many entries are read at once while folding a stream.
@@ -258,11 +259,18 @@ pub fn listed(
         .transpose()
 }
 
-/// How many accounts are in which state.
-pub fn census(store: &dyn Store, realm: RealmId) -> Result<Census, StoreError> {
-    store
-        .get(&keys::census(realm))?
-        .map_or(Ok(Census::default()), |row| decode(&row))
+/// The sums of a realm, as of one commit.
+pub fn totals(store: &dyn Store, realm: RealmId) -> Result<Totals, StoreError> {
+    parse_totals(store.get(&keys::totals(realm))?.as_deref())
+}
+
+/// The last movement of an account, as far as it is durable.
+pub fn last_voucher(
+    store: &dyn Store,
+    realm: RealmId,
+    account: AccountNo,
+) -> Result<Option<Voucher>, StoreError> {
+    Ok(vouchers(store, realm, account, (1, u64::MAX), Order::Descending, 1)?.pop())
 }
 
 /// The last account number given in a realm.

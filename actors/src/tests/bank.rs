@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
@@ -13,7 +14,7 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankTransfer, BankWord, Destination};
 
 use crate::ports::{
-    BankError, BankGateway, BankMovement, BankReply, Found, LocalFuture, TransferOrder,
+    BankError, BankGateway, BankMovement, BankReply, Collector, Found, LocalFuture, TransferOrder,
 };
 
 /// A bank that answers what was put on its list, and otherwise does what it is asked.
@@ -21,6 +22,7 @@ use crate::ports::{
 pub struct TestBank {
     says: Mutex<VecDeque<Option<BankError>>>,
     calls: Mutex<Vec<String>>,
+    panics: AtomicBool,
 }
 
 impl TestBank {
@@ -40,6 +42,11 @@ impl TestBank {
         self.says.lock().unwrap().push_back(Some(error));
     }
 
+    /// Panics once, when it is asked for the collector account.
+    pub fn will_panic(&self) {
+        self.panics.store(true, Ordering::SeqCst);
+    }
+
     pub fn will_obey(&self) {
         self.says.lock().unwrap().push_back(None);
     }
@@ -50,6 +57,14 @@ impl TestBank {
 }
 
 impl BankGateway for TestBank {
+    fn collector(&self) -> Collector {
+        assert!(!self.panics.swap(false, Ordering::SeqCst), "as it was told");
+        Collector {
+            cbu: "3220001805007351350083".into(),
+            bank: "Test".into(),
+        }
+    }
+
     fn create_cvu<'a>(
         &'a self,
         client_id: u64,

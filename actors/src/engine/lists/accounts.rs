@@ -34,7 +34,7 @@ pub struct AccountFilter {
 }
 
 impl AccountFilter {
-    fn lets(&self, row: &Listed) -> bool {
+    pub(in crate::engine) fn lets(&self, row: &Listed) -> bool {
         let text = |wanted: &String| {
             let wanted = folded(wanted);
             row.name.contains(&wanted)
@@ -58,7 +58,7 @@ pub(super) fn accounts(
     sort: AccountSort,
     page: &Page,
 ) -> Result<Listing<Account>, StoreError> {
-    let census = reads::census(store, realm)?;
+    let census = reads::totals(store, realm)?.census;
     let everyone = census
         .active
         .saturating_add(census.suspended)

@@ -10,7 +10,7 @@ use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 use serde::{Deserialize, Serialize};
 
-use super::Place;
+use super::{Place, totals};
 use crate::records::keys::{self, Rail};
 use crate::records::{decode, encode};
 
@@ -72,6 +72,7 @@ pub fn posted(
         let key = keys::rail(realm.mode(), Rail::Arrival, rail);
         index.put(&key, &encode(&landed)?);
     }
+    totals::update(realm, index, |totals| totals.posted(voucher))?;
     hold(realm, account, voucher, index)
 }
 
@@ -122,6 +123,7 @@ pub fn transfer(
     } = decode(&entry.body)?;
     let at = Timestamp::from_millis(entry.at);
     let key = keys::transfer(realm, account, number);
+    let mut waited = false;
     let transfer = match &fact {
         TransferFact::Requested(transfer) => {
             let place = Place {
@@ -142,6 +144,7 @@ pub fn transfer(
                 StoreError::Corrupt("a transfer goes on that was never asked for".into())
             })?;
             let mut transfer: Transfer = decode(&row)?;
+            waited = transfer.status.is_open();
             transfer.apply(&fact, at);
             transfer
         }
@@ -160,10 +163,16 @@ pub fn transfer(
         index.put(&key, &encode(&landed)?);
     }
     let open = keys::open_transfer(realm, account, number);
-    if transfer.status.is_open() {
+    let waits = transfer.status.is_open();
+    if waits {
         index.put(&open, &[]);
     } else {
         index.delete(&open);
+    }
+    if waited != waits {
+        totals::update(realm, index, |totals| {
+            totals.waits(transfer.amount, waited, waits);
+        })?;
     }
     index.put(&key, &encode(&transfer)?);
     Ok(())
@@ -205,5 +214,6 @@ pub fn suspended(
     let day = Timestamp::from_millis(entry.at).business_day();
     let key = keys::suspense_of(realm, day, account, entry.seq);
     index.put(&key, &position.0.to_be_bytes());
-    Ok(())
+    let amount = cash_in.amount.into();
+    totals::update(realm, index, |totals| totals.suspended(amount))
 }

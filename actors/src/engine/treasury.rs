@@ -1,0 +1,268 @@
+//! The door of the treasury: snapshots, and what each client has.
+//!
+//! **Positions** are read where they are kept: the balance after the last movement of each account,
+//! off the actors' threads. A row per account in the index, written with every movement, would cost
+//! each voucher a put so that a rare question is cheap; asking the actors would load every account
+//! of the realm into memory. So without a filter on the total a page costs the balances of its own
+//! rows; with one, a balance of every account that the text leaves.
+//!
+//! **Consistency.** One position is exact as of a commit, the sum of a snapshot too. A list is read
+//! row by row while money moves, so its sum is the snapshot's only while nothing does.
+
+use std::sync::{Arc, PoisonError};
+
+use actix::{Actor as _, Addr};
+use caudal_ledger::accounts::{Account, Status};
+use caudal_ledger::balance::Balance;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::money::Money;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::time::Timestamp;
+use caudal_storage::{Order, Store, StoreError};
+
+use super::lists::{AccountFilter, Listing, Page, Picker};
+use super::{DEADLINE, Engine, Realms, full_or_closed, wait};
+use crate::failure::Failure;
+use crate::realms::{RealmMessage, Target};
+use crate::records::projection::Listed;
+use crate::records::{decode, keys, reads};
+use crate::reply::Reply;
+use crate::treasury::{TakeSnapshot, Treasury};
+
+pub use crate::treasury::{Silence, Snapshot};
+
+/// How many rows a scan reads at once.
+const SCAN_PAGE: usize = 1000;
+
+/// Which positions are asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PositionFilter {
+    /// This text in CVU, alias, holder's name or CUIT.
+    pub text: Option<String>,
+    /// Only a total of at least so many centavos.
+    pub min: Option<i64>,
+    /// Only a total of at most so many centavos.
+    pub max: Option<i64>,
+}
+
+/// What a client has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Position {
+    /// The account; its movements are not loaded.
+    pub account: Account,
+    /// What it has.
+    pub balance: Balance,
+    /// When it last moved.
+    pub last_movement_at: Option<Timestamp>,
+}
+
+/// A balance with its time.
+type Funds = (Balance, Option<Timestamp>);
+
+impl Realms {
+    /// Starts a treasury over the same store and banks.
+    pub(super) fn treasury(self: &Arc<Self>) -> Addr<Treasury> {
+        let realms = Arc::clone(self);
+        let journal = Arc::new(move |realm: RealmId, calls| {
+            if let Err(why) = realms.tell(realm, RealmMessage::Journal(calls)) {
+                tracing::warn!(%why, realm = realm.0, "calls to the bank were not journalled");
+            }
+        });
+        let treasury = Treasury::new(
+            Arc::clone(&self.store),
+            Arc::clone(&self.clock),
+            Arc::clone(&self.banks),
+            journal,
+        );
+        match self.arbiters.first() {
+            Some(arbiter) => Treasury::start_in_arbiter(arbiter, move |_| treasury),
+            None => treasury.start(),
+        }
+    }
+}
+
+impl Engine {
+    /// The treasury of a realm as it is.
+    pub async fn treasury(&self, realm: RealmId, request_id: &str) -> Result<Snapshot, Failure> {
+        let (reply, answer) = Reply::new();
+        let message = TakeSnapshot {
+            realm,
+            request_id: request_id.to_owned(),
+            reply,
+        };
+        let sent = self.treasurer().try_send(message);
+        sent.map_err(full_or_closed)?;
+        wait(answer, DEADLINE).await
+    }
+
+    /// The treasury's actor; another one when the last has died.
+    fn treasurer(&self) -> Addr<Treasury> {
+        let known = self.treasury.read().unwrap_or_else(PoisonError::into_inner);
+        if known.connected() {
+            return known.clone();
+        }
+        drop(known);
+        let mut known = self
+            .treasury
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !known.connected() && self.store.ready().is_ok() {
+            *known = self.realms.treasury();
+        }
+        known.clone()
+    }
+
+    /// What clients have, by the order of their registration. Closed accounts without money are
+    /// left out.
+    pub async fn positions(
+        &self,
+        realm: RealmId,
+        filter: PositionFilter,
+        page: Page,
+    ) -> Result<Listing<Position>, Failure> {
+        self.scan(move |store| positions(store, realm, &filter, &page))
+            .await
+    }
+
+    /// What a client has.
+    pub fn position(&self, realm: RealmId, target: Target) -> Result<Position, Failure> {
+        let store = self.store.as_ref();
+        let number = match target {
+            Target::Account(number) => Some(number),
+            Target::Cvu(cvu) => reads::account_of_cvu(store, realm, cvu)?,
+        };
+        let found = match number {
+            Some(number) => reads::profile(store, realm, number)?,
+            None => None,
+        };
+        let account = found.filter(|account| account.status != Status::Void);
+        let account = account.ok_or(Rejection::AccountNotFound)?;
+        if account.cvu.is_none() {
+            return Err(Rejection::AccountWithoutCvu.into());
+        }
+        let (balance, last_movement_at) = funds(store, realm, account.number)?;
+        Ok(Position {
+            account,
+            balance,
+            last_movement_at,
+        })
+    }
+}
+
+fn funds(store: &dyn Store, realm: RealmId, account: AccountNo) -> Result<Funds, StoreError> {
+    let last = reads::last_voucher(store, realm, account)?;
+    Ok(last.map_or_else(Funds::default, |last| (last.after, Some(last.at))))
+}
+
+impl PositionFilter {
+    /// The balance of an account that the text leaves, where the filter has to look at it; `None`
+    /// for an account that is not shown.
+    fn looks(
+        &self,
+        store: &dyn Store,
+        realm: RealmId,
+        (number, status): (AccountNo, Status),
+    ) -> Result<Option<Option<Funds>>, StoreError> {
+        let closed = status == Status::Closed;
+        if !closed && self.min.is_none() && self.max.is_none() {
+            return Ok(Some(None));
+        }
+        let found = funds(store, realm, number)?;
+        let total = found.0.total();
+        let shown = !(closed && total == Money::ZERO)
+            && self.min.is_none_or(|min| min <= total.centavos())
+            && self.max.is_none_or(|max| total.centavos() <= max);
+        Ok(shown.then_some(Some(found)))
+    }
+}
+
+/// How many positions there are in all.
+fn everyone(store: &dyn Store, realm: RealmId) -> Result<u64, StoreError> {
+    let census = reads::totals(store, realm)?.census;
+    let mut count = census.active.saturating_add(census.suspended);
+    let prefix = keys::closed(realm);
+    let (mut from, to) = (prefix.clone(), keys::after_prefix(&prefix));
+    loop {
+        let rows = store.scan(&from, &to, Order::Ascending, SCAN_PAGE)?;
+        for (key, _) in &rows {
+            let number = keys::account_of(key).unwrap_or(AccountNo(0));
+            if funds(store, realm, number)?.0 != Balance::default() {
+                count = count.saturating_add(1);
+            }
+        }
+        match rows.last() {
+            Some((key, _)) if rows.len() == SCAN_PAGE => from = [key.as_slice(), &[0]].concat(),
+            Some(_) | None => return Ok(count),
+        }
+    }
+}
+
+fn positions(
+    store: &dyn Store,
+    realm: RealmId,
+    filter: &PositionFilter,
+    page: &Page,
+) -> Result<Listing<Position>, StoreError> {
+    let accounts = AccountFilter {
+        text: filter.text.clone(),
+        status: None,
+    };
+    // Without a filter the total is known, so a page may end as soon as it is full.
+    let counted = *filter == PositionFilter::default();
+    let mut picker = Picker::new(*page);
+    let prefix = keys::directory(realm);
+    let (mut from, mut to) = (prefix.clone(), keys::after_prefix(&prefix));
+    if let (Some(cursor), true) = (page.cursor, counted) {
+        match page.order {
+            Order::Ascending => {
+                from = keys::directory_of(realm, AccountNo(cursor.saturating_add(1)));
+            }
+            Order::Descending => to = keys::directory_of(realm, AccountNo(cursor)),
+        }
+    }
+    loop {
+        let rows = store.scan(&from, &to, page.order, SCAN_PAGE)?;
+        for (key, row) in &rows {
+            let number = keys::account_of(key).unwrap_or(AccountNo(0));
+            let row: Listed = decode(row)?;
+            if !accounts.lets(&row) {
+                continue;
+            }
+            if let Some(known) = filter.looks(store, realm, (number, row.status))? {
+                picker.offer(number.0, (number, known));
+            }
+        }
+        match rows.last() {
+            Some((key, _)) if rows.len() == SCAN_PAGE && !(counted && picker.more) => {
+                match page.order {
+                    Order::Ascending => from = [key.as_slice(), &[0]].concat(),
+                    Order::Descending => to.clone_from(key),
+                }
+            }
+            Some(_) | None => break,
+        }
+    }
+    let Listing { items, total, next } = picker.listing();
+    let mut found = Vec::with_capacity(items.len());
+    for (number, known) in items {
+        let Some(account) = reads::profile(store, realm, number)? else {
+            continue;
+        };
+        let (balance, last_movement_at) = known.map_or_else(|| funds(store, realm, number), Ok)?;
+        found.push(Position {
+            account,
+            balance,
+            last_movement_at,
+        });
+    }
+    let total = if counted {
+        everyone(store, realm)?
+    } else {
+        total
+    };
+    Ok(Listing {
+        items: found,
+        total,
+        next,
+    })
+}

@@ -1,0 +1,120 @@
+//! The row of a realm's sums: one of fixed size, rewritten with every voucher.
+//!
+//! **Shape.** Seven words of 16 bytes, big-endian: available, held, outgoing, incoming, fees (each
+//! an `i128`), then vouchers and active accounts, suspended and closed accounts (each two `u64`).
+//! It is projected on the committer's thread with every voucher, so it is no record of MessagePack
+//! and its key takes no allocation.
+
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::treasury::{Census, Sum, Totals};
+use caudal_storage::{IndexWriter, StoreError};
+
+use crate::records::keys;
+
+/// Reads the sums of a realm, changes them and writes them back.
+pub fn update(
+    realm: RealmId,
+    index: &mut dyn IndexWriter,
+    change: impl FnOnce(&mut Totals),
+) -> Result<(), StoreError> {
+    let key = keys::totals(realm);
+    let mut totals = parse(index.get(&key)?.as_deref())?;
+    change(&mut totals);
+    index.put(&key, row(&totals).as_flattened());
+    Ok(())
+}
+
+/// The sums that a row says; nothing where there is none.
+pub fn parse(row: Option<&[u8]>) -> Result<Totals, StoreError> {
+    let Some(row) = row else {
+        return Ok(Totals::default());
+    };
+    let (words, rest) = row.as_chunks::<16>();
+    let ([available, held, outgoing, incoming, fees, counts, more], []) = (words, rest) else {
+        return Err(StoreError::Corrupt(
+            "the sums of a realm are cut short".into(),
+        ));
+    };
+    let sum = |word: &[u8; 16]| Sum::from_centavos(i128::from_be_bytes(*word));
+    let (sequence, active) = apart(*counts);
+    let (suspended, closed) = apart(*more);
+    Ok(Totals {
+        sequence,
+        available: sum(available),
+        held: sum(held),
+        outgoing: sum(outgoing),
+        incoming: sum(incoming),
+        fees: sum(fees),
+        census: Census {
+            active,
+            suspended,
+            closed,
+        },
+    })
+}
+
+fn row(totals: &Totals) -> [[u8; 16]; 7] {
+    let Totals {
+        sequence,
+        available,
+        held,
+        outgoing,
+        incoming,
+        fees,
+        census,
+    } = totals;
+    let sum = |sum: &Sum| sum.centavos().to_be_bytes();
+    [
+        sum(available),
+        sum(held),
+        sum(outgoing),
+        sum(incoming),
+        sum(fees),
+        together(*sequence, census.active),
+        together(census.suspended, census.closed),
+    ]
+}
+
+fn together(first: u64, second: u64) -> [u8; 16] {
+    (u128::from(first).wrapping_shl(64) | u128::from(second)).to_be_bytes()
+}
+
+fn apart(word: [u8; 16]) -> (u64, u64) {
+    let half = |at: u32| {
+        let shifted = u128::from_be_bytes(word).wrapping_shr(at);
+        u64::try_from(shifted & u128::from(u64::MAX)).unwrap_or(u64::MAX)
+    };
+    (half(64), half(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_read_back_and_a_row_that_is_cut_is_damage() {
+        let sum = Sum::from_centavos;
+        let totals = Totals {
+            sequence: u64::MAX,
+            available: sum(i128::MAX),
+            held: sum(i128::MIN),
+            outgoing: sum(3),
+            incoming: sum(-4),
+            fees: sum(5),
+            census: Census {
+                active: 6,
+                suspended: 7,
+                closed: u64::MAX - 8,
+            },
+        };
+        let written = row(&totals);
+        assert_eq!(parse(Some(written.as_flattened())).unwrap(), totals);
+        assert_eq!(parse(None).unwrap(), Totals::default());
+        for cut in [0, 1, 96, 111] {
+            assert!(
+                parse(Some(&written.as_flattened()[..cut])).is_err(),
+                "{cut}"
+            );
+        }
+    }
+}

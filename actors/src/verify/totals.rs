@@ -1,0 +1,89 @@
+//! The sums of each realm, computed again from the journal and held against the index's row.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::money::Amount;
+use caudal_ledger::transfers::{Suspense, TransferFact, TransferRecord};
+use caudal_ledger::treasury::{Census, Totals};
+use caudal_ledger::vouchers::Voucher;
+use caudal_storage::{Entry, Store, StoreError};
+
+use super::Report;
+use crate::records::{SUSPENSE, TRANSFERS, decode, reads};
+
+/// The sums of every realm as the journal gives them.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    realms: BTreeMap<RealmId, Totals>,
+    /// Transfers that wait for the bank, with their amounts.
+    open: BTreeMap<(RealmId, AccountNo, u64), Amount>,
+}
+
+impl Sums {
+    /// Counts a voucher.
+    pub fn voucher(&mut self, realm: RealmId, voucher: &Voucher) {
+        self.realms.entry(realm).or_default().posted(voucher);
+    }
+
+    /// Counts what else moves the sums: transfers and suspense.
+    pub fn entry(&mut self, entry: &Entry) -> Result<(), StoreError> {
+        let (realm, account) = (RealmId(entry.stream.realm), AccountNo(entry.stream.number));
+        match entry.stream.kind {
+            SUSPENSE => {
+                let Suspense { cash_in, .. } = decode(&entry.body)?;
+                let totals = self.realms.entry(realm).or_default();
+                totals.suspended(cash_in.amount.into());
+            }
+            TRANSFERS => {
+                let TransferRecord { transfer, fact } = decode(&entry.body)?;
+                let at = (realm, account, transfer);
+                match fact {
+                    TransferFact::Requested(asked) if asked.status.is_open() => {
+                        self.open.insert(at, asked.amount);
+                        let totals = self.realms.entry(realm).or_default();
+                        totals.waits(asked.amount, false, true);
+                    }
+                    TransferFact::Completed { .. } | TransferFact::Rejected(_) => {
+                        if let Some(amount) = self.open.remove(&at) {
+                            let totals = self.realms.entry(realm).or_default();
+                            totals.waits(amount, true, false);
+                        }
+                    }
+                    TransferFact::Requested(_)
+                    | TransferFact::Advanced { .. }
+                    | TransferFact::Reversed { .. } => {}
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Compares with the rows. A running service moves on meanwhile: only what stands still can be
+    /// compared whole.
+    pub fn compare(
+        &self,
+        store: &dyn Store,
+        realms: impl Iterator<Item = RealmId>,
+        report: &mut Report,
+    ) -> Result<(), StoreError> {
+        let realms: BTreeSet<_> = self.realms.keys().copied().chain(realms).collect();
+        for realm in realms {
+            let right = self.realms.get(&realm).copied().unwrap_or_default();
+            let mut row = reads::totals(store, realm)?;
+            row.census = Census::default();
+            let still = store.stats().last_commit <= report.commit;
+            let vouchers = |totals: &Totals| (totals.available, totals.held, totals.fees);
+            let moved_on = row.sequence > right.sequence
+                || (row.sequence == right.sequence && vouchers(&row) == vouchers(&right));
+            if !moved_on || (still && row != right) {
+                report.differs(format!(
+                    "realm {}: the sums of the index are not those of the journal",
+                    realm.0
+                ));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! Banking days: the days on which banks are closed come in as data, by year (domain §10).
+//!
+//! **Three dates.** What happens on a business day is processed on it when banks are open, else on
+//! the next banking day, and published on the banking day after that.
+//!
+//! **Bounds.** A year that the data does not cover has no banking days that anyone could know: the
+//! answer is an error, never a guess, because decrees change the lists every year.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{Datelike, Weekday};
+
+use crate::time::BusinessDay;
+
+/// The days on which banks are closed, beside Saturdays and Sundays.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Calendar {
+    closed: BTreeMap<i32, BTreeSet<BusinessDay>>,
+}
+
+/// Why there is no answer, or no calendar.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CalendarError {
+    /// Nobody has said which days of the year are holidays.
+    #[error("the calendar does not cover {0}")]
+    Uncovered(i32),
+    /// A year that is none.
+    #[error("{0} is no year")]
+    NoYear(String),
+    /// A day that is none of its year.
+    #[error("{day} is no day of {year}; days are written MM-DD")]
+    NoDay {
+        /// The year.
+        year: i32,
+        /// What was written.
+        day: String,
+    },
+}
+
+impl Calendar {
+    /// Reads lists of days, `MM-DD`, by their year, `YYYY`. A year with an empty list is covered:
+    /// banks are closed on its weekends alone.
+    pub fn read<'a, D: IntoIterator<Item = &'a str>>(
+        years: impl IntoIterator<Item = (&'a str, D)>,
+    ) -> Result<Self, CalendarError> {
+        let mut closed = BTreeMap::new();
+        for (name, days) in years {
+            let year = BusinessDay::parse(&format!("{name}-01-01"));
+            let year = year.ok_or_else(|| CalendarError::NoYear(name.to_owned()))?;
+            let year = year.date().year();
+            let day = |day: &'a str| {
+                BusinessDay::parse(&format!("{name}-{day}")).ok_or_else(|| CalendarError::NoDay {
+                    year,
+                    day: day.to_owned(),
+                })
+            };
+            let days: Result<_, _> = days.into_iter().map(day).collect();
+            closed.insert(year, days?);
+        }
+        Ok(Self { closed })
+    }
+
+    /// The years that are covered.
+    pub fn years(&self) -> impl Iterator<Item = i32> + '_ {
+        self.closed.keys().copied()
+    }
+
+    /// Whether banks are open on a day.
+    pub fn is_banking_day(&self, day: BusinessDay) -> Result<bool, CalendarError> {
+        let year = day.date().year();
+        let closed = self.closed.get(&year);
+        let closed = closed.ok_or(CalendarError::Uncovered(year))?;
+        let weekend = matches!(day.date().weekday(), Weekday::Sat | Weekday::Sun);
+        Ok(!weekend && !closed.contains(&day))
+    }
+
+    /// The day on which what happens on a day is processed (`fecha de proceso`): the same where
+    /// banks are open, else the next on which they are.
+    pub fn processed(&self, mut day: BusinessDay) -> Result<BusinessDay, CalendarError> {
+        // Ends: the data covers finitely many years.
+        while !self.is_banking_day(day)? {
+            day = day.next();
+        }
+        Ok(day)
+    }
+
+    /// The day on which what happens on a day is published (`fecha de publicación`): the banking
+    /// day after it is processed.
+    pub fn published(&self, day: BusinessDay) -> Result<BusinessDay, CalendarError> {
+        self.processed(self.processed(day)?.next())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(text: &str) -> BusinessDay {
+        BusinessDay::parse(text).unwrap()
+    }
+
+    fn calendar() -> Calendar {
+        let days = "03-23 03-24 04-02 04-03 12-07 12-08 12-25";
+        Calendar::read([("2026", days.split(' ')), ("2027", "01-01".split(' '))]).unwrap()
+    }
+
+    #[test]
+    fn what_happens_while_banks_are_closed_is_processed_when_they_open() {
+        for (business, processed, published) in [
+            ("2026-03-20", "2026-03-20", "2026-03-25"),
+            ("2026-03-21", "2026-03-25", "2026-03-26"),
+            ("2026-04-02", "2026-04-06", "2026-04-07"),
+            ("2026-12-05", "2026-12-09", "2026-12-10"),
+            ("2026-12-31", "2026-12-31", "2027-01-04"),
+        ] {
+            let calendar = calendar();
+            assert_eq!(calendar.processed(day(business)), Ok(day(processed)));
+            assert_eq!(calendar.published(day(business)), Ok(day(published)));
+        }
+    }
+
+    #[test]
+    fn a_year_without_data_is_no_guess() {
+        let calendar = calendar();
+        let uncovered = |year| Err(CalendarError::Uncovered(year));
+        assert_eq!(calendar.processed(day("2025-12-31")), uncovered(2025));
+        assert_eq!(calendar.processed(day("2027-12-31")), Ok(day("2027-12-31")));
+        assert_eq!(calendar.published(day("2027-12-31")), uncovered(2028));
+        assert_eq!(calendar.years().collect::<Vec<_>>(), [2026, 2027]);
+    }
+
+    #[test]
+    fn years_and_days_that_are_none_are_named() {
+        for (year, days, why) in [
+            ("26", "01-01", "26 is no year"),
+            (
+                "2026",
+                "02-30",
+                "02-30 is no day of 2026; days are written MM-DD",
+            ),
+            (
+                "2026",
+                "1-1",
+                "1-1 is no day of 2026; days are written MM-DD",
+            ),
+        ] {
+            let read = Calendar::read([(year, [days])]);
+            assert_eq!(read.unwrap_err().to_string(), why);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Treasury: what the ledger owes its clients, beside what the collector account has (domain §9).
+//!
+//! Held money belongs to clients until it leaves, so what is owed is available and held together.
+//! `freeBalance` may be negative (the PSP uses client float); it informs and blocks nothing.
+
+use std::fmt;
+
+use crate::accounts::Status;
+use crate::balance::Direction;
+use crate::money::{Amount, Money};
+use crate::vouchers::{ReferenceType, Voucher};
+
+/// A sum over accounts in centavos, wide enough for the largest balance of every account there can
+/// be; `Display` gives exactly two decimals.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Sum(i128);
+
+impl Sum {
+    /// So many centavos.
+    pub const fn from_centavos(centavos: i128) -> Self {
+        Self(centavos)
+    }
+
+    /// Centavos.
+    pub const fn centavos(self) -> i128 {
+        self.0
+    }
+
+    /// The sum of both.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The difference.
+    #[must_use]
+    pub const fn minus(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl From<Money> for Sum {
+    fn from(money: Money) -> Self {
+        Self(money.centavos().into())
+    }
+}
+
+impl From<Amount> for Sum {
+    fn from(amount: Amount) -> Self {
+        amount.money().into()
+    }
+}
+
+impl fmt::Display for Sum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let centavos = self.0.unsigned_abs();
+        let (pesos, cents) = (centavos / 100, centavos % 100);
+        write!(f, "{sign}{pesos}.{cents:02}")
+    }
+}
+
+/// How many accounts with a CVU are in which state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Census {
+    /// Active.
+    pub active: u64,
+    /// Suspended.
+    pub suspended: u64,
+    /// Closed.
+    pub closed: u64,
+}
+
+impl Census {
+    /// Counts an account that goes from one state to another; states without a CVU do not count.
+    pub fn moved(&mut self, from: Status, to: Status) {
+        if let Some(count) = self.of(from) {
+            *count = count.saturating_sub(1);
+        }
+        if let Some(count) = self.of(to) {
+            *count = count.saturating_add(1);
+        }
+    }
+
+    const fn of(&mut self, status: Status) -> Option<&mut u64> {
+        match status {
+            Status::Active => Some(&mut self.active),
+            Status::Suspended => Some(&mut self.suspended),
+            Status::Closed => Some(&mut self.closed),
+            Status::Registered | Status::Void => None,
+        }
+    }
+}
+
+/// The sums of a realm, kept up with every fact.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Vouchers so far.
+    pub sequence: u64,
+    /// What clients can spend.
+    pub available: Sum,
+    /// What is set apart, and still the clients'.
+    pub held: Sum,
+    /// Transfers that wait for the bank's word: they may have left the collector account already.
+    pub outgoing: Sum,
+    /// Money that arrived at the collector account and that no account could take.
+    pub incoming: Sum,
+    /// Fees and their tax, taken from clients so far.
+    pub fees: Sum,
+    /// How many accounts are in which state.
+    pub census: Census,
+}
+
+impl Totals {
+    /// What belongs to clients: available and held.
+    pub const fn owed(&self) -> Sum {
+        self.available.plus(self.held)
+    }
+
+    /// Counts a voucher.
+    pub fn posted(&mut self, voucher: &Voucher) {
+        let amount = Sum::from(voucher.amount);
+        self.sequence = self.sequence.saturating_add(1);
+        match voucher.direction {
+            Direction::Credit => self.available = self.available.plus(amount),
+            Direction::Debit => {
+                self.available = self.available.minus(amount);
+                // What is held for a fee is none yet.
+                if voucher.reference_type == ReferenceType::Fee {
+                    self.fees = self.fees.plus(amount);
+                }
+            }
+            Direction::Hold => {
+                self.available = self.available.minus(amount);
+                self.held = self.held.plus(amount);
+            }
+            Direction::Release => {
+                self.held = self.held.minus(amount);
+                self.available = self.available.plus(amount);
+            }
+            Direction::ConfirmHold => self.held = self.held.minus(amount),
+        }
+    }
+
+    /// Counts a transfer that begins or ends to wait for the bank's word.
+    pub fn waits(&mut self, amount: Amount, before: bool, after: bool) {
+        match (before, after) {
+            (false, true) => self.outgoing = self.outgoing.plus(amount.into()),
+            (true, false) => self.outgoing = self.outgoing.minus(amount.into()),
+            (true, true) | (false, false) => {}
+        }
+    }
+
+    /// Counts money that arrived and that no account could take.
+    pub const fn suspended(&mut self, amount: Sum) {
+        self.incoming = self.incoming.plus(amount);
+    }
+}
+
+/// What part of the clients' money the collector account has, in ten-thousandths, rounded down so
+/// that nothing that is short looks whole. `Display` gives four decimals.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Ratio(i128);
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let parts = self.0.unsigned_abs();
+        let (whole, rest) = (parts / 10_000, parts % 10_000);
+        write!(f, "{sign}{whole}.{rest:04}")
+    }
+}
+
+/// The collector account beside what is owed (`cuadratura`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Coverage {
+    /// What the collector account has beyond what is owed; negative where it is short.
+    pub free: Sum,
+    /// What part of what is owed it has; `None` when nothing is owed.
+    pub ratio: Option<Ratio>,
+    /// Whether it has all that is owed.
+    pub covered: bool,
+}
+
+impl Coverage {
+    /// Holds the balance of the collector account beside what is owed.
+    pub fn of(bank: Money, owed: Sum) -> Self {
+        let bank = Sum::from(bank);
+        let free = bank.minus(owed);
+        let parts = bank.0.saturating_mul(10_000);
+        let ratio = (owed > Sum::default()).then(|| parts.checked_div_euclid(owed.0));
+        Self {
+            free,
+            ratio: ratio.flatten().map(Ratio),
+            covered: free >= Sum::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_short_never_looks_whole() {
+        let table = [
+            (100, 100, "0.00", Some("1.0000"), true),
+            (99_999_999, 100_000_000, "-0.01", Some("0.9999"), false),
+            (150, 100, "0.50", Some("1.5000"), true),
+            (0, 100, "-1.00", Some("0.0000"), false),
+            (-1, 30_000, "-300.01", Some("-0.0001"), false),
+            (5, 0, "0.05", None, true),
+            (-5, 0, "-0.05", None, false),
+        ];
+        for (bank, owed, free, ratio, covered) in table {
+            let found = Coverage::of(Money::from_centavos(bank), Sum::from_centavos(owed));
+            assert_eq!(found.free.to_string(), free);
+            assert_eq!(
+                found.ratio.map(|ratio| ratio.to_string()).as_deref(),
+                ratio,
+                "{bank} of {owed}"
+            );
+            assert_eq!(found.covered, covered);
+        }
+    }
+
+    #[test]
+    fn a_sum_is_wider_than_any_balance() {
+        let largest = Sum::from(Money::from_centavos(i64::MAX));
+        let many = (0..1000).fold(Sum::default(), |sum, _| sum.plus(largest));
+        assert_eq!(many.centavos(), i128::from(i64::MAX) * 1000);
+        assert_eq!(many.to_string(), "92233720368547758070.00");
+        assert_eq!(Sum::from_centavos(-7).to_string(), "-0.07");
+    }
+
+    #[test]
+    fn states_without_a_cvu_do_not_count() {
+        let mut census = Census::default();
+        census.moved(Status::Registered, Status::Active);
+        census.moved(Status::Registered, Status::Void);
+        census.moved(Status::Active, Status::Suspended);
+        census.moved(Status::Registered, Status::Active);
+        census.moved(Status::Active, Status::Closed);
+        let right = Census {
+            active: 0,
+            suspended: 1,
+            closed: 1,
+        };
+        assert_eq!(census, right);
+    }
+}

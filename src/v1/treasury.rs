@@ -1,0 +1,322 @@
+//! Treasury of the native family: the snapshot, and what each client has.
+//!
+//! A position answers from what is on disk, like the snapshot, and so agrees with it; the movements
+//! and the balance of a day are those of the account.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, get, web};
+use caudal_actors::engine::treasury::{Position, PositionFilter, Silence, Snapshot};
+use caudal_actors::ports::BankError;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::balances::HistoricalBalance;
+use super::vouchers::VoucherBody;
+use super::{Problems, balances, target, vouchers};
+use crate::http::caller::Caller;
+use crate::http::errors::ApiError;
+use crate::http::query::Query;
+use crate::http::respond::{json, paged};
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// The collector account.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct CollectorBody {
+    /// Its CBU.
+    pub cbu: String,
+    /// The name of its bank.
+    pub bank: String,
+}
+
+/// Why the bank's balance is not known.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BankSilence {
+    /// `bank_refused`, `bank_failed`, `bank_timeout` or `bank_not_yet`.
+    pub code: &'static str,
+    /// A sentence for people.
+    pub message: &'static str,
+    /// The bank's status, when it answered.
+    pub bank_status: Option<u16>,
+}
+
+/// What belongs to clients.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct ClientFunds {
+    /// What they can spend.
+    pub available: String,
+    /// What is set apart.
+    pub held: String,
+    /// The sum of both.
+    pub total: String,
+}
+
+/// How many accounts are in which state.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct AccountCounts {
+    /// Active.
+    pub active: u64,
+    /// Suspended.
+    pub suspended: u64,
+    /// Closed.
+    pub closed: u64,
+}
+
+/// Money between bank and ledger.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct InTransit {
+    /// Transfers that wait for the bank's word; the clients' funds still hold them.
+    pub outgoing: String,
+    /// What arrived and no account could take.
+    pub incoming: String,
+}
+
+/// The treasury of the realm.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Treasury {
+    /// When it was taken.
+    pub as_of: String,
+    /// The vouchers of the realm that it counts: the ledger's side is as of exactly these.
+    pub sequence: u64,
+    /// `ARS`.
+    pub currency: &'static str,
+    /// The account that really holds the money.
+    pub collector: CollectorBody,
+    /// What it has; null when the bank is away.
+    pub bank_balance: Option<String>,
+    /// When the bank read it.
+    pub bank_as_of: Option<String>,
+    /// Why it is not known.
+    pub bank_error: Option<BankSilence>,
+    /// What belongs to clients.
+    pub client_funds: ClientFunds,
+    /// The accounts with a CVU.
+    pub accounts: AccountCounts,
+    /// Money between bank and ledger.
+    pub in_transit: InTransit,
+    /// Fees and their tax taken from clients so far; they stay on the collector account until the
+    /// PSP moves them.
+    pub psp_fees: String,
+    /// `bankBalance` less `clientFunds.total`; may be negative, and blocks nothing. Null when the
+    /// bank is away.
+    pub free_balance: Option<String>,
+    /// `bankBalance` by `clientFunds.total`, four decimals, rounded down; null when nothing is owed.
+    pub coverage_ratio: Option<String>,
+    /// Whether the collector account has all that is owed; null when the bank is away.
+    pub covered: Option<bool>,
+}
+
+fn silence(why: &Silence) -> BankSilence {
+    let (code, message, bank_status) = match why {
+        Silence::NotYet => ("bank_not_yet", "the bank has not answered yet", None),
+        Silence::Error(BankError::Refused(refusal)) => (
+            "bank_refused",
+            "the bank refused to tell the balance",
+            Some(refusal.status),
+        ),
+        Silence::Error(BankError::Failed { status, .. }) => {
+            ("bank_failed", "the bank failed", *status)
+        }
+        Silence::Error(BankError::TimedOut) => {
+            ("bank_timeout", "the bank did not answer in time", None)
+        }
+    };
+    BankSilence {
+        code,
+        message,
+        bank_status,
+    }
+}
+
+impl From<&Snapshot> for Treasury {
+    fn from(snapshot: &Snapshot) -> Self {
+        let totals = &snapshot.totals;
+        let (bank, coverage) = (snapshot.bank.as_ref(), snapshot.coverage());
+        let ratio = coverage.and_then(|coverage| coverage.ratio);
+        Self {
+            as_of: snapshot.as_of.to_string(),
+            sequence: totals.sequence,
+            currency: "ARS",
+            collector: CollectorBody {
+                cbu: snapshot.collector.cbu.clone(),
+                bank: snapshot.collector.bank.clone(),
+            },
+            bank_balance: bank.ok().map(|(balance, _)| balance.to_string()),
+            bank_as_of: bank.ok().map(|(_, at)| at.to_string()),
+            bank_error: bank.err().map(silence),
+            client_funds: ClientFunds {
+                available: totals.available.to_string(),
+                held: totals.held.to_string(),
+                total: totals.owed().to_string(),
+            },
+            accounts: AccountCounts {
+                active: totals.census.active,
+                suspended: totals.census.suspended,
+                closed: totals.census.closed,
+            },
+            in_transit: InTransit {
+                outgoing: totals.outgoing.to_string(),
+                incoming: totals.incoming.to_string(),
+            },
+            psp_fees: totals.fees.to_string(),
+            free_balance: coverage.map(|coverage| coverage.free.to_string()),
+            coverage_ratio: ratio.map(|ratio| ratio.to_string()),
+            covered: coverage.map(|coverage| coverage.covered),
+        }
+    }
+}
+
+/// What a client has.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Position)]
+pub struct PositionBody {
+    /// The CVU.
+    pub cvu: Option<String>,
+    /// Its alias.
+    pub alias: Option<String>,
+    /// The id of its wallet account.
+    pub wallet_account_id: u64,
+    /// The holder's name.
+    pub holder_name: String,
+    /// The holder's CUIT.
+    pub cuit: String,
+    /// `active`, `suspended` or `closed`.
+    pub status: &'static str,
+    /// What can be spent.
+    pub available: String,
+    /// What is set apart.
+    pub held: String,
+    /// The sum of both.
+    pub total: String,
+    /// When it last moved; null before the first movement.
+    pub last_movement_at: Option<String>,
+}
+
+impl From<&Position> for PositionBody {
+    fn from(position: &Position) -> Self {
+        let Position {
+            account,
+            balance,
+            last_movement_at,
+        } = position;
+        Self {
+            cvu: account.cvu.map(|cvu| cvu.to_string()),
+            alias: account.alias.as_ref().map(ToString::to_string),
+            wallet_account_id: account.number.0,
+            holder_name: account.holder.name.clone(),
+            cuit: account.holder.cuit.to_string(),
+            status: account.status.as_str(),
+            available: balance.available.to_string(),
+            held: balance.held.to_string(),
+            total: balance.total().to_string(),
+            last_movement_at: last_movement_at.map(|at| at.to_string()),
+        }
+    }
+}
+
+/// A page of positions.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct PositionsPage {
+    /// The positions.
+    pub items: Vec<PositionBody>,
+    /// How many match in all.
+    pub total: u64,
+    /// The size of the page.
+    pub limit: usize,
+    /// What was skipped.
+    pub offset: usize,
+}
+
+/// Takes a snapshot: what belongs to clients, at one cut through all accounts, beside what the
+/// collector account has. When the bank is away the ledger's side is served all the same.
+#[utoipa::path(
+    operation_id = "readTreasury",
+    tag = "Treasury",
+    responses((status = 200, body = Treasury), Problems)
+)]
+#[get("/v1/treasury")]
+pub async fn take(caller: Caller) -> Answer {
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let snapshot = engine.treasury(realm, &caller.request_id).await?;
+    Ok(json(StatusCode::OK, &Treasury::from(&snapshot)))
+}
+
+/// Lists what clients have, the newest account first. Closed accounts are listed while they have
+/// money.
+#[utoipa::path(
+    operation_id = "listPositions",
+    tag = "Treasury",
+    params(
+        super::requests::PageParams,
+        ("q" = Option<String>, Query, description = "in CVU, alias, holder's name or CUIT"),
+        ("min" = Option<String>, Query, description = "only a total of at least this amount"),
+        ("max" = Option<String>, Query, description = "only a total of at most this amount")
+    ),
+    responses((status = 200, body = PositionsPage, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
+)]
+#[get("/v1/treasury/positions")]
+pub async fn list(caller: Caller, mut query: Query) -> Answer {
+    let (min, max) = query.amounts("min", "max");
+    let text = query.text("q");
+    let page = query.page();
+    query.done()?;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let filter = PositionFilter { text, min, max };
+    let listing = engine.positions(realm, filter, page).await?;
+    let body = PositionsPage {
+        items: listing.items.iter().map(PositionBody::from).collect(),
+        total: listing.total,
+        limit: page.limit,
+        offset: page.offset,
+    };
+    Ok(paged(&listing, json(StatusCode::OK, &body)))
+}
+
+/// Reads what a client has.
+#[utoipa::path(
+    operation_id = "readPosition",
+    tag = "Treasury",
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    responses((status = 200, body = PositionBody), Problems)
+)]
+#[get("/v1/treasury/positions/{cvu}")]
+pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+    let target = target(&path)?;
+    let position = caller.engine().position(caller.realm(), target)?;
+    Ok(json(StatusCode::OK, &PositionBody::from(&position)))
+}
+
+/// Lists the ledger movements of a client, newest first.
+#[utoipa::path(
+    operation_id = "listPositionMovements",
+    tag = "Treasury",
+    params(
+        ("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"),
+        super::requests::PageParams,
+        vouchers::MovementParams
+    ),
+    responses((status = 200, body = Vec<VoucherBody>, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
+)]
+#[get("/v1/treasury/positions/{cvu}/movements")]
+pub async fn movements(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
+    vouchers::history(&caller, &path, query).await
+}
+
+/// Reads what a client had at the end of a day, or at an instant.
+#[utoipa::path(
+    operation_id = "readHistoricalPosition",
+    tag = "Treasury",
+    params(
+        ("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"),
+        ("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future"),
+        ("at" = Option<String>, Query, description = "an instant, RFC 3339, instead of date")
+    ),
+    responses((status = 200, body = HistoricalBalance), Problems)
+)]
+#[get("/v1/treasury/positions/{cvu}/balance/historical")]
+pub async fn historical(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
+    balances::past(&caller, &path, query).await
+}

@@ -1,0 +1,179 @@
+//! Treasury of the wallet family: the snapshot, and what each client has.
+
+pub mod bodies;
+mod queries;
+
+use std::collections::HashMap;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, get, web};
+use caudal_actors::engine::lists::{VoucherFilter, VoucherSort};
+use caudal_actors::engine::treasury::PositionFilter;
+use caudal_actors::realms::Target;
+use caudal_ledger::cvu::Cvu;
+use utoipa_actix_web::service_config::ServiceConfig;
+
+use crate::http::caller::Caller;
+use crate::http::errors::ApiError;
+use crate::http::query::{Query, pages};
+use crate::http::respond::{json, paged};
+use crate::v1::Problems;
+use bodies::{Movimiento, MovimientosPage, SaldoCliente, SaldoHistorico, SaldosPage, Tesoreria};
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// The route table of the treasury.
+pub fn routes(config: &mut ServiceConfig) {
+    config
+        .service(snapshot)
+        .service(balances)
+        .service(by_cvu)
+        .service(by_account)
+        .service(movements)
+        .service(historical);
+}
+
+fn by_its_cvu(path: &web::Path<String>) -> Result<Target, ApiError> {
+    let cvu = Cvu::parse(path).map_err(|why| ApiError::field("cvu", why))?;
+    Ok(Target::Cvu(cvu))
+}
+
+/// Takes a snapshot of the treasury.
+#[utoipa::path(
+    operation_id = "walletTesoreria",
+    tag = "Wallet: treasury",
+    responses((status = 200, body = Tesoreria), Problems)
+)]
+#[get("/wallet/v1/Tesoreria")]
+pub async fn snapshot(caller: Caller) -> Answer {
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let taken = engine.treasury(realm, &caller.request_id).await?;
+    Ok(json(StatusCode::OK, &Tesoreria::from(&taken)))
+}
+
+/// Lists what clients have, the newest account first.
+#[utoipa::path(
+    operation_id = "walletSaldosClientes",
+    tag = "Wallet: treasury",
+    params(
+        ("q" = Option<String>, Query, description = "in CVU, alias, holder's name or CUIT"),
+        ("page" = Option<u64>, Query, description = "from 1; pageNumber is the same"),
+        ("pageSize" = Option<u64>, Query, description = "1 to 200; 50 when absent")
+    ),
+    responses((status = 200, body = SaldosPage), Problems)
+)]
+#[get("/wallet/v1/SaldosClientes")]
+pub async fn balances(caller: Caller, mut query: Query) -> Answer {
+    let text = query.text("q");
+    let page = query.numbered_page();
+    query.done()?;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let filter = PositionFilter {
+        text,
+        ..PositionFilter::default()
+    };
+    let listing = engine.positions(realm, filter, page).await?;
+    let body = SaldosPage {
+        total_pages: pages(&listing, &page),
+        total_records: listing.total,
+        items: listing.items.iter().map(SaldoCliente::from).collect(),
+    };
+    Ok(json(StatusCode::OK, &body))
+}
+
+fn balance(caller: &Caller, target: Target) -> Answer {
+    let position = caller.engine().position(caller.realm(), target)?;
+    Ok(json(StatusCode::OK, &SaldoCliente::from(&position)))
+}
+
+/// Reads what a client has, by its CVU.
+#[utoipa::path(
+    operation_id = "walletSaldoClienteByCVU",
+    tag = "Wallet: treasury",
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    responses((status = 200, body = SaldoCliente), Problems)
+)]
+#[get("/wallet/v1/SaldoClienteByCVU/{cvu}")]
+pub async fn by_cvu(caller: Caller, path: web::Path<String>) -> Answer {
+    balance(&caller, by_its_cvu(&path)?)
+}
+
+/// Reads what a client has, by its wallet account.
+#[utoipa::path(
+    operation_id = "walletSaldoClienteByIdCuenta",
+    tag = "Wallet: treasury",
+    params(("idCuenta" = u64, Path, description = "the id of a wallet account")),
+    responses((status = 200, body = SaldoCliente), Problems)
+)]
+#[get("/wallet/v1/SaldoClienteByIdCuenta/{idCuenta}")]
+pub async fn by_account(caller: Caller, path: web::Path<String>) -> Answer {
+    let number = queries::account(&path).map_err(|why| ApiError::field(queries::ACCOUNT, why))?;
+    balance(&caller, Target::Account(number))
+}
+
+/// Lists the ledger movements of a client, newest first.
+#[utoipa::path(
+    operation_id = "walletMovimientosCliente",
+    tag = "Wallet: treasury",
+    params(
+        ("cvu" = Option<String>, Query, description = "the client's CVU, or idCuenta"),
+        ("idCuenta" = Option<u64>, Query, description = "the client's wallet account, or cvu"),
+        ("from" = Option<String>, Query, description = "a date or date-time; not before it"),
+        ("to" = Option<String>, Query, description = "a date (the whole day) or date-time; not after it"),
+        ("limit" = Option<u64>, Query, description = "1 to 200; 50 when absent"),
+        ("offset" = Option<u64>, Query, description = "rows to skip"),
+        ("cursor" = Option<String>, Query, description = "a value of X-Next-Cursor")
+    ),
+    responses((status = 200, body = MovimientosPage, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
+)]
+#[get("/wallet/v1/MovimientosCliente")]
+pub async fn movements(caller: Caller, mut query: Query) -> Answer {
+    let target = queries::client(&mut query);
+    let (from, to) = query.period_of("from", "to", queries::day);
+    let page = query.page();
+    query.done()?;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let Some(target) = target else {
+        return Err(ApiError::field("cvu", "es obligatorio, o idCuenta"));
+    };
+    let filter = VoucherFilter {
+        from,
+        to,
+        ..VoucherFilter::default()
+    };
+    let sort = VoucherSort::default();
+    let listing = engine.movements(realm, target, filter, sort, page).await?;
+    let types = engine.voucher_types(realm).await?.into_iter();
+    let types: HashMap<_, _> = types
+        .filter_map(|known| Some((known.code, known.legacy_id?)))
+        .collect();
+    let item = |placed| Movimiento::of(realm, placed, &types, &caller.door.calendar);
+    let body = MovimientosPage {
+        total_records: listing.total,
+        items: listing.items.iter().map(item).collect(),
+    };
+    Ok(paged(&listing, json(StatusCode::OK, &body)))
+}
+
+/// Reads what a client had at the end of a day.
+#[utoipa::path(
+    operation_id = "walletSaldoClienteHistoricoByCVU",
+    tag = "Wallet: treasury",
+    params(
+        ("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"),
+        ("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD or DD-MM-YYYY, not in the future"),
+        ("fecha" = Option<String>, Query, description = "the same as date")
+    ),
+    responses((status = 200, body = SaldoHistorico), Problems)
+)]
+#[get("/wallet/v1/SaldoClienteHistoricoByCVU/{cvu}")]
+pub async fn historical(caller: Caller, path: web::Path<String>, mut query: Query) -> Answer {
+    let target = by_its_cvu(&path)?;
+    let today = caller.engine().now().business_day();
+    let asked = queries::past_day(&mut query, today);
+    query.done()?;
+    let day = asked.ok_or_else(|| ApiError::field("date", "es obligatorio, o fecha"))?;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let view = engine.balance_at(realm, target, day.end()).await?;
+    Ok(json(StatusCode::OK, &SaldoHistorico::of(day, &view)))
+}
