@@ -60,7 +60,7 @@ impl fmt::Display for Sum {
     }
 }
 
-/// How many accounts with a CVU are in which state.
+/// How many accounts are in which state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Census {
     /// Active.
@@ -69,12 +69,14 @@ pub struct Census {
     pub suspended: u64,
     /// Closed.
     pub closed: u64,
+    /// Wallet accounts without a CVU.
+    pub registered: u64,
 }
 
 impl Census {
-    /// Counts an account that goes from one state to another; states without a CVU do not count.
-    pub fn moved(&mut self, from: Status, to: Status) {
-        if let Some(count) = self.of(from) {
+    /// Counts an account that goes from one state to another, a new one from none.
+    pub fn moved(&mut self, from: Option<Status>, to: Status) {
+        if let Some(count) = from.and_then(|from| self.of(from)) {
             *count = count.saturating_sub(1);
         }
         if let Some(count) = self.of(to) {
@@ -87,7 +89,8 @@ impl Census {
             Status::Active => Some(&mut self.active),
             Status::Suspended => Some(&mut self.suspended),
             Status::Closed => Some(&mut self.closed),
-            Status::Registered | Status::Void => None,
+            Status::Registered => Some(&mut self.registered),
+            Status::Void => None,
         }
     }
 }
@@ -234,17 +237,25 @@ mod tests {
     }
 
     #[test]
-    fn states_without_a_cvu_do_not_count() {
+    fn every_account_counts_once_but_those_that_never_were() {
         let mut census = Census::default();
-        census.moved(Status::Registered, Status::Active);
-        census.moved(Status::Registered, Status::Void);
-        census.moved(Status::Active, Status::Suspended);
-        census.moved(Status::Registered, Status::Active);
-        census.moved(Status::Active, Status::Closed);
+        for after in [
+            &[Status::Active, Status::Suspended][..],
+            &[Status::Void],
+            &[Status::Active, Status::Closed],
+            &[],
+        ] {
+            let mut before = None;
+            for status in std::iter::once(&Status::Registered).chain(after) {
+                census.moved(before, *status);
+                before = Some(*status);
+            }
+        }
         let right = Census {
             active: 0,
             suspended: 1,
             closed: 1,
+            registered: 1,
         };
         assert_eq!(census, right);
     }

@@ -18,7 +18,9 @@ use crate::http::errors::ApiError;
 use crate::http::query::{Query, pages};
 use crate::http::respond::{json, paged};
 use crate::v1::Problems;
-use bodies::{Movimiento, MovimientosPage, SaldoCliente, SaldoHistorico, SaldosPage, Tesoreria};
+use bodies::{
+    Movimiento, MovimientosPage, SaldoCliente, SaldoClienteHistorico, SaldosPage, Tesoreria,
+};
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -164,7 +166,7 @@ pub async fn movements(caller: Caller, mut query: Query) -> Answer {
         ("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD or DD-MM-YYYY, not in the future"),
         ("fecha" = Option<String>, Query, description = "the same as date")
     ),
-    responses((status = 200, body = SaldoHistorico), Problems)
+    responses((status = 200, body = SaldoClienteHistorico), Problems)
 )]
 #[get("/wallet/v1/SaldoClienteHistoricoByCVU/{cvu}")]
 pub async fn historical(caller: Caller, path: web::Path<String>, mut query: Query) -> Answer {
@@ -175,5 +177,5 @@ pub async fn historical(caller: Caller, path: web::Path<String>, mut query: Quer
     let day = asked.ok_or_else(|| ApiError::field("date", "es obligatorio, o fecha"))?;
     let (engine, realm) = (caller.engine(), caller.realm());
     let view = engine.balance_at(realm, target, day.end()).await?;
-    Ok(json(StatusCode::OK, &SaldoHistorico::of(day, &view)))
+    Ok(json(StatusCode::OK, &SaldoClienteHistorico::of(day, &view)))
 }

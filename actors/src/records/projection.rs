@@ -262,8 +262,8 @@ fn census(
     (before, after): (Option<&Listed>, &Listed),
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
-    let old = before.map_or(Status::Registered, |row| row.status);
-    if old == after.status {
+    let old = before.map(|row| row.status);
+    if old == Some(after.status) {
         return Ok(());
     }
     if after.status == Status::Closed {

@@ -187,7 +187,7 @@ pub struct SaldosPage {
 /// What a client had at the end of a day.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct SaldoHistorico {
+pub struct SaldoClienteHistorico {
     /// The business day.
     pub date: String,
     /// What could be spent.
@@ -204,7 +204,7 @@ pub struct SaldoHistorico {
     pub id_cuenta: u64,
 }
 
-impl SaldoHistorico {
+impl SaldoClienteHistorico {
     /// Renders a balance of the past.
     pub fn of(day: BusinessDay, view: &BalanceView) -> Self {
         let Balance { available, held } = view.balance;

@@ -1,7 +1,8 @@
 //! The row of a realm's sums: one of fixed size, rewritten with every voucher.
 //!
-//! **Shape.** Seven words of 16 bytes, big-endian: available, held, outgoing, incoming, fees (each
-//! an `i128`), then vouchers and active accounts, suspended and closed accounts (each two `u64`).
+//! **Shape.** Eight words of 16 bytes, big-endian: available, held, outgoing, incoming, fees (each
+//! an `i128`), then vouchers and active accounts, suspended and closed accounts, accounts without a
+//! CVU and nothing (each two `u64`).
 //! It is projected on the committer's thread with every voucher, so it is no record of MessagePack
 //! and its key takes no allocation.
 
@@ -29,8 +30,21 @@ pub fn parse(row: Option<&[u8]>) -> Result<Totals, StoreError> {
     let Some(row) = row else {
         return Ok(Totals::default());
     };
-    let (words, rest) = row.as_chunks::<16>();
-    let ([available, held, outgoing, incoming, fees, counts, more], []) = (words, rest) else {
+    let (words, cut) = row.as_chunks::<16>();
+    let (
+        [
+            available,
+            held,
+            outgoing,
+            incoming,
+            fees,
+            counts,
+            more,
+            rest,
+        ],
+        [],
+    ) = (words, cut)
+    else {
         return Err(StoreError::Corrupt(
             "the sums of a realm are cut short".into(),
         ));
@@ -38,6 +52,7 @@ pub fn parse(row: Option<&[u8]>) -> Result<Totals, StoreError> {
     let sum = |word: &[u8; 16]| Sum::from_centavos(i128::from_be_bytes(*word));
     let (sequence, active) = apart(*counts);
     let (suspended, closed) = apart(*more);
+    let (registered, _) = apart(*rest);
     Ok(Totals {
         sequence,
         available: sum(available),
@@ -49,11 +64,12 @@ pub fn parse(row: Option<&[u8]>) -> Result<Totals, StoreError> {
             active,
             suspended,
             closed,
+            registered,
         },
     })
 }
 
-fn row(totals: &Totals) -> [[u8; 16]; 7] {
+fn row(totals: &Totals) -> [[u8; 16]; 8] {
     let Totals {
         sequence,
         available,
@@ -72,6 +88,7 @@ fn row(totals: &Totals) -> [[u8; 16]; 7] {
         sum(fees),
         together(*sequence, census.active),
         together(census.suspended, census.closed),
+        together(census.registered, 0),
     ]
 }
 
@@ -105,12 +122,13 @@ mod tests {
                 active: 6,
                 suspended: 7,
                 closed: u64::MAX - 8,
+                registered: 9,
             },
         };
         let written = row(&totals);
         assert_eq!(parse(Some(written.as_flattened())).unwrap(), totals);
         assert_eq!(parse(None).unwrap(), Totals::default());
-        for cut in [0, 1, 96, 111] {
+        for cut in [0, 1, 112, 127] {
             assert!(
                 parse(Some(&written.as_flattened()[..cut])).is_err(),
                 "{cut}"
