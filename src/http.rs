@@ -5,9 +5,11 @@ pub mod bytes;
 pub mod caller;
 pub mod errors;
 pub mod frame;
+pub mod persons;
 pub mod query;
 pub mod rate;
 pub mod respond;
+pub mod spanish;
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ use utoipa_swagger_ui::SwaggerUi;
 use crate::http::errors::ApiError;
 use crate::http::{Door, frame};
 use crate::notices::{self, NoticeSecrets};
-use crate::v1;
+use crate::{v1, wallet};
 
 /// How long a client may take to send its request's head.
 const HEAD_DEADLINE: Duration = Duration::from_secs(5);
@@ -59,6 +59,7 @@ pub fn start(
             .configure(batch_by_post_alone)
             .into_utoipa_app()
             .configure(v1::routes)
+            .configure(wallet::routes)
             .split_for_parts();
         let app = match &secrets {
             Some(secrets) => app.app_data(secrets.clone()),
@@ -102,7 +103,10 @@ pub fn start(
     crate::v1::requests::AddressDto,
     crate::v1::requests::SenseDto,
     crate::v1::requests::DestinationDto,
-    crate::v1::requests::BatchItemDto
+    crate::v1::requests::BatchItemDto,
+    crate::wallet::requests::DomicilioDto,
+    crate::wallet::cuenta_body::Domicilio,
+    crate::wallet::importe::Importe
 )))]
 struct Nested;
 
@@ -111,6 +115,7 @@ pub fn openapi() -> OpenApi {
     let (_, mut document) = App::new()
         .into_utoipa_app()
         .configure(v1::routes)
+        .configure(wallet::routes)
         .split_for_parts();
     document.merge(Nested::openapi());
     document.info.title = "Caudal".into();
@@ -246,6 +251,6 @@ mod tests {
             .map(|t| t.split('"').next())
             .collect();
         let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
-        assert_eq!((ids.len(), ids.len()), (distinct.len(), 37));
+        assert_eq!((ids.len(), ids.len()), (distinct.len(), 49));
     }
 }

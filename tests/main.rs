@@ -45,3 +45,5 @@ mod transfers;
 mod voucher_types;
 #[cfg(test)]
 mod vouchers;
+#[cfg(test)]
+mod wallet;

@@ -8,6 +8,7 @@ pub mod lists;
 pub mod money;
 pub mod reconciliation;
 mod vouchers;
+mod wallet;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;

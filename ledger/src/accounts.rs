@@ -10,6 +10,7 @@
 
 mod drafts;
 mod movements;
+mod particulars;
 mod shapes;
 mod transfers;
 
@@ -47,6 +48,7 @@ impl Account {
             metadata,
             kyc,
             enabled,
+            names,
         } = registration.clone();
         Self {
             number,
@@ -75,6 +77,8 @@ impl Account {
             last_movement_at: None,
             usage: Usage::default(),
             fees: Vec::new(),
+            names,
+            cvu_name: None,
             holds: BTreeMap::new(),
             ends: BTreeSet::new(),
             transfers: BTreeMap::new(),
@@ -137,6 +141,12 @@ impl Account {
                     vec![fact]
                 })
             }
+            Order::ChangeParticulars(change) => self.decide_particulars(change),
+            Order::GetCvu {
+                client_id,
+                name,
+                automatic_alias,
+            } => self.decide_cvu(*client_id, name.as_ref(), *automatic_alias),
             Order::Open { .. } if self.cvu.is_some() => Ok(Vec::new()),
             Order::Open { client_id, alias } => {
                 self.nothing_pending()?;
@@ -251,12 +261,18 @@ impl Account {
         use BankAnswer::{Done, Opened, Refused};
         let fact = match (&self.pending, answer) {
             (None, _) => return Vec::new(),
-            (Some(Pending::Opening { .. }), Opened { cvu, alias }) => AccountFact::Opened {
-                cvu: *cvu,
-                alias: alias.clone(),
-            },
+            (Some(Pending::Opening { .. } | Pending::Cvu { .. }), Opened { cvu, alias }) => {
+                AccountFact::Opened {
+                    cvu: *cvu,
+                    alias: alias.clone(),
+                }
+            }
             (Some(Pending::Opening { .. }), Refused(why)) => {
                 AccountFact::OpeningRefused(why.clone())
+            }
+            (Some(Pending::Cvu { .. }), Refused(why)) => AccountFact::CvuRefused(why.clone()),
+            (Some(Pending::Particulars(_)), Refused(why)) => {
+                AccountFact::ParticularsRefused(why.clone())
             }
             (Some(Pending::Alias(_)), Refused(why)) => AccountFact::AliasRefused(why.clone()),
             (Some(Pending::Identity(_)), Refused(why)) => AccountFact::IdentityRefused(why.clone()),
@@ -268,8 +284,11 @@ impl Account {
                 AccountFact::IdentityChanged(identity.clone())
             }
             (Some(Pending::Closing), Done | Opened { .. }) => AccountFact::Closed,
+            (Some(Pending::Particulars(change)), Done | Opened { .. }) => {
+                AccountFact::ParticularsChanged(change.as_ref().clone())
+            }
             // "Done" without a CVU says nothing about an opening: it stays pending.
-            (Some(Pending::Opening { .. }), Done) => return Vec::new(),
+            (Some(Pending::Opening { .. } | Pending::Cvu { .. }), Done) => return Vec::new(),
         };
         vec![fact]
     }
@@ -288,7 +307,10 @@ impl Account {
                 });
             }
             AccountFact::Opened { cvu, alias } => {
-                self.pending = None;
+                if let Some(Pending::Cvu { name, .. }) = self.pending.take() {
+                    self.cvu_name = name;
+                }
+                self.refusal = None;
                 self.cvu = Some(*cvu);
                 self.alias.clone_from(alias);
                 self.status = Status::Active;
@@ -313,6 +335,8 @@ impl Account {
                 self.holder.name.clone_from(&identity.name);
                 self.holder.person_type = identity.person_type;
                 self.holders.clone_from(&identity.holders);
+                self.names
+                    .forget_unless(identity.person_type, &identity.name);
             }
             AccountFact::ClosingRequested => self.pending = Some(Pending::Closing),
             AccountFact::Closed => {
@@ -323,7 +347,33 @@ impl Account {
             }
             AccountFact::AliasRefused(_)
             | AccountFact::IdentityRefused(_)
+            | AccountFact::ParticularsRefused(_)
             | AccountFact::ClosingRefused(_) => self.pending = None,
+            AccountFact::CvuRequested {
+                client_id,
+                name,
+                automatic_alias,
+            } => {
+                self.refusal = None;
+                self.pending = Some(Pending::Cvu {
+                    client_id: *client_id,
+                    name: name.clone(),
+                    automatic_alias: *automatic_alias,
+                });
+            }
+            AccountFact::CvuRefused(why) => {
+                self.pending = None;
+                self.refusal = Some(why.clone());
+            }
+            AccountFact::ParticularsRequested(change) => {
+                self.pending = Some(Pending::Particulars(Box::new(change.clone())));
+            }
+            AccountFact::ParticularsChanged(change) => {
+                // A change that needed no bank may come while another one waits.
+                let asked = |p: &Pending| matches!(p, Pending::Particulars(it) if **it == *change);
+                self.pending = self.pending.take().filter(|pending| !asked(pending));
+                self.apply_particulars(change);
+            }
             AccountFact::Suspended { reason, code } => {
                 self.status = Status::Suspended;
                 self.suspension = Some(Suspension {

@@ -161,22 +161,54 @@ impl Query {
 
     /// Order, limit, offset and cursor of a native list.
     pub fn page(&mut self) -> Page {
-        let orders = [("asc", Order::Ascending), ("desc", Order::Descending)];
         let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         Page {
-            order: self.choice("order", &orders).unwrap_or(Order::Descending),
+            order: self.order(),
             limit: size(self.integer("limit", 1, LIMIT_MAX).unwrap_or(LIMIT_DEFAULT)),
             offset: size(self.integer("offset", 0, OFFSET_MAX).unwrap_or(0)),
-            // Empty for the first page, as clients that always send it do.
-            cursor: self
-                .read("cursor", |text| match text {
-                    "" => Ok(None),
-                    text => cursor_place(text)
-                        .map(Some)
-                        .ok_or("must be a value of X-Next-Cursor, unchanged"),
-                })
-                .flatten(),
+            cursor: self.cursor(),
         }
+    }
+
+    /// Order, page (from 1; 0 is read as 1), size and cursor of a list of the wallet family.
+    pub fn wallet_page(&mut self) -> Page {
+        let size = self
+            .integer("pageSize", 1, LIMIT_MAX)
+            .unwrap_or(LIMIT_DEFAULT);
+        let numbers = [
+            self.integer("pageNumber", 0, OFFSET_MAX),
+            self.integer("page", 0, OFFSET_MAX),
+        ];
+        if let [Some(one), Some(other)] = numbers
+            && one != other
+        {
+            self.mistake("page", "must not contradict pageNumber");
+        }
+        let [number, other] = numbers;
+        let before = number.or(other).unwrap_or(1).saturating_sub(1);
+        let whole = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        Page {
+            order: self.order(),
+            limit: whole(size),
+            offset: whole(before.saturating_mul(size)),
+            cursor: self.cursor(),
+        }
+    }
+
+    fn order(&mut self) -> Order {
+        let orders = [("asc", Order::Ascending), ("desc", Order::Descending)];
+        self.choice("order", &orders).unwrap_or(Order::Descending)
+    }
+
+    fn cursor(&mut self) -> Option<u64> {
+        // Empty for the first page, as clients that always send it do.
+        let read = |text: &str| match text {
+            "" => Ok(None),
+            text => cursor_place(text)
+                .map(Some)
+                .ok_or("must be a value of X-Next-Cursor, unchanged"),
+        };
+        self.read("cursor", read).flatten()
     }
 
     /// Ends the reading.

@@ -8,6 +8,7 @@ use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{AccountFact, AliasOwner, Answer, BankCall, LedgerFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::particulars::{Names, Particulars};
 use caudal_ledger::text::folded;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Entry, IndexWriter, Position, Projection, StoreError};
@@ -72,9 +73,13 @@ pub struct Listed {
     pub enabled: bool,
     /// When it was registered.
     pub created_at: Timestamp,
+    /// The parts of the holder's name.
+    pub names: Names,
+    /// The code that a change asks for while it waits for the bank.
+    pub asked_code: Option<String>,
 }
 
-/// How many accounts with a CVU are in which state.
+/// How many accounts are in which state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Census {
     /// Active.
@@ -83,23 +88,37 @@ pub struct Census {
     pub suspended: u64,
     /// Closed.
     pub closed: u64,
+    /// Wallet accounts without a CVU.
+    pub registered: u64,
 }
 
 impl Census {
-    /// The count of a state; `None` for states without a CVU.
+    /// How many have a CVU.
+    pub const fn with_cvu(&self) -> u64 {
+        let open = self.active.saturating_add(self.suspended);
+        open.saturating_add(self.closed)
+    }
+
+    /// How many there are, with a CVU and without.
+    pub const fn everyone(&self) -> u64 {
+        self.with_cvu().saturating_add(self.registered)
+    }
+
+    /// The count of a state; `None` for accounts that never were.
     pub fn of(&mut self, status: Status) -> Option<&mut u64> {
         match status {
             Status::Active => Some(&mut self.active),
             Status::Suspended => Some(&mut self.suspended),
             Status::Closed => Some(&mut self.closed),
-            Status::Registered | Status::Void => None,
+            Status::Registered => Some(&mut self.registered),
+            Status::Void => None,
         }
     }
 }
 
 impl Projection for Rows {
     fn version(&self) -> u32 {
-        3
+        4
     }
 
     fn project(
@@ -154,17 +173,8 @@ fn profile(
         (_, Some(row)) => changed(row, &fact),
         (_, None) => return Err(StoreError::Corrupt("a profile begins in its middle".into())),
     };
-    if let AccountFact::Registered(registration) = &fact
-        && let Some(code) = &registration.code
-    {
-        index.put(&keys::code(realm, code), &number.0.to_be_bytes());
-    }
-    if let AccountFact::OpeningRefused(_) = &fact
-        && let Some(code) = &after.code
-    {
-        // The account never was: its code is free again.
-        index.delete(&keys::code(realm, code));
-    }
+    codes(realm, number, before.as_ref(), &after, index);
+    cuits(realm, number, before.as_ref(), &after, index);
     if let AccountFact::Opened { cvu, .. } = &fact {
         let place = Place {
             account: number,
@@ -174,33 +184,98 @@ fn profile(
     }
     aliases(realm, number, before.as_ref(), &after, index)?;
     census(realm, before.as_ref(), &after, index)?;
-    let waiting = matches!(
-        fact,
-        AccountFact::OpeningRequested { .. }
-            | AccountFact::AliasRequested { .. }
-            | AccountFact::IdentityRequested(_)
-            | AccountFact::ClosingRequested
-    );
-    let settled = matches!(
-        fact,
-        AccountFact::Opened { .. }
-            | AccountFact::OpeningRefused(_)
-            | AccountFact::AliasChanged { .. }
-            | AccountFact::AliasRefused(_)
-            | AccountFact::IdentityChanged(_)
-            | AccountFact::IdentityRefused(_)
-            | AccountFact::Closed
-            | AccountFact::ClosingRefused(_)
-    );
-    if waiting {
-        index.put(&keys::pending_of(realm, number), &[]);
-    } else if settled {
-        index.delete(&keys::pending_of(realm, number));
+    match waits(&fact) {
+        Some(true) => index.put(&keys::pending_of(realm, number), &[]),
+        Some(false) => index.delete(&keys::pending_of(realm, number)),
+        None => {}
     }
     if before.as_ref() != Some(&after) {
         index.put(&key, &encode(&after)?);
     }
     Ok(())
+}
+
+/// Whether the account waits for the bank after a fact; `None` where the fact says nothing of it.
+const fn waits(fact: &AccountFact) -> Option<bool> {
+    match fact {
+        AccountFact::OpeningRequested { .. }
+        | AccountFact::CvuRequested { .. }
+        | AccountFact::ParticularsRequested(_)
+        | AccountFact::AliasRequested { .. }
+        | AccountFact::IdentityRequested(_)
+        | AccountFact::ClosingRequested => Some(true),
+        AccountFact::Opened { .. }
+        | AccountFact::OpeningRefused(_)
+        | AccountFact::CvuRefused(_)
+        | AccountFact::ParticularsRefused(_)
+        | AccountFact::AliasChanged { .. }
+        | AccountFact::AliasRefused(_)
+        | AccountFact::IdentityChanged(_)
+        | AccountFact::IdentityRefused(_)
+        | AccountFact::Closed
+        | AccountFact::ClosingRefused(_) => Some(false),
+        // Another name is decided only while nothing waits; without one, something else may.
+        AccountFact::ParticularsChanged(change) if change.name.is_some() => Some(false),
+        AccountFact::ParticularsChanged(_)
+        | AccountFact::Registered(_)
+        | AccountFact::Suspended { .. }
+        | AccountFact::Reactivated
+        | AccountFact::KycChanged { .. }
+        | AccountFact::LimitsChanged(_)
+        | AccountFact::EnabledChanged { .. }
+        | AccountFact::FeesChanged(_) => None,
+    }
+}
+
+/// The codes that are the account's: its own, and one that it asks for.
+fn codes(
+    realm: RealmId,
+    number: AccountNo,
+    before: Option<&Listed>,
+    after: &Listed,
+    index: &mut dyn IndexWriter,
+) {
+    let of = |row: &Listed| match row.status {
+        // The account never was: its code is free again.
+        Status::Void => [None, None],
+        _ => [row.code.clone(), row.asked_code.clone()],
+    };
+    let (old, new) = (before.map(of).unwrap_or_default(), of(after));
+    for code in old
+        .iter()
+        .flatten()
+        .filter(|code| !new.iter().flatten().any(|it| it == *code))
+    {
+        index.delete(&keys::code(realm, code));
+    }
+    for code in new
+        .iter()
+        .flatten()
+        .filter(|code| !old.iter().flatten().any(|it| it == *code))
+    {
+        index.put(&keys::code(realm, code), &number.0.to_be_bytes());
+    }
+}
+
+/// The account is found by its holder's CUIT.
+fn cuits(
+    realm: RealmId,
+    number: AccountNo,
+    before: Option<&Listed>,
+    after: &Listed,
+    index: &mut dyn IndexWriter,
+) {
+    let of = |row: &Listed| (row.status != Status::Void).then_some(row.cuit);
+    let (old, new) = (before.and_then(of), of(after));
+    if old == new {
+        return;
+    }
+    if let Some(cuit) = old {
+        index.delete(&keys::account_of_cuit(realm, cuit, number));
+    }
+    if let Some(cuit) = new {
+        index.put(&keys::account_of_cuit(realm, cuit, number), &[]);
+    }
 }
 
 fn listed(account: &Account) -> Listed {
@@ -214,6 +289,8 @@ fn listed(account: &Account) -> Listed {
         status: account.status,
         enabled: account.enabled,
         created_at: account.created_at,
+        names: account.names.clone(),
+        asked_code: None,
     }
 }
 
@@ -226,7 +303,14 @@ fn changed(mut row: Listed, fact: &AccountFact) -> Listed {
         }
         AccountFact::OpeningRefused(_) => row.status = Status::Void,
         AccountFact::AliasChanged { alias } => row.alias = Some(alias.clone()),
-        AccountFact::IdentityChanged(identity) => row.name = folded(&identity.name),
+        AccountFact::IdentityChanged(identity) => {
+            row.name = folded(&identity.name);
+            row.names
+                .forget_unless(identity.person_type, &identity.name);
+        }
+        AccountFact::ParticularsRequested(change) => row.asked_code.clone_from(&change.code),
+        AccountFact::ParticularsRefused(_) => row.asked_code = None,
+        AccountFact::ParticularsChanged(change) => particulars(&mut row, change),
         AccountFact::Closed => row.status = Status::Closed,
         AccountFact::Suspended { .. } => row.status = Status::Suspended,
         AccountFact::Reactivated => row.status = Status::Active,
@@ -234,6 +318,8 @@ fn changed(mut row: Listed, fact: &AccountFact) -> Listed {
         AccountFact::EnabledChanged { enabled } => row.enabled = *enabled,
         AccountFact::Registered(_)
         | AccountFact::OpeningRequested { .. }
+        | AccountFact::CvuRequested { .. }
+        | AccountFact::CvuRefused(_)
         | AccountFact::AliasRequested { .. }
         | AccountFact::AliasRefused(_)
         | AccountFact::IdentityRequested(_)
@@ -244,6 +330,26 @@ fn changed(mut row: Listed, fact: &AccountFact) -> Listed {
         | AccountFact::FeesChanged(_) => {}
     }
     row
+}
+
+fn particulars(row: &mut Listed, change: &Particulars) {
+    let set = |old: &mut Option<String>, new: &Option<String>| {
+        if new.is_some() {
+            old.clone_from(new);
+        }
+    };
+    row.cuit = change.cuit.unwrap_or(row.cuit);
+    row.enabled = change.enabled.unwrap_or(row.enabled);
+    set(&mut row.code, &change.code);
+    set(&mut row.email, &change.email);
+    if let Some(name) = &change.name {
+        row.name = folded(name);
+        // It is the change that waited for the bank, if one did.
+        row.asked_code = None;
+    }
+    if !change.names.is_empty() {
+        row.names = change.names.clone();
+    }
 }
 
 /// An alias that is given up stays, reserved to its holder; the new one is the account's.
@@ -282,8 +388,8 @@ fn census(
     after: &Listed,
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
-    let old = before.map_or(Status::Registered, |row| row.status);
-    if old == after.status {
+    let old = before.map(|row| row.status);
+    if old == Some(after.status) {
         return Ok(());
     }
     let key = keys::census(realm);
@@ -291,7 +397,7 @@ fn census(
         Some(row) => decode(&row)?,
         None => Census::default(),
     };
-    if let Some(count) = census.of(old) {
+    if let Some(count) = old.and_then(|old| census.of(old)) {
         *count = count.saturating_sub(1);
     }
     if let Some(count) = census.of(after.status) {

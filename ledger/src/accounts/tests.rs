@@ -33,6 +33,7 @@ fn account() -> Account {
         metadata: BTreeMap::new(),
         kyc: Kyc::default(),
         enabled: true,
+        names: crate::particulars::Names::default(),
     };
     let mut account = Account::registered(&registration, Timestamp::from_millis(1));
     let cvu = Cvu::compose(999, 1).unwrap();
