@@ -20,6 +20,7 @@ use crate::alias::Alias;
 use crate::balance::Balance;
 use crate::chain::Digest;
 use crate::cuit::{Cuit, PersonType};
+use crate::cvu::Cvu;
 use crate::facts::{AccountFact, Registration};
 use crate::holds::Hold;
 use crate::kyc::Kyc;
@@ -306,15 +307,7 @@ impl Account {
                     alias,
                 });
             }
-            AccountFact::Opened { cvu, alias } => {
-                if let Some(Pending::Cvu { name, .. }) = self.pending.take() {
-                    self.cvu_name = name;
-                }
-                self.refusal = None;
-                self.cvu = Some(*cvu);
-                self.alias.clone_from(alias);
-                self.status = Status::Active;
-            }
+            AccountFact::Opened { cvu, alias } => self.opened(*cvu, alias.as_ref()),
             AccountFact::OpeningRefused(why) => {
                 self.pending = None;
                 self.refusal = Some(why.clone());
@@ -330,14 +323,7 @@ impl Account {
             AccountFact::IdentityRequested(identity) => {
                 self.pending = Some(Pending::Identity(identity.clone()));
             }
-            AccountFact::IdentityChanged(identity) => {
-                self.pending = None;
-                self.holder.name.clone_from(&identity.name);
-                self.holder.person_type = identity.person_type;
-                self.holders.clone_from(&identity.holders);
-                self.names
-                    .forget_unless(identity.person_type, &identity.name);
-            }
+            AccountFact::IdentityChanged(identity) => self.identified(identity),
             AccountFact::ClosingRequested => self.pending = Some(Pending::Closing),
             AccountFact::Closed => {
                 self.pending = None;
@@ -349,31 +335,10 @@ impl Account {
             | AccountFact::IdentityRefused(_)
             | AccountFact::ParticularsRefused(_)
             | AccountFact::ClosingRefused(_) => self.pending = None,
-            AccountFact::CvuRequested {
-                client_id,
-                name,
-                automatic_alias,
-            } => {
-                self.refusal = None;
-                self.pending = Some(Pending::Cvu {
-                    client_id: *client_id,
-                    name: name.clone(),
-                    automatic_alias: *automatic_alias,
-                });
-            }
-            AccountFact::CvuRefused(why) => {
-                self.pending = None;
-                self.refusal = Some(why.clone());
-            }
-            AccountFact::ParticularsRequested(change) => {
-                self.pending = Some(Pending::Particulars(Box::new(change.clone())));
-            }
-            AccountFact::ParticularsChanged(change) => {
-                // A change that needed no bank may come while another one waits.
-                let asked = |p: &Pending| matches!(p, Pending::Particulars(it) if **it == *change);
-                self.pending = self.pending.take().filter(|pending| !asked(pending));
-                self.apply_particulars(change);
-            }
+            AccountFact::CvuRequested { .. }
+            | AccountFact::CvuRefused(_)
+            | AccountFact::ParticularsRequested(_)
+            | AccountFact::ParticularsChanged(_) => self.apply_wallet(fact),
             AccountFact::Suspended { reason, code } => {
                 self.status = Status::Suspended;
                 self.suspension = Some(Suspension {
@@ -395,6 +360,25 @@ impl Account {
             AccountFact::EnabledChanged { enabled } => self.enabled = *enabled,
             AccountFact::FeesChanged(fees) => self.fees.clone_from(fees),
         }
+    }
+
+    fn opened(&mut self, cvu: Cvu, alias: Option<&Alias>) {
+        if let Some(Pending::Cvu { name, .. }) = self.pending.take() {
+            self.cvu_name = name;
+        }
+        self.refusal = None;
+        self.cvu = Some(cvu);
+        self.alias = alias.cloned();
+        self.status = Status::Active;
+    }
+
+    fn identified(&mut self, identity: &Identity) {
+        self.pending = None;
+        self.holder.name.clone_from(&identity.name);
+        self.holder.person_type = identity.person_type;
+        self.holders.clone_from(&identity.holders);
+        self.names
+            .forget_unless(identity.person_type, &identity.name);
     }
 
     /// Takes in what was decided of a transfer.

@@ -1,6 +1,6 @@
 //! Decisions about what the wallet family sets: particulars, and a CVU for an account without one.
 
-use super::{Account, AccountFact, Rejection, Status};
+use super::{Account, AccountFact, Pending, Rejection, Status};
 use crate::kyc::Kyc;
 use crate::particulars::{Names, Particulars};
 
@@ -102,7 +102,34 @@ impl Account {
         }
     }
 
-    pub(super) fn apply_particulars(&mut self, change: &Particulars) {
+    /// Takes in a fact that only the wallet family makes; another one changes nothing.
+    pub(super) fn apply_wallet(&mut self, fact: &AccountFact) {
+        if let AccountFact::CvuRequested {
+            client_id,
+            name,
+            automatic_alias,
+        } = fact
+        {
+            self.refusal = None;
+            self.pending = Some(Pending::Cvu {
+                client_id: *client_id,
+                name: name.clone(),
+                automatic_alias: *automatic_alias,
+            });
+        } else if let AccountFact::CvuRefused(why) = fact {
+            self.pending = None;
+            self.refusal = Some(why.clone());
+        } else if let AccountFact::ParticularsRequested(change) = fact {
+            self.pending = Some(Pending::Particulars(Box::new(change.clone())));
+        } else if let AccountFact::ParticularsChanged(change) = fact {
+            // A change that needed no bank may come while another one waits.
+            let asked = |p: &Pending| matches!(p, Pending::Particulars(it) if **it == *change);
+            self.pending = self.pending.take().filter(|pending| !asked(pending));
+            self.apply_particulars(change);
+        }
+    }
+
+    fn apply_particulars(&mut self, change: &Particulars) {
         self.kyc = self.kyc.merged(&change.kyc);
         if let Some(cuit) = change.cuit {
             self.holder.cuit = cuit;
@@ -118,10 +145,10 @@ impl Account {
         } else {
             self.names = change.names.clone();
         }
-        if change.cuit.is_some() || change.name.is_some() {
-            if let Some(own) = self.holders.first_mut() {
-                *own = self.holder.clone();
-            }
+        if (change.cuit.is_some() || change.name.is_some())
+            && let Some(own) = self.holders.first_mut()
+        {
+            *own = self.holder.clone();
         }
         fn set<T: Clone>(old: &mut Option<T>, new: &Option<T>) {
             if new.is_some() {

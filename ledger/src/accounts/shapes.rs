@@ -236,10 +236,6 @@ pub struct Account {
 
 /// An order about the profile of an account.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "an order lives for one turn of its actor"
-)]
 pub enum Order {
     /// Block outgoing movements.
     Suspend {

@@ -7,7 +7,7 @@ use caudal_storage::{Order, Store, StoreError};
 
 use super::SCAN_PAGE;
 use super::pages::{Listing, Page, Picker, sorted};
-use crate::records::projection::Listed;
+use crate::records::projection::{Census, Listed};
 use crate::records::{decode, keys, reads};
 
 /// By what accounts are sorted.
@@ -52,6 +52,19 @@ pub struct AccountFilter {
 }
 
 impl AccountFilter {
+    /// How many accounts it lets pass, where a census tells: when nothing is filtered.
+    fn total(&self, census: &Census) -> Option<u64> {
+        let unfiltered = Self {
+            scope: self.scope,
+            ..Self::default()
+        };
+        let total = match self.scope {
+            AccountScope::WithCvu => census.with_cvu(),
+            AccountScope::Everyone => census.everyone(),
+        };
+        (*self == unfiltered).then_some(total)
+    }
+
     /// The filter with its text folded, as rows are.
     fn folded(&self) -> Self {
         Self {
@@ -109,17 +122,9 @@ pub(super) fn accounts(
     sort: AccountSort,
     page: &Page,
 ) -> Result<Listing<Account>, StoreError> {
-    let census = reads::census(store, realm)?;
-    let everyone = match filter.scope {
-        AccountScope::WithCvu => census.with_cvu(),
-        AccountScope::Everyone => census.everyone(),
-    };
     // Without a filter the total is known, so a page may end as soon as it is full.
-    let unfiltered = AccountFilter {
-        scope: filter.scope,
-        ..AccountFilter::default()
-    };
-    let counted = *filter == unfiltered;
+    let everyone = filter.total(&reads::census(store, realm)?);
+    let counted = everyone.is_some();
     let filter = filter.folded();
     let order = if sort == AccountSort::CreatedAt {
         page.order
@@ -171,9 +176,7 @@ pub(super) fn accounts(
         | AccountSort::Code
         | AccountSort::Cuit => sorted(by_text, page),
     };
-    if counted {
-        listing.total = everyone;
-    }
+    listing.total = everyone.unwrap_or(listing.total);
     let Listing { items, total, next } = listing;
     let found: Result<Vec<_>, _> = items
         .into_iter()
