@@ -1,6 +1,7 @@
 //! Orders in; facts, balances and refusals out.
 
 mod movements;
+mod particulars;
 
 use std::collections::BTreeMap;
 
