@@ -5,10 +5,12 @@ pub mod bytes;
 pub mod caller;
 pub mod errors;
 pub mod frame;
+pub mod persons;
 pub mod query;
 pub mod rate;
 pub mod respond;
 pub mod room;
+pub mod spanish;
 
 use std::sync::Arc;
 

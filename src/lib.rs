@@ -1,4 +1,4 @@
-//! Talks: HTTP in (native family, admin), HTTP out (the bank), configuration and command line.
+//! Talks: HTTP in (native family, wallet family, admin), HTTP out (the bank), configuration and command line.
 
 pub mod admin;
 pub mod bank;

@@ -110,11 +110,13 @@ pub fn start(
     crate::v1::treasury::AccountCounts,
     crate::v1::treasury::InTransit,
     crate::v1::treasury::PositionBody,
-    crate::wallet::tesoreria::bodies::Importe,
     crate::wallet::tesoreria::bodies::CuentaRecaudadora,
     crate::wallet::tesoreria::bodies::CuentasPorEstado,
     crate::wallet::tesoreria::bodies::SaldoCliente,
-    crate::wallet::tesoreria::bodies::Movimiento
+    crate::wallet::tesoreria::bodies::Movimiento,
+    crate::wallet::requests::DomicilioDto,
+    crate::wallet::cuenta_body::Domicilio,
+    crate::wallet::importe::Importe
 )))]
 struct Nested;
 
@@ -259,6 +261,6 @@ mod tests {
             .map(|t| t.split('"').next())
             .collect();
         let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
-        assert_eq!((ids.len(), ids.len()), (distinct.len(), 48));
+        assert_eq!((ids.len(), ids.len()), (distinct.len(), 60));
     }
 }

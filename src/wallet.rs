@@ -1,11 +1,73 @@
-//! The wallet family, `/wallet/v1`: keys are numbers of wallet accounts, names are Spanish, as the
-//! clients that exist already send and read them.
+//! The wallet family, `/wallet/v1`: keys are numbers of accounts, names are Spanish, and what its
+//! clients have always sent is accepted as it is.
 
+pub mod campos;
+pub mod comprobantes;
+pub mod cuenta_body;
+pub mod cuentas;
+pub mod cvu;
+pub mod importe;
+pub mod requests;
+pub mod saldos;
 pub mod tesoreria;
+pub mod tipos;
 
+use actix_web::web;
+use caudal_ledger::ids::AccountNo;
+use serde::Serialize;
+use utoipa::ToSchema;
 use utoipa_actix_web::service_config::ServiceConfig;
 
-/// The route table.
+use crate::http::errors::ApiError;
+
+/// The route table; see that of the native family.
 pub fn routes(config: &mut ServiceConfig) {
-    config.configure(tesoreria::routes);
+    config
+        .service(comprobantes::post)
+        .service(comprobantes::by_external)
+        .service(cuentas::create)
+        .service(cuentas::change)
+        .service(cuentas::read)
+        .service(cuentas::list)
+        .service(cuentas::by_cuit)
+        .service(cuentas::enable)
+        .service(cvu::create)
+        .service(tipos::create)
+        .service(saldos::current)
+        .service(saldos::historical)
+        .configure(tesoreria::routes);
+}
+
+/// A page of a list.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Pagina<T> {
+    /// How many pages there are.
+    pub total_pages: u64,
+    /// How many records match in all.
+    pub total_records: u64,
+    /// The records of this page.
+    pub items: Vec<T>,
+}
+
+impl<T> Pagina<T> {
+    /// A page of so many records a page.
+    pub fn of(items: Vec<T>, total: u64, size: usize) -> Self {
+        let size = u64::try_from(size).unwrap_or(u64::MAX).max(1);
+        Self {
+            total_pages: total.div_ceil(size),
+            total_records: total,
+            items,
+        }
+    }
+}
+
+/// The account that a path names; a number that no account can have is one of none.
+fn number(path: &web::Path<String>, name: &str) -> Result<AccountNo, ApiError> {
+    let digits = !path.is_empty() && path.bytes().all(|b| b.is_ascii_digit());
+    if digits {
+        Ok(AccountNo(path.parse().unwrap_or(u64::MAX)))
+    } else {
+        Err(ApiError::field(name, "debe ser un número entero"))
+    }
 }

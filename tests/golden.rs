@@ -4,12 +4,14 @@
 mod bodies;
 mod errors;
 mod money;
+mod wallet;
 
 use crate::support::{TestClock, TestService, json};
 
 use bodies::STORY;
 use errors::ERRORS;
 use money::MONEY;
+use wallet::WALLET;
 
 /// One request and its whole answer.
 pub struct Golden {
@@ -75,6 +77,13 @@ async fn every_body_of_money_is_the_one_that_was_promised() {
     let credit = service.a.voucher(first, "COMPRA", "100", "orden-1");
     credit.await.is(201);
     tell(&service, MONEY).await;
+}
+
+#[actix_web::test]
+async fn every_body_of_the_wallet_family_is_the_one_that_was_promised() {
+    let clock = TestClock::at("2026-03-02T15:04:05.678Z");
+    let service = TestService::at(&clock).await;
+    tell(&service, WALLET).await;
 }
 
 #[actix_web::test]

@@ -51,3 +51,5 @@ mod treasury;
 mod voucher_types;
 #[cfg(test)]
 mod vouchers;
+#[cfg(test)]
+mod wallet;

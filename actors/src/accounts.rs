@@ -243,6 +243,9 @@ impl Desk {
     }
 
     fn balance(&self) -> Result<BalanceView, Failure> {
+        if self.account.status == Status::Void {
+            return Err(Rejection::AccountNotFound.into());
+        }
         let cvu = self.account.cvu.ok_or(Rejection::AccountWithoutCvu)?;
         Ok(BalanceView {
             account: self.account.number,

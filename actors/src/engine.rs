@@ -9,6 +9,7 @@ pub mod money;
 pub mod reconciliation;
 pub mod treasury;
 mod vouchers;
+mod wallet;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;

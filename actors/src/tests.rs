@@ -208,6 +208,7 @@ fn registration() -> Registration {
         metadata: BTreeMap::new(),
         kyc: Kyc::default(),
         enabled: true,
+        names: caudal_ledger::particulars::Names::default(),
     }
 }
 

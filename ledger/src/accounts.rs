@@ -10,6 +10,7 @@
 
 mod drafts;
 mod movements;
+mod particulars;
 mod shapes;
 mod transfers;
 
@@ -19,6 +20,7 @@ use crate::alias::Alias;
 use crate::balance::Balance;
 use crate::chain::Digest;
 use crate::cuit::{Cuit, PersonType};
+use crate::cvu::Cvu;
 use crate::facts::{AccountFact, Registration};
 use crate::holds::Hold;
 use crate::kyc::Kyc;
@@ -47,6 +49,7 @@ impl Account {
             metadata,
             kyc,
             enabled,
+            names,
         } = registration.clone();
         Self {
             number,
@@ -75,6 +78,8 @@ impl Account {
             last_movement_at: None,
             usage: Usage::default(),
             fees: Vec::new(),
+            names,
+            cvu_name: None,
             holds: BTreeMap::new(),
             ends: BTreeSet::new(),
             transfers: BTreeMap::new(),
@@ -137,6 +142,12 @@ impl Account {
                     vec![fact]
                 })
             }
+            Order::ChangeParticulars(change) => self.decide_particulars(change),
+            Order::GetCvu {
+                client_id,
+                name,
+                automatic_alias,
+            } => self.decide_cvu(*client_id, name.as_ref(), *automatic_alias),
             Order::Open { .. } if self.cvu.is_some() => Ok(Vec::new()),
             Order::Open { client_id, alias } => {
                 self.nothing_pending()?;
@@ -251,12 +262,18 @@ impl Account {
         use BankAnswer::{Done, Opened, Refused};
         let fact = match (&self.pending, answer) {
             (None, _) => return Vec::new(),
-            (Some(Pending::Opening { .. }), Opened { cvu, alias }) => AccountFact::Opened {
-                cvu: *cvu,
-                alias: alias.clone(),
-            },
+            (Some(Pending::Opening { .. } | Pending::Cvu { .. }), Opened { cvu, alias }) => {
+                AccountFact::Opened {
+                    cvu: *cvu,
+                    alias: alias.clone(),
+                }
+            }
             (Some(Pending::Opening { .. }), Refused(why)) => {
                 AccountFact::OpeningRefused(why.clone())
+            }
+            (Some(Pending::Cvu { .. }), Refused(why)) => AccountFact::CvuRefused(why.clone()),
+            (Some(Pending::Particulars(_)), Refused(why)) => {
+                AccountFact::ParticularsRefused(why.clone())
             }
             (Some(Pending::Alias(_)), Refused(why)) => AccountFact::AliasRefused(why.clone()),
             (Some(Pending::Identity(_)), Refused(why)) => AccountFact::IdentityRefused(why.clone()),
@@ -268,8 +285,11 @@ impl Account {
                 AccountFact::IdentityChanged(identity.clone())
             }
             (Some(Pending::Closing), Done | Opened { .. }) => AccountFact::Closed,
+            (Some(Pending::Particulars(change)), Done | Opened { .. }) => {
+                AccountFact::ParticularsChanged(change.as_ref().clone())
+            }
             // "Done" without a CVU says nothing about an opening: it stays pending.
-            (Some(Pending::Opening { .. }), Done) => return Vec::new(),
+            (Some(Pending::Opening { .. } | Pending::Cvu { .. }), Done) => return Vec::new(),
         };
         vec![fact]
     }
@@ -287,12 +307,7 @@ impl Account {
                     alias,
                 });
             }
-            AccountFact::Opened { cvu, alias } => {
-                self.pending = None;
-                self.cvu = Some(*cvu);
-                self.alias.clone_from(alias);
-                self.status = Status::Active;
-            }
+            AccountFact::Opened { cvu, alias } => self.opened(*cvu, alias.as_ref()),
             AccountFact::OpeningRefused(why) => {
                 self.pending = None;
                 self.refusal = Some(why.clone());
@@ -308,12 +323,7 @@ impl Account {
             AccountFact::IdentityRequested(identity) => {
                 self.pending = Some(Pending::Identity(identity.clone()));
             }
-            AccountFact::IdentityChanged(identity) => {
-                self.pending = None;
-                self.holder.name.clone_from(&identity.name);
-                self.holder.person_type = identity.person_type;
-                self.holders.clone_from(&identity.holders);
-            }
+            AccountFact::IdentityChanged(identity) => self.identified(identity),
             AccountFact::ClosingRequested => self.pending = Some(Pending::Closing),
             AccountFact::Closed => {
                 self.pending = None;
@@ -323,7 +333,12 @@ impl Account {
             }
             AccountFact::AliasRefused(_)
             | AccountFact::IdentityRefused(_)
+            | AccountFact::ParticularsRefused(_)
             | AccountFact::ClosingRefused(_) => self.pending = None,
+            AccountFact::CvuRequested { .. }
+            | AccountFact::CvuRefused(_)
+            | AccountFact::ParticularsRequested(_)
+            | AccountFact::ParticularsChanged(_) => self.apply_wallet(fact),
             AccountFact::Suspended { reason, code } => {
                 self.status = Status::Suspended;
                 self.suspension = Some(Suspension {
@@ -345,6 +360,25 @@ impl Account {
             AccountFact::EnabledChanged { enabled } => self.enabled = *enabled,
             AccountFact::FeesChanged(fees) => self.fees.clone_from(fees),
         }
+    }
+
+    fn opened(&mut self, cvu: Cvu, alias: Option<&Alias>) {
+        if let Some(Pending::Cvu { name, .. }) = self.pending.take() {
+            self.cvu_name = name;
+        }
+        self.refusal = None;
+        self.cvu = Some(cvu);
+        self.alias = alias.cloned();
+        self.status = Status::Active;
+    }
+
+    fn identified(&mut self, identity: &Identity) {
+        self.pending = None;
+        self.holder.name.clone_from(&identity.name);
+        self.holder.person_type = identity.person_type;
+        self.holders.clone_from(&identity.holders);
+        self.names
+            .forget_unless(identity.person_type, &identity.name);
     }
 
     /// Takes in what was decided of a transfer.

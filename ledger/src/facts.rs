@@ -13,6 +13,7 @@ use crate::fees::FeeRule;
 use crate::ids::AccountNo;
 use crate::kyc::Kyc;
 use crate::limits::Limits;
+use crate::particulars::{Names, Particulars};
 use crate::tenants::{ApiKey, Policy, Tenant};
 use crate::time::Timestamp;
 use crate::voucher_types::{TypeCode, VoucherType};
@@ -90,6 +91,23 @@ pub enum AccountFact {
     },
     /// The account's own fees as they are now.
     FeesChanged(Vec<FeeRule>),
+    /// The bank will be asked for a CVU for an account that existed before.
+    CvuRequested {
+        /// The numeric id by which the bank knows the account.
+        client_id: u64,
+        /// What the tenant calls the CVU.
+        name: Option<String>,
+        /// Whether the bank assigns an alias.
+        automatic_alias: bool,
+    },
+    /// The bank refused a CVU to an account that existed before: it stays as it was.
+    CvuRefused(BankRefusal),
+    /// The bank will be asked to take over the name; what else changes waits for it.
+    ParticularsRequested(Particulars),
+    /// What the wallet account says of itself changed.
+    ParticularsChanged(Particulars),
+    /// The bank refused the name, and so nothing of the change happened.
+    ParticularsRefused(BankRefusal),
 }
 
 /// A new wallet account.
@@ -111,6 +129,9 @@ pub struct Registration {
     pub kyc: Kyc,
     /// Whether it is enabled.
     pub enabled: bool,
+    /// The parts of the holder's name, where the tenant gave them apart.
+    #[serde(default, skip_serializing_if = "Names::is_empty")]
+    pub names: Names,
 }
 
 /// The bank's own answer about a request that it did not accept.

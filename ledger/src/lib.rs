@@ -24,6 +24,7 @@ pub mod ids;
 pub mod kyc;
 pub mod limits;
 pub mod money;
+pub mod particulars;
 pub mod rejection;
 pub mod tenants;
 pub mod text;

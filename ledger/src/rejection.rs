@@ -54,6 +54,9 @@ pub enum Rejection {
     /// The code belongs to another wallet account.
     #[error("an account with this external id exists already")]
     AccountCodeTaken,
+    /// The CUIT of an account with a CVU is what it is.
+    #[error("the CUIT cannot be changed once the account has a CVU")]
+    CuitImmutable,
     /// The realm has as many accounts as it may have.
     #[error("the realm has reached its maximum of {maximum} accounts")]
     TooManyAccounts {
@@ -237,6 +240,7 @@ impl Rejection {
             Self::AmountOverflow => "amount_overflow",
             Self::AliasTaken => "alias_taken",
             Self::AccountCodeTaken => "account_code_taken",
+            Self::CuitImmutable => "cuit_immutable",
             Self::TooManyAccounts { .. } => "too_many_accounts",
             Self::FirstHolderDiffers => "first_holder_differs",
             Self::HolderTwice => "holder_twice",

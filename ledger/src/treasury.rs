@@ -84,6 +84,17 @@ impl Census {
         }
     }
 
+    /// How many have a CVU.
+    pub const fn with_cvu(&self) -> u64 {
+        let open = self.active.saturating_add(self.suspended);
+        open.saturating_add(self.closed)
+    }
+
+    /// How many there are, with a CVU and without.
+    pub const fn everyone(&self) -> u64 {
+        self.with_cvu().saturating_add(self.registered)
+    }
+
     const fn of(&mut self, status: Status) -> Option<&mut u64> {
         match status {
             Status::Active => Some(&mut self.active),

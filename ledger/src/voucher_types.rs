@@ -191,6 +191,9 @@ pub struct CreateVoucherType {
 pub struct VoucherTypes {
     custom: BTreeMap<TypeCode, VoucherType>,
     next_legacy_id: u64,
+    /// The codes of removed types by their numeric ids: a repeat of a posting may still name them.
+    #[serde(default)]
+    removed: BTreeMap<u64, TypeCode>,
 }
 
 impl Default for VoucherTypes {
@@ -198,6 +201,7 @@ impl Default for VoucherTypes {
         Self {
             custom: BTreeMap::new(),
             next_legacy_id: Self::FIRST_LEGACY_ID,
+            removed: BTreeMap::new(),
         }
     }
 }
@@ -217,6 +221,11 @@ impl VoucherTypes {
     /// The custom type of that numeric id.
     pub fn find_legacy(&self, id: u64) -> Option<&VoucherType> {
         self.custom.values().find(|t| t.legacy_id == Some(id))
+    }
+
+    /// The code that a removed type of that numeric id had.
+    pub fn removed_code(&self, id: u64) -> Option<&TypeCode> {
+        self.removed.get(&id)
     }
 
     /// Every type: built-in ones first, then custom ones by code.
@@ -309,7 +318,10 @@ impl VoucherTypes {
                 }
             }
             RealmFact::VoucherTypeRemoved { code } => {
-                self.custom.remove(code);
+                let removed = self.custom.remove(code);
+                if let Some(id) = removed.and_then(|removed| removed.legacy_id) {
+                    self.removed.insert(id, code.clone());
+                }
             }
         }
     }

@@ -364,6 +364,7 @@ fn registration(number: u64) -> anyhow::Result<Registration> {
         metadata: std::collections::BTreeMap::new(),
         kyc: Kyc::default(),
         enabled: true,
+        names: caudal_ledger::particulars::Names::default(),
     })
 }
 

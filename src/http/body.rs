@@ -97,6 +97,16 @@ impl Body {
             values: self.0,
             prefix: String::new(),
             errors: Vec::new(),
+            lenient: false,
+        }
+    }
+
+    /// Begins to take the fields of a client of the wallet family: unknown ones are welcome, and an
+    /// empty text counts as absent.
+    pub fn lenient_fields(self) -> Fields {
+        Fields {
+            lenient: true,
+            ..self.fields()
         }
     }
 }
@@ -141,6 +151,7 @@ pub struct Fields {
     values: BTreeMap<String, Box<RawValue>>,
     prefix: String,
     errors: Vec<FieldError>,
+    lenient: bool,
 }
 
 impl Fields {
@@ -155,7 +166,16 @@ impl Fields {
     /// Takes a field as raw JSON: `None` when it is absent, `Some(None)` when it is null.
     fn raw(&mut self, name: &str) -> Option<Option<Box<RawValue>>> {
         let value = self.values.remove(name)?;
-        Some((value.get().trim() != "null").then_some(value))
+        Some((!self.is_nothing(&value)).then_some(value))
+    }
+
+    fn is_nothing(&self, value: &RawValue) -> bool {
+        let raw = value.get().trim();
+        let empty = || {
+            let text = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
+            text.is_some_and(|text| text.trim().is_empty())
+        };
+        raw == "null" || (self.lenient && empty())
     }
 
     fn read<T>(
@@ -221,7 +241,7 @@ impl Fields {
     /// Whether a field was sent with a value.
     pub fn has(&self, name: &str) -> bool {
         let value = self.values.get(name);
-        value.is_some_and(|value| value.get().trim() != "null")
+        value.is_some_and(|value| !self.is_nothing(value))
     }
 
     /// An object inside that has to be there, taken apart by `take`.
@@ -268,6 +288,7 @@ impl Fields {
             values: body.0,
             prefix,
             errors: Vec::new(),
+            lenient: self.lenient,
         };
         let taken = take(&mut inner);
         inner.refuse_unknown();
@@ -276,6 +297,9 @@ impl Fields {
     }
 
     fn refuse_unknown(&mut self) {
+        if self.lenient {
+            return;
+        }
         for name in std::mem::take(&mut self.values).into_keys() {
             let shown: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
             self.wrong(&shown, "is not a field of this request");
@@ -287,24 +311,12 @@ impl Fields {
         self.wrong(name, message);
     }
 
-    /// Ends the reading: unknown fields are mistakes too.
+    /// Ends the reading: unknown fields are mistakes too, unless the reading is lenient.
     ///
     /// # Errors
     /// 400 with every mistake.
     pub fn done(mut self) -> Result<(), ApiError> {
         self.refuse_unknown();
-        if self.errors.is_empty() {
-            Ok(())
-        } else {
-            Err(ApiError::invalid(self.errors))
-        }
-    }
-
-    /// Ends the reading where unknown fields are welcome (wallet family).
-    ///
-    /// # Errors
-    /// 400 with every mistake.
-    pub fn done_leniently(self) -> Result<(), ApiError> {
         if self.errors.is_empty() {
             Ok(())
         } else {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::frame;
+use super::{frame, spanish};
 
 /// One field that is wrong.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -134,15 +134,19 @@ impl ApiError {
 
     /// The body, as of an instant.
     pub fn body(&self, request: &frame::Request, now: Timestamp) -> ErrorBody {
+        let (message, errors) = match request.language {
+            frame::Language::English => (self.message.clone(), self.errors.clone()),
+            frame::Language::Spanish => (spanish::sentence(self), spanish::fields(&self.errors)),
+        };
         ErrorBody {
             status_code: self.status.as_u16(),
-            message: self.message.clone(),
+            message,
             timestamp: now.to_string(),
             code: self.code.to_owned(),
             request_id: request.id.clone(),
             bank_status: self.bank.as_ref().and_then(|bank| bank.0),
             bank_body: self.bank.as_ref().map(|bank| bank.1.clone()),
-            errors: self.errors.clone(),
+            errors,
             details: self.details.as_deref().cloned(),
         }
     }
@@ -300,6 +304,7 @@ fn refused(rejection: &Rejection) -> ApiError {
         | Rejection::AccountSuspended
         | Rejection::AccountNotSuspended
         | Rejection::AccountDisabled
+        | Rejection::CuitImmutable
         | Rejection::AccountNotEmpty { .. }
         | Rejection::AmountOverflow
         | Rejection::TooManyAccounts { .. }

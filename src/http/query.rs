@@ -180,41 +180,56 @@ impl Query {
         (first, last)
     }
 
-    /// Number and size of a page of the wallet family: `page` or `pageNumber` from 1 (0 counts as
-    /// 1), and `pageSize`.
-    pub fn numbered_page(&mut self) -> Page {
-        let pages = OFFSET_MAX / LIMIT_MAX;
-        let number = self.integer("page", 0, pages);
-        let number = number.or(self.integer("pageNumber", 0, pages));
-        let limit = self.integer("pageSize", 1, LIMIT_MAX);
-        let limit = limit.unwrap_or(LIMIT_DEFAULT);
-        let before = number.unwrap_or(1).saturating_sub(1);
+    /// Order, limit, offset and cursor of a native list.
+    pub fn page(&mut self) -> Page {
+        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         Page {
-            order: Order::Descending,
-            limit: usize::try_from(limit).unwrap_or(usize::MAX),
-            offset: usize::try_from(before.saturating_mul(limit)).unwrap_or(usize::MAX),
-            cursor: None,
+            order: self.order(),
+            limit: size(self.integer("limit", 1, LIMIT_MAX).unwrap_or(LIMIT_DEFAULT)),
+            offset: size(self.integer("offset", 0, OFFSET_MAX).unwrap_or(0)),
+            cursor: self.cursor(),
         }
     }
 
-    /// Order, limit, offset and cursor of a native list.
-    pub fn page(&mut self) -> Page {
-        let orders = [("asc", Order::Ascending), ("desc", Order::Descending)];
-        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        Page {
-            order: self.choice("order", &orders).unwrap_or(Order::Descending),
-            limit: size(self.integer("limit", 1, LIMIT_MAX).unwrap_or(LIMIT_DEFAULT)),
-            offset: size(self.integer("offset", 0, OFFSET_MAX).unwrap_or(0)),
-            // Empty for the first page, as clients that always send it do.
-            cursor: self
-                .read("cursor", |text| match text {
-                    "" => Ok(None),
-                    text => cursor_place(text)
-                        .map(Some)
-                        .ok_or("must be a value of X-Next-Cursor, unchanged"),
-                })
-                .flatten(),
+    /// Order, page (from 1; 0 is read as 1), size and cursor of a list of the wallet family.
+    pub fn wallet_page(&mut self) -> Page {
+        let size = self
+            .integer("pageSize", 1, LIMIT_MAX)
+            .unwrap_or(LIMIT_DEFAULT);
+        let numbers = [
+            self.integer("pageNumber", 0, OFFSET_MAX),
+            self.integer("page", 0, OFFSET_MAX),
+        ];
+        if let [Some(one), Some(other)] = numbers
+            && one != other
+        {
+            self.mistake("page", "must not contradict pageNumber");
         }
+        let [number, other] = numbers;
+        let before = number.or(other).unwrap_or(1).saturating_sub(1);
+        let whole = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        Page {
+            order: self.order(),
+            limit: whole(size),
+            offset: whole(before.saturating_mul(size)),
+            cursor: self.cursor(),
+        }
+    }
+
+    fn order(&mut self) -> Order {
+        let orders = [("asc", Order::Ascending), ("desc", Order::Descending)];
+        self.choice("order", &orders).unwrap_or(Order::Descending)
+    }
+
+    fn cursor(&mut self) -> Option<u64> {
+        // Empty for the first page, as clients that always send it do.
+        let read = |text: &str| match text {
+            "" => Ok(None),
+            text => cursor_place(text)
+                .map(Some)
+                .ok_or("must be a value of X-Next-Cursor, unchanged"),
+        };
+        self.read("cursor", read).flatten()
     }
 
     /// Ends the reading.

@@ -9,19 +9,21 @@ use caudal_actors::accounts::AccountView;
 use caudal_actors::engine::lists::{AccountFilter, AccountSort};
 use caudal_ledger::accounts::{HOLDERS_MAX, Holder, Order, Status, SuspensionCode};
 use caudal_ledger::alias::Alias;
-use caudal_ledger::cuit::{Cuit, CuitError, PersonType};
+use caudal_ledger::cuit::PersonType;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::kyc::{Address, Kyc};
 use caudal_ledger::limits::{Change, LimitsChange};
 use caudal_ledger::money::Money;
-use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::particulars::Names;
+use caudal_ledger::time::{Timestamp, birth_date};
 
 use super::account_bodies::{AccountBody, AccountSummary, AccountsPage, LimitsSnapshot};
 use super::{Problems, target};
 use crate::http::body::{Body, Fields, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::persons::{cuit, email, phone};
 use crate::http::query::Query;
 use crate::http::respond::{self, asker, give, json, plain};
 
@@ -59,43 +61,6 @@ fn word<T: Copy>(choices: &'static [(&'static str, T)]) -> impl FnOnce(&str) -> 
             format!("must be one of {}", words.join(", "))
         })
     })
-}
-
-fn cuit(caller: &Caller) -> impl FnOnce(&str) -> Result<Cuit, String> + use<> {
-    let relaxed = caller.identity.relaxed_cuit;
-    read_body::text::<_, CuitError>(move |text| {
-        if relaxed {
-            Cuit::parse_relaxed(text)
-        } else {
-            Cuit::parse(text)
-        }
-    })
-}
-
-fn email(raw: &str) -> Result<String, String> {
-    let email = read_body::line(254)(raw)?;
-    let good = email.split_once('@').is_some_and(|(name, domain)| {
-        let clean = |part: &str| !part.is_empty() && !part.contains([' ', '@', ',']);
-        clean(name) && clean(domain)
-    });
-    if good {
-        Ok(email)
-    } else {
-        Err("must be an e-mail address".to_owned())
-    }
-}
-
-fn phone(raw: &str) -> Result<String, String> {
-    let phone = read_body::line(30)(raw)?;
-    let good = phone
-        .chars()
-        .all(|c| c.is_ascii_digit() || "+-() .".contains(c));
-    let digits = phone.chars().filter(char::is_ascii_digit).count();
-    if good && digits >= 6 {
-        Ok(phone)
-    } else {
-        Err("must be a phone number".to_owned())
-    }
 }
 
 fn metadata(fields: &mut Fields) -> BTreeMap<String, String> {
@@ -179,6 +144,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
         metadata,
         kyc: Kyc::default(),
         enabled: true,
+        names: Names::default(),
     };
     let answered = caller
         .engine()
@@ -228,6 +194,7 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
     let filter = AccountFilter {
         text: query.text("q"),
         status: query.choice("status", &statuses),
+        ..AccountFilter::default()
     };
     let sort = query.choice("sort", &sorts).unwrap_or_default();
     let page = query.page();
@@ -534,7 +501,7 @@ fn read_kyc(fields: &mut Fields) -> Kyc {
         postal_code: inner.optional("postalCode", line(10)),
     });
     let day = text(|day: &str| {
-        BusinessDay::parse(day)
+        birth_date(day)
             .map(|day| day.to_string())
             .ok_or("must be a date as YYYY-MM-DD")
     });

@@ -67,7 +67,7 @@ pub async fn snapshot(caller: Caller) -> Answer {
 #[get("/wallet/v1/SaldosClientes")]
 pub async fn balances(caller: Caller, mut query: Query) -> Answer {
     let text = query.text("q");
-    let page = query.numbered_page();
+    let page = query.wallet_page();
     query.done()?;
     let (engine, realm) = (caller.engine(), caller.realm());
     let filter = PositionFilter {

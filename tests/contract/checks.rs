@@ -224,12 +224,17 @@ async fn bodies_are_read_strictly() {
         let good = (operation.row.body.unwrap())(&ids);
         let mut more = good.clone();
         more["tenantId"] = json!("tnt_other");
-        let refused = call().json(&more).await.refused(400, "invalid_request");
-        assert!(
-            crate::support::named(&refused.json).contains(&"tenantId"),
-            "{name}: {}",
-            refused.text
-        );
+        if operation.row.lenient {
+            let done = call().json(&more).await;
+            done.is(operation.row.status);
+        } else {
+            let refused = call().json(&more).await.refused(400, "invalid_request");
+            assert!(
+                crate::support::named(&refused.json).contains(&"tenantId"),
+                "{name}: {}",
+                refused.text
+            );
+        }
         let all = [
             "",
             "[]",

@@ -1,6 +1,7 @@
 //! The rows of the treasury, of both families.
 
-use super::{BAD_CVUS, ROW, Row};
+use super::table::BAD_CVUS;
+use super::{ROW, Row};
 
 pub fn rows() -> Vec<Row> {
     let cvu = Row {

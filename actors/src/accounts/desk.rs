@@ -87,7 +87,16 @@ impl Desk {
         AccountView {
             account: self.account.clone(),
             levels,
+            changed: false,
             as_of: self.account.instant(self.shared.clock.now()),
+        }
+    }
+
+    /// The account after an order, which did something or not.
+    pub(super) fn view_after(&self, changed: bool) -> AccountView {
+        AccountView {
+            changed,
+            ..self.view()
         }
     }
 

@@ -71,6 +71,8 @@ pub struct AccountView {
     pub account: Account,
     /// The three levels of limits.
     pub levels: Levels,
+    /// Whether the order that it answers did anything; false for a question.
+    pub changed: bool,
     /// As of when.
     pub as_of: Timestamp,
 }

@@ -84,7 +84,7 @@ impl Desk {
             ..Page::default()
         };
         if waited || self.account.pending.is_none() {
-            let view = self.view();
+            let view = self.view_after(!page.entries.is_empty());
             return self.scribe.finish(page, Ok(view), ticket);
         }
         self.ask_bank(home, page, ticket);
@@ -158,7 +158,7 @@ impl Desk {
                 self.scribe.finish(page, refused, ticket);
             }
             (Some(ticket), _) => {
-                let view = self.view();
+                let view = self.view_after(true);
                 self.scribe.finish(page, Ok(view), ticket);
             }
         }
@@ -195,7 +195,7 @@ impl Desk {
         let outcome = match (&self.account.pending, &self.account.refusal) {
             (Some(_), _) => Err(Failure::KeyInFlight),
             (None, Some(why)) => Err(Failure::Bank(BankError::Refused(why.clone()))),
-            (None, None) => Ok(self.view()),
+            (None, None) => Ok(self.view_after(true)),
         };
         self.scribe.finish(Page::default(), outcome, ticket);
     }

@@ -97,6 +97,23 @@ impl Saga {
             (Pending::Opening { client_id, alias }, _) => {
                 self.open(*client_id, alias.as_ref(), calls).await
             }
+            (
+                Pending::Cvu {
+                    client_id,
+                    automatic_alias,
+                    ..
+                },
+                _,
+            ) if *automatic_alias => self.open(*client_id, None, calls).await,
+            (Pending::Cvu { client_id, .. }, _) => {
+                let cvu = take(bank.create_cvu(*client_id, &self.holder, id).await, calls)?;
+                Ok(BankAnswer::Opened { cvu, alias: None })
+            }
+            (Pending::Particulars(change), Some(cvu)) => {
+                let name = change.name.as_ref().unwrap_or(&self.holder.name);
+                take(bank.rename(cvu, name, id).await, calls)?;
+                Ok(BankAnswer::Done)
+            }
             (Pending::Alias(alias), Some(cvu)) => {
                 take(bank.set_alias(cvu, cuit, Some(alias), id).await, calls)?;
                 Ok(BankAnswer::Done)
@@ -109,7 +126,13 @@ impl Saga {
                 take(bank.close(cvu, cuit, id).await, calls)?;
                 Ok(BankAnswer::Done)
             }
-            (Pending::Alias(_) | Pending::Identity(_) | Pending::Closing, None) => {
+            (
+                Pending::Alias(_)
+                | Pending::Identity(_)
+                | Pending::Closing
+                | Pending::Particulars(_),
+                None,
+            ) => {
                 let body = r#"{"message":"the account has no CVU"}"#.to_owned();
                 Ok(BankAnswer::Refused(BankRefusal { status: 0, body }))
             }

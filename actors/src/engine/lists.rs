@@ -28,7 +28,7 @@ use crate::records::{LEDGER, account_stream, keys, reads};
 use pages::sorted;
 pub(super) use pages::{Picker, Range};
 
-pub use accounts::{AccountFilter, AccountSort};
+pub use accounts::{AccountFilter, AccountScope, AccountSort};
 pub use caudal_storage::Order;
 pub use pages::{Listing, Page};
 
@@ -177,7 +177,7 @@ impl Engine {
             .await
     }
 
-    /// Accounts with a CVU, without their movements.
+    /// Accounts, without their movements.
     pub async fn accounts(
         &self,
         realm: RealmId,

@@ -205,8 +205,9 @@ fn positions(
 ) -> Result<Listing<Position>, StoreError> {
     let accounts = AccountFilter {
         text: filter.text.clone(),
-        status: None,
-    };
+        ..AccountFilter::default()
+    }
+    .folded();
     // Without a filter the total is known, so a page may end as soon as it is full.
     let counted = *filter == PositionFilter::default();
     let mut picker = Picker::new(*page);
@@ -225,7 +226,7 @@ fn positions(
         for (key, row) in &rows {
             let number = keys::account_of(key).unwrap_or(AccountNo(0));
             let row: Listed = decode(row)?;
-            if !accounts.lets(&row) {
+            if !accounts.lets(number, &row) {
                 continue;
             }
             if let Some(known) = filter.looks(store, realm, (number, row.status))? {

@@ -60,25 +60,31 @@ impl RealmSupervisor {
             }
             .into());
         }
+        let mut guards = Vec::new();
+        if let Some(code) = &registration.code {
+            guards.push(self.claim_code(code, number)?);
+        }
+        if let Some(alias) = alias {
+            guards.push(self.claim_alias(alias, number, registration.holder.cuit)?);
+        }
+        Ok(guards)
+    }
+
+    /// Claims a tenant's own code for an account, or says that another one has it.
+    fn claim_code(&self, code: &str, account: AccountNo) -> Result<ClaimGuard, Failure> {
         let Shared {
             realm,
             store,
             claims,
             ..
         } = &*self.shared;
-        let mut guards = Vec::new();
-        if let Some(code) = &registration.code {
-            let name = [b"c", code.as_bytes()].concat();
-            let claim = claims.claim(*realm, name, number, false);
-            guards.push(claim.map_err(|_| Rejection::AccountCodeTaken)?);
-            if reads::account_of_code(store.as_ref(), *realm, code)?.is_some() {
-                return Err(Rejection::AccountCodeTaken.into());
-            }
+        let name = [b"c", code.as_bytes()].concat();
+        let claim = claims.claim(*realm, name, account, false);
+        let guard = claim.map_err(|_| Rejection::AccountCodeTaken)?;
+        match reads::account_of_code(store.as_ref(), *realm, code)? {
+            Some(owner) if owner != account => Err(Rejection::AccountCodeTaken.into()),
+            Some(_) | None => Ok(guard),
         }
-        if let Some(alias) = alias {
-            guards.push(self.claim_alias(alias, number, registration.holder.cuit)?);
-        }
-        Ok(guards)
     }
 
     /// Claims an alias over all realms of the mode.
@@ -122,11 +128,18 @@ impl RealmSupervisor {
             Ok(number) => number,
             Err(why) => return self.end(Err(why), ticket),
         };
-        if let Order::SetAlias(alias) = &order {
-            match self.claim_for(alias, number) {
-                Ok(guard) => ticket.guards.push(guard),
-                Err(why) => return self.end(Err(why), ticket),
-            }
+        let claimed = match &order {
+            Order::SetAlias(alias) => Some(self.claim_for(alias, number)),
+            Order::ChangeParticulars(change) => change
+                .code
+                .as_ref()
+                .map(|code| self.claim_code(code, number)),
+            _ => None,
+        };
+        match claimed {
+            Some(Ok(guard)) => ticket.guards.push(guard),
+            Some(Err(why)) => return self.end(Err(why), ticket),
+            None => {}
         }
         self.forward(number, ticket, |ticket| AccountMessage::Change {
             order,

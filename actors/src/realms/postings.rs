@@ -59,10 +59,10 @@ impl RealmSupervisor {
         let code = match &order.voucher_type {
             TypeRef::Code(code) => code,
             TypeRef::Legacy(id) => {
-                return Err(Rejection::VoucherTypeUnknown {
+                let unknown = || Rejection::VoucherTypeUnknown {
                     code: id.to_string(),
-                }
-                .into());
+                };
+                self.types.removed_code(*id).ok_or_else(unknown)?
             }
         };
         let Shared { store, realm, .. } = &*self.shared;

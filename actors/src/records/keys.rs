@@ -2,6 +2,7 @@
 
 use caudal_ledger::alias::Alias;
 use caudal_ledger::balance::Direction;
+use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::tenants::Mode;
@@ -34,6 +35,7 @@ const SUSPENSE_DAY: u8 = 0x26;
 const TRANSFER_LEFT: u8 = 0x27;
 const TOTALS: u8 = 0x28;
 const CLOSED: u8 = 0x29;
+const CUIT: u8 = 0x30;
 
 fn key(tag: u8, realm: RealmId, rest: &[&[u8]]) -> Vec<u8> {
     let mut key = Vec::with_capacity(48);
@@ -127,6 +129,17 @@ pub fn directory(realm: RealmId) -> Vec<u8> {
 /// Realm, account → what lists and searches need.
 pub fn directory_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
     key(DIRECTORY, realm, &[&account.0.to_be_bytes()])
+}
+
+/// All accounts of a CUIT in a realm.
+pub fn of_cuit(realm: RealmId, cuit: Cuit) -> Vec<u8> {
+    key(CUIT, realm, &[cuit.as_str().as_bytes()])
+}
+
+/// Realm, CUIT, account → present while the CUIT is the holder's.
+pub fn account_of_cuit(realm: RealmId, cuit: Cuit, account: AccountNo) -> Vec<u8> {
+    let number = account.0.to_be_bytes();
+    key(CUIT, realm, &[cuit.as_str().as_bytes(), &number])
 }
 
 /// All accounts of a realm that wait for the bank.

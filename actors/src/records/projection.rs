@@ -9,6 +9,7 @@ use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{AccountFact, AliasOwner, Answer, BankCall, LedgerFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::particulars::{Names, Particulars};
 use caudal_ledger::text::folded;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Entry, IndexWriter, Position, Projection, StoreError};
@@ -74,11 +75,15 @@ pub struct Listed {
     pub enabled: bool,
     /// When it was registered.
     pub created_at: Timestamp,
+    /// The parts of the holder's name.
+    pub names: Names,
+    /// The code that a change asks for while it waits for the bank.
+    pub asked_code: Option<String>,
 }
 
 impl Projection for Rows {
     fn version(&self) -> u32 {
-        4
+        5
     }
 
     fn project(
@@ -133,17 +138,8 @@ fn profile(
         (_, Some(row)) => changed(row, &fact),
         (_, None) => return Err(StoreError::Corrupt("a profile begins in its middle".into())),
     };
-    if let AccountFact::Registered(registration) = &fact
-        && let Some(code) = &registration.code
-    {
-        index.put(&keys::code(realm, code), &number.0.to_be_bytes());
-    }
-    if let AccountFact::OpeningRefused(_) = &fact
-        && let Some(code) = &after.code
-    {
-        // The account never was: its code is free again.
-        index.delete(&keys::code(realm, code));
-    }
+    codes(realm, number, before.as_ref(), &after, index);
+    cuits(realm, number, before.as_ref(), &after, index);
     if let AccountFact::Opened { cvu, .. } = &fact {
         let place = Place {
             account: number,
@@ -153,33 +149,98 @@ fn profile(
     }
     aliases(realm, number, before.as_ref(), &after, index)?;
     census(realm, number, (before.as_ref(), &after), index)?;
-    let waiting = matches!(
-        fact,
-        AccountFact::OpeningRequested { .. }
-            | AccountFact::AliasRequested { .. }
-            | AccountFact::IdentityRequested(_)
-            | AccountFact::ClosingRequested
-    );
-    let settled = matches!(
-        fact,
-        AccountFact::Opened { .. }
-            | AccountFact::OpeningRefused(_)
-            | AccountFact::AliasChanged { .. }
-            | AccountFact::AliasRefused(_)
-            | AccountFact::IdentityChanged(_)
-            | AccountFact::IdentityRefused(_)
-            | AccountFact::Closed
-            | AccountFact::ClosingRefused(_)
-    );
-    if waiting {
-        index.put(&keys::pending_of(realm, number), &[]);
-    } else if settled {
-        index.delete(&keys::pending_of(realm, number));
+    match waits(&fact) {
+        Some(true) => index.put(&keys::pending_of(realm, number), &[]),
+        Some(false) => index.delete(&keys::pending_of(realm, number)),
+        None => {}
     }
     if before.as_ref() != Some(&after) {
         index.put(&key, &encode(&after)?);
     }
     Ok(())
+}
+
+/// Whether the account waits for the bank after a fact; `None` where the fact says nothing of it.
+const fn waits(fact: &AccountFact) -> Option<bool> {
+    match fact {
+        AccountFact::OpeningRequested { .. }
+        | AccountFact::CvuRequested { .. }
+        | AccountFact::ParticularsRequested(_)
+        | AccountFact::AliasRequested { .. }
+        | AccountFact::IdentityRequested(_)
+        | AccountFact::ClosingRequested => Some(true),
+        AccountFact::Opened { .. }
+        | AccountFact::OpeningRefused(_)
+        | AccountFact::CvuRefused(_)
+        | AccountFact::ParticularsRefused(_)
+        | AccountFact::AliasChanged { .. }
+        | AccountFact::AliasRefused(_)
+        | AccountFact::IdentityChanged(_)
+        | AccountFact::IdentityRefused(_)
+        | AccountFact::Closed
+        | AccountFact::ClosingRefused(_) => Some(false),
+        // Another name is decided only while nothing waits; without one, something else may.
+        AccountFact::ParticularsChanged(change) if change.name.is_some() => Some(false),
+        AccountFact::ParticularsChanged(_)
+        | AccountFact::Registered(_)
+        | AccountFact::Suspended { .. }
+        | AccountFact::Reactivated
+        | AccountFact::KycChanged { .. }
+        | AccountFact::LimitsChanged(_)
+        | AccountFact::EnabledChanged { .. }
+        | AccountFact::FeesChanged(_) => None,
+    }
+}
+
+/// The codes that are the account's: its own, and one that it asks for.
+fn codes(
+    realm: RealmId,
+    number: AccountNo,
+    before: Option<&Listed>,
+    after: &Listed,
+    index: &mut dyn IndexWriter,
+) {
+    let of = |row: &Listed| match row.status {
+        // The account never was: its code is free again.
+        Status::Void => [None, None],
+        _ => [row.code.clone(), row.asked_code.clone()],
+    };
+    let (old, new) = (before.map(of).unwrap_or_default(), of(after));
+    for code in old
+        .iter()
+        .flatten()
+        .filter(|code| !new.iter().flatten().any(|it| it == *code))
+    {
+        index.delete(&keys::code(realm, code));
+    }
+    for code in new
+        .iter()
+        .flatten()
+        .filter(|code| !old.iter().flatten().any(|it| it == *code))
+    {
+        index.put(&keys::code(realm, code), &number.0.to_be_bytes());
+    }
+}
+
+/// The account is found by its holder's CUIT.
+fn cuits(
+    realm: RealmId,
+    number: AccountNo,
+    before: Option<&Listed>,
+    after: &Listed,
+    index: &mut dyn IndexWriter,
+) {
+    let of = |row: &Listed| (row.status != Status::Void).then_some(row.cuit);
+    let (old, new) = (before.and_then(of), of(after));
+    if old == new {
+        return;
+    }
+    if let Some(cuit) = old {
+        index.delete(&keys::account_of_cuit(realm, cuit, number));
+    }
+    if let Some(cuit) = new {
+        index.put(&keys::account_of_cuit(realm, cuit, number), &[]);
+    }
 }
 
 fn listed(account: &Account) -> Listed {
@@ -193,6 +254,8 @@ fn listed(account: &Account) -> Listed {
         status: account.status,
         enabled: account.enabled,
         created_at: account.created_at,
+        names: account.names.clone(),
+        asked_code: None,
     }
 }
 
@@ -205,7 +268,14 @@ fn changed(mut row: Listed, fact: &AccountFact) -> Listed {
         }
         AccountFact::OpeningRefused(_) => row.status = Status::Void,
         AccountFact::AliasChanged { alias } => row.alias = Some(alias.clone()),
-        AccountFact::IdentityChanged(identity) => row.name = folded(&identity.name),
+        AccountFact::IdentityChanged(identity) => {
+            row.name = folded(&identity.name);
+            row.names
+                .forget_unless(identity.person_type, &identity.name);
+        }
+        AccountFact::ParticularsRequested(change) => row.asked_code.clone_from(&change.code),
+        AccountFact::ParticularsRefused(_) => row.asked_code = None,
+        AccountFact::ParticularsChanged(change) => particulars(&mut row, change),
         AccountFact::Closed => row.status = Status::Closed,
         AccountFact::Suspended { .. } => row.status = Status::Suspended,
         AccountFact::Reactivated => row.status = Status::Active,
@@ -213,6 +283,8 @@ fn changed(mut row: Listed, fact: &AccountFact) -> Listed {
         AccountFact::EnabledChanged { enabled } => row.enabled = *enabled,
         AccountFact::Registered(_)
         | AccountFact::OpeningRequested { .. }
+        | AccountFact::CvuRequested { .. }
+        | AccountFact::CvuRefused(_)
         | AccountFact::AliasRequested { .. }
         | AccountFact::AliasRefused(_)
         | AccountFact::IdentityRequested(_)
@@ -223,6 +295,26 @@ fn changed(mut row: Listed, fact: &AccountFact) -> Listed {
         | AccountFact::FeesChanged(_) => {}
     }
     row
+}
+
+fn particulars(row: &mut Listed, change: &Particulars) {
+    let set = |old: &mut Option<String>, new: &Option<String>| {
+        if new.is_some() {
+            old.clone_from(new);
+        }
+    };
+    row.cuit = change.cuit.unwrap_or(row.cuit);
+    row.enabled = change.enabled.unwrap_or(row.enabled);
+    set(&mut row.code, &change.code);
+    set(&mut row.email, &change.email);
+    if let Some(name) = &change.name {
+        row.name = folded(name);
+        // It is the change that waited for the bank, if one did.
+        row.asked_code = None;
+    }
+    if !change.names.is_empty() {
+        row.names = change.names.clone();
+    }
 }
 
 /// An alias that is given up stays, reserved to its holder; the new one is the account's.

@@ -5,6 +5,7 @@ pub mod money;
 use caudal_ledger::accounts::Account;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::balance::Direction;
+use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{AccountFact, AliasOwner, Answer, BankCall, LedgerFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
@@ -271,6 +272,21 @@ pub fn last_voucher(
     account: AccountNo,
 ) -> Result<Option<Voucher>, StoreError> {
     Ok(vouchers(store, realm, account, (1, u64::MAX), Order::Descending, 1)?.pop())
+}
+
+/// The accounts whose holder has a CUIT, in their order, at most `limit`.
+pub fn accounts_of_cuit(
+    store: &dyn Store,
+    realm: RealmId,
+    cuit: Cuit,
+    limit: usize,
+) -> Result<Vec<AccountNo>, StoreError> {
+    let from = keys::of_cuit(realm, cuit);
+    let rows = store.scan(&from, &keys::after_prefix(&from), Order::Ascending, limit)?;
+    Ok(rows
+        .iter()
+        .filter_map(|(key, _)| keys::account_of(key))
+        .collect())
 }
 
 /// The last account number given in a realm.

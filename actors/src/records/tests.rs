@@ -21,6 +21,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::kyc::Kyc;
 use caudal_ledger::limits::Limits;
 use caudal_ledger::money::{Amount, Money};
+use caudal_ledger::particulars::{Names, Particulars};
 use caudal_ledger::tenants::{ApiKey, Mode, Policy, Tenant};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
@@ -98,6 +99,7 @@ fn account_facts() -> Vec<AccountFact> {
             metadata: BTreeMap::from([("k".into(), "v".into())]),
             kyc: kyc.clone(),
             enabled: true,
+            names: Names::default(),
         }),
         AccountFact::OpeningRequested {
             client_id: 10_000_001,
@@ -135,6 +137,54 @@ fn account_facts() -> Vec<AccountFact> {
             ..Limits::default()
         }),
         AccountFact::EnabledChanged { enabled: false },
+    ]
+}
+
+/// What only accounts of the wallet family write down.
+fn wallet_facts() -> Vec<AccountFact> {
+    let refusal = BankRefusal {
+        status: 409,
+        body: "{}".into(),
+    };
+    let names = Names {
+        given: Some("Ana".into()),
+        family: Some("Ñandú".into()),
+        business: None,
+    };
+    let change = Particulars {
+        cuit: Cuit::parse("27312547568").ok(),
+        names: names.clone(),
+        name: Some("Ana Ñandú".into()),
+        code: Some("c-2".into()),
+        email: Some("a@b.c".into()),
+        phone: None,
+        kyc: Kyc {
+            fatca: Some(true),
+            ..Kyc::default()
+        },
+        enabled: Some(false),
+    };
+    vec![
+        AccountFact::Registered(Registration {
+            number: AccountNo(2),
+            holder: holder(),
+            code: None,
+            email: None,
+            phone: None,
+            metadata: BTreeMap::new(),
+            kyc: Kyc::default(),
+            enabled: false,
+            names,
+        }),
+        AccountFact::CvuRequested {
+            client_id: 10_000_002,
+            name: Some("Cuenta de Ana".into()),
+            automatic_alias: true,
+        },
+        AccountFact::CvuRefused(refusal.clone()),
+        AccountFact::ParticularsRequested(change.clone()),
+        AccountFact::ParticularsChanged(change),
+        AccountFact::ParticularsRefused(refusal),
     ]
 }
 
@@ -246,6 +296,9 @@ fn records_of_every_version_are_read() {
     );
     for (n, fact) in account_facts().iter().enumerate() {
         check(&format!("account-{n}"), fact, &mut missing);
+    }
+    for (n, fact) in wallet_facts().iter().enumerate() {
+        check(&format!("wallet-{n}"), fact, &mut missing);
     }
     for (n, fact) in realm_facts().iter().enumerate() {
         check(&format!("realm-{n}"), fact, &mut missing);

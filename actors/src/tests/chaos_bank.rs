@@ -354,6 +354,13 @@ impl Line {
 }
 
 impl BankGateway for Line {
+    fn collector(&self) -> crate::ports::Collector {
+        crate::ports::Collector {
+            cbu: "3220001805007351350083".into(),
+            bank: "Chaos".into(),
+        }
+    }
+
     fn create_cvu<'a>(
         &'a self,
         client: u64,

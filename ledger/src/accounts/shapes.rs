@@ -15,6 +15,7 @@ use crate::holds::Hold;
 use crate::ids::{AccountNo, RealmId};
 use crate::kyc::Kyc;
 use crate::limits::{Limits, LimitsChange, Usage};
+use crate::particulars::{Names, Particulars};
 use crate::time::Timestamp;
 use crate::transfers::{Transfer, TransferRecord};
 use crate::vouchers::Voucher;
@@ -129,6 +130,17 @@ pub enum Pending {
     Identity(Identity),
     /// To close the CVU.
     Closing,
+    /// To create the CVU of an account that existed before.
+    Cvu {
+        /// The id by which the bank knows the account.
+        client_id: u64,
+        /// What the tenant calls the CVU.
+        name: Option<String>,
+        /// Whether the bank assigns an alias.
+        automatic_alias: bool,
+    },
+    /// To take over the name that a change of particulars brings.
+    Particulars(Box<Particulars>),
 }
 
 /// What the bank said to what is pending.
@@ -203,6 +215,12 @@ pub struct Account {
     /// Its own fees.
     #[serde(default)]
     pub fees: Vec<FeeRule>,
+    /// The parts of the holder's name, where the tenant gave them apart.
+    #[serde(default)]
+    pub names: Names,
+    /// What the tenant calls the CVU.
+    #[serde(default)]
+    pub cvu_name: Option<String>,
     /// Open holds, by the sequence of the voucher that opened them. Not part of a snapshot: the
     /// index has them.
     #[serde(skip)]
@@ -218,10 +236,6 @@ pub struct Account {
 
 /// An order about the profile of an account.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "an order lives for one turn of its actor"
-)]
 pub enum Order {
     /// Block outgoing movements.
     Suspend {
@@ -260,7 +274,18 @@ pub enum Order {
     ChangeFees(Vec<FeeRule>),
     /// Enable or disable the wallet account.
     SetEnabled(bool),
-    /// Get a CVU for a wallet account that has none.
+    /// Change what the wallet account says of itself.
+    ChangeParticulars(Particulars),
+    /// Get a CVU for a wallet account that existed before and has none.
+    GetCvu {
+        /// The id by which the bank will know the account.
+        client_id: u64,
+        /// What the tenant calls the CVU.
+        name: Option<String>,
+        /// Whether the bank assigns an alias.
+        automatic_alias: bool,
+    },
+    /// Get a CVU for a new account.
     Open {
         /// The id by which the bank will know the account.
         client_id: u64,

@@ -1,6 +1,7 @@
 //! Orders in; facts, balances and refusals out.
 
 mod movements;
+mod particulars;
 
 use std::collections::BTreeMap;
 
@@ -33,6 +34,7 @@ fn account() -> Account {
         metadata: BTreeMap::new(),
         kyc: Kyc::default(),
         enabled: true,
+        names: crate::particulars::Names::default(),
     };
     let mut account = Account::registered(&registration, Timestamp::from_millis(1));
     let cvu = Cvu::compose(999, 1).unwrap();

@@ -436,6 +436,7 @@ fn slot(index: usize, at: Timestamp) -> Slot {
         email: None,
         phone: None,
         metadata: BTreeMap::new(),
+        names: caudal_ledger::particulars::Names::default(),
         kyc: Kyc::default(),
         enabled: true,
     };

@@ -124,6 +124,7 @@ fn slot(index: usize, at: Timestamp) -> Slot {
             ..Kyc::default()
         },
         enabled: true,
+        names: caudal_ledger::particulars::Names::default(),
     };
     let account = Account::registered(&registration, at);
     assert_eq!(account.status, Status::Registered);

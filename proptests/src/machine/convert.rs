@@ -101,9 +101,9 @@ fn same_account(slot: &Slot, right: &AccountModel) -> Check {
         Status::Void => State::Void,
     };
     let waiting = account.pending.as_ref().map(|pending| match pending {
-        Pending::Opening { .. } => Waiting::Opening,
+        Pending::Opening { .. } | Pending::Cvu { .. } => Waiting::Opening,
         Pending::Alias(alias) => Waiting::Alias(alias.as_str().to_owned()),
-        Pending::Identity(_) => Waiting::Identity,
+        Pending::Identity(_) | Pending::Particulars(_) => Waiting::Identity,
         Pending::Closing => Waiting::Closing,
     });
     let name = (slot.realm, account.number);

@@ -2,7 +2,6 @@
 //! of the text of the centavos; what ends in `Balance` is a string.
 
 use std::collections::HashMap;
-use std::fmt::Display;
 
 use caudal_actors::accounts::{BalanceView, Placed};
 use caudal_actors::engine::treasury::{Position, Silence, Snapshot};
@@ -13,32 +12,9 @@ use caudal_ledger::ids::{RealmId, VoucherId};
 use caudal_ledger::time::BusinessDay;
 use caudal_ledger::voucher_types::TypeCode;
 use serde::Serialize;
-use serde_json::value::RawValue;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
-/// A JSON number that is written as its text says.
-#[derive(Clone, Debug, Serialize)]
-#[serde(transparent)]
-pub struct Importe(Box<RawValue>);
-
-impl Importe {
-    /// The number that a decimal writes itself as.
-    pub fn of(decimal: impl Display) -> Self {
-        let written = RawValue::from_string(decimal.to_string());
-        Self(written.unwrap_or_else(|_| RawValue::NULL.to_owned()))
-    }
-}
-
-impl PartialSchema for Importe {
-    fn schema() -> RefOr<Schema> {
-        let number = ObjectBuilder::new().schema_type(Type::Number);
-        number.description(Some("ARS with two decimals")).into()
-    }
-}
-
-impl ToSchema for Importe {}
+use crate::wallet::importe::Importe;
 
 /// The collector account.
 #[derive(Clone, Debug, Serialize, ToSchema)]

@@ -1,0 +1,76 @@
+//! The door for what the wallet family alone asks: a CVU for an account that is there, accounts of a
+//! CUIT, balances of many.
+
+use caudal_ledger::accounts::{Account, Order};
+use caudal_ledger::cuit::Cuit;
+use caudal_ledger::ids::{AccountNo, RealmId};
+
+use super::lists::{AccountFilter, AccountSort, Listing, Page};
+use super::{Asker, Engine};
+use crate::accounts::{AccountView, BalanceView};
+use crate::failure::Failure;
+use crate::realms::Target;
+use crate::records::reads;
+use crate::reply::Answered;
+
+/// How many accounts of one CUIT are listed.
+pub const OF_CUIT_MAX: usize = 1000;
+
+impl Engine {
+    /// Gets a CVU for a wallet account; the view says whether it had none before.
+    pub async fn get_cvu(
+        &self,
+        realm: RealmId,
+        number: AccountNo,
+        name: Option<String>,
+        automatic_alias: bool,
+        asker: Asker<AccountView>,
+    ) -> Answered<AccountView> {
+        let order = Order::GetCvu {
+            client_id: number.bank_client_id(realm),
+            name,
+            automatic_alias,
+        };
+        self.change(realm, Target::Account(number), order, None, asker)
+            .await
+    }
+
+    /// Accounts whose holder has a CUIT, in the order of their registration, without their
+    /// movements; at most [`OF_CUIT_MAX`].
+    pub async fn accounts_of_cuit(
+        &self,
+        realm: RealmId,
+        cuit: Cuit,
+    ) -> Result<Vec<Account>, Failure> {
+        self.scan(move |store| {
+            let numbers = reads::accounts_of_cuit(store, realm, cuit, OF_CUIT_MAX)?;
+            let found: Result<Vec<_>, _> = numbers
+                .into_iter()
+                .map(|number| reads::profile(store, realm, number))
+                .collect();
+            Ok(found?.into_iter().flatten().collect())
+        })
+        .await
+    }
+
+    /// Accounts with a CVU and their balances, as of now, in the order of their registration.
+    pub async fn balances(
+        &self,
+        realm: RealmId,
+        filter: AccountFilter,
+        page: Page,
+    ) -> Result<Listing<BalanceView>, Failure> {
+        let listing = self
+            .accounts(realm, filter, AccountSort::CreatedAt, page)
+            .await?;
+        let mut items = Vec::with_capacity(listing.items.len());
+        for account in &listing.items {
+            items.push(self.balance(realm, Target::Account(account.number)).await?);
+        }
+        Ok(Listing {
+            items,
+            total: listing.total,
+            next: listing.next,
+        })
+    }
+}

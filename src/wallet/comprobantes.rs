@@ -1,0 +1,233 @@
+//! Vouchers of the wallet family: adjustments of an account, and the one that has an external id.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use caudal_actors::accounts::Placed;
+use caudal_actors::realms::{Adjustment, Target, TypeRef};
+use caudal_ledger::balance::Direction;
+use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::voucher_types::{TypeCode, VoucherType};
+use caudal_ledger::vouchers::{Outcome, Voucher};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::campos;
+use super::importe::Importe;
+use crate::http::body::{Body, Fields, read as read_body};
+use crate::http::caller::Caller;
+use crate::http::errors::ApiError;
+use crate::http::query::Query;
+use crate::http::respond::{self, asker_of, give, json};
+use crate::v1::Problems;
+
+/// The longest reference, in characters.
+const REFERENCIA_MAX: usize = 50;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// A voucher that was posted, with what the account has after it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ComprobanteCreado {
+    /// Its id.
+    pub id: String,
+    /// What is available.
+    pub saldo: Importe,
+    /// The same as text.
+    pub available_balance: String,
+    /// What is held.
+    pub held_balance: String,
+    /// The sum of both.
+    pub total_balance: String,
+}
+
+/// A voucher (wallet voucher shape).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ComprobanteBody {
+    /// Its id.
+    pub id_comprobante: String,
+    /// The name of its type at that time.
+    pub descripcion_tipo_comprobante: String,
+    /// When it was posted.
+    pub fecha: String,
+    /// How much.
+    pub importe: Importe,
+    /// `1` or `-1`.
+    pub sentido: &'static str,
+    /// What was available after it.
+    pub saldo: Importe,
+    /// The tenant's own id.
+    pub id_externo: String,
+    /// The CVU that it moved.
+    pub cvu: String,
+    /// The numeric id of its type, while that exists.
+    pub id_tipo_comprobante: Option<u64>,
+    /// The account.
+    pub id_cuenta: u64,
+    /// The tenant's own words.
+    pub referencia: Option<String>,
+    /// The tenant's own date, `YYYY-MM-DD`.
+    pub fecha_externa: Option<String>,
+}
+
+fn id(realm: RealmId, placed: &Placed) -> String {
+    VoucherId {
+        realm,
+        account: placed.account,
+        sequence: placed.voucher.sequence,
+    }
+    .to_string()
+}
+
+fn posted(realm: RealmId, placed: &Placed) -> ComprobanteCreado {
+    let after = placed.voucher.after;
+    ComprobanteCreado {
+        id: id(realm, placed),
+        saldo: Importe::of(after.available),
+        available_balance: after.available.to_string(),
+        held_balance: after.held.to_string(),
+        total_balance: after.total().to_string(),
+    }
+}
+
+/// The sign of a direction: what the client sees come in, or go.
+pub const fn sentido(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Credit | Direction::Release => "1",
+        Direction::Debit | Direction::Hold | Direction::ConfirmHold => "-1",
+    }
+}
+
+/// Renders a voucher, given the types that there are now.
+pub fn comprobante(realm: RealmId, placed: &Placed, types: &[VoucherType]) -> ComprobanteBody {
+    let voucher: &Voucher = &placed.voucher;
+    let known = types.iter().find(|it| it.code == voucher.type_code);
+    ComprobanteBody {
+        id_comprobante: id(realm, placed),
+        descripcion_tipo_comprobante: voucher.type_name.clone(),
+        fecha: voucher.at.to_string(),
+        importe: Importe::of(voucher.amount.money()),
+        sentido: sentido(voucher.direction),
+        saldo: Importe::of(voucher.after.available),
+        id_externo: voucher
+            .external_id
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+        cvu: voucher.cvu.to_string(),
+        id_tipo_comprobante: known.and_then(|it| it.legacy_id),
+        id_cuenta: placed.account.0,
+        referencia: voucher.description.clone(),
+        fecha_externa: voucher.external_date.map(|day| day.to_string()),
+    }
+}
+
+/// Posts an adjustment voucher of a custom type to an account.
+#[utoipa::path(
+    operation_id = "createWalletComprobante",
+    tag = "Wallet",
+    params(crate::v1::requests::PostParams, ("dryRun" = Option<bool>, Query, description = "answer what would happen, post nothing")),
+    request_body(content = inline(super::requests::CreateWalletComprobanteDto)),
+    responses((status = 201, body = ComprobanteCreado), (status = 200, body = ComprobanteCreado, description = "a dry run"), Problems)
+)]
+#[post("/wallet/v1/Comprobante")]
+pub async fn post(request: HttpRequest, caller: Caller, mut query: Query, body: Body) -> Answer {
+    let realm = caller.realm();
+    let dry_run = query.flag("dryRun");
+    query.done()?;
+    let asker = asker_of(
+        &request,
+        &caller,
+        &body,
+        |outcome| matches!(outcome, Outcome::Replayed(_)),
+        move |outcome: &Outcome<Placed>| {
+            let (Outcome::Recorded(placed) | Outcome::Replayed(placed)) = outcome;
+            let body = serde_json::to_string(&posted(realm, placed));
+            (StatusCode::CREATED, body.unwrap_or_default())
+        },
+    )?;
+    let order = adjustment(body.lenient_fields(), &caller, dry_run).await?;
+    let answered = caller.engine().post(realm, order, asker).await;
+    give(answered, |outcome| {
+        respond::made(outcome, dry_run, |placed| posted(realm, placed))
+    })
+}
+
+async fn adjustment(
+    mut fields: Fields,
+    caller: &Caller,
+    dry_run: bool,
+) -> Result<Adjustment, ApiError> {
+    let number = fields.required("idCuenta", campos::number);
+    let amount = fields.required("importe", read_body::amount);
+    let (has_id, has_code) = (fields.has("idTipoComprobante"), fields.has("codigo"));
+    let legacy = fields.optional("idTipoComprobante", campos::number);
+    let code = fields.optional("codigo", campos::code_as(TypeCode::parse));
+    if !has_id && !has_code {
+        fields.mistake("idTipoComprobante", "is required, or codigo");
+    }
+    let external_id = fields.required("idExterno", campos::code_as(ExternalId::parse));
+    let description = fields.optional("referencia", campos::code(REFERENCIA_MAX));
+    let external_date = fields.optional("fechaExterna", read_body::text(campos::day));
+    fields.done()?;
+    let voucher_type = match (legacy, code) {
+        (Some(id), Some(code)) => both(caller, id, code).await?,
+        (Some(id), None) => TypeRef::Legacy(id),
+        (None, Some(code)) => TypeRef::Code(code),
+        (None, None) => {
+            return Err(ApiError::field(
+                "idTipoComprobante",
+                "is required, or codigo",
+            ));
+        }
+    };
+    let (Some(number), Some(amount), Some(external_id)) = (number, amount, external_id) else {
+        return Err(ApiError::field("body", "is incomplete"));
+    };
+    Ok(Adjustment {
+        target: Target::Account(AccountNo(number)),
+        voucher_type,
+        amount,
+        external_id,
+        description,
+        external_date: external_date.map(caudal_ledger::time::BusinessDay::date),
+        dry_run,
+    })
+}
+
+/// A type that is named twice has to be the same both times.
+async fn both(caller: &Caller, id: u64, code: TypeCode) -> Result<TypeRef, ApiError> {
+    let types = caller.engine().voucher_types(caller.realm()).await?;
+    let known = types.iter().find(|it| it.legacy_id == Some(id));
+    if known.is_some_and(|it| it.code != code) {
+        return Err(ApiError::field(
+            "codigo",
+            "must not contradict idTipoComprobante",
+        ));
+    }
+    Ok(TypeRef::Code(code))
+}
+
+/// Reads the adjustment that holds an external id; of both directions the newest.
+#[utoipa::path(
+    operation_id = "readWalletComprobanteByExternal",
+    tag = "Wallet",
+    params(
+        ("idExterno" = String, Path, pattern = "^[!-.0-~]{1,64}$", description = "the tenant's own id"),
+        ("sentido" = Option<String>, Query, description = "1 or -1")
+    ),
+    responses((status = 200, body = ComprobanteBody), Problems)
+)]
+#[get("/wallet/v1/ComprobanteByIdExterno/{idExterno}")]
+pub async fn by_external(caller: Caller, path: web::Path<String>, mut query: Query) -> Answer {
+    let directions = [("1", Direction::Credit), ("-1", Direction::Debit)];
+    let direction = query.choice("sentido", &directions);
+    query.done()?;
+    let id = ExternalId::parse(&path).map_err(|why| ApiError::field("idExterno", why))?;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let placed = engine.voucher_by_external(realm, &id, direction)?;
+    let types = engine.voucher_types(realm).await?;
+    Ok(json(StatusCode::OK, &comprobante(realm, &placed, &types)))
+}

@@ -1,0 +1,263 @@
+//! Wallet accounts: made, changed, read, listed, enabled.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::ETAG;
+use actix_web::{HttpRequest, HttpResponse, get, patch, post, put, web};
+use caudal_actors::accounts::AccountView;
+use caudal_actors::engine::lists::{AccountFilter, AccountScope, AccountSort};
+use caudal_actors::realms::Target;
+use caudal_ledger::accounts::{Holder, Order};
+use caudal_ledger::facts::Registration;
+use caudal_ledger::ids::AccountNo;
+use caudal_ledger::particulars::Particulars;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::cuenta_body::CuentaBody;
+use super::{Pagina, campos, number};
+use crate::http::body::{Body, Fields};
+use crate::http::caller::Caller;
+use crate::http::errors::ApiError;
+use crate::http::query::Query;
+use crate::http::respond::{self, asker, give, json, plain};
+use crate::v1::Problems;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// A wallet account that was made (CreateWalletAccountResponse).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[schema(as = CreateWalletAccountResponse)]
+pub struct CuentaCreada {
+    /// Its number.
+    pub id: u64,
+    /// The tenant's own code.
+    pub codigo: Option<String>,
+    /// Whether it is enabled.
+    pub habilitado: bool,
+}
+
+impl From<&AccountView> for CuentaCreada {
+    fn from(view: &AccountView) -> Self {
+        Self {
+            id: view.account.number.0,
+            codigo: view.account.code.clone(),
+            habilitado: view.account.enabled,
+        }
+    }
+}
+
+/// Makes a wallet account, without a CVU.
+#[utoipa::path(
+    operation_id = "createCuenta",
+    tag = "Wallet",
+    params(crate::v1::requests::PostParams),
+    request_body(content = inline(super::requests::CreateWalletAccountDto)),
+    responses((status = 201, body = CuentaCreada), Problems)
+)]
+#[post("/wallet/v1/Cuenta")]
+pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
+    let asker = asker(&request, &caller, &body, |view: &AccountView| {
+        let body = serde_json::to_string(&CuentaCreada::from(view));
+        (StatusCode::CREATED, body.unwrap_or_default())
+    })?;
+    let registration = registration(body.lenient_fields(), &caller)?;
+    let answered = caller
+        .engine()
+        .register(caller.realm(), registration, false, None, asker)
+        .await;
+    give(answered, |view| {
+        json(StatusCode::CREATED, &CuentaCreada::from(&view))
+    })
+}
+
+/// Reads the body of a new account: a CUIT, and the names of a person or of a firm.
+fn registration(mut fields: Fields, caller: &Caller) -> Result<Registration, ApiError> {
+    if !fields.has("cuitCuil") {
+        fields.mistake("cuitCuil", "is required");
+    }
+    if !fields.has("razonSocial") {
+        for name in ["nombre", "apellido"] {
+            if !fields.has(name) {
+                fields.mistake(name, "is required, or razonSocial");
+            }
+        }
+    }
+    let Particulars {
+        cuit,
+        names,
+        code,
+        email,
+        phone,
+        kyc,
+        enabled,
+        name: _,
+    } = campos::particulars(&mut fields, caller);
+    fields.done()?;
+    let incomplete = || ApiError::field("cuitCuil", "is required");
+    let cuit = cuit.ok_or_else(incomplete)?;
+    let name = names.holder_name(cuit.person_type());
+    Ok(Registration {
+        number: AccountNo(0),
+        holder: Holder {
+            cuit,
+            name: name.ok_or_else(incomplete)?,
+            person_type: cuit.person_type(),
+        },
+        code,
+        email,
+        phone,
+        metadata: std::collections::BTreeMap::new(),
+        kyc,
+        enabled: enabled.unwrap_or(true),
+        names,
+    })
+}
+
+/// Changes what is sent of a wallet account; the CUIT stays once there is a CVU, and another name is
+/// synchronised with the bank first.
+#[utoipa::path(
+    operation_id = "updateCuenta",
+    tag = "Wallet",
+    params(("id" = u64, Path, description = "the number of the account"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    request_body(content = inline(super::requests::UpdateWalletAccountDto)),
+    responses((status = 204, description = "changed"), Problems)
+)]
+#[put("/wallet/v1/Cuenta/{id}")]
+pub async fn change(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    body: Body,
+) -> Answer {
+    let number = number(&path, "id")?;
+    let mut fields = body.lenient_fields();
+    let change = campos::particulars(&mut fields, &caller);
+    fields.done()?;
+    let order = Order::ChangeParticulars(change);
+    changed(&request, &caller, number, order).await
+}
+
+async fn changed(
+    request: &HttpRequest,
+    caller: &Caller,
+    number: AccountNo,
+    order: Order,
+) -> Answer {
+    let (target, if_match) = (Target::Account(number), respond::if_match(request));
+    let answered = caller
+        .engine()
+        .change(caller.realm(), target, order, if_match, plain(caller))
+        .await;
+    give(answered, |_| HttpResponse::NoContent().finish())
+}
+
+/// Enables or disables a wallet account: a disabled one takes no adjustments and lets no money out.
+#[utoipa::path(
+    operation_id = "enableCuenta",
+    tag = "Wallet",
+    params(("id" = u64, Path, description = "the number of the account"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    request_body(content = inline(super::requests::HabilitadoDto)),
+    responses((status = 204, description = "done"), Problems)
+)]
+#[patch("/wallet/v1/Habilitado/Cuenta/{id}")]
+pub async fn enable(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    body: Body,
+) -> Answer {
+    let number = number(&path, "id")?;
+    let mut fields = body.lenient_fields();
+    let enabled = fields.required("habilitado", campos::boolean);
+    fields.done()?;
+    let order = Order::SetEnabled(enabled.unwrap_or_default());
+    changed(&request, &caller, number, order).await
+}
+
+/// Reads a wallet account.
+#[utoipa::path(
+    operation_id = "readCuenta",
+    tag = "Wallet",
+    params(("id" = u64, Path, description = "the number of the account"), ("If-None-Match" = Option<String>, Header, description = "an ETag read before")),
+    responses((status = 200, body = CuentaBody), (status = 304, description = "unchanged since"), Problems)
+)]
+#[get("/wallet/v1/Cuenta/{id}")]
+pub async fn read(request: HttpRequest, caller: Caller, path: web::Path<String>) -> Answer {
+    let target = Target::Account(number(&path, "id")?);
+    let view = caller.engine().view(caller.realm(), target).await?;
+    let etag = respond::etag(view.account.profile_seq, view.account.sequence);
+    let mut answer = if respond::unchanged(&request, &etag) {
+        HttpResponse::NotModified().finish()
+    } else {
+        json(StatusCode::OK, &CuentaBody::of(&caller, &view.account))
+    };
+    if let Ok(value) = etag.try_into() {
+        answer.headers_mut().insert(ETAG, value);
+    }
+    Ok(answer)
+}
+
+/// Lists the wallet accounts of the realm, newest first.
+#[utoipa::path(
+    operation_id = "listCuentas",
+    tag = "Wallet",
+    params(
+        super::requests::PaginaParams,
+        ("q" = Option<String>, Query, description = "part of CUIT, e-mail, name (accents and case folded) or code, or the whole id"),
+        ("habilitado" = Option<bool>, Query, description = "only enabled, or only disabled"),
+        ("sort" = Option<String>, Query, description = "id (when absent), nombre, codigo or cuitCuil")
+    ),
+    responses((status = 200, body = Pagina<CuentaBody>), Problems)
+)]
+#[get("/wallet/v1/Cuentas")]
+pub async fn list(caller: Caller, mut query: Query) -> Answer {
+    let sorts = [
+        ("id", AccountSort::CreatedAt),
+        ("nombre", AccountSort::HolderName),
+        ("codigo", AccountSort::Code),
+        ("cuitCuil", AccountSort::Cuit),
+    ];
+    let filter = AccountFilter {
+        text: query.text("q"),
+        enabled: query.choice("habilitado", &[("true", true), ("false", false)]),
+        scope: AccountScope::Everyone,
+        ..AccountFilter::default()
+    };
+    let sort = query.choice("sort", &sorts).unwrap_or_default();
+    let page = query.wallet_page();
+    query.done()?;
+    let listing = caller
+        .engine()
+        .accounts(caller.realm(), filter, sort, page)
+        .await?;
+    let items = listing.items.iter();
+    let items = items.map(|account| CuentaBody::of(&caller, account));
+    let body = Pagina::of(items.collect(), listing.total, page.limit);
+    Ok(respond::paged(&listing, json(StatusCode::OK, &body)))
+}
+
+/// Lists the wallet accounts of a CUIT, oldest first.
+#[utoipa::path(
+    operation_id = "listCuentasByCuit",
+    tag = "Wallet",
+    params(("cuit" = String, Query, description = "11 digits, with or without dashes")),
+    responses((status = 200, body = Vec<CuentaBody>), Problems)
+)]
+#[get("/wallet/v1/CuentaByCuit")]
+pub async fn by_cuit(caller: Caller, mut query: Query) -> Answer {
+    // A wrong check digit is that of nobody; only a wrong shape is a mistake.
+    let cuit = query.required("cuit", |text| campos::cuit(true, text));
+    query.done()?;
+    let Some(cuit) = cuit else {
+        return Err(ApiError::field("cuit", "is required"));
+    };
+    let found = caller
+        .engine()
+        .accounts_of_cuit(caller.realm(), cuit)
+        .await?;
+    let bodies: Vec<_> = found
+        .iter()
+        .map(|account| CuentaBody::of(&caller, account))
+        .collect();
+    Ok(json(StatusCode::OK, &bodies))
+}

@@ -1,0 +1,99 @@
+//! A CVU for a wallet account.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, post};
+use caudal_actors::accounts::AccountView;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::campos;
+use super::cuenta_body::{cvu_id, cvu_name};
+use crate::http::body::{Body, read as read_body};
+use crate::http::caller::Caller;
+use crate::http::errors::ApiError;
+use crate::http::respond::{asker, give, json};
+use crate::v1::Problems;
+
+/// The longest name of a CVU, in characters.
+const NAME_MAX: usize = 100;
+
+/// The CVU of a wallet account.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = WalletCvuResponse)]
+pub struct CvuBody {
+    /// The id of its record.
+    pub id: u64,
+    /// 22 digits.
+    pub cvu: String,
+    /// Its alias; empty while it has none.
+    pub alias: String,
+    /// The account.
+    pub id_cuenta: u64,
+    /// What the tenant calls it.
+    pub nombre_cvu: String,
+}
+
+fn body(realm: RealmId, view: &AccountView) -> CvuBody {
+    let account = &view.account;
+    let (cvu, alias) = (account.cvu.as_ref(), account.alias.as_ref());
+    CvuBody {
+        id: cvu_id(realm, account),
+        cvu: cvu.map(ToString::to_string).unwrap_or_default(),
+        alias: alias.map(ToString::to_string).unwrap_or_default(),
+        id_cuenta: account.number.0,
+        nombre_cvu: cvu_name(account),
+    }
+}
+
+/// 201 with a new CVU, 200 with the one that the account has already.
+const fn status(view: &AccountView) -> StatusCode {
+    if view.changed {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    }
+}
+
+/// Gives a wallet account its CVU; when it has one already, answers with that.
+#[utoipa::path(
+    operation_id = "createWalletCvu",
+    tag = "Wallet",
+    params(crate::v1::requests::PostParams),
+    request_body(content = inline(super::requests::CreateWalletCvuDto)),
+    responses((status = 201, body = CvuBody), (status = 200, body = CvuBody, description = "the CVU that the account has already"), Problems)
+)]
+#[post("/wallet/v1/CVU")]
+pub async fn create(request: HttpRequest, caller: Caller, request_body: Body) -> Answer {
+    let realm = caller.realm();
+    let asker = asker(
+        &request,
+        &caller,
+        &request_body,
+        move |view: &AccountView| {
+            let body = serde_json::to_string(&body(realm, view));
+            (status(view), body.unwrap_or_default())
+        },
+    )?;
+    let mut fields = request_body.lenient_fields();
+    let number = fields.required("idCuenta", campos::number);
+    let name = fields.optional("nombreCVU", read_body::line(NAME_MAX));
+    let other = fields.optional("nombreCvu", read_body::line(NAME_MAX));
+    let automatic_alias = fields.optional("aliasAutomatico", campos::boolean);
+    fields.done()?;
+    let number = AccountNo(number.unwrap_or_default());
+    let answered = caller
+        .engine()
+        .get_cvu(
+            realm,
+            number,
+            name.or(other),
+            automatic_alias.unwrap_or(true),
+            asker,
+        )
+        .await;
+    give(answered, |view| json(status(&view), &body(realm, &view)))
+}
+
+type Answer = Result<HttpResponse, ApiError>;

@@ -1,0 +1,65 @@
+//! Amounts as JSON numbers, written exactly: `1234.50`.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+/// An amount that goes out as a number with two decimals, from its text and through nothing else.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Importe(String);
+
+impl Importe {
+    /// The number that a decimal writes itself as.
+    pub fn of(decimal: impl Display) -> Self {
+        Self(decimal.to_string())
+    }
+}
+
+impl Serialize for Importe {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw = RawValue::from_string(self.0.clone()).map_err(S::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl PartialSchema for Importe {
+    fn schema() -> RefOr<Schema> {
+        let number = ObjectBuilder::new()
+            .schema_type(Type::Number)
+            .description(Some("ARS with two decimals, written exactly"));
+        number.into()
+    }
+}
+
+impl ToSchema for Importe {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("Importe")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use caudal_ledger::money::Money;
+
+    use super::*;
+
+    #[test]
+    fn amounts_are_written_to_the_centavo() {
+        for (centavos, text) in [
+            (0, "0.00"),
+            (5, "0.05"),
+            (123_450, "1234.50"),
+            (-1, "-0.01"),
+            (99_999_999_999_999_999, "999999999999999.99"),
+        ] {
+            let importe = Importe::of(Money::from_centavos(centavos));
+            assert_eq!(serde_json::to_string(&importe).unwrap(), text);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The bodies of the wallet family.
+
+use super::Golden;
+
+/// A story that calls each operation.
+pub const WALLET: &[Golden] = &[
+    Golden {
+        request: "POST /wallet/v1/Cuenta",
+        body: r#"{"cuitCuil":"20-26756539-3","nombre":"Juana","apellido":"Azurduy","email":"j@a.example","celular":"+54 11 5555-5555","codigo":12,"esFacta":true,"fechaNacimiento":"16-02-1949","datosDomicilio":{"calle":"Maipú","numero":"1012","localidadId":247,"provinciaId":1,"cp":"1006"},"otro":1}"#,
+        status: 201,
+        answer: r#"
+            {"id":1,"codigo":"12","habilitado":true}"#,
+    },
+    Golden {
+        request: "GET /wallet/v1/Cuenta/1",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"id":1,"cuitCuil":"20267565393","nombre":"Juana","apellido":"Azurduy",
+            "razonSocial":"","email":"j@a.example","celular":"+54 11 5555-5555",
+            "actividadAfip":"","habilitado":true,"esPep":false,"esFatca":true,"esUif":false,
+            "tenantId":"tnt_first","domicilio":{"calle":"Maipú","numero":"1012","piso":null,
+            "departamento":null,"localidadCodigo":"247","provinciaCodigo":"1","cp":"1006",
+            "cpa":null,"localidadNombre":null,"provinciaNombre":null},"codigo":"12",
+            "idOrganizacion":1,"cvu":null,"alias":null,"nombreCvu":null,"cuentaCVUId":null,
+            "organizacionCuentaBancoId":null,"fechaNacimiento":"1949-02-16","ocupacion":null,
+            "estadoCivil":null,"dni":null,"fechaAltaSiscri":null,"fechaMonitoreada":null}"#,
+    },
+    Golden {
+        request: "PUT /wallet/v1/Cuenta/1",
+        body: r#"{"ocupacion":"JUBILADO","esFatca":false}"#,
+        status: 204,
+        answer: r#""#,
+    },
+    Golden {
+        request: "POST /wallet/v1/CVU",
+        body: r#"{"idCuenta":1,"nombreCVU":"Ahorros","aliasAutomatico":false}"#,
+        status: 201,
+        answer: r#"
+            {"id":20000001,"cvu":"0000999100000200000019","alias":"","idCuenta":1,
+            "nombreCvu":"Ahorros"}"#,
+    },
+    Golden {
+        request: "POST /wallet/v1/CVU",
+        body: r#"{"idCuenta":1}"#,
+        status: 200,
+        answer: r#"
+            {"id":20000001,"cvu":"0000999100000200000019","alias":"","idCuenta":1,
+            "nombreCvu":"Ahorros"}"#,
+    },
+    Golden {
+        request: "GET /wallet/v1/Cuenta/1",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"id":1,"cuitCuil":"20267565393","nombre":"Juana","apellido":"Azurduy",
+            "razonSocial":"","email":"j@a.example","celular":"+54 11 5555-5555",
+            "actividadAfip":"","habilitado":true,"esPep":false,"esFatca":false,"esUif":false,
+            "tenantId":"tnt_first","domicilio":{"calle":"Maipú","numero":"1012","piso":null,
+            "departamento":null,"localidadCodigo":"247","provinciaCodigo":"1","cp":"1006",
+            "cpa":null,"localidadNombre":null,"provinciaNombre":null},"codigo":"12",
+            "idOrganizacion":1,"cvu":"0000999100000200000019","alias":null,"nombreCvu":"Ahorros",
+            "cuentaCVUId":20000001,"organizacionCuentaBancoId":null,
+            "fechaNacimiento":"1949-02-16","ocupacion":"JUBILADO","estadoCivil":null,"dni":null,
+            "fechaAltaSiscri":null,"fechaMonitoreada":null}"#,
+    },
+    Golden {
+        request: "POST /wallet/v1/TipoComprobante",
+        body: r#"{"nombre":"Carga de saldo","codigo":"carga","signo":-1,"sentido":"credit"}"#,
+        status: 201,
+        answer: r#"
+            {"id":1000}"#,
+    },
+    Golden {
+        request: "POST /wallet/v1/Comprobante",
+        body: r#"{"idCuenta":1,"importe":1234.50,"idTipoComprobante":1000,"idExterno":"a","referencia":"sueldo","fechaExterna":"27-02-2026"}"#,
+        status: 201,
+        answer: r#"
+            {"id":"cmp_00000040000000200000002tbm","saldo":1234.50,"availableBalance":"1234.50",
+            "heldBalance":"0.00","totalBalance":"1234.50"}"#,
+    },
+    Golden {
+        request: "GET /wallet/v1/ComprobanteByIdExterno/a",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"idComprobante":"cmp_00000040000000200000002tbm",
+            "descripcionTipoComprobante":"Carga de saldo","fecha":"2026-03-02T15:04:05.678Z",
+            "importe":1234.50,"sentido":"1","saldo":1234.50,"idExterno":"a",
+            "cvu":"0000999100000200000019","idTipoComprobante":1000,"idCuenta":1,
+            "referencia":"sueldo","fechaExterna":"2026-02-27"}"#,
+    },
+    Golden {
+        request: "GET /wallet/v1/SaldosActuales",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"totalPages":1,"totalRecords":1,"items":[{"saldo":1234.50,
+            "availableBalance":"1234.50","heldBalance":"0.00","totalBalance":"1234.50",
+            "cvu":"0000999100000200000019","idCuenta":1}]}"#,
+    },
+    Golden {
+        request: "GET /wallet/v1/SaldoHistoricoByIdCuenta/1?fecha=2026-03-02",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"saldo":1234.50,"availableBalance":"1234.50","heldBalance":"0.00",
+            "totalBalance":"1234.50","cvu":"0000999100000200000019","idCuenta":1,
+            "date":"2026-03-02"}"#,
+    },
+    Golden {
+        request: "PATCH /wallet/v1/Habilitado/Cuenta/1",
+        body: r#"{"habilitado":false}"#,
+        status: 204,
+        answer: r#""#,
+    },
+    Golden {
+        request: "GET /wallet/v1/Cuentas?pageNumber=0&pageSize=1",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"totalPages":1,"totalRecords":1,"items":[{"id":1,"cuitCuil":"20267565393",
+            "nombre":"Juana","apellido":"Azurduy","razonSocial":"","email":"j@a.example",
+            "celular":"+54 11 5555-5555","actividadAfip":"","habilitado":false,"esPep":false,
+            "esFatca":false,"esUif":false,"tenantId":"tnt_first","domicilio":{"calle":"Maipú",
+            "numero":"1012","piso":null,"departamento":null,"localidadCodigo":"247",
+            "provinciaCodigo":"1","cp":"1006","cpa":null,"localidadNombre":null,
+            "provinciaNombre":null},"codigo":"12","idOrganizacion":1,
+            "cvu":"0000999100000200000019","alias":null,"nombreCvu":"Ahorros",
+            "cuentaCVUId":20000001,"organizacionCuentaBancoId":null,
+            "fechaNacimiento":"1949-02-16","ocupacion":"JUBILADO","estadoCivil":null,"dni":null,
+            "fechaAltaSiscri":null,"fechaMonitoreada":null}]}"#,
+    },
+    Golden {
+        request: "GET /wallet/v1/CuentaByCuit?cuit=20267565393",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            [{"id":1,"cuitCuil":"20267565393","nombre":"Juana","apellido":"Azurduy",
+            "razonSocial":"","email":"j@a.example","celular":"+54 11 5555-5555",
+            "actividadAfip":"","habilitado":false,"esPep":false,"esFatca":false,"esUif":false,
+            "tenantId":"tnt_first","domicilio":{"calle":"Maipú","numero":"1012","piso":null,
+            "departamento":null,"localidadCodigo":"247","provinciaCodigo":"1","cp":"1006",
+            "cpa":null,"localidadNombre":null,"provinciaNombre":null},"codigo":"12",
+            "idOrganizacion":1,"cvu":"0000999100000200000019","alias":null,"nombreCvu":"Ahorros",
+            "cuentaCVUId":20000001,"organizacionCuentaBancoId":null,
+            "fechaNacimiento":"1949-02-16","ocupacion":"JUBILADO","estadoCivil":null,"dni":null,
+            "fechaAltaSiscri":null,"fechaMonitoreada":null}]"#,
+    },
+    Golden {
+        request: "POST /wallet/v1/Comprobante",
+        body: r#"{"idCuenta":1,"importe":1,"codigo":"CARGA","idExterno":"b"}"#,
+        status: 400,
+        answer: r#"
+            {"statusCode":400,"message":"La cuenta está deshabilitada; habilítela primero",
+            "timestamp":"<now>","code":"account_disabled","requestId":"golden"}"#,
+    },
+    Golden {
+        request: "POST /wallet/v1/Comprobante",
+        body: r#"{"idCuenta":1,"importe":1e3,"idExterno":"a b"}"#,
+        status: 400,
+        answer: r#"
+            {"statusCode":400,"message":"Hay 3 campos incorrectos; ver errors",
+            "timestamp":"<now>","code":"invalid_request","requestId":"golden",
+            "errors":[{"field":"importe",
+            "message":"debe ser un número decimal como 1234.50: dígitos, sin signo ni exponente"},
+            {"field":"idTipoComprobante","message":"es obligatorio, o codigo"},
+            {"field":"idExterno",
+            "message":"debe tener de 1 a 64 caracteres ASCII visibles, sin espacios ni '/'"}]}"#,
+    },
+    Golden {
+        request: "POST /wallet/v1/Cuenta",
+        body: r#"{"cuitCuil":"20267565392"}"#,
+        status: 400,
+        answer: r#"
+            {"statusCode":400,"message":"Hay 3 campos incorrectos; ver errors",
+            "timestamp":"<now>","code":"invalid_request","requestId":"golden",
+            "errors":[{"field":"nombre","message":"es obligatorio, o razonSocial"},
+            {"field":"apellido","message":"es obligatorio, o razonSocial"},{"field":"cuitCuil",
+            "message":"el dígito verificador debería ser 3"}]}"#,
+    },
+    Golden {
+        request: "POST /wallet/v1/Cuenta",
+        body: r#"{"cuitCuil":"20267565393","razonSocial":"Otra","codigo":"12"}"#,
+        status: 409,
+        answer: r#"
+            {"statusCode":409,"message":"Ya existe una cuenta con ese código","timestamp":"<now>",
+            "code":"account_code_taken","requestId":"golden"}"#,
+    },
+    Golden {
+        request: "PUT /wallet/v1/Cuenta/1",
+        body: r#"{"cuitCuil":"27312547568"}"#,
+        status: 400,
+        answer: r#"
+            {"statusCode":400,
+            "message":"El CUIT no se puede cambiar cuando la cuenta ya tiene CVU",
+            "timestamp":"<now>","code":"cuit_immutable","requestId":"golden"}"#,
+    },
+    Golden {
+        request: "GET /wallet/v1/Cuenta/2",
+        body: r#""#,
+        status: 404,
+        answer: r#"
+            {"statusCode":404,"message":"La cuenta no existe","timestamp":"<now>",
+            "code":"account_not_found","requestId":"golden"}"#,
+    },
+];

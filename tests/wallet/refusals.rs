@@ -1,0 +1,356 @@
+//! Refusals: every field is named, and what people read is Spanish.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::cuenta;
+use crate::support::{Answer, TestService, Value, cuit, json, named};
+
+/// Words that no Spanish sentence of ours has.
+const ENGLISH: &[&str] = &[
+    "must", " is ", " the ", "The ", "should", " has ", "does not", "send ",
+];
+
+fn spanish(answer: &Answer) {
+    let mut texts = vec![answer["message"].as_str().unwrap()];
+    let errors = answer["errors"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    texts.extend(
+        errors
+            .iter()
+            .map(|error| error["message"].as_str().unwrap()),
+    );
+    for text in texts {
+        assert!(
+            !ENGLISH
+                .iter()
+                .any(|word| format!(" {text} ").contains(word)),
+            "{}",
+            answer.text
+        );
+    }
+}
+
+async fn refuse(service: &TestService, path: &str, good: &Value, table: &[(Value, Vec<&str>)]) {
+    for (change, fields) in table {
+        let mut body = good.clone();
+        body.as_object_mut()
+            .unwrap()
+            .extend(change.as_object().unwrap().clone());
+        let refused = service
+            .a
+            .post(path, &body)
+            .await
+            .refused(400, "invalid_request");
+        let found: BTreeSet<_> = named(&refused.json).into_iter().collect();
+        assert_eq!(found, fields.iter().copied().collect(), "{body}");
+        spanish(&refused);
+    }
+}
+
+#[actix_web::test]
+async fn bodies_that_cannot_be_read_name_every_field() {
+    let service = TestService::start().await;
+    let good = json!({"cuitCuil": cuit(1), "nombre": "Ana", "apellido": "Paz"});
+    refuse(
+        &service,
+        "/wallet/v1/Cuenta",
+        &good,
+        &[
+            (json!({"cuitCuil": null}), vec!["cuitCuil"]),
+            (json!({"cuitCuil": "20267565392"}), vec!["cuitCuil"]),
+            (json!({"cuitCuil": "2026756539"}), vec!["cuitCuil"]),
+            (json!({"cuitCuil": "99123456781"}), vec!["cuitCuil"]),
+            (
+                json!({"cuitCuil": true, "nombre": ""}),
+                vec!["cuitCuil", "nombre"],
+            ),
+            (
+                json!({"nombre": null, "apellido": " "}),
+                vec!["nombre", "apellido"],
+            ),
+            (
+                json!({"nombre": "x".repeat(101), "email": "nada"}),
+                vec!["nombre", "email"],
+            ),
+            (
+                json!({"razonSocial": "a\u{202e}b", "celular": "12"}),
+                vec!["razonSocial", "celular"],
+            ),
+            (
+                json!({"actividadAfip": "12", "nacionalidad": "ARG", "dni": "1"}),
+                vec!["actividadAfip", "nacionalidad", "dni"],
+            ),
+            (
+                json!({"esPep": 1, "esFacta": "x", "habilitado": "si"}),
+                vec!["esPep", "esFacta", "habilitado"],
+            ),
+            (
+                json!({"fechaNacimiento": "1989-02-30", "codigo": "x".repeat(65)}),
+                vec!["fechaNacimiento", "codigo"],
+            ),
+            (
+                json!({"domicilio": [], "datosDomicilio": {"cp": {}}}),
+                vec!["domicilio", "datosDomicilio.cp"],
+            ),
+        ],
+    )
+    .await;
+    let good = json!({"nombre": "N", "codigo": "CC", "signo": 1});
+    refuse(
+        &service,
+        "/wallet/v1/TipoComprobante",
+        &good,
+        &[
+            (json!({"nombre": null}), vec!["nombre"]),
+            (json!({"codigo": "A"}), vec!["codigo"]),
+            (json!({"signo": null}), vec!["sentido"]),
+            (json!({"signo": 2}), vec!["signo"]),
+            (json!({"sentido": "arriba"}), vec!["sentido"]),
+        ],
+    )
+    .await;
+    let good = json!({"idCuenta": 1, "importe": 1, "codigo": "CC", "idExterno": "a"});
+    refuse(
+        &service,
+        "/wallet/v1/Comprobante",
+        &good,
+        &[
+            (
+                json!({"idCuenta": null, "importe": 0}),
+                vec!["idCuenta", "importe"],
+            ),
+            (
+                json!({"idCuenta": "x", "importe": "1.001"}),
+                vec!["idCuenta", "importe"],
+            ),
+            (
+                json!({"importe": -1, "codigo": null}),
+                vec!["importe", "idTipoComprobante"],
+            ),
+            (
+                json!({"idTipoComprobante": 1.5, "idExterno": "a b"}),
+                vec!["idTipoComprobante", "idExterno"],
+            ),
+            (
+                json!({"referencia": "x".repeat(51), "fechaExterna": "2026-02-30"}),
+                vec!["referencia", "fechaExterna"],
+            ),
+            (
+                json!({"fechaExterna": "2026-02-03T10:00:00Z"}),
+                vec!["fechaExterna"],
+            ),
+            (
+                json!({"importe": 1_000_000_000_000_000_u64, "idExterno": "x".repeat(65)}),
+                vec!["importe", "idExterno"],
+            ),
+        ],
+    )
+    .await;
+    refuse(
+        &service,
+        "/wallet/v1/CVU",
+        &json!({"idCuenta": 1}),
+        &[
+            (json!({"idCuenta": null}), vec!["idCuenta"]),
+            (
+                json!({"nombreCVU": 5, "aliasAutomatico": "tal vez"}),
+                vec!["nombreCVU", "aliasAutomatico"],
+            ),
+        ],
+    )
+    .await;
+    let id = cuenta(&service.a, "Ana", "Paz").await;
+    let path = format!("/wallet/v1/Habilitado/Cuenta/{id}");
+    for body in [
+        json!({}),
+        json!({"habilitado": null}),
+        json!({"habilitado": 1}),
+    ] {
+        let refused = service
+            .a
+            .patch(&path, &body)
+            .await
+            .refused(400, "invalid_request");
+        assert_eq!(named(&refused.json), ["habilitado"]);
+        spanish(&refused);
+    }
+    for (query, field) in [
+        ("", "fecha"),
+        ("?fecha=ayer", "fecha"),
+        ("?date=2026-02-30", "date"),
+        ("?fecha=2999-01-01", "fecha"),
+        ("?fecha=2026-01-01&date=2026-01-02", "date"),
+    ] {
+        let path = format!("/wallet/v1/SaldoHistoricoByIdCuenta/{id}{query}");
+        let refused = service.a.get(&path).await.refused(400, "invalid_request");
+        assert_eq!(named(&refused.json), [field], "{query}");
+        spanish(&refused);
+    }
+    for query in ["", "?cuit=1", "?cuit=abc"] {
+        let path = format!("/wallet/v1/CuentaByCuit{query}");
+        let refused = service.a.get(&path).await.refused(400, "invalid_request");
+        assert_eq!(named(&refused.json), ["cuit"]);
+        spanish(&refused);
+    }
+}
+
+#[actix_web::test]
+async fn types_are_credit_or_debit_by_whichever_word_wins() {
+    let service = TestService::start().await;
+    let create = async |body: Value| service.a.post("/wallet/v1/TipoComprobante", &body).await;
+    for (number, (body, sense)) in [
+        (json!({"signo": 1}), "credit"),
+        (json!({"signo": "-1"}), "debit"),
+        (json!({"sentido": "debit", "signo": 1}), "debit"),
+        (
+            json!({"sentido": "credit", "signo": "cualquiera"}),
+            "credit",
+        ),
+        (json!({"sentido": "", "signo": -1}), "debit"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut body = body;
+        // A code may be a number, and a type has words for people.
+        body["codigo"] = json!(100 + number);
+        body["nombre"] = json!("Tipo");
+        body["descripcion"] = json!("Un tipo");
+        body["tipoMovimiento"] = json!("001");
+        let id = create(body).await.is(201)["id"].clone();
+        let types = service.a.get("/v1/voucher-types").await.is(200);
+        let made = types
+            .json
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|it| it["legacyId"] == id)
+            .unwrap()
+            .clone();
+        assert_eq!(
+            (&made["sense"], &made["code"]),
+            (&json!(sense), &json!(format!("{}", 100 + number)))
+        );
+    }
+    for sentido in ["hold", "release", "confirm_hold"] {
+        let body = json!({"codigo": "RET", "nombre": "R", "sentido": sentido, "signo": 1});
+        spanish(&create(body).await.refused(400, "voucher_type_sense"));
+    }
+    spanish(
+        &create(json!({"codigo": 100, "nombre": "R", "signo": 1}))
+            .await
+            .refused(409, "voucher_type_taken"),
+    );
+    spanish(
+        &create(json!({"codigo": "fee", "nombre": "R", "signo": 1}))
+            .await
+            .refused(409, "voucher_type_taken"),
+    );
+}
+
+#[actix_web::test]
+async fn every_refusal_is_spanish_here_and_english_there() {
+    let service = TestService::start().await;
+    let none = service.a.with_key(None);
+    for answer in [
+        none.get("/wallet/v1/Cuentas")
+            .await
+            .refused(401, "unauthorized"),
+        service
+            .a
+            .get("/wallet/v1/Nada")
+            .await
+            .refused(404, "route_not_found"),
+        service
+            .a
+            .delete("/wallet/v1/Cuenta/1")
+            .await
+            .refused(405, "method_not_allowed"),
+        service
+            .a
+            .get("/wallet/v1/Cuenta/1")
+            .await
+            .refused(404, "account_not_found"),
+        service
+            .a
+            .call("POST", "/wallet/v1/Cuenta")
+            .text("{")
+            .await
+            .refused(400, "malformed_body"),
+        service
+            .a
+            .post("/wallet/v1/CVU", &json!({"idCuenta": 5}))
+            .key("a")
+            .await
+            .refused(404, "account_not_found"),
+    ] {
+        spanish(&answer);
+    }
+    // A kept refusal is kept as it was read.
+    let again = service
+        .a
+        .post("/wallet/v1/CVU", &json!({"idCuenta": 5}))
+        .key("a")
+        .await;
+    assert!(again.replayed());
+    spanish(&again);
+    let there = service.a.get("/v1/accounts/0000532609100002749314").await;
+    assert_eq!(
+        there.refused(404, "account_not_found")["message"],
+        "account not found"
+    );
+}
+
+/// Every code that the sources give to a refusal has its sentence.
+#[test]
+fn every_code_has_its_sentence() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+    let rejections = source("ledger/src/rejection.rs");
+    let (_, codes) = rejections.split_once("const fn code").unwrap();
+    let mut found: BTreeSet<String> = codes
+        .split("=> \"")
+        .skip(1)
+        .map(|rest| rest.split('"').next().unwrap().to_owned())
+        .collect();
+    // Elsewhere a code is the first word in quotes after a status.
+    for name in [
+        "src/http/errors.rs",
+        "src/http/bytes.rs",
+        "src/http/rate.rs",
+        "src/server.rs",
+        "src/v1/accounts.rs",
+    ] {
+        let text = source(name);
+        for rest in text
+            .split("StatusCode::")
+            .skip(1)
+            .chain(text.split("of(unavailable").skip(1))
+        {
+            let near: String = rest.chars().take(120).collect();
+            let word = near.split('"').nth(1).unwrap_or_default();
+            if word.contains('_') && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_') {
+                found.insert(word.to_owned());
+            }
+        }
+    }
+    found.remove("invalid_request");
+    assert!(found.len() > 55, "{found:?}");
+    let known: BTreeSet<_> = caudal::http::spanish::SENTENCES
+        .iter()
+        .map(|(code, _)| (*code).to_owned())
+        .collect();
+    let missing: Vec<_> = found.difference(&known).collect();
+    assert!(missing.is_empty(), "without a sentence: {missing:?}");
+    for (code, sentence) in caudal::http::spanish::SENTENCES {
+        assert!(
+            !ENGLISH
+                .iter()
+                .any(|word| format!(" {sentence} ").contains(word)),
+            "{code}: {sentence}"
+        );
+    }
+}
