@@ -10,7 +10,6 @@ use caudal::notices::PATH;
 use caudal::sandbox::{COLLECTOR, PASSWORD, USERNAME};
 use tempfile::TempDir;
 
-use super::{KILLS, TRANSFERS};
 use crate::bank_failures::rig::client_of_bank;
 use crate::support::{Client, SOON, Value, json, wait_until};
 
@@ -31,9 +30,11 @@ impl Drop for Process {
 
 fn caudal() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_caudal"));
-    // They are the test's, and would be unknown settings.
-    command.env_remove(KILLS).env_remove(TRANSFERS);
-    command.env_remove("CAUDAL_KILLS").stderr(Stdio::null());
+    // Variables are settings, and those of whoever runs the tests are none of this service's.
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CAUDAL_")) {
+        command.env_remove(name);
+    }
+    command.stderr(Stdio::null());
     command
 }
 
