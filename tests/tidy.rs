@@ -10,7 +10,7 @@ const LINES_MAX: usize = 500;
 /// became shorter gets its new length here.
 const LONG: &[(&str, usize)] = &[
     ("actors/src/tests.rs", 599),
-    ("src/v1/accounts.rs", 599),
+    ("src/v1/accounts.rs", 566),
     ("tests/golden/bodies.rs", 525),
     ("tests/hostile.rs", 635),
 ];
