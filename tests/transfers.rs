@@ -204,7 +204,7 @@ async fn what_is_wrong_with_a_transfer_is_named() {
         (with("to", json!({"alias": "ñandú"})), vec!["to.alias"]),
         (with("to", json!({"cvu": to, "name": "x"})), vec!["to.name"]),
         (with("amount", json!("0")), vec!["amount"]),
-        (with("concept", json!("XXX")), vec!["concept"]),
+        (with("concept", json!("ZZZ")), vec!["concept"]),
         (with("description", json!(long)), vec!["description"]),
         (with("tenantId", json!("x")), vec!["tenantId"]),
     ] {

@@ -106,7 +106,7 @@ async fn orders_have_their_codes() {
         ("value", json!({"currency": "ARS", "amount": "1.001"})),
         ("value", json!({"currency": "ARS", "amount": 0})),
         ("value", json!({"currency": "ARS"})),
-        ("concept", json!("XXX")),
+        ("concept", json!("ZZZ")),
     ] {
         let mut order = Rig::order("A1", &json!({"cbu": destination(0)}), "1.00");
         order[field] = value;

@@ -428,3 +428,63 @@ fn the_state_of_an_account_decides_which_movements_pass() {
     let nothing = account().reject(9, why, &context()).unwrap();
     assert!(nothing.is_empty());
 }
+
+#[test]
+fn a_clock_that_is_set_back_opens_no_limit_and_gives_back_where_it_was_counted() {
+    let noon = |day: u8| Timestamp::parse(&format!("2026-03-{day:02}T15:00:00Z")).unwrap();
+    let on = |day| Context {
+        now: noon(day),
+        ..context()
+    };
+    let mut account = with_money(10_000);
+    let change = LimitsChange {
+        daily_amount: Change::Set(Money::from_centavos(900)),
+        ..LimitsChange::default()
+    };
+    run(&mut account, &Order::ChangeLimits(change));
+    let first = account
+        .decide_post(&order(Direction::Debit, 900, "d"), None, &on(20))
+        .unwrap()
+        .into_inner();
+    first.iter().for_each(|v| account.apply_voucher(v));
+    // The day before, by the clock; the voucher would carry the later day.
+    let second = account.decide_post(&order(Direction::Debit, 900, "e"), None, &on(19));
+    assert_eq!(second.unwrap_err().code(), "limit_exceeded");
+    let hold = OpenHold {
+        amount: amount(1),
+        external_id: ExternalId::parse("h").unwrap(),
+        description: None,
+        expires_at: Some(noon(20)),
+    };
+    let ended = account.decide_hold(&hold, None, &on(19));
+    assert_eq!(ended, Err(Rejection::ExpiryInThePast));
+    let mut account = with_money(10_000);
+    let first = account
+        .decide_post(&order(Direction::Credit, 1, "c"), None, &on(20))
+        .unwrap()
+        .into_inner();
+    first.iter().for_each(|v| account.apply_voucher(v));
+    let (transfer, asked) = account.decide_request(&send(500), &on(19)).unwrap();
+    take(&mut account, &asked);
+    let why = TransferRejection {
+        reason: "no".into(),
+        bank: None,
+    };
+    let back = account.reject(transfer.sequence, why, &on(19)).unwrap();
+    take(&mut account, &back);
+    assert_eq!(account.usage.daily_amount, Money::ZERO);
+}
+
+#[test]
+fn charges_beyond_the_largest_amount_are_refused_and_not_dropped() {
+    let fees = [charging("TRANSFER_OUT", Amount::MAX_CENTAVOS)];
+    let context = Context {
+        platform: Terms {
+            fees: &fees,
+            ..Terms::default()
+        },
+        ..context()
+    };
+    let refused = with_money(1_000).decide_request(&send(100), &context);
+    assert_eq!(refused.unwrap_err(), Rejection::AmountOverflow);
+}
