@@ -31,7 +31,7 @@ const TRANSFER_COUNT: u8 = 0x22;
 const TRANSFER_CALL: u8 = 0x23;
 const RAIL: u8 = 0x24;
 const BANK_DAY: u8 = 0x25;
-const SUSPENSE_DAY: u8 = 0x26;
+// 0x26 was the days of suspense, which nobody read: the id of the rail leads there.
 const TRANSFER_LEFT: u8 = 0x27;
 const TOTALS: u8 = 0x28;
 const CLOSED: u8 = 0x29;
@@ -304,18 +304,6 @@ pub fn bank_day_of(realm: RealmId, day: BusinessDay, account: AccountNo, sequenc
     let day = day.to_string();
     let (account, sequence) = (account.0.to_be_bytes(), sequence.to_be_bytes());
     key(BANK_DAY, realm, &[day.as_bytes(), &account, &sequence])
-}
-
-/// All money of a business day that no account could take.
-pub fn suspense_day(realm: RealmId, day: BusinessDay) -> Vec<u8> {
-    key(SUSPENSE_DAY, realm, &[day.to_string().as_bytes()])
-}
-
-/// Realm, day, account, sequence → its place.
-pub fn suspense_of(realm: RealmId, day: BusinessDay, account: AccountNo, sequence: u64) -> Vec<u8> {
-    let day = day.to_string();
-    let (account, sequence) = (account.0.to_be_bytes(), sequence.to_be_bytes());
-    key(SUSPENSE_DAY, realm, &[day.as_bytes(), &account, &sequence])
 }
 
 /// The account and number at the end of a key.

@@ -83,7 +83,7 @@ pub struct Listed {
 
 impl Projection for Rows {
     fn version(&self) -> u32 {
-        5
+        6
     }
 
     fn project(
@@ -105,7 +105,7 @@ impl Projection for Rows {
                 money::called(realm, account, &call, (entry.seq, position), index);
                 Ok(())
             }
-            SUSPENSE => money::suspended(realm, account, entry, position, index),
+            SUSPENSE => money::suspended(realm, account, entry, index),
             PROFILE => profile(realm, account, entry, index),
             ANSWERS => {
                 let Answer {

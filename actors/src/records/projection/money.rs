@@ -199,7 +199,6 @@ pub fn suspended(
     realm: RealmId,
     account: AccountNo,
     entry: &Entry,
-    position: Position,
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     let Suspense { cash_in, .. } = decode(&entry.body)?;
@@ -211,9 +210,6 @@ pub fn suspended(
     };
     let rail = keys::rail(realm.mode(), Rail::Arrival, &cash_in.coelsa_id);
     index.put(&rail, &encode(&landed)?);
-    let day = Timestamp::from_millis(entry.at).business_day();
-    let key = keys::suspense_of(realm, day, account, entry.seq);
-    index.put(&key, &position.0.to_be_bytes());
     let amount = cash_in.amount.into();
     totals::update(realm, index, |totals| totals.suspended(amount))
 }
