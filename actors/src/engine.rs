@@ -4,6 +4,7 @@
 //! past that the outcome is unknown to the asker, and its idempotency key or external id will tell.
 
 pub mod bank;
+pub mod events;
 pub mod lists;
 pub mod money;
 pub mod reconciliation;
@@ -24,7 +25,7 @@ use caudal_ledger::tenants::{Mode, Platform, Tenant};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Stats, Store};
 use dashmap::DashMap;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::accounts::remittance::Pauses;
 use crate::accounts::{AccountView, BalanceView, Observed, Settings, Versions};
@@ -119,6 +120,7 @@ struct Realms {
 struct Supervised {
     addr: Addr<RealmSupervisor>,
     settings: Arc<RwLock<Arc<Settings>>>,
+    told: Arc<Notify>,
 }
 
 fn settings(platform: &Platform, tenant: &Tenant, mode: Mode) -> Settings {
@@ -159,6 +161,7 @@ impl Realms {
     fn start(&self, realm: RealmId, settings: Settings) -> Result<Supervised, Failure> {
         let bank = (self.banks)(settings.mode);
         let settings = Arc::new(RwLock::new(Arc::new(settings)));
+        let told = Arc::new(Notify::new());
         let shared = Shared {
             realm,
             store: Arc::clone(&self.store),
@@ -168,6 +171,7 @@ impl Realms {
             pauses: self.pauses,
             settings: Arc::clone(&settings),
             claims: self.claims.clone(),
+            told: Arc::clone(&told),
         };
         let supervisor = RealmSupervisor::load(shared, self.limits)?;
         let at = usize::try_from(realm.0)
@@ -183,7 +187,11 @@ impl Realms {
                 supervisor
             }),
         };
-        Ok(Supervised { addr, settings })
+        Ok(Supervised {
+            addr,
+            settings,
+            told,
+        })
     }
 
     fn tell(&self, realm: RealmId, message: RealmMessage) -> Result<(), Failure> {

@@ -1,5 +1,7 @@
 //! What the actors need from outside: a bank and a clock. The real ones live in `src`.
 
+pub mod webhooks;
+
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;

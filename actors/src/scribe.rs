@@ -14,7 +14,7 @@ use caudal_ledger::facts::Answer;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, Entry, Row, Store, StoreError, StreamId};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::accounts::Settings;
 use crate::accounts::remittance::Pauses;
@@ -42,6 +42,8 @@ pub struct Shared {
     pub settings: Arc<RwLock<Arc<Settings>>>,
     /// External ids, idempotency keys, aliases and codes that requests in flight claim.
     pub claims: Claims,
+    /// Wakes who waits for the realm's next event.
+    pub told: Arc<Notify>,
 }
 
 impl Shared {
@@ -191,10 +193,12 @@ impl Scribe {
             entries: page.entries,
             hints: page.hints,
         };
+        let told = Arc::clone(&self.shared.told);
         self.shared.store.submit(
             commit,
             Box::new(move |done| {
                 vitals.settled(done.is_ok(), page.sequence);
+                told.notify_waiters();
                 then(done.map(drop).map_err(Failure::from));
             }),
         );
@@ -263,7 +267,9 @@ impl Scribe {
             vitals.in_flight.fetch_add(1, Ordering::AcqRel);
         }
         let nothing = page.entries.is_empty();
+        let told = Arc::clone(&self.shared.told);
         let done = Box::new(move |done: Result<_, StoreError>| {
+            told.notify_waiters();
             for (vitals, sequence) in pulses {
                 vitals.settled(done.is_ok(), sequence);
             }

@@ -209,6 +209,7 @@ fn registration() -> Registration {
         kyc: Kyc::default(),
         enabled: true,
         names: caudal_ledger::particulars::Names::default(),
+        asks_cvu: false,
     }
 }
 

@@ -66,8 +66,10 @@ pub fn store(
             progress(report.entries);
         }
         let at = (RealmId(entry.stream.realm), AccountNo(entry.stream.number));
+        if entry.stream.kind == PROFILE {
+            histories.entry(at).or_default();
+        }
         match entry.stream.kind {
-            PROFILE => drop(histories.entry(at).or_default()),
             LEDGER => match decode(&entry.body) {
                 Ok(LedgerFact::Posted(voucher)) => {
                     report.vouchers = report.vouchers.saturating_add(1);

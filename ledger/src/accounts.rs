@@ -50,6 +50,7 @@ impl Account {
             kyc,
             enabled,
             names,
+            asks_cvu: _,
         } = registration.clone();
         Self {
             number,

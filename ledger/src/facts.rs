@@ -132,6 +132,9 @@ pub struct Registration {
     /// The parts of the holder's name, where the tenant gave them apart.
     #[serde(default, skip_serializing_if = "Names::is_empty")]
     pub names: Names,
+    /// Whether it is registered to get a CVU at once, so that it is told only when it has it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asks_cvu: bool,
 }
 
 /// The bank's own answer about a request that it did not accept.

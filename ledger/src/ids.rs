@@ -75,7 +75,7 @@ impl VoucherId {
         Self::after(PREFIX, text)
     }
 
-    fn after(prefix: &str, text: &str) -> Option<Self> {
+    pub(crate) fn after(prefix: &str, text: &str) -> Option<Self> {
         let digits = text.strip_prefix(prefix)?;
         if digits.len() != 26 {
             return None;
@@ -100,7 +100,7 @@ impl VoucherId {
         Some(id)
     }
 
-    fn write(self, prefix: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    pub(crate) fn write(self, prefix: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let high = u128::from(self.realm.0).wrapping_shl(80)
             | (u128::from(self.account.0) & FIELD_40).wrapping_shl(40)
             | (u128::from(self.sequence) & FIELD_40);

@@ -16,6 +16,7 @@ pub mod calendar;
 pub mod chain;
 pub mod cuit;
 pub mod cvu;
+pub mod events;
 pub mod facts;
 pub mod fees;
 pub mod history;

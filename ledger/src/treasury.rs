@@ -121,6 +121,8 @@ pub struct Totals {
     pub incoming: Sum,
     /// Fees and their tax, taken from clients so far.
     pub fees: Sum,
+    /// Events so far.
+    pub events: u64,
     /// How many accounts are in which state.
     pub census: Census,
 }
@@ -129,6 +131,12 @@ impl Totals {
     /// What belongs to clients: available and held.
     pub const fn owed(&self) -> Sum {
         self.available.plus(self.held)
+    }
+
+    /// Counts an event: the number of the next one.
+    pub const fn tell(&mut self) -> u64 {
+        self.events = self.events.saturating_add(1);
+        self.events
     }
 
     /// Counts a voucher.

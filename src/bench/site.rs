@@ -365,6 +365,7 @@ fn registration(number: u64) -> anyhow::Result<Registration> {
         kyc: Kyc::default(),
         enabled: true,
         names: caudal_ledger::particulars::Names::default(),
+        asks_cvu: false,
     })
 }
 

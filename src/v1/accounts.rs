@@ -145,6 +145,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
         kyc: Kyc::default(),
         enabled: true,
         names: Names::default(),
+        asks_cvu: true,
     };
     let answered = caller
         .engine()

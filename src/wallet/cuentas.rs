@@ -110,6 +110,7 @@ fn registration(mut fields: Fields, caller: &Caller) -> Result<Registration, Api
         kyc,
         enabled: enabled.unwrap_or(true),
         names,
+        asks_cvu: false,
     })
 }
 

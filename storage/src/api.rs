@@ -129,6 +129,9 @@ pub trait IndexWriter {
     fn delete(&mut self, key: &[u8]);
     /// Adds one to the counter under `key` (8 bytes, big-endian, 0 when absent) and gives the sum.
     fn next(&mut self, key: &[u8]) -> Result<u64, StoreError>;
+    /// The last sequence of a stream as of this entry, itself included; 0 when there is none. It
+    /// looks through the rows of the whole group, so it is for facts that are rare.
+    fn head(&mut self, stream: StreamId) -> Result<u64, StoreError>;
 }
 
 /// What entries mean to the index. Pure and deterministic: the same entries in the same order give

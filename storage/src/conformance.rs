@@ -55,6 +55,16 @@ impl Projection for Words {
         let n = index.next(&[&[0x42], &entry.stream.realm.to_be_bytes()[..]].concat())?;
         let counted = index.get(&[&[0x42], &entry.stream.realm.to_be_bytes()[..]].concat())?;
         assert_eq!(
+            index.head(entry.stream)?,
+            entry.seq,
+            "a projection sees its entry"
+        );
+        let other = StreamId {
+            number: u64::MAX,
+            ..entry.stream
+        };
+        assert_eq!(index.head(other)?, 0, "nobody writes there");
+        assert_eq!(
             counted,
             Some(n.to_be_bytes().to_vec()),
             "a projection reads its own rows"

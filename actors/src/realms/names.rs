@@ -28,6 +28,7 @@ impl RealmSupervisor {
         let number = AccountNo(self.next_account);
         let registration = Registration {
             number,
+            asks_cvu: open,
             ..registration
         };
         let claimed = self.claim_names(&registration, alias.as_ref());

@@ -36,6 +36,7 @@ const TRANSFER_LEFT: u8 = 0x27;
 const TOTALS: u8 = 0x28;
 const CLOSED: u8 = 0x29;
 const CUIT: u8 = 0x30;
+const EVENT: u8 = 0x34;
 
 fn key(tag: u8, realm: RealmId, rest: &[&[u8]]) -> Vec<u8> {
     let mut key = Vec::with_capacity(48);
@@ -156,6 +157,20 @@ pub fn pending_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
 pub const fn totals(realm: RealmId) -> [u8; 5] {
     let [a, b, c, d] = realm.0.to_be_bytes();
     [TOTALS, a, b, c, d]
+}
+
+/// Realm, number → the event. Written with every voucher, so the key takes no allocation.
+pub fn event(realm: RealmId, number: u64) -> [u8; 13] {
+    let mut key = [EVENT; 13];
+    let parts = realm.0.to_be_bytes().into_iter();
+    let parts = parts.chain(number.to_be_bytes());
+    key.iter_mut().skip(1).zip(parts).for_each(|(k, p)| *k = p);
+    key
+}
+
+/// The number at the end of a key of an event.
+pub fn event_of(key: &[u8]) -> Option<u64> {
+    account_of(key).map(|number| number.0)
 }
 
 /// All closed accounts of a realm.

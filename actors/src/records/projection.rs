@@ -1,5 +1,6 @@
 //! What each fact adds to the index. Deterministic, so that a rebuild gives the same rows.
 
+mod events;
 mod money;
 mod totals;
 
@@ -7,6 +8,7 @@ use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
+use caudal_ledger::events::EventKind;
 use caudal_ledger::facts::{AccountFact, AliasOwner, Answer, BankCall, LedgerFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::particulars::{Names, Particulars};
@@ -15,8 +17,12 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{Entry, IndexWriter, Position, Projection, StoreError};
 use serde::{Deserialize, Serialize};
 
-use super::{ANSWERS, BANK, LEDGER, PROFILE, SUSPENSE, TRANSFERS, decode, encode, keys};
+use super::{
+    ANSWERS, BANK, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, account_stream, decode, encode,
+    keys,
+};
 
+pub use events::{Noted, Told};
 pub use money::Landed;
 pub(super) use totals::parse as parse_totals;
 
@@ -83,7 +89,7 @@ pub struct Listed {
 
 impl Projection for Rows {
     fn version(&self) -> u32 {
-        6
+        7
     }
 
     fn project(
@@ -97,16 +103,20 @@ impl Projection for Rows {
         match entry.stream.kind {
             LEDGER => {
                 let LedgerFact::Posted(voucher) = decode(&entry.body)?;
-                money::posted(realm, account, &voucher, index)
+                money::posted(realm, account, &voucher, position, index)
             }
-            TRANSFERS => money::transfer(realm, account, entry, index),
+            TRANSFERS => money::transfer(realm, account, (entry, position), index),
             BANK => {
                 let call: BankCall = decode(&entry.body)?;
                 money::called(realm, account, &call, (entry.seq, position), index);
                 Ok(())
             }
-            SUSPENSE => money::suspended(realm, account, entry, index),
-            PROFILE => profile(realm, account, entry, index),
+            SUSPENSE => money::suspended(realm, account, (entry, position), index),
+            PROFILE => profile(realm, account, (entry, position), index),
+            REALM => {
+                let kind = EventKind::of_realm(&decode(&entry.body)?);
+                events::tell(realm, Told::new(kind, AccountNo(0), position), index)
+            }
             ANSWERS => {
                 let Answer {
                     key, method, path, ..
@@ -124,7 +134,7 @@ impl Projection for Rows {
 fn profile(
     realm: RealmId,
     number: AccountNo,
-    entry: &Entry,
+    (entry, position): (&Entry, Position),
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     let fact: AccountFact = decode(&entry.body)?;
@@ -157,7 +167,12 @@ fn profile(
     if before.as_ref() != Some(&after) {
         index.put(&key, &encode(&after)?);
     }
-    Ok(())
+    let Some(kind) = EventKind::of_account(&fact) else {
+        return Ok(());
+    };
+    let movements = index.head(account_stream(realm, number, LEDGER))?;
+    let told = Told::new(kind, number, position).noting(Noted::Movements(movements))?;
+    events::tell(realm, told, index)
 }
 
 /// Whether the account waits for the bank after a fact; `None` where the fact says nothing of it.

@@ -100,6 +100,7 @@ fn account_facts() -> Vec<AccountFact> {
             kyc: kyc.clone(),
             enabled: true,
             names: Names::default(),
+            asks_cvu: false,
         }),
         AccountFact::OpeningRequested {
             client_id: 10_000_001,
@@ -175,6 +176,7 @@ fn wallet_facts() -> Vec<AccountFact> {
             kyc: Kyc::default(),
             enabled: false,
             names,
+            asks_cvu: false,
         }),
         AccountFact::CvuRequested {
             client_id: 10_000_002,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use caudal_ledger::events::EventKind;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::transfers::{Suspense, TransferFact, TransferRecord};
@@ -10,7 +11,7 @@ use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Entry, Store, StoreError};
 
 use super::Report;
-use crate::records::{SUSPENSE, TRANSFERS, decode, reads};
+use crate::records::{PROFILE, REALM, SUSPENSE, TRANSFERS, decode, reads};
 
 /// The sums of every realm as the journal gives them.
 #[derive(Debug, Default)]
@@ -23,12 +24,25 @@ pub(super) struct Sums {
 impl Sums {
     /// Counts a voucher.
     pub fn voucher(&mut self, realm: RealmId, voucher: &Voucher) {
-        self.realms.entry(realm).or_default().posted(voucher);
+        let totals = self.realms.entry(realm).or_default();
+        totals.posted(voucher);
+        totals.tell();
+        if EventKind::of_hold(voucher, None).is_some() {
+            totals.tell();
+        }
     }
 
-    /// Counts what else moves the sums: transfers and suspense.
+    /// Counts what else moves the sums or is told: transfers, suspense, profiles, voucher types.
     pub fn entry(&mut self, entry: &Entry) -> Result<(), StoreError> {
         let (realm, account) = (RealmId(entry.stream.realm), AccountNo(entry.stream.number));
+        let tells = match entry.stream.kind {
+            SUSPENSE | TRANSFERS | REALM => true,
+            PROFILE => EventKind::of_account(&decode(&entry.body)?).is_some(),
+            _ => false,
+        };
+        if tells {
+            self.realms.entry(realm).or_default().tell();
+        }
         match entry.stream.kind {
             SUSPENSE => {
                 let Suspense { cash_in, .. } = decode(&entry.body)?;
@@ -72,6 +86,9 @@ impl Sums {
         for realm in realms {
             let right = self.realms.get(&realm).copied().unwrap_or_default();
             let mut row = reads::totals(store, realm)?;
+            if let Some(gap) = reads::events::gap(store, realm, row.events)? {
+                report.differs(format!("realm {}: there is no event {gap}", realm.0));
+            }
             row.census = Census::default();
             let still = store.stats().last_commit <= report.commit;
             let vouchers = |totals: &Totals| (totals.available, totals.held, totals.fees);

@@ -35,6 +35,7 @@ fn account() -> Account {
         kyc: Kyc::default(),
         enabled: true,
         names: crate::particulars::Names::default(),
+        asks_cvu: false,
     };
     let mut account = Account::registered(&registration, Timestamp::from_millis(1));
     let cvu = Cvu::compose(999, 1).unwrap();

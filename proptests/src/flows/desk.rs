@@ -437,6 +437,7 @@ fn slot(index: usize, at: Timestamp) -> Slot {
         phone: None,
         metadata: BTreeMap::new(),
         names: caudal_ledger::particulars::Names::default(),
+        asks_cvu: false,
         kyc: Kyc::default(),
         enabled: true,
     };

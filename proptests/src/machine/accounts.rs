@@ -125,6 +125,7 @@ fn slot(index: usize, at: Timestamp) -> Slot {
         },
         enabled: true,
         names: caudal_ledger::particulars::Names::default(),
+        asks_cvu: false,
     };
     let account = Account::registered(&registration, at);
     assert_eq!(account.status, Status::Registered);

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::api::{Entry, IndexWriter, Position, Projection, Row, StoreError};
+use crate::api::{Entry, IndexWriter, Position, Projection, Row, StoreError, StreamId};
 use crate::index::Index;
 use crate::index::bytes::Bytes;
-use crate::rows::{check_key, check_value, stream_key, stream_value};
+use crate::rows::{STREAM_PREFIX, check_key, check_value, parse_head, stream_key, stream_value};
 
 /// The rows of one group before readers see them, and the counters that keep being asked for.
 #[derive(Default)]
@@ -119,6 +119,19 @@ impl IndexWriter for GroupWriter<'_> {
             None => drop(self.overlay.counters.insert(Bytes::new(key), next)),
         }
         Ok(next)
+    }
+
+    fn head(&mut self, stream: StreamId) -> Result<u64, StoreError> {
+        let first = stream_key(stream, 0);
+        let prefix = first.get(..STREAM_PREFIX).unwrap_or_default();
+        let own = self.overlay.rows.iter().filter_map(|(key, value)| {
+            let (key, value) = (key.as_slice(), value.as_ref()?.as_slice());
+            parse_head(key.starts_with(prefix).then_some(key)?, value)
+        });
+        if let Some(last) = own.map(|head| head.seq).max() {
+            return Ok(last);
+        }
+        Ok(self.index.head(stream)?.map_or(0, |head| head.seq))
     }
 }
 

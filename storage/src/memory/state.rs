@@ -87,6 +87,9 @@ impl State {
         let place = self.entries.len();
         let mut writer = Writer {
             rows: &mut self.rows,
+            streams: &self.streams,
+            entries: &self.entries,
+            current: &entry,
             error: None,
         };
         projection.project(&entry, Position(u64_of(place)), &mut writer)?;
@@ -190,6 +193,9 @@ impl State {
 
 struct Writer<'a> {
     rows: &'a mut BTreeMap<Vec<u8>, Vec<u8>>,
+    streams: &'a BTreeMap<StreamId, Vec<usize>>,
+    entries: &'a [(CommitNo, Entry)],
+    current: &'a Entry,
     error: Option<StoreError>,
 }
 
@@ -220,5 +226,14 @@ impl IndexWriter for Writer<'_> {
         })?;
         self.rows.insert(key.to_vec(), next.to_be_bytes().to_vec());
         Ok(next)
+    }
+
+    fn head(&mut self, stream: StreamId) -> Result<u64, StoreError> {
+        if self.current.stream == stream {
+            return Ok(self.current.seq);
+        }
+        let last = self.streams.get(&stream).and_then(|places| places.last());
+        let last = last.and_then(|place| self.entries.get(*place));
+        Ok(last.map_or(0, |(_, entry)| entry.seq))
     }
 }

@@ -1,6 +1,7 @@
 //! Rows of vouchers, holds, transfers and what the bank brings.
 
 use caudal_ledger::balance::Direction;
+use caudal_ledger::events::EventKind;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::holds::Hold;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
@@ -10,6 +11,7 @@ use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 use serde::{Deserialize, Serialize};
 
+use super::events::{self, Noted, Told};
 use super::{Place, totals};
 use crate::records::keys::{self, Rail};
 use crate::records::{decode, encode};
@@ -32,6 +34,7 @@ pub fn posted(
     realm: RealmId,
     account: AccountNo,
     voucher: &Voucher,
+    position: Position,
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     let place = Place {
@@ -72,16 +75,29 @@ pub fn posted(
         let key = keys::rail(realm.mode(), Rail::Arrival, rail);
         index.put(&key, &encode(&landed)?);
     }
-    totals::update(realm, index, |totals| totals.posted(voucher))?;
-    hold(realm, account, voucher, index)
+    let number = totals::update(realm, index, |totals| {
+        totals.posted(voucher);
+        totals.tell()
+    })?;
+    let told = Told::new(EventKind::VoucherCreated, account, position);
+    events::note(realm, number, &told, index);
+    hold(realm, account, voucher, position, index)
 }
 
 fn hold(
     realm: RealmId,
     account: AccountNo,
     voucher: &Voucher,
+    position: Position,
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
+    let tell = |hold: &Hold, index: &mut dyn IndexWriter| {
+        let Some(kind) = EventKind::of_hold(voucher, Some(hold)) else {
+            return Ok(());
+        };
+        let told = Told::new(kind, account, position).noting(Noted::Hold(hold.clone()))?;
+        events::tell(realm, told, index)
+    };
     if let Some(hold) = Hold::opened(voucher) {
         let number = hold.sequence;
         index.put(&keys::hold(realm, account, number), &encode(&hold)?);
@@ -89,7 +105,7 @@ fn hold(
         if let Some(end) = hold.expires_at {
             index.put(&keys::hold_end(realm, end, account, number), &[]);
         }
-        return Ok(());
+        return tell(&hold, index);
     }
     let Some(number) = Hold::of_step(voucher) else {
         return Ok(());
@@ -107,14 +123,14 @@ fn hold(
             index.delete(&keys::hold_end(realm, end, account, number));
         }
     }
-    Ok(())
+    tell(&hold, index)
 }
 
 /// What a fact of a transfer adds.
 pub fn transfer(
     realm: RealmId,
     account: AccountNo,
-    entry: &Entry,
+    (entry, position): (&Entry, Position),
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     let TransferRecord {
@@ -175,7 +191,13 @@ pub fn transfer(
         })?;
     }
     index.put(&key, &encode(&transfer)?);
-    Ok(())
+    let told = Told::new(EventKind::of_transfer(&transfer), account, position);
+    let told = match fact {
+        // The fact itself says all of it.
+        TransferFact::Requested(_) => told,
+        _ => told.noting(Noted::Transfer(transfer))?,
+    };
+    events::tell(realm, told, index)
 }
 
 /// What a call to the bank adds: one about a transfer is found by it.
@@ -198,7 +220,7 @@ pub fn called(
 pub fn suspended(
     realm: RealmId,
     account: AccountNo,
-    entry: &Entry,
+    (entry, position): (&Entry, Position),
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     let Suspense { cash_in, .. } = decode(&entry.body)?;
@@ -211,5 +233,7 @@ pub fn suspended(
     let rail = keys::rail(realm.mode(), Rail::Arrival, &cash_in.coelsa_id);
     index.put(&rail, &encode(&landed)?);
     let amount = cash_in.amount.into();
-    totals::update(realm, index, |totals| totals.suspended(amount))
+    totals::update(realm, index, |totals| totals.suspended(amount))?;
+    let told = Told::new(EventKind::CashInSuspended, account, position);
+    events::tell(realm, told, index)
 }

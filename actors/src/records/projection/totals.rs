@@ -2,7 +2,7 @@
 //!
 //! **Shape.** Eight words of 16 bytes, big-endian: available, held, outgoing, incoming, fees (each
 //! an `i128`), then vouchers and active accounts, suspended and closed accounts, accounts without a
-//! CVU and nothing (each two `u64`).
+//! CVU and events (each two `u64`).
 //! It is projected on the committer's thread with every voucher, so it is no record of MessagePack
 //! and its key takes no allocation.
 
@@ -13,16 +13,16 @@ use caudal_storage::{IndexWriter, StoreError};
 use crate::records::keys;
 
 /// Reads the sums of a realm, changes them and writes them back.
-pub fn update(
+pub fn update<T>(
     realm: RealmId,
     index: &mut dyn IndexWriter,
-    change: impl FnOnce(&mut Totals),
-) -> Result<(), StoreError> {
+    change: impl FnOnce(&mut Totals) -> T,
+) -> Result<T, StoreError> {
     let key = keys::totals(realm);
     let mut totals = parse(index.get(&key)?.as_deref())?;
-    change(&mut totals);
+    let found = change(&mut totals);
     index.put(&key, row(&totals).as_flattened());
-    Ok(())
+    Ok(found)
 }
 
 /// The sums that a row says; nothing where there is none.
@@ -52,7 +52,7 @@ pub fn parse(row: Option<&[u8]>) -> Result<Totals, StoreError> {
     let sum = |word: &[u8; 16]| Sum::from_centavos(i128::from_be_bytes(*word));
     let (sequence, active) = apart(*counts);
     let (suspended, closed) = apart(*more);
-    let (registered, _) = apart(*rest);
+    let (registered, events) = apart(*rest);
     Ok(Totals {
         sequence,
         available: sum(available),
@@ -60,6 +60,7 @@ pub fn parse(row: Option<&[u8]>) -> Result<Totals, StoreError> {
         outgoing: sum(outgoing),
         incoming: sum(incoming),
         fees: sum(fees),
+        events,
         census: Census {
             active,
             suspended,
@@ -77,6 +78,7 @@ fn row(totals: &Totals) -> [[u8; 16]; 8] {
         outgoing,
         incoming,
         fees,
+        events,
         census,
     } = totals;
     let sum = |sum: &Sum| sum.centavos().to_be_bytes();
@@ -88,7 +90,7 @@ fn row(totals: &Totals) -> [[u8; 16]; 8] {
         sum(fees),
         together(*sequence, census.active),
         together(census.suspended, census.closed),
-        together(census.registered, 0),
+        together(census.registered, *events),
     ]
 }
 
@@ -118,6 +120,7 @@ mod tests {
             outgoing: sum(3),
             incoming: sum(-4),
             fees: sum(5),
+            events: 10,
             census: Census {
                 active: 6,
                 suspended: 7,

@@ -16,6 +16,7 @@ fn registered() -> Account {
         kyc: Kyc::default(),
         enabled: true,
         names: Names::default(),
+        asks_cvu: false,
     };
     Account::registered(&registration, Timestamp::from_millis(1))
 }

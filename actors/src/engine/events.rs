@@ -1,0 +1,106 @@
+//! The door of the events: what happened in a realm, oldest first, and when there is more.
+//!
+//! **Shape.** Numbers run from 1 without gaps, so a place in the log is a number and a page is a
+//! range. A page of a few kinds looks at [`LOOKS_MAX`] numbers at most: it may be short, even empty,
+//! and still say where to go on.
+
+use std::sync::Arc;
+
+use caudal_ledger::events::{Event, EventKinds};
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::rejection::Rejection;
+use caudal_storage::{Store, StoreError};
+
+use super::Engine;
+use crate::failure::Failure;
+use crate::records::reads;
+
+/// How many events one page looks at for those of the kinds that are asked for.
+pub const LOOKS_MAX: usize = 10_000;
+/// How many rows are read at once.
+const LOOK_PAGE: usize = 500;
+
+/// A page of the log.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct EventPage {
+    /// The events, oldest first.
+    pub items: Vec<Event>,
+    /// Up to where the page has looked: the next one begins after it.
+    pub seen: u64,
+    /// Whether there is more after it.
+    pub more: bool,
+}
+
+impl Engine {
+    /// The events of a realm after a number, of the kinds that are asked for, at most `limit`.
+    pub async fn events(
+        &self,
+        realm: RealmId,
+        after: u64,
+        kinds: EventKinds,
+        limit: usize,
+    ) -> Result<EventPage, Failure> {
+        self.scan(move |store| page(store, realm, after, kinds, limit))
+            .await
+    }
+
+    /// The number of the last event of a realm; 0 when there is none.
+    pub fn last_event(&self, realm: RealmId) -> Result<u64, Failure> {
+        Ok(reads::totals(self.store.as_ref(), realm)?.events)
+    }
+
+    /// Waits until a realm has an event after a number, as long as it takes.
+    pub async fn event_after(&self, realm: RealmId, number: u64) -> Result<(), Failure> {
+        let told = self.realms.supervisors.get(&realm);
+        let told = told.map(|known| Arc::clone(&known.told));
+        let told = told.ok_or(Rejection::TenantNotFound)?;
+        loop {
+            let next = told.notified();
+            tokio::pin!(next);
+            // From here on no commit is missed, so what is read below is not too old.
+            next.as_mut().enable();
+            if self.last_event(realm)? > number {
+                return Ok(());
+            }
+            next.await;
+        }
+    }
+}
+
+/// One page of the log, as of now.
+pub fn page(
+    store: &dyn Store,
+    realm: RealmId,
+    after: u64,
+    kinds: EventKinds,
+    limit: usize,
+) -> Result<EventPage, StoreError> {
+    let mut found = EventPage {
+        seen: after,
+        ..EventPage::default()
+    };
+    let mut looks = LOOKS_MAX;
+    while looks > 0 {
+        let wanted = looks.min(LOOK_PAGE);
+        let rows = reads::events::told(store, realm, found.seen, wanted)?;
+        let ended = rows.len() < wanted;
+        for (number, told) in rows {
+            if found.items.len() == limit {
+                found.more = true;
+                return Ok(found);
+            }
+            found.seen = number;
+            if kinds.has(told.kind) {
+                let event = reads::events::event(store, realm, number, &told)?;
+                found.items.push(event);
+            }
+        }
+        if ended {
+            return Ok(found);
+        }
+        looks = looks.saturating_sub(wanted);
+    }
+    let rest = reads::events::told(store, realm, found.seen, 1)?;
+    found.more = !rest.is_empty();
+    Ok(found)
+}

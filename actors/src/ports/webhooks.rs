@@ -1,0 +1,105 @@
+//! What the courier needs from outside: somebody who carries one parcel to one address.
+
+use std::fmt;
+use std::time::Duration;
+
+use caudal_ledger::events::Event;
+use caudal_ledger::time::Timestamp;
+
+use super::LocalFuture;
+
+/// A secret as it lies in the store: sealed, so that only who carries can read it.
+pub type Sealed = Vec<u8>;
+
+/// What a parcel holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Contents {
+    /// An event of the log.
+    Event(Box<Event>),
+    /// A try that the tenant asked for, which is of no event.
+    Test {
+        /// An id of its own.
+        id: String,
+        /// The id of the webhook, for the body.
+        webhook: String,
+    },
+}
+
+/// One attempt to deliver.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parcel {
+    /// Where to.
+    pub url: String,
+    /// The secrets to sign with, the newest first; while one rotates, both count.
+    pub secrets: Vec<Sealed>,
+    /// What.
+    pub contents: Contents,
+    /// When the attempt begins: the time that is signed.
+    pub at: Timestamp,
+}
+
+/// Why there was no answer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Trouble {
+    /// The name of the host does not resolve.
+    Unresolved,
+    /// The URL or its address is none that the service may send to.
+    Forbidden,
+    /// The connection was refused or came to nothing.
+    Unconnected,
+    /// No answer in time.
+    TimedOut,
+    /// The connection broke, or what came is no HTTP.
+    Broken,
+    /// It could not be signed or rendered: a fault of ours.
+    Unsendable,
+}
+
+impl Trouble {
+    /// Every kind of trouble.
+    pub const ALL: [Self; 6] = [
+        Self::Unresolved,
+        Self::Forbidden,
+        Self::Unconnected,
+        Self::TimedOut,
+        Self::Broken,
+        Self::Unsendable,
+    ];
+
+    /// The stable word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unresolved => "host_unresolved",
+            Self::Forbidden => "address_forbidden",
+            Self::Unconnected => "connection_failed",
+            Self::TimedOut => "timed_out",
+            Self::Broken => "connection_broken",
+            Self::Unsendable => "not_sendable",
+        }
+    }
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// The status that was answered, whichever it is, or why there was none.
+    pub result: Result<u16, Trouble>,
+    /// How long the receiver asks to be left alone.
+    pub retry_after: Option<Duration>,
+    /// How long it took, in milliseconds.
+    pub millis: u64,
+}
+
+impl Sent {
+    /// Whether the receiver has it: any 2xx, nothing else.
+    pub fn is_delivered(&self) -> bool {
+        matches!(self.result, Ok(200..=299))
+    }
+}
+
+/// Carries parcels. It never follows a redirect, never waits longer than its limit, and sends to no
+/// address that it may not.
+pub trait WebhookSink: Send + Sync + fmt::Debug + 'static {
+    /// One attempt.
+    fn send(&self, parcel: Parcel) -> LocalFuture<'_, Sent>;
+}

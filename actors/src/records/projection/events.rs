@@ -1,0 +1,125 @@
+//! Rows of events: the numbers of a realm, each with the place of the fact that it tells.
+//!
+//! **Shape.** `kind u8, account u64, position u64` (big-endian), then what of its subject the fact
+//! alone does not say, as a record: the hold or transfer as it was then, or how many movements the
+//! account had. One row goes with every voucher, so it is no record of MessagePack itself.
+//!
+//! **Order.** Numbers follow the journal: commits in their order, facts within a commit in theirs.
+
+use caudal_ledger::events::EventKind;
+use caudal_ledger::holds::Hold;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::transfers::Transfer;
+use caudal_storage::{IndexWriter, Position, StoreError};
+use serde::{Deserialize, Serialize};
+
+use super::totals;
+use crate::records::{encode, keys};
+
+/// What a row of an event says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Told {
+    /// What happened.
+    pub kind: EventKind,
+    /// The account that it is of; 0 for what concerns the realm.
+    pub account: AccountNo,
+    /// Where the fact is.
+    pub position: Position,
+    /// What the fact alone does not say, encoded [`Noted`]; empty where it says all.
+    pub noted: Vec<u8>,
+}
+
+/// What of an event's subject its fact alone does not say.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Noted {
+    /// How many movements the account had.
+    Movements(u64),
+    /// The hold as it was after the voucher.
+    Hold(Hold),
+    /// The transfer as it was after the fact.
+    Transfer(Transfer),
+}
+
+const HEAD: usize = 17;
+
+impl Told {
+    /// An event that its fact says all of.
+    pub const fn new(kind: EventKind, account: AccountNo, position: Position) -> Self {
+        Self {
+            kind,
+            account,
+            position,
+            noted: Vec::new(),
+        }
+    }
+
+    /// The same with what the fact does not say.
+    ///
+    /// # Errors
+    /// When it cannot be encoded.
+    pub fn noting(self, noted: Noted) -> Result<Self, StoreError> {
+        let noted = encode(&noted)?;
+        Ok(Self { noted, ..self })
+    }
+
+    fn head(&self) -> [u8; HEAD] {
+        let mut head = [self.kind.number(); HEAD];
+        let parts = self.account.0.to_be_bytes().into_iter();
+        let parts = parts.chain(self.position.0.to_be_bytes());
+        head.iter_mut().skip(1).zip(parts).for_each(|(h, p)| *h = p);
+        head
+    }
+
+    /// Reads a row.
+    ///
+    /// # Errors
+    /// When it is cut short or of a kind that nobody knows.
+    pub fn parse(row: &[u8]) -> Result<Self, StoreError> {
+        let read = || {
+            let (kind, rest) = row.split_first()?;
+            let (account, rest) = rest.split_first_chunk::<8>()?;
+            let (position, noted) = rest.split_first_chunk::<8>()?;
+            Some(Self {
+                kind: EventKind::of_number(*kind)?,
+                account: AccountNo(u64::from_be_bytes(*account)),
+                position: Position(u64::from_be_bytes(*position)),
+                noted: noted.to_vec(),
+            })
+        };
+        read().ok_or_else(|| StoreError::Corrupt("an event in the index is unreadable".into()))
+    }
+}
+
+/// Gives an event the next number of its realm.
+pub fn tell(realm: RealmId, told: Told, index: &mut dyn IndexWriter) -> Result<(), StoreError> {
+    let number = totals::update(realm, index, |totals| totals.tell())?;
+    note(realm, number, &told, index);
+    Ok(())
+}
+
+/// Writes an event under the number that it was given.
+pub fn note(realm: RealmId, number: u64, told: &Told, index: &mut dyn IndexWriter) {
+    let (key, head) = (keys::event(realm, number), told.head());
+    if told.noted.is_empty() {
+        return index.put(&key, &head);
+    }
+    index.put(&key, &[&head, told.noted.as_slice()].concat());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_read_back_and_what_is_cut_or_unknown_is_damage() {
+        let told = Told::new(EventKind::HoldExpired, AccountNo(u64::MAX), Position(7));
+        assert_eq!(Told::parse(&told.head()).unwrap(), told);
+        let noted = told.noting(Noted::Movements(9)).unwrap();
+        let row = [noted.head().as_slice(), &noted.noted].concat();
+        assert_eq!(Told::parse(&row).unwrap(), noted);
+        for cut in 0..HEAD {
+            assert!(Told::parse(&row[..cut]).is_err(), "{cut}");
+        }
+        assert!(Told::parse(&[0xff; HEAD]).is_err());
+    }
+}

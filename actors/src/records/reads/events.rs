@@ -1,0 +1,174 @@
+//! Typed reads of events: the numbers of a realm, and each event whole.
+
+use caudal_ledger::accounts::Account;
+use caudal_ledger::balance::Balance;
+use caudal_ledger::events::{Event, EventId, EventKind, Subject};
+use caudal_ledger::facts::{AccountFact, LedgerFact, RealmFact};
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::{Suspense, TransferFact, TransferRecord};
+use caudal_ledger::voucher_types::VoucherTypes;
+use caudal_storage::{Entry, Order, Store, StoreError};
+
+use crate::records::projection::{Noted, Place, Told};
+use crate::records::{
+    LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, account_stream, decode, keys, realm_stream,
+};
+
+/// How many rows are read at once while they are counted.
+const COUNT_PAGE: usize = 1000;
+
+/// The events of a realm after a number, oldest first, at most `limit`.
+pub fn told(
+    store: &dyn Store,
+    realm: RealmId,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<(u64, Told)>, StoreError> {
+    let from = keys::event(realm, after.saturating_add(1));
+    let to = keys::after_prefix(&keys::event(realm, u64::MAX));
+    let rows = store.scan(&from, &to, Order::Ascending, limit)?;
+    let read = |(key, row): &(Vec<u8>, Vec<u8>)| {
+        let number = keys::event_of(key).ok_or_else(lost)?;
+        Told::parse(row).map(|told| (number, told))
+    };
+    rows.iter().map(read).collect()
+}
+
+/// One event of a realm, if there is one of that number.
+pub fn told_at(store: &dyn Store, realm: RealmId, number: u64) -> Result<Option<Told>, StoreError> {
+    let row = store.get(&keys::event(realm, number))?;
+    row.as_deref().map(Told::parse).transpose()
+}
+
+/// The first number up to `last` that no event has; `None` when there is no gap.
+pub fn gap(store: &dyn Store, realm: RealmId, last: u64) -> Result<Option<u64>, StoreError> {
+    let mut seen = 0;
+    while seen < last {
+        let page = told(store, realm, seen, COUNT_PAGE)?;
+        for (number, _) in &page {
+            let next = seen.saturating_add(1);
+            if *number != next {
+                return Ok(Some(next));
+            }
+            seen = next;
+        }
+        if page.is_empty() {
+            return Ok(Some(seen.saturating_add(1)));
+        }
+    }
+    Ok(None)
+}
+
+/// An event whole: the fact that it tells, and its subject as it was right after it.
+pub fn event(
+    store: &dyn Store,
+    realm: RealmId,
+    number: u64,
+    told: &Told,
+) -> Result<Event, StoreError> {
+    let entry = store.entry(told.position)?;
+    let noted = match told.noted.as_slice() {
+        [] => None,
+        noted => Some(decode::<Noted>(noted)?),
+    };
+    let subject = match (noted, entry.stream.kind) {
+        (Some(Noted::Hold(hold)), LEDGER) => Subject::Hold(Box::new(hold)),
+        (Some(Noted::Transfer(transfer)), TRANSFERS) => Subject::Transfer(Box::new(transfer)),
+        (Some(Noted::Movements(movements)), PROFILE) => {
+            account(store, realm, (told.account, movements), &entry)?
+        }
+        (None, LEDGER) => {
+            let LedgerFact::Posted(voucher) = decode(&entry.body)?;
+            Subject::Voucher(Box::new(voucher))
+        }
+        (None, TRANSFERS) => match decode::<TransferRecord>(&entry.body)?.fact {
+            TransferFact::Requested(transfer) => Subject::Transfer(Box::new(transfer)),
+            TransferFact::Advanced { .. }
+            | TransferFact::Completed { .. }
+            | TransferFact::Rejected(_)
+            | TransferFact::Reversed { .. } => return Err(lost()),
+        },
+        (None, REALM) => voucher_type(store, realm, told.kind, &entry)?,
+        (None, SUSPENSE) => Subject::Suspense(Box::new(decode::<Suspense>(&entry.body)?)),
+        _ => return Err(lost()),
+    };
+    Ok(Event {
+        id: EventId { realm, number },
+        at: Timestamp::from_millis(entry.at),
+        kind: told.kind,
+        account: told.account,
+        subject,
+    })
+}
+
+/// The account as it was after a fact of its profile.
+fn account(
+    store: &dyn Store,
+    realm: RealmId,
+    (number, movements): (AccountNo, u64),
+    entry: &Entry,
+) -> Result<Subject, StoreError> {
+    let mut found: Option<Account> = None;
+    let stream = account_stream(realm, number, PROFILE);
+    let facts = store.read(stream, 1, entry.seq, Order::Ascending, usize::MAX)?;
+    for at in &facts {
+        let fact: AccountFact = decode(&at.body)?;
+        let time = Timestamp::from_millis(at.at);
+        match (found.as_mut(), &fact) {
+            (None, AccountFact::Registered(registration)) => {
+                found = Some(Account::registered(registration, time));
+            }
+            (Some(account), _) => account.apply(&fact, at.seq, time),
+            (None, _) => return Err(lost()),
+        }
+    }
+    let account = found.ok_or_else(lost)?;
+    let place = Place {
+        account: number,
+        sequence: movements,
+    };
+    let last = super::voucher(store, realm, place)?;
+    let balance = last.map_or_else(Balance::default, |voucher| voucher.after);
+    Ok(Subject::Account(Box::new(account), balance, movements))
+}
+
+/// The voucher type that a fact of the realm is about.
+fn voucher_type(
+    store: &dyn Store,
+    realm: RealmId,
+    kind: EventKind,
+    entry: &Entry,
+) -> Result<Subject, StoreError> {
+    let mut types = VoucherTypes::default();
+    let facts = store.read(
+        realm_stream(realm, REALM),
+        1,
+        entry.seq,
+        Order::Ascending,
+        usize::MAX,
+    )?;
+    let mut found = None;
+    for at in &facts {
+        let fact: RealmFact = decode(&at.body)?;
+        let code = match &fact {
+            RealmFact::VoucherTypeCreated(created) => created.code.clone(),
+            RealmFact::VoucherTypeToggled { code, .. } | RealmFact::VoucherTypeRemoved { code } => {
+                code.clone()
+            }
+        };
+        let before = types.find(&code);
+        types.apply(&fact);
+        found = match kind {
+            EventKind::VoucherTypeRemoved => before,
+            _ => types.find(&code),
+        };
+    }
+    found
+        .map(|found| Subject::VoucherType(Box::new(found)))
+        .ok_or_else(lost)
+}
+
+fn lost() -> StoreError {
+    StoreError::Corrupt("an event does not lead to what it tells".into())
+}

@@ -1,0 +1,347 @@
+//! Events: what a tenant is told of each change, one number after the other in a realm.
+//!
+//! An event is no record of its own. It is a view of the fact that it tells, numbered when the fact
+//! is indexed, so there is no event without its commit and no commit of interest without its event.
+//! Intents (what the bank will be asked) and refusals that leave everything as it was are none.
+
+use std::fmt;
+
+use crate::accounts::Account;
+use crate::balance::{Balance, Direction};
+use crate::facts::{AccountFact, RealmFact};
+use crate::holds::Hold;
+use crate::ids::{AccountNo, RealmId, VoucherId};
+use crate::time::Timestamp;
+use crate::transfers::{Suspense, Transfer, TransferStatus};
+use crate::voucher_types::VoucherType;
+use crate::vouchers::{ReferenceType, Voucher};
+
+/// Where an event is: realm and number, from 1 without gaps. Written `evt_` and 26 characters that
+/// sort like the numbers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct EventId {
+    /// The realm.
+    pub realm: RealmId,
+    /// The number in it.
+    pub number: u64,
+}
+
+const PREFIX: &str = "evt_";
+
+impl EventId {
+    /// Reads an id; `None` for anything that was never written by `Display`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let id = VoucherId::after(PREFIX, text)?;
+        (id.account == AccountNo(0)).then_some(Self {
+            realm: id.realm,
+            number: id.sequence,
+        })
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = VoucherId {
+            realm: self.realm,
+            account: AccountNo(0),
+            sequence: self.number,
+        };
+        place.write(PREFIX, f)
+    }
+}
+
+macro_rules! kinds {
+    ($($(#[$meta:meta])* $name:ident = $number:literal, $word:literal;)+) => {
+        /// What happened. The numbers are on disk: appended, never edited.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum EventKind {
+            $($(#[$meta])* $name,)+
+        }
+
+        impl EventKind {
+            /// Every kind.
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            /// The word on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $word,)+ }
+            }
+
+            /// The number on disk.
+            pub const fn number(self) -> u8 {
+                match self { $(Self::$name => $number,)+ }
+            }
+
+            /// The kind of a number on disk.
+            pub const fn of_number(number: u8) -> Option<Self> {
+                match number { $($number => Some(Self::$name),)+ _ => None }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A wallet account exists; it has no CVU yet.
+    AccountRegistered = 1, "account.registered";
+    /// An account has its CVU.
+    AccountCreated = 2, "account.created";
+    /// The bank refused to open an account: it never was.
+    AccountRejected = 3, "account.rejected";
+    /// Holder, co-holders, KYC data, contact or fees changed.
+    AccountUpdated = 4, "account.updated";
+    /// The alias was set or replaced.
+    AccountAliasUpdated = 5, "account.alias.updated";
+    /// Outgoing movements are blocked.
+    AccountSuspended = 6, "account.suspended";
+    /// They are possible again.
+    AccountReactivated = 7, "account.reactivated";
+    /// The wallet account was enabled.
+    AccountEnabled = 8, "account.enabled";
+    /// The wallet account was disabled.
+    AccountDisabled = 9, "account.disabled";
+    /// The account's own limits changed.
+    AccountLimitsUpdated = 10, "account.limits.updated";
+    /// The account is closed.
+    AccountClosed = 11, "account.closed";
+    /// Money moved: every voucher is told by one of these.
+    VoucherCreated = 12, "voucher.created";
+    /// Money was set apart.
+    HoldCreated = 13, "hold.created";
+    /// What was set apart has left, all or part.
+    HoldConfirmed = 14, "hold.confirmed";
+    /// What was set apart has returned, all or part.
+    HoldReleased = 15, "hold.released";
+    /// The time of a hold came, and its rest has returned.
+    HoldExpired = 16, "hold.expired";
+    /// A transfer through the bank was accepted; its money is held.
+    TransferRequested = 17, "transfer.requested";
+    /// The bank has it, or may have it.
+    TransferInProgress = 18, "transfer.in_progress";
+    /// The bank does not know; a person decides.
+    TransferAudit = 19, "transfer.audit";
+    /// The money has arrived, or left for good.
+    TransferCompleted = 20, "transfer.completed";
+    /// The bank refused; the money is released.
+    TransferRejected = 21, "transfer.rejected";
+    /// It came back, whole or in part.
+    TransferReversed = 22, "transfer.reversed";
+    /// A voucher type was created.
+    VoucherTypeCreated = 23, "voucher_type.created";
+    /// A voucher type was switched on or off.
+    VoucherTypeUpdated = 24, "voucher_type.updated";
+    /// A voucher type was removed.
+    VoucherTypeRemoved = 25, "voucher_type.removed";
+    /// Money arrived that no account could take; it waits for a person.
+    CashInSuspended = 26, "cash_in.suspended";
+}
+
+impl EventKind {
+    /// What a fact of an account's profile tells; `None` for intents and for refusals that leave
+    /// the account as it was: whoever asked got them as the answer.
+    pub const fn of_account(fact: &AccountFact) -> Option<Self> {
+        match fact {
+            // It is told when it has its CVU.
+            AccountFact::Registered(registration) if registration.asks_cvu => None,
+            AccountFact::Registered(_) => Some(Self::AccountRegistered),
+            AccountFact::Opened { .. } => Some(Self::AccountCreated),
+            AccountFact::OpeningRefused(_) => Some(Self::AccountRejected),
+            AccountFact::AliasChanged { .. } => Some(Self::AccountAliasUpdated),
+            AccountFact::IdentityChanged(_)
+            | AccountFact::KycChanged { .. }
+            | AccountFact::FeesChanged(_)
+            | AccountFact::ParticularsChanged(_) => Some(Self::AccountUpdated),
+            AccountFact::Closed => Some(Self::AccountClosed),
+            AccountFact::Suspended { .. } => Some(Self::AccountSuspended),
+            AccountFact::Reactivated => Some(Self::AccountReactivated),
+            AccountFact::LimitsChanged(_) => Some(Self::AccountLimitsUpdated),
+            AccountFact::EnabledChanged { enabled: true } => Some(Self::AccountEnabled),
+            AccountFact::EnabledChanged { enabled: false } => Some(Self::AccountDisabled),
+            AccountFact::OpeningRequested { .. }
+            | AccountFact::AliasRequested { .. }
+            | AccountFact::AliasRefused(_)
+            | AccountFact::IdentityRequested(_)
+            | AccountFact::IdentityRefused(_)
+            | AccountFact::ClosingRequested
+            | AccountFact::ClosingRefused(_)
+            | AccountFact::CvuRequested { .. }
+            | AccountFact::CvuRefused(_)
+            | AccountFact::ParticularsRequested(_)
+            | AccountFact::ParticularsRefused(_) => None,
+        }
+    }
+
+    /// What a voucher tells of the hold that it opens or is a step of, as the hold is after it;
+    /// `None` for holds that belong to something else, such as a transfer.
+    pub fn of_hold(voucher: &Voucher, hold: Option<&Hold>) -> Option<Self> {
+        if voucher.reference_type != ReferenceType::Hold {
+            return None;
+        }
+        match voucher.direction {
+            Direction::Hold => Some(Self::HoldCreated),
+            Direction::ConfirmHold => Some(Self::HoldConfirmed),
+            Direction::Release if hold.is_some_and(|hold| hold.is_due(voucher.at)) => {
+                Some(Self::HoldExpired)
+            }
+            Direction::Release => Some(Self::HoldReleased),
+            Direction::Credit | Direction::Debit => None,
+        }
+    }
+
+    /// What a fact of a transfer tells, by the transfer as it is after it.
+    pub const fn of_transfer(after: &Transfer) -> Self {
+        match after.status {
+            TransferStatus::Requested => Self::TransferRequested,
+            TransferStatus::InProgress => Self::TransferInProgress,
+            TransferStatus::Audit => Self::TransferAudit,
+            TransferStatus::Completed => Self::TransferCompleted,
+            TransferStatus::Rejected => Self::TransferRejected,
+            TransferStatus::Reversed => Self::TransferReversed,
+        }
+    }
+
+    /// What a fact of a realm tells.
+    pub const fn of_realm(fact: &RealmFact) -> Self {
+        match fact {
+            RealmFact::VoucherTypeCreated(_) => Self::VoucherTypeCreated,
+            RealmFact::VoucherTypeToggled { .. } => Self::VoucherTypeUpdated,
+            RealmFact::VoucherTypeRemoved { .. } => Self::VoucherTypeRemoved,
+        }
+    }
+
+    fn bit(self) -> u64 {
+        1_u64.wrapping_shl(u32::from(self.number()))
+    }
+}
+
+/// Which kinds of events are wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EventKinds(u64);
+
+impl Default for EventKinds {
+    fn default() -> Self {
+        Self::EVERY
+    }
+}
+
+impl EventKinds {
+    /// All there are and will be.
+    pub const EVERY: Self = Self(u64::MAX);
+
+    /// The kinds that words name: a kind, or a family such as `hold.*`.
+    ///
+    /// # Errors
+    /// The first word that names none.
+    pub fn parse<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, &'a str> {
+        let mut found = 0;
+        for word in words {
+            let named = |kind: &EventKind| match word.strip_suffix('*') {
+                Some(family) if family.ends_with('.') => kind.as_str().starts_with(family),
+                Some(_) => false,
+                None => kind.as_str() == word,
+            };
+            let kinds = EventKind::ALL.iter().filter(|kind| named(kind));
+            let bits = kinds.fold(0, |bits, kind| bits | kind.bit());
+            if bits == 0 {
+                return Err(word);
+            }
+            found |= bits;
+        }
+        Ok(Self(found))
+    }
+
+    /// Whether a kind is among them.
+    pub fn has(self, kind: EventKind) -> bool {
+        self.0 & kind.bit() != 0
+    }
+}
+
+/// What an event is about, as it was right after the commit that it tells.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// An account, with its balance and the number of its movements at that time.
+    Account(Box<Account>, Balance, u64),
+    /// A voucher.
+    Voucher(Box<Voucher>),
+    /// A hold.
+    Hold(Box<Hold>),
+    /// A transfer.
+    Transfer(Box<Transfer>),
+    /// A voucher type.
+    VoucherType(Box<VoucherType>),
+    /// Money that no account could take.
+    Suspense(Box<Suspense>),
+}
+
+/// An event, whole.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// Its place.
+    pub id: EventId,
+    /// When it happened.
+    pub at: Timestamp,
+    /// What happened.
+    pub kind: EventKind,
+    /// The account that it is of; 0 for what concerns the realm. Events of one account are told in
+    /// their order.
+    pub account: AccountNo,
+    /// What it is about.
+    pub subject: Subject,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_words_of_kinds_are_their_own_and_read_back() {
+        for kind in EventKind::ALL {
+            assert_eq!(EventKind::of_number(kind.number()), Some(*kind));
+            let only = EventKinds::parse([kind.as_str()]).unwrap();
+            let had: Vec<_> = EventKind::ALL.iter().filter(|k| only.has(**k)).collect();
+            assert_eq!(had, [kind], "{}", kind.as_str());
+            assert!(EventKinds::EVERY.has(*kind));
+        }
+    }
+
+    #[test]
+    fn a_family_is_all_that_begin_with_it_and_unknown_words_are_named() {
+        let holds = EventKinds::parse(["hold.*", "account.closed"]).unwrap();
+        let had = |kind| holds.has(kind);
+        assert!(had(EventKind::HoldExpired) && had(EventKind::AccountClosed));
+        assert!(!had(EventKind::AccountCreated) && !had(EventKind::VoucherCreated));
+        for word in [
+            "",
+            "*",
+            "hold",
+            "hold*",
+            "hold.",
+            "holds.*",
+            "voucher.posted",
+            "account.Closed",
+        ] {
+            assert_eq!(EventKinds::parse(["hold.*", word]), Err(word));
+        }
+    }
+
+    #[test]
+    fn ids_read_back_in_the_order_of_their_numbers() {
+        let id = |number| EventId {
+            realm: RealmId(7),
+            number,
+        };
+        let texts: Vec<_> = [1, 2, 31, 32, 1_000, (1 << 40) - 1]
+            .map(|n| id(n).to_string())
+            .into();
+        assert!(texts.is_sorted(), "{texts:?}");
+        assert_eq!(EventId::parse(&texts[4]), Some(id(1_000)));
+        let voucher = VoucherId {
+            realm: RealmId(7),
+            account: AccountNo(1),
+            sequence: 1,
+        };
+        assert_eq!(
+            EventId::parse(&voucher.to_string().replace("cmp_", "evt_")),
+            None
+        );
+    }
+}
