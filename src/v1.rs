@@ -4,6 +4,7 @@ pub mod account_bodies;
 pub mod accounts;
 pub mod balances;
 pub mod batch;
+pub mod events;
 pub mod fees;
 pub mod holds;
 pub mod idempotency;
@@ -67,6 +68,7 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(treasury::read)
         .service(treasury::movements)
         .service(treasury::historical)
+        .service(events::list)
         .service(idempotency::read);
 }
 

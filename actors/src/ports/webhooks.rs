@@ -28,6 +28,8 @@ pub enum Contents {
 /// One attempt to deliver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parcel {
+    /// The tenant that it is for.
+    pub tenant: String,
     /// Where to.
     pub url: String,
     /// The secrets to sign with, the newest first; while one rotates, both count.

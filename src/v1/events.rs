@@ -1,0 +1,232 @@
+//! Events of the native family: what happened, in order, to read again from any place.
+//!
+//! An event reads the same whenever and however it is read: in the feed, in the stream, in a
+//! webhook. So its account comes with the balance that it had then, and with its own limits but not
+//! with the effective ones, which others change too.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, get};
+use caudal_actors::accounts::Placed;
+use caudal_actors::engine::money::{HoldView, TransferView};
+use caudal_ledger::accounts::Account;
+use caudal_ledger::balance::Balance;
+use caudal_ledger::events::{Event, EventId, EventKinds, Subject};
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::Suspense;
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::Problems;
+use super::account_bodies::{AccountSummary, BalanceBody, LimitsBody};
+use super::holds::{HoldBody, hold};
+use super::transfers::{TransferBody, transfer};
+use super::voucher_types::{VoucherTypeBody, voucher_type};
+use super::vouchers::{VoucherBody, voucher};
+use crate::http::caller::Caller;
+use crate::http::errors::ApiError;
+use crate::http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query};
+use crate::http::respond;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// An event: the body of a webhook, an item of the feed, the data of a message of the stream.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[schema(as = Event)]
+pub struct EventBody {
+    /// Its id, also the `webhook-id`; later events of the realm have greater ones.
+    pub id: String,
+    /// Counts the events of the realm from 1, without gaps.
+    pub sequence: u64,
+    /// What happened, for instance `voucher.created`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// When.
+    pub timestamp: String,
+    /// What it is about, as it was right after it: an account, voucher, hold, transfer, voucher
+    /// type, or money that no account could take.
+    pub data: EventData,
+}
+
+/// What an event is about.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum EventData {
+    /// A voucher, with the balances after it.
+    Voucher(VoucherBody),
+    /// A hold.
+    Hold(HoldBody),
+    /// A transfer.
+    Transfer(TransferBody),
+    /// A voucher type.
+    VoucherType(VoucherTypeBody),
+    /// An account as `AccountResponse`, with `limits: {own}`; `cvu` is null while it has none.
+    #[schema(value_type = Object)]
+    Account(Value),
+    /// Money that arrived and that no account could take.
+    Suspense(SuspenseBody),
+}
+
+/// Money that arrived and that no account could take; it waits for a person.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = SuspendedCashIn)]
+pub struct SuspenseBody {
+    /// The id on the rail.
+    pub coelsa_id: String,
+    /// The bank's own id.
+    pub bank_transfer_id: String,
+    /// The CVU that it was for.
+    pub cvu: String,
+    /// ARS with two decimals.
+    pub amount: String,
+    /// Why no account took it.
+    pub reason: String,
+    /// When the bank wrote of it.
+    pub bank_at: String,
+}
+
+/// Renders an event for a tenant.
+pub fn event(tenant: &str, event: &Event) -> EventBody {
+    let EventId { realm, number } = event.id;
+    EventBody {
+        id: event.id.to_string(),
+        sequence: number,
+        kind: event.kind.as_str(),
+        timestamp: event.at.to_string(),
+        data: data(tenant, realm, event),
+    }
+}
+
+fn data(tenant: &str, realm: RealmId, event: &Event) -> EventData {
+    let account = event.account;
+    match &event.subject {
+        Subject::Voucher(found) => EventData::Voucher(voucher(
+            realm,
+            &Placed {
+                account,
+                voucher: found.as_ref().clone(),
+            },
+        )),
+        Subject::Hold(found) => EventData::Hold(hold(
+            realm,
+            &HoldView {
+                account,
+                hold: found.as_ref().clone(),
+            },
+        )),
+        Subject::Transfer(found) => EventData::Transfer(transfer(
+            realm,
+            &TransferView {
+                account,
+                transfer: found.as_ref().clone(),
+            },
+        )),
+        Subject::VoucherType(found) => EventData::VoucherType(voucher_type(tenant, found)),
+        Subject::Account(found, balance, movements) => {
+            EventData::Account(self::account(found, *balance, *movements, event.at))
+        }
+        Subject::Suspense(found) => EventData::Suspense(suspense(found)),
+    }
+}
+
+fn account(account: &Account, balance: Balance, movements: u64, at: Timestamp) -> Value {
+    let summary = AccountSummary::from(account);
+    let balance = BalanceBody {
+        cvu: summary.cvu.clone(),
+        currency: summary.currency,
+        available: balance.available.to_string(),
+        held: balance.held.to_string(),
+        total: balance.total().to_string(),
+        sequence: movements,
+        as_of: at.to_string(),
+    };
+    let mut body = json!(summary);
+    if let Some(fields) = body.as_object_mut() {
+        let limits = json!({ "own": LimitsBody::from(&account.limits) });
+        fields.insert("limits".to_owned(), limits);
+        let balance = account.cvu.map(|_| json!(balance));
+        if balance.is_none() {
+            fields.insert("cvu".to_owned(), Value::Null);
+        }
+        fields.insert("balance".to_owned(), balance.unwrap_or_default());
+    }
+    body
+}
+
+fn suspense(suspense: &Suspense) -> SuspenseBody {
+    let Suspense { cash_in, reason } = suspense;
+    SuspenseBody {
+        coelsa_id: cash_in.coelsa_id.clone(),
+        bank_transfer_id: cash_in.bank_id.clone(),
+        cvu: cash_in.cvu.to_string(),
+        amount: cash_in.amount.to_string(),
+        reason: reason.clone(),
+        bank_at: cash_in.at.to_string(),
+    }
+}
+
+/// A page of events.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[schema(as = EventPage)]
+pub struct EventsPage {
+    /// The events, oldest first.
+    pub items: Vec<EventBody>,
+    /// What to send as `after` for the next page; null when there is no more. A page of a few types
+    /// may be short, even empty, and still have a next one.
+    pub next: Option<String>,
+}
+
+/// The number after which a reader wants to go on.
+pub fn place(realm: RealmId, text: &str) -> Result<u64, &'static str> {
+    EventId::parse(text)
+        .filter(|id| id.realm == realm)
+        .map(|id| id.number)
+        .ok_or("is no event of yours")
+}
+
+/// The kinds that a list of words asks for.
+pub fn kinds(text: &str) -> Result<EventKinds, String> {
+    let words = text.split(',').map(str::trim);
+    EventKinds::parse(words)
+        .map_err(|word| format!("`{word}` is no type of event, nor a family such as `hold.*`"))
+}
+
+/// Events of the realm, oldest first.
+///
+/// Every change is an event, in the order in which it was committed, without gaps. Keep the `next`
+/// of the last page, or the id of the last event, and go on from there after any outage: events are
+/// kept for good.
+#[utoipa::path(
+    operation_id = "listEvents",
+    tag = "Events",
+    params(
+        ("after" = Option<String>, Query, description = "only events after this one (an event's id); absent: from the first"),
+        ("types" = Option<String>, Query, description = "only of these types, with commas between them; `hold.*` is every type that begins so"),
+        ("limit" = Option<String>, Query, description = "1 to 200, default 50"),
+    ),
+    responses((status = 200, body = EventsPage), Problems),
+)]
+#[get("/v1/events")]
+pub async fn list(caller: Caller, mut query: Query) -> Answer {
+    let realm = caller.realm();
+    let after = query.read("after", |text| place(realm, text)).unwrap_or(0);
+    let wanted = query.read("types", kinds).unwrap_or_default();
+    let limit = query
+        .integer("limit", 1, LIMIT_MAX)
+        .unwrap_or(LIMIT_DEFAULT);
+    query.done()?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let found = caller.engine().events(realm, after, wanted, limit).await?;
+    let next = found.more.then_some(EventId {
+        realm,
+        number: found.seen,
+    });
+    let tenant = &caller.identity.tenant;
+    let page = EventsPage {
+        items: found.items.iter().map(|it| event(tenant, it)).collect(),
+        next: next.map(|id| id.to_string()),
+    };
+    Ok(respond::json(StatusCode::OK, &page))
+}
