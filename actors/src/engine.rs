@@ -11,6 +11,7 @@ pub mod reconciliation;
 pub mod treasury;
 mod vouchers;
 mod wallet;
+pub mod webhooks;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -31,6 +32,7 @@ use crate::accounts::remittance::Pauses;
 use crate::accounts::{AccountView, BalanceView, Observed, Settings, Versions};
 use crate::failure::Failure;
 use crate::platform::{self, Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder};
+use crate::ports::webhooks::{Nobody, WebhookSink};
 use crate::ports::{BankGateway, Clock};
 use crate::realms::{self, Limits, RealmMessage, RealmReport, RealmSupervisor, Target};
 use crate::records::projection::Place;
@@ -108,6 +110,8 @@ struct Realms {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     banks: Banks,
+    sink: Arc<dyn WebhookSink>,
+    couriers: Option<ArbiterHandle>,
     claims: Claims,
     limits: Limits,
     pauses: Pauses,
@@ -172,6 +176,8 @@ impl Realms {
             settings: Arc::clone(&settings),
             claims: self.claims.clone(),
             told: Arc::clone(&told),
+            sink: Arc::clone(&self.sink),
+            couriers: self.couriers.clone(),
         };
         let supervisor = RealmSupervisor::load(shared, self.limits)?;
         let at = usize::try_from(realm.0)
@@ -203,21 +209,36 @@ impl Realms {
 }
 
 impl Engine {
-    /// Starts the actors over a store. Must be called inside an actix system.
+    /// Starts the actors over a store, with nobody who carries events to webhooks: for tests and
+    /// benches. Must be called inside an actix system.
     pub fn start(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         banks: Banks,
         options: Options,
     ) -> Result<Self, Failure> {
+        Self::carrying(store, clock, banks, Arc::new(Nobody), options)
+    }
+
+    /// Starts the actors over a store. Must be called inside an actix system.
+    pub fn carrying(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        banks: Banks,
+        sink: Arc<dyn WebhookSink>,
+        options: Options,
+    ) -> Result<Self, Failure> {
         let loaded = PlatformActor::load(store.as_ref())?;
         let arbiters = (0..options.arbiters)
             .map(|_| Arbiter::new().handle())
             .collect();
+        let couriers = (options.arbiters > 0).then(|| Arbiter::new().handle());
         let realms = Arc::new(Realms {
             store: Arc::clone(&store),
             clock: Arc::clone(&clock),
             banks,
+            sink,
+            couriers,
             claims: Claims::default(),
             limits: options.realm,
             pauses: options.pauses,

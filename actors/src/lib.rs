@@ -14,6 +14,7 @@
 //! loads it again from what is on disk.
 
 pub mod accounts;
+pub mod courier;
 pub mod engine;
 pub mod failure;
 pub mod platform;

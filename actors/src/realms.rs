@@ -17,22 +17,25 @@ mod messages;
 mod money;
 mod names;
 mod postings;
+mod webhooks;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use actix::{Actor, AsyncContext, Context, Handler};
+use actix::{Actor, Addr, AsyncContext, Context, Handler};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::RealmFact;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::{TypeCode, VoucherType, VoucherTypes};
+use caudal_ledger::webhooks::Webhooks;
 use caudal_storage::StoreError;
 
 use crate::accounts::{AccountMessage, AccountView};
+use crate::courier::Courier;
 use crate::failure::Failure;
 use crate::records::{self, REALM, Tail, reads};
 use crate::reply::{Answered, Given, Reply};
@@ -76,6 +79,9 @@ pub struct RealmSupervisor {
     vitals: Arc<Vitals>,
     scribe: Scribe,
     types: VoucherTypes,
+    webhooks: Webhooks,
+    /// Carries events to the webhooks, where there are any.
+    courier: Option<Addr<Courier>>,
     tail: Tail,
     /// The ends of the realm's other own streams, by kind.
     tails: HashMap<u8, Tail>,
@@ -110,6 +116,8 @@ impl RealmSupervisor {
             scribe: Scribe::new(Arc::clone(&shared), Arc::clone(&vitals), AccountNo(0)),
             vitals,
             types: VoucherTypes::default(),
+            webhooks: Webhooks::default(),
+            courier: None,
             tail: Tail::default(),
             tails: HashMap::new(),
             swept: None,
@@ -119,6 +127,7 @@ impl RealmSupervisor {
             shared,
         };
         supervisor.load_types()?;
+        supervisor.load_webhooks()?;
         Ok(supervisor)
     }
 
@@ -143,6 +152,7 @@ impl RealmSupervisor {
             return Err(Failure::Overloaded);
         }
         self.load_types()?;
+        self.load_webhooks()?;
         self.tails.clear();
         self.vitals = Arc::new(Vitals::default());
         self.scribe = Scribe::new(
@@ -324,6 +334,7 @@ impl RealmSupervisor {
     /// Starts the actors of accounts that wait for the bank and have none, and has holds released
     /// whose time has come.
     fn sweep(&mut self, ctx: &mut Context<Self>) {
+        self.ensure_courier();
         let Shared {
             store,
             realm,
@@ -463,6 +474,10 @@ impl Handler<RealmMessage> for RealmSupervisor {
                 reply.send(number.map(|number| self.children.passivate(number)));
             }
             RealmMessage::Report(reply) => reply.send(self.children.report()),
+            RealmMessage::Webhook(number, order, ticket) => self.webhook(number, order, ticket),
+            RealmMessage::TryWebhook(number, id, ticket) => {
+                self.try_webhook(number, id, ticket, ctx);
+            }
             message => self.money(message),
         }
     }

@@ -36,6 +36,11 @@ pub const SUSPENSE: u8 = 8;
 /// The rest of long answers, each entry a part of the text.
 pub const ANSWER_PARTS: u8 = 9;
 
+/// What a tenant wants of its webhooks.
+pub const WEBHOOKS: u8 = 10;
+/// How far a webhook has come; the stream's number is the webhook's.
+pub const DELIVERIES: u8 = 11;
+
 /// The format of every record: named fields of MessagePack.
 const FORMAT: u8 = 1;
 

@@ -10,6 +10,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use actix::ArbiterHandle;
 use caudal_ledger::facts::Answer;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
@@ -19,6 +20,7 @@ use tokio::sync::{Notify, Semaphore};
 use crate::accounts::Settings;
 use crate::accounts::remittance::Pauses;
 use crate::failure::Failure;
+use crate::ports::webhooks::WebhookSink;
 use crate::ports::{BankError, BankGateway, Clock};
 use crate::records::{self, ANSWER_PART_BYTES, ANSWER_PARTS, ANSWERS, Tail};
 use crate::reply::{Answered, ClaimGuard, Claims, Given, Keyed, Rendered, Reply};
@@ -44,6 +46,10 @@ pub struct Shared {
     pub claims: Claims,
     /// Wakes who waits for the realm's next event.
     pub told: Arc<Notify>,
+    /// Who carries events to the tenant's webhooks.
+    pub sink: Arc<dyn WebhookSink>,
+    /// The thread of couriers; without one they run on the realm's own.
+    pub couriers: Option<ArbiterHandle>,
 }
 
 impl Shared {

@@ -114,6 +114,26 @@ pub enum Rejection {
         /// The limit.
         maximum: usize,
     },
+    /// The webhook does not exist for this caller.
+    #[error("webhook not found")]
+    WebhookNotFound,
+    /// Nothing of that event was ever sent to that webhook.
+    #[error("delivery not found")]
+    DeliveryNotFound,
+    /// The realm has as many webhooks as it may have.
+    #[error("the realm has reached its maximum of {maximum} webhooks; delete one first")]
+    TooManyWebhooks {
+        /// The limit.
+        maximum: usize,
+    },
+    /// The webhook has as many redeliveries under way as it may have.
+    #[error(
+        "the webhook has {maximum} redeliveries under way already; try again when one has ended"
+    )]
+    TooManyReplays {
+        /// The limit.
+        maximum: usize,
+    },
     /// The external id was used with other data.
     #[error("idExterno was used before by voucher {held_by} with other data")]
     ExternalIdReused {
@@ -252,6 +272,10 @@ impl Rejection {
             Self::VoucherTypeTaken { .. } => "voucher_type_taken",
             Self::VoucherTypeSense { .. } => "voucher_type_sense",
             Self::TooManyVoucherTypes { .. } => "too_many_voucher_types",
+            Self::WebhookNotFound => "webhook_not_found",
+            Self::DeliveryNotFound => "delivery_not_found",
+            Self::TooManyWebhooks { .. } => "too_many_webhooks",
+            Self::TooManyReplays { .. } => "too_many_redeliveries",
             Self::ExternalIdReused { .. } => "id_externo_reused",
             Self::ExternalIdInFlight => "id_externo_in_flight",
             Self::VoucherNotFound => "voucher_not_found",

@@ -267,6 +267,8 @@ fn refused(rejection: &Rejection) -> ApiError {
         | Rejection::VoucherTypeNotFound { .. }
         | Rejection::HoldNotFound
         | Rejection::TransferNotFound
+        | Rejection::WebhookNotFound
+        | Rejection::DeliveryNotFound
         | Rejection::TenantNotFound
         | Rejection::KeyNotFound => of(StatusCode::NOT_FOUND),
         Rejection::AliasTaken
@@ -316,6 +318,8 @@ fn refused(rejection: &Rejection) -> ApiError {
         | Rejection::VoucherTypeIsSystem { .. }
         | Rejection::VoucherTypeSense { .. }
         | Rejection::TooManyVoucherTypes { .. }
+        | Rejection::TooManyWebhooks { .. }
+        | Rejection::TooManyReplays { .. }
         | Rejection::HoldNotOpen
         | Rejection::ExpiryInThePast
         | Rejection::TooManyOpenHolds { .. }

@@ -52,6 +52,7 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "cuit_immutable",
         "El CUIT no se puede cambiar cuando la cuenta ya tiene CVU",
     ),
+    ("delivery_not_found", "El envío no existe"),
     ("destination_closed", "La cuenta de destino está cerrada"),
     ("destination_not_found", "La cuenta de destino no existe"),
     (
@@ -169,8 +170,16 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "La cuenta alcanzó la cantidad máxima de transferencias pendientes",
     ),
     (
+        "too_many_redeliveries",
+        "El webhook ya tiene demasiados reenvíos en curso",
+    ),
+    (
         "too_many_voucher_types",
         "Se alcanzó la cantidad máxima de tipos de comprobante",
+    ),
+    (
+        "too_many_webhooks",
+        "Se alcanzó la cantidad máxima de webhooks",
     ),
     ("transfer_not_found", "La transferencia no existe"),
     ("transfer_not_open", "La transferencia ya es definitiva"),
@@ -206,6 +215,7 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "Ya existe un tipo de comprobante con ese código",
     ),
     ("voucher_type_unknown", "El tipo de comprobante no existe"),
+    ("webhook_not_found", "El webhook no existe"),
 ];
 
 /// What is said of wrong fields; `{}` stands for what varies, in the same order on both sides.

@@ -105,3 +105,17 @@ pub trait WebhookSink: Send + Sync + fmt::Debug + 'static {
     /// One attempt.
     fn send(&self, parcel: Parcel) -> LocalFuture<'_, Sent>;
 }
+
+/// Carries nothing: every try ends as one that could not be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Nobody;
+
+impl WebhookSink for Nobody {
+    fn send(&self, _: Parcel) -> LocalFuture<'_, Sent> {
+        Box::pin(std::future::ready(Sent {
+            result: Err(Trouble::Unsendable),
+            retry_after: None,
+            millis: 0,
+        }))
+    }
+}

@@ -13,6 +13,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{BankTransfer, CashIn, Send, Transfer};
 use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType};
 use caudal_ledger::vouchers::Outcome;
+use caudal_ledger::webhooks::{Webhook, WebhookOrder};
 use chrono::NaiveDate;
 
 use crate::accounts::{
@@ -20,6 +21,7 @@ use crate::accounts::{
     Verdict, Versions,
 };
 use crate::failure::Failure;
+use crate::ports::webhooks::Sent;
 use crate::reply::Reply;
 use crate::scribe::Ticket;
 
@@ -214,6 +216,10 @@ pub enum RealmMessage {
     ToggleType(TypeCode, bool, Ticket<VoucherType>),
     /// Remove a voucher type.
     RemoveType(TypeCode, Ticket<VoucherType>),
+    /// An order about a webhook: its number (0 for a new one), what, who asks.
+    Webhook(u64, WebhookOrder, Ticket<Webhook>),
+    /// Send something to a webhook now, outside the order of events.
+    TryWebhook(u64, String, Ticket<Sent>),
     /// The live state of an account's actor; `None` when it is not resident.
     Observe(Target, Reply<Result<Option<Observed>, Failure>>),
     /// Send an account's actor away if it is idle; answers whether it is gone.

@@ -37,6 +37,9 @@ const TOTALS: u8 = 0x28;
 const CLOSED: u8 = 0x29;
 const CUIT: u8 = 0x30;
 const EVENT: u8 = 0x34;
+const WEBHOOK: u8 = 0x35;
+const PROGRESS: u8 = 0x36;
+const DELIVERY: u8 = 0x37;
 
 fn key(tag: u8, realm: RealmId, rest: &[&[u8]]) -> Vec<u8> {
     let mut key = Vec::with_capacity(48);
@@ -171,6 +174,31 @@ pub fn event(realm: RealmId, number: u64) -> [u8; 13] {
 /// The number at the end of a key of an event.
 pub fn event_of(key: &[u8]) -> Option<u64> {
     account_of(key).map(|number| number.0)
+}
+
+/// All webhooks of a realm.
+pub fn webhooks(realm: RealmId) -> Vec<u8> {
+    key(WEBHOOK, realm, &[])
+}
+
+/// Realm, number → the webhook.
+pub fn webhook(realm: RealmId, number: u64) -> Vec<u8> {
+    key(WEBHOOK, realm, &[&number.to_be_bytes()])
+}
+
+/// Realm, number of the webhook → how far it has come.
+pub fn progress(realm: RealmId, webhook: u64) -> Vec<u8> {
+    key(PROGRESS, realm, &[&webhook.to_be_bytes()])
+}
+
+/// All deliveries of a webhook.
+pub fn deliveries(realm: RealmId, webhook: u64) -> Vec<u8> {
+    key(DELIVERY, realm, &[&webhook.to_be_bytes()])
+}
+
+/// Realm, number of the webhook, event → its tries.
+pub fn delivery(realm: RealmId, webhook: u64, event: u64) -> Vec<u8> {
+    numbered(DELIVERY, realm, AccountNo(webhook), event)
 }
 
 /// All closed accounts of a realm.

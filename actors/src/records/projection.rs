@@ -3,6 +3,7 @@
 mod events;
 mod money;
 mod totals;
+mod webhooks;
 
 use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::alias::Alias;
@@ -18,8 +19,8 @@ use caudal_storage::{Entry, IndexWriter, Position, Projection, StoreError};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ANSWERS, BANK, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, account_stream, decode, encode,
-    keys,
+    ANSWERS, BANK, DELIVERIES, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, WEBHOOKS,
+    account_stream, decode, encode, keys,
 };
 
 pub use events::{Noted, Told};
@@ -117,6 +118,8 @@ impl Projection for Rows {
                 let kind = EventKind::of_realm(&decode(&entry.body)?);
                 events::tell(realm, Told::new(kind, AccountNo(0), position), index)
             }
+            WEBHOOKS => webhooks::set(realm, &decode(&entry.body)?, index),
+            DELIVERIES => webhooks::went(realm, entry.stream.number, &decode(&entry.body)?, index),
             ANSWERS => {
                 let Answer {
                     key, method, path, ..

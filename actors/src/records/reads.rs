@@ -2,6 +2,7 @@
 
 pub mod events;
 pub mod money;
+pub mod webhooks;
 
 use caudal_ledger::accounts::Account;
 use caudal_ledger::alias::Alias;

@@ -1,0 +1,302 @@
+//! The courier of a realm: carries its events to its webhooks.
+//!
+//! **Shape.** It follows what others write: the tenant's orders about webhooks (rows that the
+//! supervisor writes) and the event log. What it does itself is on disk as a note of each webhook
+//! now and then: the tries since the last note, and how far the webhook has come. The rules are in
+//! `caudal_ledger::deliveries`; here are the turns, the clock and the log.
+//!
+//! **Bounds.** For each webhook: [`IN_FLIGHT`] tries under way, [`RATE`] a second, [`TRIES_MAX`]
+//! tries that are not written yet. Events that wait are in the log, not in memory. A turn looks at
+//! [`LOOKS`] numbers and goes on in the next one.
+//!
+//! **Order.** Webhooks do not wait for each other, and within one only events of the same account do.
+//!
+//! **Failure.** A crash loses the last note, so the tries since then are made again: at least once.
+//! A note that cannot be written stops the courier; the supervisor starts another one from disk.
+
+mod endpoint;
+mod route;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{
+    Actor, ActorContext as _, ActorFutureExt as _, Addr, AsyncContext as _, Context, Handler,
+    Message, SpawnHandle, WrapFuture as _,
+};
+use caudal_ledger::deliveries::{Ended, Word};
+use caudal_ledger::time::Timestamp;
+use caudal_storage::{Commit, StoreError};
+use tokio::sync::oneshot;
+
+use crate::ports::webhooks::{Contents, Parcel, Sent};
+use crate::records::reads;
+use crate::scribe::Shared;
+use endpoint::{Endpoint, Job};
+
+/// Tries of one webhook that are under way at the same time.
+pub const IN_FLIGHT: usize = 16;
+/// Tries of one webhook in a second, at most: beyond that a feed serves better.
+pub const RATE: u32 = 1000;
+/// Tries of one webhook that are not written down yet, at most.
+pub const TRIES_MAX: usize = 1024;
+/// Redeliveries of one webhook that are under way at the same time.
+pub const REPLAYS_AT_ONCE: usize = 2;
+/// Numbers of the event log that one turn looks at for one webhook.
+pub const LOOKS: usize = 2048;
+/// How often a webhook that goes on is written down.
+pub const NOTE_EVERY: Duration = Duration::from_millis(250);
+/// Messages that wait for a courier at most: there is only one kind.
+const MAILBOX: usize = 64;
+
+/// Tells a courier that an order about a webhook is on disk.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Refresh;
+
+/// The actor.
+#[derive(Debug)]
+pub struct Courier {
+    shared: Arc<Shared>,
+    endpoints: BTreeMap<u64, Endpoint>,
+    /// Whether it waits for the next event.
+    listening: bool,
+    /// When it will look again by itself.
+    alarm: Option<SpawnHandle>,
+    /// Whether a note is due.
+    noting: bool,
+}
+
+impl Courier {
+    /// Starts a courier as the store knows its webhooks.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn launch(shared: Arc<Shared>) -> Result<Addr<Self>, StoreError> {
+        let thread = shared.couriers.clone();
+        let mut courier = Self {
+            shared,
+            endpoints: BTreeMap::new(),
+            listening: false,
+            alarm: None,
+            noting: false,
+        };
+        courier.refresh()?;
+        Ok(match thread {
+            Some(thread) => Self::start_in_arbiter(&thread, move |ctx| {
+                ctx.set_mailbox_capacity(MAILBOX);
+                courier
+            }),
+            None => Self::create(move |ctx| {
+                ctx.set_mailbox_capacity(MAILBOX);
+                courier
+            }),
+        })
+    }
+
+    /// Reads what the tenant wants.
+    fn refresh(&mut self) -> Result<(), StoreError> {
+        let (store, realm) = (self.shared.store.as_ref(), self.shared.realm);
+        let wanted = reads::webhooks::webhooks(store, realm)?;
+        let now = self.shared.clock.now();
+        let is_wanted = |number: &u64| wanted.iter().any(|webhook| webhook.number == *number);
+        self.endpoints.retain(|number, _| is_wanted(number));
+        for webhook in wanted {
+            match self.endpoints.get_mut(&webhook.number) {
+                Some(known) => known.change(webhook, now),
+                None => {
+                    let number = webhook.number;
+                    let loaded = Endpoint::load(store, realm, webhook, now)?;
+                    self.endpoints.insert(number, loaded);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends everything that may leave now, and sees to it that it looks again in time.
+    fn pump(&mut self, ctx: &mut Context<Self>) {
+        // From here on no event is missed: one that comes while the log is read wakes it at once.
+        let told = Arc::clone(&self.shared.told).notified_owned();
+        let mut told = Box::pin(told);
+        told.as_mut().enable();
+        let now = self.shared.clock.now();
+        let (mut jobs, mut next) = (Vec::new(), Next::default());
+        for (number, endpoint) in &mut self.endpoints {
+            match endpoint.pump(self.shared.store.as_ref(), self.shared.realm, now) {
+                Ok((found, then)) => {
+                    jobs.extend(found.into_iter().map(|job| (*number, job)));
+                    next = next.and(then);
+                }
+                Err(why) => {
+                    tracing::error!(%why, webhook = *number, "the event log cannot be read");
+                }
+            }
+        }
+        for (number, job) in jobs {
+            self.send(number, job, now, ctx);
+        }
+        if next.events && !self.listening {
+            self.listening = true;
+            ctx.spawn(told.into_actor(self).map(|(), courier, ctx| {
+                courier.listening = false;
+                courier.pump(ctx);
+            }));
+        }
+        if let Some(handle) = self.alarm.take() {
+            ctx.cancel_future(handle);
+        }
+        if let Some(at) = next.at {
+            let pause = Duration::from_millis(at.millis().saturating_sub(now.millis()));
+            self.alarm = Some(ctx.run_later(pause, |courier, ctx| {
+                courier.alarm = None;
+                courier.pump(ctx);
+            }));
+        }
+        self.note_soon(ctx);
+    }
+
+    /// Sends one event.
+    fn send(&mut self, number: u64, job: Job, now: Timestamp, ctx: &mut Context<Self>) {
+        let Some(endpoint) = self.endpoints.get(&number) else {
+            return;
+        };
+        let parcel = Parcel {
+            tenant: self.shared.settings().tenant.clone(),
+            url: endpoint.webhook.url.clone(),
+            secrets: endpoint.webhook.signing(now),
+            contents: Contents::Event(Box::new(job.event)),
+            at: now,
+        };
+        let ended = Ended {
+            replay: job.replay,
+            account: job.account,
+            event: job.number,
+            at: now,
+            millis: 0,
+            word: Word::Status(0),
+            retry_after: None,
+        };
+        let sink = Arc::clone(&self.shared.sink);
+        let sent = async move { sink.send(parcel).await };
+        ctx.spawn(sent.into_actor(self).map(move |sent, courier, ctx| {
+            courier.sent(number, told(ended, sent), ctx);
+        }));
+    }
+
+    /// Takes in how a try ended.
+    fn sent(&mut self, number: u64, ended: Ended, ctx: &mut Context<Self>) {
+        let now = self.shared.clock.now();
+        if let Some(endpoint) = self.endpoints.get_mut(&number) {
+            endpoint.settle(ended, now);
+        }
+        self.pump(ctx);
+    }
+
+    /// Has the notes written soon, all at once.
+    fn note_soon(&mut self, ctx: &mut Context<Self>) {
+        if !self.noting && self.endpoints.values().any(Endpoint::is_due) {
+            self.noting = true;
+            ctx.run_later(NOTE_EVERY, |courier, ctx| {
+                courier.noting = false;
+                courier.note(ctx);
+            });
+        }
+    }
+
+    /// Writes down the tries since the last note, and where each webhook is.
+    fn note(&mut self, ctx: &mut Context<Self>) {
+        let now = self.shared.clock.now();
+        let due = self.endpoints.iter_mut().filter(|(_, it)| it.is_due());
+        let mut notes = Vec::new();
+        for (number, endpoint) in due {
+            match endpoint.note(self.shared.realm, now) {
+                Ok(entry) => notes.push((*number, entry)),
+                Err(why) => {
+                    tracing::error!(%why, "a webhook cannot be written down");
+                    return ctx.stop();
+                }
+            }
+        }
+        for (number, entry) in notes {
+            let (tell, written) = oneshot::channel();
+            let commit = Commit {
+                entries: vec![entry],
+                hints: Vec::new(),
+            };
+            let done = Box::new(move |done: Result<_, StoreError>| {
+                // Nobody waits when the courier is gone.
+                tell.send(done.map(drop)).ok();
+            });
+            self.shared.store.submit(commit, done);
+            ctx.spawn(written.into_actor(self).map(move |done, courier, ctx| {
+                courier.noted(number, done.unwrap_or(Err(StoreError::Closed)), ctx);
+            }));
+        }
+    }
+
+    fn noted(&mut self, number: u64, done: Result<(), StoreError>, ctx: &mut Context<Self>) {
+        if let Err(why) = done {
+            tracing::warn!(%why, webhook = number, "a note was not written; starting again from disk");
+            return ctx.stop();
+        }
+        if let Some(endpoint) = self.endpoints.get_mut(&number) {
+            endpoint.noted();
+        }
+        self.pump(ctx);
+    }
+}
+
+/// What a courier waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Next {
+    /// The next event.
+    events: bool,
+    /// An instant.
+    at: Option<Timestamp>,
+}
+
+impl Next {
+    /// Whichever comes first.
+    fn and(self, other: Self) -> Self {
+        Self {
+            events: self.events || other.events,
+            at: self.at.into_iter().chain(other.at).min(),
+        }
+    }
+}
+
+/// A try with how it ended.
+fn told(ended: Ended, sent: Sent) -> Ended {
+    let millis = |pause: Duration| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+    Ended {
+        millis: sent.millis,
+        word: match sent.result {
+            Ok(status) => Word::Status(status),
+            Err(why) => Word::Trouble(why.as_str().to_owned()),
+        },
+        retry_after: sent.retry_after.map(millis),
+        ..ended
+    }
+}
+
+impl Actor for Courier {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.pump(ctx);
+    }
+}
+
+impl Handler<Refresh> for Courier {
+    type Result = ();
+
+    fn handle(&mut self, _: Refresh, ctx: &mut Context<Self>) {
+        if let Err(why) = self.refresh() {
+            tracing::error!(%why, "webhooks cannot be read");
+            return ctx.stop();
+        }
+        self.pump(ctx);
+    }
+}

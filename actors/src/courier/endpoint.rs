@@ -1,0 +1,240 @@
+//! One webhook as its courier knows it: what its tenant wants, how far it has come, what is on its
+//! way, and what is not written down yet.
+
+use std::collections::BTreeSet;
+
+use caudal_ledger::deliveries::{DeliveryFact, Ended, Progress, Try};
+use caudal_ledger::events::{Event, EventKinds};
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::webhooks::Webhook;
+use caudal_storage::{Entry, Store, StoreError, StreamId};
+
+use super::route::{Found, Route};
+use super::{IN_FLIGHT, LOOKS, Next, RATE, REPLAYS_AT_ONCE, TRIES_MAX};
+use crate::records::{DELIVERIES, Tail, reads};
+
+/// How long the sends of a webhook are counted together, in milliseconds.
+const WINDOW: u64 = 100;
+
+/// A webhook that is served.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    /// What its tenant wants.
+    pub webhook: Webhook,
+    kinds: EventKinds,
+    progress: Progress,
+    tail: Tail,
+    /// The accounts with a try under way, by course.
+    flying: BTreeSet<(u64, AccountNo)>,
+    /// Tries that are not written down yet.
+    tries: Vec<Try>,
+    /// Whether it has moved since the last note.
+    moved: bool,
+    /// Whether a note is being written.
+    writing: bool,
+    /// When the sends that are counted began, and how many there were.
+    window: (Timestamp, u32),
+}
+
+/// An event that leaves now.
+#[derive(Debug)]
+pub(crate) struct Job {
+    /// The course, by its replay.
+    pub replay: u64,
+    /// The account.
+    pub account: AccountNo,
+    /// The number of the event.
+    pub number: u64,
+    /// The event.
+    pub event: Event,
+}
+
+fn stream(realm: RealmId, number: u64) -> StreamId {
+    StreamId {
+        realm: realm.0,
+        kind: DELIVERIES,
+        number,
+    }
+}
+
+impl Endpoint {
+    /// A webhook as the store knows it.
+    pub fn load(
+        store: &dyn Store,
+        realm: RealmId,
+        webhook: Webhook,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let mut loaded = Self {
+            kinds: webhook.kinds(),
+            progress: reads::webhooks::progress(store, realm, &webhook)?,
+            tail: Tail::read(store, stream(realm, webhook.number))?,
+            flying: BTreeSet::new(),
+            tries: Vec::new(),
+            moved: false,
+            writing: false,
+            window: (now, 0),
+            webhook,
+        };
+        loaded.take_up(now);
+        Ok(loaded)
+    }
+
+    /// Takes in that its tenant wants something else.
+    pub fn change(&mut self, webhook: Webhook, now: Timestamp) {
+        self.kinds = webhook.kinds();
+        self.webhook = webhook;
+        self.take_up(now);
+    }
+
+    /// Goes on after a stop, where it was switched on since.
+    fn take_up(&mut self, now: Timestamp) {
+        let stopped = self.progress.stopped.is_some();
+        if stopped && !self.progress.is_stopped(self.webhook.resumed) {
+            self.progress.resume(now);
+            self.moved = true;
+        }
+    }
+
+    /// Whether there is something to write down and nothing being written.
+    pub fn is_due(&self) -> bool {
+        (self.moved || !self.tries.is_empty()) && !self.writing
+    }
+
+    /// The note of now.
+    pub fn note(&mut self, realm: RealmId, now: Timestamp) -> Result<Entry, StoreError> {
+        let fact = DeliveryFact {
+            tries: std::mem::take(&mut self.tries),
+            progress: self.progress.clone(),
+        };
+        (self.moved, self.writing) = (false, true);
+        self.tail
+            .next(stream(realm, self.webhook.number), now, &fact)
+    }
+
+    /// The note is on disk.
+    pub fn noted(&mut self) {
+        self.writing = false;
+    }
+
+    /// Takes in how a try ended.
+    pub fn settle(&mut self, ended: Ended, now: Timestamp) {
+        self.flying.remove(&(ended.replay, ended.account));
+        if let Some(attempt) = self.progress.settle(ended, self.webhook.resumed, now) {
+            self.tries.push(attempt);
+        }
+        self.moved = true;
+    }
+
+    /// Begins redeliveries while few are under way, and ends those that are through.
+    fn replays(&mut self) {
+        let before = self.progress.courses.len();
+        self.progress.courses.retain(|course| !course.has_ended());
+        let taken = self.progress.taken;
+        let waiting = self
+            .webhook
+            .replays
+            .iter()
+            .filter(|replay| replay.number > taken);
+        let free = REPLAYS_AT_ONCE
+            .saturating_add(1)
+            .saturating_sub(self.progress.courses.len());
+        let begun: Vec<_> = waiting.take(free).copied().collect();
+        self.moved |= before != self.progress.courses.len() || !begun.is_empty();
+        for replay in begun {
+            self.progress.replay(&replay);
+        }
+    }
+
+    /// How many sends may leave now, and when there will be more.
+    fn allowance(&mut self, now: Timestamp) -> (usize, Option<Timestamp>) {
+        let most = if self.progress.is_braked() {
+            1
+        } else {
+            IN_FLIGHT
+        };
+        let free = most.saturating_sub(self.flying.len());
+        if let Some(rest) = self.progress.rest_until.filter(|until| now < *until) {
+            return (0, Some(rest));
+        }
+        let end = self.window.0.plus_millis(WINDOW);
+        if now >= end || now < self.window.0 {
+            self.window = (now, 0);
+        }
+        let each = RATE.checked_div(10).unwrap_or(1);
+        let left = usize::try_from(each.saturating_sub(self.window.1)).unwrap_or(0);
+        let room = TRIES_MAX.saturating_sub(self.tries.len().saturating_add(self.flying.len()));
+        let next = (left == 0).then(|| self.window.0.plus_millis(WINDOW));
+        (free.min(left).min(room), next)
+    }
+
+    /// What leaves now, and what to wait for.
+    pub fn pump(
+        &mut self,
+        store: &dyn Store,
+        realm: RealmId,
+        now: Timestamp,
+    ) -> Result<(Vec<Job>, Next), StoreError> {
+        if !self.webhook.active || self.progress.is_stopped(self.webhook.resumed) {
+            return Ok((Vec::new(), Next::default()));
+        }
+        self.replays();
+        let (mut free, later) = self.allowance(now);
+        let mut jobs = Vec::new();
+        let mut next = Next {
+            at: later,
+            ..Next::default()
+        };
+        let mut looks = LOOKS;
+        let braked = self.progress.is_braked();
+        for course in &mut self.progress.courses {
+            let flying = |account| self.flying.contains(&(course.replay, account));
+            let flying: BTreeSet<_> = course
+                .lanes
+                .iter()
+                .map(|lane| lane.account)
+                .filter(|account| flying(*account))
+                .collect();
+            let replay = course.replay;
+            let mut route = Route {
+                store,
+                realm,
+                kinds: if course.every_kind {
+                    EventKinds::EVERY
+                } else {
+                    self.kinds
+                },
+                course,
+                flying,
+                now,
+                looks: &mut looks,
+            };
+            self.moved |= route.search()?;
+            while free > 0 {
+                let Found { job, moved } = route.next(braked)?;
+                self.moved |= moved;
+                let Some((account, number, event)) = job else {
+                    break;
+                };
+                free = free.saturating_sub(1);
+                self.flying.insert((replay, account));
+                self.window.1 = self.window.1.saturating_add(1);
+                jobs.push(Job {
+                    replay,
+                    account,
+                    number,
+                    event,
+                });
+            }
+            if free > 0 {
+                next = next.and(route.wait());
+            }
+        }
+        if looks == 0 {
+            // There may be more; others have their turn first.
+            next.at = Some(now);
+        }
+        Ok((jobs, next))
+    }
+}

@@ -1,0 +1,173 @@
+//! One course of a webhook over the event log: which event leaves next.
+
+use std::collections::BTreeSet;
+
+use caudal_ledger::deliveries::Course;
+use caudal_ledger::events::{Event, EventKinds};
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::time::Timestamp;
+use caudal_storage::{Store, StoreError};
+
+use super::Next;
+use crate::records::reads;
+
+/// How many rows are read at once.
+const PAGE: usize = 64;
+
+/// A course with what is needed to walk it.
+pub(super) struct Route<'a> {
+    pub store: &'a dyn Store,
+    pub realm: RealmId,
+    pub kinds: EventKinds,
+    pub course: &'a mut Course,
+    /// The accounts with a try under way.
+    pub flying: BTreeSet<AccountNo>,
+    pub now: Timestamp,
+    /// How many numbers may still be looked at in this turn.
+    pub looks: &'a mut usize,
+}
+
+/// What a walk found.
+pub(super) struct Found {
+    /// The event that leaves now: account, number, event.
+    pub job: Option<(AccountNo, u64, Event)>,
+    /// Whether the course has moved.
+    pub moved: bool,
+}
+
+impl Route<'_> {
+    /// Looks for the next events of accounts whose last one has ended, among those that the course
+    /// has passed. Gives whether the course has moved.
+    pub fn search(&mut self) -> Result<bool, StoreError> {
+        let searching = self.course.lanes.iter().filter(|lane| lane.head.is_none());
+        let searching: Vec<_> = searching.map(|lane| lane.account).collect();
+        for account in &searching {
+            self.search_of(*account)?;
+        }
+        Ok(!searching.is_empty())
+    }
+
+    fn search_of(&mut self, account: AccountNo) -> Result<(), StoreError> {
+        while *self.looks > 0 {
+            let next = self.course.next;
+            let Some(lane) = self.course.lane(account) else {
+                return Ok(());
+            };
+            let behind = next.saturating_sub(1).saturating_sub(lane.seen);
+            let behind = usize::try_from(behind).unwrap_or(usize::MAX);
+            let page = behind.min(PAGE).min(*self.looks);
+            let rows = reads::events::told(self.store, self.realm, lane.seen, page)?;
+            *self.looks = self.looks.saturating_sub(page);
+            for (number, told) in &rows {
+                lane.seen = *number;
+                if told.account == account && self.kinds.has(told.kind) {
+                    self.course.found(account, Some(*number), self.now);
+                    return Ok(());
+                }
+            }
+            if behind <= page {
+                self.course.found(account, None, self.now);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The event that leaves next. While the webhook is braked, one that was never tried goes first,
+    /// and one that waits for its time may go early.
+    pub fn next(&mut self, braked: bool) -> Result<Found, StoreError> {
+        if braked {
+            let fresh = self.fresh()?;
+            if fresh.job.is_some() {
+                return Ok(fresh);
+            }
+            let job = self.waiting(None)?;
+            return Ok(Found { job, ..fresh });
+        }
+        match self.waiting(Some(self.now))? {
+            Some(job) => Ok(Found {
+                job: Some(job),
+                moved: false,
+            }),
+            None => self.fresh(),
+        }
+    }
+
+    /// The event that waits longest, of those that are due.
+    fn waiting(
+        &mut self,
+        due: Option<Timestamp>,
+    ) -> Result<Option<(AccountNo, u64, Event)>, StoreError> {
+        let idle = self
+            .course
+            .lanes
+            .iter()
+            .filter(|lane| !self.flying.contains(&lane.account));
+        let heads = idle.filter_map(|lane| Some((lane.head?, lane.account)));
+        let heads = heads.filter(|(head, _)| due.is_none_or(|now| head.due <= now));
+        let first = heads.min_by_key(|(head, _)| (head.due, head.event));
+        match first {
+            Some((head, account)) => self.take(account, head.event),
+            None => Ok(None),
+        }
+    }
+
+    /// The next event that the course has not looked at.
+    fn fresh(&mut self) -> Result<Found, StoreError> {
+        let mut moved = false;
+        while *self.looks > 0 {
+            let room = self.course.room(|account| self.flying.contains(&account));
+            let page = usize::try_from(room)
+                .unwrap_or(usize::MAX)
+                .min(PAGE)
+                .min(*self.looks);
+            if page == 0 {
+                break;
+            }
+            let after = self.course.next.saturating_sub(1);
+            let rows = reads::events::told(self.store, self.realm, after, page)?;
+            for (number, told) in &rows {
+                *self.looks = self.looks.saturating_sub(1);
+                moved = true;
+                let wanted = self.kinds.has(told.kind);
+                if self.course.look(*number, told.account, wanted, self.now) {
+                    let job = self.take(told.account, *number)?;
+                    return Ok(Found { job, moved });
+                }
+            }
+            if rows.len() < page {
+                break;
+            }
+        }
+        Ok(Found { job: None, moved })
+    }
+
+    fn take(
+        &mut self,
+        account: AccountNo,
+        number: u64,
+    ) -> Result<Option<(AccountNo, u64, Event)>, StoreError> {
+        let told = reads::events::told_at(self.store, self.realm, number)?;
+        let told = told.ok_or_else(|| {
+            StoreError::Corrupt("an event that waits for a webhook is not there".into())
+        })?;
+        let event = reads::events::event(self.store, self.realm, number, &told)?;
+        self.flying.insert(account);
+        Ok(Some((account, number, event)))
+    }
+
+    /// What the course waits for when nothing of it can leave.
+    pub fn wait(&self) -> Next {
+        let idle = self
+            .course
+            .lanes
+            .iter()
+            .filter(|lane| !self.flying.contains(&lane.account));
+        let due = idle.filter_map(|lane| lane.head).map(|head| head.due);
+        let room = self.course.room(|account| self.flying.contains(&account));
+        Next {
+            events: room > 0 && self.course.until.is_none(),
+            at: due.filter(|due| *due > self.now).min(),
+        }
+    }
+}

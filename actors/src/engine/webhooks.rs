@@ -1,0 +1,189 @@
+//! The door of webhooks: where a tenant's events go, and what became of each.
+
+use caudal_ledger::deliveries::{Delivery, Ending, Progress};
+use caudal_ledger::events::EventKind;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::webhooks::{Webhook, WebhookOrder};
+use caudal_storage::{Order, Store, StoreError};
+
+use super::lists::{Listing, Page};
+use super::{Asker, BANK_DEADLINE, DEADLINE, Engine};
+use crate::failure::Failure;
+use crate::ports::webhooks::Sent;
+use crate::realms::RealmMessage;
+use crate::records::{decode, keys, reads};
+use crate::reply::Answered;
+
+/// How many deliveries one page looks at for those that end as asked.
+const LOOKS_MAX: usize = 10_000;
+/// How many rows are read at once.
+const LOOK_PAGE: usize = 500;
+
+/// A webhook with how far it has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WebhookView {
+    /// The webhook.
+    pub webhook: Webhook,
+    /// How far it has come, as of the courier's last note.
+    pub progress: Progress,
+    /// The last event of the realm.
+    pub last_event: u64,
+}
+
+/// What became of one event at a webhook.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeliveryView {
+    /// What happened.
+    pub kind: EventKind,
+    /// Its tries.
+    pub delivery: Delivery,
+}
+
+impl Engine {
+    /// The webhooks of a realm.
+    pub fn webhooks(&self, realm: RealmId) -> Result<Vec<WebhookView>, Failure> {
+        let store = self.store.as_ref();
+        let found = reads::webhooks::webhooks(store, realm)?;
+        let last_event = self.last_event(realm)?;
+        let views = found.into_iter().map(|webhook| {
+            let progress = reads::webhooks::progress(store, realm, &webhook)?;
+            Ok(WebhookView {
+                webhook,
+                progress,
+                last_event,
+            })
+        });
+        views.collect()
+    }
+
+    /// A webhook.
+    pub fn webhook(&self, realm: RealmId, number: u64) -> Result<WebhookView, Failure> {
+        let store = self.store.as_ref();
+        let found = reads::webhooks::webhook(store, realm, number)?;
+        let webhook = found.ok_or(Rejection::WebhookNotFound)?;
+        let progress = reads::webhooks::progress(store, realm, &webhook)?;
+        Ok(WebhookView {
+            webhook,
+            progress,
+            last_event: self.last_event(realm)?,
+        })
+    }
+
+    /// Orders something about a webhook; `number` is of no meaning for a new one.
+    pub async fn order_webhook(
+        &self,
+        realm: RealmId,
+        number: u64,
+        order: WebhookOrder,
+        asker: Asker<Webhook>,
+    ) -> Answered<Webhook> {
+        self.order(realm, DEADLINE, asker, |ticket| {
+            RealmMessage::Webhook(number, order, ticket)
+        })
+        .await
+    }
+
+    /// Sends a webhook something that is no event, under an id of its own, and says how that went.
+    pub async fn try_webhook(
+        &self,
+        realm: RealmId,
+        number: u64,
+        id: String,
+        asker: Asker<Sent>,
+    ) -> Answered<Sent> {
+        self.order(realm, BANK_DEADLINE, asker, |ticket| {
+            RealmMessage::TryWebhook(number, id, ticket)
+        })
+        .await
+    }
+
+    /// What became of events at a webhook, by the order of events; of a few endings only a part of
+    /// the list may be looked at, and `next` says where to go on. There is no total.
+    pub async fn deliveries(
+        &self,
+        realm: RealmId,
+        number: u64,
+        ending: Option<Ending>,
+        page: Page,
+    ) -> Result<Listing<DeliveryView>, Failure> {
+        self.webhook(realm, number)?;
+        self.scan(move |store| deliveries(store, realm, number, ending, &page))
+            .await
+    }
+
+    /// What became of one event at a webhook.
+    pub fn delivery(
+        &self,
+        realm: RealmId,
+        number: u64,
+        event: u64,
+    ) -> Result<DeliveryView, Failure> {
+        let store = self.store.as_ref();
+        self.webhook(realm, number)?;
+        let delivery = reads::webhooks::delivery(store, realm, number, event)?;
+        let delivery = delivery.ok_or(Rejection::DeliveryNotFound)?;
+        Ok(view(store, realm, delivery)?)
+    }
+}
+
+fn view(store: &dyn Store, realm: RealmId, delivery: Delivery) -> Result<DeliveryView, StoreError> {
+    let told = reads::events::told_at(store, realm, delivery.event)?;
+    let told = told.ok_or_else(|| StoreError::Corrupt("a delivery of no event".into()))?;
+    Ok(DeliveryView {
+        kind: told.kind,
+        delivery,
+    })
+}
+
+fn deliveries(
+    store: &dyn Store,
+    realm: RealmId,
+    number: u64,
+    ending: Option<Ending>,
+    page: &Page,
+) -> Result<Listing<DeliveryView>, StoreError> {
+    let prefix = keys::deliveries(realm, number);
+    let (mut from, mut to) = (prefix.clone(), keys::after_prefix(&prefix));
+    match (page.cursor, page.order) {
+        (Some(seen), Order::Ascending) => {
+            from = keys::delivery(realm, number, seen.saturating_add(1));
+        }
+        (Some(seen), Order::Descending) => to = keys::delivery(realm, number, seen),
+        (None, _) => {}
+    }
+    let (mut items, mut looked) = (Vec::new(), 0_usize);
+    loop {
+        let rows = store.scan(&from, &to, page.order, LOOK_PAGE)?;
+        for (key, row) in &rows {
+            let delivery: Delivery = decode(row)?;
+            let full = items.len() == page.limit;
+            if full || looked == LOOKS_MAX {
+                let last = match page.order {
+                    Order::Ascending => delivery.event.saturating_sub(1),
+                    Order::Descending => delivery.event.saturating_add(1),
+                };
+                return Ok(listing(items, Some(last)));
+            }
+            looked = looked.saturating_add(1);
+            match page.order {
+                Order::Ascending => from = [key.as_slice(), &[0]].concat(),
+                Order::Descending => to.clone_from(key),
+            }
+            if ending.is_none_or(|ending| delivery.ending() == Some(ending)) {
+                items.push(view(store, realm, delivery)?);
+            }
+        }
+        if rows.len() < LOOK_PAGE {
+            return Ok(listing(items, None));
+        }
+    }
+}
+
+fn listing(items: Vec<DeliveryView>, next: Option<u64>) -> Listing<DeliveryView> {
+    Listing {
+        total: u64::try_from(items.len()).unwrap_or(u64::MAX),
+        next,
+        items,
+    }
+}

@@ -1,0 +1,131 @@
+//! What the supervisor does for webhooks: decides what their tenant orders, and keeps a courier.
+
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use actix::{ActorFutureExt as _, AsyncContext as _, Context, WrapFuture as _};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::webhooks::{Webhook, WebhookFact, WebhookId, WebhookOrder, Webhooks};
+use caudal_storage::StoreError;
+
+use super::RealmSupervisor;
+use crate::courier::{Courier, Refresh};
+use crate::failure::Failure;
+use crate::ports::webhooks::{Contents, Parcel, Sent};
+use crate::records::{self, Tail, WEBHOOKS, reads};
+use crate::scribe::{Page, Ticket};
+
+impl RealmSupervisor {
+    pub(super) fn load_webhooks(&mut self) -> Result<(), StoreError> {
+        let stream = records::realm_stream(self.shared.realm, WEBHOOKS);
+        let mut known = Webhooks::default();
+        let store = self.shared.store.as_ref();
+        reads::fold(store, stream, 0, |fact: WebhookFact, _, _| {
+            known.apply(&fact);
+        })?;
+        self.webhooks = known;
+        Ok(())
+    }
+
+    /// Starts the courier where there is something to carry and none lives.
+    pub(super) fn ensure_courier(&mut self) {
+        let lives = self.courier.as_ref().is_some_and(actix::Addr::connected);
+        if self.webhooks.is_empty() || lives {
+            return;
+        }
+        match Courier::launch(Arc::clone(&self.shared)) {
+            Ok(courier) => self.courier = Some(courier),
+            Err(why) => {
+                tracing::error!(%why, realm = self.shared.realm.0, "webhooks have no courier");
+            }
+        }
+    }
+
+    /// Decides an order about a webhook; `number` is of no meaning for a new one.
+    pub(super) fn webhook(&mut self, number: u64, order: WebhookOrder, ticket: Ticket<Webhook>) {
+        let Some(ticket) = self.let_in(false, ticket) else {
+            return;
+        };
+        match self.decide_webhook(number, order) {
+            Err(why) => self.end(Err(why), ticket),
+            Ok((page, webhook)) => {
+                let courier = self.courier.clone();
+                self.scribe
+                    .finish_and(page, Ok(webhook), ticket, move |done| {
+                        // One that cannot hear looks again when it next writes.
+                        if let (Ok(()), Some(courier)) = (done, courier) {
+                            courier.try_send(Refresh).ok();
+                        }
+                    });
+                self.ensure_courier();
+            }
+        }
+    }
+
+    fn decide_webhook(
+        &mut self,
+        number: u64,
+        order: WebhookOrder,
+    ) -> Result<(Page, Webhook), Failure> {
+        let (store, realm) = (self.shared.store.as_ref(), self.shared.realm);
+        let now = self.shared.clock.now();
+        let number = self.webhooks.number_of(&order, number);
+        let before = self.webhooks.get(number).ok().cloned();
+        let taken = match &before {
+            Some(webhook) => reads::webhooks::progress(store, realm, webhook)?.taken,
+            None => 0,
+        };
+        let last_event = reads::totals(store, realm)?.events;
+        let fact = self
+            .webhooks
+            .decide(number, order, (last_event, taken), now)?;
+        let stream = records::realm_stream(realm, WEBHOOKS);
+        let tail = match self.tails.entry(WEBHOOKS) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(Tail::read(store, stream)?),
+        };
+        let entry = tail.next(stream, now, &fact)?;
+        self.webhooks.apply(&fact);
+        let page = Page {
+            entries: vec![entry],
+            ..Page::default()
+        };
+        let after = self.webhooks.get(number).ok().cloned().or(before);
+        let webhook = after.ok_or(Rejection::WebhookNotFound)?;
+        Ok((page, webhook))
+    }
+
+    /// Sends a webhook something that is no event, and answers how that went.
+    pub(super) fn try_webhook(
+        &mut self,
+        number: u64,
+        id: String,
+        ticket: Ticket<Sent>,
+        ctx: &mut Context<Self>,
+    ) {
+        let Some(ticket) = self.let_in(false, ticket) else {
+            return;
+        };
+        let webhook = match self.webhooks.get(number) {
+            Ok(webhook) => webhook,
+            Err(why) => return self.end(Err(why.into()), ticket),
+        };
+        let now = self.shared.clock.now();
+        let realm = self.shared.realm;
+        let parcel = Parcel {
+            tenant: self.shared.settings().tenant.clone(),
+            url: webhook.url.clone(),
+            secrets: webhook.signing(now),
+            contents: Contents::Test {
+                id,
+                webhook: WebhookId { realm, number }.to_string(),
+            },
+            at: now,
+        };
+        let sink = Arc::clone(&self.shared.sink);
+        let sent = async move { sink.send(parcel).await };
+        ctx.spawn(sent.into_actor(self).map(|sent, supervisor, _| {
+            supervisor.end(Ok(sent), ticket);
+        }));
+    }
+}

@@ -1,0 +1,48 @@
+//! Typed reads of webhooks and of what was sent to them.
+
+use caudal_ledger::deliveries::{Delivery, Progress};
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::webhooks::{WEBHOOKS_MAX, Webhook};
+use caudal_storage::{Order, Store, StoreError};
+
+use crate::records::{decode, keys};
+
+/// The webhooks of a realm, in the order of their creation.
+pub fn webhooks(store: &dyn Store, realm: RealmId) -> Result<Vec<Webhook>, StoreError> {
+    let from = keys::webhooks(realm);
+    let to = keys::after_prefix(&from);
+    let rows = store.scan(&from, &to, Order::Ascending, WEBHOOKS_MAX)?;
+    rows.iter().map(|(_, row)| decode(row)).collect()
+}
+
+/// A webhook.
+pub fn webhook(
+    store: &dyn Store,
+    realm: RealmId,
+    number: u64,
+) -> Result<Option<Webhook>, StoreError> {
+    let row = store.get(&keys::webhook(realm, number))?;
+    row.map(|row| decode(&row)).transpose()
+}
+
+/// How far a webhook has come, as of its courier's last note; a new one has come nowhere.
+pub fn progress(
+    store: &dyn Store,
+    realm: RealmId,
+    webhook: &Webhook,
+) -> Result<Progress, StoreError> {
+    let row = store.get(&keys::progress(realm, webhook.number))?;
+    let known = row.map(|row| decode(&row)).transpose()?;
+    Ok(known.unwrap_or_else(|| Progress::new(webhook.after)))
+}
+
+/// The tries of one event.
+pub fn delivery(
+    store: &dyn Store,
+    realm: RealmId,
+    webhook: u64,
+    event: u64,
+) -> Result<Option<Delivery>, StoreError> {
+    let row = store.get(&keys::delivery(realm, webhook, event))?;
+    row.map(|row| decode(&row)).transpose()
+}

@@ -1,0 +1,474 @@
+//! Deliveries: how far a webhook has come, what is to be tried next, and when.
+//!
+//! **Shape.** A [`Course`] goes through the event log from one number to another. An account with an
+//! event under way has a [`Lane`] in it; later events of that account wait behind, those of others do
+//! not. A webhook has its main course, which never ends, and one for each redelivery.
+//!
+//! **Order.** Within a course the events of an account are sent one after the other: the next one
+//! leaves when the one before was delivered or given up.
+//!
+//! **Bounds.** A course has at most [`LANES_MAX`] lanes and stays within [`AHEAD_MAX`] numbers of a
+//! lane that is moving. What waits is not here but in the log, however much it is.
+//!
+//! **Failure.** An event is tried again after the pauses of [`PAUSES`], for [`KEEP_TRYING`]. If the
+//! webhook took any other event meanwhile, the one is parked and its account goes on; if it took
+//! none, the webhook stops as a whole and keeps its place. After [`BRAKE`] failures in a row one
+//! event is tried at a time.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::AccountNo;
+use crate::time::Timestamp;
+
+/// Accounts with an event under way, at most, in each course.
+pub const LANES_MAX: usize = 256;
+/// Numbers that a course may be ahead of a lane that is moving.
+pub const AHEAD_MAX: u64 = 4096;
+/// Failures in a row after which a webhook is tried with one event at a time.
+pub const BRAKE: u32 = 8;
+/// How long an event is tried, in milliseconds: 3 days (contract §4).
+pub const KEEP_TRYING: u64 = 3 * 24 * 60 * 60 * 1000;
+/// The pauses before each further try of an event, in seconds: the schedule of Standard Webhooks.
+/// After the last one it is tried until [`KEEP_TRYING`] has passed, with the last pause between.
+pub const PAUSES: [u64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
+/// The pauses between tries of a webhook that takes nothing, in seconds; the last one goes on.
+pub const BRAKE_PAUSES: [u64; 5] = [5, 15, 60, 120, 300];
+/// The longest that a receiver may ask to be left alone, in milliseconds: a day.
+pub const LEAVE_ALONE_MAX: u64 = 24 * 60 * 60 * 1000;
+/// How many tries of one delivery are kept in its log.
+pub const LOG_MAX: usize = 20;
+
+/// The event of an account that is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Head {
+    /// Its number.
+    pub event: u64,
+    /// How often it was tried.
+    pub tries: u32,
+    /// When it was first tried.
+    pub since: Timestamp,
+    /// When it is to be tried next.
+    pub due: Timestamp,
+}
+
+/// An account in a course.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Lane {
+    /// The account; 0 for what concerns the realm.
+    pub account: AccountNo,
+    /// All events of the account up to this number have ended.
+    pub seen: u64,
+    /// The event under way; `None` while the next one is looked for.
+    pub head: Option<Head>,
+}
+
+/// A way through the event log.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Course {
+    /// The number of the replay; 0 for the main course.
+    pub replay: u64,
+    /// The next number to look at: all before have ended or have a lane.
+    pub next: u64,
+    /// The last number; `None` for the main course.
+    pub until: Option<u64>,
+    /// Whether types that the webhook does not want are sent too.
+    pub every_kind: bool,
+    /// The accounts with an event under way, in no order.
+    pub lanes: Vec<Lane>,
+}
+
+impl Course {
+    /// A course from the event after a number on.
+    pub fn after(number: u64) -> Self {
+        Self {
+            next: number.saturating_add(1),
+            ..Self::default()
+        }
+    }
+
+    /// Whether everything of it has ended.
+    pub fn has_ended(&self) -> bool {
+        self.lanes.is_empty() && self.until.is_some_and(|until| until < self.next)
+    }
+
+    /// The lane of an account.
+    pub fn lane(&mut self, account: AccountNo) -> Option<&mut Lane> {
+        self.lanes.iter_mut().find(|lane| lane.account == account)
+    }
+
+    /// How many numbers may be looked at now; 0 while it has to wait for its lanes. `moving` says
+    /// whether an account's event is on its way right now.
+    pub fn room(&self, moving: impl Fn(AccountNo) -> bool) -> u64 {
+        if self.lanes.len() >= LANES_MAX {
+            return 0;
+        }
+        let slow = self
+            .lanes
+            .iter()
+            .filter(|lane| lane.head.is_none() || moving(lane.account));
+        let ahead = slow.map(|lane| self.next.saturating_sub(lane.seen)).max();
+        let left = self.until.map_or(u64::MAX, |until| {
+            until.saturating_add(1).saturating_sub(self.next)
+        });
+        AHEAD_MAX.saturating_sub(ahead.unwrap_or(0)).min(left)
+    }
+
+    /// Looks at the next number, which is of an account and wanted or not. Gives the event that is
+    /// to be sent now, unless it has to wait behind another one of the account.
+    pub fn look(&mut self, number: u64, account: AccountNo, wanted: bool, now: Timestamp) -> bool {
+        self.next = number.saturating_add(1);
+        if !wanted || self.lane(account).is_some() {
+            return false;
+        }
+        self.lanes.push(Lane {
+            account,
+            seen: number.saturating_sub(1),
+            head: Some(Head {
+                event: number,
+                tries: 0,
+                since: now,
+                due: now,
+            }),
+        });
+        true
+    }
+
+    /// Notes the next event of an account whose last one has ended, found between what it has seen
+    /// and the course's own place; `None` when all were looked at and there is none.
+    pub fn found(&mut self, account: AccountNo, event: Option<u64>, now: Timestamp) {
+        let Some(event) = event else {
+            self.lanes.retain(|lane| lane.account != account);
+            return;
+        };
+        if let Some(lane) = self.lane(account) {
+            lane.seen = event.saturating_sub(1);
+            lane.head = Some(Head {
+                event,
+                tries: 0,
+                since: now,
+                due: now,
+            });
+        }
+    }
+}
+
+/// Why a webhook stopped by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum StopReason {
+    /// The receiver answered 410: it wants no more.
+    Gone,
+    /// It took nothing for [`KEEP_TRYING`].
+    Unreachable,
+}
+
+/// A webhook that stopped by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Stop {
+    /// Why.
+    pub reason: StopReason,
+    /// Since when.
+    pub at: Timestamp,
+    /// How often it had been switched on by then.
+    pub resumed: u64,
+}
+
+/// How a try ended, as it is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Ending {
+    /// The receiver has it.
+    Delivered,
+    /// It will be tried again.
+    Failed,
+    /// It will not be tried again by itself.
+    Parked,
+}
+
+/// What the receiver answered: a status, or the word for why there was none.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Word {
+    /// The status.
+    Status(u16),
+    /// The word.
+    Trouble(String),
+}
+
+impl Word {
+    /// Whether the receiver has it: any 2xx, nothing else.
+    pub const fn is_delivered(&self) -> bool {
+        matches!(self, Self::Status(200..=299))
+    }
+}
+
+/// One try of one event.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Try {
+    /// The event.
+    pub event: u64,
+    /// When it began.
+    pub at: Timestamp,
+    /// How long it took, in milliseconds.
+    pub millis: u64,
+    /// What the receiver answered.
+    pub word: Word,
+    /// How it ended.
+    pub ending: Ending,
+    /// When the next try is due, after one that failed.
+    pub due: Option<Timestamp>,
+}
+
+/// The tries of one event at one webhook.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Delivery {
+    /// The event.
+    pub event: u64,
+    /// How often it was tried.
+    pub tries: u32,
+    /// The last tries, oldest first, at most [`LOG_MAX`].
+    pub log: Vec<Try>,
+}
+
+impl Delivery {
+    /// Adds a try.
+    pub fn note(&mut self, attempt: &Try) {
+        self.tries = self.tries.saturating_add(1);
+        if self.log.len() >= LOG_MAX {
+            self.log.remove(0);
+        }
+        self.log.push(attempt.clone());
+    }
+
+    /// How it stands: as its last try ended.
+    pub fn ending(&self) -> Option<Ending> {
+        self.log.last().map(|last| last.ending)
+    }
+}
+
+/// How far a webhook has come.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Progress {
+    /// The main course, then those of redeliveries.
+    pub courses: Vec<Course>,
+    /// The last replay that was begun.
+    pub taken: u64,
+    /// Failures since it last took an event.
+    pub streak: u32,
+    /// When it last took an event.
+    pub taken_at: Option<Timestamp>,
+    /// Its last try that failed.
+    pub failed: Option<Try>,
+    /// Until when it is left alone.
+    pub rest_until: Option<Timestamp>,
+    /// Why it stopped by itself.
+    pub stopped: Option<Stop>,
+    /// Events that were delivered, redeliveries among them.
+    pub delivered: u64,
+    /// Events that were given up.
+    pub parked: u64,
+}
+
+/// What a courier writes down now and then: the tries since the last time, and where it is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DeliveryFact {
+    /// The tries, in the order in which they ended.
+    pub tries: Vec<Try>,
+    /// Where it is.
+    pub progress: Progress,
+}
+
+/// A try that has ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ended {
+    /// The course, by its replay.
+    pub replay: u64,
+    /// The account.
+    pub account: AccountNo,
+    /// The event.
+    pub event: u64,
+    /// When it began.
+    pub at: Timestamp,
+    /// How long it took, in milliseconds.
+    pub millis: u64,
+    /// What the receiver answered.
+    pub word: Word,
+    /// How long the receiver asks to be left alone, in milliseconds.
+    pub retry_after: Option<u64>,
+}
+
+impl Progress {
+    /// A webhook that is told what comes after a number.
+    pub fn new(after: u64) -> Self {
+        Self {
+            courses: vec![Course::after(after)],
+            taken: 0,
+            streak: 0,
+            taken_at: None,
+            failed: None,
+            rest_until: None,
+            stopped: None,
+            delivered: 0,
+            parked: 0,
+        }
+    }
+
+    /// Whether it is tried with one event at a time.
+    pub const fn is_braked(&self) -> bool {
+        self.streak >= BRAKE
+    }
+
+    /// Whether it has stopped by itself and was not switched on since.
+    pub fn is_stopped(&self, resumed: u64) -> bool {
+        self.stopped.is_some_and(|stop| stop.resumed >= resumed)
+    }
+
+    /// Takes up that it was switched on again: everything may be tried at once, and has its whole
+    /// time to be tried in.
+    pub fn resume(&mut self, now: Timestamp) {
+        self.stopped = None;
+        self.streak = 0;
+        self.rest_until = None;
+        self.wake(now);
+        for lane in self.courses.iter_mut().flat_map(|course| &mut course.lanes) {
+            if let Some(head) = &mut lane.head {
+                head.since = head.since.max(now);
+            }
+        }
+    }
+
+    /// What waits for its time is due now.
+    fn wake(&mut self, now: Timestamp) {
+        for lane in self.courses.iter_mut().flat_map(|course| &mut course.lanes) {
+            if let Some(head) = &mut lane.head {
+                head.due = head.due.min(now);
+            }
+        }
+    }
+
+    /// Begins a redelivery.
+    pub fn replay(&mut self, replay: &crate::webhooks::Replay) {
+        self.taken = self.taken.max(replay.number);
+        self.courses.push(Course {
+            replay: replay.number,
+            next: replay.from,
+            until: Some(replay.to),
+            every_kind: replay.every_kind,
+            lanes: Vec::new(),
+        });
+    }
+
+    /// The course of a replay; 0 is the main one.
+    pub fn course(&mut self, replay: u64) -> Option<&mut Course> {
+        self.courses
+            .iter_mut()
+            .find(|course| course.replay == replay)
+    }
+
+    /// Takes in how a try ended; gives what is written down, or `None` for a try that no lane
+    /// waits for. `resumed` is how often the webhook has been switched on.
+    pub fn settle(&mut self, ended: Ended, resumed: u64, now: Timestamp) -> Option<Try> {
+        let braked = self.is_braked();
+        let taken_at = self.taken_at;
+        let lane = self.course(ended.replay)?.lane(ended.account)?;
+        let head = lane.head.filter(|head| head.event == ended.event)?;
+        let mut attempt = Try {
+            event: ended.event,
+            at: ended.at,
+            millis: ended.millis,
+            word: ended.word,
+            ending: Ending::Delivered,
+            due: None,
+        };
+        if attempt.word.is_delivered() {
+            (lane.seen, lane.head) = (ended.event, None);
+            self.delivered = self.delivered.saturating_add(1);
+            self.streak = 0;
+            self.taken_at = Some(now);
+            self.rest_until = None;
+            if braked {
+                self.wake(now);
+            }
+            return Some(attempt);
+        }
+        let first = if head.tries == 0 {
+            ended.at
+        } else {
+            head.since
+        };
+        let tries = head.tries.saturating_add(1);
+        let over = now >= first.plus_millis(KEEP_TRYING);
+        let took_others = taken_at.is_some_and(|at| at > first);
+        if over && took_others {
+            (lane.seen, lane.head) = (ended.event, None);
+            attempt.ending = Ending::Parked;
+            self.parked = self.parked.saturating_add(1);
+        } else {
+            let due = now.plus_millis(pause(ended.event, tries));
+            lane.head = Some(Head {
+                event: ended.event,
+                tries,
+                since: first,
+                due,
+            });
+            attempt.ending = Ending::Failed;
+            attempt.due = Some(due);
+        }
+        self.streak = self.streak.saturating_add(1);
+        self.rest(ended.retry_after, now);
+        let reason = match attempt.word {
+            Word::Status(410) => Some(StopReason::Gone),
+            _ if over && !took_others => Some(StopReason::Unreachable),
+            Word::Status(_) | Word::Trouble(_) => None,
+        };
+        if let Some(reason) = reason {
+            self.stopped = Some(Stop {
+                reason,
+                at: now,
+                resumed,
+            });
+        }
+        self.failed = Some(attempt.clone());
+        Some(attempt)
+    }
+
+    /// How long the webhook is left alone after a failure.
+    fn rest(&mut self, asked: Option<u64>, now: Timestamp) {
+        let asked = asked.map(|millis| millis.min(LEAVE_ALONE_MAX));
+        let braked = self.is_braked().then(|| {
+            let at = usize::try_from(self.streak.saturating_sub(BRAKE)).unwrap_or(usize::MAX);
+            let last = BRAKE_PAUSES.last().copied().unwrap_or(0);
+            let seconds = BRAKE_PAUSES.get(at).copied().unwrap_or(last);
+            spread(seconds, u64::from(self.streak))
+        });
+        if let Some(millis) = asked.max(braked) {
+            let until = now.plus_millis(millis);
+            self.rest_until = Some(self.rest_until.map_or(until, |known| known.max(until)));
+        }
+    }
+}
+
+/// How long to wait before the next try of an event that was tried so often, in milliseconds.
+pub fn pause(event: u64, tries: u32) -> u64 {
+    let at = usize::try_from(tries.saturating_sub(1)).unwrap_or(usize::MAX);
+    let last = PAUSES.last().copied().unwrap_or(0);
+    let seconds = PAUSES.get(at).copied().unwrap_or(last);
+    spread(
+        seconds,
+        event.wrapping_mul(31).wrapping_add(u64::from(tries)),
+    )
+}
+
+/// Seconds in milliseconds, up to a fifth more or less: what failed together is not tried together.
+/// No chance is needed for that, only numbers that differ.
+fn spread(seconds: u64, seed: u64) -> u64 {
+    let millis = seconds.saturating_mul(1000);
+    let mixed = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    // A number from 0 to 400: the thousandths above four fifths.
+    let part = mixed.wrapping_shr(32).checked_rem(401).unwrap_or(200);
+    let thousandths = part.saturating_add(800);
+    millis
+        .saturating_mul(thousandths)
+        .checked_div(1000)
+        .unwrap_or(millis)
+}
+
+#[cfg(test)]
+mod tests;

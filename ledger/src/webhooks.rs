@@ -1,0 +1,372 @@
+//! Webhooks: where a tenant wants its events to be sent.
+//!
+//! What a tenant orders is decided here; how far each webhook has come is in [`crate::deliveries`].
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::events::EventKinds;
+use crate::ids::{AccountNo, RealmId, VoucherId};
+use crate::rejection::Rejection;
+use crate::time::Timestamp;
+
+/// The most webhooks of a realm.
+pub const WEBHOOKS_MAX: usize = 16;
+/// The most redeliveries of a webhook that wait or are under way.
+pub const REPLAYS_MAX: usize = 16;
+/// The most secrets of a webhook that are valid at the same time.
+pub const SECRETS_MAX: usize = 4;
+
+/// A webhook of a realm. Written `whk_` and 26 characters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct WebhookId {
+    /// The realm.
+    pub realm: RealmId,
+    /// The number in it, from 1.
+    pub number: u64,
+}
+
+/// What becomes of one event at one webhook. Written `dlv_` and 26 characters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct DeliveryId {
+    /// The webhook.
+    pub webhook: WebhookId,
+    /// The number of the event.
+    pub event: u64,
+}
+
+impl WebhookId {
+    /// Reads an id; `None` for anything that was never written by `Display`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let id = VoucherId::after("whk_", text)?;
+        (id.sequence == 0).then_some(Self {
+            realm: id.realm,
+            number: id.account.0,
+        })
+    }
+}
+
+impl fmt::Display for WebhookId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        place(*self, 0).write("whk_", f)
+    }
+}
+
+impl DeliveryId {
+    /// Reads an id; `None` for anything that was never written by `Display`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let id = VoucherId::after("dlv_", text)?;
+        let webhook = WebhookId {
+            realm: id.realm,
+            number: id.account.0,
+        };
+        Some(Self {
+            webhook,
+            event: id.sequence,
+        })
+    }
+}
+
+impl fmt::Display for DeliveryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        place(self.webhook, self.event).write("dlv_", f)
+    }
+}
+
+const fn place(webhook: WebhookId, sequence: u64) -> VoucherId {
+    VoucherId {
+        realm: webhook.realm,
+        account: AccountNo(webhook.number),
+        sequence,
+    }
+}
+
+/// A secret that signs, sealed by who can read it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Secret {
+    /// The sealed bytes.
+    pub sealed: Vec<u8>,
+    /// The first instant at which it no longer signs; `None` for the current one.
+    pub until: Option<Timestamp>,
+}
+
+/// An order to deliver a range of events once more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Replay {
+    /// Counts the webhook's replays from 1.
+    pub number: u64,
+    /// The first event.
+    pub from: u64,
+    /// The last event.
+    pub to: u64,
+    /// Whether types that the webhook does not want are sent too.
+    pub every_kind: bool,
+}
+
+/// A webhook as its tenant wants it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Webhook {
+    /// Its number in the realm.
+    pub number: u64,
+    /// Where to.
+    pub url: String,
+    /// The types that it wants, families such as `hold.*` among them; `None` is all there will be.
+    pub types: Option<Vec<String>>,
+    /// A line for people.
+    pub description: Option<String>,
+    /// Whether events are sent.
+    pub active: bool,
+    /// How often it was switched on: what stopped it before no longer counts.
+    pub resumed: u64,
+    /// The secrets, the newest first.
+    pub secrets: Vec<Secret>,
+    /// Events after this number are for it.
+    pub after: u64,
+    /// The last replays that were ordered.
+    pub replays: Vec<Replay>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When its tenant last changed it.
+    pub updated_at: Timestamp,
+}
+
+impl Webhook {
+    /// The types that it wants.
+    pub fn kinds(&self) -> EventKinds {
+        // The words were read when they were set; a word that is known no longer wants nothing.
+        self.types.as_ref().map_or(EventKinds::EVERY, |words| {
+            EventKinds::parse(words.iter().map(String::as_str)).unwrap_or_default()
+        })
+    }
+
+    /// The secrets that sign at an instant, the newest first.
+    pub fn signing(&self, now: Timestamp) -> Vec<Vec<u8>> {
+        let valid = |secret: &&Secret| secret.until.is_none_or(|until| now < until);
+        let valid = self.secrets.iter().filter(valid);
+        valid.map(|secret| secret.sealed.clone()).collect()
+    }
+
+    /// The number of the last replay that was ordered; 0 when none was.
+    pub fn last_replay(&self) -> u64 {
+        self.replays.last().map_or(0, |replay| replay.number)
+    }
+}
+
+/// What a tenant may order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum WebhookOrder {
+    /// A new webhook.
+    Create {
+        /// Where to.
+        url: String,
+        /// The types that it wants; `None` is all.
+        types: Option<Vec<String>>,
+        /// A line for people.
+        description: Option<String>,
+        /// Its secret, sealed.
+        secret: Vec<u8>,
+    },
+    /// Another address, other types, another description, on or off; `None` leaves things as they
+    /// are.
+    Change {
+        /// Where to.
+        url: Option<String>,
+        /// The types that it wants; `Some(None)` is all.
+        types: Option<Option<Vec<String>>>,
+        /// A line for people.
+        description: Option<Option<String>>,
+        /// Whether events are sent.
+        active: Option<bool>,
+    },
+    /// A new secret beside the old ones, which sign until then.
+    Rotate {
+        /// The new secret, sealed.
+        secret: Vec<u8>,
+        /// When the old ones end.
+        until: Timestamp,
+    },
+    /// Deliver events once more.
+    Replay {
+        /// The first event.
+        from: u64,
+        /// The last event.
+        to: u64,
+        /// Whether types that the webhook does not want are sent too.
+        every_kind: bool,
+    },
+    /// No more events.
+    Remove,
+}
+
+/// What happened to the webhooks of a realm. Variants and fields are appended, never edited.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum WebhookFact {
+    /// A webhook is now like this.
+    Set(Webhook),
+    /// A webhook is no more.
+    Removed {
+        /// Its number.
+        number: u64,
+    },
+}
+
+/// The webhooks of one realm.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Webhooks {
+    known: BTreeMap<u64, Webhook>,
+    last: u64,
+}
+
+impl Webhooks {
+    /// A webhook.
+    ///
+    /// # Errors
+    /// When there is none of that number.
+    pub fn get(&self, number: u64) -> Result<&Webhook, Rejection> {
+        self.known.get(&number).ok_or(Rejection::WebhookNotFound)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// The number of the webhook that an order is about: the next one for a new webhook.
+    pub const fn number_of(&self, order: &WebhookOrder, named: u64) -> u64 {
+        match order {
+            WebhookOrder::Create { .. } => self.last.saturating_add(1),
+            WebhookOrder::Change { .. }
+            | WebhookOrder::Rotate { .. }
+            | WebhookOrder::Replay { .. }
+            | WebhookOrder::Remove => named,
+        }
+    }
+
+    /// Decides an order about webhook `number`, while `last_event` is the realm's last event and
+    /// `taken` the last replay that was begun.
+    ///
+    /// # Errors
+    /// When there is no such webhook, or a limit is reached.
+    pub fn decide(
+        &self,
+        number: u64,
+        order: WebhookOrder,
+        (last_event, taken): (u64, u64),
+        now: Timestamp,
+    ) -> Result<WebhookFact, Rejection> {
+        let set = |change: &dyn Fn(&mut Webhook)| {
+            let mut webhook = self.get(number)?.clone();
+            webhook.updated_at = webhook.updated_at.max(now);
+            change(&mut webhook);
+            Ok(WebhookFact::Set(webhook))
+        };
+        match order {
+            WebhookOrder::Create {
+                url,
+                types,
+                description,
+                secret,
+            } => self.create(url, (types, description), secret, last_event, now),
+            WebhookOrder::Change {
+                url,
+                types,
+                description,
+                active,
+            } => set(&|webhook| {
+                webhook.url = url.clone().unwrap_or_else(|| webhook.url.clone());
+                webhook.types = types.clone().unwrap_or_else(|| webhook.types.clone());
+                if let Some(description) = &description {
+                    webhook.description.clone_from(description);
+                }
+                if active == Some(true) {
+                    webhook.resumed = webhook.resumed.saturating_add(1);
+                }
+                webhook.active = active.unwrap_or(webhook.active);
+            }),
+            WebhookOrder::Rotate { secret, until } => set(&|webhook| {
+                for old in &mut webhook.secrets {
+                    old.until = Some(old.until.map_or(until, |end| end.min(until)));
+                }
+                webhook
+                    .secrets
+                    .retain(|old| old.until.is_some_and(|end| now < end));
+                webhook.secrets.truncate(SECRETS_MAX.saturating_sub(1));
+                let current = Secret {
+                    sealed: secret.clone(),
+                    until: None,
+                };
+                webhook.secrets.insert(0, current);
+            }),
+            WebhookOrder::Replay {
+                from,
+                to,
+                every_kind,
+            } => {
+                let last = self.get(number)?.last_replay();
+                let waiting = usize::try_from(last.saturating_sub(taken)).unwrap_or(usize::MAX);
+                if waiting >= REPLAYS_MAX {
+                    return Err(Rejection::TooManyReplays {
+                        maximum: REPLAYS_MAX,
+                    });
+                }
+                set(&|webhook| {
+                    webhook.replays.retain(|replay| replay.number > taken);
+                    webhook.replays.push(Replay {
+                        number: last.saturating_add(1),
+                        from,
+                        to: to.min(last_event),
+                        every_kind,
+                    });
+                })
+            }
+            WebhookOrder::Remove => self.get(number).map(|_| WebhookFact::Removed { number }),
+        }
+    }
+
+    fn create(
+        &self,
+        url: String,
+        (types, description): (Option<Vec<String>>, Option<String>),
+        secret: Vec<u8>,
+        last_event: u64,
+        now: Timestamp,
+    ) -> Result<WebhookFact, Rejection> {
+        if self.known.len() >= WEBHOOKS_MAX {
+            return Err(Rejection::TooManyWebhooks {
+                maximum: WEBHOOKS_MAX,
+            });
+        }
+        Ok(WebhookFact::Set(Webhook {
+            number: self.last.saturating_add(1),
+            url,
+            types,
+            description,
+            active: true,
+            resumed: 1,
+            secrets: vec![Secret {
+                sealed: secret,
+                until: None,
+            }],
+            after: last_event,
+            replays: Vec::new(),
+            created_at: now,
+            updated_at: now,
+        }))
+    }
+
+    /// Takes in what happened.
+    pub fn apply(&mut self, fact: &WebhookFact) {
+        match fact {
+            WebhookFact::Set(webhook) => {
+                self.last = self.last.max(webhook.number);
+                self.known.insert(webhook.number, webhook.clone());
+            }
+            WebhookFact::Removed { number } => drop(self.known.remove(number)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

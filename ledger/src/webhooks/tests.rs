@@ -1,0 +1,147 @@
+//! Tables of orders about webhooks.
+
+use super::*;
+
+const NOW: Timestamp = Timestamp::from_millis(1_000);
+
+fn create() -> WebhookOrder {
+    WebhookOrder::Create {
+        url: "https://psp.example/hook".into(),
+        types: None,
+        description: None,
+        secret: vec![1],
+    }
+}
+
+fn nothing() -> WebhookOrder {
+    WebhookOrder::Change {
+        url: None,
+        types: None,
+        description: None,
+        active: None,
+    }
+}
+
+fn replay(from: u64, to: u64) -> WebhookOrder {
+    WebhookOrder::Replay {
+        from,
+        to,
+        every_kind: false,
+    }
+}
+
+/// Decides and takes in.
+fn run(known: &mut Webhooks, number: u64, order: WebhookOrder, at: (u64, u64)) -> Webhook {
+    let number = known.number_of(&order, number);
+    let fact = known.decide(number, order, at, NOW).unwrap();
+    known.apply(&fact);
+    known.get(number).unwrap().clone()
+}
+
+#[test]
+fn numbers_are_never_given_twice_and_the_realm_has_a_limit() {
+    let mut known = Webhooks::default();
+    for number in 1..=WEBHOOKS_MAX {
+        let made = run(&mut known, 0, create(), (40, 0));
+        assert_eq!(
+            (usize::try_from(made.number).unwrap(), made.after),
+            (number, 40)
+        );
+    }
+    let refused = known.decide(0, create(), (40, 0), NOW);
+    let maximum = WEBHOOKS_MAX;
+    assert_eq!(refused, Err(Rejection::TooManyWebhooks { maximum }));
+    let removed = known
+        .decide(16, WebhookOrder::Remove, (40, 0), NOW)
+        .unwrap();
+    known.apply(&removed);
+    assert_eq!(run(&mut known, 0, create(), (41, 0)).number, 17);
+    for order in [nothing(), WebhookOrder::Remove, replay(1, 2)] {
+        let refused = known.decide(16, order, (41, 0), NOW);
+        assert_eq!(refused, Err(Rejection::WebhookNotFound));
+    }
+}
+
+#[test]
+fn a_change_changes_what_it_names_and_switching_on_counts() {
+    let mut known = Webhooks::default();
+    let made = run(&mut known, 0, create(), (0, 0));
+    assert_eq!(run(&mut known, 1, nothing(), (0, 0)), made);
+    let change = WebhookOrder::Change {
+        url: None,
+        types: Some(Some(vec!["hold.*".into()])),
+        description: Some(Some("shop".into())),
+        active: Some(true),
+    };
+    let changed = run(&mut known, 1, change, (0, 0));
+    assert_eq!((changed.url, changed.resumed), (made.url, 2));
+    assert_eq!(changed.types, Some(vec!["hold.*".into()]));
+    let all = WebhookOrder::Change {
+        url: None,
+        types: Some(None),
+        description: Some(None),
+        active: Some(false),
+    };
+    let all = run(&mut known, 1, all, (0, 0));
+    assert_eq!(
+        (all.types, all.description, all.active, all.resumed),
+        (None, None, false, 2)
+    );
+}
+
+#[test]
+fn old_secrets_sign_until_their_end_and_no_rotation_makes_it_later() {
+    let mut known = Webhooks::default();
+    run(&mut known, 0, create(), (0, 0));
+    let at = Timestamp::from_millis;
+    let rotate = |secret: u8, until| WebhookOrder::Rotate {
+        secret: vec![secret],
+        until: at(until),
+    };
+    let once = run(&mut known, 1, rotate(2, 5_000), (0, 0));
+    assert_eq!(once.signing(at(4_999)), [vec![2], vec![1]]);
+    assert_eq!(once.signing(at(5_000)), [vec![2]]);
+    let twice = run(&mut known, 1, rotate(3, 9_000), (0, 0));
+    assert_eq!(twice.signing(at(4_999)), [vec![3], vec![2], vec![1]]);
+    assert_eq!(twice.signing(at(5_000)), [vec![3], vec![2]]);
+    let at_once = run(&mut known, 1, rotate(4, 1_000), (0, 0));
+    assert_eq!(at_once.signing(NOW), [vec![4]]);
+    for secret in 5..20 {
+        let many = run(&mut known, 1, rotate(secret, 9_000), (0, 0));
+        assert!(many.secrets.len() <= SECRETS_MAX);
+        assert_eq!(many.signing(NOW).first(), Some(&vec![secret]));
+    }
+}
+
+#[test]
+fn redeliveries_end_with_the_log_and_only_so_many_wait() {
+    let mut known = Webhooks::default();
+    run(&mut known, 0, create(), (9, 0));
+    for number in 1..=REPLAYS_MAX {
+        let made = run(&mut known, 1, replay(3, 70), (9, 0));
+        let last = made.replays.last().unwrap();
+        assert_eq!(
+            (usize::try_from(last.number).unwrap(), last.to),
+            (number, 9)
+        );
+    }
+    let maximum = REPLAYS_MAX;
+    let refused = known.decide(1, replay(3, 4), (9, 0), NOW);
+    assert_eq!(refused, Err(Rejection::TooManyReplays { maximum }));
+    let more = run(&mut known, 1, replay(3, 4), (9, 10));
+    assert_eq!(more.last_replay(), 17);
+    assert_eq!(more.replays.first().map(|replay| replay.number), Some(11));
+}
+
+#[test]
+fn ids_read_back_and_are_of_their_own_kind() {
+    let webhook = WebhookId {
+        realm: RealmId(3),
+        number: 16,
+    };
+    let delivery = DeliveryId { webhook, event: 99 };
+    assert_eq!(WebhookId::parse(&webhook.to_string()), Some(webhook));
+    assert_eq!(DeliveryId::parse(&delivery.to_string()), Some(delivery));
+    let as_webhook = delivery.to_string().replace("dlv_", "whk_");
+    assert_eq!(WebhookId::parse(&as_webhook), None);
+}
