@@ -36,6 +36,7 @@ use crate::verify;
 mod bank;
 mod chaos;
 mod chaos_bank;
+mod courier;
 mod crashes;
 mod fussy;
 mod lab;

@@ -12,6 +12,7 @@ use caudal_ledger::transfers::{Concept, Destination, Send};
 
 use super::*;
 use crate::engine::money::{HoldView, TransferView};
+use crate::ports::webhooks::WebhookSink;
 
 /// What a fuse throws; the panic hook says nothing about it.
 #[derive(Debug)]
@@ -177,6 +178,31 @@ impl Lab {
             Arc::<FaultyStore>::clone(&store),
             Arc::<LabClock>::clone(&clock),
             Arc::new(move |_| Arc::clone(&bank)),
+            options,
+        );
+        Rc::new(Self {
+            store,
+            clock,
+            engine: engine.unwrap(),
+        })
+    }
+
+    /// With somebody who carries events to webhooks.
+    pub fn carried(
+        store: Arc<FaultyStore>,
+        clock: Arc<LabClock>,
+        bank: Arc<dyn BankGateway>,
+        sink: Arc<dyn WebhookSink>,
+    ) -> Rc<Self> {
+        let options = Options {
+            arbiters: 0,
+            ..Options::default()
+        };
+        let engine = Engine::carrying(
+            Arc::<FaultyStore>::clone(&store),
+            Arc::<LabClock>::clone(&clock),
+            Arc::new(move |_| Arc::clone(&bank)),
+            sink,
             options,
         );
         Rc::new(Self {

@@ -1,0 +1,414 @@
+//! A courier among receivers that fail, hang, lie and come back, with crashes in between: every
+//! event arrives, in the order of its account, and nobody waits for somebody else's receiver.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+use caudal_ledger::balance::Balance;
+use caudal_ledger::deliveries::{Ending, StopReason};
+use caudal_ledger::events::{EventKind, Subject};
+use caudal_ledger::webhooks::WebhookOrder;
+
+use super::lab::{Dice, Lab, LabClock, later};
+use super::*;
+use crate::ports::LocalFuture;
+use crate::ports::webhooks::{Contents, Parcel, Sent, Trouble, WebhookSink};
+use crate::records::reads;
+
+const ACCOUNTS: u64 = 5;
+const HEALTHY: &str = "https://healthy.example/";
+const FICKLE: &str = "https://fickle.example/";
+const DEAD: &str = "https://dead.example/";
+const GONE: &str = "https://gone.example/";
+
+/// What the receivers have got, over all generations of the service.
+#[derive(Debug)]
+struct Receivers {
+    dice: Mutex<Dice>,
+    calm: AtomicBool,
+    got: Mutex<BTreeMap<String, Vec<Got>>>,
+    under_way: Mutex<BTreeSet<(String, AccountNo)>>,
+    tries: AtomicU64,
+}
+
+#[derive(Clone, Debug)]
+struct Got {
+    number: u64,
+    account: AccountNo,
+    moved: Option<(u64, Balance)>,
+}
+
+/// The way to the receivers of one generation; a crash cuts it.
+#[derive(Debug)]
+struct Way {
+    receivers: Arc<Receivers>,
+    alive: Arc<AtomicBool>,
+}
+
+impl Receivers {
+    fn new(seed: u64) -> Arc<Self> {
+        Arc::new(Self {
+            dice: Mutex::new(Dice(seed)),
+            calm: AtomicBool::new(false),
+            got: Mutex::default(),
+            under_way: Mutex::default(),
+            tries: AtomicU64::new(0),
+        })
+    }
+
+    fn of(&self, url: &str) -> Vec<Got> {
+        self.got
+            .lock()
+            .unwrap()
+            .get(url)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// Whether the receiver takes it, what it answers, and how long it takes.
+    fn fate(&self, url: &str) -> (bool, Result<u16, Trouble>, u64) {
+        let mut dice = self.dice.lock().unwrap();
+        match url {
+            HEALTHY => (true, Ok(200), dice.roll(20)),
+            DEAD => (false, Err(Trouble::TimedOut), 10_000),
+            GONE => (false, Ok(410), 1),
+            _ if self.calm.load(Ordering::Relaxed) => (true, Ok(204), dice.roll(5)),
+            _ => match dice.roll(8) {
+                0 => (false, Ok(500), dice.roll(50)),
+                1 => (false, Err(Trouble::TimedOut), 10_000),
+                // It took it, and the answer was lost.
+                2 => (true, Err(Trouble::Broken), dice.roll(2_000)),
+                3 => (false, Ok(302), 1),
+                4 => (false, Ok(429), 1),
+                _ => (true, Ok(200), dice.roll(300)),
+            },
+        }
+    }
+}
+
+impl WebhookSink for Way {
+    fn send(&self, parcel: Parcel) -> LocalFuture<'_, Sent> {
+        let Contents::Event(event) = parcel.contents else {
+            panic!("nobody asked for a try");
+        };
+        let to = (parcel.url.clone(), event.account);
+        let receivers = Arc::clone(&self.receivers);
+        let alive = Arc::clone(&self.alive);
+        Box::pin(async move {
+            receivers.tries.fetch_add(1, Ordering::Relaxed);
+            let (takes, result, millis) = receivers.fate(&to.0);
+            if alive.load(Ordering::Relaxed) {
+                let first = receivers.under_way.lock().unwrap().insert(to.clone());
+                assert!(first, "two events of one account under way at {}", to.0);
+            }
+            later(Duration::from_millis(millis)).await;
+            if !alive.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+            receivers.under_way.lock().unwrap().remove(&to);
+            if takes {
+                let moved = match &event.subject {
+                    Subject::Voucher(voucher) => Some((voucher.sequence, voucher.after)),
+                    _ => None,
+                };
+                let got = Got {
+                    number: event.id.number,
+                    account: event.account,
+                    moved,
+                };
+                receivers
+                    .got
+                    .lock()
+                    .unwrap()
+                    .entry(to.0)
+                    .or_default()
+                    .push(got);
+            }
+            let retry_after = (result == Ok(429)).then_some(Duration::from_secs(7));
+            Sent {
+                result,
+                retry_after,
+                millis,
+            }
+        })
+    }
+}
+
+/// A service with its receivers; the service may die.
+struct Town {
+    lab: Rc<Lab>,
+    receivers: Arc<Receivers>,
+    alive: Arc<AtomicBool>,
+}
+
+impl Town {
+    async fn new(seed: u64) -> Self {
+        let bank: Arc<TestBank> = Arc::default();
+        let first = Lab::new(seed, ACCOUNTS, 100_000, bank).await;
+        let store = first.store.crash(0);
+        let receivers = Receivers::new(seed);
+        Self::over(store, Arc::clone(&first.clock), receivers)
+    }
+
+    fn over(store: Arc<FaultyStore>, clock: Arc<LabClock>, receivers: Arc<Receivers>) -> Self {
+        store.set_automatic(true);
+        let alive = Arc::new(AtomicBool::new(true));
+        let way = Way {
+            receivers: Arc::clone(&receivers),
+            alive: Arc::clone(&alive),
+        };
+        let bank: Arc<TestBank> = Arc::default();
+        let lab = Lab::carried(store, clock, bank, Arc::new(way));
+        Self {
+            lab,
+            receivers,
+            alive,
+        }
+    }
+
+    /// The process dies, and starts again.
+    fn crash(self) -> Self {
+        self.alive.store(false, Ordering::Relaxed);
+        self.receivers.under_way.lock().unwrap().clear();
+        let store = self.lab.store.crash(0);
+        Self::over(store, Arc::clone(&self.lab.clock), self.receivers)
+    }
+
+    async fn webhook(&self, url: &str, types: Option<&[&str]>) -> u64 {
+        let order = WebhookOrder::Create {
+            url: url.into(),
+            types: types.map(|types| types.iter().map(ToString::to_string).collect()),
+            description: None,
+            secret: vec![7],
+        };
+        let made = self
+            .lab
+            .engine
+            .order_webhook(REALM, 0, order, plain())
+            .await;
+        value(made).number
+    }
+
+    /// Something happens, and then something else.
+    async fn life(&self, dice: &mut Dice, steps: u64, name: &str) {
+        for step in 0..steps {
+            let account = 1 + dice.roll(ACCOUNTS);
+            let id = format!("{name}-{step}");
+            match dice.roll(6) {
+                0 => drop(self.lab.hold(account, 5, &id, None).await),
+                1 => {
+                    let to = 1 + account % ACCOUNTS;
+                    drop(self.lab.give((account, to), 3, &id).await);
+                }
+                2 => {
+                    let order = match dice.chance(50) {
+                        true => Order::Reactivate,
+                        false => Order::Suspend {
+                            reason: "a doubt".into(),
+                            code: SuspensionCode::Other,
+                        },
+                    };
+                    let target = Target::Account(AccountNo(account));
+                    let changing = self.lab.engine.change(REALM, target, order, None, plain());
+                    drop(changing.await);
+                }
+                _ => drop(self.lab.post(account, "IN", 10, &id).await),
+            }
+            if dice.chance(20) {
+                later(Duration::from_millis(dice.roll(3_000))).await;
+            }
+        }
+    }
+
+    fn last(&self) -> u64 {
+        self.lab.engine.last_event(REALM).unwrap()
+    }
+
+    /// Waits until a webhook has sent all there is.
+    async fn caught_up(&self, number: u64) {
+        for _ in 0..20_000 {
+            let view = self.lab.engine.webhook(REALM, number).unwrap();
+            let main = view.progress.courses.first().unwrap();
+            if view.progress.courses.len() == 1 && main.lanes.is_empty() && main.next > self.last()
+            {
+                return;
+            }
+            later(Duration::from_secs(30)).await;
+        }
+        panic!("webhook {number} does not catch up");
+    }
+
+    /// Every event after `from` that `wanted` lets, at least once, and for each account first in
+    /// their order.
+    fn complete(&self, url: &str, from: u64, wanted: impl Fn(EventKind) -> bool) {
+        let got = self.receivers.of(url);
+        let store = self.lab.engine.store().as_ref();
+        let told = reads::events::told(store, REALM, from, usize::MAX).unwrap();
+        let right: Vec<_> = told.iter().filter(|(_, told)| wanted(told.kind)).collect();
+        let mut seen = BTreeSet::new();
+        let mut last: BTreeMap<AccountNo, u64> = BTreeMap::new();
+        for got in &got {
+            if seen.insert(got.number) {
+                let before = last.insert(got.account, got.number).unwrap_or(0);
+                assert!(before < got.number, "{url}: {before} before {}", got.number);
+            }
+        }
+        let right: BTreeSet<_> = right.iter().map(|(number, _)| *number).collect();
+        assert_eq!(seen, right, "{url}");
+    }
+}
+
+#[actix::test]
+async fn every_event_arrives_in_the_order_of_its_account_whatever_fails() {
+    tokio::time::pause();
+    let mut repeated = 0;
+    for seed in 1..=12 {
+        let mut dice = Dice(seed);
+        let mut town = Town::new(seed).await;
+        let from = town.last();
+        let healthy = town
+            .webhook(HEALTHY, Some(&["voucher.created", "hold.*"]))
+            .await;
+        let fickle = town.webhook(FICKLE, None).await;
+        let dead = town.webhook(DEAD, None).await;
+        for part in 0..4 {
+            town.life(&mut dice, 40, &format!("p{part}")).await;
+            if part % 2 == 1 {
+                town = town.crash();
+            }
+        }
+        // The dead one and the fickle one hold nobody up.
+        later(Duration::from_secs(2)).await;
+        let view = town.lab.engine.webhook(REALM, healthy).unwrap();
+        assert_eq!(view.progress.courses[0].next, town.last() + 1);
+        town.receivers.calm.store(true, Ordering::Relaxed);
+        town.caught_up(fickle).await;
+        town.caught_up(healthy).await;
+        town.complete(FICKLE, from, |_| true);
+        town.complete(HEALTHY, from, |kind| {
+            kind == EventKind::VoucherCreated || kind.as_str().starts_with("hold.")
+        });
+        assert!(town.receivers.of(DEAD).is_empty());
+        let view = town.lab.engine.webhook(REALM, dead).unwrap();
+        assert_eq!((view.progress.delivered, view.progress.parked), (0, 0));
+        rebuilt(&town).await;
+        repeated += town.receivers.of(FICKLE).len() as u64 - (town.last() - from);
+        town.lab.verified().await;
+    }
+    assert!(repeated > 0, "what was lost on the way back was sent again");
+}
+
+/// What a consumer makes of the events alone is what the ledger has.
+async fn rebuilt(town: &Town) {
+    let mut book: BTreeMap<AccountNo, (u64, Balance)> = BTreeMap::new();
+    for got in town.receivers.of(FICKLE) {
+        if let Some((sequence, after)) = got.moved {
+            let known = book.entry(got.account).or_insert((sequence, after));
+            if sequence > known.0 {
+                assert_eq!(sequence, known.0 + 1, "a gap in what was told");
+                *known = (sequence, after);
+            }
+        }
+    }
+    for (account, (_, balance)) in book {
+        assert_eq!(town.lab.balance(account.0).await, balance);
+    }
+}
+
+#[actix::test]
+async fn a_receiver_that_says_gone_is_left_alone_until_its_tenant_says_otherwise() {
+    tokio::time::pause();
+    let town = Town::new(1).await;
+    let number = town.webhook(GONE, None).await;
+    value(town.lab.post(1, "IN", 1, "a").await);
+    later(Duration::from_secs(2)).await;
+    let view = town.lab.engine.webhook(REALM, number).unwrap();
+    assert_eq!(view.progress.stopped.unwrap().reason, StopReason::Gone);
+    let tries = town.receivers.tries.load(Ordering::Relaxed);
+    value(town.lab.post(1, "IN", 1, "b").await);
+    later(Duration::from_hours(100)).await;
+    assert_eq!(town.receivers.tries.load(Ordering::Relaxed), tries);
+    let order = WebhookOrder::Change {
+        url: Some(HEALTHY.into()),
+        types: None,
+        description: None,
+        active: Some(true),
+    };
+    let changed = town.lab.engine.order_webhook(REALM, number, order, plain());
+    value(changed.await);
+    town.caught_up(number).await;
+    assert_eq!(
+        town.receivers.of(HEALTHY).len(),
+        2,
+        "nothing was lost meanwhile"
+    );
+}
+
+#[actix::test]
+async fn a_dead_receiver_is_tried_less_and_less_and_stops_after_three_days() {
+    tokio::time::pause();
+    let town = Town::new(1).await;
+    let number = town.webhook(DEAD, None).await;
+    for n in 0..400 {
+        value(
+            town.lab
+                .post(1 + n % ACCOUNTS, "IN", 1, &format!("x{n}"))
+                .await,
+        );
+    }
+    later(Duration::from_mins(1)).await;
+    let first = town.receivers.tries.load(Ordering::Relaxed);
+    assert!((1..=40).contains(&first), "{first} tries in a minute");
+    later(Duration::from_hours(24)).await;
+    let day = town.receivers.tries.load(Ordering::Relaxed) - first;
+    assert!((10..=400).contains(&day), "{day} tries in a day");
+    later(Duration::from_hours(60)).await;
+    let view = town.lab.engine.webhook(REALM, number).unwrap();
+    assert_eq!(
+        view.progress.stopped.unwrap().reason,
+        StopReason::Unreachable
+    );
+    let delivery = town
+        .lab
+        .engine
+        .delivery(REALM, number, view.webhook.after + 1)
+        .unwrap();
+    assert_eq!(delivery.delivery.ending(), Some(Ending::Failed));
+    assert!(delivery.delivery.tries > 5);
+}
+
+#[actix::test]
+async fn what_was_delivered_is_delivered_again_when_its_tenant_asks() {
+    tokio::time::pause();
+    let mut town = Town::new(1).await;
+    let from = town.last();
+    let number = town.webhook(HEALTHY, None).await;
+    for n in 0..30 {
+        value(town.lab.post(1 + n % 3, "IN", 1, &format!("x{n}")).await);
+    }
+    town.caught_up(number).await;
+    assert_eq!(town.receivers.of(HEALTHY).len(), 30);
+    let order = WebhookOrder::Replay {
+        from: from + 11,
+        to: from + 20,
+        every_kind: false,
+    };
+    let ordered = town.lab.engine.order_webhook(REALM, number, order, plain());
+    value(ordered.await);
+    // The order is on disk: a crash does not lose it.
+    town = town.crash();
+    later(Duration::from_secs(5)).await;
+    town.caught_up(number).await;
+    let again: Vec<_> = town.receivers.of(HEALTHY)[30..]
+        .iter()
+        .map(|got| got.number)
+        .collect();
+    let mut numbers = again.clone();
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!(numbers, (from + 11..=from + 20).collect::<Vec<_>>());
+    let delivery = town.lab.engine.delivery(REALM, number, from + 11).unwrap();
+    assert!(delivery.delivery.tries >= 2);
+}
