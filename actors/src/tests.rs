@@ -1,5 +1,4 @@
-//! Turns, answers after the flush, doubt and reload, and the bank's sagas, on a store that fails as
-//! it is told and a bank that says what the test wants.
+//! Turns, answers after the flush, doubt and reload, on a store that fails as it is told.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -77,11 +76,8 @@ impl World {
             limits: Limits::default(),
             fees: Vec::new(),
         };
-        world
-            .engine
-            .administer(PlatformOrder::CreateTenant(new))
-            .await
-            .unwrap();
+        let create = PlatformOrder::CreateTenant(new);
+        world.engine.administer(create).await.unwrap();
         for (code, sense) in [("IN", Direction::Credit), ("OUT", Direction::Debit)] {
             let order = CreateVoucherType {
                 code: TypeCode::parse(code).unwrap(),
