@@ -4,7 +4,9 @@
 //! its row here, and it is covered.
 
 mod checks;
+mod fields;
 mod schema;
+mod shapes;
 mod table;
 mod treasury;
 

@@ -1,9 +1,10 @@
-//! The exact bodies of the native family, with a clock that stands still: what a client's parser
+//! The exact bodies of both families, with a clock that stands still: what a client's parser
 //! gets to see, field by field and in this order. A change here is a change for every client.
 
 mod bodies;
 mod errors;
 mod money;
+mod treasury;
 mod wallet;
 
 use crate::support::{TestClock, TestService, json};
@@ -11,9 +12,11 @@ use crate::support::{TestClock, TestService, json};
 use bodies::STORY;
 use errors::ERRORS;
 use money::MONEY;
+use treasury::{ELSEWHERE, TREASURY};
 use wallet::WALLET;
 
 /// One request and its whole answer.
+#[derive(Clone, Copy)]
 pub struct Golden {
     /// Method and path.
     pub request: &'static str,
@@ -91,4 +94,61 @@ async fn every_error_is_the_one_that_was_promised() {
     let clock = TestClock::at("2026-03-02T15:04:05.678Z");
     let service = TestService::at(&clock).await;
     tell(&service, ERRORS).await;
+}
+
+#[actix_web::test]
+async fn every_body_of_the_treasury_is_the_one_that_was_promised() {
+    let clock = TestClock::at("2026-03-02T15:04:05.678Z");
+    let service = TestService::at(&clock).await;
+    let body = json!({"cuit": "27312547568", "holderName": "Ana Paz", "alias": "Mar.De.Sal"});
+    service.a.open_with(body).await;
+    service.a.create_type("CARGA", "credit").await;
+    let cvu = "0000999100000200000019";
+    let credit = service.a.voucher(cvu, "CARGA", "100.10", "a");
+    credit.await.is(201);
+    let hold = json!({"amount": "30", "idExterno": "reserva-1"});
+    let path = format!("/v1/accounts/{cvu}/holds");
+    service.a.post(&path, &hold).await.is(201);
+    tell(&service, TREASURY).await;
+}
+
+/// Whether a path is one of a template.
+fn fits(template: &str, path: &str) -> bool {
+    let (path, _) = path.split_once('?').unwrap_or((path, ""));
+    let (parts, wanted) = (path.split('/'), template.split('/'));
+    parts.clone().count() == wanted.clone().count()
+        && parts
+            .zip(wanted)
+            .all(|(part, wanted)| part == wanted || wanted.starts_with('{'))
+}
+
+#[test]
+fn every_operation_has_a_golden_body() {
+    let document = serde_json::to_value(caudal::server::openapi()).unwrap();
+    let all = [STORY, MONEY, WALLET, TREASURY].concat();
+    let granted = |golden: &&Golden| (200..300).contains(&golden.status);
+    let requests = all.iter().filter(granted).map(|golden| golden.request);
+    let mut requests: Vec<_> = requests.chain(ELSEWHERE.iter().copied()).collect();
+    let mut templates = Vec::new();
+    for (template, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            if operation["operationId"].is_string() {
+                templates.push((method.to_uppercase(), template.clone()));
+            }
+        }
+    }
+    // A path that fits a template without parameters is of no other.
+    templates.sort_by_key(|(_, template)| template.matches('{').count());
+    let mut missing = Vec::new();
+    for (method, template) in templates {
+        let before = requests.len();
+        requests.retain(|request| {
+            let (made, path) = request.split_once(' ').unwrap();
+            !(made == method && fits(&template, path))
+        });
+        if requests.len() == before {
+            missing.push(format!("{method} {template}"));
+        }
+    }
+    assert!(missing.is_empty(), "no golden body: {missing:#?}");
 }

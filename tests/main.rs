@@ -6,6 +6,8 @@ mod support;
 #[cfg(test)]
 mod accounts;
 #[cfg(test)]
+mod agreement;
+#[cfg(test)]
 mod balances;
 #[cfg(test)]
 mod bank;

@@ -1,6 +1,7 @@
 //! Treasury: the snapshot beside the bank, and what each client has.
 
 mod bodies;
+mod crowd;
 mod cuts;
 mod wallet;
 

@@ -58,11 +58,10 @@ pub async fn snapshot(caller: Caller) -> Answer {
     operation_id = "walletSaldosClientes",
     tag = "Wallet: treasury",
     params(
-        ("q" = Option<String>, Query, description = "in CVU, alias, holder's name or CUIT"),
-        ("page" = Option<u64>, Query, description = "from 1; pageNumber is the same"),
-        ("pageSize" = Option<u64>, Query, description = "1 to 200; 50 when absent")
+        super::requests::PaginaParams,
+        ("q" = Option<String>, Query, description = "in CVU, alias, holder's name or CUIT")
     ),
-    responses((status = 200, body = SaldosPage), Problems)
+    responses((status = 200, body = SaldosPage, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
 )]
 #[get("/wallet/v1/SaldosClientes")]
 pub async fn balances(caller: Caller, mut query: Query) -> Answer {
@@ -80,7 +79,7 @@ pub async fn balances(caller: Caller, mut query: Query) -> Answer {
         total_records: listing.total,
         items: listing.items.iter().map(SaldoCliente::from).collect(),
     };
-    Ok(json(StatusCode::OK, &body))
+    Ok(paged(&listing, json(StatusCode::OK, &body)))
 }
 
 fn balance(caller: &Caller, target: Target) -> Answer {

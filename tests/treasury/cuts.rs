@@ -15,7 +15,7 @@ use crate::support::service::TENANT;
 use crate::support::{Client, TestService, Value, json};
 
 /// Available and held of all accounts after each commit, by the number of vouchers so far.
-fn cuts(service: &TestService) -> BTreeMap<u64, (String, String)> {
+pub fn cuts(service: &TestService) -> BTreeMap<u64, (String, String)> {
     let engine = service.engine();
     let realm = engine.platform().tenants[TENANT].test.0;
     let mut balances: BTreeMap<u64, Balance> = BTreeMap::new();

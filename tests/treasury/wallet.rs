@@ -66,6 +66,16 @@ async fn clients_are_paged_by_number() {
         assert_eq!(listed["totalPages"], pages, "{query}");
         assert_eq!(listed["totalRecords"], if pages == 0 { 0 } else { 3 });
     }
+    // The next page may also be asked for by where it begins.
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    for _ in 0..3 {
+        let query = format!("?pageSize=1&cursor={cursor}");
+        let page = service.a.get(&format!("{path}{query}")).await.is(200);
+        seen.push(page["items"][0]["cvu"].clone());
+        cursor = page.header("x-next-cursor").to_owned();
+    }
+    assert_eq!(seen, [json!(third), json!(second), json!(first)]);
+    assert_eq!(cursor, "", "there is no page after the last");
     for (query, field) in [
         ("?page=-1", "page"),
         ("?pageNumber=x", "pageNumber"),

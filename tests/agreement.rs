@@ -1,0 +1,90 @@
+//! Both families tell the same: random histories through either, beside a naive book, and after them
+//! every balance, list and total of both compared with it and with each other.
+//!
+//! **Shape.** A history is a list of steps ([`steps`]); [`play`] sends each to a service of its own
+//! with a clock that goes over midnights, and writes what should be granted into the book ([`book`]).
+//! What the service says is never taken for granted: amounts come from the orders.
+//!
+//! **Failure.** A history that fails is made shorter and printed; its seed is kept beside this file
+//! and comes first in every later run.
+
+mod balances;
+mod book;
+mod lists;
+mod play;
+mod steps;
+mod walk;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use proptest::test_runner::{Config, FileFailurePersistence, TestRunner};
+
+use play::Play;
+use steps::History;
+
+/// How many histories, unless `CAUDAL_HISTORIES` says another number.
+const HISTORIES: u32 = 8;
+/// How many steps there are between two looks at the totals.
+const STEPS_BETWEEN: usize = 12;
+
+async fn agrees(history: &History) -> BTreeMap<&'static str, u32> {
+    let mut play = Play::begin().await;
+    for (nth, step) in history.steps.iter().enumerate() {
+        play.step(step).await;
+        if nth % STEPS_BETWEEN == STEPS_BETWEEN - 1 {
+            balances::treasury(&play, history.size).await;
+        }
+    }
+    balances::treasury(&play, history.size).await;
+    balances::one_by_one(&play).await;
+    balances::externals(&play).await;
+    lists::accounts(&play, history.size).await;
+    lists::filtered(&play, history.size).await;
+    lists::sorted(&play, history.size).await;
+    lists::held_by(&play, history.size).await;
+    lists::movements(&play, history.size).await;
+    lists::internal(&play, history.size).await;
+    play.book.seen
+}
+
+#[test]
+fn both_families_agree_on_every_balance_list_and_total() {
+    let told = std::env::var("CAUDAL_HISTORIES").ok();
+    let cases = told.map_or(HISTORIES, |text| text.parse().unwrap());
+    let mut runner = TestRunner::new(Config {
+        cases,
+        max_shrink_iters: 150,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(
+            "tests/agreement/regressions.txt",
+        ))),
+        ..Config::default()
+    });
+    let seen = RefCell::new(BTreeMap::<_, u32>::new());
+    let run = runner.run(&steps::history(1..80), |history| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        for (what, times) in runtime.block_on(agrees(&history)) {
+            *seen.borrow_mut().entry(what).or_default() += times;
+        }
+        Ok(())
+    });
+    if let Err(why) = run {
+        panic!("{why}");
+    }
+    let seen = seen.into_inner();
+    println!("{seen:?}");
+    for what in [
+        "opened",
+        "CVU given",
+        "credit",
+        "debit",
+        "hold",
+        "repeated",
+        "refused",
+    ] {
+        assert!(seen.contains_key(what), "no {what} in {seen:?}");
+    }
+}

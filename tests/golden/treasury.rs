@@ -1,0 +1,111 @@
+//! The bodies of what clients have, in both families.
+
+use super::Golden;
+
+/// Operations whose exact bodies are in the treasury's own tests, for they tell an instant of the
+/// bank's clock, which does not stand still.
+pub const ELSEWHERE: &[&str] = &["GET /v1/treasury", "GET /wallet/v1/Tesoreria"];
+
+/// What is told of one client, which has a credit and a hold.
+pub const TREASURY: &[Golden] = &[
+    Golden {
+        request: "GET /v1/treasury/positions?min=100&limit=2",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"items":[{"cvu":"0000999100000200000019","alias":"Mar.De.Sal","walletAccountId":1,
+            "holderName":"Ana Paz","cuit":"27312547568","status":"active","available":"70.10",
+            "held":"30.00","total":"100.10","lastMovementAt":"2026-03-02T15:04:05.678Z"}],
+            "total":1,"limit":2,"offset":0}"#,
+    },
+    Golden {
+        request: "GET /v1/treasury/positions/0000999100000200000019",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"cvu":"0000999100000200000019","alias":"Mar.De.Sal","walletAccountId":1,
+            "holderName":"Ana Paz","cuit":"27312547568","status":"active","available":"70.10",
+            "held":"30.00","total":"100.10","lastMovementAt":"2026-03-02T15:04:05.678Z"}"#,
+    },
+    Golden {
+        request: "GET /v1/treasury/positions/0000999100000200000019/movements?limit=1",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            [{"id":"cmp_000000400000002000000041xb","cvu":"0000999100000200000019","sequence":2,
+            "ledgerType":"hold","amount":"30.00","availableAfter":"70.10","heldAfter":"30.00",
+            "totalAfter":"100.10","voucherTypeCode":"HOLD","voucherTypeName":"Hold",
+            "idExterno":"reserva-1","referenceType":"hold",
+            "referenceId":"hld_000000400000002000000041xb","description":null,
+            "createdAt":"2026-03-02T15:04:05.678Z"}]"#,
+    },
+    Golden {
+        request: "GET /v1/treasury/positions/0000999100000200000019/balance/historical?date=2026-03-02",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"cvu":"0000999100000200000019","date":"2026-03-02","available":"70.10",
+            "held":"30.00","total":"100.10","sequence":2,
+            "lastMovementAt":"2026-03-02T15:04:05.678Z","final":false}"#,
+    },
+    Golden {
+        request: "GET /wallet/v1/SaldosClientes?q=paz&pageSize=1",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"totalPages":1,"totalRecords":1,"items":[{"idCuenta":1,
+            "cvu":"0000999100000200000019","alias":"Mar.De.Sal","nombre":"Ana Paz",
+            "cuitCuil":"27312547568","saldo":70.10,"availableBalance":"70.10",
+            "heldBalance":"30.00","totalBalance":"100.10",
+            "fechaUltimoMovimiento":"2026-03-02T15:04:05.678Z"}]}"#,
+    },
+    Golden {
+        request: "GET /wallet/v1/SaldoClienteByCVU/0000999100000200000019",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"idCuenta":1,"cvu":"0000999100000200000019","alias":"Mar.De.Sal",
+            "nombre":"Ana Paz","cuitCuil":"27312547568","saldo":70.10,
+            "availableBalance":"70.10","heldBalance":"30.00","totalBalance":"100.10",
+            "fechaUltimoMovimiento":"2026-03-02T15:04:05.678Z"}"#,
+    },
+    Golden {
+        request: "GET /wallet/v1/SaldoClienteByIdCuenta/1",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"idCuenta":1,"cvu":"0000999100000200000019","alias":"Mar.De.Sal",
+            "nombre":"Ana Paz","cuitCuil":"27312547568","saldo":70.10,
+            "availableBalance":"70.10","heldBalance":"30.00","totalBalance":"100.10",
+            "fechaUltimoMovimiento":"2026-03-02T15:04:05.678Z"}"#,
+    },
+    Golden {
+        request: "GET /wallet/v1/MovimientosCliente?idCuenta=1",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"totalRecords":2,"items":[{"idComprobante":"cmp_000000400000002000000041xb",
+            "descripcionTipoComprobante":"Hold","fecha":"2026-03-02T15:04:05.678Z",
+            "importe":30.00,"sentido":"-1","saldo":70.10,"idExterno":"reserva-1",
+            "cvu":"0000999100000200000019","idTipoComprobante":null,"idCuenta":1,
+            "referencia":null,"fechaExterna":null,"sentidoLedger":"hold",
+            "availableBalance":"70.10","heldBalance":"30.00","totalBalance":"100.10",
+            "fechaNegocio":"2026-03-02","fechaProceso":"2026-03-02",
+            "fechaPublicacion":"2026-03-03"},{"idComprobante":"cmp_00000040000000200000002tbm",
+            "descripcionTipoComprobante":"Type CARGA","fecha":"2026-03-02T15:04:05.678Z",
+            "importe":100.10,"sentido":"1","saldo":100.10,"idExterno":"a",
+            "cvu":"0000999100000200000019","idTipoComprobante":1000,"idCuenta":1,
+            "referencia":null,"fechaExterna":null,"sentidoLedger":"credit",
+            "availableBalance":"100.10","heldBalance":"0.00","totalBalance":"100.10",
+            "fechaNegocio":"2026-03-02","fechaProceso":"2026-03-02",
+            "fechaPublicacion":"2026-03-03"}]}"#,
+    },
+    Golden {
+        request: "GET /wallet/v1/SaldoClienteHistoricoByCVU/0000999100000200000019?date=02-03-2026",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"date":"2026-03-02","saldo":70.10,"availableBalance":"70.10","heldBalance":"30.00",
+            "totalBalance":"100.10","cvu":"0000999100000200000019","idCuenta":1}"#,
+    },
+];
