@@ -60,7 +60,8 @@ pub async fn snapshot(caller: Caller) -> Answer {
     params(
         ("q" = Option<String>, Query, description = "in CVU, alias, holder's name or CUIT"),
         ("page" = Option<u64>, Query, description = "from 1; pageNumber is the same"),
-        ("pageSize" = Option<u64>, Query, description = "1 to 200; 50 when absent")
+        ("pageSize" = Option<u64>, Query, description = "1 to 200; 50 when absent"),
+        ("cursor" = Option<String>, Query, description = "X-Next-Cursor of the page before; replaces page")
     ),
     responses((status = 200, body = SaldosPage), Problems)
 )]
@@ -80,7 +81,7 @@ pub async fn balances(caller: Caller, mut query: Query) -> Answer {
         total_records: listing.total,
         items: listing.items.iter().map(SaldoCliente::from).collect(),
     };
-    Ok(json(StatusCode::OK, &body))
+    Ok(paged(&listing, json(StatusCode::OK, &body)))
 }
 
 fn balance(caller: &Caller, target: Target) -> Answer {

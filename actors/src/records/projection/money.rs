@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Place, totals};
 use crate::records::keys::{self, Rail};
-use crate::records::{decode, encode};
+use crate::records::{decode, encode, roll};
 
 /// Where money that the rail brought has landed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -73,6 +73,7 @@ pub fn posted(
         index.put(&key, &encode(&landed)?);
     }
     totals::update(realm, index, |totals| totals.posted(voucher))?;
+    roll::posted(realm, account, voucher, index)?;
     hold(realm, account, voucher, index)
 }
 
