@@ -2,7 +2,7 @@
 //!
 //! **Shape.** The service as it is served, with one route more that does nothing, and the load that
 //! asks it, in one process on one machine, so that ratios mean something where absolute rates do
-//! not. First the [`cases`] side by side, then the [`growth`] of one large store.
+//! not. First the [`cases`] side by side, then the [`growth`] of one large store, then its [`lists`].
 //!
 //! **Failure.** A ledger that is not what the client was told, or an answer that was not the right
 //! one, is a FAIL and exit code 1. A bar that is missed is shown, and counts with `--strict`: a busy
@@ -16,6 +16,7 @@ pub mod draw;
 pub mod figures;
 pub mod growth;
 pub mod history;
+pub mod lists;
 pub mod load;
 pub mod machine;
 pub mod reopen;
@@ -37,7 +38,7 @@ use site::Layout;
 /// How long a run of a case lasts before it counts.
 const WARM_UP: Duration = Duration::from_millis(300);
 
-/// Measures this machine: no-op, vouchers, bulks, transfers, balances, a long load, opening again.
+/// Measures this machine: no-op, vouchers, bulks, transfers, balances, a long load, opening again, lists.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Where the stores are made; the folder is removed afterwards.
@@ -86,6 +87,12 @@ pub struct Args {
     /// Vouchers on the account whose past balances are asked for; 0 leaves it out.
     #[arg(long, default_value_t = 100_000)]
     history: u64,
+    /// Accounts of the lists; 0 leaves the lists out.
+    #[arg(long, value_name = "ACCOUNTS", default_value_t = 100_000)]
+    lists: u64,
+    /// Vouchers of the lists, a tenth of them on one account.
+    #[arg(long, value_name = "VOUCHERS", default_value_t = 1_000_000)]
+    lists_vouchers: u64,
     /// Threads that serve HTTP [default: as many as there are processors].
     #[arg(long)]
     workers: Option<usize>,
@@ -156,6 +163,22 @@ impl Args {
     }
 }
 
+impl Args {
+    fn lists(&self) -> lists::Plan {
+        let of = |n: u64, most: u64| if self.quick { n.min(most) } else { n };
+        let vouchers = of(self.lists_vouchers, 20_000);
+        let accounts = of(self.lists, 400);
+        lists::Plan {
+            accounts,
+            vouchers,
+            hot: vouchers / 10,
+            offset: accounts / 2,
+            times: of(400, 3),
+            layout: self.layout(),
+        }
+    }
+}
+
 /// Measures, prints, and says whether everything that was checked holds.
 ///
 /// # Errors
@@ -171,6 +194,10 @@ pub fn run(args: &Args) -> anyhow::Result<bool> {
     let plan = args.growth();
     if plan.vouchers > 0 {
         report.grown = Some(growth::run(&folder.path.join("load"), &plan)?);
+    }
+    let plan = args.lists();
+    if plan.accounts > 0 {
+        report.listed = Some(on_system(lists::run(&folder.path.join("lists"), &plan))?);
     }
     drop(folder);
     publish(args, &report)?;

@@ -9,6 +9,7 @@ pub mod lists;
 pub mod money;
 pub mod reconciliation;
 pub mod treasury;
+mod turns;
 mod vouchers;
 mod wallet;
 pub mod webhooks;
@@ -45,8 +46,6 @@ use crate::treasury::Treasury;
 pub const DEADLINE: Duration = Duration::from_secs(10);
 /// How long an answer is waited for where the bank is asked.
 pub const BANK_DEADLINE: Duration = Duration::from_secs(30);
-/// How many scans of the index run at the same time.
-const SCANS_MAX: usize = 4;
 /// How many answers of one idempotency key are shown.
 const ANSWERS_MAX: usize = 20;
 
@@ -91,7 +90,7 @@ pub struct Engine {
     platform: Addr<PlatformActor>,
     state: Arc<RwLock<Arc<Platform>>>,
     realms: Arc<Realms>,
-    scans: Arc<Semaphore>,
+    turns: turns::Turns,
     /// For questions that concern no account.
     banks: DashMap<Mode, Arc<dyn BankGateway>>,
     /// Replaced when it has died.
@@ -266,7 +265,6 @@ impl Engine {
             Some(arbiter) => PlatformActor::start_in_arbiter(arbiter, move |_| actor),
             None => actor.start(),
         };
-        let scans = Arc::new(Semaphore::new(SCANS_MAX));
         let treasury = RwLock::new(realms.treasury());
         Ok(Self {
             store,
@@ -275,7 +273,7 @@ impl Engine {
             platform,
             state,
             realms,
-            scans,
+            turns: turns::Turns::default(),
             banks: DashMap::new(),
             treasury,
         })

@@ -5,6 +5,7 @@
 pub mod keys;
 pub mod projection;
 pub mod reads;
+pub mod roll;
 
 #[cfg(test)]
 mod tests;

@@ -24,13 +24,12 @@ use caudal_storage::{FaultyStore, StoreError};
 
 use crate::accounts::{AccountView, Placed};
 use crate::engine::{Asker, Engine, Options};
-use crate::failure::Failure;
 use crate::platform::{NewTenant, PlatformOrder, TenantChange};
 use crate::ports::{BankError, BankGateway, Clock};
 use crate::realms::{Adjustment, Target, TypeRef};
 use crate::records::projection::Rows;
 use crate::reply::{Answered, Given, Keyed, Rendered, Scope};
-use crate::verify;
+use crate::{failure::Failure, verify};
 
 mod bank;
 mod chaos;
@@ -39,6 +38,7 @@ mod courier;
 mod crashes;
 mod fussy;
 mod lab;
+mod lists;
 mod money;
 mod storms;
 mod treasury;

@@ -141,6 +141,7 @@ pub struct Requests {
     bulk_head: String,
     bulk_item: Template,
     cvus: Vec<String>,
+    key: String,
 }
 
 fn patch(out: &mut [u8], at: Option<usize>, with: &[u8]) {
@@ -181,12 +182,18 @@ impl Requests {
             bulk_head: head_of("POST", "/v1/comprobantes/batch", key),
             bulk_item: Template::new(item),
             cvus,
+            key: key.to_owned(),
         }
     }
 
     /// The CVU of an account.
     pub fn cvu(&self, account: usize) -> &str {
         self.cvus.get(account).map_or("", String::as_str)
+    }
+
+    /// The text of a question for a path.
+    pub fn get(&self, path: &str) -> String {
+        format!("{}\r\n", head_of("GET", path, &self.key))
     }
 
     /// Writes a request.
@@ -242,6 +249,26 @@ impl Connection {
     /// Asks and gives the status and the body of the answer.
     pub async fn ask(&mut self, requests: &Requests, asked: &Asked) -> io::Result<(u16, &[u8])> {
         requests.write(asked, &mut self.out);
+        let (status, body, end) = self.exchange().await?;
+        Ok((status, self.buffer.get(body..end).unwrap_or_default()))
+    }
+
+    /// Asks with the text of a request; gives the status, the cursor of the next page, and the body.
+    pub async fn get(&mut self, request: &str) -> io::Result<(u16, Option<String>, &[u8])> {
+        self.out.clear();
+        self.out.extend_from_slice(request.as_bytes());
+        let (status, body, end) = self.exchange().await?;
+        let next = value_of(
+            self.buffer.get(..body).unwrap_or_default(),
+            b"x-next-cursor:",
+        );
+        let next = next.map(str::to_owned);
+        let body = self.buffer.get(body..end).unwrap_or_default();
+        Ok((status, next, body))
+    }
+
+    /// Sends what is written; gives the status, where the body begins and where it ends.
+    async fn exchange(&mut self) -> io::Result<(u16, usize, usize)> {
         self.stream.write_all(&self.out).await?;
         let mut filled = 0_usize;
         let mut known = None;
@@ -253,9 +280,7 @@ impl Connection {
             }
             known = known.or_else(|| head(self.buffer.get(..filled).unwrap_or_default()));
             match known {
-                Some((status, body, length)) if filled >= length => {
-                    return Ok((status, self.buffer.get(body..length).unwrap_or_default()));
-                }
+                Some(answer @ (_, _, length)) if filled >= length => return Ok(answer),
                 Some((_, _, length)) if length > ANSWER_BYTES_MAX => break,
                 Some((_, _, length)) if length > self.buffer.len() => self.buffer.resize(length, 0),
                 None if filled >= self.buffer.len() => break,
@@ -269,21 +294,21 @@ impl Connection {
 /// The status, where the body begins and where it ends; `None` while the head is not complete.
 fn head(bytes: &[u8]) -> Option<(u16, usize, usize)> {
     let end = bytes.windows(4).position(|w| w == b"\r\n\r\n")?;
-    let mut lines = bytes.get(..end)?.split(|b| *b == b'\n');
-    let status = std::str::from_utf8(lines.next()?.get(9..12)?).ok()?;
-    let name = b"content-length:";
-    let length = lines.find_map(|line| {
-        let (first, value) = line.split_at_checked(name.len())?;
-        let value = first.eq_ignore_ascii_case(name).then_some(value)?;
-        std::str::from_utf8(value)
-            .ok()?
-            .trim()
-            .parse::<usize>()
-            .ok()
-    });
+    let bytes = bytes.get(..end)?;
+    let status = std::str::from_utf8(bytes.get(9..12)?).ok()?;
+    let length = value_of(bytes, b"content-length:").and_then(|text| text.parse::<usize>().ok());
     let body = end.checked_add(4)?;
     let end = body.checked_add(length.unwrap_or(0))?;
     Some((status.parse().ok()?, body, end))
+}
+
+/// The value of a header; its name is in small letters with its colon.
+fn value_of<'a>(head: &'a [u8], name: &[u8]) -> Option<&'a str> {
+    head.split(|b| *b == b'\n').skip(1).find_map(|line| {
+        let (first, value) = line.split_at_checked(name.len())?;
+        let value = first.eq_ignore_ascii_case(name).then_some(value)?;
+        Some(std::str::from_utf8(value).ok()?.trim())
+    })
 }
 
 #[cfg(test)]

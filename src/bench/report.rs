@@ -10,8 +10,9 @@ use super::cases::{Case, Compared};
 use super::figures::{Thousandths, grouped, mebibytes, micros, seconds};
 use super::growth::Grown;
 use super::history::History;
+use super::lists::Listed;
 use super::{machine, site};
-use tables::{cases, table, tenths, threads};
+use tables::{cases, lists, table, tenths, threads};
 
 /// A limit that a figure has to keep.
 #[derive(Clone, Debug, Serialize)]
@@ -44,11 +45,14 @@ pub struct Report {
     pub compared: Option<Compared>,
     /// The long load.
     pub grown: Option<Grown>,
+    /// The lists.
+    pub listed: Option<Listed>,
 }
 
 const RATIO_BAR: Thousandths = Thousandths(450);
 const HOT_BAR: Thousandths = Thousandths(800);
 const BULK_BAR: u64 = 100_000;
+const CURSOR_BAR: Thousandths = Thousandths(1500);
 const GROWTH_BAR: Thousandths = Thousandths(800);
 const REOPEN_BAR: u64 = 5_000_000_000;
 const MEMORY_BAR: u64 = 1 << 30;
@@ -85,6 +89,7 @@ impl Report {
             quick,
             compared: None,
             grown: None,
+            listed: None,
         }
     }
 
@@ -178,6 +183,14 @@ impl Report {
                     holds: found >= BULK_BAR,
                 });
             }
+        }
+        if let Some(found) = self.listed.as_ref().and_then(Listed::dearest_cursor) {
+            bars.push(Bar {
+                what: "page behind a cursor by the first of its list, at worst",
+                bar: format!("<= {CURSOR_BAR}"),
+                found: found.to_string(),
+                holds: found <= CURSOR_BAR,
+            });
         }
         let Some(grown) = &self.grown else {
             return bars;
@@ -314,6 +327,19 @@ impl fmt::Display for Report {
         }
         if let Some(grown) = &self.grown {
             growth(f, grown)?;
+        }
+        if let Some(listed) = &self.listed {
+            writeln!(
+                f,
+                "\nlists of {} accounts and {} vouchers, {} of them on one CVU; deep pages skip {}; \
+                 the small store has {} accounts\n\n{}",
+                grouped(listed.accounts),
+                grouped(listed.vouchers),
+                grouped(listed.hot),
+                grouped(listed.offset),
+                grouped(listed.small),
+                lists(&listed.lines),
+            )?;
         }
         let others = self.taken_by_others();
         if others > DISTURBED {

@@ -12,6 +12,7 @@ use caudal_ledger::rejection::Rejection;
 use caudal_storage::{Store, StoreError};
 
 use super::Engine;
+use super::turns::Cost;
 use crate::failure::Failure;
 use crate::records::reads;
 
@@ -40,8 +41,11 @@ impl Engine {
         kinds: EventKinds,
         limit: usize,
     ) -> Result<EventPage, Failure> {
-        self.scan(move |store| page(store, realm, after, kinds, limit))
-            .await
+        let cost = Cost::scan_if(kinds != EventKinds::EVERY);
+        self.scan(realm, cost, move |store| {
+            page(store, realm, after, kinds, limit)
+        })
+        .await
     }
 
     /// The number of the last event of a realm; 0 when there is none.

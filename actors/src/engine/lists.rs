@@ -3,7 +3,7 @@
 //! **Shape.** What needs no filter is a range of sequence numbers and costs what the page costs.
 //! With a filter, the range that dates leave is scanned, off the actors' threads.
 //!
-//! **Bounds.** A few scans run at the same time; the rest wait their turn.
+//! **Bounds.** See [`super::turns`].
 
 mod accounts;
 mod pages;
@@ -20,11 +20,13 @@ use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use caudal_storage::{Store, StoreError};
 
 use super::Engine;
+use super::turns::Cost;
 use crate::accounts::Placed;
 use crate::failure::Failure;
 use crate::realms::Target;
 use crate::records::projection::Place;
 use crate::records::{LEDGER, account_stream, keys, reads};
+pub(super) use accounts::listed;
 use pages::sorted;
 pub(super) use pages::{Picker, Range};
 
@@ -71,14 +73,23 @@ pub struct VoucherFilter {
 }
 
 impl VoucherFilter {
-    /// Whether anything but dates is asked for.
-    fn looks_inside(&self) -> bool {
+    /// Whether a page is a range of the movements of an account: only dates are asked for.
+    fn is_range(&self, sort: VoucherSort) -> bool {
         let dates = Self {
             from: self.from,
             to: self.to,
             ..Self::default()
         };
-        *self != dates
+        *self == dates && sort == VoucherSort::CreatedAt
+    }
+
+    /// Whether a page is a range of what is internal to the realm.
+    fn is_everything(&self, sort: VoucherSort) -> bool {
+        let everything = Self {
+            internal: true,
+            ..Self::default()
+        };
+        *self == everything && sort == VoucherSort::CreatedAt
     }
 
     fn lets(&self, realm: RealmId, account: AccountNo, voucher: &Voucher) -> bool {
@@ -129,22 +140,6 @@ fn mentions(realm: RealmId, account: AccountNo, voucher: &Voucher, text: &str) -
 }
 
 impl Engine {
-    /// Runs a scan off the actors' threads, a few at a time.
-    pub(super) async fn scan<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, Failure> {
-        let permit = Arc::clone(&self.scans).acquire_owned().await;
-        let permit = permit.map_err(|_| Failure::ShuttingDown)?;
-        let store = Arc::clone(&self.store);
-        let done = tokio::task::spawn_blocking(move || {
-            let result = work(store.as_ref());
-            drop(permit);
-            result
-        });
-        Ok(done.await.map_err(|_| Failure::Damaged)??)
-    }
-
     /// Movements of an account, as of now.
     pub async fn movements(
         &self,
@@ -155,7 +150,8 @@ impl Engine {
         page: Page,
     ) -> Result<Listing<Placed>, Failure> {
         let head = self.balance(realm, target).await?;
-        self.scan(move |store| {
+        let cost = Cost::scan_if(!filter.is_range(sort));
+        self.scan(realm, cost, move |store| {
             let range = Range {
                 first: 1,
                 last: head.sequence,
@@ -173,8 +169,11 @@ impl Engine {
         sort: VoucherSort,
         page: Page,
     ) -> Result<Listing<Placed>, Failure> {
-        self.scan(move |store| internal(store, realm, &filter, sort, &page))
-            .await
+        let cost = Cost::scan_if(!filter.is_everything(sort));
+        self.scan(realm, cost, move |store| {
+            internal(store, realm, &filter, sort, &page)
+        })
+        .await
     }
 
     /// Accounts, without their movements.
@@ -185,8 +184,12 @@ impl Engine {
         sort: AccountSort,
         page: Page,
     ) -> Result<Listing<Account>, Failure> {
-        self.scan(move |store| accounts::accounts(store, realm, &filter, sort, &page))
-            .await
+        let skips = sort != AccountSort::CreatedAt && page.offset > SCAN_PAGE;
+        let cost = Cost::scan_if(filter.text.is_some() || skips);
+        self.scan(realm, cost, move |store| {
+            accounts::accounts(store, realm, &filter, sort, &page)
+        })
+        .await
     }
 }
 
@@ -231,7 +234,7 @@ fn movements(
         account,
         voucher: Arc::new(voucher),
     };
-    if !filter.looks_inside() && sort == VoucherSort::CreatedAt {
+    if filter.is_range(sort) {
         let (shown, next) = range.page(page);
         let ends = (shown.first, shown.last);
         let vouchers = match shown.len() {
@@ -337,13 +340,7 @@ fn internal(
         first: 1,
         last: count,
     };
-    if *filter
-        == (VoucherFilter {
-            internal: true,
-            ..VoucherFilter::default()
-        })
-        && sort == VoucherSort::CreatedAt
-    {
+    if filter.is_everything(sort) {
         let (shown, next) = all.page(page);
         let items = internal_range(store, realm, shown, page.order, page.limit)?;
         let items = items.into_iter().map(|(_, placed)| placed).collect();
@@ -382,15 +379,27 @@ fn internal(
             }
             match sort {
                 VoucherSort::CreatedAt => picker.offer(ordinal, placed),
-                VoucherSort::Amount => by_amount.push(((placed.voucher.amount, ordinal), placed)),
+                VoucherSort::Amount => by_amount.push(((placed.voucher.amount, ordinal), ordinal)),
             }
         }
     }
-    Ok(if sort == VoucherSort::Amount {
-        sorted(by_amount, page)
-    } else {
-        picker.listing()
-    })
+    if sort == VoucherSort::CreatedAt {
+        return Ok(picker.listing());
+    }
+    let Listing { items, total, next } = sorted(by_amount, page);
+    let found: Result<Vec<_>, _> = items
+        .into_iter()
+        .map(|ordinal| {
+            let only = Range {
+                first: ordinal,
+                last: ordinal,
+            };
+            internal_range(store, realm, only, Order::Ascending, 1)
+        })
+        .collect();
+    let items = found?.into_iter().flatten().map(|(_, placed)| placed);
+    let items = items.collect();
+    Ok(Listing { items, total, next })
 }
 
 fn internal_range(

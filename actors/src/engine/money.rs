@@ -12,6 +12,7 @@ use caudal_ledger::vouchers::Outcome;
 use caudal_storage::{Order, Store, StoreError};
 
 use super::lists::{Listing, Page, Picker, Range};
+use super::turns::Cost;
 use super::{Asker, DEADLINE, Engine};
 use crate::failure::Failure;
 use crate::realms::{Adjustment, RealmMessage, Target};
@@ -108,8 +109,10 @@ impl Engine {
     ) -> Result<Listing<HoldView>, Failure> {
         // Releases what is due, and waits for all that is in flight.
         let account = self.balance(realm, target).await?.account;
-        self.scan(move |store| holds(store, realm, account, status, &page))
-            .await
+        self.scan(realm, Cost::Scan, move |store| {
+            holds(store, realm, account, status, &page)
+        })
+        .await
     }
 
     /// Transfers, inside the realm or through the bank, or says what would happen.
@@ -170,8 +173,11 @@ impl Engine {
             Some(target) => Some(self.balance(realm, target).await?.account),
             None => None,
         };
-        self.scan(move |store| transfers(store, realm, &filter, from, &page))
-            .await
+        let cost = Cost::scan_if(filter != TransferFilter::default());
+        self.scan(realm, cost, move |store| {
+            transfers(store, realm, &filter, from, &page)
+        })
+        .await
     }
 
     /// A person decides about a transfer that waits for the bank; of any realm.

@@ -20,11 +20,13 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Order, Store, StoreError};
 
-use super::lists::{AccountFilter, Listing, Page, Picker};
+use super::lists::{AccountFilter, Listing, Page, Picker, listed};
+use super::turns::Cost;
 use super::{DEADLINE, Engine, Realms, full_or_closed, wait};
 use crate::failure::Failure;
 use crate::realms::{RealmMessage, Target};
 use crate::records::projection::Listed;
+use crate::records::roll::Among;
 use crate::records::{decode, keys, reads};
 use crate::reply::Reply;
 use crate::treasury::{TakeSnapshot, Treasury};
@@ -120,8 +122,11 @@ impl Engine {
         filter: PositionFilter,
         page: Page,
     ) -> Result<Listing<Position>, Failure> {
-        self.scan(move |store| positions(store, realm, &filter, &page))
-            .await
+        let cost = Cost::scan_if(filter != PositionFilter::default());
+        self.scan(realm, cost, move |store| {
+            positions(store, realm, &filter, &page)
+        })
+        .await
     }
 
     /// What a client has.
@@ -176,51 +181,39 @@ impl PositionFilter {
     }
 }
 
-/// How many positions there are in all.
-fn everyone(store: &dyn Store, realm: RealmId) -> Result<u64, StoreError> {
+/// The page of all positions: a page of the roll, whose closed accounts without money are left out.
+fn everyone(
+    store: &dyn Store,
+    realm: RealmId,
+    page: &Page,
+) -> Result<Listing<(AccountNo, Option<Funds>)>, StoreError> {
+    let among = Among {
+        alive: true,
+        ..Among::default()
+    };
     let census = reads::totals(store, realm)?.census;
-    let mut count = census.active.saturating_add(census.suspended);
-    let prefix = keys::closed(realm);
-    let (mut from, to) = (prefix.clone(), keys::after_prefix(&prefix));
-    loop {
-        let rows = store.scan(&from, &to, Order::Ascending, SCAN_PAGE)?;
-        for (key, _) in &rows {
-            let number = keys::account_of(key).unwrap_or(AccountNo(0));
-            if funds(store, realm, number)?.0 != Balance::default() {
-                count = count.saturating_add(1);
-            }
-        }
-        match rows.last() {
-            Some((key, _)) if rows.len() == SCAN_PAGE => from = [key.as_slice(), &[0]].concat(),
-            Some(_) | None => return Ok(count),
-        }
-    }
+    // Of closed accounts the census does not know which have money.
+    let known = (census.closed == 0).then(|| census.with_cvu());
+    let Listing { items, total, next } = listed(store, realm, (&among, known), page)?;
+    let items = items.into_iter().map(|number| (number, None)).collect();
+    Ok(Listing { items, total, next })
 }
 
-fn positions(
+/// The page of those that a filter leaves: the whole directory is looked at.
+fn filtered(
     store: &dyn Store,
     realm: RealmId,
     filter: &PositionFilter,
     page: &Page,
-) -> Result<Listing<Position>, StoreError> {
+) -> Result<Listing<(AccountNo, Option<Funds>)>, StoreError> {
     let accounts = AccountFilter {
         text: filter.text.clone(),
         ..AccountFilter::default()
     }
     .folded();
-    // Without a filter the total is known, so a page may end as soon as it is full.
-    let counted = *filter == PositionFilter::default();
     let mut picker = Picker::new(*page);
     let prefix = keys::directory(realm);
     let (mut from, mut to) = (prefix.clone(), keys::after_prefix(&prefix));
-    if let (Some(cursor), true) = (page.cursor, counted) {
-        match page.order {
-            Order::Ascending => {
-                from = keys::directory_of(realm, AccountNo(cursor.saturating_add(1)));
-            }
-            Order::Descending => to = keys::directory_of(realm, AccountNo(cursor)),
-        }
-    }
     loop {
         let rows = store.scan(&from, &to, page.order, SCAN_PAGE)?;
         for (key, row) in &rows {
@@ -234,16 +227,26 @@ fn positions(
             }
         }
         match rows.last() {
-            Some((key, _)) if rows.len() == SCAN_PAGE && !(counted && picker.more) => {
-                match page.order {
-                    Order::Ascending => from = [key.as_slice(), &[0]].concat(),
-                    Order::Descending => to.clone_from(key),
-                }
-            }
-            Some(_) | None => break,
+            Some((key, _)) if rows.len() == SCAN_PAGE => match page.order {
+                Order::Ascending => from = [key.as_slice(), &[0]].concat(),
+                Order::Descending => to.clone_from(key),
+            },
+            Some(_) | None => return Ok(picker.listing()),
         }
     }
-    let Listing { items, total, next } = picker.listing();
+}
+
+fn positions(
+    store: &dyn Store,
+    realm: RealmId,
+    filter: &PositionFilter,
+    page: &Page,
+) -> Result<Listing<Position>, StoreError> {
+    let Listing { items, total, next } = if *filter == PositionFilter::default() {
+        everyone(store, realm, page)?
+    } else {
+        filtered(store, realm, filter, page)?
+    };
     let mut found = Vec::with_capacity(items.len());
     for (number, known) in items {
         let Some(account) = reads::profile(store, realm, number)? else {
@@ -256,11 +259,6 @@ fn positions(
             last_movement_at,
         });
     }
-    let total = if counted {
-        everyone(store, realm)?
-    } else {
-        total
-    };
     Ok(Listing {
         items: found,
         total,

@@ -6,6 +6,7 @@ use caudal_ledger::cuit::Cuit;
 use caudal_ledger::ids::{AccountNo, RealmId};
 
 use super::lists::{AccountFilter, AccountSort, Listing, Page};
+use super::turns::Cost;
 use super::{Asker, Engine};
 use crate::accounts::{AccountView, BalanceView};
 use crate::failure::Failure;
@@ -42,7 +43,7 @@ impl Engine {
         realm: RealmId,
         cuit: Cuit,
     ) -> Result<Vec<Account>, Failure> {
-        self.scan(move |store| {
+        self.scan(realm, Cost::Page, move |store| {
             let numbers = reads::accounts_of_cuit(store, realm, cuit, OF_CUIT_MAX)?;
             let found: Result<Vec<_>, _> = numbers
                 .into_iter()

@@ -8,6 +8,7 @@ use caudal_ledger::webhooks::{Webhook, WebhookOrder};
 use caudal_storage::{Order, Store, StoreError};
 
 use super::lists::{Listing, Page};
+use super::turns::Cost;
 use super::{Asker, BANK_DEADLINE, DEADLINE, Engine};
 use crate::failure::Failure;
 use crate::ports::webhooks::Sent;
@@ -108,8 +109,11 @@ impl Engine {
         page: Page,
     ) -> Result<Listing<DeliveryView>, Failure> {
         self.webhook(realm, number)?;
-        self.scan(move |store| deliveries(store, realm, number, ending, &page))
-            .await
+        let cost = Cost::scan_if(ending.is_some());
+        self.scan(realm, cost, move |store| {
+            deliveries(store, realm, number, ending, &page)
+        })
+        .await
     }
 
     /// What became of one event at a webhook.

@@ -34,12 +34,16 @@ const BANK_DAY: u8 = 0x25;
 // 0x26 was the days of suspense, which nobody read: the id of the rail leads there.
 const TRANSFER_LEFT: u8 = 0x27;
 const TOTALS: u8 = 0x28;
-const CLOSED: u8 = 0x29;
+// 0x29 was the closed accounts, which the roll tells now.
 const CUIT: u8 = 0x30;
+const ROLL: u8 = 0x32;
+const SORTED: u8 = 0x33;
 const EVENT: u8 = 0x34;
 const WEBHOOK: u8 = 0x35;
 const PROGRESS: u8 = 0x36;
 const DELIVERY: u8 = 0x37;
+/// So many bytes of a text count where accounts are sorted by it.
+pub const SORTED_BYTES_MAX: usize = 160;
 
 fn key(tag: u8, realm: RealmId, rest: &[&[u8]]) -> Vec<u8> {
     let mut key = Vec::with_capacity(48);
@@ -135,6 +139,11 @@ pub fn directory_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
     key(DIRECTORY, realm, &[&account.0.to_be_bytes()])
 }
 
+/// All accounts of a realm, by CUIT.
+pub fn of_cuits(realm: RealmId) -> Vec<u8> {
+    key(CUIT, realm, &[])
+}
+
 /// All accounts of a CUIT in a realm.
 pub fn of_cuit(realm: RealmId, cuit: Cuit) -> Vec<u8> {
     key(CUIT, realm, &[cuit.as_str().as_bytes()])
@@ -201,14 +210,57 @@ pub fn delivery(realm: RealmId, webhook: u64, event: u64) -> Vec<u8> {
     numbered(DELIVERY, realm, AccountNo(webhook), event)
 }
 
-/// All closed accounts of a realm.
-pub fn closed(realm: RealmId) -> Vec<u8> {
-    key(CLOSED, realm, &[])
+/// The whole roll of a realm.
+pub fn roll(realm: RealmId) -> Vec<u8> {
+    key(ROLL, realm, &[])
 }
 
-/// Realm, account → present since the account is closed.
-pub fn closed_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
-    key(CLOSED, realm, &[&account.0.to_be_bytes()])
+/// Realm, block of account numbers → which of its accounts are in which state.
+pub fn roll_of(realm: RealmId, block: u64) -> Vec<u8> {
+    key(ROLL, realm, &[&block.to_be_bytes()])
+}
+
+/// By which text accounts are kept sorted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sorted {
+    /// The holder's name.
+    Name,
+    /// The CVU.
+    Cvu,
+    /// The alias.
+    Alias,
+    /// The tenant's own code.
+    Code,
+}
+
+impl Sorted {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Name, Self::Cvu, Self::Alias, Self::Code];
+
+    const fn byte(self) -> u8 {
+        match self {
+            Self::Name => b'n',
+            Self::Cvu => b'v',
+            Self::Alias => b'a',
+            Self::Code => b'c',
+        }
+    }
+}
+
+/// All accounts of a realm, sorted.
+pub fn sorted(realm: RealmId, by: Sorted) -> Vec<u8> {
+    key(SORTED, realm, &[&[by.byte()]])
+}
+
+/// Realm, text (its first [`SORTED_BYTES_MAX`] bytes and a zero), account → present.
+pub fn sorted_of(realm: RealmId, by: Sorted, text: &str, account: AccountNo) -> Vec<u8> {
+    let text = text.as_bytes();
+    let text = text.get(..SORTED_BYTES_MAX).unwrap_or(text);
+    key(
+        SORTED,
+        realm,
+        &[&[by.byte()], text, &[0], &account.0.to_be_bytes()],
+    )
 }
 
 /// Realm, account → the account as of some commit: a cache.
@@ -379,6 +431,7 @@ mod tests {
             answer(realm, &"k".repeat(255), "DELETE", &"p".repeat(60_000)),
             code(realm, &"\u{1f30a}".repeat(64)),
             external_key(realm, &external),
+            sorted_of(realm, Sorted::Name, &"n".repeat(400), AccountNo(u64::MAX)),
             alias(Mode::Live, &Alias::parse(&"a".repeat(20)).unwrap()),
         ];
         for key in longest {

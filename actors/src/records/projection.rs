@@ -18,9 +18,10 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{Entry, IndexWriter, Position, Projection, StoreError};
 use serde::{Deserialize, Serialize};
 
+use super::keys::Sorted;
 use super::{
     ANSWERS, BANK, DELIVERIES, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, WEBHOOKS,
-    account_stream, decode, encode, keys,
+    account_stream, decode, encode, keys, roll,
 };
 
 pub use events::{Noted, Told};
@@ -161,7 +162,11 @@ fn profile(
         index.put(&keys::cvu(*cvu), &place.to_bytes());
     }
     aliases(realm, number, before.as_ref(), &after, index)?;
-    census(realm, number, (before.as_ref(), &after), index)?;
+    census(realm, (before.as_ref(), &after), index)?;
+    let standing = |row: &Listed| (row.status, row.enabled);
+    let standings = (before.as_ref().map(standing), standing(&after));
+    roll::became(realm, number, standings, index)?;
+    sorts(realm, number, before.as_ref(), &after, index);
     match waits(&fact) {
         Some(true) => index.put(&keys::pending_of(realm, number), &[]),
         Some(false) => index.delete(&keys::pending_of(realm, number)),
@@ -258,6 +263,47 @@ fn cuits(
     }
     if let Some(cuit) = new {
         index.put(&keys::account_of_cuit(realm, cuit, number), &[]);
+    }
+}
+
+impl Listed {
+    /// By which text an account is sorted; without one it comes before all others.
+    pub fn sorted_by(&self, by: Sorted) -> String {
+        match by {
+            Sorted::Name => self.name.clone(),
+            Sorted::Cvu => self.cvu.map(|cvu| cvu.to_string()).unwrap_or_default(),
+            Sorted::Alias => {
+                let folded = self.alias.as_ref().map(Alias::folded);
+                folded.unwrap_or_default()
+            }
+            Sorted::Code => self.code.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// The account has its place in each order of texts.
+fn sorts(
+    realm: RealmId,
+    number: AccountNo,
+    before: Option<&Listed>,
+    after: &Listed,
+    index: &mut dyn IndexWriter,
+) {
+    for by in Sorted::ALL {
+        let of = |row: &Listed| {
+            let key = || keys::sorted_of(realm, by, &row.sorted_by(by), number);
+            (row.status != Status::Void).then(key)
+        };
+        let (old, new) = (before.and_then(of), of(after));
+        if old == new {
+            continue;
+        }
+        if let Some(key) = old {
+            index.delete(&key);
+        }
+        if let Some(key) = new {
+            index.put(&key, &[]);
+        }
     }
 }
 
@@ -368,16 +414,12 @@ fn aliases(
 /// Counts an account in its new state.
 fn census(
     realm: RealmId,
-    number: AccountNo,
     (before, after): (Option<&Listed>, &Listed),
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     let old = before.map(|row| row.status);
     if old == Some(after.status) {
         return Ok(());
-    }
-    if after.status == Status::Closed {
-        index.put(&keys::closed_of(realm, number), &[]);
     }
     totals::update(realm, index, |totals| {
         totals.census.moved(old, after.status);

@@ -8,6 +8,7 @@ use comfy_table::{CellAlignment, Table};
 use crate::bench::cases::{Case, Compared};
 use crate::bench::figures::{grouped, mebibytes, micros};
 use crate::bench::growth::Grown;
+use crate::bench::lists::Line;
 use crate::bench::load;
 use crate::bench::rows::Row;
 
@@ -114,6 +115,23 @@ pub fn tenths(grown: &Grown) -> Table {
             tenth.taken_by_others.to_string(),
             mebibytes(tenth.index_bytes),
             mebibytes(tenth.memory),
+        ]
+    });
+    table(&header, cells.collect())
+}
+
+/// The pages of the lists.
+pub fn lists(lines: &[Line]) -> Table {
+    let header = ["list", "page", "p50 µs", "p99 µs", "to first", "to small"];
+    let cells = lines.iter().map(|line| {
+        vec![
+            line.list.to_owned(),
+            line.page.to_owned(),
+            micros(line.p50_nanos),
+            micros(line.p99_nanos),
+            line.to_first.to_string(),
+            line.to_small
+                .map_or_else(|| "-".to_owned(), |ratio| ratio.to_string()),
         ]
     });
     table(&header, cells.collect())

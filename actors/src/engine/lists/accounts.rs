@@ -1,4 +1,5 @@
-//! The list of accounts: in order of registration from the index, otherwise sorted after a scan.
+//! The list of accounts: a page of the roll or of the rows that keep accounts sorted; with a text,
+//! what a scan of the directory finds.
 
 use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::ids::{AccountNo, RealmId};
@@ -6,9 +7,11 @@ use caudal_ledger::text::folded;
 use caudal_storage::{Order, Store, StoreError};
 
 use super::SCAN_PAGE;
-use super::pages::{Listing, Page, Picker, sorted};
+use super::pages::{Listing, Page};
+use crate::records::keys::Sorted;
 use crate::records::projection::Listed;
-use crate::records::{decode, keys, reads};
+use crate::records::roll::{Among, Members};
+use crate::records::{decode, keys, reads, roll};
 use caudal_ledger::treasury::Census;
 
 /// By what accounts are sorted.
@@ -27,6 +30,37 @@ pub enum AccountSort {
     Code,
     /// By the holder's CUIT.
     Cuit,
+}
+
+impl AccountSort {
+    /// The texts that it goes by, but for the CUIT, which has rows of its own.
+    const fn texts(self) -> Option<Sorted> {
+        match self {
+            Self::HolderName => Some(Sorted::Name),
+            Self::Cvu => Some(Sorted::Cvu),
+            Self::Alias => Some(Sorted::Alias),
+            Self::Code => Some(Sorted::Code),
+            Self::CreatedAt | Self::Cuit => None,
+        }
+    }
+
+    /// What the keys begin with that have all accounts in this order.
+    fn rows(self, realm: RealmId) -> Vec<u8> {
+        match (self, self.texts()) {
+            (_, Some(by)) => keys::sorted(realm, by),
+            (Self::Cuit, None) => keys::of_cuits(realm),
+            (_, None) => keys::directory(realm),
+        }
+    }
+
+    /// The key that has an account in its place.
+    fn row(self, realm: RealmId, number: AccountNo, row: &Listed) -> Vec<u8> {
+        match (self, self.texts()) {
+            (_, Some(by)) => keys::sorted_of(realm, by, &row.sorted_by(by), number),
+            (Self::Cuit, None) => keys::account_of_cuit(realm, row.cuit, number),
+            (_, None) => keys::directory_of(realm, number),
+        }
+    }
 }
 
 /// Which accounts a list is about.
@@ -53,17 +87,33 @@ pub struct AccountFilter {
 }
 
 impl AccountFilter {
-    /// How many accounts it lets pass, where a census tells: when nothing is filtered.
+    /// How many accounts it lets pass, where a census tells: by their state at most.
     fn total(&self, census: &Census) -> Option<u64> {
-        let unfiltered = Self {
+        let counted = Self {
             scope: self.scope,
+            status: self.status,
             ..Self::default()
         };
-        let total = match self.scope {
-            AccountScope::WithCvu => census.with_cvu(),
-            AccountScope::Everyone => census.everyone(),
+        let total = match (self.status, self.scope) {
+            (None, AccountScope::WithCvu) => census.with_cvu(),
+            (None, AccountScope::Everyone) => census.everyone(),
+            (Some(Status::Active), _) => census.active,
+            (Some(Status::Suspended), _) => census.suspended,
+            (Some(Status::Closed), _) => census.closed,
+            (Some(Status::Registered), AccountScope::Everyone) => census.registered,
+            (Some(Status::Registered | Status::Void), _) => 0,
         };
-        (*self == unfiltered).then_some(total)
+        (*self == counted).then_some(total)
+    }
+
+    /// The accounts of the roll that it lets pass, its text aside.
+    fn among(&self) -> Among {
+        Among {
+            everyone: self.scope == AccountScope::Everyone,
+            status: self.status,
+            enabled: self.enabled,
+            alive: false,
+        }
     }
 
     /// The filter with its text folded, as rows are.
@@ -116,6 +166,8 @@ fn names_wallet(number: AccountNo, row: &Listed, wanted: &str) -> bool {
         || part(&row.names.business)
 }
 
+/// A page of accounts. What asks for no text is found by the roll, or by the rows that keep accounts
+/// sorted; with a text the directory is scanned. The cursor is the number of the last account shown.
 pub(super) fn accounts(
     store: &dyn Store,
     realm: RealmId,
@@ -123,62 +175,14 @@ pub(super) fn accounts(
     sort: AccountSort,
     page: &Page,
 ) -> Result<Listing<Account>, StoreError> {
-    // Without a filter the total is known, so a page may end as soon as it is full.
-    let everyone = filter.total(&reads::totals(store, realm)?.census);
-    let counted = everyone.is_some();
-    let filter = filter.folded();
-    let order = if sort == AccountSort::CreatedAt {
-        page.order
-    } else {
-        Order::Ascending
+    let Listing { items, total, next } = match (&filter.text, sort) {
+        (Some(_), _) => searched(store, realm, filter, sort, page)?,
+        (None, AccountSort::CreatedAt) => {
+            let known = filter.total(&reads::totals(store, realm)?.census);
+            listed(store, realm, (&filter.among(), known), page)?
+        }
+        (None, _) => in_order(store, realm, &filter.among(), sort, page)?,
     };
-    let mut picker = Picker::new(*page);
-    let mut by_text = Vec::new();
-    let (mut from, mut to) = (
-        keys::directory(realm),
-        keys::after_prefix(&keys::directory(realm)),
-    );
-    if let (Some(cursor), AccountSort::CreatedAt, true) = (page.cursor, sort, counted) {
-        match order {
-            Order::Ascending => {
-                from = keys::directory_of(realm, AccountNo(cursor.saturating_add(1)));
-            }
-            Order::Descending => to = keys::directory_of(realm, AccountNo(cursor)),
-        }
-    }
-    loop {
-        let rows = store.scan(&from, &to, order, SCAN_PAGE)?;
-        let Some((last, _)) = rows.last() else { break };
-        match order {
-            Order::Ascending => {
-                from.clone_from(last);
-                from.push(0);
-            }
-            Order::Descending => to.clone_from(last),
-        }
-        for (key, row) in &rows {
-            let number = keys::account_of(key).unwrap_or(AccountNo(0));
-            let row: Listed = decode(row)?;
-            match (filter.lets(number, &row), sort) {
-                (false, _) => {}
-                (true, AccountSort::CreatedAt) => picker.offer(number.0, number),
-                (true, _) => by_text.push(((sort_key(row, sort), number), number)),
-            }
-        }
-        if counted && picker.more {
-            break;
-        }
-    }
-    let mut listing = match sort {
-        AccountSort::CreatedAt => picker.listing(),
-        AccountSort::HolderName
-        | AccountSort::Cvu
-        | AccountSort::Alias
-        | AccountSort::Code
-        | AccountSort::Cuit => sorted(by_text, page),
-    };
-    listing.total = everyone.unwrap_or(listing.total);
-    let Listing { items, total, next } = listing;
     let found: Result<Vec<_>, _> = items
         .into_iter()
         .map(|number| reads::profile(store, realm, number))
@@ -190,13 +194,126 @@ pub(super) fn accounts(
     })
 }
 
-fn sort_key(row: Listed, sort: AccountSort) -> String {
-    match sort {
-        AccountSort::CreatedAt => String::new(),
-        AccountSort::HolderName => row.name,
-        AccountSort::Cvu => row.cvu.map(|cvu| cvu.to_string()).unwrap_or_default(),
-        AccountSort::Alias => row.alias.map(|alias| alias.folded()).unwrap_or_default(),
-        AccountSort::Code => row.code.unwrap_or_default(),
-        AccountSort::Cuit => row.cuit.to_string(),
+/// A page of the roll, in the order of registration; its total is counted unless it is known.
+pub(in crate::engine) fn listed(
+    store: &dyn Store,
+    realm: RealmId,
+    (among, known): (&Among, Option<u64>),
+    page: &Page,
+) -> Result<Listing<AccountNo>, StoreError> {
+    let skip = u64::try_from(page.offset).unwrap_or(u64::MAX);
+    let cut = (page.order, page.cursor.map(AccountNo), skip, page.limit);
+    let (items, more) = roll::page(store, realm, among, cut)?;
+    let total = known.map_or_else(|| roll::count(store, realm, among), Ok)?;
+    let next = items.last().filter(|_| more).map(|number| number.0);
+    Ok(Listing { items, total, next })
+}
+
+/// A page of accounts that are kept sorted. Pages by offset walk over the keys before them.
+fn in_order(
+    store: &dyn Store,
+    realm: RealmId,
+    among: &Among,
+    sort: AccountSort,
+    page: &Page,
+) -> Result<Listing<AccountNo>, StoreError> {
+    let members = Members::read(store, realm, among)?;
+    let prefix = sort.rows(realm);
+    let (mut from, mut to) = (prefix.clone(), keys::after_prefix(&prefix));
+    if let Some(cursor) = page.cursor.map(AccountNo)
+        && let Some(row) = reads::listed(store, realm, cursor)?
+    {
+        let key = sort.row(realm, cursor, &row);
+        match page.order {
+            Order::Ascending => from = [key.as_slice(), &[0]].concat(),
+            Order::Descending => to = key,
+        }
     }
+    let mut skip = page.cursor.map_or(page.offset, |_| 0);
+    let (mut items, mut more) = (Vec::with_capacity(page.limit), false);
+    let mut size = page.limit.saturating_add(1).min(SCAN_PAGE);
+    'pages: loop {
+        let rows = store.scan(&from, &to, page.order, size)?;
+        let numbers = rows.iter().filter_map(|(key, _)| keys::account_of(key));
+        for number in numbers.filter(|number| members.has(*number)) {
+            if skip > 0 {
+                skip = skip.saturating_sub(1);
+            } else if items.len() < page.limit {
+                items.push(number);
+            } else {
+                more = true;
+                break 'pages;
+            }
+        }
+        match rows.last() {
+            Some((key, _)) if rows.len() == size => match page.order {
+                Order::Ascending => from = [key.as_slice(), &[0]].concat(),
+                Order::Descending => to.clone_from(key),
+            },
+            Some(_) | None => break,
+        }
+        size = SCAN_PAGE;
+    }
+    let next = items.last().filter(|_| more).map(|number| number.0);
+    let total = members.len();
+    Ok(Listing { items, total, next })
+}
+
+/// A page of the accounts that a text leaves: the whole directory is looked at.
+fn searched(
+    store: &dyn Store,
+    realm: RealmId,
+    filter: &AccountFilter,
+    sort: AccountSort,
+    page: &Page,
+) -> Result<Listing<AccountNo>, StoreError> {
+    let filter = filter.folded();
+    let mut found = Vec::new();
+    let mut mark = None;
+    let prefix = keys::directory(realm);
+    let (mut from, to) = (prefix.clone(), keys::after_prefix(&prefix));
+    loop {
+        let rows = store.scan(&from, &to, Order::Ascending, SCAN_PAGE)?;
+        for (key, row) in &rows {
+            let number = keys::account_of(key).unwrap_or(AccountNo(0));
+            let row: Listed = decode(row)?;
+            let place = || sort.row(realm, number, &row);
+            if page.cursor == Some(number.0) {
+                mark = Some(place());
+            }
+            if filter.lets(number, &row) {
+                found.push((place(), number));
+            }
+        }
+        match rows.last() {
+            Some((key, _)) if rows.len() == SCAN_PAGE => from = [key.as_slice(), &[0]].concat(),
+            Some(_) | None => break,
+        }
+    }
+    Ok(cut(found, mark, page))
+}
+
+/// Sorts all that was found by its place, and cuts out the page behind a mark or an offset.
+fn cut(
+    mut found: Vec<(Vec<u8>, AccountNo)>,
+    mark: Option<Vec<u8>>,
+    page: &Page,
+) -> Listing<AccountNo> {
+    found.sort_unstable();
+    let total = u64::try_from(found.len()).unwrap_or(u64::MAX);
+    let skip = mark.map_or(page.offset, |mark| match page.order {
+        Order::Ascending => found.partition_point(|(place, _)| *place <= mark),
+        Order::Descending => {
+            let before = found.partition_point(|(place, _)| *place < mark);
+            found.len().saturating_sub(before)
+        }
+    });
+    if page.order == Order::Descending {
+        found.reverse();
+    }
+    let more = found.len() > skip.saturating_add(page.limit);
+    let items = found.into_iter().skip(skip).take(page.limit);
+    let items: Vec<_> = items.map(|(_, number)| number).collect();
+    let next = items.last().filter(|_| more).map(|number| number.0);
+    Listing { items, total, next }
 }

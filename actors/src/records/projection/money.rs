@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::events::{self, Noted, Told};
 use super::{Place, totals};
 use crate::records::keys::{self, Rail};
-use crate::records::{decode, encode};
+use crate::records::{decode, encode, roll};
 
 /// Where money that the rail brought has landed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -81,6 +81,7 @@ pub fn posted(
     })?;
     let told = Told::new(EventKind::VoucherCreated, account, position);
     events::note(realm, number, &told, index);
+    roll::posted(realm, account, voucher, index)?;
     hold(realm, account, voucher, position, index)
 }
 

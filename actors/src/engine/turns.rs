@@ -1,0 +1,126 @@
+//! Whose turn it is to read: lists run off the actors' threads, so many at a time.
+//!
+//! **Bounds.** A page that costs what its rows cost waits for other pages only, never for a scan.
+//! Scans are few, so that they leave processors to the rest, and no realm has all of them. Who has
+//! waited as long as an answer is waited for is told that the service is overloaded.
+
+use std::sync::Arc;
+
+use caudal_ledger::ids::RealmId;
+use caudal_storage::{Store, StoreError};
+use dashmap::DashMap;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::{DEADLINE, Engine};
+use crate::failure::Failure;
+
+/// How many pages are read at the same time.
+const PAGES_MAX: usize = 32;
+/// How many scans run at the same time.
+const SCANS_MAX: usize = 4;
+/// How many of them are of one realm.
+const SCANS_OF_REALM_MAX: usize = 2;
+
+/// What a list costs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Cost {
+    /// What its rows cost, whatever there is besides.
+    Page,
+    /// More, the more there is.
+    Scan,
+}
+
+impl Cost {
+    /// A scan, if it is one.
+    pub const fn scan_if(is: bool) -> Self {
+        if is { Self::Scan } else { Self::Page }
+    }
+}
+
+/// The turns.
+#[derive(Debug)]
+pub(super) struct Turns {
+    pages: Arc<Semaphore>,
+    scans: Arc<Semaphore>,
+    realms: DashMap<RealmId, Arc<Semaphore>>,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self {
+            pages: Arc::new(Semaphore::new(PAGES_MAX)),
+            scans: Arc::new(Semaphore::new(SCANS_MAX)),
+            realms: DashMap::new(),
+        }
+    }
+}
+
+impl Turns {
+    /// Waits for a turn, first among the realm's own, then among all; it ends when what is given is
+    /// dropped.
+    async fn take(&self, realm: RealmId, cost: Cost) -> Result<Vec<OwnedSemaphorePermit>, Failure> {
+        let queues = match cost {
+            Cost::Page => vec![Arc::clone(&self.pages)],
+            Cost::Scan => {
+                let new = || Arc::new(Semaphore::new(SCANS_OF_REALM_MAX));
+                let own = Arc::clone(&self.realms.entry(realm).or_insert_with(new));
+                vec![own, Arc::clone(&self.scans)]
+            }
+        };
+        let all = async {
+            let mut permits = Vec::with_capacity(queues.len());
+            for queue in queues {
+                let permit = queue.acquire_owned().await;
+                permits.push(permit.map_err(|_| Failure::ShuttingDown)?);
+            }
+            Ok(permits)
+        };
+        let waited = timeout(DEADLINE, all).await;
+        waited.map_err(|_| Failure::Overloaded)?
+    }
+}
+
+impl Engine {
+    /// Reads off the actors' threads, when it is its turn.
+    pub(super) async fn scan<T: Send + 'static>(
+        &self,
+        realm: RealmId,
+        cost: Cost,
+        work: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let turn = self.turns.take(realm, cost).await?;
+        let store = Arc::clone(&self.store);
+        let done = tokio::task::spawn_blocking(move || {
+            let result = work(store.as_ref());
+            drop(turn);
+            result
+        });
+        Ok(done.await.map_err(|_| Failure::Damaged)??)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_waits_for_no_scan_and_no_realm_has_all_scans() {
+        let turns = Turns::default();
+        let (one, other) = (RealmId(1), RealmId(2));
+        let first = turns.take(one, Cost::Scan).await.unwrap();
+        let second = turns.take(one, Cost::Scan).await.unwrap();
+        let refused = turns.take(one, Cost::Scan).await;
+        assert_eq!(refused.unwrap_err(), Failure::Overloaded);
+        let others = [
+            turns.take(other, Cost::Scan).await.unwrap(),
+            turns.take(other, Cost::Scan).await.unwrap(),
+        ];
+        let third = turns.take(RealmId(3), Cost::Scan).await;
+        assert_eq!(third.unwrap_err(), Failure::Overloaded);
+        turns.take(one, Cost::Page).await.unwrap();
+        drop((first, second));
+        turns.take(one, Cost::Scan).await.unwrap();
+        drop(others);
+    }
+}

@@ -1,0 +1,359 @@
+//! The roll of a realm: which accounts are in which state, as bits, so that any page of accounts is
+//! found by counting bits.
+//!
+//! **Shape.** One row for each block of 256 account numbers: six sets of 256 bits of 32 bytes each,
+//! the bit of a number in the byte `number / 8`, the lowest first. Numbers are given without gaps,
+//! so the rows are dense: 100,000 accounts are 391 rows of 192 bytes.
+//!
+//! **Cost.** A row is written when an account changes its state, and when its balance becomes zero or
+//! ceases to be: no part of most vouchers. A page that begins at a number reads the rows it shows; one
+//! that skips reads those before it too, each for all of its 256 accounts.
+
+use caudal_ledger::accounts::Status;
+use caudal_ledger::balance::Direction;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::money::Money;
+use caudal_ledger::vouchers::Voucher;
+use caudal_storage::{IndexWriter, Order, Store, StoreError};
+
+use super::keys;
+
+/// Bytes of one set.
+const SET_BYTES: usize = 32;
+/// Accounts of a block.
+const BLOCK: u64 = 256;
+/// How many rows are read at once, at first and at most.
+const ROWS: (usize, usize) = (2, 256);
+
+/// A set of the accounts of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Set([u8; SET_BYTES]);
+
+/// Where the bit of a number is: its byte and its mask.
+fn place(number: AccountNo) -> (usize, u8) {
+    let within = number.0 % BLOCK;
+    let byte = usize::try_from(within / 8).unwrap_or(0);
+    (byte, 1_u8 << (within % 8))
+}
+
+impl Set {
+    fn put(&mut self, number: AccountNo, present: bool) {
+        let (byte, mask) = place(number);
+        if let Some(byte) = self.0.get_mut(byte) {
+            *byte = if present { *byte | mask } else { *byte & !mask };
+        }
+    }
+
+    fn has(&self, number: AccountNo) -> bool {
+        let (byte, mask) = place(number);
+        self.0.get(byte).is_some_and(|byte| byte & mask != 0)
+    }
+
+    fn with(mut self, other: &Self, join: fn(u8, u8) -> u8) -> Self {
+        for (byte, other) in self.0.iter_mut().zip(other.0) {
+            *byte = join(*byte, other);
+        }
+        self
+    }
+
+    fn and(self, other: &Self) -> Self {
+        self.with(other, |a, b| a & b)
+    }
+
+    fn or(self, other: &Self) -> Self {
+        self.with(other, |a, b| a | b)
+    }
+
+    fn without(self, other: &Self) -> Self {
+        self.with(other, |a, b| a & !b)
+    }
+
+    fn len(&self) -> u64 {
+        let ones = self.0.iter().map(|byte| u64::from(byte.count_ones()));
+        ones.sum()
+    }
+}
+
+/// A row: what is known of 256 accounts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Block {
+    registered: Set,
+    active: Set,
+    suspended: Set,
+    closed: Set,
+    enabled: Set,
+    funded: Set,
+}
+
+impl Block {
+    fn parse(row: &[u8]) -> Result<Self, StoreError> {
+        let (sets, rest) = row.as_chunks::<SET_BYTES>();
+        let ([registered, active, suspended, closed, enabled, funded], []) = (sets, rest) else {
+            return Err(StoreError::Corrupt("a row of the roll is cut short".into()));
+        };
+        Ok(Self {
+            registered: Set(*registered),
+            active: Set(*active),
+            suspended: Set(*suspended),
+            closed: Set(*closed),
+            enabled: Set(*enabled),
+            funded: Set(*funded),
+        })
+    }
+
+    fn row(&self) -> [[u8; SET_BYTES]; 6] {
+        let Self {
+            registered,
+            active,
+            suspended,
+            closed,
+            enabled,
+            funded,
+        } = self;
+        [registered, active, suspended, closed, enabled, funded].map(|set| set.0)
+    }
+
+    const fn of(&mut self, status: Status) -> Option<&mut Set> {
+        match status {
+            Status::Registered => Some(&mut self.registered),
+            Status::Active => Some(&mut self.active),
+            Status::Suspended => Some(&mut self.suspended),
+            Status::Closed => Some(&mut self.closed),
+            Status::Void => None,
+        }
+    }
+}
+
+fn change(
+    realm: RealmId,
+    number: AccountNo,
+    index: &mut dyn IndexWriter,
+    change: impl FnOnce(&mut Block),
+) -> Result<(), StoreError> {
+    let key = keys::roll_of(realm, number.0 / BLOCK);
+    let row = index.get(&key)?;
+    let before = row.as_deref().map_or(Ok(Block::default()), Block::parse)?;
+    let mut after = before;
+    change(&mut after);
+    if after != before {
+        index.put(&key, after.row().as_flattened());
+    }
+    Ok(())
+}
+
+/// Notes what an account has become: its state, and whether it is enabled.
+pub(super) fn became(
+    realm: RealmId,
+    number: AccountNo,
+    (before, after): (Option<(Status, bool)>, (Status, bool)),
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    if before == Some(after) {
+        return Ok(());
+    }
+    let (status, enabled) = after;
+    change(realm, number, index, |block| {
+        if let Some(set) = before.and_then(|(old, _)| block.of(old)) {
+            set.put(number, false);
+        }
+        if let Some(set) = block.of(status) {
+            set.put(number, true);
+        }
+        block.enabled.put(number, enabled);
+    })
+}
+
+/// Notes whether an account has money, where a voucher changes that.
+pub(super) fn posted(
+    realm: RealmId,
+    number: AccountNo,
+    voucher: &Voucher,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    let (total, amount) = (voucher.after.total(), voucher.amount.money());
+    let turned = match voucher.direction {
+        Direction::Credit => total == amount,
+        Direction::Debit | Direction::ConfirmHold => total == Money::ZERO,
+        Direction::Hold | Direction::Release => false,
+    };
+    if !turned {
+        return Ok(());
+    }
+    let funded = total != Money::ZERO;
+    change(realm, number, index, |block| {
+        block.funded.put(number, funded)
+    })
+}
+
+/// Which accounts of the roll are meant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Among {
+    /// Those without a CVU too.
+    pub everyone: bool,
+    /// Only in this state.
+    pub status: Option<Status>,
+    /// Only enabled, or only disabled.
+    pub enabled: Option<bool>,
+    /// None that are closed and have nothing.
+    pub alive: bool,
+}
+
+impl Among {
+    fn of(&self, block: &Block) -> Set {
+        let Block {
+            registered,
+            active,
+            suspended,
+            closed,
+            enabled,
+            funded,
+        } = block;
+        let with_cvu = active.or(suspended).or(closed);
+        let mut set = match self.status {
+            Some(Status::Active) => *active,
+            Some(Status::Suspended) => *suspended,
+            Some(Status::Closed) => *closed,
+            Some(Status::Registered) if self.everyone => *registered,
+            Some(Status::Registered | Status::Void) => Set::default(),
+            None if self.everyone => with_cvu.or(registered),
+            None => with_cvu,
+        };
+        match self.enabled {
+            Some(true) => set = set.and(enabled),
+            Some(false) => set = set.without(enabled),
+            None => {}
+        }
+        if self.alive {
+            set = set.without(&closed.without(funded));
+        }
+        set
+    }
+}
+
+/// Walks over the blocks of a realm, those that begin at or behind a number in the direction, until
+/// `visit` says stop (`false`). It gets the number of the block's first account and who is meant.
+fn walk(
+    store: &dyn Store,
+    realm: RealmId,
+    (among, order, start): (&Among, Order, Option<AccountNo>),
+    mut visit: impl FnMut(u64, &Set) -> bool,
+) -> Result<(), StoreError> {
+    let all = keys::roll(realm);
+    let (mut from, mut to) = (all.clone(), keys::after_prefix(&all));
+    if let Some(start) = start {
+        let block = start.0 / BLOCK;
+        match order {
+            Order::Ascending => from = keys::roll_of(realm, block),
+            Order::Descending => to = keys::roll_of(realm, block.saturating_add(1)),
+        }
+    }
+    let (mut size, most) = ROWS;
+    loop {
+        let rows = store.scan(&from, &to, order, size)?;
+        for (key, row) in &rows {
+            let block = keys::account_of(key).map_or(0, |number| number.0);
+            let set = among.of(&Block::parse(row)?);
+            if !visit(block.saturating_mul(BLOCK), &set) {
+                return Ok(());
+            }
+        }
+        match rows.last() {
+            Some((key, _)) if rows.len() == size => match order {
+                Order::Ascending => from = [key.as_slice(), &[0]].concat(),
+                Order::Descending => to.clone_from(key),
+            },
+            Some(_) | None => return Ok(()),
+        }
+        size = size.saturating_mul(2).min(most);
+    }
+}
+
+/// How many are meant.
+pub fn count(store: &dyn Store, realm: RealmId, among: &Among) -> Result<u64, StoreError> {
+    let mut count = 0_u64;
+    walk(store, realm, (among, Order::Ascending, None), |_, set| {
+        count = count.saturating_add(set.len());
+        true
+    })?;
+    Ok(count)
+}
+
+/// The numbers of one page: those behind the number `after`, or behind as many as are to be skipped;
+/// and whether there are more.
+pub fn page(
+    store: &dyn Store,
+    realm: RealmId,
+    among: &Among,
+    (order, after, skip, limit): (Order, Option<AccountNo>, u64, usize),
+) -> Result<(Vec<AccountNo>, bool), StoreError> {
+    let mut skip = if after.is_some() { 0 } else { skip };
+    let (mut found, mut more) = (Vec::with_capacity(limit), false);
+    let is_behind = |number: AccountNo| match order {
+        Order::Ascending => after.is_none_or(|after| number > after),
+        Order::Descending => after.is_none_or(|after| number < after),
+    };
+    walk(store, realm, (among, order, after), |first, set| {
+        let count = set.len();
+        if skip >= count {
+            skip = skip.saturating_sub(count);
+            return true;
+        }
+        let mut at = 0..BLOCK;
+        let next = || match order {
+            Order::Ascending => at.next(),
+            Order::Descending => at.next_back(),
+        };
+        let numbers = std::iter::from_fn(next).map(|at| AccountNo(first.saturating_add(at)));
+        for number in numbers.filter(|n| set.has(*n) && is_behind(*n)) {
+            if skip > 0 {
+                skip = skip.saturating_sub(1);
+            } else if found.len() < limit {
+                found.push(number);
+            } else {
+                more = true;
+                return false;
+            }
+        }
+        true
+    })?;
+    Ok((found, more))
+}
+
+/// Who is meant, for questions about one account after the other.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Members {
+    sets: std::collections::BTreeMap<u64, Set>,
+}
+
+impl Members {
+    /// Reads them: 32 bytes for 256 accounts.
+    pub fn read(store: &dyn Store, realm: RealmId, among: &Among) -> Result<Self, StoreError> {
+        let mut members = Self::default();
+        walk(
+            store,
+            realm,
+            (among, Order::Ascending, None),
+            |first, set| {
+                members.sets.insert(first / BLOCK, *set);
+                true
+            },
+        )?;
+        Ok(members)
+    }
+
+    /// Whether an account is meant.
+    pub fn has(&self, number: AccountNo) -> bool {
+        let set = self.sets.get(&(number.0 / BLOCK));
+        set.is_some_and(|set| set.has(number))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        self.sets.values().map(Set::len).sum()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
