@@ -7,6 +7,7 @@ pub mod bank;
 pub mod lists;
 pub mod money;
 pub mod reconciliation;
+pub mod remuneration;
 pub mod treasury;
 mod vouchers;
 mod wallet;

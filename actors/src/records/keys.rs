@@ -36,6 +36,7 @@ const TRANSFER_LEFT: u8 = 0x27;
 const TOTALS: u8 = 0x28;
 const CLOSED: u8 = 0x29;
 const CUIT: u8 = 0x30;
+const ENROLLING: u8 = 0x31;
 
 fn key(tag: u8, realm: RealmId, rest: &[&[u8]]) -> Vec<u8> {
     let mut key = Vec::with_capacity(48);
@@ -150,6 +151,16 @@ pub fn pending(realm: RealmId) -> Vec<u8> {
 /// Realm, account → present while the account waits for the bank.
 pub fn pending_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
     key(PENDING, realm, &[&account.0.to_be_bytes()])
+}
+
+/// All accounts of a realm that wait for the fund.
+pub fn enrolling(realm: RealmId) -> Vec<u8> {
+    key(ENROLLING, realm, &[])
+}
+
+/// Realm, account → present while an enrolment of the account waits for the fund.
+pub fn enrolling_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
+    key(ENROLLING, realm, &[&account.0.to_be_bytes()])
 }
 
 /// Realm → its sums. Written with every voucher, so the key takes no allocation.
