@@ -1,6 +1,6 @@
 //! The gateway to the sponsor bank: its API (API BANK; domain §5) behind [`BankGateway`].
 //!
-//! **Shape.** Each operation is an `Ask` of `wire`, `transfers` or `lookups` (what is sent, what may
+//! **Shape.** Each operation is an `Ask` of `wire`, `transfers`, `lookups` or `remuneration` (what is sent, what may
 //! be written about it, how the answer reads) that `attempts` brings to the bank: login, deadline,
 //! retries, limits. `read` takes money and people out of answers, `redact` keeps personal data out of
 //! what is written down, `names` makes names that the bank takes. [`notices`] is the other way round:
@@ -21,6 +21,7 @@ mod names;
 pub mod notices;
 mod read;
 mod redact;
+mod remuneration;
 mod transfers;
 mod wire;
 
@@ -32,7 +33,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use caudal_actors::ports::{
-    BankError, BankGateway, BankMovement, BankReply, Collector, Found, LocalFuture, TransferOrder,
+    BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundTold,
+    LocalFuture, TransferOrder,
 };
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
@@ -40,6 +42,7 @@ use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::OriginId;
 use caudal_ledger::money::Money;
+use caudal_ledger::remuneration::FundWord;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankTransfer, Destination};
 use secrecy::SecretString;
@@ -300,6 +303,24 @@ impl BankGateway for HttpGateway {
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
         let ask = Ask::balance(&self.config.collector);
+        Box::pin(self.perform(ask, request_id, self.deadline()))
+    }
+
+    fn enrol<'a>(
+        &'a self,
+        order: &'a EnrolmentOrder,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<FundWord>> {
+        let ask = Ask::enrol(&self.config.collector, order);
+        Box::pin(self.perform(ask, request_id, self.deadline()))
+    }
+
+    fn fund_position<'a>(
+        &'a self,
+        reference: &'a str,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<Option<FundTold>>> {
+        let ask = Ask::fund_position(&self.config.collector, reference);
         Box::pin(self.perform(ask, request_id, self.deadline()))
     }
 }

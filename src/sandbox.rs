@@ -2,7 +2,7 @@
 //! domain §5), so that the service always talks through the client that it uses in production.
 //!
 //! **Shape.** `book` decides and remembers (accounts and aliases; `rail` and `transfers` do so for
-//! transfers), `log` keeps them on disk, `behaviours` says how each operation misbehaves at the
+//! transfers, `fund` for remuneration), `log` keeps them on disk, `behaviours` says how each operation misbehaves at the
 //! moment, `answers` puts the three together, `notices` tells the service, `routes` and `payments`
 //! are the bank's own API and `control` the pages and switches beside it.
 //!
@@ -19,6 +19,7 @@ mod behaviours;
 mod book;
 mod control;
 mod external;
+mod fund;
 mod log;
 mod notices;
 mod payments;

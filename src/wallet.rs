@@ -7,6 +7,7 @@ pub mod cuenta_body;
 pub mod cuentas;
 pub mod cvu;
 pub mod importe;
+pub mod remuneracion;
 pub mod requests;
 pub mod saldos;
 pub mod tesoreria;
@@ -35,6 +36,8 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(tipos::create)
         .service(saldos::current)
         .service(saldos::historical)
+        .service(remuneracion::enrol)
+        .service(remuneracion::read)
         .configure(tesoreria::routes);
 }
 

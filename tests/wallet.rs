@@ -4,6 +4,7 @@
 mod changes;
 mod lists;
 mod refusals;
+mod remuneracion;
 mod vouchers;
 
 use crate::support::client::fresh;

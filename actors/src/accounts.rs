@@ -16,6 +16,7 @@
 
 mod batch;
 mod desk;
+pub mod enrolment;
 mod joint;
 mod messages;
 mod money;
@@ -40,8 +41,8 @@ pub use batch::{Gather, Share, is_kept};
 pub use desk::Desk;
 pub use joint::{Convoy, Joint};
 pub use messages::{
-    AccountMessage, AccountView, BalanceView, Heard, HoldView, ItemOutcome, Observed, Placed,
-    Quote, Settings, TransferView, Verdict, Versions,
+    AccountMessage, AccountView, BalanceView, EnrolmentView, Heard, HoldView, ItemOutcome,
+    Observed, Placed, Quote, Settings, TransferView, Verdict, Versions,
 };
 
 use crate::failure::Failure;
@@ -227,7 +228,7 @@ impl AccountActor {
             AccountMessage::BankSaid(said) => desk.bank_said(said),
             AccountMessage::Passivate => ctx.stop(),
             // Named in `turn`.
-            _ => {}
+            message => desk.remunerate(message, ctx.address()),
         }
     }
 }
@@ -309,6 +310,10 @@ impl Actor for AccountActor {
         for transfer in open {
             let found = (transfer, "recovery".into(), on_disk());
             desk.remit(found, true, ctx.address());
+        }
+        if let Some(number) = desk.account.enrolling() {
+            let found = (number, "recovery".into(), on_disk());
+            desk.ask_fund(found, true, ctx.address());
         }
         if desk.account.pending.is_some() {
             desk.start_saga(ctx.address(), "recovery".into(), on_disk());

@@ -8,6 +8,7 @@ pub mod events;
 pub mod lists;
 pub mod money;
 pub mod reconciliation;
+pub mod remuneration;
 pub mod treasury;
 mod turns;
 mod vouchers;

@@ -13,6 +13,7 @@ use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::facts::{BankCall, BankRefusal};
 use caudal_ledger::ids::OriginId;
 use caudal_ledger::money::{Amount, Money};
+use caudal_ledger::remuneration::{BrokerageAccount, FundPosition, FundWord};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankTransfer, BankWord, Concept, Counterparty, Destination};
 
@@ -68,6 +69,30 @@ pub struct TransferOrder {
     pub concept: Concept,
     /// A line for people; the bank takes at most 100 characters.
     pub description: Option<String>,
+}
+
+/// An enrolment in remuneration as the bank is asked for it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EnrolmentOrder {
+    /// Our reference: the bank never makes two enrolments of one.
+    pub reference: String,
+    /// The CVU whose balance is remunerated.
+    pub cvu: Cvu,
+    /// Its holder.
+    pub cuit: Cuit,
+    /// The holder's account at the broker.
+    pub brokerage_account: BrokerageAccount,
+    /// The fund; the bank's own choice when `None`.
+    pub fund: Option<String>,
+}
+
+/// How far an enrolment is, and what it has there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FundTold {
+    /// How far it is.
+    pub word: FundWord,
+    /// What it has; `None` while it has nothing.
+    pub position: Option<FundPosition>,
 }
 
 /// Who is behind a CBU, CVU or alias.
@@ -251,4 +276,35 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
     /// The balance of the collector account, and when the bank read it.
     fn balance<'a>(&'a self, request_id: &'a str)
     -> LocalFuture<'a, BankReply<(Money, Timestamp)>>;
+
+    /// Enrols an account in remuneration, or says how far the enrolment is that the reference has
+    /// made before. A refusal says that there is none and will be none; a bank without a fund
+    /// refuses always.
+    fn enrol<'a>(
+        &'a self,
+        _: &'a EnrolmentOrder,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<FundWord>> {
+        let refusal = BankRefusal {
+            status: 0,
+            body: r#"{"message":"the bank has no fund"}"#.to_owned(),
+        };
+        Box::pin(std::future::ready(BankReply {
+            result: Err(BankError::Refused(refusal)),
+            calls: Vec::new(),
+        }))
+    }
+
+    /// Asks how far the enrolment of a reference is, and what it has once it is active. `Ok(None)`:
+    /// the bank does not know it (yet).
+    fn fund_position<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<Option<FundTold>>> {
+        Box::pin(std::future::ready(BankReply {
+            result: Ok(None),
+            calls: Vec::new(),
+        }))
+    }
 }

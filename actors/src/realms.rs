@@ -17,6 +17,7 @@ mod messages;
 mod money;
 mod names;
 mod postings;
+mod remuneration;
 mod webhooks;
 
 use std::collections::HashMap;
@@ -344,6 +345,8 @@ impl RealmSupervisor {
         let (store, realm, now) = (Arc::clone(store), *realm, clock.now());
         let waiting = reads::pending(store.as_ref(), realm, SWEEP_MAX);
         self.take_up(waiting, false);
+        let enrolling = reads::enrolling(store.as_ref(), realm, SWEEP_MAX);
+        self.take_up(enrolling, false);
         let ended = reads::money::ended(store.as_ref(), realm, now, SWEEP_MAX);
         self.take_up(ended, true);
         let prefix = records::keys::open_transfers(realm);

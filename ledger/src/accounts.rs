@@ -7,10 +7,12 @@
 //!
 //! **The bank.** What needs the bank is two facts: requested (on disk before the bank is asked),
 //! then changed or refused. Between them the account is `pending` and refuses another such order.
+//! An enrolment in remuneration waits for the fund beside that, perhaps for days.
 
 mod drafts;
 mod movements;
 mod particulars;
+mod remuneration;
 mod shapes;
 mod transfers;
 
@@ -81,6 +83,7 @@ impl Account {
             fees: Vec::new(),
             names,
             cvu_name: None,
+            enrolment: None,
             holds: BTreeMap::new(),
             ends: BTreeSet::new(),
             transfers: BTreeMap::new(),
@@ -340,6 +343,9 @@ impl Account {
             | AccountFact::CvuRefused(_)
             | AccountFact::ParticularsRequested(_)
             | AccountFact::ParticularsChanged(_) => self.apply_wallet(fact),
+            AccountFact::EnrolmentRequested { .. } | AccountFact::EnrolmentChanged { .. } => {
+                self.apply_enrolment(fact, seq, at);
+            }
             AccountFact::Suspended { reason, code } => {
                 self.status = Status::Suspended;
                 self.suspension = Some(Suspension {

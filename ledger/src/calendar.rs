@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::{Datelike, Weekday};
+use chrono::Datelike;
 
 use crate::time::BusinessDay;
 
@@ -70,8 +70,7 @@ impl Calendar {
         let year = day.date().year();
         let closed = self.closed.get(&year);
         let closed = closed.ok_or(CalendarError::Uncovered(year))?;
-        let weekend = matches!(day.date().weekday(), Weekday::Sat | Weekday::Sun);
-        Ok(!weekend && !closed.contains(&day))
+        Ok(!day.is_weekend() && !closed.contains(&day))
     }
 
     /// The day on which what happens on a day is processed (`fecha de proceso`): the same where

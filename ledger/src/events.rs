@@ -133,6 +133,8 @@ kinds! {
     VoucherTypeRemoved = 25, "voucher_type.removed";
     /// Money arrived that no account could take; it waits for a person.
     CashInSuspended = 26, "cash_in.suspended";
+    /// The fund accepted, refused, suspended or ended the remuneration of an account's balance.
+    AccountRemunerationUpdated = 27, "account.remuneration.updated";
 }
 
 impl EventKind {
@@ -156,7 +158,9 @@ impl EventKind {
             AccountFact::LimitsChanged(_) => Some(Self::AccountLimitsUpdated),
             AccountFact::EnabledChanged { enabled: true } => Some(Self::AccountEnabled),
             AccountFact::EnabledChanged { enabled: false } => Some(Self::AccountDisabled),
+            AccountFact::EnrolmentChanged { .. } => Some(Self::AccountRemunerationUpdated),
             AccountFact::OpeningRequested { .. }
+            | AccountFact::EnrolmentRequested { .. }
             | AccountFact::AliasRequested { .. }
             | AccountFact::AliasRefused(_)
             | AccountFact::IdentityRequested(_)

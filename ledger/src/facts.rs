@@ -14,6 +14,7 @@ use crate::ids::AccountNo;
 use crate::kyc::Kyc;
 use crate::limits::Limits;
 use crate::particulars::{Names, Particulars};
+use crate::remuneration::{BrokerageAccount, EnrolmentState};
 use crate::tenants::{ApiKey, Policy, Tenant};
 use crate::time::Timestamp;
 use crate::voucher_types::{TypeCode, VoucherType};
@@ -108,6 +109,25 @@ pub enum AccountFact {
     ParticularsChanged(Particulars),
     /// The bank refused the name, and so nothing of the change happened.
     ParticularsRefused(BankRefusal),
+    /// The fund will be asked to take the account in; the sequence of this fact is the number of
+    /// the enrolment.
+    EnrolmentRequested {
+        /// The holder's account at the broker.
+        brokerage_account: BrokerageAccount,
+        /// The fund; the bank's own choice when there is none.
+        fund: Option<String>,
+    },
+    /// The fund said how far an enrolment is.
+    EnrolmentChanged {
+        /// The number of the enrolment.
+        enrolment: u64,
+        /// How far it is now.
+        state: EnrolmentState,
+        /// The fund, where the bank named it.
+        fund: Option<String>,
+        /// What the bank said when it refused.
+        refusal: Option<BankRefusal>,
+    },
 }
 
 /// A new wallet account.

@@ -28,6 +28,7 @@ pub mod limits;
 pub mod money;
 pub mod particulars;
 pub mod rejection;
+pub mod remuneration;
 pub mod tenants;
 pub mod text;
 pub mod time;

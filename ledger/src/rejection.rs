@@ -208,6 +208,9 @@ pub enum Rejection {
         /// The fields that differ.
         fields: Vec<&'static str>,
     },
+    /// The account is enrolled in remuneration otherwise than is asked for.
+    #[error("the account is enrolled with another brokerage account or fund")]
+    EnrolledOtherwise,
     /// The tenant does not exist.
     #[error("tenant not found")]
     TenantNotFound,
@@ -293,6 +296,7 @@ impl Rejection {
             Self::DestinationClosed => "destination_closed",
             Self::DestinationNotFound => "destination_not_found",
             Self::TransferExternalIdReused { .. } => "id_externo_reused",
+            Self::EnrolledOtherwise => "remuneration_enrolled",
             Self::TenantNotFound => "tenant_not_found",
             Self::TenantTaken => "tenant_taken",
             Self::KeyNotFound => "key_not_found",

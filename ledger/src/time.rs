@@ -132,6 +132,12 @@ impl BusinessDay {
         self.0.succ_opt().map_or(self, Self)
     }
 
+    /// Whether it is a Saturday or Sunday.
+    pub fn is_weekend(self) -> bool {
+        use chrono::{Datelike, Weekday};
+        matches!(self.0.weekday(), Weekday::Sat | Weekday::Sun)
+    }
+
     /// The calendar month, as `YYYY-MM`.
     pub fn month(self) -> String {
         self.0.format("%Y-%m").to_string()

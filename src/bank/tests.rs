@@ -5,6 +5,7 @@ mod hostile;
 mod listing;
 mod lookups;
 mod notices;
+mod remuneration;
 mod transfers;
 
 use std::sync::Arc;

@@ -274,6 +274,7 @@ fn refused(rejection: &Rejection) -> ApiError {
         Rejection::AliasTaken
         | Rejection::TenantTaken
         | Rejection::AccountCodeTaken
+        | Rejection::EnrolledOtherwise
         | Rejection::VoucherTypeTaken { .. } => of(StatusCode::CONFLICT),
         Rejection::OperationInFlight | Rejection::ExternalIdInFlight => {
             of(StatusCode::CONFLICT).later(1)

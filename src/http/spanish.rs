@@ -141,6 +141,10 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "read_only",
         "Por el momento no se aceptan cambios; reintente más tarde",
     ),
+    (
+        "remuneration_enrolled",
+        "La cuenta ya está adherida con otra cuenta comitente u otro fondo",
+    ),
     ("route_not_found", "No existe ese recurso; ver /docs"),
     ("same_account", "La transferencia debe ir a otra cuenta"),
     (

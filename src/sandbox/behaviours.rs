@@ -51,7 +51,7 @@ words! {
         TransferList = "transfer_list": "Lists transfers.",
         Balance = "balance": "Gives the balance of the collector account.",
         CashIn = "cash_in": "The notice of an incoming transfer.",
-        Remuneration = "remuneration": "The notice of a remuneration.",
+        Remuneration = "remuneration": "Enrols a CVU in remuneration, and gives its position.",
     }
 }
 
@@ -62,7 +62,7 @@ words! {
         Reject = "reject": "409 with a business code, without effect.",
         Error = "error": "500 GE500, without effect.",
         Timeout = "timeout": "The effect happens; the connection is held without an answer until the client leaves, at most 60 s.",
-        Late = "late": "The effect happens; the answer (for cash_in and remuneration: the notice) comes after delayMillis (2000 unless given).",
+        Late = "late": "The effect happens; the answer (for cash_in: the notice) comes after delayMillis (2000 unless given).",
         DuplicateNotice = "duplicate_notice": "The notice to the PSP is sent twice.",
         LoseNotice = "lose_notice": "The notice to the PSP is never sent.",
         ReorderNotice = "reorder_notice": "The notice to the PSP is kept back until a later one has been sent, at most 2 s.",
@@ -92,11 +92,8 @@ impl Operation {
             Self::SetAlias => "VW008",
             Self::Lookup => "PA011",
             Self::TransferStatus => "TX019",
-            Self::Transfer
-            | Self::TransferList
-            | Self::Balance
-            | Self::CashIn
-            | Self::Remuneration => "TX500",
+            Self::Transfer | Self::TransferList | Self::Balance | Self::CashIn => "TX500",
+            Self::Remuneration => "RM004",
         }
     }
 }

@@ -13,6 +13,7 @@ use caudal_ledger::cvu::{Cbu, Cvu};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::fund::{self, Enrolled};
 use super::log::{Kept, Log};
 use super::refusals::{Trouble, refusal};
 use super::shapes::Notice;
@@ -70,6 +71,8 @@ pub(super) struct Book {
     claims: HashMap<String, Claim>,
     keeping: Keeping,
     pub(super) transfers: Transfers,
+    /// Enrolments in remuneration, by their references.
+    pub(super) fund: BTreeMap<String, Enrolled>,
     /// What happened and has not been told yet, oldest first.
     pub(super) notices: Vec<Notice>,
 }
@@ -90,7 +93,9 @@ impl Book {
         let Kept {
             accounts,
             transfers,
+            enrolments,
         } = kept;
+        let fund = enrolments.into_iter().map(|it| (it.reference.clone(), it));
         let mut book = Self {
             psp,
             rules,
@@ -98,6 +103,7 @@ impl Book {
             claims: HashMap::new(),
             keeping,
             transfers: Transfers::default(),
+            fund: fund.collect(),
             notices: Vec::new(),
         };
         for transfer in transfers {
@@ -145,6 +151,13 @@ impl Book {
         for transfer in changed {
             self.transfers.put(transfer);
         }
+        Ok(())
+    }
+
+    /// Keeps an enrolment.
+    pub(super) fn keep_enrolled(&mut self, enrolled: Enrolled) -> Result<(), Trouble> {
+        self.write(&fund::Line::of(&enrolled))?;
+        self.fund.insert(enrolled.reference.clone(), enrolled);
         Ok(())
     }
 

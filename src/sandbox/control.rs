@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::answers::{Bank, error, locked};
 use super::behaviours::{Mode, Operation, Order};
 use super::book::Account;
+use super::fund::Tell;
 use super::rail::{CashIn, Reverse, Settle};
 use super::{COLLECTOR, NOTICE_SECRET, external, shapes};
 
@@ -30,6 +31,7 @@ pub(super) fn configure(config: &mut ServiceConfig) {
         .route("/sandbox/cash-in", web::post().to(cash_in))
         .route("/sandbox/transfers/{id}/settle", web::post().to(settle))
         .route("/sandbox/transfers/{id}/reverse", web::post().to(reverse))
+        .route("/sandbox/remuneration/{cvu}", web::post().to(remuneration))
         .route("/sandbox/notify", web::post().to(notify))
         .route("/sandbox/expire-tokens", web::post().to(expire_tokens))
         .route("/sandbox/state", web::get().to(state))
@@ -67,6 +69,10 @@ async fn reverse(bank: Data<Bank>, id: Path<String>, body: Bytes) -> HttpRespons
         Ok(order) => bank.obey(|book, now| book.reverse(&id, &order, now)),
         Err(why) => error(StatusCode::BAD_REQUEST, "GE400", &why.to_string()),
     }
+}
+
+async fn remuneration(bank: Data<Bank>, cvu: Path<String>, order: Json<Tell>) -> HttpResponse {
+    bank.obey(|book, now| book.tell_enrolled(&cvu, &order, now))
 }
 
 /// The body of `POST /sandbox/notify`.
@@ -120,6 +126,7 @@ async fn state(bank: Data<Bank>) -> HttpResponse {
             "transfersTotal": book.transfers.count(),
             "transfers": transfers.map(shapes::transfer).collect::<Vec<_>>(),
             "balance": book.transfers.balance(),
+            "enrolments": book.fund.values().take(ACCOUNTS_SHOWN_MAX).collect::<Vec<_>>(),
         })
     };
     let behaviours = locked(&bank.behaviours);

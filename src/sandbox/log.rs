@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::book::{Account, FORMAT};
+use super::fund::{self, Enrolled};
 use super::transfers::{self, Transfer};
 
 /// The file in the data folder.
@@ -29,11 +30,13 @@ const STALE_MIN: usize = 1_000;
 pub(super) struct Kept {
     pub accounts: Vec<Account>,
     pub transfers: Vec<Transfer>,
+    pub enrolments: Vec<Enrolled>,
 }
 
 impl Kept {
     fn count(&self) -> usize {
-        self.accounts.len().saturating_add(self.transfers.len())
+        let more = self.transfers.len().saturating_add(self.enrolments.len());
+        self.accounts.len().saturating_add(more)
     }
 }
 
@@ -56,6 +59,7 @@ impl Log {
         let (lines, good) = whole_lines(&bytes);
         let count = lines.len();
         let (mut accounts, mut transfers) = (BTreeMap::new(), BTreeMap::new());
+        let mut enrolments = BTreeMap::new();
         for (number, line) in lines.into_iter().enumerate() {
             let entry = read(line).map_err(|why| {
                 let number = number.saturating_add(1);
@@ -69,11 +73,15 @@ impl Log {
                 Entry::Transfers(changed) => {
                     transfers.extend(changed.into_iter().map(|it| (it.number, it)));
                 }
+                Entry::Enrolled(it) => {
+                    enrolments.insert(it.reference.clone(), *it);
+                }
             }
         }
         let kept = Kept {
             accounts: accounts.into_values().collect(),
             transfers: transfers.into_values().collect(),
+            enrolments: enrolments.into_values().collect(),
         };
         let mut log = Self { file, good };
         if count > STALE_MIN.max(kept.count().saturating_mul(STALE_FACTOR)) {
@@ -92,6 +100,9 @@ impl Log {
         for transfer in &kept.transfers {
             let alone = std::slice::from_ref(transfer);
             bytes.extend(line(&transfers::Line::of(alone))?);
+        }
+        for enrolment in &kept.enrolments {
+            bytes.extend(line(&fund::Line::of(enrolment))?);
         }
         let mut file = File::create(&fresh)?;
         file.write_all(&bytes)?;
@@ -147,6 +158,7 @@ fn opened(path: &Path) -> io::Result<File> {
 enum Entry {
     Account(Box<Account>),
     Transfers(Vec<Transfer>),
+    Enrolled(Box<Enrolled>),
 }
 
 /// What says how a line is to be read. Lines of accounts have no kind.
@@ -172,6 +184,10 @@ fn read(line: &[u8]) -> Result<Entry, String> {
         (Some(transfers::KIND), transfers::FORMAT) => {
             let changed: Changed = serde_json::from_slice(line).map_err(broken)?;
             Ok(Entry::Transfers(changed.transfers))
+        }
+        (Some(fund::KIND), fund::FORMAT) => {
+            let changed: fund::Line = serde_json::from_slice(line).map_err(broken)?;
+            Ok(Entry::Enrolled(Box::new(changed.enrolment)))
         }
         (kind, format) => {
             let kind = kind.unwrap_or("accounts");

@@ -30,7 +30,7 @@ impl From<Refusal> for Trouble {
 }
 
 /// Codes and the bank's words for them.
-const CODES: [(&str, &str); 27] = [
+const CODES: [(&str, &str); 31] = [
     (
         "VW001",
         "El client_id debe ser numérico de hasta 12 dígitos",
@@ -67,6 +67,10 @@ const CODES: [(&str, &str); 27] = [
     ("TX046", "Se superó el límite diario de la cuenta de origen"),
     ("GE409", "El estado de la transferencia no lo permite"),
     ("TX500", "No se pudo procesar la transferencia"),
+    ("RM001", "La adhesión no existe"),
+    ("RM002", "La referencia corresponde a otra adhesión"),
+    ("RM003", "El CVU ya tiene una adhesión vigente"),
+    ("RM004", "El fondo rechazó la adhesión"),
 ];
 
 /// The refusal with a code; any other code gets a general word.

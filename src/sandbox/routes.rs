@@ -10,6 +10,7 @@ use serde_json::json;
 use super::answers::{Bank, error, failed};
 use super::behaviours::Operation;
 use super::book::{Create, Rename, SetAlias};
+use super::fund::Enrol;
 use super::refusals::{Trouble, refusal};
 use super::{BODY_MAX, COLLECTOR, PASSWORD, USERNAME, control, payments};
 
@@ -42,6 +43,11 @@ fn bank(config: &mut ServiceConfig) {
         .route(
             &format!("{wallet}/cvu/{{cvu}}/{{cuit}}"),
             web::delete().to(close),
+        )
+        .route(&format!("{wallet}/remuneration"), web::post().to(enrol))
+        .route(
+            &format!("{wallet}/remuneration/{{reference}}"),
+            web::get().to(enrolled),
         )
         .route("/accounts/cbu/{address}", web::get().to(lookup))
         .route("/accounts/alias/{alias}", web::get().to(lookup_alias))
@@ -126,6 +132,32 @@ async fn close(
     bank.answer(&request, Operation::Close, |book, now| {
         known(&collector)?;
         book.close(&cvu, &cuit, now)
+    })
+    .await
+}
+
+async fn enrol(
+    request: HttpRequest,
+    bank: Data<Bank>,
+    path: Path<String>,
+    body: Json<Enrol>,
+) -> HttpResponse {
+    bank.answer(&request, Operation::Remuneration, |book, now| {
+        known(&path)?;
+        book.enrol(&body, now)
+    })
+    .await
+}
+
+async fn enrolled(
+    request: HttpRequest,
+    bank: Data<Bank>,
+    path: Path<(String, String)>,
+) -> HttpResponse {
+    let (collector, reference) = path.into_inner();
+    bank.answer(&request, Operation::Remuneration, |book, now| {
+        known(&collector)?;
+        book.enrolled(&reference, now)
     })
     .await
 }

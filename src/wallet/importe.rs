@@ -43,6 +43,33 @@ impl ToSchema for Importe {
     }
 }
 
+/// A number that goes out with as many decimals as what it is of has, from its text.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Exacto(Importe);
+
+impl Exacto {
+    /// The number that a decimal writes itself as.
+    pub fn of(decimal: impl Display) -> Self {
+        Self(Importe::of(decimal))
+    }
+}
+
+impl PartialSchema for Exacto {
+    fn schema() -> RefOr<Schema> {
+        let number = ObjectBuilder::new()
+            .schema_type(Type::Number)
+            .description(Some("A decimal, written exactly"));
+        number.into()
+    }
+}
+
+impl ToSchema for Exacto {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("Exacto")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use caudal_ledger::money::Money;

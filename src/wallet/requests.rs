@@ -168,6 +168,23 @@ pub struct CreateWalletComprobanteDto {
     fecha_externa: Option<String>,
 }
 
+/// An enrolment in the remuneration of balances, by `cvu` or `idCuenta`.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EnrollRemuneracionDto {
+    /// The CVU; or `idCuenta`. Both may come when they are of one account.
+    #[schema(pattern = "^000[0-9]{19}$")]
+    cvu: Option<String>,
+    /// The account; or `cvu`.
+    id_cuenta: Option<u64>,
+    /// The holder's securities account at the broker; a text or a whole number.
+    #[schema(min_length = 1, max_length = 40)]
+    cuenta_comitente: String,
+    /// The fund; the bank's own choice when absent.
+    #[schema(max_length = 40)]
+    fondo: Option<String>,
+}
+
 /// A new voucher type; one of `sentido` and `signo` has to be there.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

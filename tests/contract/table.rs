@@ -330,6 +330,16 @@ pub fn table() -> Vec<Row> {
             ..cuenta
         },
         Row {
+            operation: "walletRemuneracionAlta",
+            status: 201,
+            body: Some(|ids| json!({"cvu": ids.cvu, "cuentaComitente": 12_345})),
+            ..wallet
+        },
+        Row {
+            operation: "walletRemuneracionEstado",
+            ..cvu
+        },
+        Row {
             operation: "readIdempotencyKey",
             path: |ids| vec![&ids.key],
             malformed: &["a%20b", "%00"],

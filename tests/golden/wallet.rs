@@ -109,6 +109,45 @@ pub const WALLET: &[Golden] = &[
             "date":"2026-03-02"}"#,
     },
     Golden {
+        request: "GET /wallet/v1/Remuneracion/Estado/0000999100000200000019",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"cvu":"0000999100000200000019","idCuenta":1,"estado":"NO_ENROLADA",
+            "cuentaComitente":null,"fondo":null,"fechaAlta":null,"cuotapartes":null,
+            "valorCuotaparte":null,"fechaValor":null,"saldoValuado":null,
+            "rendimientoDiario":null,"tna":null}"#,
+    },
+    Golden {
+        request: "POST /wallet/v1/Remuneracion/Alta",
+        body: r#"{"idCuenta":1,"cuentaComitente":72,"fondo":"FIMA PREMIUM","cuit":"x"}"#,
+        status: 201,
+        answer: r#"
+            {"id":"20000001-5","cvu":"0000999100000200000019","idCuenta":1,
+            "cuentaComitente":"72","fondo":"FIMA PREMIUM","estado":"PENDIENTE",
+            "fechaAlta":"2026-03-02T15:04:05.678Z"}"#,
+    },
+    Golden {
+        request: "GET /wallet/v1/Remuneracion/Estado/0000999100000200000019",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"cvu":"0000999100000200000019","idCuenta":1,"estado":"PENDIENTE",
+            "cuentaComitente":"72","fondo":"FIMA PREMIUM",
+            "fechaAlta":"2026-03-02T15:04:05.678Z","cuotapartes":null,
+            "valorCuotaparte":null,"fechaValor":null,"saldoValuado":null,
+            "rendimientoDiario":null,"tna":null}"#,
+    },
+    Golden {
+        request: "POST /wallet/v1/Remuneracion/Alta",
+        body: r#"{"idCuenta":1,"cuentaComitente":"73"}"#,
+        status: 409,
+        answer: r#"
+            {"statusCode":409,
+            "message":"La cuenta ya está adherida con otra cuenta comitente u otro fondo",
+            "timestamp":"<now>","code":"remuneration_enrolled","requestId":"golden"}"#,
+    },
+    Golden {
         request: "PATCH /wallet/v1/Habilitado/Cuenta/1",
         body: r#"{"habilitado":false}"#,
         status: 204,

@@ -142,6 +142,12 @@ impl Bank {
         assert!((200..300).contains(&told.status), "{}", told.text);
     }
 
+    /// Tells something of the enrolment of a CVU in remuneration.
+    pub async fn remunerate(&self, cvu: &str, order: &Value) {
+        let path = format!("/sandbox/remuneration/{cvu}");
+        self.client.post(&path, order).await.is(200);
+    }
+
     /// The CVUs that a CUIT has at the bank.
     pub async fn accounts_of(&self, cuit: &str) -> Vec<Value> {
         let state = self.state().await;

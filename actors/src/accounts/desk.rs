@@ -22,7 +22,7 @@ use caudal_ledger::transfers::{Suspense, Transfer, TransferFact};
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Entry, Row, StoreError, StreamId};
 
-use super::{AccountView, SNAPSHOT_EVERY};
+use super::{AccountView, EnrolmentView, SNAPSHOT_EVERY};
 use crate::failure::Failure;
 use crate::records::{self, BANK, LEDGER, PROFILE, SUSPENSE, TRANSFERS, Tail, keys, reads};
 use crate::reply::Reply;
@@ -45,6 +45,8 @@ pub struct Desk {
     suspense_tail: Option<Tail>,
     /// Who waits for what the bank is asked about the profile.
     pub(super) waiter: Option<Ticket<AccountView>>,
+    /// Who waits for the fund's first word, and about which enrolment.
+    pub(super) fund_waiter: Option<(u64, Ticket<EnrolmentView>)>,
 }
 
 impl Desk {
@@ -70,6 +72,7 @@ impl Desk {
             transfers_tail: None,
             suspense_tail: None,
             waiter: None,
+            fund_waiter: None,
         }
     }
 
@@ -260,7 +263,8 @@ impl Desk {
         let asking = |t: &Transfer| {
             t.status.is_open() && t.status != caudal_ledger::transfers::TransferStatus::Audit
         };
-        let busy = self.account.pending.is_some() || self.account.transfers.values().any(asking);
+        let waits = self.account.pending.is_some() || self.account.enrolling().is_some();
+        let busy = waits || self.account.transfers.values().any(asking);
         self.vitals.busy.store(busy, Ordering::Release);
     }
 

@@ -12,6 +12,7 @@ use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::limits::{Level, Levels, Limits};
 use caudal_ledger::money::{Amount, Money};
+use caudal_ledger::remuneration::{Enrol, Enrolment};
 use caudal_ledger::tenants::{Mode, Policy};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{BankTransfer, CashIn, Send, Transfer};
@@ -20,6 +21,7 @@ use caudal_ledger::vouchers::{Outcome, PostAdjustment, Voucher};
 use tokio::sync::oneshot;
 
 use super::batch::Share;
+use super::enrolment::FundSaid;
 use super::joint::Convoy;
 use super::remittance::{Errand, TransferSaid};
 use super::saga::BankSaid;
@@ -126,6 +128,21 @@ pub struct TransferView {
     pub account: AccountNo,
     /// The transfer.
     pub transfer: Transfer,
+}
+
+/// An enrolment in remuneration with its account.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EnrolmentView {
+    /// The account.
+    pub account: AccountNo,
+    /// Its CVU.
+    pub cvu: Option<Cvu>,
+    /// The reference by which the bank knows the enrolment; empty when there is none.
+    pub reference: String,
+    /// The last enrolment.
+    pub enrolment: Option<Enrolment>,
+    /// Whether the order that it answers found it made before.
+    pub again: bool,
 }
 
 /// What a movement would cost.
@@ -300,6 +317,16 @@ pub enum AccountMessage {
     HoldOf(u64, Reply<Result<Option<Hold>, Failure>>),
     /// An open transfer as it is; `None` when it is not open.
     TransferOf(u64, Reply<Result<Option<Transfer>, Failure>>),
+    /// Enrol the account in remuneration.
+    Enrol(Enrol, Ticket<EnrolmentView>),
+    /// Answer a key whose first request to enrol was cut off while the bank was asked.
+    AdoptEnrolment(Enrol, Ticket<EnrolmentView>),
+    /// What the fund said of an enrolment that waits; answers whether it still waits.
+    FundSaid(FundSaid, oneshot::Sender<bool>),
+    /// What the fund said when somebody wanted to know.
+    FundTold(FundSaid, Reply<Result<EnrolmentView, Failure>>),
+    /// The last enrolment as it is.
+    EnrolmentOf(Reply<Result<EnrolmentView, Failure>>),
     /// Look whether something is due.
     Tick,
     /// Become the account of this registration, and get a CVU if `opening` says so.
@@ -341,7 +368,7 @@ impl AccountMessage {
     pub(super) const fn is_counted(&self) -> bool {
         !matches!(
             self,
-            Self::BankSaid(_) | Self::TransferNext(..) | Self::TransferSaid(_)
+            Self::BankSaid(_) | Self::TransferNext(..) | Self::TransferSaid(_) | Self::FundSaid(..)
         )
     }
 }

@@ -8,6 +8,7 @@ use caudal_ledger::facts::{BankCall, Registration};
 use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
 use caudal_ledger::ids::{AccountNo, HoldId, TransferId};
 use caudal_ledger::money::Amount;
+use caudal_ledger::remuneration::Enrol;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{BankTransfer, CashIn, Send, Transfer};
@@ -16,9 +17,10 @@ use caudal_ledger::vouchers::Outcome;
 use caudal_ledger::webhooks::{Webhook, WebhookOrder};
 use chrono::NaiveDate;
 
+use crate::accounts::enrolment::FundSaid;
 use crate::accounts::{
-    AccountView, BalanceView, Heard, HoldView, ItemOutcome, Observed, Placed, Quote, TransferView,
-    Verdict, Versions,
+    AccountView, BalanceView, EnrolmentView, Heard, HoldView, ItemOutcome, Observed, Placed, Quote,
+    TransferView, Verdict, Versions,
 };
 use crate::failure::Failure;
 use crate::ports::webhooks::Sent;
@@ -178,6 +180,12 @@ pub enum RealmMessage {
     CashIn(CashIn, Ticket<Heard>),
     /// What a movement would cost.
     Quote(Target, TypeCode, Amount, Reply<Result<Quote, Failure>>),
+    /// Enrol an account in remuneration.
+    Enrol(Target, Enrol, Ticket<EnrolmentView>),
+    /// The last enrolment of an account.
+    EnrolmentOf(Target, Reply<Result<EnrolmentView, Failure>>),
+    /// What the fund said when somebody wanted to know.
+    FundTold(AccountNo, FundSaid, Reply<Result<EnrolmentView, Failure>>),
     /// Calls to the bank that concern no account.
     Journal(Vec<BankCall>),
     /// Register an account (its number is given here), and open it where asked.

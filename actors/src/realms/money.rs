@@ -388,8 +388,7 @@ impl RealmSupervisor {
             }
             RealmMessage::BatchDone(outcomes, ticket) => self.end(Ok(outcomes), ticket),
             RealmMessage::Journal(calls) => self.journal(&calls),
-            // Named where it came from.
-            _ => {}
+            message => self.remunerate(message),
         }
     }
 }

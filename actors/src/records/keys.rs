@@ -36,6 +36,7 @@ const TRANSFER_LEFT: u8 = 0x27;
 const TOTALS: u8 = 0x28;
 // 0x29 was the closed accounts, which the roll tells now.
 const CUIT: u8 = 0x30;
+const ENROLLING: u8 = 0x31;
 const ROLL: u8 = 0x32;
 const SORTED: u8 = 0x33;
 const EVENT: u8 = 0x34;
@@ -163,6 +164,16 @@ pub fn pending(realm: RealmId) -> Vec<u8> {
 /// Realm, account → present while the account waits for the bank.
 pub fn pending_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
     key(PENDING, realm, &[&account.0.to_be_bytes()])
+}
+
+/// All accounts of a realm that wait for the fund.
+pub fn enrolling(realm: RealmId) -> Vec<u8> {
+    key(ENROLLING, realm, &[])
+}
+
+/// Realm, account → present while an enrolment of the account waits for the fund.
+pub fn enrolling_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
+    key(ENROLLING, realm, &[&account.0.to_be_bytes()])
 }
 
 /// Realm → its sums. Written with every voucher, so the key takes no allocation.

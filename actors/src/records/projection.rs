@@ -172,6 +172,13 @@ fn profile(
         Some(false) => index.delete(&keys::pending_of(realm, number)),
         None => {}
     }
+    match fact {
+        AccountFact::EnrolmentRequested { .. } => {
+            index.put(&keys::enrolling_of(realm, number), &[]);
+        }
+        AccountFact::EnrolmentChanged { .. } => index.delete(&keys::enrolling_of(realm, number)),
+        _ => {}
+    }
     if before.as_ref() != Some(&after) {
         index.put(&key, &encode(&after)?);
     }
@@ -211,7 +218,10 @@ const fn waits(fact: &AccountFact) -> Option<bool> {
         | AccountFact::KycChanged { .. }
         | AccountFact::LimitsChanged(_)
         | AccountFact::EnabledChanged { .. }
-        | AccountFact::FeesChanged(_) => None,
+        | AccountFact::FeesChanged(_)
+        // They wait for the fund, beside what the bank is asked.
+        | AccountFact::EnrolmentRequested { .. }
+        | AccountFact::EnrolmentChanged { .. } => None,
     }
 }
 
@@ -356,7 +366,9 @@ fn changed(mut row: Listed, fact: &AccountFact) -> Listed {
         | AccountFact::ClosingRequested
         | AccountFact::ClosingRefused(_)
         | AccountFact::LimitsChanged(_)
-        | AccountFact::FeesChanged(_) => {}
+        | AccountFact::FeesChanged(_)
+        | AccountFact::EnrolmentRequested { .. }
+        | AccountFact::EnrolmentChanged { .. } => {}
     }
     row
 }

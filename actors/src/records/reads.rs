@@ -307,8 +307,24 @@ pub fn pending(
     realm: RealmId,
     limit: usize,
 ) -> Result<Vec<AccountNo>, StoreError> {
-    let from = keys::pending(realm);
-    let rows = store.scan(&from, &keys::after_prefix(&from), Order::Ascending, limit)?;
+    accounts_under(store, &keys::pending(realm), limit)
+}
+
+/// Accounts whose enrolment waits for the fund, at most `limit`.
+pub fn enrolling(
+    store: &dyn Store,
+    realm: RealmId,
+    limit: usize,
+) -> Result<Vec<AccountNo>, StoreError> {
+    accounts_under(store, &keys::enrolling(realm), limit)
+}
+
+fn accounts_under(
+    store: &dyn Store,
+    from: &[u8],
+    limit: usize,
+) -> Result<Vec<AccountNo>, StoreError> {
+    let rows = store.scan(from, &keys::after_prefix(from), Order::Ascending, limit)?;
     Ok(rows
         .iter()
         .filter_map(|(key, _)| keys::account_of(key))

@@ -22,6 +22,7 @@ use caudal_ledger::kyc::Kyc;
 use caudal_ledger::limits::Limits;
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::particulars::{Names, Particulars};
+use caudal_ledger::remuneration::{BrokerageAccount, EnrolmentState};
 use caudal_ledger::tenants::{ApiKey, Mode, Policy, Tenant};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
@@ -190,6 +191,32 @@ fn wallet_facts() -> Vec<AccountFact> {
     ]
 }
 
+/// What an account in remuneration writes down.
+fn enrolment_facts() -> Vec<AccountFact> {
+    let changed = |state, fund: Option<&str>, refusal| AccountFact::EnrolmentChanged {
+        enrolment: 4,
+        state,
+        fund: fund.map(str::to_owned),
+        refusal,
+    };
+    let requested = |fund: Option<&str>| AccountFact::EnrolmentRequested {
+        brokerage_account: BrokerageAccount::parse("12-3").unwrap(),
+        fund: fund.map(str::to_owned),
+    };
+    let refusal = BankRefusal {
+        status: 409,
+        body: "{}".into(),
+    };
+    vec![
+        requested(None),
+        requested(Some("Fondo")),
+        changed(EnrolmentState::Active, Some("Fondo"), None),
+        changed(EnrolmentState::Rejected, None, Some(refusal)),
+        changed(EnrolmentState::Suspended, None, None),
+        changed(EnrolmentState::Ended, None, None),
+    ]
+}
+
 fn realm_facts() -> Vec<RealmFact> {
     let code = TypeCode::parse("TOPUP").unwrap();
     vec![
@@ -301,6 +328,9 @@ fn records_of_every_version_are_read() {
     }
     for (n, fact) in wallet_facts().iter().enumerate() {
         check(&format!("wallet-{n}"), fact, &mut missing);
+    }
+    for (n, fact) in enrolment_facts().iter().enumerate() {
+        check(&format!("enrolment-{n}"), fact, &mut missing);
     }
     for (n, fact) in realm_facts().iter().enumerate() {
         check(&format!("realm-{n}"), fact, &mut missing);

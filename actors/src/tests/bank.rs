@@ -10,11 +10,13 @@ use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::OriginId;
 use caudal_ledger::money::Money;
+use caudal_ledger::remuneration::{EnrolmentState, FundWord};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankTransfer, BankWord, Destination};
 
 use crate::ports::{
-    BankError, BankGateway, BankMovement, BankReply, Collector, Found, LocalFuture, TransferOrder,
+    BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundTold,
+    LocalFuture, TransferOrder,
 };
 
 /// A bank that answers what was put on its list, and otherwise does what it is asked.
@@ -130,6 +132,29 @@ impl BankGateway for TestBank {
 
     fn balance<'a>(&'a self, _: &'a str) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
         Box::pin(async move { self.answer("balance".into(), (Money::ZERO, Timestamp::default())) })
+    }
+
+    fn enrol<'a>(
+        &'a self,
+        order: &'a EnrolmentOrder,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<FundWord>> {
+        Box::pin(async move { self.answer(format!("enrol {}", order.reference), enrolled()) })
+    }
+
+    fn fund_position<'a>(
+        &'a self,
+        reference: &'a str,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<Option<FundTold>>> {
+        Box::pin(async move { self.answer(format!("position {reference}"), None) })
+    }
+}
+
+fn enrolled() -> FundWord {
+    FundWord {
+        state: EnrolmentState::Active,
+        fund: Some("Test".into()),
     }
 }
 

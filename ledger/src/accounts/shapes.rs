@@ -16,6 +16,7 @@ use crate::ids::{AccountNo, RealmId};
 use crate::kyc::Kyc;
 use crate::limits::{Limits, LimitsChange, Usage};
 use crate::particulars::{Names, Particulars};
+use crate::remuneration::Enrolment;
 use crate::time::Timestamp;
 use crate::transfers::{Transfer, TransferRecord};
 use crate::vouchers::Voucher;
@@ -221,6 +222,9 @@ pub struct Account {
     /// What the tenant calls the CVU.
     #[serde(default)]
     pub cvu_name: Option<String>,
+    /// The last enrolment in remuneration. What it is worth is no part of the balance.
+    #[serde(default)]
+    pub enrolment: Option<Enrolment>,
     /// Open holds, by the sequence of the voucher that opened them. Not part of a snapshot: the
     /// index has them.
     #[serde(skip)]

@@ -2,6 +2,7 @@
 
 mod movements;
 mod particulars;
+mod remuneration;
 
 use std::collections::BTreeMap;
 

@@ -54,6 +54,29 @@ async fn a_restart_keeps_what_was_acknowledged() {
 }
 
 #[actix_web::test]
+async fn a_restart_keeps_enrolments_and_what_the_bank_was_told_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = Rig::start(kept_in(folder.path())).await;
+    rig.create(1, CUIT).await;
+    let order = json!({"reference": "1-2", "cvu": cvu(1), "cuit": CUIT, "brokerage_account": "72"});
+    let (status, made) = rig.wallet(Method::POST, "remuneration", order).await;
+    assert_eq!((status, &made["status"]), (200, &json!("PENDING")));
+    let told = json!({"status": "SUSPENDED", "units": "7.5", "day": "2026-03-08"});
+    let path = format!("/sandbox/remuneration/{}", cvu(1));
+    assert_eq!(rig.ask(Method::POST, &path, told).await.0, 200);
+    let read = async |rig: &Rig| {
+        rig.wallet(Method::GET, "remuneration/1-2", Value::Null)
+            .await
+    };
+    let before = read(&rig).await;
+    assert_eq!(before.1["price"]["date"], "2026-03-06");
+    rig.bank.stop().await.unwrap();
+    let rig = Rig::start(kept_in(folder.path())).await;
+    assert_eq!(read(&rig).await, before);
+    rig.bank.stop().await.unwrap();
+}
+
+#[actix_web::test]
 async fn a_long_file_is_written_anew() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::start(kept_in(folder.path())).await;

@@ -1,0 +1,307 @@
+//! Enrols an account in remuneration: the intent on disk, the fund asked until it has said a word
+//! that counts, and what it says written down. It waits beside whatever else the account does.
+//!
+//! **Order.** The enrolment's number, which is the reference at the bank, is durable before the
+//! first call, and the bank makes one enrolment of one reference. What may have been asked before
+//! (a try without an answer, a crash) is first asked how far it is, so that a refusal of the second
+//! request never hides that the first one was heard.
+//!
+//! **Bounds.** The calls count among those that the realm may have under way at the bank; between
+//! tries the pause doubles from the first to the last of [`Pauses`]. The number of tries has no
+//! bound: a broker may take days.
+//!
+//! **Failure.** Whoever asked is answered by the fund's first word, or by `Pending` when there is
+//! none; the account goes on asking, also after a restart.
+
+use std::sync::Arc;
+
+use actix::Addr;
+use caudal_ledger::facts::{AccountFact, BankCall, BankRefusal};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::remuneration::{Enrol, Enrolment, EnrolmentState, FundWord};
+use caudal_storage::StoreError;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::remittance::Pauses;
+use super::{AccountActor, AccountMessage, Desk, EnrolmentView};
+use crate::failure::Failure;
+use crate::ports::{BankError, BankGateway, EnrolmentOrder};
+use crate::scribe::{Page, Ticket};
+
+/// What the fund said of an enrolment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Word {
+    /// How far it is.
+    Told(FundWord),
+    /// That there is none and will be none.
+    Refused(BankRefusal),
+    /// Nothing that can be relied on.
+    Unknown,
+}
+
+/// What came of asking the fund, with every call that was made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FundSaid {
+    /// The number of the enrolment.
+    pub enrolment: u64,
+    /// What it said.
+    pub word: Word,
+    /// The calls, oldest first.
+    pub calls: Vec<BankCall>,
+}
+
+/// An enrolment that the fund is to be asked for once it is on disk.
+pub(super) type Started = (u64, String, oneshot::Receiver<Result<(), Failure>>);
+
+/// One enrolment that waits for the fund.
+struct Enrolling {
+    bank: Arc<dyn BankGateway>,
+    slots: Arc<Semaphore>,
+    pauses: Pauses,
+    enrolment: u64,
+    order: EnrolmentOrder,
+    /// Whether it may have been asked for already.
+    asked: bool,
+    request_id: String,
+}
+
+impl Enrolling {
+    /// Runs until the fund has said a word that counts or the actor is gone; a later actor takes
+    /// it up again.
+    async fn run(
+        mut self,
+        durable: oneshot::Receiver<Result<(), Failure>>,
+        account: Addr<AccountActor>,
+    ) {
+        if !matches!(durable.await, Ok(Ok(()))) {
+            // It never became durable: the fund is not asked. The account doubts itself, so that
+            // any message ends its actor, and with it the wait of whoever asked.
+            let (sender, _) = oneshot::channel();
+            let nothing = FundSaid {
+                enrolment: self.enrolment,
+                word: Word::Unknown,
+                calls: Vec::new(),
+            };
+            let nothing = AccountMessage::FundSaid(nothing, sender);
+            account.send(nothing).await.ok();
+            return;
+        }
+        let mut pause = self.pauses.first;
+        loop {
+            let Ok(slot) = self.slots.acquire().await else {
+                return;
+            };
+            let said = self.ask().await;
+            drop(slot);
+            self.asked = true;
+            let (sender, waits) = oneshot::channel();
+            let said = AccountMessage::FundSaid(said, sender);
+            if account.send(said).await.is_err() || !waits.await.unwrap_or(false) {
+                return;
+            }
+            tokio::time::sleep(pause).await;
+            pause = pause.saturating_mul(2).min(self.pauses.last);
+        }
+    }
+
+    /// Asks how far it is, or for it: again when the bank does not know it.
+    async fn ask(&self) -> FundSaid {
+        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
+        let (mut calls, mut word) = (Vec::new(), None);
+        if self.asked {
+            let reply = bank.fund_position(&self.order.reference, id).await;
+            calls.extend(reply.calls);
+            word = match reply.result {
+                Ok(Some(told)) => Some(Word::Told(told.word)),
+                Ok(None) => None,
+                // Refusing to say is not refusing to do.
+                Err(_) => Some(Word::Unknown),
+            };
+        }
+        if word.is_none() {
+            let reply = bank.enrol(&self.order, id).await;
+            calls.extend(reply.calls);
+            word = Some(match reply.result {
+                Ok(told) => Word::Told(told),
+                Err(BankError::Refused(why)) => Word::Refused(why),
+                Err(BankError::Failed { .. } | BankError::TimedOut) => Word::Unknown,
+            });
+        }
+        FundSaid {
+            enrolment: self.enrolment,
+            word: word.unwrap_or(Word::Unknown),
+            calls,
+        }
+    }
+}
+
+impl Desk {
+    /// Takes the turn of an order or question about remuneration; any other message does nothing.
+    pub(super) fn remunerate(&mut self, message: AccountMessage, home: Addr<AccountActor>) {
+        match message {
+            AccountMessage::Enrol(order, ticket) => self.enrol(home, &order, ticket),
+            AccountMessage::AdoptEnrolment(order, ticket) => self.adopt_enrolment(&order, ticket),
+            AccountMessage::FundSaid(said, waits) => {
+                let enrolment = said.enrolment;
+                self.fund_said(said, true);
+                // Nobody asks again when the one who asked is gone.
+                waits.send(self.account.enrolling() == Some(enrolment)).ok();
+            }
+            AccountMessage::FundTold(said, reply) => {
+                self.fund_said(said, false);
+                let view = self.enrolment_view(false);
+                self.show(Ok(view), reply);
+            }
+            AccountMessage::EnrolmentOf(reply) => {
+                let view = self.enrolment_view(false);
+                self.show(Ok(view), reply);
+            }
+            _ => {}
+        }
+    }
+
+    fn enrolment_view(&self, again: bool) -> EnrolmentView {
+        let account = &self.account;
+        let reference = |known: &Enrolment| known.reference(self.shared.realm, account.number);
+        EnrolmentView {
+            account: account.number,
+            cvu: account.cvu,
+            reference: account
+                .enrolment
+                .as_ref()
+                .map(reference)
+                .unwrap_or_default(),
+            enrolment: account.enrolment.clone(),
+            again,
+        }
+    }
+
+    /// Enrols the account: the same order again is answered with what came of the first.
+    fn enrol(&mut self, home: Addr<AccountActor>, order: &Enrol, ticket: Ticket<EnrolmentView>) {
+        let fact = match self.account.decide_enrolment(order) {
+            Ok(Some(fact)) => fact,
+            Ok(None) => {
+                let view = self.enrolment_view(true);
+                return self.scribe.finish(Page::default(), Ok(view), ticket);
+            }
+            Err(rejection) => {
+                let refused = Err(rejection.into());
+                return self.scribe.finish(Page::default(), refused, ticket);
+            }
+        };
+        let mut entries = match self.write_profile(&[fact]) {
+            Ok(entries) => entries,
+            Err(why) => return self.scribe.fail(why, ticket.reply),
+        };
+        if let Some(keyed) = &ticket.keyed {
+            // Until the fund's first word is known, the key leads to the account.
+            let now = self.now();
+            let open = (0, String::new());
+            let open = keyed.scope.answer(open, now, Some(self.account.number));
+            match self.scribe.answer(open, now) {
+                Ok(more) => entries.extend(more),
+                Err(why) => return self.scribe.fail(why, ticket.reply),
+            }
+        }
+        let page = Page {
+            entries,
+            ..Page::default()
+        };
+        let (sender, durable) = oneshot::channel();
+        self.scribe
+            .commit(page, move |done| drop(sender.send(done)));
+        let request_id = ticket.request_id.clone();
+        if let Some(number) = self.account.enrolling() {
+            self.fund_waiter = Some((number, ticket));
+            self.ask_fund((number, request_id, durable), false, home);
+        }
+    }
+
+    /// Has the fund asked until it has said a word that counts. `found` says that it was on disk
+    /// when this actor started.
+    pub(super) fn ask_fund(&mut self, started: Started, found: bool, home: Addr<AccountActor>) {
+        let (enrolment, request_id, durable) = started;
+        let account = &self.account;
+        let (Some(known), Some(cvu)) = (&account.enrolment, account.cvu) else {
+            return;
+        };
+        let order = EnrolmentOrder {
+            reference: known.reference(self.shared.realm, account.number),
+            cvu,
+            cuit: account.holder.cuit,
+            brokerage_account: known.brokerage_account.clone(),
+            fund: known.fund.clone(),
+        };
+        self.note_business();
+        let enrolling = Enrolling {
+            bank: Arc::clone(&self.shared.bank),
+            slots: Arc::clone(&self.shared.bank_slots),
+            pauses: self.shared.pauses,
+            enrolment,
+            order,
+            asked: found,
+            request_id,
+        };
+        actix::spawn(enrolling.run(durable, home));
+    }
+
+    /// Writes down what the fund said: the calls, and what its word changes.
+    fn take_word(&mut self, said: &FundSaid) -> Result<Page, StoreError> {
+        let fact: Option<AccountFact> = match &said.word {
+            Word::Told(word) => self.account.fund_said(said.enrolment, word),
+            Word::Refused(why) => self.account.fund_refused(said.enrolment, why),
+            Word::Unknown => None,
+        };
+        let mut entries = self.write_bank(&said.calls)?;
+        if let Some(fact) = fact {
+            entries.extend(self.write_profile(&[fact])?);
+            self.note_business();
+        }
+        Ok(Page {
+            entries,
+            ..Page::default()
+        })
+    }
+
+    /// Takes in what the fund said, and answers whoever waits for its first word: by any word that
+    /// was said to their request (`first`), else by one that ends the waiting.
+    fn fund_said(&mut self, said: FundSaid, first: bool) {
+        let page = match self.take_word(&said) {
+            Ok(page) => page,
+            Err(why) => {
+                let waiter = self.fund_waiter.take();
+                return self
+                    .scribe
+                    .fail(why, waiter.and_then(|(_, ticket)| ticket.reply));
+            }
+        };
+        let over = first || self.account.enrolling() != Some(said.enrolment);
+        let waiter = self
+            .fund_waiter
+            .take_if(|(number, _)| over && *number == said.enrolment);
+        let Some((_, ticket)) = waiter else {
+            return self.scribe.commit(page, |_| {});
+        };
+        let outcome = match said.word {
+            Word::Refused(why) => Err(Failure::Bank(BankError::Refused(why))),
+            Word::Told(_) | Word::Unknown => Ok(self.enrolment_view(false)),
+        };
+        self.scribe.finish(page, outcome, ticket);
+    }
+
+    /// Answers a key whose first request was cut off while the fund was asked.
+    fn adopt_enrolment(&mut self, order: &Enrol, ticket: Ticket<EnrolmentView>) {
+        let known = self.account.enrolment.as_ref();
+        let outcome = match known.filter(|known| known.is_of(order)) {
+            // Another enrolment has begun since; what became of the first is no longer known.
+            None => Err(Rejection::EnrolledOtherwise.into()),
+            Some(known) => match (&known.refusal, known.state) {
+                (Some(why), EnrolmentState::Rejected) => {
+                    Err(Failure::Bank(BankError::Refused(why.clone())))
+                }
+                _ => Ok(self.enrolment_view(false)),
+            },
+        };
+        self.scribe.finish(Page::default(), outcome, ticket);
+    }
+}

@@ -1,0 +1,83 @@
+//! The door for remuneration: enrols an account, and says what its enrolment is worth.
+//!
+//! **Failure.** A bank that is away takes nothing from what the ledger knows: the state of the
+//! enrolment is answered without what the fund alone knows. A position is never kept, because a
+//! price of another day beside a state of today would be read as one.
+
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::remuneration::{Enrol, FundPosition};
+
+use super::{Asker, BANK_DEADLINE, DEADLINE, Engine};
+use crate::accounts::EnrolmentView;
+use crate::accounts::enrolment::{FundSaid, Word};
+use crate::failure::Failure;
+use crate::realms::{RealmMessage, Target};
+use crate::reply::Answered;
+
+/// The last enrolment of an account, and what it has in the fund.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RemunerationView {
+    /// The enrolment.
+    pub view: EnrolmentView,
+    /// What it has; `None` while it is not active or the fund cannot be asked.
+    pub position: Option<FundPosition>,
+}
+
+impl Engine {
+    /// Enrols an account in remuneration, and waits for the fund's first word; without one the
+    /// enrolment is pending, and the fund is asked again.
+    pub async fn enrol(
+        &self,
+        realm: RealmId,
+        target: Target,
+        order: Enrol,
+        asker: Asker<EnrolmentView>,
+    ) -> Answered<EnrolmentView> {
+        let message = |ticket| RealmMessage::Enrol(target, order, ticket);
+        self.order(realm, BANK_DEADLINE, asker, message).await
+    }
+
+    /// The enrolment of an account and its position, as the fund says now. Where the fund's state
+    /// is another than ours, ours becomes the fund's.
+    pub async fn remuneration(
+        &self,
+        realm: RealmId,
+        target: Target,
+        request_id: &str,
+    ) -> Result<RemunerationView, Failure> {
+        let message = |reply| RealmMessage::EnrolmentOf(target, reply);
+        let view = self.ask(realm, DEADLINE, message).await?;
+        let open = view.enrolment.as_ref().filter(|it| !it.state.is_final());
+        let Some(number) = open.map(|it| it.number) else {
+            let position = None;
+            return Ok(RemunerationView { view, position });
+        };
+        let bank = self.bank(realm.mode());
+        let reply = bank.fund_position(&view.reference, request_id).await;
+        let (word, position) = match reply.result {
+            Ok(Some(told)) => (Word::Told(told.word), told.position),
+            Ok(None) | Err(_) => (Word::Unknown, None),
+        };
+        let said = FundSaid {
+            enrolment: number,
+            word,
+            calls: reply.calls,
+        };
+        let account = view.account;
+        let message = |reply| RealmMessage::FundTold(account, said, reply);
+        let view = match self.ask(realm, DEADLINE, message).await {
+            Ok(now) => now,
+            // A read that cannot write down what it heard still shows what was known.
+            Err(why) => {
+                tracing::warn!(%why, account = account.0, "the fund's word was not written down");
+                view
+            }
+        };
+        let ours = view
+            .enrolment
+            .as_ref()
+            .is_some_and(|it| it.number == number && !it.state.is_final());
+        let position = position.filter(|_| ours);
+        Ok(RemunerationView { view, position })
+    }
+}

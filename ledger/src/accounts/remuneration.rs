@@ -1,0 +1,99 @@
+//! Decisions about the enrolment of an account in remuneration. They move no money.
+
+use super::{Account, Pending, Rejection, Status};
+use crate::facts::{AccountFact, BankRefusal};
+use crate::remuneration::{Enrol, Enrolment, EnrolmentState, FundWord};
+use crate::time::Timestamp;
+
+impl Account {
+    /// Decides to enrol the account; `None` when it is enrolled so already, or is being so.
+    ///
+    /// # Errors
+    /// An account that is closed, closing, suspended or disabled, or has no CVU, gives no money to
+    /// a fund; and one that is enrolled otherwise stays so until that has ended.
+    pub fn decide_enrolment(&self, order: &Enrol) -> Result<Option<AccountFact>, Rejection> {
+        let status = self.open_for_changes()?;
+        let current = self.enrolment.as_ref();
+        match current.filter(|known| !known.state.is_final()) {
+            Some(known) if known.is_of(order) => return Ok(None),
+            Some(_) => return Err(Rejection::EnrolledOtherwise),
+            None => {}
+        }
+        if status == Status::Suspended {
+            return Err(Rejection::AccountSuspended);
+        }
+        if !self.enabled {
+            return Err(Rejection::AccountDisabled);
+        }
+        if self.pending == Some(Pending::Closing) {
+            return Err(Rejection::OperationInFlight);
+        }
+        Ok(Some(AccountFact::EnrolmentRequested {
+            brokerage_account: order.brokerage_account.clone(),
+            fund: order.fund.clone(),
+        }))
+    }
+
+    /// What the fund's word comes to; `None` where it says nothing new, or is not about the
+    /// account's enrolment. The state of the account does not matter: the fund's word is a fact.
+    pub fn fund_said(&self, enrolment: u64, word: &FundWord) -> Option<AccountFact> {
+        let known = self.enrolment.as_ref()?;
+        let new = known.number == enrolment && known.state.becomes(word.state);
+        new.then(|| AccountFact::EnrolmentChanged {
+            enrolment,
+            state: word.state,
+            fund: word.fund.clone(),
+            refusal: None,
+        })
+    }
+
+    /// What a refusal of the bank comes to; `None` unless it is of the enrolment that waits.
+    pub fn fund_refused(&self, enrolment: u64, why: &BankRefusal) -> Option<AccountFact> {
+        let waits = self.enrolling() == Some(enrolment);
+        waits.then(|| AccountFact::EnrolmentChanged {
+            enrolment,
+            state: EnrolmentState::Rejected,
+            fund: None,
+            refusal: Some(why.clone()),
+        })
+    }
+
+    /// The number of the enrolment that waits for the fund.
+    pub fn enrolling(&self) -> Option<u64> {
+        let known = self.enrolment.as_ref()?;
+        (known.state == EnrolmentState::Pending).then_some(known.number)
+    }
+
+    /// Takes in a fact about an enrolment; another one changes nothing.
+    pub(super) fn apply_enrolment(&mut self, fact: &AccountFact, seq: u64, at: Timestamp) {
+        if let AccountFact::EnrolmentRequested {
+            brokerage_account,
+            fund,
+        } = fact
+        {
+            self.enrolment = Some(Enrolment {
+                number: seq,
+                brokerage_account: brokerage_account.clone(),
+                fund: fund.clone(),
+                state: EnrolmentState::Pending,
+                refusal: None,
+                requested_at: at,
+            });
+        } else if let AccountFact::EnrolmentChanged {
+            enrolment,
+            state,
+            fund,
+            refusal,
+        } = fact
+            && let Some(known) = &mut self.enrolment
+            && known.number == *enrolment
+        {
+            known.state = *state;
+            known.refusal.clone_from(refusal);
+            // One that was asked for is not renamed by what the bank calls it.
+            if known.fund.is_none() {
+                known.fund.clone_from(fund);
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Enrolment in remuneration: who may, once, and what the fund's word makes of it.
+
+use super::*;
+use crate::facts::BankRefusal;
+use crate::remuneration::{BrokerageAccount, Enrol, EnrolmentState, FundWord};
+
+fn enrol(code: &str, fund: Option<&str>) -> Enrol {
+    Enrol {
+        brokerage_account: BrokerageAccount::parse(code).unwrap(),
+        fund: fund.map(str::to_owned),
+    }
+}
+
+fn said(state: EnrolmentState) -> FundWord {
+    let fund = Some("Money Market".to_owned());
+    FundWord { state, fund }
+}
+
+fn take(account: &mut Account, fact: Option<AccountFact>) -> bool {
+    let seq = account.profile_seq + 1;
+    let at = Timestamp::from_millis(1_000 + seq);
+    fact.iter().for_each(|fact| account.apply(fact, seq, at));
+    fact.is_some()
+}
+
+/// Asks for an enrolment; whether one begins.
+fn ask(account: &mut Account, order: &Enrol) -> Result<bool, Rejection> {
+    let fact = account.decide_enrolment(order)?;
+    Ok(take(account, fact))
+}
+
+fn hear(account: &mut Account, state: EnrolmentState) -> bool {
+    let number = account.enrolment.as_ref().unwrap().number;
+    let fact = account.fund_said(number, &said(state));
+    take(account, fact)
+}
+
+#[test]
+fn an_account_is_enrolled_once_and_no_money_moves() {
+    use EnrolmentState::{Active, Ended, Pending, Suspended};
+    let mut own = account();
+    let before = (own.balance, own.sequence, own.hash, own.usage);
+    let (order, other) = (enrol("12-3", None), enrol("12-4", None));
+    assert_eq!(ask(&mut own, &order), Ok(true));
+    let first = own.enrolment.clone().unwrap();
+    assert_eq!((first.number, first.state), (own.profile_seq, Pending));
+    assert_eq!(own.enrolling(), Some(first.number));
+    for state in [Pending, Active, Suspended, Active] {
+        hear(&mut own, state);
+        assert_eq!(ask(&mut own, &order), Ok(false), "{state:?}");
+        assert_eq!(ask(&mut own, &other), Err(Rejection::EnrolledOtherwise));
+        assert!(own.enrolling().is_none() || state == Pending);
+    }
+    // What the bank chose is the fund now.
+    assert_eq!(
+        ask(&mut own, &enrol("12-3", Some("Money Market"))),
+        Ok(false)
+    );
+    let fund = ask(&mut own, &enrol("12-3", Some("Other")));
+    assert_eq!(fund, Err(Rejection::EnrolledOtherwise));
+    assert!(hear(&mut own, Ended) && !hear(&mut own, Active));
+    assert_eq!(ask(&mut own, &other), Ok(true));
+    let second = own.enrolment.clone().unwrap();
+    assert!(second.number > first.number);
+    // What is said of the first is not about the second.
+    assert_eq!(own.fund_said(first.number, &said(Active)), None);
+    assert_eq!((own.balance, own.sequence, own.hash, own.usage), before);
+}
+
+#[test]
+fn a_refusal_ends_what_waits_and_nothing_else() {
+    let why = BankRefusal {
+        status: 409,
+        body: "{}".into(),
+    };
+    let mut own = account();
+    ask(&mut own, &enrol("1", Some("Asked"))).unwrap();
+    let number = own.enrolling().unwrap();
+    assert_eq!(own.fund_refused(number - 1, &why), None);
+    let fact = own.fund_refused(number, &why);
+    assert!(take(&mut own, fact));
+    let refused = own.enrolment.clone().unwrap();
+    assert_eq!(refused.state, EnrolmentState::Rejected);
+    assert_eq!(refused.refusal, Some(why.clone()));
+    assert_eq!(refused.fund.as_deref(), Some("Asked"));
+    assert_eq!(own.fund_refused(number, &why), None);
+    assert_eq!(ask(&mut own, &enrol("2", None)), Ok(true));
+    assert!(hear(&mut own, EnrolmentState::Active));
+    assert_eq!(own.fund_refused(own.profile_seq - 1, &why), None);
+}
+
+#[test]
+fn the_state_of_an_account_decides_whether_its_money_may_go_to_a_fund() {
+    let order = enrol("1", None);
+    let mut bare = account();
+    bare.status = Status::Registered;
+    assert_eq!(ask(&mut bare, &order), Err(Rejection::AccountWithoutCvu));
+    let mut off = account();
+    run(&mut off, &Order::SetEnabled(false));
+    assert_eq!(ask(&mut off, &order), Err(Rejection::AccountDisabled));
+    let mut blocked = account();
+    run(&mut blocked, &suspend());
+    assert_eq!(ask(&mut blocked, &order), Err(Rejection::AccountSuspended));
+    run(&mut blocked, &Order::Reactivate);
+    assert_eq!(ask(&mut blocked, &order), Ok(true));
+    // Suspended later, it stays what it is, and the fund is heard.
+    run(&mut blocked, &suspend());
+    assert_eq!(ask(&mut blocked, &order), Ok(false));
+    assert!(hear(&mut blocked, EnrolmentState::Active));
+    let mut closing = account();
+    run(&mut closing, &Order::Close);
+    assert_eq!(ask(&mut closing, &order), Err(Rejection::OperationInFlight));
+    settle(&mut closing, &BankAnswer::Done);
+    assert_eq!(ask(&mut closing, &order), Err(Rejection::AccountClosed));
+}

@@ -1,0 +1,166 @@
+//! What is asked of the bank about remuneration: an enrolment in a fund, and what it has there.
+//!
+//! The bank's documents say nothing of it, so the form is ours until they do:
+//! `POST …/owner/wallet/remuneration` and `GET …/owner/wallet/remuneration/{reference}`, which
+//! answer `{reference, status, fund, units, price: {date, value}, previous, month}` with units and
+//! prices as texts; `RM001` is an enrolment that the bank does not know.
+
+use caudal_actors::ports::{EnrolmentOrder, FundTold};
+use caudal_ledger::remuneration::{
+    DayPrice, EnrolmentState, FundPosition, FundWord, NAME_MAX, UnitPrice, Units,
+};
+use caudal_ledger::time::BusinessDay;
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::read;
+use super::redact::last4;
+use super::wire::{self, Answer, Ask, Verdict};
+
+/// The code of an enrolment that the bank does not know.
+const UNKNOWN: &str = "RM001";
+
+fn path<'a>(collector: &'a str, reference: Option<&'a str>) -> Vec<&'a str> {
+    let mut path = vec!["banks", "322", "accounts", collector, "owner", "wallet"];
+    path.push("remuneration");
+    path.extend(reference);
+    path
+}
+
+impl Ask<FundWord> {
+    /// Enrols an account, or gives what its reference has made before.
+    pub fn enrol(collector: &str, order: &EnrolmentOrder) -> Self {
+        let reference = order.reference.clone();
+        let judge = Box::new(move |answer: &Answer| {
+            if answer.is_success() {
+                let told = answer.read().and_then(|told: Told| told.word(&reference));
+                return told.map_or(Verdict::Nonsense, Verdict::Done);
+            }
+            match wire::code_of(answer).as_str() {
+                "" => Verdict::Nonsense,
+                _ => Verdict::Refused,
+            }
+        });
+        let body = json!({
+            "reference": order.reference,
+            "cvu": order.cvu,
+            "cuit": order.cuit,
+            "brokerage_account": order.brokerage_account.as_str(),
+            "fund": order.fund,
+        });
+        // The account at the broker is somebody's as much as a CUIT is.
+        let redacted = json!({"cvu": last4(order.cvu.as_str()), "fund": order.fund});
+        Self {
+            method: Method::POST,
+            body: Some(body),
+            redacted: redacted.to_string(),
+            ..Self::get("remuneration", &path(collector, None), judge)
+        }
+        .about(order.reference.clone())
+    }
+}
+
+impl Ask<Option<FundTold>> {
+    /// Asks how far an enrolment is and what it has.
+    pub fn fund_position(collector: &str, reference: &str) -> Self {
+        let asked = reference.to_owned();
+        let judge = Box::new(move |answer: &Answer| {
+            if answer.is_success() {
+                let told = answer.read().and_then(|told: Told| told.read(&asked));
+                return told.map_or(Verdict::Nonsense, |told| Verdict::Done(Some(told)));
+            }
+            match wire::code_of(answer).as_str() {
+                UNKNOWN => Verdict::Done(None),
+                "" => Verdict::Nonsense,
+                _ => Verdict::Refused,
+            }
+        });
+        let path = path(collector, Some(reference));
+        Self::get("remuneration_status", &path, judge).about(reference.to_owned())
+    }
+}
+
+/// An enrolment as the bank tells of it.
+#[derive(Deserialize)]
+struct Told {
+    reference: String,
+    status: String,
+    #[serde(default)]
+    fund: Option<String>,
+    #[serde(default)]
+    units: Option<String>,
+    #[serde(default)]
+    price: Option<Price>,
+    #[serde(default)]
+    previous: Option<Price>,
+    #[serde(default)]
+    month: Option<Price>,
+}
+
+#[derive(Deserialize)]
+struct Price {
+    date: String,
+    value: String,
+}
+
+impl Price {
+    fn read(&self) -> Option<DayPrice> {
+        Some(DayPrice {
+            day: BusinessDay::parse(&self.date)?,
+            price: UnitPrice::parse(&self.value)?,
+        })
+    }
+}
+
+impl Told {
+    /// `None` when it is of another enrolment, or in a state that there is not.
+    fn word(&self, asked: &str) -> Option<FundWord> {
+        let state = match self.status.as_str() {
+            "PENDING" => EnrolmentState::Pending,
+            "ACTIVE" => EnrolmentState::Active,
+            "REJECTED" => EnrolmentState::Rejected,
+            "SUSPENDED" => EnrolmentState::Suspended,
+            "ENDED" => EnrolmentState::Ended,
+            _ => return None,
+        };
+        let fund = self.fund.as_ref().map(|fund| read::line(fund, NAME_MAX));
+        (self.reference == asked).then(|| FundWord {
+            state,
+            fund: fund.filter(|fund| !fund.is_empty()),
+        })
+    }
+
+    /// `None`, too, when a figure is none, or the prices are not in the order of their days: half
+    /// of a position would be read as the whole.
+    fn read(&self, asked: &str) -> Option<FundTold> {
+        let word = self.word(asked)?;
+        let (Some(units), Some(price)) = (&self.units, &self.price) else {
+            let position = None;
+            return Some(FundTold { word, position });
+        };
+        let earlier = |price: &Option<Price>| match price {
+            None => Some(None),
+            Some(price) => price.read().map(Some),
+        };
+        let position = FundPosition {
+            units: Units::parse(units)?,
+            price: price.read()?,
+            before: earlier(&self.previous)?,
+            month: earlier(&self.month)?,
+        };
+        let newest_first = [Some(position.price), position.before, position.month];
+        let days: Vec<_> = newest_first
+            .into_iter()
+            .flatten()
+            .map(|it| it.day)
+            .collect();
+        let last = position.price.day;
+        let ordered =
+            days.is_sorted_by(|a, b| a >= b) && days.iter().filter(|it| **it == last).count() == 1;
+        ordered.then_some(FundTold {
+            word,
+            position: Some(position),
+        })
+    }
+}

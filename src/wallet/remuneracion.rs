@@ -1,0 +1,222 @@
+//! Remuneration of balances: enrols an account in a fund, and tells what it has there. None of it
+//! is part of the balance.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use caudal_actors::accounts::EnrolmentView;
+use caudal_actors::engine::remuneration::RemunerationView;
+use caudal_actors::realms::Target;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::AccountNo;
+use caudal_ledger::remuneration::{BrokerageAccount, Enrol, EnrolmentState, NAME_MAX};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::campos;
+use super::importe::{Exacto, Importe};
+use crate::http::body::{Body, Fields, read as read_body};
+use crate::http::caller::Caller;
+use crate::http::errors::ApiError;
+use crate::http::respond::{asker_of, give, json, mark_replayed};
+use crate::v1::Problems;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// How far an enrolment is, on the wire.
+const fn estado(state: Option<EnrolmentState>) -> &'static str {
+    match state {
+        None => "NO_ENROLADA",
+        Some(EnrolmentState::Pending) => "PENDIENTE",
+        Some(EnrolmentState::Active) => "ACTIVA",
+        Some(EnrolmentState::Rejected) => "RECHAZADA",
+        Some(EnrolmentState::Suspended) => "SUSPENDIDA",
+        Some(EnrolmentState::Ended) => "BAJA",
+    }
+}
+
+/// An enrolment in remuneration.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RemuneracionAlta {
+    /// The reference by which the bank knows it.
+    pub id: String,
+    /// The CVU.
+    pub cvu: String,
+    /// The account.
+    pub id_cuenta: u64,
+    /// The holder's securities account at the broker.
+    pub cuenta_comitente: String,
+    /// The fund, as asked for or as the bank has chosen it.
+    pub fondo: Option<String>,
+    /// `PENDIENTE` until the fund has said, then `ACTIVA` or `RECHAZADA`; `SUSPENDIDA` for a time;
+    /// `BAJA` when it is over.
+    pub estado: &'static str,
+    /// When it was asked for.
+    pub fecha_alta: String,
+}
+
+impl From<&EnrolmentView> for RemuneracionAlta {
+    fn from(view: &EnrolmentView) -> Self {
+        let known = view.enrolment.as_ref();
+        let code = known.map(|it| it.brokerage_account.as_str().to_owned());
+        Self {
+            id: view.reference.clone(),
+            cvu: view.cvu.map(|cvu| cvu.to_string()).unwrap_or_default(),
+            id_cuenta: view.account.0,
+            cuenta_comitente: code.unwrap_or_default(),
+            fondo: known.and_then(|it| it.fund.clone()),
+            estado: estado(known.map(|it| it.state)),
+            fecha_alta: known
+                .map(|it| it.requested_at.to_string())
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// What the balance of an account has become in its fund. What only the fund knows is null while
+/// the enrolment has nothing there, and while the fund cannot be asked.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RemuneracionEstado {
+    /// The CVU.
+    pub cvu: String,
+    /// The account.
+    pub id_cuenta: u64,
+    /// `NO_ENROLADA` when it never was, else the state of the last enrolment.
+    pub estado: &'static str,
+    /// The holder's securities account at the broker.
+    pub cuenta_comitente: Option<String>,
+    /// The fund.
+    pub fondo: Option<String>,
+    /// When the enrolment was asked for.
+    pub fecha_alta: Option<String>,
+    /// Units of the fund, with 4 decimals.
+    pub cuotapartes: Option<Exacto>,
+    /// The last price that was published, for 1000 units, with 6 decimals.
+    pub valor_cuotaparte: Option<Exacto>,
+    /// The business day of that price, `YYYY-MM-DD`.
+    pub fecha_valor: Option<String>,
+    /// Units × price ÷ 1000, to the centavo. Apart from the balance, and never part of it.
+    pub saldo_valuado: Option<Importe>,
+    /// The price against that of the business day before, in percent with 6 decimals; a weekend's
+    /// yield is in that of the next business day.
+    pub rendimiento_diario: Option<Exacto>,
+    /// The nominal yearly rate in percent with 2 decimals: the gain since the price of 30 days
+    /// before (or since the last one, where the fund gives no other) × 365 ÷ the days between.
+    pub tna: Option<Exacto>,
+}
+
+impl From<&RemunerationView> for RemuneracionEstado {
+    fn from(told: &RemunerationView) -> Self {
+        let (view, position) = (&told.view, told.position.as_ref());
+        let known = view.enrolment.as_ref();
+        let code = known.map(|it| it.brokerage_account.as_str().to_owned());
+        Self {
+            cvu: view.cvu.map(|cvu| cvu.to_string()).unwrap_or_default(),
+            id_cuenta: view.account.0,
+            estado: estado(known.map(|it| it.state)),
+            cuenta_comitente: code,
+            fondo: known.and_then(|it| it.fund.clone()),
+            fecha_alta: known.map(|it| it.requested_at.to_string()),
+            cuotapartes: position.map(|it| Exacto::of(it.units)),
+            valor_cuotaparte: position.map(|it| Exacto::of(it.price.price)),
+            fecha_valor: position.map(|it| it.price.day.to_string()),
+            saldo_valuado: position.and_then(|it| it.value()).map(Importe::of),
+            rendimiento_diario: position.and_then(|it| it.daily_yield()).map(Exacto::of),
+            tna: position.and_then(|it| it.yearly_rate()).map(Exacto::of),
+        }
+    }
+}
+
+/// Enrols an account in the remuneration of its balance.
+///
+/// The answer waits for the fund's first word; without one it is `PENDIENTE`, and the fund is asked
+/// again until it has said. The same again gives the same enrolment, as it is now. Another
+/// `cuentaComitente` or `fondo` is refused (409 `remuneration_enrolled`) until the enrolment was
+/// rejected or has ended. No money of the balance moves.
+#[utoipa::path(
+    operation_id = "walletRemuneracionAlta",
+    tag = "Wallet: remuneration",
+    params(crate::v1::requests::PostParams),
+    request_body(content = inline(super::requests::EnrollRemuneracionDto)),
+    responses((status = 201, body = RemuneracionAlta), Problems)
+)]
+#[post("/wallet/v1/Remuneracion/Alta")]
+pub async fn enrol(request: HttpRequest, caller: Caller, request_body: Body) -> Answer {
+    let asker = asker_of(
+        &request,
+        &caller,
+        &request_body,
+        |view: &EnrolmentView| view.again,
+        |view| {
+            let body = serde_json::to_string(&RemuneracionAlta::from(view));
+            (StatusCode::CREATED, body.unwrap_or_default())
+        },
+    )?;
+    let (target, order) = order(&caller, request_body.lenient_fields()).await?;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let answered = engine.enrol(realm, target, order, asker).await;
+    give(answered, |view| {
+        let mut answer = json(StatusCode::CREATED, &RemuneracionAlta::from(&view));
+        if view.again {
+            mark_replayed(&mut answer);
+        }
+        answer
+    })
+}
+
+async fn order(caller: &Caller, mut fields: Fields) -> Result<(Target, Enrol), ApiError> {
+    let named = fields.has("cvu") || fields.has("idCuenta");
+    let cvu = fields.optional("cvu", read_body::text(Cvu::parse));
+    let number = fields.optional("idCuenta", campos::number).map(AccountNo);
+    if !named {
+        fields.mistake("cvu", "is required, or idCuenta");
+    }
+    let code = fields.required(
+        "cuentaComitente",
+        campos::code_as(|text| {
+            let wrong = "debe tener de 1 a 40 caracteres ASCII visibles, sin espacios";
+            BrokerageAccount::parse(text).map_err(|_| wrong)
+        }),
+    );
+    let fund = fields.optional("fondo", read_body::line(NAME_MAX));
+    if let (Some(cvu), Some(number)) = (cvu, number) {
+        let named = Target::Cvu(cvu);
+        let owner = caller.engine().view(caller.realm(), named).await;
+        // One that is not there is refused by the order itself.
+        if owner.is_ok_and(|view| view.account.number != number) {
+            fields.mistake("idCuenta", "must not contradict cvu");
+        }
+    }
+    fields.done()?;
+    let target = cvu.map(Target::Cvu).or(number.map(Target::Account));
+    let (Some(target), Some(brokerage_account)) = (target, code) else {
+        return Err(ApiError::field("body", "is incomplete"));
+    };
+    let order = Enrol {
+        brokerage_account,
+        fund,
+    };
+    Ok((target, order))
+}
+
+/// Tells how far the enrolment of an account is, and what it is worth today.
+///
+/// The fund is asked each time, and its state becomes ours where they differ. While it cannot be
+/// asked, the state is the last that is known and what only the fund knows is null.
+#[utoipa::path(
+    operation_id = "walletRemuneracionEstado",
+    tag = "Wallet: remuneration",
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    responses((status = 200, body = RemuneracionEstado), Problems)
+)]
+#[get("/wallet/v1/Remuneracion/Estado/{cvu}")]
+pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+    let cvu = Cvu::parse(&path).map_err(|why| ApiError::field("cvu", why))?;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let target = Target::Cvu(cvu);
+    let told = engine
+        .remuneration(realm, target, &caller.request_id)
+        .await?;
+    Ok(json(StatusCode::OK, &RemuneracionEstado::from(&told)))
+}
