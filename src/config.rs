@@ -15,6 +15,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
 use crate::service::{Banking, Options};
+use crate::webhooks::Reach;
 use crate::{bank, calendar, sandbox, service};
 
 /// The settings with their meanings and defaults, ready to be filled in.
@@ -74,6 +75,7 @@ pub struct Settings {
     workers: usize,
     shutdown_grace_seconds: u64,
     bank_catch_up_seconds: u64,
+    webhook_networks: Vec<String>,
     /// How the log is written.
     pub log_format: LogFormat,
     /// What is logged.
@@ -141,6 +143,7 @@ impl Default for Settings {
             workers: 0,
             shutdown_grace_seconds: service::GRACE.as_secs(),
             bank_catch_up_seconds: service::CATCH_UP.as_secs(),
+            webhook_networks: Vec::new(),
             log_format: LogFormat::default(),
             log: LOG_USUAL.into(),
             actors: Actors::default(),
@@ -258,18 +261,9 @@ impl Settings {
             let seconds = self.bank_catch_up_seconds;
             wrong.range("bank_catch_up_seconds", seconds, 10, 86_400);
         }
-        wrong.range("actors.threads", self.actors.threads, 1, 64);
-        wrong.range("actors.resident", self.actors.resident, 100, 10_000_000);
-        wrong.range("storage.segment_mib", self.storage.segment_mib, 1, 2048);
-        wrong.range(
-            "storage.index_cache_mib",
-            self.storage.index_cache_mib,
-            1,
-            65_536,
-        );
-        let floor = self.storage.free_space_floor_mib;
-        wrong.range("storage.free_space_floor_mib", floor, 0, 1 << 30);
+        self.sizes(&mut wrong);
         let banking = self.banking(&mut wrong);
+        let reach = self.reach(&mut wrong);
         let calendar = calendar::load(self.calendar.as_deref());
         let calendar = calendar.map_err(|why| wrong.add("calendar", why));
         let (Some(data), Some(admin_key), Some(banking), Ok(calendar), true) =
@@ -292,12 +286,36 @@ impl Settings {
             banking,
             calendar: Arc::new(calendar),
             pepper,
+            reach,
             rate: self.rate_limit.map(|limit| (limit.per_second, limit.burst)),
             grace: Duration::from_secs(self.shutdown_grace_seconds),
             catch_up: (self.bank_catch_up_seconds > 0)
                 .then(|| Duration::from_secs(self.bank_catch_up_seconds)),
             ..Options::local(data, admin_key)
         })
+    }
+
+    fn sizes(&self, wrong: &mut Wrong) {
+        let (actors, storage) = (self.actors, self.storage);
+        wrong.range("actors.threads", actors.threads, 1, 64);
+        wrong.range("actors.resident", actors.resident, 100, 10_000_000);
+        wrong.range("storage.segment_mib", storage.segment_mib, 1, 2048);
+        let cache = storage.index_cache_mib;
+        wrong.range("storage.index_cache_mib", cache, 1, 65_536);
+        let floor = storage.free_space_floor_mib;
+        wrong.range("storage.free_space_floor_mib", floor, 0, 1 << 30);
+    }
+
+    fn reach(&self, wrong: &mut Wrong) -> Reach {
+        let read = |text: &String| match text.parse() {
+            Ok(network) => Some(network),
+            Err(_) => {
+                let what = format!("`{text}` is no network: write it as 10.20.0.0/16");
+                wrong.add("webhook_networks", what);
+                None
+            }
+        };
+        Reach::public(self.webhook_networks.iter().filter_map(read).collect())
     }
 
     fn banking(&self, wrong: &mut Wrong) -> Option<Banking> {

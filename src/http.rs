@@ -18,6 +18,8 @@ use caudal_actors::engine::Engine;
 use caudal_ledger::calendar::Calendar;
 
 use crate::keys::Keyring;
+use crate::v1::events::stream::Streams;
+use crate::webhooks::{Reach, Sealer};
 
 /// What every handler works with; shared by all workers.
 #[derive(Clone, Debug)]
@@ -30,8 +32,21 @@ pub struct Door {
     pub gate: Arc<frame::Gate>,
     /// Room for bulk.
     pub room: Arc<room::Room>,
+    /// What goes out to tenants.
+    pub hooks: Arc<Hooks>,
     /// The days on which banks are closed.
     pub calendar: Arc<Calendar>,
     /// The rate limit of each key; none unless configured.
     pub rate: Option<Arc<rate::RateLimit>>,
+}
+
+/// What the service needs to send events out.
+#[derive(Debug)]
+pub struct Hooks {
+    /// Where it may send to.
+    pub reach: Reach,
+    /// Keeps the secrets that sign.
+    pub sealer: Sealer,
+    /// How many streams each realm has.
+    pub streams: Streams,
 }

@@ -38,6 +38,7 @@ use crate::clock::SystemClock;
 use crate::http::Door;
 use crate::http::errors::ApiError;
 use crate::keys::Keyring;
+use crate::webhooks::Reach;
 use crate::{admin, bank, calendar, server};
 
 pub use folder::{STORE, new_secret};
@@ -117,6 +118,8 @@ pub struct Options {
     /// How often the bank's list of the day is looked through for what no notice brought; `None` is
     /// never.
     pub catch_up: Option<Duration>,
+    /// Where webhooks may be sent to.
+    pub reach: Reach,
     /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
     /// The days on which banks are closed.
@@ -127,7 +130,7 @@ pub struct Options {
 
 impl Options {
     /// A service in a folder, on free ports of the loopback, with an embedded sandbox bank that
-    /// keeps its accounts there too.
+    /// keeps its accounts there too; webhooks may be sent to this machine.
     pub fn local(data: impl Into<PathBuf>, admin_key: SecretString) -> Self {
         let data = data.into();
         let free = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -146,6 +149,7 @@ impl Options {
             rate: None,
             grace: GRACE,
             catch_up: Some(CATCH_UP),
+            reach: Reach::loopback(),
             clock: Arc::new(SystemClock),
             calendar: Arc::new(calendar::load(None).unwrap_or_default()),
             extra: None,

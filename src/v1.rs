@@ -15,6 +15,7 @@ pub mod transfers;
 pub mod treasury;
 pub mod voucher_types;
 pub mod vouchers;
+pub mod webhooks;
 
 use actix_web::web;
 use caudal_actors::realms::Target;
@@ -69,6 +70,17 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(treasury::movements)
         .service(treasury::historical)
         .service(events::list)
+        .service(events::stream::follow)
+        .service(webhooks::list)
+        .service(webhooks::create)
+        .service(webhooks::redeliver)
+        .service(webhooks::read)
+        .service(webhooks::change)
+        .service(webhooks::remove)
+        .service(webhooks::rotate)
+        .service(webhooks::test)
+        .service(webhooks::deliveries)
+        .service(webhooks::redeliver_range)
         .service(idempotency::read);
 }
 

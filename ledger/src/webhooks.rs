@@ -184,8 +184,8 @@ pub enum WebhookOrder {
     Rotate {
         /// The new secret, sealed.
         secret: Vec<u8>,
-        /// When the old ones end.
-        until: Timestamp,
+        /// How long the old ones go on signing, in seconds.
+        overlap: u64,
     },
     /// Deliver events once more.
     Replay {
@@ -285,7 +285,8 @@ impl Webhooks {
                 }
                 webhook.active = active.unwrap_or(webhook.active);
             }),
-            WebhookOrder::Rotate { secret, until } => set(&|webhook| {
+            WebhookOrder::Rotate { secret, overlap } => set(&|webhook| {
+                let until = now.plus_millis(overlap.saturating_mul(1000));
                 for old in &mut webhook.secrets {
                     old.until = Some(old.until.map_or(until, |end| end.min(until)));
                 }

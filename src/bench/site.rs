@@ -34,13 +34,16 @@ use futures_util::StreamExt as _;
 use super::client::{NOOP_PATH, Requests};
 use super::machine::Actors;
 use crate::clock::SystemClock;
-use crate::http::Door;
 use crate::http::frame::Gate;
+use crate::http::{Door, Hooks};
 use crate::keys::Keyring;
 use crate::server::{self, Running};
+use crate::v1::events::stream::Streams;
+use crate::webhooks::{HttpSink, Reach, Sealer};
 
 /// The code of the type that is posted.
 pub const VOUCHER_TYPE: &str = "BENCH_IN";
+const PEPPER: &[u8] = b"the pepper of a bench";
 const TENANT: &str = "tnt_bench";
 /// The PSP whose CVUs the bench's bank gives out.
 const PSP: u16 = 999;
@@ -201,7 +204,8 @@ pub fn open(folder: &Path, arbiters: usize) -> anyhow::Result<Opened> {
         ..Options::default()
     };
     let banks = Arc::new(|_: Mode| -> Arc<dyn BankGateway> { Arc::new(Bank) });
-    let engine = Engine::start(store, Arc::new(SystemClock), banks, options)?;
+    let sink = Arc::new(HttpSink::new(Reach::loopback(), Sealer::new(PEPPER)?)?);
+    let engine = Engine::carrying(store, Arc::new(SystemClock), banks, sink, options)?;
     Ok(Opened {
         engine: Arc::new(engine),
         store_nanos,
@@ -252,7 +256,7 @@ impl Site {
     pub async fn build(folder: &Path, layout: Layout, accounts: u64) -> anyhow::Result<Self> {
         let engine = open(folder, layout.arbiters)?.engine;
         let actors = Actors::now();
-        let keyring = Arc::new(Keyring::new(b"the pepper of a bench"));
+        let keyring = Arc::new(Keyring::new(PEPPER));
         let key = tenant(&engine, &keyring).await?;
         let realm = realm(&engine)?;
         register(&engine, realm, accounts).await?;
@@ -267,6 +271,11 @@ impl Site {
             keyring,
             gate: Arc::new(Gate::default()),
             room: Arc::default(),
+            hooks: Arc::new(Hooks {
+                reach: Reach::loopback(),
+                sealer: Sealer::new(PEPPER)?,
+                streams: Streams::default(),
+            }),
             rate: None,
         };
         let listener = TcpListener::bind(("127.0.0.1", 0))?;

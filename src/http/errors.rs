@@ -7,6 +7,7 @@ use caudal_actors::failure::Failure;
 use caudal_actors::ports::BankError;
 use caudal_ledger::facts::BankRefusal;
 use caudal_ledger::limits::{Breach, Quantity};
+use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 use serde::Serialize;
@@ -127,7 +128,8 @@ impl ApiError {
         self
     }
 
-    fn later(mut self, seconds: u32) -> Self {
+    /// Says when to try again.
+    pub fn later(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
         self
     }
@@ -258,9 +260,15 @@ fn bank_refused(why: &BankRefusal) -> ApiError {
     }
 }
 
+/// What there is beside what was asked for.
+fn short(name: &str, there: Money, requested: Amount) -> serde_json::Value {
+    json!({name: there.to_string(), "requested": requested.to_string()})
+}
+
 /// Refusals of the ledger. Every variant is named: a new one stops the compiler here.
 fn refused(rejection: &Rejection) -> ApiError {
     let of = |status| ApiError::new(status, rejection.code(), rejection.to_string());
+    let (bad, conflict) = (StatusCode::BAD_REQUEST, StatusCode::CONFLICT);
     match rejection {
         Rejection::AccountNotFound
         | Rejection::VoucherNotFound
@@ -275,33 +283,29 @@ fn refused(rejection: &Rejection) -> ApiError {
         | Rejection::TenantTaken
         | Rejection::AccountCodeTaken
         | Rejection::EnrolledOtherwise
-        | Rejection::VoucherTypeTaken { .. } => of(StatusCode::CONFLICT),
-        Rejection::OperationInFlight | Rejection::ExternalIdInFlight => {
-            of(StatusCode::CONFLICT).later(1)
-        }
+        | Rejection::VoucherTypeTaken { .. } => of(conflict),
+        Rejection::OperationInFlight | Rejection::ExternalIdInFlight => of(conflict).later(1),
         Rejection::ExternalIdReused {
             held_by,
             cvu,
             fields,
         } => {
             let held_by = json!({"voucherId": held_by.to_string(), "cvu": cvu.to_string()});
-            of(StatusCode::CONFLICT).differing(fields).with(held_by)
+            of(conflict).differing(fields).with(held_by)
         }
         Rejection::TransferExternalIdReused { held_by, fields } => {
             let held_by = json!({"transferId": held_by.to_string()});
-            of(StatusCode::CONFLICT).differing(fields).with(held_by)
+            of(conflict).differing(fields).with(held_by)
         }
         Rejection::InsufficientFunds {
-            available,
+            available: there,
             requested,
-        } => of(StatusCode::BAD_REQUEST)
-            .with(json!({"available": available.to_string(), "requested": requested.to_string()})),
+        } => of(bad).with(short("available", *there, *requested)),
         Rejection::HoldRemaining {
-            remaining,
+            remaining: there,
             requested,
-        } => of(StatusCode::BAD_REQUEST)
-            .with(json!({"remaining": remaining.to_string(), "requested": requested.to_string()})),
-        Rejection::LimitExceeded(breach) => of(StatusCode::BAD_REQUEST).with(of_breach(breach)),
+        } => of(bad).with(short("remaining", there.money(), *requested)),
+        Rejection::LimitExceeded(breach) => of(bad).with(of_breach(breach)),
         Rejection::AccountWithoutCvu
         | Rejection::AccountClosed
         | Rejection::AccountSuspended
@@ -331,7 +335,7 @@ fn refused(rejection: &Rejection) -> ApiError {
         | Rejection::DestinationClosed
         | Rejection::DestinationNotFound
         | Rejection::KeyNotActive
-        | Rejection::TooManyKeys { .. } => of(StatusCode::BAD_REQUEST),
+        | Rejection::TooManyKeys { .. } => of(bad),
     }
 }
 

@@ -10,21 +10,37 @@ use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage as _, http::header};
 
+use tokio::sync::Notify;
+
 use super::rate::Allowance;
 
 /// Open while the service takes requests.
 #[derive(Debug, Default)]
-pub struct Gate(AtomicBool);
+pub struct Gate {
+    closed: AtomicBool,
+    closing: Notify,
+}
 
 impl Gate {
     /// Takes no more requests: health says "not ready", handlers answer 503.
     pub fn close(&self) {
-        self.0.store(true, Ordering::Release);
+        self.closed.store(true, Ordering::Release);
+        self.closing.notify_waiters();
     }
 
     /// Whether requests are taken.
     pub fn is_open(&self) -> bool {
-        !self.0.load(Ordering::Acquire)
+        !self.closed.load(Ordering::Acquire)
+    }
+
+    /// Waits until no more requests are taken: what goes on for long ends itself then.
+    pub async fn closed(&self) {
+        let closing = self.closing.notified();
+        tokio::pin!(closing);
+        closing.as_mut().enable();
+        if self.is_open() {
+            closing.await;
+        }
     }
 }
 

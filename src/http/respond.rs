@@ -45,8 +45,13 @@ pub fn array<T, R: Serialize>(listing: &Listing<T>, render: impl Fn(&T) -> R) ->
 
 /// Adds the headers of a page.
 pub fn paged<T>(listing: &Listing<T>, mut answer: HttpResponse) -> HttpResponse {
+    answer.headers_mut().insert(TOTAL, listing.total.into());
+    next(listing, answer)
+}
+
+/// Adds the header of where a list goes on, for one that does not know its total.
+pub fn next<T>(listing: &Listing<T>, mut answer: HttpResponse) -> HttpResponse {
     let headers = answer.headers_mut();
-    headers.insert(TOTAL, listing.total.into());
     if let Some(cursor) = query::cursor(listing).and_then(|c| c.try_into().ok()) {
         headers.insert(NEXT, cursor);
     }

@@ -10,6 +10,7 @@ use actix_web::rt::task::JoinHandle;
 use caudal_actors::engine::{Banks, Engine};
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::BankGateway;
+use caudal_actors::ports::webhooks::WebhookSink;
 use caudal_actors::records::projection::Rows;
 use caudal_ledger::tenants::Mode;
 use caudal_storage::{DurableStore, Store};
@@ -19,10 +20,12 @@ use tokio::sync::oneshot;
 use super::catch_up;
 use super::{Banking, Options, StartError, Started, folder};
 use crate::bank::{self, HttpGateway};
-use crate::http::{Door, frame::Gate, rate::RateLimit};
+use crate::http::{Door, Hooks, frame::Gate, rate::RateLimit};
 use crate::keys::Keyring;
 use crate::notices::{self, NoticeSecrets};
 use crate::sandbox::{self, Sandbox};
+use crate::v1::events::stream::Streams;
+use crate::webhooks::{HttpSink, Reach, Sealer};
 use crate::{admin, server};
 
 /// Connections that wait to be taken by a listener.
@@ -91,12 +94,14 @@ impl Parts {
         let secrets = secrets(&options.banking);
         let clock = Arc::clone(&options.clock);
         let store: Arc<dyn Store> = store;
-        let engine = Engine::start(store, clock, banks, options.engine)?;
+        let (sink, hooks) = webhooks(options.reach, &pepper)?;
+        let engine = Engine::carrying(store, clock, banks, sink, options.engine)?;
         let door = Door {
             engine: Arc::new(engine),
             keyring: Arc::new(Keyring::new(&pepper)),
             gate: Arc::new(Gate::default()),
             room: Arc::default(),
+            hooks: Arc::new(hooks),
             calendar: options.calendar,
             rate: options
                 .rate
@@ -266,4 +271,17 @@ fn listen(addr: SocketAddr, setting: &str) -> Result<TcpListener, StartError> {
              free port)"
         ))
     })
+}
+
+/// Who sends to webhooks, and what handlers need for them.
+fn webhooks(reach: Reach, pepper: &[u8]) -> Result<(Arc<dyn WebhookSink>, Hooks), StartError> {
+    let failed = |why: &dyn std::fmt::Display| StartError::Setting(format!("webhooks: {why}"));
+    let sealer = || Sealer::new(pepper).map_err(|why| failed(&why));
+    let sink = HttpSink::new(reach.clone(), sealer()?).map_err(|why| failed(&why))?;
+    let hooks = Hooks {
+        reach,
+        sealer: sealer()?,
+        streams: Streams::default(),
+    };
+    Ok((Arc::new(sink), hooks))
 }

@@ -4,6 +4,8 @@
 //! webhook. So its account comes with the balance that it had then, and with its own limits but not
 //! with the effective ones, which others change too.
 
+pub mod stream;
+
 use std::sync::Arc;
 
 use actix_web::http::StatusCode;
@@ -14,6 +16,7 @@ use caudal_ledger::accounts::Account;
 use caudal_ledger::balance::Balance;
 use caudal_ledger::events::{Event, EventId, EventKinds, Subject};
 use caudal_ledger::ids::RealmId;
+use caudal_ledger::remuneration::EnrolmentState;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::Suspense;
 use serde::Serialize;
@@ -63,7 +66,8 @@ pub enum EventData {
     Transfer(TransferBody),
     /// A voucher type.
     VoucherType(VoucherTypeBody),
-    /// An account as `AccountResponse`, with `limits: {own}`; `cvu` is null while it has none.
+    /// An account as `AccountResponse`, with `limits: {own}` and `remuneration`; `cvu` is null while
+    /// it has none.
     #[schema(value_type = Object)]
     Account(Value),
     /// Money that arrived and that no account could take.
@@ -148,6 +152,15 @@ fn account(account: &Account, balance: Balance, movements: u64, at: Timestamp) -
     if let Some(fields) = body.as_object_mut() {
         let limits = json!({ "own": LimitsBody::from(&account.limits) });
         fields.insert("limits".to_owned(), limits);
+        let enrolment = account.enrolment.as_ref().map(|enrolment| {
+            json!({
+                "status": remuneration(enrolment.state),
+                "brokerageAccount": enrolment.brokerage_account.as_str(),
+                "fund": enrolment.fund,
+                "requestedAt": enrolment.requested_at.to_string(),
+            })
+        });
+        fields.insert("remuneration".to_owned(), json!(enrolment));
         let balance = account.cvu.map(|_| json!(balance));
         if balance.is_none() {
             fields.insert("cvu".to_owned(), Value::Null);
@@ -155,6 +168,16 @@ fn account(account: &Account, balance: Balance, movements: u64, at: Timestamp) -
         fields.insert("balance".to_owned(), balance.unwrap_or_default());
     }
     body
+}
+
+const fn remuneration(state: EnrolmentState) -> &'static str {
+    match state {
+        EnrolmentState::Pending => "pending",
+        EnrolmentState::Active => "active",
+        EnrolmentState::Rejected => "rejected",
+        EnrolmentState::Suspended => "suspended",
+        EnrolmentState::Ended => "ended",
+    }
 }
 
 fn suspense(suspense: &Suspense) -> SuspenseBody {

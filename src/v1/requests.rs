@@ -331,3 +331,54 @@ pub struct BatchItemDto {
     #[schema(max_length = 200)]
     description: Option<String>,
 }
+
+/// A new webhook.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateWebhookDto {
+    /// Where events go: https, port 443 or 8443, at a public address.
+    #[schema(max_length = 2048, example = "https://psp.example/caudal")]
+    url: String,
+    /// The types that it wants, such as `voucher.created` or `hold.*`; all when absent.
+    #[schema(min_items = 1, max_items = 64)]
+    types: Option<Vec<String>>,
+    /// A line for people.
+    #[schema(min_length = 1, max_length = 200)]
+    description: Option<String>,
+}
+
+/// Changes of a webhook; absent fields stay as they are.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeWebhookDto {
+    /// Where events go.
+    #[schema(max_length = 2048)]
+    url: Option<String>,
+    /// The types that it wants; null is all.
+    #[schema(min_items = 1, max_items = 64)]
+    types: Option<Vec<String>>,
+    /// A line for people; null removes it.
+    #[schema(min_length = 1, max_length = 200)]
+    description: Option<String>,
+    /// Whether events are sent; true also lets a parked or gone webhook go on.
+    active: Option<bool>,
+}
+
+/// How long the old secret goes on signing.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RotateSecretDto {
+    /// In seconds; a day when absent, 0 ends it at once.
+    #[schema(minimum = 0, maximum = 604_800)]
+    overlap_seconds: Option<u64>,
+}
+
+/// Which events to send once more.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RedeliverDto {
+    /// The id of the first event.
+    from: String,
+    /// The id of the last event; the last one of now when absent.
+    to: Option<String>,
+}

@@ -94,20 +94,20 @@ fn old_secrets_sign_until_their_end_and_no_rotation_makes_it_later() {
     let mut known = Webhooks::default();
     run(&mut known, 0, create(), (0, 0));
     let at = Timestamp::from_millis;
-    let rotate = |secret: u8, until| WebhookOrder::Rotate {
+    let rotate = |secret: u8, overlap| WebhookOrder::Rotate {
         secret: vec![secret],
-        until: at(until),
+        overlap,
     };
-    let once = run(&mut known, 1, rotate(2, 5_000), (0, 0));
+    let once = run(&mut known, 1, rotate(2, 4), (0, 0));
     assert_eq!(once.signing(at(4_999)), [vec![2], vec![1]]);
     assert_eq!(once.signing(at(5_000)), [vec![2]]);
-    let twice = run(&mut known, 1, rotate(3, 9_000), (0, 0));
+    let twice = run(&mut known, 1, rotate(3, 8), (0, 0));
     assert_eq!(twice.signing(at(4_999)), [vec![3], vec![2], vec![1]]);
     assert_eq!(twice.signing(at(5_000)), [vec![3], vec![2]]);
-    let at_once = run(&mut known, 1, rotate(4, 1_000), (0, 0));
+    let at_once = run(&mut known, 1, rotate(4, 0), (0, 0));
     assert_eq!(at_once.signing(NOW), [vec![4]]);
     for secret in 5..20 {
-        let many = run(&mut known, 1, rotate(secret, 9_000), (0, 0));
+        let many = run(&mut known, 1, rotate(secret, 8), (0, 0));
         assert!(many.secrets.len() <= SECRETS_MAX);
         assert_eq!(many.signing(NOW).first(), Some(&vec![secret]));
     }

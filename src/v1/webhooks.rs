@@ -1,0 +1,456 @@
+//! Webhooks of the native family: where events go, what became of each, and once more.
+
+mod bodies;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, web};
+use caudal_actors::failure::Failure;
+use caudal_actors::ports::webhooks::Sent;
+use caudal_ledger::deliveries::Ending;
+use caudal_ledger::events::{EventId, EventKind, EventKinds};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId, WebhookOrder};
+use secrecy::ExposeSecret as _;
+
+use super::Problems;
+use super::events::place;
+use crate::http::body::{Body, OptionalBody, read as read_body};
+use crate::http::caller::Caller;
+use crate::http::errors::ApiError;
+use crate::http::query::{self, Query};
+use crate::http::respond::{self, asker, give, json, plain};
+use crate::webhooks::seal::SealError;
+use crate::webhooks::{Secret, guard};
+use bodies::{
+    DeliveriesPage, RedeliveryBody, TestBody, WebhookBody, delivery, ordered, tested, webhook,
+};
+
+/// The longest description, in characters.
+const DESCRIPTION_MAX: usize = 200;
+/// The most types that a webhook names.
+const TYPES_MAX: usize = 64;
+/// How long the old secret of a rotation signs when nothing is said, in seconds: a day.
+const OVERLAP: u64 = 24 * 60 * 60;
+/// The longest that it may: 7 days.
+const OVERLAP_MAX: u64 = 7 * OVERLAP;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// The number of the caller's webhook that a path names.
+fn number(caller: &Caller, path: &str) -> Result<u64, ApiError> {
+    let id = WebhookId::parse(path).filter(|id| id.realm == caller.realm());
+    Ok(id.ok_or(Rejection::WebhookNotFound)?.number)
+}
+
+/// The types that a body names.
+fn types(raw: &str) -> Result<Vec<String>, String> {
+    let wrong =
+        "must be a list of types such as \"voucher.created\" or \"hold.*\", or null for all";
+    let words: Vec<String> = serde_json::from_str(raw).map_err(|_| wrong.to_owned())?;
+    if words.is_empty() || words.len() > TYPES_MAX {
+        return Err(format!(
+            "must have from 1 to {TYPES_MAX} entries, or be null for all"
+        ));
+    }
+    match EventKinds::parse(words.iter().map(String::as_str)) {
+        Ok(_) => Ok(words),
+        Err(word) => Err(format!(
+            "`{word}` is no type of event, nor a family such as `hold.*`; there are {}",
+            EventKind::ALL
+                .iter()
+                .map(|kind| kind.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
+        )),
+    }
+}
+
+/// A URL that may be sent to.
+fn url(caller: &Caller) -> impl Fn(&str) -> Result<String, String> {
+    let reach = caller.door.hooks.reach.clone();
+    move |text| {
+        let checked = guard::parse(text, &reach);
+        checked
+            .map(|url| url.to_string())
+            .map_err(|why| why.to_string())
+    }
+}
+
+/// A new secret: its text for the tenant, and sealed for the store.
+fn secret(caller: &Caller) -> Result<(String, Vec<u8>), ApiError> {
+    let make = || {
+        let secret = Secret::new()?;
+        let sealed = caller
+            .door
+            .hooks
+            .sealer
+            .seal(&caller.identity.tenant, &secret)?;
+        let text = secret.text().expose_secret().to_owned();
+        Ok::<_, SealError>((text, sealed))
+    };
+    make().map_err(|why| {
+        tracing::error!(%why, "a secret cannot be made");
+        Failure::Damaged.into()
+    })
+}
+
+/// Lists the webhooks of the realm.
+#[utoipa::path(
+    operation_id = "listWebhooks",
+    tag = "Webhooks",
+    responses((status = 200, body = Vec<WebhookBody>), Problems)
+)]
+#[get("/v1/webhooks")]
+pub async fn list(caller: Caller) -> Answer {
+    let realm = caller.realm();
+    let found = caller.engine().webhooks(realm)?;
+    let bodies: Vec<_> = found
+        .iter()
+        .map(|view| webhook(realm, view, None))
+        .collect();
+    Ok(json(StatusCode::OK, &bodies))
+}
+
+/// Creates a webhook: events from now on are sent to it.
+///
+/// Every event is sent as a POST with the headers of Standard Webhooks (`webhook-id`,
+/// `webhook-timestamp`, `webhook-signature`) and an `Event` as its body, at least once, those of one
+/// account in their order. Any 2xx takes it; anything else is tried again after 5 s, 5 min, 30 min,
+/// 2 h, 5 h, 10 h, 14 h, 20 h and 24 h, for 3 days. `Retry-After` is heeded; 410 ends the webhook.
+/// Redirects are not followed.
+#[utoipa::path(
+    operation_id = "createWebhook",
+    tag = "Webhooks",
+    params(super::requests::PostParams),
+    request_body(content = inline(super::requests::CreateWebhookDto)),
+    responses((status = 201, body = WebhookBody), Problems)
+)]
+#[post("/v1/webhooks")]
+pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
+    let (text, sealed) = secret(&caller)?;
+    let asker = asker(&request, &caller, &body, {
+        let (caller, text) = (caller.clone(), text.clone());
+        move |made: &Webhook| {
+            let body = serde_json::to_string(&ordered(&caller, made, Some(text)));
+            (StatusCode::CREATED, body.unwrap_or_default())
+        }
+    })?;
+    let mut fields = body.fields();
+    let url = fields.required("url", read_body::text(url(&caller)));
+    let wanted = fields.optional("types", types);
+    let description = fields.optional("description", read_body::line(DESCRIPTION_MAX));
+    fields.done()?;
+    let order = WebhookOrder::Create {
+        url: url.unwrap_or_default(),
+        types: wanted,
+        description,
+        secret: sealed,
+    };
+    let made = caller
+        .engine()
+        .order_webhook(caller.realm(), 0, order, asker)
+        .await;
+    give(made, |made| {
+        json(StatusCode::CREATED, &ordered(&caller, &made, Some(text)))
+    })
+}
+
+/// Reads a webhook.
+#[utoipa::path(
+    operation_id = "readWebhook",
+    tag = "Webhooks",
+    params(("id" = String, Path, description = "the id of a webhook, `whk_…`")),
+    responses((status = 200, body = WebhookBody), Problems)
+)]
+#[get("/v1/webhooks/{id}")]
+pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+    let realm = caller.realm();
+    let view = caller.engine().webhook(realm, number(&caller, &path)?)?;
+    Ok(json(StatusCode::OK, &webhook(realm, &view, None)))
+}
+
+/// Changes what is sent: absent fields stay as they are.
+///
+/// `active: true` also lets a parked or gone webhook go on where it was: nothing is lost meanwhile.
+#[utoipa::path(
+    operation_id = "changeWebhook",
+    tag = "Webhooks",
+    params(("id" = String, Path, description = "the id of a webhook, `whk_…`")),
+    request_body(content = inline(super::requests::ChangeWebhookDto)),
+    responses((status = 200, body = WebhookBody), Problems)
+)]
+#[patch("/v1/webhooks/{id}")]
+pub async fn change(caller: Caller, path: web::Path<String>, body: Body) -> Answer {
+    let number = number(&caller, &path)?;
+    let mut fields = body.fields();
+    let order = WebhookOrder::Change {
+        url: fields.optional("url", read_body::text(url(&caller))),
+        types: fields.nullable("types", types),
+        description: fields.nullable("description", read_body::line(DESCRIPTION_MAX)),
+        active: fields.optional("active", read_body::boolean),
+    };
+    fields.done()?;
+    let realm = caller.realm();
+    let changed = caller
+        .engine()
+        .order_webhook(realm, number, order, plain(&caller))
+        .await;
+    give(changed, |changed| {
+        json(StatusCode::OK, &ordered(&caller, &changed, None))
+    })
+}
+
+/// Removes a webhook: nothing more is sent to it.
+#[utoipa::path(
+    operation_id = "deleteWebhook",
+    tag = "Webhooks",
+    params(("id" = String, Path, description = "the id of a webhook, `whk_…`")),
+    responses((status = 204, description = "removed"), Problems)
+)]
+#[delete("/v1/webhooks/{id}")]
+pub async fn remove(caller: Caller, path: web::Path<String>) -> Answer {
+    let number = number(&caller, &path)?;
+    let order = WebhookOrder::Remove;
+    let asker = plain(&caller);
+    let removed = caller
+        .engine()
+        .order_webhook(caller.realm(), number, order, asker)
+        .await;
+    give(removed, |_| HttpResponse::NoContent().finish())
+}
+
+/// Gives a webhook a new secret; the old one goes on signing for a while.
+///
+/// Until then each request carries a signature of both, separated by a space.
+#[utoipa::path(
+    operation_id = "rotateWebhookSecret",
+    tag = "Webhooks",
+    params(
+        ("id" = String, Path, description = "the id of a webhook, `whk_…`"),
+        super::requests::PostParams,
+    ),
+    request_body(content = inline(super::requests::RotateSecretDto)),
+    responses((status = 200, body = WebhookBody), Problems)
+)]
+#[post("/v1/webhooks/{id}/rotate-secret")]
+pub async fn rotate(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    OptionalBody(body): OptionalBody,
+) -> Answer {
+    let number = number(&caller, &path)?;
+    let (text, sealed) = secret(&caller)?;
+    let asker = asker(&request, &caller, &body, {
+        let (caller, text) = (caller.clone(), text.clone());
+        move |found: &Webhook| {
+            let body = serde_json::to_string(&ordered(&caller, found, Some(text)));
+            (StatusCode::OK, body.unwrap_or_default())
+        }
+    })?;
+    let mut fields = body.fields();
+    let overlap = fields.optional("overlapSeconds", read_body::integer(0, OVERLAP_MAX));
+    fields.done()?;
+    let overlap = overlap.unwrap_or(OVERLAP);
+    let order = WebhookOrder::Rotate {
+        secret: sealed,
+        overlap,
+    };
+    let rotated = caller
+        .engine()
+        .order_webhook(caller.realm(), number, order, asker)
+        .await;
+    give(rotated, |found| {
+        json(StatusCode::OK, &ordered(&caller, &found, Some(text)))
+    })
+}
+
+/// Sends a webhook an event of type `webhook.test` now, and says how that went.
+#[utoipa::path(
+    operation_id = "testWebhook",
+    tag = "Webhooks",
+    params(
+        ("id" = String, Path, description = "the id of a webhook, `whk_…`"),
+        super::requests::PostParams,
+    ),
+    responses((status = 200, body = TestBody), Problems)
+)]
+#[post("/v1/webhooks/{id}/test")]
+pub async fn test(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    OptionalBody(body): OptionalBody,
+) -> Answer {
+    let number = number(&caller, &path)?;
+    let asker = asker(&request, &caller, &body, |sent: &Sent| {
+        let body = serde_json::to_string(&tested(sent));
+        (StatusCode::OK, body.unwrap_or_default())
+    })?;
+    body.fields().done()?;
+    let id = format!("evt_test_{}", uuid::Uuid::now_v7().simple());
+    let sent = caller
+        .engine()
+        .try_webhook(caller.realm(), number, id, asker)
+        .await;
+    give(sent, |sent| json(StatusCode::OK, &tested(&sent)))
+}
+
+/// Lists what became of events at a webhook, the newest first.
+///
+/// An event is listed once it was tried. With `status` only part of the list is looked at for each
+/// page, so a page may be short and still have an `X-Next-Cursor`.
+#[utoipa::path(
+    operation_id = "listWebhookDeliveries",
+    tag = "Webhooks",
+    params(
+        ("id" = String, Path, description = "the id of a webhook, `whk_…`"),
+        ("status" = Option<String>, Query, description = "delivered, failing or parked"),
+        ("limit" = Option<String>, Query, description = "1 to 200, default 50"),
+        ("order" = Option<String>, Query, description = "asc or desc (default)"),
+        ("cursor" = Option<String>, Query, description = "the X-Next-Cursor of the page before"),
+    ),
+    responses((status = 200, body = DeliveriesPage, headers(("X-Next-Cursor" = String))), Problems)
+)]
+#[get("/v1/webhooks/{id}/deliveries")]
+pub async fn deliveries(caller: Caller, path: web::Path<String>, mut query: Query) -> Answer {
+    let number = number(&caller, &path)?;
+    let endings = [
+        ("delivered", Ending::Delivered),
+        ("failing", Ending::Failed),
+        ("parked", Ending::Parked),
+    ];
+    let ending = query.choice("status", &endings);
+    let page = query.page();
+    if page.offset > 0 {
+        query.mistake("offset", "is not possible here; go on by cursor");
+    }
+    query.done()?;
+    let realm = caller.realm();
+    let listing = caller
+        .engine()
+        .deliveries(realm, number, ending, page)
+        .await?;
+    let items = listing
+        .items
+        .iter()
+        .map(|view| delivery(realm, number, view));
+    let body = DeliveriesPage {
+        items: items.collect(),
+        next: query::cursor(&listing),
+    };
+    Ok(respond::next(&listing, json(StatusCode::OK, &body)))
+}
+
+/// Sends one event to its webhook once more, beside the others.
+#[utoipa::path(
+    operation_id = "redeliver",
+    tag = "Webhooks",
+    params(
+        ("id" = String, Path, description = "the id of a delivery, `dlv_…`"),
+        super::requests::PostParams,
+    ),
+    responses((status = 202, body = RedeliveryBody), Problems)
+)]
+#[post("/v1/webhooks/deliveries/{id}/redeliver")]
+pub async fn redeliver(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    OptionalBody(body): OptionalBody,
+) -> Answer {
+    let realm = caller.realm();
+    let id = DeliveryId::parse(&path).filter(|id| id.webhook.realm == realm);
+    let id = id.ok_or(Rejection::DeliveryNotFound)?;
+    let found = caller.engine().delivery(realm, id.webhook.number, id.event);
+    found.map_err(|_| Rejection::DeliveryNotFound)?;
+    again(
+        &request,
+        &caller,
+        body,
+        id.webhook.number,
+        (id.event, id.event),
+        true,
+    )
+    .await
+}
+
+/// Sends a range of events to a webhook once more, beside the others: those of its types.
+///
+/// `from` and `to` are ids of events, both included; without `to` up to the last event of now.
+#[utoipa::path(
+    operation_id = "redeliverRange",
+    tag = "Webhooks",
+    params(
+        ("id" = String, Path, description = "the id of a webhook, `whk_…`"),
+        super::requests::PostParams,
+    ),
+    request_body(content = inline(super::requests::RedeliverDto)),
+    responses((status = 202, body = RedeliveryBody), Problems)
+)]
+#[post("/v1/webhooks/{id}/redeliver")]
+pub async fn redeliver_range(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    body: Body,
+) -> Answer {
+    let number = number(&caller, &path)?;
+    let realm = caller.realm();
+    let last = caller.engine().last_event(realm)?;
+    let mut fields = body.clone_fields().fields();
+    let event = |text: &str| match place(realm, text) {
+        Ok(number) if (1..=last).contains(&number) => Ok(number),
+        Ok(_) | Err(_) => Err("is no event of yours"),
+    };
+    let from = fields.required("from", read_body::text(event));
+    let to = fields
+        .optional("to", read_body::text(event))
+        .unwrap_or(last);
+    if from.is_some_and(|from| from > to) {
+        fields.mistake("from", "must not be after to");
+    }
+    fields.done()?;
+    again(
+        &request,
+        &caller,
+        body,
+        number,
+        (from.unwrap_or(to), to),
+        false,
+    )
+    .await
+}
+
+async fn again(
+    request: &HttpRequest,
+    caller: &Caller,
+    body: Body,
+    number: u64,
+    (from, to): (u64, u64),
+    every_kind: bool,
+) -> Answer {
+    let realm = caller.realm();
+    let id = move |number| EventId { realm, number }.to_string();
+    let shown = RedeliveryBody {
+        from: id(from),
+        to: id(to),
+    };
+    let asker = asker(request, caller, &body, {
+        let shown = shown.clone();
+        move |_: &Webhook| {
+            let body = serde_json::to_string(&shown);
+            (StatusCode::ACCEPTED, body.unwrap_or_default())
+        }
+    })?;
+    let order = WebhookOrder::Replay {
+        from,
+        to,
+        every_kind,
+    };
+    let ordered = caller
+        .engine()
+        .order_webhook(realm, number, order, asker)
+        .await;
+    give(ordered, |_| json(StatusCode::ACCEPTED, &shown))
+}

@@ -1,0 +1,262 @@
+//! What webhooks and deliveries look like in the native family.
+
+use caudal_actors::engine::webhooks::{DeliveryView, WebhookView};
+use caudal_actors::ports::webhooks::{Sent, Trouble};
+use caudal_ledger::deliveries::{Ending, Progress, StopReason, Try, Word};
+use caudal_ledger::events::EventId;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::caller::Caller;
+
+/// A webhook.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Webhook)]
+pub struct WebhookBody {
+    /// Its id.
+    pub id: String,
+    /// Where events are sent.
+    pub url: String,
+    /// The types that it wants; null is all, also those to come.
+    pub types: Option<Vec<String>>,
+    /// A line for people.
+    pub description: Option<String>,
+    /// Whether its tenant wants events to be sent.
+    pub active: bool,
+    /// `active`, `paused` (by its tenant), `failing` (it takes nothing; one event is tried at a
+    /// time), `parked` (it took nothing for 3 days) or `gone` (it answered 410). A parked or gone
+    /// webhook goes on where it was when `active: true` is sent.
+    pub status: &'static str,
+    /// How far it has come; a little behind the truth.
+    pub progress: ProgressBody,
+    /// The secret to verify with, `whsec_…`: only here, only now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    /// When it was created.
+    pub created_at: String,
+    /// When its tenant last changed it.
+    pub updated_at: String,
+}
+
+/// How far a webhook has come.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = WebhookProgress)]
+pub struct ProgressBody {
+    /// All events up to this one were looked at; null before the first.
+    pub position: Option<String>,
+    /// Events of the realm after it.
+    pub behind: u64,
+    /// Accounts whose next event waits to be sent or to be tried again.
+    pub waiting: usize,
+    /// Events that were delivered, redeliveries among them.
+    pub delivered: u64,
+    /// Events that were given up after 3 days, while others were taken.
+    pub parked: u64,
+    /// When it last took an event.
+    pub last_success_at: Option<String>,
+    /// Its last try that failed.
+    pub last_failure: Option<AttemptBody>,
+}
+
+/// One try to deliver an event.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = DeliveryAttempt)]
+pub struct AttemptBody {
+    /// When it began.
+    pub at: String,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// The status that was answered; null when there was no answer.
+    pub response_status: Option<u16>,
+    /// Why there was none: `timed_out`, `connection_failed`, `host_unresolved`,
+    /// `address_forbidden`, `connection_broken` or `not_sendable`.
+    pub error: Option<String>,
+    /// `delivered`, `failed` (it is tried again) or `parked`.
+    pub outcome: &'static str,
+    /// When it is tried next.
+    pub next_attempt_at: Option<String>,
+}
+
+/// What became of one event at a webhook.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Delivery)]
+pub struct DeliveryBody {
+    /// Its id.
+    pub id: String,
+    /// The webhook.
+    pub webhook_id: String,
+    /// The event: also the `webhook-id` of every try.
+    pub event_id: String,
+    /// The type of the event.
+    pub event_type: &'static str,
+    /// `delivered`, `failing` or `parked`: as its last try ended.
+    pub status: &'static str,
+    /// How often it was tried.
+    pub attempt_count: u32,
+    /// The last tries, oldest first.
+    pub attempts: Vec<AttemptBody>,
+}
+
+/// A page of deliveries.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[schema(as = DeliveryPage)]
+pub struct DeliveriesPage {
+    /// The deliveries, by the order of events, the newest first unless asked otherwise.
+    pub items: Vec<DeliveryBody>,
+    /// What to send as `cursor` for the next page, as in `X-Next-Cursor`; null when there is no more.
+    pub next: Option<String>,
+}
+
+/// How a try went that was asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = WebhookTest)]
+pub struct TestBody {
+    /// Whether the receiver took it.
+    pub delivered: bool,
+    /// The status that was answered; null when there was no answer.
+    pub response_status: Option<u16>,
+    /// Why there was none.
+    pub error: Option<&'static str>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+}
+
+/// What will be delivered once more.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[schema(as = Redelivery)]
+pub struct RedeliveryBody {
+    /// The first event.
+    pub from: String,
+    /// The last event.
+    pub to: String,
+}
+
+const fn outcome(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Delivered => "delivered",
+        Ending::Failed => "failed",
+        Ending::Parked => "parked",
+    }
+}
+
+fn attempt(tried: &Try) -> AttemptBody {
+    let (response_status, error) = match &tried.word {
+        Word::Status(status) => (Some(*status), None),
+        Word::Trouble(why) => (None, Some(why.clone())),
+    };
+    AttemptBody {
+        at: tried.at.to_string(),
+        duration_ms: tried.millis,
+        response_status,
+        error,
+        outcome: outcome(tried.ending),
+        next_attempt_at: tried.due.map(|due| due.to_string()),
+    }
+}
+
+fn status(webhook: &Webhook, progress: &Progress) -> &'static str {
+    let stopped = progress
+        .stopped
+        .filter(|stop| stop.resumed >= webhook.resumed);
+    match stopped.map(|stop| stop.reason) {
+        _ if !webhook.active => "paused",
+        Some(StopReason::Gone) => "gone",
+        Some(StopReason::Unreachable) => "parked",
+        None if progress.is_braked() => "failing",
+        None => "active",
+    }
+}
+
+fn progress(realm: RealmId, view: &WebhookView) -> ProgressBody {
+    let progress = &view.progress;
+    let main = progress.courses.first();
+    let number = main.map_or(0, |main| main.next.saturating_sub(1));
+    ProgressBody {
+        position: (number > 0).then(|| EventId { realm, number }.to_string()),
+        behind: view.last_event.saturating_sub(number),
+        waiting: progress
+            .courses
+            .iter()
+            .map(|course| course.lanes.len())
+            .sum(),
+        delivered: progress.delivered,
+        parked: progress.parked,
+        last_success_at: progress.taken_at.map(|at| at.to_string()),
+        last_failure: progress.failed.as_ref().map(attempt),
+    }
+}
+
+/// Renders a webhook; its secret only where it is new.
+pub fn webhook(realm: RealmId, view: &WebhookView, secret: Option<String>) -> WebhookBody {
+    let found = &view.webhook;
+    WebhookBody {
+        id: WebhookId {
+            realm,
+            number: found.number,
+        }
+        .to_string(),
+        url: found.url.clone(),
+        types: found.types.clone(),
+        description: found.description.clone(),
+        active: found.active,
+        status: status(found, &view.progress),
+        progress: progress(realm, view),
+        secret,
+        created_at: found.created_at.to_string(),
+        updated_at: found.updated_at.to_string(),
+    }
+}
+
+/// A webhook as an order left it, with how far it has come.
+pub fn ordered(caller: &Caller, found: &Webhook, secret: Option<String>) -> WebhookBody {
+    let realm = caller.realm();
+    let engine = caller.engine();
+    let known = engine.webhook(realm, found.number).ok();
+    let view = WebhookView {
+        webhook: found.clone(),
+        progress: known.map_or_else(|| Progress::new(found.after), |known| known.progress),
+        last_event: engine.last_event(realm).unwrap_or(found.after),
+    };
+    webhook(realm, &view, secret)
+}
+
+/// Renders a delivery.
+pub fn delivery(realm: RealmId, number: u64, view: &DeliveryView) -> DeliveryBody {
+    let DeliveryView { kind, delivery } = view;
+    let id = WebhookId { realm, number };
+    let event = delivery.event;
+    DeliveryBody {
+        id: DeliveryId { webhook: id, event }.to_string(),
+        webhook_id: id.to_string(),
+        event_id: EventId {
+            realm,
+            number: event,
+        }
+        .to_string(),
+        event_type: kind.as_str(),
+        status: match delivery.ending() {
+            Some(Ending::Delivered) => "delivered",
+            Some(Ending::Parked) => "parked",
+            Some(Ending::Failed) | None => "failing",
+        },
+        attempt_count: delivery.tries,
+        attempts: delivery.log.iter().map(attempt).collect(),
+    }
+}
+
+/// Renders how a try went.
+pub fn tested(sent: &Sent) -> TestBody {
+    TestBody {
+        delivered: sent.is_delivered(),
+        response_status: sent.result.ok(),
+        error: sent.result.err().map(Trouble::as_str),
+        duration_ms: sent.millis,
+    }
+}
