@@ -4,6 +4,8 @@
 //! webhook. So its account comes with the balance that it had then, and with its own limits but not
 //! with the effective ones, which others change too.
 
+use std::sync::Arc;
+
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get};
 use caudal_actors::accounts::Placed;
@@ -106,7 +108,7 @@ fn data(tenant: &str, realm: RealmId, event: &Event) -> EventData {
             realm,
             &Placed {
                 account,
-                voucher: found.as_ref().clone(),
+                voucher: Arc::new(found.as_ref().clone()),
             },
         )),
         Subject::Hold(found) => EventData::Hold(hold(
