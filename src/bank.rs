@@ -45,7 +45,8 @@ use caudal_ledger::transfers::{BankTransfer, Destination};
 use secrecy::SecretString;
 use url::{Host, Url};
 
-use attempts::{Clients, Session};
+use crate::clients::Clients;
+use attempts::{Session, client};
 use wire::Ask;
 
 /// The name of the bank whose API this is; its code, 322, is in every path.
@@ -162,10 +163,10 @@ impl HttpGateway {
         if config.attempts == 0 || config.pages == 0 || times.contains(&Duration::ZERO) {
             return Err(ConfigError::Zero);
         }
-        let https = base.scheme() == "https";
+        let (connect, https) = (config.connect_timeout, base.scheme() == "https");
         Ok(Self {
             base,
-            clients: Clients::new(config.connect_timeout, https)?,
+            clients: Clients::new(move || client(connect, https))?,
             session: Session::default(),
             config,
         })

@@ -5,6 +5,7 @@ pub mod bank;
 pub mod bench;
 pub mod calendar;
 pub mod cli;
+pub mod clients;
 pub mod clock;
 pub mod config;
 pub mod http;

@@ -6,8 +6,6 @@
 //!
 //! **Failure.** Nothing here waits past the deadline; the last failure is the one that is given.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
@@ -17,16 +15,14 @@ use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, redirect};
 use secrecy::ExposeSecret;
 use serde_json::json;
-use tokio::runtime::{self, Handle};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use url::Url;
 
 use super::redact::{for_the_journal, to_be_shown};
 use super::wire::{Answer, Ask, LoggedIn, Verdict};
 use super::{BODY_MAX, HttpGateway};
+use crate::clients::USER_AGENT;
 
-/// How many runtimes have a client at a time.
-const CLIENTS_MAX: usize = 64;
 /// How many idle connections a runtime keeps, and how long: less than servers do, so that few are
 /// found closed.
 const IDLE_MAX: usize = 16;
@@ -39,48 +35,8 @@ const LOGIN_MARGIN: Duration = Duration::from_secs(30);
 const LOGIN_MAX: Duration = Duration::from_secs(24 * 3600);
 const REQUEST_ID: &str = "x-request-id";
 
-/// One client for each runtime: a connection is driven by the runtime that made it, so another
-/// one must not depend on it.
-#[derive(Debug)]
-pub(super) struct Clients {
-    connect_timeout: Duration,
-    https: bool,
-    by_runtime: Mutex<HashMap<runtime::Id, Client>>,
-}
-
-impl Clients {
-    /// Fails where no client could ever be made.
-    pub fn new(connect_timeout: Duration, https: bool) -> reqwest::Result<Self> {
-        client(connect_timeout, https)?;
-        let by_runtime = Mutex::default();
-        Ok(Self {
-            connect_timeout,
-            https,
-            by_runtime,
-        })
-    }
-
-    /// The client of the present runtime.
-    fn here(&self) -> Option<Client> {
-        let runtime = Handle::try_current().ok()?.id();
-        let mut clients = self
-            .by_runtime
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = clients.get(&runtime) {
-            return Some(client.clone());
-        }
-        // Runtimes end without a word; what they left is dropped when there are too many.
-        if clients.len() >= CLIENTS_MAX {
-            clients.clear();
-        }
-        let client = client(self.connect_timeout, self.https).ok()?;
-        clients.insert(runtime, client.clone());
-        Some(client)
-    }
-}
-
-fn client(connect_timeout: Duration, https: bool) -> reqwest::Result<Client> {
+/// A client for the bank.
+pub(super) fn client(connect_timeout: Duration, https: bool) -> reqwest::Result<Client> {
     let builder = if https {
         Client::builder().https_only(true)
     } else {
@@ -88,7 +44,7 @@ fn client(connect_timeout: Duration, https: bool) -> reqwest::Result<Client> {
         Client::builder().tls_certs_only([])
     };
     builder
-        .user_agent(concat!("caudal/", env!("CARGO_PKG_VERSION")))
+        .user_agent(USER_AGENT)
         .connect_timeout(connect_timeout)
         .redirect(redirect::Policy::none())
         .retry(reqwest::retry::never())
