@@ -16,3 +16,4 @@ pub mod server;
 pub mod service;
 pub mod v1;
 pub mod wallet;
+pub mod webhooks;

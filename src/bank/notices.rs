@@ -9,9 +9,6 @@
 //! **Failure.** A notice that is refused changes nothing. The bank sends it again twice, and what is
 //! still missing then is found by asking.
 
-use aws_lc_rs::hmac;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use caudal_actors::ports::Notice;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::OriginId;
@@ -22,6 +19,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::read::{self, Told, Worth};
+use crate::webhooks::sign::Message;
 
 /// The longest notice, in bytes.
 pub const NOTICE_MAX: usize = 64 * 1024;
@@ -109,15 +107,12 @@ pub fn verify<'a>(
     if seconds > present.saturating_add(TOLERANCE_SECONDS) {
         return Err(NoticeError::TooNew);
     }
-    let signed = [id.as_bytes(), b".", timestamp.as_bytes(), b".", body].concat();
-    let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
-    let fits = |one: &str| {
-        let tag = one.strip_prefix("v1,");
-        let tag = tag.and_then(|tag| STANDARD.decode(tag).ok());
-        // In constant time.
-        tag.is_some_and(|tag| hmac::verify(&key, &signed, &tag).is_ok())
+    let message = Message {
+        id,
+        timestamp,
+        body,
     };
-    if signatures.split(' ').take(SIGNATURES_MAX).any(fits) {
+    if message.is_signed(secret, signatures, SIGNATURES_MAX) {
         Ok(())
     } else {
         Err(NoticeError::Signature)

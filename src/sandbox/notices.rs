@@ -13,9 +13,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use aws_lc_rs::hmac;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use caudal_ledger::time::Timestamp;
 use reqwest::{Client, StatusCode, redirect, retry};
 use secrecy::{ExposeSecret, SecretString};
@@ -27,6 +24,7 @@ use super::answers::{locked, now};
 use super::behaviours::{Behaviour, Mode};
 use super::shapes::Notice;
 use super::words::rail_id;
+use crate::webhooks::sign::Message;
 
 /// How many notices wait at most.
 const QUEUE_MAX: usize = 10_000;
@@ -330,13 +328,6 @@ fn target(url: &str) -> Result<Target, String> {
     Ok(Target { url, client })
 }
 
-/// `v1,` and the base64 of the HMAC-SHA256 of `{id}.{timestamp}.{body}`.
-fn signature(secret: &SecretString, id: &str, stamp: &str, body: &str) -> String {
-    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.expose_secret().as_bytes());
-    let tag = hmac::sign(&key, format!("{id}.{stamp}.{body}").as_bytes());
-    format!("v1,{}", STANDARD.encode(tag))
-}
-
 async fn attempt(
     delivery: &Delivery,
     target: &Target,
@@ -353,7 +344,12 @@ async fn attempt(
     })
     .to_string();
     let stamp = (now() / 1_000).to_string();
-    let signed = signature(secret, id, &stamp, &body);
+    let message = Message {
+        id,
+        timestamp: &stamp,
+        body: body.as_bytes(),
+    };
+    let signed = message.sign(secret.expose_secret().as_bytes());
     let answer = target
         .client
         .post(target.url.clone())

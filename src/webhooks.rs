@@ -1,0 +1,27 @@
+//! The sending side of webhooks: signed events, carried to whatever URL a tenant names.
+//!
+//! **Shape.** A tenant chooses the URL, so it is an attack until shown otherwise. [`guard`] reads it
+//! (also when it is set), [`resolve`] looks its host up and lets only addresses pass that the service
+//! may send to, [`seal`] keeps the secrets, [`sign`] makes the headers of Standard Webhooks, and
+//! [`sink`] brings one parcel there. When and how often is the courier's business.
+//!
+//! **Order.** What was checked is what is connected to: the client is given addresses that have
+//! passed, and never asks again. Addresses that stand in the URL itself pass the guard instead.
+//!
+//! **Bounds.** See [`sink::Limits`]: lookup, connection, the whole attempt, and how much of an answer
+//! is read. No redirects, no proxies, https only outside the loopback of `caudal dev`.
+//!
+//! **Failure.** An attempt always ends, with a status or with one of the port's troubles.
+
+pub mod guard;
+pub mod resolve;
+pub mod seal;
+pub mod sign;
+pub mod sink;
+
+#[cfg(test)]
+mod tests;
+
+pub use guard::{Reach, UrlError};
+pub use seal::{Sealer, Secret};
+pub use sink::{HttpSink, Limits};

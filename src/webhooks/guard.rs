@@ -1,0 +1,293 @@
+//! Which URLs and addresses the service sends to: none that could reach what only this machine or its neighbours should.
+//!
+//! **Order.** A URL is read when it is set, so that the tenant is told, and again before each
+//! attempt, since rules and settings change. The text must say what the URL parser reads: it takes
+//! `0x7f.1` for 127.0.0.1, and a person would not.
+//!
+//! **Bounds.** [`URL_MAX`] bytes, [`PORTS`].
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use url::{Host, Url};
+
+/// The longest URL, in bytes.
+pub const URL_MAX: usize = 2_048;
+/// The ports that are sent to.
+pub const PORTS: [u16; 2] = [443, 8443];
+/// The one name that is this machine.
+const LOCALHOST: &str = "localhost";
+
+/// Addresses that nobody's public server has, and what they are.
+const FORBIDDEN_V4: [(Ipv4Net, &str); 17] = [
+    (v4([0, 0, 0, 0], 8), "an address of this network"),
+    (v4([10, 0, 0, 0], 8), "a private address"),
+    (v4([100, 64, 0, 0], 10), "an address inside a carrier"),
+    (v4([127, 0, 0, 0], 8), "an address of this machine"),
+    // A public address, but inside Azure it is the machine's own host.
+    (
+        v4([168, 63, 129, 16], 32),
+        "an address of a cloud's own services",
+    ),
+    (v4([169, 254, 0, 0], 16), "a link-local address"),
+    (v4([172, 16, 0, 0], 12), "a private address"),
+    (v4([192, 0, 0, 0], 24), "an address of protocols"),
+    (v4([192, 0, 2, 0], 24), "an address of documentation"),
+    (v4([192, 88, 99, 0], 24), "an address of a tunnel"),
+    (v4([192, 168, 0, 0], 16), "a private address"),
+    (v4([198, 18, 0, 0], 15), "an address of benchmarks"),
+    (v4([198, 51, 100, 0], 24), "an address of documentation"),
+    (v4([203, 0, 113, 0], 24), "an address of documentation"),
+    (v4([224, 0, 0, 0], 4), "an address of many receivers"),
+    (v4([255, 255, 255, 255], 32), "an address of all receivers"),
+    (v4([240, 0, 0, 0], 4), "a reserved address"),
+];
+/// The only addresses of version 6 that a public server has.
+const PUBLIC_V6: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
+/// Addresses of version 6 that it does not have. The first that fits says what they are; those that
+/// carry an address of version 4 are refused whole, whatever it is.
+const FORBIDDEN_V6: [(Ipv6Net, &str); 18] = [
+    (
+        v6([0, 0, 0, 0, 0, 0, 0, 0], 128),
+        "an address of this network",
+    ),
+    (
+        v6([0, 0, 0, 0, 0, 0, 0, 1], 128),
+        "an address of this machine",
+    ),
+    (v6([0, 0, 0, 0, 0, 0, 0, 0], 96), CARRIES_V4),
+    (v6([0, 0, 0, 0, 0, 0xffff, 0, 0], 96), CARRIES_V4),
+    (v6([0, 0, 0, 0, 0xffff, 0, 0, 0], 96), CARRIES_V4),
+    (v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96), CARRIES_V4),
+    (v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48), CARRIES_V4),
+    (v6([0x100, 0, 0, 0, 0, 0, 0, 0], 64), "an address of nobody"),
+    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32), CARRIES_V4),
+    (
+        v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23),
+        "an address of protocols",
+    ),
+    (
+        v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
+        "an address of documentation",
+    ),
+    (v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16), CARRIES_V4),
+    (
+        v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20),
+        "an address of documentation",
+    ),
+    (
+        v6([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16),
+        "an address of routers",
+    ),
+    (v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), "a private address"),
+    (
+        v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),
+        "a link-local address",
+    ),
+    (v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), "a private address"),
+    (
+        v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8),
+        "an address of many receivers",
+    ),
+];
+const CARRIES_V4: &str = "an address of version 4 inside one of version 6";
+
+const fn v4([a, b, c, d]: [u8; 4], prefix: u8) -> Ipv4Net {
+    Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix)
+}
+
+const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], prefix: u8) -> Ipv6Net {
+    Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), prefix)
+}
+
+/// How far the service's webhooks go.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reach {
+    networks: Vec<IpNet>,
+    loopback: bool,
+}
+
+impl Reach {
+    /// Public addresses, and networks that the operator opens, such as `10.20.0.0/16`. They lift
+    /// the rule about addresses and no other: it is https on [`PORTS`] there too.
+    pub const fn public(networks: Vec<IpNet>) -> Self {
+        Self {
+            networks,
+            loopback: false,
+        }
+    }
+
+    /// Public addresses, and this machine: `localhost` and addresses of the loopback with any port,
+    /// also by plain http. For a first look.
+    pub const fn loopback() -> Self {
+        Self {
+            networks: Vec::new(),
+            loopback: true,
+        }
+    }
+
+    /// Whether this machine may be sent to.
+    pub const fn is_loopback(&self) -> bool {
+        self.loopback
+    }
+
+    /// What an address is that a URL gives; `None` when it may be sent to.
+    fn refuses_literal(&self, ip: IpAddr) -> Option<&'static str> {
+        let ours = self.loopback && ip.is_loopback();
+        forbidden(ip).filter(|_| !ours && !self.opens(ip))
+    }
+
+    /// What an address is that a name resolves to; `None` when it may be sent to. A name gets
+    /// nobody to the loopback but the one that says so, and that one gets nobody elsewhere.
+    pub fn refuses(&self, name: &str, ip: IpAddr) -> Option<&'static str> {
+        if name == LOCALHOST {
+            let ours = self.loopback && ip.is_loopback();
+            return (!ours).then_some("not what `localhost` should be");
+        }
+        forbidden(ip).filter(|_| !self.opens(ip))
+    }
+
+    fn opens(&self, ip: IpAddr) -> bool {
+        self.networks.iter().any(|network| network.contains(&ip))
+    }
+}
+
+/// What an address is when it is none of a public server.
+fn forbidden(ip: IpAddr) -> Option<&'static str> {
+    match ip {
+        IpAddr::V4(ip) => {
+            let mut known = FORBIDDEN_V4.iter();
+            let found = known.find(|(network, _)| network.contains(&ip));
+            found.map(|(_, what)| *what)
+        }
+        IpAddr::V6(ip) => {
+            let mut known = FORBIDDEN_V6.iter();
+            let found = known.find(|(network, _)| network.contains(&ip));
+            let found = found.map(|(_, what)| *what);
+            found.or_else(|| (!PUBLIC_V6.contains(&ip)).then_some("a reserved address"))
+        }
+    }
+}
+
+/// Why a URL is none that the service sends to, and what would be right.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum UrlError {
+    /// It is too long.
+    #[error("is longer than {URL_MAX} bytes: use a shorter one")]
+    TooLong,
+    /// It has characters that no URL has as it travels.
+    #[error(
+        "has a space, a backslash or a character outside of ASCII: write the path \
+         percent-encoded and the host in its `xn--` form"
+    )]
+    Characters,
+    /// It is no URL.
+    #[error("is no URL ({0}): write it like https://hooks.example.com/caudal")]
+    Malformed(url::ParseError),
+    /// It names no host after `//`.
+    #[error("names no host: write it like https://hooks.example.com/caudal")]
+    NoHost,
+    /// It is not https.
+    #[error("must begin with https://: events are sent encrypted only")]
+    Scheme,
+    /// It carries a user or password.
+    #[error(
+        "must not carry a user or password: check the `webhook-signature` of what arrives instead"
+    )]
+    UserInfo,
+    /// It has a fragment.
+    #[error("must not have a fragment: no server would see what follows the `#`")]
+    Fragment,
+    /// It has a port that is not sent to.
+    #[error("has port {0}: use 443 or 8443")]
+    Port(u16),
+    /// The host reads otherwise than it is written.
+    #[error("names a host that would be read as `{0}`: write it so")]
+    Disguised(String),
+    /// The host is a name of this machine, or one that means something only near it.
+    #[error("names a host by no public name: use one such as hooks.example.com")]
+    LocalName,
+    /// The host is an address that may not be sent to.
+    #[error("points to {ip}, {what}: use one that is reached from the internet")]
+    Address {
+        /// The address.
+        ip: IpAddr,
+        /// What it is.
+        what: &'static str,
+    },
+}
+
+/// Reads a URL to send to. A host that is a name has still to be resolved: what it resolves to is
+/// judged then.
+///
+/// # Errors
+/// What is wrong with it and what would be right, as the rest of a sentence about it.
+pub fn parse(text: &str, reach: &Reach) -> Result<Url, UrlError> {
+    if text.len() > URL_MAX {
+        return Err(UrlError::TooLong);
+    }
+    // The parser drops line ends, takes backslashes for slashes, and knows digits of all scripts.
+    if !text.bytes().all(|b| b.is_ascii_graphic() && b != b'\\') {
+        return Err(UrlError::Characters);
+    }
+    let url = Url::parse(text).map_err(UrlError::Malformed)?;
+    if !matches!(url.scheme(), "https" | "http") {
+        return Err(UrlError::Scheme);
+    }
+    let written = written(text, &url).ok_or(UrlError::NoHost)?;
+    if written.contains('@') {
+        return Err(UrlError::UserInfo);
+    }
+    if url.fragment().is_some() {
+        return Err(UrlError::Fragment);
+    }
+    let local = host(&url, host_of(written), reach)?;
+    if !local && url.scheme() != "https" {
+        return Err(UrlError::Scheme);
+    }
+    match url.port_or_known_default() {
+        Some(port) if !local && !PORTS.contains(&port) => Err(UrlError::Port(port)),
+        _ => Ok(url),
+    }
+}
+
+/// User, host and port as they are written.
+fn written<'a>(text: &'a str, url: &Url) -> Option<&'a str> {
+    let (scheme, rest) = text.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    (scheme.eq_ignore_ascii_case(url.scheme()) && !authority.is_empty()).then_some(authority)
+}
+
+/// The host as it is written, out of host and port.
+fn host_of(written: &str) -> &str {
+    match written.split_once(']') {
+        Some((address, _)) => address.trim_start_matches('['),
+        None => written.split(':').next().unwrap_or(written),
+    }
+}
+
+/// Judges the host; says whether it is this machine, and may be.
+fn host(url: &Url, written: &str, reach: &Reach) -> Result<bool, UrlError> {
+    let literal = |ip: IpAddr| match reach.refuses_literal(ip) {
+        Some(what) => Err(UrlError::Address { ip, what }),
+        None => Ok(reach.loopback && ip.is_loopback()),
+    };
+    match url.host() {
+        None => Err(UrlError::NoHost),
+        Some(Host::Ipv4(ip)) if written != ip.to_string() => {
+            Err(UrlError::Disguised(ip.to_string()))
+        }
+        Some(Host::Ipv4(ip)) => literal(ip.into()),
+        Some(Host::Ipv6(ip)) => literal(ip.into()),
+        Some(Host::Domain(name)) if !written.eq_ignore_ascii_case(name) => {
+            Err(UrlError::Disguised(name.to_owned()))
+        }
+        Some(Host::Domain(LOCALHOST)) if reach.loopback => Ok(true),
+        Some(Host::Domain(name)) => {
+            let last = name.rsplit_once('.').map(|(_, last)| last);
+            // One that ends with a dot has an empty last part.
+            let public = last.is_some_and(|last| !last.is_empty() && last != LOCALHOST);
+            public.then_some(false).ok_or(UrlError::LocalName)
+        }
+    }
+}

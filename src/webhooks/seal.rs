@@ -1,0 +1,147 @@
+//! Secrets of webhooks: how they look, and how they lie in the store.
+//!
+//! A secret is `whsec_` and the base64 of random bytes, as Standard Webhooks has it. It must be read
+//! again for each signature, so it cannot be kept as a digest: it is sealed with AES-256-GCM under a
+//! key derived from the service's pepper, for one tenant. Whoever has the store but not the pepper
+//! has no secret; a row that got to another tenant does not open.
+//!
+//! **Bytes on disk.** One byte of format, 12 of nonce, then what is sealed with its tag of 16.
+
+use std::fmt;
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use aws_lc_rs::{hkdf, rand};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use caudal_actors::ports::webhooks::Sealed;
+use secrecy::zeroize::Zeroize as _;
+use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
+
+/// What the text of a secret begins with.
+pub const PREFIX: &str = "whsec_";
+/// The fewest and the most bytes of a secret.
+pub const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
+/// How many bytes a new one has.
+const NEW: usize = 32;
+/// The one format there is.
+const FORMAT: u8 = 1;
+/// What the key is for: another use of the pepper has another key.
+const SALT: &[u8] = b"caudal";
+const PURPOSE: &[u8] = b"secrets of webhooks, format 1";
+
+/// Why there is no secret.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SealError {
+    /// The text is none of a secret.
+    #[error("is no secret: it must be `whsec_` and the base64 of 24 to 64 bytes")]
+    NoSecret,
+    /// What lies in the store was sealed under another pepper, for another tenant, or has changed.
+    #[error("the secret cannot be unsealed: another pepper, another tenant, or damaged")]
+    Sealed,
+    /// The machine has no randomness, or its cryptography fails.
+    #[error("the machine's cryptography fails")]
+    Crypto,
+}
+
+/// A secret to sign with. It shows itself to nobody by accident.
+#[derive(Clone, Debug)]
+pub struct Secret(SecretSlice<u8>);
+
+impl Secret {
+    /// A new one.
+    ///
+    /// # Errors
+    /// When the machine has no randomness.
+    pub fn new() -> Result<Self, SealError> {
+        let mut bytes = vec![0_u8; NEW];
+        rand::fill(&mut bytes).map_err(|_| SealError::Crypto)?;
+        Ok(Self(bytes.into()))
+    }
+
+    /// Reads the text of one.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn parse(text: &str) -> Result<Self, SealError> {
+        let bytes = text.strip_prefix(PREFIX);
+        let bytes = bytes.and_then(|text| STANDARD.decode(text).ok());
+        Self::of(bytes.ok_or(SealError::NoSecret)?)
+    }
+
+    fn of(mut bytes: Vec<u8>) -> Result<Self, SealError> {
+        if BYTES.contains(&bytes.len()) {
+            Ok(Self(bytes.into()))
+        } else {
+            bytes.zeroize();
+            Err(SealError::NoSecret)
+        }
+    }
+
+    /// Its text, to be shown when it is made.
+    pub fn text(&self) -> SecretString {
+        let text = STANDARD.encode(self.bytes());
+        format!("{PREFIX}{text}").into()
+    }
+
+    /// What signs.
+    pub fn bytes(&self) -> &[u8] {
+        self.0.expose_secret()
+    }
+}
+
+/// Seals secrets, and opens them again.
+pub struct Sealer(RandomizedNonceKey);
+
+impl Sealer {
+    /// A sealer under a pepper of any length; 32 random bytes are right.
+    ///
+    /// # Errors
+    /// When the machine's cryptography fails.
+    pub fn new(pepper: &[u8]) -> Result<Self, SealError> {
+        let derived = hkdf::Salt::new(hkdf::HKDF_SHA256, SALT).extract(pepper);
+        let mut key = [0_u8; 32];
+        let filled = derived
+            .expand(&[PURPOSE], hkdf::HKDF_SHA256)
+            .and_then(|derived| derived.fill(&mut key))
+            .and_then(|()| RandomizedNonceKey::new(&AES_256_GCM, &key));
+        key.zeroize();
+        filled.map(Self).map_err(|_| SealError::Crypto)
+    }
+
+    /// Seals a secret of a tenant.
+    ///
+    /// # Errors
+    /// When the machine has no randomness.
+    pub fn seal(&self, tenant: &str, secret: &Secret) -> Result<Sealed, SealError> {
+        let mut text = secret.bytes().to_vec();
+        let aad = Aad::from(tenant.as_bytes());
+        let Ok(nonce) = self.0.seal_in_place_append_tag(aad, &mut text) else {
+            text.zeroize();
+            return Err(SealError::Crypto);
+        };
+        Ok([&[FORMAT], nonce.as_ref().as_slice(), &text].concat())
+    }
+
+    /// Opens a secret of a tenant.
+    ///
+    /// # Errors
+    /// When it was not sealed so.
+    pub fn open(&self, tenant: &str, sealed: &[u8]) -> Result<Secret, SealError> {
+        let rest = sealed.strip_prefix(&[FORMAT]).ok_or(SealError::Sealed)?;
+        let (nonce, text) = rest
+            .split_first_chunk::<NONCE_LEN>()
+            .ok_or(SealError::Sealed)?;
+        let mut text = text.to_vec();
+        let aad = Aad::from(tenant.as_bytes());
+        let opened = self.0.open_in_place(Nonce::from(nonce), aad, &mut text);
+        let opened = opened.map(|bytes| bytes.to_vec());
+        text.zeroize();
+        Secret::of(opened.map_err(|_| SealError::Sealed)?)
+    }
+}
+
+impl fmt::Debug for Sealer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sealer")
+    }
+}

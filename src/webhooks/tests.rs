@@ -1,0 +1,24 @@
+//! What the sending side of webhooks refuses, keeps and signs; how it carries is tested from outside.
+
+mod guard;
+mod resolve;
+mod seal;
+
+use super::sign::Message;
+
+#[test]
+fn a_signature_is_the_one_of_the_specification() {
+    // Published with the specification's libraries; and the one on their pages.
+    let secret = super::Secret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+    let message = Message {
+        id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        timestamp: "1614265330",
+        body: br#"{"test": 2432232314}"#,
+    };
+    let right = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+    assert_eq!(message.sign(secret.bytes()), right);
+    let both = format!("v1,AAAA v1a,x {right}");
+    assert!(message.is_signed(secret.bytes(), &both, 3));
+    assert!(!message.is_signed(secret.bytes(), &both, 2));
+    assert!(!message.is_signed(b"another secret", &both, 3));
+}
