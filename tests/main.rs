@@ -55,3 +55,5 @@ mod voucher_types;
 mod vouchers;
 #[cfg(test)]
 mod wallet;
+#[cfg(test)]
+mod webhooks;

@@ -20,56 +20,77 @@ const LOCALHOST: &str = "localhost";
 
 /// Addresses that nobody's public server has, and what they are.
 const FORBIDDEN_V4: [(Ipv4Net, &str); 17] = [
-    (v4([0, 0, 0, 0], 8), "of this network"),
-    (v4([10, 0, 0, 0], 8), "private"),
-    (v4([100, 64, 0, 0], 10), "shared by a carrier"),
-    (v4([127, 0, 0, 0], 8), "of this machine"),
+    (v4([0, 0, 0, 0], 8), "an address of this network"),
+    (v4([10, 0, 0, 0], 8), "a private address"),
+    (v4([100, 64, 0, 0], 10), "an address inside a carrier"),
+    (v4([127, 0, 0, 0], 8), "an address of this machine"),
     // A public address, but inside Azure it is the machine's own host.
-    (v4([168, 63, 129, 16], 32), "of a cloud's own services"),
-    (v4([169, 254, 0, 0], 16), "link-local"),
-    (v4([172, 16, 0, 0], 12), "private"),
-    (v4([192, 0, 0, 0], 24), "reserved for protocols"),
-    (v4([192, 0, 2, 0], 24), "for documentation"),
-    (v4([192, 88, 99, 0], 24), "of a tunnel"),
-    (v4([192, 168, 0, 0], 16), "private"),
-    (v4([198, 18, 0, 0], 15), "for benchmarks"),
-    (v4([198, 51, 100, 0], 24), "for documentation"),
-    (v4([203, 0, 113, 0], 24), "for documentation"),
-    (v4([224, 0, 0, 0], 4), "for many receivers"),
-    (v4([255, 255, 255, 255], 32), "for all receivers"),
-    (v4([240, 0, 0, 0], 4), "reserved"),
+    (
+        v4([168, 63, 129, 16], 32),
+        "an address of a cloud's own services",
+    ),
+    (v4([169, 254, 0, 0], 16), "a link-local address"),
+    (v4([172, 16, 0, 0], 12), "a private address"),
+    (v4([192, 0, 0, 0], 24), "an address of protocols"),
+    (v4([192, 0, 2, 0], 24), "an address of documentation"),
+    (v4([192, 88, 99, 0], 24), "an address of a tunnel"),
+    (v4([192, 168, 0, 0], 16), "a private address"),
+    (v4([198, 18, 0, 0], 15), "an address of benchmarks"),
+    (v4([198, 51, 100, 0], 24), "an address of documentation"),
+    (v4([203, 0, 113, 0], 24), "an address of documentation"),
+    (v4([224, 0, 0, 0], 4), "an address of many receivers"),
+    (v4([255, 255, 255, 255], 32), "an address of all receivers"),
+    (v4([240, 0, 0, 0], 4), "a reserved address"),
 ];
 /// The only addresses of version 6 that a public server has.
 const PUBLIC_V6: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 /// Addresses of version 6 that it does not have. The first that fits says what they are; those that
 /// carry an address of version 4 are refused whole, whatever it is.
 const FORBIDDEN_V6: [(Ipv6Net, &str); 18] = [
-    (v6([0, 0, 0, 0, 0, 0, 0, 0], 128), "of this network"),
-    (v6([0, 0, 0, 0, 0, 0, 0, 1], 128), "of this machine"),
+    (
+        v6([0, 0, 0, 0, 0, 0, 0, 0], 128),
+        "an address of this network",
+    ),
+    (
+        v6([0, 0, 0, 0, 0, 0, 0, 1], 128),
+        "an address of this machine",
+    ),
     (v6([0, 0, 0, 0, 0, 0, 0, 0], 96), CARRIES_V4),
     (v6([0, 0, 0, 0, 0, 0xffff, 0, 0], 96), CARRIES_V4),
     (v6([0, 0, 0, 0, 0xffff, 0, 0, 0], 96), CARRIES_V4),
     (v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96), CARRIES_V4),
     (v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48), CARRIES_V4),
-    (v6([0x100, 0, 0, 0, 0, 0, 0, 0], 64), "for nobody"),
+    (v6([0x100, 0, 0, 0, 0, 0, 0, 0], 64), "an address of nobody"),
     (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32), CARRIES_V4),
     (
         v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23),
-        "reserved for protocols",
+        "an address of protocols",
     ),
     (
         v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
-        "for documentation",
+        "an address of documentation",
     ),
     (v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16), CARRIES_V4),
-    (v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), "for documentation"),
-    (v6([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16), "of routers"),
-    (v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), "private"),
-    (v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10), "link-local"),
-    (v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), "private"),
-    (v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), "for many receivers"),
+    (
+        v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20),
+        "an address of documentation",
+    ),
+    (
+        v6([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16),
+        "an address of routers",
+    ),
+    (v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), "a private address"),
+    (
+        v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),
+        "a link-local address",
+    ),
+    (v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), "a private address"),
+    (
+        v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8),
+        "an address of many receivers",
+    ),
 ];
-const CARRIES_V4: &str = "of version 4 inside one of version 6";
+const CARRIES_V4: &str = "an address of version 4 inside one of version 6";
 
 const fn v4([a, b, c, d]: [u8; 4], prefix: u8) -> Ipv4Net {
     Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix)
@@ -143,7 +164,7 @@ fn forbidden(ip: IpAddr) -> Option<&'static str> {
             let mut known = FORBIDDEN_V6.iter();
             let found = known.find(|(network, _)| network.contains(&ip));
             let found = found.map(|(_, what)| *what);
-            found.or_else(|| (!PUBLIC_V6.contains(&ip)).then_some("reserved"))
+            found.or_else(|| (!PUBLIC_V6.contains(&ip)).then_some("a reserved address"))
         }
     }
 }
@@ -187,7 +208,7 @@ pub enum UrlError {
     #[error("names a host by no public name: use one such as hooks.example.com")]
     LocalName,
     /// The host is an address that may not be sent to.
-    #[error("points to {ip}, an address {what}: use one that is reached from the internet")]
+    #[error("points to {ip}, {what}: use one that is reached from the internet")]
     Address {
         /// The address.
         ip: IpAddr,

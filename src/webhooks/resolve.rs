@@ -51,7 +51,7 @@ pub enum ResolveError {
     #[error("the name does not resolve")]
     Unresolved,
     /// It has an address that may not be sent to.
-    #[error("the name resolves to {ip}, an address {what}")]
+    #[error("the name resolves to {ip}, {what}")]
     Forbidden {
         /// The address.
         ip: IpAddr,

@@ -21,7 +21,7 @@ use actix_web::http::header::HttpDate;
 use caudal_actors::ports::LocalFuture;
 use caudal_actors::ports::webhooks::{Contents, Parcel, Sent, Trouble, WebhookSink};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Response, redirect, retry};
+use reqwest::{Client, ClientBuilder, Response, redirect, retry};
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
@@ -98,10 +98,15 @@ impl HttpSink {
         let checked = Checked::new(Arc::clone(&reach), lookup, limits.lookup);
         let local = reach.is_loopback();
         let make = move || {
-            let made = client(checked.clone(), limits, true);
+            let usual = Client::builder().https_only(!local);
+            let made = client(usual, checked.clone(), limits);
             // A first look must work where no certificates are installed; and nobody is trusted then.
             made.or_else(|why| match local {
-                true => client(checked.clone(), limits, false),
+                true => client(
+                    Client::builder().tls_certs_only([]),
+                    checked.clone(),
+                    limits,
+                ),
                 false => Err(why),
             })
         };
@@ -161,8 +166,10 @@ impl HttpSink {
             Err(_) => Err(Trouble::TimedOut),
             Ok(Err(why)) => {
                 let trouble = trouble(&why);
+                // What is in a URL may be as good as a key.
                 let why = why.without_url();
-                tracing::debug!(why = &why as &dyn Error, "a webhook got no answer");
+                let why: &(dyn Error + 'static) = &why;
+                tracing::debug!(why, "a webhook got no answer");
                 Err(trouble)
             }
             Ok(Ok(response)) => Ok(response),
@@ -231,11 +238,7 @@ enum Unsendable {
     Client,
 }
 
-fn client(checked: Checked, limits: Limits, trusting: bool) -> reqwest::Result<Client> {
-    let builder = match trusting {
-        true => Client::builder(),
-        false => Client::builder().tls_certs_only([]),
-    };
+fn client(builder: ClientBuilder, checked: Checked, limits: Limits) -> reqwest::Result<Client> {
     builder
         .user_agent(USER_AGENT)
         .dns_resolver(Arc::new(checked))

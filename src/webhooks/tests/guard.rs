@@ -223,88 +223,87 @@ fn an_address_in_disguise_is_refused_however_it_is_written() {
     }
 }
 
+/// What else a URL must not be, by a word of what is said.
+const WRONG: [(&str, &[&str]); 7] = [
+    (
+        "is no URL",
+        &[
+            "",
+            "hooks.example.com",
+            "/caudal",
+            "https://",
+            "https://1.2.3.4.5/",
+            "https://256.0.0.1/",
+            "https://hooks.example.com:99999/",
+            "https://[fe80::1%25eth0]/",
+        ],
+    ),
+    (
+        "must begin with https://",
+        &[
+            "http://hooks.example.com/",
+            "http://hooks.example.com:443/",
+            "ftp://hooks.example.com/",
+            "file:///etc/passwd",
+            "gopher://hooks.example.com:443/",
+            "javascript:alert(1)",
+        ],
+    ),
+    (
+        "names no host",
+        &[
+            "https:hooks.example.com",
+            "https:/hooks.example.com/",
+            "https:///hooks.example.com/",
+            "https:hooks.example.com/https://x",
+        ],
+    ),
+    (
+        "must not carry a user or password",
+        &[
+            "https://user@hooks.example.com/",
+            "https://user:secret@hooks.example.com/",
+            "https://hooks.example.com@127.0.0.1/",
+            "https://hooks.example.com:443@127.0.0.1/",
+            "https://@hooks.example.com/",
+        ],
+    ),
+    (
+        "must not have a fragment",
+        &[
+            "https://hooks.example.com/#",
+            "https://hooks.example.com/a#b",
+        ],
+    ),
+    (
+        "use 443 or 8443",
+        &[
+            "https://hooks.example.com:22/",
+            "https://hooks.example.com:0/",
+            "https://[2606:4700::1111]:6379/",
+        ],
+    ),
+    (
+        "names a host by no public name",
+        &[
+            "https://localhost/",
+            "https://Receiver.LOCALHOST/",
+            "https://intranet/",
+            "https://hooks.example.com./",
+        ],
+    ),
+];
+
 #[test]
 fn what_else_a_url_must_not_be() {
     let path = |bytes: usize| format!("https://hooks.example.com/{}", "a".repeat(bytes - 26));
     assert!(parse(&path(URL_MAX), &public()).is_ok());
     assert_eq!(refused(&path(URL_MAX + 1), &public()), UrlError::TooLong);
-
-    let cases: [(&str, fn(&UrlError) -> bool); 31] = [
-        ("", |why| matches!(why, UrlError::Malformed(_))),
-        ("hooks.example.com", |why| {
-            matches!(why, UrlError::Malformed(_))
-        }),
-        ("/caudal", |why| matches!(why, UrlError::Malformed(_))),
-        ("https://", |why| matches!(why, UrlError::Malformed(_))),
-        ("https://1.2.3.4.5/", |why| {
-            matches!(why, UrlError::Malformed(_))
-        }),
-        ("https://256.0.0.1/", |why| {
-            matches!(why, UrlError::Malformed(_))
-        }),
-        ("https://hooks.example.com:99999/", |why| {
-            matches!(why, UrlError::Malformed(_))
-        }),
-        ("https://[fe80::1%25eth0]/", |why| {
-            matches!(why, UrlError::Malformed(_))
-        }),
-        ("http://hooks.example.com/", |why| *why == UrlError::Scheme),
-        ("http://hooks.example.com:443/", |why| {
-            *why == UrlError::Scheme
-        }),
-        ("ftp://hooks.example.com/", |why| *why == UrlError::Scheme),
-        ("file:///etc/passwd", |why| *why == UrlError::Scheme),
-        ("gopher://hooks.example.com:443/", |why| {
-            *why == UrlError::Scheme
-        }),
-        ("javascript:alert(1)", |why| *why == UrlError::Scheme),
-        ("https:hooks.example.com", |why| *why == UrlError::NoHost),
-        ("https:/hooks.example.com/", |why| *why == UrlError::NoHost),
-        ("https:///hooks.example.com/", |why| {
-            *why == UrlError::NoHost
-        }),
-        ("https:hooks.example.com/https://x", |why| {
-            *why == UrlError::NoHost
-        }),
-        ("https://user@hooks.example.com/", |why| {
-            *why == UrlError::UserInfo
-        }),
-        ("https://user:secret@hooks.example.com/", |why| {
-            *why == UrlError::UserInfo
-        }),
-        ("https://hooks.example.com@127.0.0.1/", |why| {
-            *why == UrlError::UserInfo
-        }),
-        ("https://@hooks.example.com/", |why| {
-            *why == UrlError::UserInfo
-        }),
-        ("https://hooks.example.com/#", |why| {
-            *why == UrlError::Fragment
-        }),
-        ("https://hooks.example.com/a#b", |why| {
-            *why == UrlError::Fragment
-        }),
-        ("https://hooks.example.com:22/", |why| {
-            *why == UrlError::Port(22)
-        }),
-        ("https://hooks.example.com:0/", |why| {
-            *why == UrlError::Port(0)
-        }),
-        ("https://[2606:4700::1111]:6379/", |why| {
-            *why == UrlError::Port(6379)
-        }),
-        ("https://localhost/", |why| *why == UrlError::LocalName),
-        ("https://Receiver.LOCALHOST/", |why| {
-            *why == UrlError::LocalName
-        }),
-        ("https://intranet/", |why| *why == UrlError::LocalName),
-        ("https://hooks.example.com./", |why| {
-            *why == UrlError::LocalName
-        }),
-    ];
-    for (text, right) in cases {
-        let why = refused(text, &public());
-        assert!(right(&why), "{text}: {why}");
+    for (word, texts) in WRONG {
+        for text in texts {
+            let why = refused(text, &public()).to_string();
+            assert!(why.contains(word), "{text}: {why}");
+        }
     }
     for text in [
         "https://hooks.example.com",
@@ -407,7 +406,7 @@ fn a_refusal_says_what_is_wrong_and_what_would_be_right() {
         ),
         (
             "https://169.254.169.254/latest/meta-data/",
-            "points to 169.254.169.254, an address link-local: use one that is reached from the \
+            "points to 169.254.169.254, a link-local address: use one that is reached from the \
              internet",
         ),
     ] {

@@ -43,8 +43,8 @@ fn checked(answers: &[Option<&[&str]>]) -> (Checked, Arc<Told>) {
         asked: AtomicUsize::new(0),
     });
     let reach = Arc::new(Reach::public(Vec::new()));
-    let lookup: Arc<dyn Lookup> = Arc::clone(&told) as _;
-    (Checked::new(reach, lookup, Duration::from_millis(50)), told)
+    let limit = Duration::from_millis(50);
+    (Checked::new(reach, Arc::<Told>::clone(&told), limit), told)
 }
 
 const NAME: &str = "hooks.example.com";
