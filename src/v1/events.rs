@@ -4,6 +4,8 @@
 //! webhook. So its account comes with the balance that it had then, and with its own limits but not
 //! with the effective ones, which others change too.
 
+pub mod stream;
+
 use std::sync::Arc;
 
 use actix_web::http::StatusCode;
