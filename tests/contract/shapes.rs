@@ -4,7 +4,11 @@
 pub type Shape = &'static [(&'static str, &'static str)];
 
 /// Endpoints whose answers are not the interface's, or are looked at elsewhere.
-pub const ELSEWHERE: &[&str] = &["GET /v1/idempotency/{key}"];
+pub const ELSEWHERE: &[&str] = &[
+    "GET /v1/idempotency/{key}",
+    "POST /wallet/v1/Remuneracion/Alta",
+    "GET /wallet/v1/Remuneracion/Estado/{cvu}",
+];
 
 const VOUCHER: &str = "id:s cvu:s amount:s availableAfter:s heldAfter:s totalAfter:s \
     voucherTypeCode:s voucherTypeName:s idExterno:s? referenceType:s referenceId:s ledgerType:s \
