@@ -261,6 +261,6 @@ mod tests {
             .map(|t| t.split('"').next())
             .collect();
         let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
-        assert_eq!((ids.len(), ids.len()), (distinct.len(), 62));
+        assert_eq!((ids.len(), ids.len()), (distinct.len(), 74));
     }
 }

@@ -4,13 +4,16 @@
 //! its row here, and it is covered.
 
 mod checks;
+mod events;
 mod fields;
 mod schema;
 mod shapes;
 mod table;
 mod treasury;
 
+use caudal_ledger::events::EventId;
 use caudal_ledger::ids::{AccountNo, HoldId, RealmId, TransferId, VoucherId};
+use caudal_ledger::webhooks::{DeliveryId, WebhookId};
 
 use crate::support::client::fresh;
 use crate::support::{Answer, Client, Value, cuit, json};
@@ -29,6 +32,10 @@ struct Ids {
     hold: String,
     transfer: String,
     account: String,
+    webhook: String,
+    /// An event of the realm and its delivery, where a row says that it was tried.
+    event: String,
+    delivery: String,
     /// The number of the account of `cvu`, and of one without a CVU.
     cuenta: String,
     bare: String,
@@ -43,6 +50,7 @@ impl Ids {
             format!("key-{number}"),
             format!("ext-{number}"),
         );
+        let webhook = events::webhook(client).await;
         let body = json!({"cuit": cuit(number), "holderName": format!("Canary Holder {number}")});
         let opened = client.post("/v1/accounts", &body).key(&key).await.is(201);
         let cvu = opened["cvu"].as_str().unwrap().to_owned();
@@ -75,7 +83,19 @@ impl Ids {
             hold: hold.as_str().unwrap().to_owned(),
             transfer: transfer.as_str().unwrap().to_owned(),
             account: opened["walletAccountId"].to_string(),
+            webhook,
+            event: String::new(),
+            delivery: String::new(),
         }
+    }
+
+    /// The same for an operation, with what its row asks for.
+    async fn for_row(client: &Client, row: &Row) -> Self {
+        let mut ids = Self::of(client).await;
+        if row.tried {
+            (ids.event, ids.delivery) = events::delivery(client, &ids).await;
+        }
+        ids
     }
 
     /// Well-formed ids of nothing.
@@ -95,12 +115,30 @@ impl Ids {
             hold: HoldId(place).to_string(),
             transfer: TransferId(place).to_string(),
             account: "16000000".into(),
+            webhook: WebhookId {
+                realm: place.realm,
+                number: 1,
+            }
+            .to_string(),
+            event: EventId {
+                realm: place.realm,
+                number: 1,
+            }
+            .to_string(),
+            delivery: DeliveryId {
+                webhook: WebhookId {
+                    realm: place.realm,
+                    number: 1,
+                },
+                event: 1,
+            }
+            .to_string(),
             cuenta: "9999999".into(),
             bare: "9999998".into(),
         }
     }
 
-    fn all(&self) -> [&str; 8] {
+    fn all(&self) -> [&str; 9] {
         [
             &self.cvu,
             &self.suspended,
@@ -110,6 +148,7 @@ impl Ids {
             &self.key,
             &self.hold,
             &self.transfer,
+            &self.webhook,
         ]
     }
 }
@@ -138,6 +177,10 @@ struct Row {
     keyed: bool,
     /// Whether unknown fields of its body are welcome.
     lenient: bool,
+    /// Whether its answer has no end.
+    endless: bool,
+    /// Whether it is about an event that a webhook was tried with.
+    tried: bool,
 }
 
 const ROW: Row = Row {
@@ -152,7 +195,10 @@ const ROW: Row = Row {
     public: false,
     keyed: false,
     lenient: false,
+    endless: false,
+    tried: false,
 };
+
 /// An operation of the document with its row.
 struct Operation {
     row: Row,
@@ -221,6 +267,7 @@ fn operations() -> Vec<Operation> {
     let document = Document::of_the_service();
     let mut rows = table();
     rows.extend(treasury::rows());
+    rows.extend(events::rows());
     let mut found = Vec::new();
     for (template, method, operation) in document.operations() {
         let id = operation["operationId"].as_str().unwrap();

@@ -57,6 +57,8 @@ const SWEEP_MAX: usize = 1000;
 const SWEEP_ON: Duration = Duration::from_millis(200);
 /// How many calls about transfers a realm has under way at the bank.
 pub const BANK_SLOTS: usize = 64;
+/// Tries of a realm's webhooks that its tenant asked for, at the same time.
+pub const TRIES_AT_ONCE: usize = 8;
 /// How long an answer is kept for its idempotency key, in milliseconds: 7 days.
 pub const KEY_MILLIS: u64 = 7 * 24 * 60 * 60 * 1000;
 
@@ -83,6 +85,8 @@ pub struct RealmSupervisor {
     webhooks: Webhooks,
     /// Carries events to the webhooks, where there are any.
     courier: Option<Addr<Courier>>,
+    /// Tries that tenants asked for and that are under way.
+    trying: usize,
     tail: Tail,
     /// The ends of the realm's other own streams, by kind.
     tails: HashMap<u8, Tail>,
@@ -119,6 +123,7 @@ impl RealmSupervisor {
             types: VoucherTypes::default(),
             webhooks: Webhooks::default(),
             courier: None,
+            trying: 0,
             tail: Tail::default(),
             tails: HashMap::new(),
             swept: None,

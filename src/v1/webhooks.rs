@@ -1,16 +1,15 @@
 //! Webhooks of the native family: where events go, what became of each, and once more.
 
 mod bodies;
+mod secrets;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, web};
-use caudal_actors::failure::Failure;
 use caudal_actors::ports::webhooks::Sent;
 use caudal_ledger::deliveries::Ending;
 use caudal_ledger::events::{EventId, EventKind, EventKinds};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId, WebhookOrder};
-use secrecy::ExposeSecret as _;
 
 use super::Problems;
 use super::events::place;
@@ -19,11 +18,12 @@ use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::query::{self, Query};
 use crate::http::respond::{self, asker, give, json, plain};
-use crate::webhooks::seal::SealError;
-use crate::webhooks::{Secret, guard};
+use crate::webhooks::guard;
 use bodies::{
-    DeliveriesPage, RedeliveryBody, TestBody, WebhookBody, delivery, ordered, tested, webhook,
+    DeliveriesPage, RedeliveryBody, TestBody, WebhookBody, WithSecret, delivery, ordered, tested,
+    webhook,
 };
+use secrets::NewSecret;
 
 /// The longest description, in characters.
 const DESCRIPTION_MAX: usize = 200;
@@ -76,24 +76,6 @@ fn url(caller: &Caller) -> impl Fn(&str) -> Result<String, String> {
     }
 }
 
-/// A new secret: its text for the tenant, and sealed for the store.
-fn secret(caller: &Caller) -> Result<(String, Vec<u8>), ApiError> {
-    let make = || {
-        let secret = Secret::new()?;
-        let sealed = caller
-            .door
-            .hooks
-            .sealer
-            .seal(&caller.identity.tenant, &secret)?;
-        let text = secret.text().expose_secret().to_owned();
-        Ok::<_, SealError>((text, sealed))
-    };
-    make().map_err(|why| {
-        tracing::error!(%why, "a secret cannot be made");
-        Failure::Damaged.into()
-    })
-}
-
 /// Lists the webhooks of the realm.
 #[utoipa::path(
     operation_id = "listWebhooks",
@@ -104,10 +86,7 @@ fn secret(caller: &Caller) -> Result<(String, Vec<u8>), ApiError> {
 pub async fn list(caller: Caller) -> Answer {
     let realm = caller.realm();
     let found = caller.engine().webhooks(realm)?;
-    let bodies: Vec<_> = found
-        .iter()
-        .map(|view| webhook(realm, view, None))
-        .collect();
+    let bodies: Vec<_> = found.iter().map(|view| webhook(realm, view)).collect();
     Ok(json(StatusCode::OK, &bodies))
 }
 
@@ -123,18 +102,12 @@ pub async fn list(caller: Caller) -> Answer {
     tag = "Webhooks",
     params(super::requests::PostParams),
     request_body(content = inline(super::requests::CreateWebhookDto)),
-    responses((status = 201, body = WebhookBody), Problems)
+    responses((status = 201, body = WithSecret), Problems)
 )]
 #[post("/v1/webhooks")]
 pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
-    let (text, sealed) = secret(&caller)?;
-    let asker = asker(&request, &caller, &body, {
-        let (caller, text) = (caller.clone(), text.clone());
-        move |made: &Webhook| {
-            let body = serde_json::to_string(&ordered(&caller, made, Some(text)));
-            (StatusCode::CREATED, body.unwrap_or_default())
-        }
-    })?;
+    let secret = NewSecret::make(&caller)?;
+    let asker = secret.asker(StatusCode::CREATED, &request, &caller, &body)?;
     let mut fields = body.fields();
     let url = fields.required("url", read_body::text(url(&caller)));
     let wanted = fields.optional("types", types);
@@ -144,15 +117,13 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
         url: url.unwrap_or_default(),
         types: wanted,
         description,
-        secret: sealed,
+        secret: secret.sealed.clone(),
     };
     let made = caller
         .engine()
         .order_webhook(caller.realm(), 0, order, asker)
         .await;
-    give(made, |made| {
-        json(StatusCode::CREATED, &ordered(&caller, &made, Some(text)))
-    })
+    secret.give(StatusCode::CREATED, &caller, made)
 }
 
 /// Reads a webhook.
@@ -166,7 +137,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
 pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let realm = caller.realm();
     let view = caller.engine().webhook(realm, number(&caller, &path)?)?;
-    Ok(json(StatusCode::OK, &webhook(realm, &view, None)))
+    Ok(json(StatusCode::OK, &webhook(realm, &view)))
 }
 
 /// Changes what is sent: absent fields stay as they are.
@@ -196,7 +167,7 @@ pub async fn change(caller: Caller, path: web::Path<String>, body: Body) -> Answ
         .order_webhook(realm, number, order, plain(&caller))
         .await;
     give(changed, |changed| {
-        json(StatusCode::OK, &ordered(&caller, &changed, None))
+        json(StatusCode::OK, &ordered(&caller, &changed))
     })
 }
 
@@ -230,7 +201,7 @@ pub async fn remove(caller: Caller, path: web::Path<String>) -> Answer {
         super::requests::PostParams,
     ),
     request_body(content = inline(super::requests::RotateSecretDto)),
-    responses((status = 200, body = WebhookBody), Problems)
+    responses((status = 200, body = WithSecret), Problems)
 )]
 #[post("/v1/webhooks/{id}/rotate-secret")]
 pub async fn rotate(
@@ -240,29 +211,21 @@ pub async fn rotate(
     OptionalBody(body): OptionalBody,
 ) -> Answer {
     let number = number(&caller, &path)?;
-    let (text, sealed) = secret(&caller)?;
-    let asker = asker(&request, &caller, &body, {
-        let (caller, text) = (caller.clone(), text.clone());
-        move |found: &Webhook| {
-            let body = serde_json::to_string(&ordered(&caller, found, Some(text)));
-            (StatusCode::OK, body.unwrap_or_default())
-        }
-    })?;
+    let secret = NewSecret::make(&caller)?;
+    let asker = secret.asker(StatusCode::OK, &request, &caller, &body)?;
     let mut fields = body.fields();
     let overlap = fields.optional("overlapSeconds", read_body::integer(0, OVERLAP_MAX));
     fields.done()?;
     let overlap = overlap.unwrap_or(OVERLAP);
     let order = WebhookOrder::Rotate {
-        secret: sealed,
+        secret: secret.sealed.clone(),
         overlap,
     };
     let rotated = caller
         .engine()
         .order_webhook(caller.realm(), number, order, asker)
         .await;
-    give(rotated, |found| {
-        json(StatusCode::OK, &ordered(&caller, &found, Some(text)))
-    })
+    secret.give(StatusCode::OK, &caller, rotated)
 }
 
 /// Sends a webhook an event of type `webhook.test` now, and says how that went.

@@ -7,7 +7,7 @@
 
 use super::operations;
 use super::shapes::{ELSEWHERE, ENDPOINTS, UPDATES};
-use crate::contract::Ids;
+use crate::contract::{Ids, Row};
 use crate::support::client::fresh;
 use crate::support::{Client, SOON, TestService, Value, cuit, json, wait_until};
 
@@ -52,9 +52,9 @@ fn wrong(body: &Value, shape: &[(&str, &str)]) -> Vec<String> {
 }
 
 /// A day with something in every list: one of everything, and a transfer that came in.
-async fn lived(service: &TestService) -> Ids {
+async fn lived(service: &TestService, row: &Row) -> Ids {
     service.hear().await;
-    let ids = Ids::of(&service.a).await;
+    let ids = Ids::for_row(&service.a, row).await;
     let own = json!({"cuitCuil": "20267565393", "razonSocial": "Una"});
     service.a.post("/wallet/v1/Cuenta", &own).await.is(201);
     service.bank.cash_in(&ids.cvu, "3.00").await;
@@ -76,7 +76,7 @@ async fn every_endpoint_of_the_interface_answers_in_its_shape() {
             .iter()
             .find(|it| it.method == method && it.template == template);
         let operation = operation.unwrap_or_else(|| panic!("no {endpoint}"));
-        let ids = lived(&service).await;
+        let ids = lived(&service, &operation.row).await;
         let path = (operation.row.path)(&ids);
         let told = operation.call(&service.a, &path, &ids).await;
         let told = told.is(operation.row.status);

@@ -4,11 +4,7 @@
 pub type Shape = &'static [(&'static str, &'static str)];
 
 /// Endpoints whose answers are not the interface's, or are looked at elsewhere.
-pub const ELSEWHERE: &[&str] = &[
-    "GET /v1/idempotency/{key}",
-    "POST /wallet/v1/Remuneracion/Alta",
-    "GET /wallet/v1/Remuneracion/Estado/{cvu}",
-];
+pub const ELSEWHERE: &[&str] = &["GET /v1/idempotency/{key}", "GET /v1/events/stream"];
 
 const VOUCHER: &str = "id:s cvu:s amount:s availableAfter:s heldAfter:s totalAfter:s \
     voucherTypeCode:s voucherTypeName:s idExterno:s? referenceType:s referenceId:s ledgerType:s \
@@ -66,6 +62,16 @@ const CLIENTE: &str = "idCuenta:i cvu:s alias:s? nombre:s cuitCuil:s saldo:n ava
     heldBalance:s totalBalance:s fechaUltimoMovimiento:s?";
 const COMPROBANTE: &str = "idComprobante:s descripcionTipoComprobante:s fecha:s importe:n \
     sentido:s saldo:n idExterno:s? cvu:s idTipoComprobante:* idCuenta:* referencia:* fechaExterna:*";
+const EVENT: &str = "id:s sequence:i type:s timestamp:s data:o";
+const WEBHOOK: &str = "id:s url:s types:a? description:s? active:b status:s progress:o \
+    createdAt:s updatedAt:s";
+const PROGRESS: &str = "position:s? behind:i waiting:i delivered:i parked:i lastSuccessAt:s? \
+    lastFailure:o?";
+const DELIVERY: &str = "id:s webhookId:s eventId:s eventType:s status:s attemptCount:i attempts:a";
+const ATTEMPT: &str = "at:s durationMs:i responseStatus:i? error:s? outcome:s nextAttemptAt:s?";
+const SHOWN: Shape = &[("", WEBHOOK), ("progress", PROGRESS)];
+const WITH_SECRET: Shape = &[("", WEBHOOK), ("", "secret:s"), ("progress", PROGRESS)];
+const ALTA: &str = "id:* cvu:s idCuenta:i cuentaComitente:s fondo:s? estado:s fechaAlta:s";
 
 /// The endpoints of the interface and those beside them, each with what it answers; nothing where
 /// the answer is 204.
@@ -204,6 +210,44 @@ pub const ENDPOINTS: &[(&str, Shape)] = &[
     (
         "GET /v1/treasury/positions/{cvu}/balance/historical",
         &[("", PAST)],
+    ),
+    (
+        "GET /v1/events",
+        &[("", "items:a next:s?"), ("items/0", EVENT)],
+    ),
+    (
+        "GET /v1/webhooks",
+        &[("0", WEBHOOK), ("0/progress", PROGRESS)],
+    ),
+    ("POST /v1/webhooks", WITH_SECRET),
+    ("GET /v1/webhooks/{id}", SHOWN),
+    ("PATCH /v1/webhooks/{id}", SHOWN),
+    ("DELETE /v1/webhooks/{id}", &[]),
+    ("POST /v1/webhooks/{id}/rotate-secret", WITH_SECRET),
+    (
+        "POST /v1/webhooks/{id}/test",
+        &[("", "delivered:b responseStatus:i? error:s? durationMs:i")],
+    ),
+    (
+        "GET /v1/webhooks/{id}/deliveries",
+        &[
+            ("", "items:a next:s?"),
+            ("items/0", DELIVERY),
+            ("items/0/attempts/0", ATTEMPT),
+        ],
+    ),
+    (
+        "POST /v1/webhooks/deliveries/{id}/redeliver",
+        &[("", "from:s to:s")],
+    ),
+    ("POST /v1/webhooks/{id}/redeliver", &[("", "from:s to:s")]),
+    ("POST /wallet/v1/Remuneracion/Alta", &[("", ALTA)]),
+    (
+        "GET /wallet/v1/Remuneracion/Estado/{cvu}",
+        &[(
+            "",
+            "cvu:s idCuenta:i estado:s cuentaComitente:* fondo:* fechaAlta:* cuotapartes:* valorCuotaparte:* fechaValor:* saldoValuado:* rendimientoDiario:* tna:*",
+        )],
     ),
     (
         "GET /wallet/v1/Cuentas",

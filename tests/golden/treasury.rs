@@ -2,9 +2,13 @@
 
 use super::Golden;
 
-/// Operations whose exact bodies are in the treasury's own tests, for they tell an instant of the
-/// bank's clock, which does not stand still.
-pub const ELSEWHERE: &[&str] = &["GET /v1/treasury", "GET /wallet/v1/Tesoreria"];
+/// Operations whose exact bodies are in tests of their own: those of the treasury tell an instant of
+/// the bank's clock, which does not stand still, and the stream has no end.
+pub const ELSEWHERE: &[&str] = &[
+    "GET /v1/treasury",
+    "GET /wallet/v1/Tesoreria",
+    "GET /v1/events/stream",
+];
 
 /// What is told of one client, which has a credit and a hold.
 pub const TREASURY: &[Golden] = &[

@@ -8,7 +8,7 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::{Webhook, WebhookFact, WebhookId, WebhookOrder, Webhooks};
 use caudal_storage::StoreError;
 
-use super::RealmSupervisor;
+use super::{RealmSupervisor, TRIES_AT_ONCE};
 use crate::courier::{Courier, Refresh};
 use crate::failure::Failure;
 use crate::ports::webhooks::{Contents, Parcel, Sent};
@@ -49,6 +49,9 @@ impl RealmSupervisor {
         match self.decide_webhook(number, order) {
             Err(why) => self.end(Err(why), ticket),
             Ok((page, webhook)) => {
+                // The one that is told has to be there before the order is on disk: it may start
+                // with less than that.
+                self.ensure_courier();
                 let courier = self.courier.clone();
                 self.scribe
                     .finish_and(page, Ok(webhook), ticket, move |done| {
@@ -57,7 +60,6 @@ impl RealmSupervisor {
                             courier.try_send(Refresh).ok();
                         }
                     });
-                self.ensure_courier();
             }
         }
     }
@@ -95,7 +97,8 @@ impl RealmSupervisor {
         Ok((page, webhook))
     }
 
-    /// Sends a webhook something that is no event, and answers how that went.
+    /// Sends a webhook something that is no event, and answers how that went. Beyond
+    /// [`TRIES_AT_ONCE`] the tenant is asked to come back.
     pub(super) fn try_webhook(
         &mut self,
         number: u64,
@@ -110,6 +113,10 @@ impl RealmSupervisor {
             Ok(webhook) => webhook,
             Err(why) => return self.end(Err(why.into()), ticket),
         };
+        if self.trying >= TRIES_AT_ONCE {
+            return self.end(Err(Failure::Overloaded), ticket);
+        }
+        self.trying = self.trying.saturating_add(1);
         let now = self.shared.clock.now();
         let realm = self.shared.realm;
         let parcel = Parcel {
@@ -125,6 +132,7 @@ impl RealmSupervisor {
         let sink = Arc::clone(&self.shared.sink);
         let sent = async move { sink.send(parcel).await };
         ctx.spawn(sent.into_actor(self).map(|sent, supervisor, _| {
+            supervisor.trying = supervisor.trying.saturating_sub(1);
             supervisor.end(Ok(sent), ticket);
         }));
     }

@@ -15,6 +15,7 @@ use super::lab::{Dice, Lab, LabClock, later};
 use super::*;
 use crate::ports::LocalFuture;
 use crate::ports::webhooks::{Contents, Parcel, Sent, Trouble, WebhookSink};
+use crate::realms::TRIES_AT_ONCE;
 use crate::records::reads;
 
 const ACCOUNTS: u64 = 5;
@@ -91,7 +92,16 @@ impl Receivers {
 impl WebhookSink for Way {
     fn send(&self, parcel: Parcel) -> LocalFuture<'_, Sent> {
         let Contents::Event(event) = parcel.contents else {
-            panic!("nobody asked for a try");
+            let (_, result, millis) = self.receivers.fate(&parcel.url);
+            return Box::pin(async move {
+                later(Duration::from_millis(millis)).await;
+                let retry_after = None;
+                Sent {
+                    result,
+                    retry_after,
+                    millis,
+                }
+            });
         };
         let to = (parcel.url.clone(), event.account);
         let receivers = Arc::clone(&self.receivers);
@@ -412,4 +422,29 @@ async fn what_was_delivered_is_delivered_again_when_its_tenant_asks() {
     assert_eq!(numbers, (from + 11..=from + 20).collect::<Vec<_>>());
     let delivery = town.lab.engine.delivery(REALM, number, from + 11).unwrap();
     assert!(delivery.delivery.tries >= 2);
+}
+
+#[actix::test]
+async fn as_many_tries_as_a_realm_may_have_are_under_way_and_no_more() {
+    let town = Town::new(3).await;
+    let number = town.webhook(DEAD, None).await;
+    let of = |n: usize| {
+        let lab = Rc::clone(&town.lab);
+        let id = format!("evt_test_{n}");
+        actix::spawn(async move { lab.engine.try_webhook(REALM, number, id, plain()).await })
+    };
+    let under_way: Vec<_> = (0..=TRIES_AT_ONCE).map(of).collect();
+    let mut all = Vec::new();
+    for asked in under_way {
+        all.push(asked.await.unwrap());
+    }
+    let (done, refused): (Vec<_>, Vec<_>) = all.into_iter().partition(Result::is_ok);
+    assert_eq!(done.len(), TRIES_AT_ONCE);
+    assert!(
+        refused
+            .iter()
+            .all(|it| matches!(it, Err(Failure::Overloaded)))
+    );
+    let sent = value(of(99).await.unwrap());
+    assert_eq!(sent.result, Err(Trouble::TimedOut));
 }

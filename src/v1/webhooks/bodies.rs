@@ -32,13 +32,22 @@ pub struct WebhookBody {
     pub status: &'static str,
     /// How far it has come; a little behind the truth.
     pub progress: ProgressBody,
-    /// The secret to verify with, `whsec_…`: only here, only now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub secret: Option<String>,
     /// When it was created.
     pub created_at: String,
     /// When its tenant last changed it.
     pub updated_at: String,
+}
+
+/// A webhook with a new secret.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[schema(as = WebhookWithSecret)]
+pub struct WithSecret {
+    /// The webhook.
+    #[serde(flatten)]
+    pub webhook: WebhookBody,
+    /// The secret to verify with, `whsec_…`: only here, only now. Null where an `Idempotency-Key` is
+    /// repeated, for secrets are not kept in the clear: then ask for a new one.
+    pub secret: Option<String>,
 }
 
 /// How far a webhook has come.
@@ -193,8 +202,8 @@ fn progress(realm: RealmId, view: &WebhookView) -> ProgressBody {
     }
 }
 
-/// Renders a webhook; its secret only where it is new.
-pub fn webhook(realm: RealmId, view: &WebhookView, secret: Option<String>) -> WebhookBody {
+/// Renders a webhook.
+pub fn webhook(realm: RealmId, view: &WebhookView) -> WebhookBody {
     let found = &view.webhook;
     WebhookBody {
         id: WebhookId {
@@ -208,14 +217,13 @@ pub fn webhook(realm: RealmId, view: &WebhookView, secret: Option<String>) -> We
         active: found.active,
         status: status(found, &view.progress),
         progress: progress(realm, view),
-        secret,
         created_at: found.created_at.to_string(),
         updated_at: found.updated_at.to_string(),
     }
 }
 
 /// A webhook as an order left it, with how far it has come.
-pub fn ordered(caller: &Caller, found: &Webhook, secret: Option<String>) -> WebhookBody {
+pub fn ordered(caller: &Caller, found: &Webhook) -> WebhookBody {
     let realm = caller.realm();
     let engine = caller.engine();
     let known = engine.webhook(realm, found.number).ok();
@@ -224,7 +232,7 @@ pub fn ordered(caller: &Caller, found: &Webhook, secret: Option<String>) -> Webh
         progress: known.map_or_else(|| Progress::new(found.after), |known| known.progress),
         last_event: engine.last_event(realm).unwrap_or(found.after),
     };
-    webhook(realm, &view, secret)
+    webhook(realm, &view)
 }
 
 /// Renders a delivery.

@@ -1,0 +1,97 @@
+//! Secrets that are shown once: the answer that an idempotency key keeps lies in the journal and can be
+//! read again, so it has none.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse};
+use caudal_actors::engine::Asker;
+use caudal_actors::failure::Failure;
+use caudal_actors::reply::{Answered, Given};
+use caudal_ledger::webhooks::Webhook;
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::Answer;
+use super::bodies::{WithSecret, ordered};
+use crate::http::body::Body;
+use crate::http::caller::Caller;
+use crate::http::errors::ApiError;
+use crate::http::respond;
+use crate::webhooks::Secret;
+use crate::webhooks::seal::SealError;
+
+/// How a rendered answer ends that has no secret: the field is the last one.
+const NONE: &str = "\"secret\":null}";
+
+/// A new secret.
+pub struct NewSecret {
+    text: SecretString,
+    /// As it lies in the store.
+    pub sealed: Vec<u8>,
+}
+
+impl NewSecret {
+    /// Makes one for the caller's tenant.
+    pub fn make(caller: &Caller) -> Result<Self, ApiError> {
+        let make = || {
+            let secret = Secret::new()?;
+            let sealer = &caller.door.hooks.sealer;
+            let sealed = sealer.seal(&caller.identity.tenant, &secret)?;
+            let text = secret.text();
+            Ok::<_, SealError>(Self { text, sealed })
+        };
+        make().map_err(|why| {
+            tracing::error!(%why, "a secret cannot be made");
+            Failure::Damaged.into()
+        })
+    }
+
+    /// Who asks; what the key keeps has no secret.
+    pub fn asker(
+        &self,
+        status: StatusCode,
+        request: &HttpRequest,
+        caller: &Caller,
+        body: &Body,
+    ) -> Result<Asker<Webhook>, ApiError> {
+        let owned = caller.clone();
+        respond::asker(request, caller, body, move |made: &Webhook| {
+            let webhook = ordered(&owned, made);
+            let shown = WithSecret {
+                webhook,
+                secret: None,
+            };
+            (status, serde_json::to_string(&shown).unwrap_or_default())
+        })
+    }
+
+    /// The answer, with the secret the first time.
+    pub fn give(self, status: StatusCode, caller: &Caller, answered: Answered<Webhook>) -> Answer {
+        let text = self.text.expose_secret();
+        let answered = answered.map(|given| match given {
+            Given::Kept {
+                status,
+                body,
+                again: false,
+            } => Given::Kept {
+                body: reveal(body, text),
+                status,
+                again: false,
+            },
+            other => other,
+        });
+        respond::give(answered, |made| -> HttpResponse {
+            let shown = WithSecret {
+                webhook: ordered(caller, &made),
+                secret: Some(text.to_owned()),
+            };
+            respond::json(status, &shown)
+        })
+    }
+}
+
+/// An answer with its secret; one without a place for it, such as an error, as it is.
+fn reveal(body: String, secret: &str) -> String {
+    match body.strip_suffix(NONE) {
+        Some(before) => format!("{before}\"secret\":\"{secret}\"}}"),
+        None => body,
+    }
+}

@@ -1,0 +1,206 @@
+//! The bodies of events and webhooks.
+
+use super::Golden;
+
+/// What is told of a realm with a webhook that cannot be reached.
+pub const WEBHOOKS: &[Golden] = &[
+    Golden {
+        request: "GET /v1/events",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"items":[{"id":"evt_000000400000000000000027qr","sequence":1,
+            "type":"account.created","timestamp":"2026-03-02T15:04:05.678Z",
+            "data":{"alias":"Mar.De.Sal","balance":{"asOf":"2026-03-02T15:04:05.678Z",
+            "available":"0.00","currency":"ARS","cvu":"0000999100000200000019","held":"0.00",
+            "sequence":0,"total":"0.00"},"closedAt":null,"createdAt":"2026-03-02T15:04:05.678Z",
+            "currency":"ARS","cvu":"0000999100000200000019","email":null,"enabled":true,
+            "externalId":null,"holder":{"cuit":"27312547568","name":"Ana Paz",
+            "personType":"human"},"kyc":{"address":{"apartment":null,"cityCode":null,"floor":null,
+            "number":null,"postalCode":null,"provinceCode":null,"street":null},
+            "afipActivity":null,"birthCountry":null,"birthDate":null,"dni":null,
+            "documentType":null,"fatca":null,"kycLevel":null,"maritalStatus":null,
+            "nationality":null,"occupation":null,"ocde":null,"pep":null,"riskLevel":null,
+            "sex":null,"uif":null,"verifiedAt":null},"limits":{"own":{"dailyAmount":null,
+            "dailyCount":null,"maxBalance":null,"maxPerTransaction":null,"monthlyAmount":null,
+            "monthlyCount":null}},"metadata":{},"phone":null,"remuneration":null,
+            "status":"active","suspension":null,"titulares":[{"cuit":"27312547568",
+            "name":"Ana Paz","personType":"human"}],"updatedAt":"2026-03-02T15:04:05.678Z",
+            "walletAccountId":1}},{"id":"evt_00000040000000000000005f9f","sequence":2,
+            "type":"voucher_type.created","timestamp":"2026-03-02T15:04:05.678Z",
+            "data":{"code":"CARGA","name":"Type CARGA","sense":"credit","active":true,
+            "system":false,"id":"vty_1000","legacyId":1000,"tenantId":"tnt_first"}},
+            {"id":"evt_00000040000000000000006pv7","sequence":3,"type":"voucher.created",
+            "timestamp":"2026-03-02T15:04:05.678Z","data":{"id":"cmp_00000040000000200000002tbm",
+            "cvu":"0000999100000200000019","sequence":1,"ledgerType":"credit","amount":"100.10",
+            "availableAfter":"100.10","heldAfter":"0.00","totalAfter":"100.10",
+            "voucherTypeCode":"CARGA","voucherTypeName":"Type CARGA","idExterno":"a",
+            "referenceType":"adjustment","referenceId":"cmp_00000040000000200000002tbm",
+            "description":null,"createdAt":"2026-03-02T15:04:05.678Z"}}],"next":null}"#,
+    },
+    Golden {
+        request: "GET /v1/events?types=voucher.*&limit=1",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"items":[{"id":"evt_00000040000000000000006pv7","sequence":3,
+            "type":"voucher.created","timestamp":"2026-03-02T15:04:05.678Z",
+            "data":{"id":"cmp_00000040000000200000002tbm","cvu":"0000999100000200000019",
+            "sequence":1,"ledgerType":"credit","amount":"100.10","availableAfter":"100.10",
+            "heldAfter":"0.00","totalAfter":"100.10","voucherTypeCode":"CARGA",
+            "voucherTypeName":"Type CARGA","idExterno":"a","referenceType":"adjustment",
+            "referenceId":"cmp_00000040000000200000002tbm","description":null,
+            "createdAt":"2026-03-02T15:04:05.678Z"}}],"next":null}"#,
+    },
+    Golden {
+        request: "GET /v1/events?types=nada",
+        body: r#""#,
+        status: 400,
+        answer: r#"
+            {"statusCode":400,
+            "message":"types `nada` is no type of event, nor a family such as `hold.*`",
+            "timestamp":"<now>","code":"invalid_request","requestId":"golden",
+            "errors":[{"field":"types",
+            "message":"`nada` is no type of event, nor a family such as `hold.*`"}]}"#,
+    },
+    Golden {
+        request: "GET /v1/events?after=evt_1",
+        body: r#""#,
+        status: 400,
+        answer: r#"
+            {"statusCode":400,"message":"after is no event of yours","timestamp":"<now>",
+            "code":"invalid_request","requestId":"golden","errors":[{"field":"after",
+            "message":"is no event of yours"}]}"#,
+    },
+    Golden {
+        request: "GET /v1/webhooks/whk_00000040000000200000001jsw/deliveries",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"items":[{"id":"dlv_000000400000002000000079f3",
+            "webhookId":"whk_00000040000000200000001jsw",
+            "eventId":"evt_00000040000000000000006pv7","eventType":"voucher.created",
+            "status":"failing","attemptCount":1,"attempts":[{"at":"2026-03-02T15:04:05.678Z",
+            "durationMs":<ms>,"responseStatus":null,"error":"connection_failed",
+            "outcome":"failed","nextAttemptAt":"<soon>"}]}],"next":null}"#,
+    },
+    Golden {
+        request: "GET /v1/webhooks/whk_00000040000000200000001jsw",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"id":"whk_00000040000000200000001jsw","url":"http://127.0.0.1:1/caudal",
+            "types":["voucher.created"],"description":null,"active":true,"status":"active",
+            "progress":{"position":"evt_00000040000000000000006pv7","behind":0,"waiting":1,
+            "delivered":0,"parked":0,"lastSuccessAt":null,
+            "lastFailure":{"at":"2026-03-02T15:04:05.678Z","durationMs":<ms>,
+            "responseStatus":null,"error":"connection_failed","outcome":"failed",
+            "nextAttemptAt":"<soon>"}},"createdAt":"2026-03-02T15:04:05.678Z",
+            "updatedAt":"2026-03-02T15:04:05.678Z"}"#,
+    },
+    Golden {
+        request: "GET /v1/webhooks",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            [{"id":"whk_00000040000000200000001jsw","url":"http://127.0.0.1:1/caudal",
+            "types":["voucher.created"],"description":null,"active":true,"status":"active",
+            "progress":{"position":"evt_00000040000000000000006pv7","behind":0,"waiting":1,
+            "delivered":0,"parked":0,"lastSuccessAt":null,
+            "lastFailure":{"at":"2026-03-02T15:04:05.678Z","durationMs":<ms>,
+            "responseStatus":null,"error":"connection_failed","outcome":"failed",
+            "nextAttemptAt":"<soon>"}},"createdAt":"2026-03-02T15:04:05.678Z",
+            "updatedAt":"2026-03-02T15:04:05.678Z"}]"#,
+    },
+    Golden {
+        request: "POST /v1/webhooks/deliveries/dlv_000000400000002000000079f3/redeliver",
+        body: r#""#,
+        status: 202,
+        answer: r#"
+            {"from":"evt_00000040000000000000006pv7","to":"evt_00000040000000000000006pv7"}"#,
+    },
+    Golden {
+        request: "POST /v1/webhooks/whk_00000040000000200000001jsw/redeliver",
+        body: r#"{"from":"evt_00000040000000000000006pv7"}"#,
+        status: 202,
+        answer: r#"
+            {"from":"evt_00000040000000000000006pv7","to":"evt_00000040000000000000006pv7"}"#,
+    },
+    Golden {
+        request: "POST /v1/webhooks/whk_00000040000000200000001jsw/redeliver",
+        body: r#"{"from":"evt_00000040000000200000001jsw"}"#,
+        status: 400,
+        answer: r#"
+            {"statusCode":400,"message":"from is no event of yours","timestamp":"<now>",
+            "code":"invalid_request","requestId":"golden","errors":[{"field":"from",
+            "message":"is no event of yours"}]}"#,
+    },
+    Golden {
+        request: "POST /v1/webhooks",
+        body: r#"{"url":"https://10.0.0.1/x"}"#,
+        status: 400,
+        answer: r#"
+            {"statusCode":400,
+            "message":"url points to 10.0.0.1, a private address: use one that is reached from the internet",
+            "timestamp":"<now>","code":"invalid_request","requestId":"golden",
+            "errors":[{"field":"url",
+            "message":"points to 10.0.0.1, a private address: use one that is reached from the internet"}]}"#,
+    },
+    Golden {
+        request: "POST /v1/webhooks",
+        body: r#"{"url":"https://psp.example/caudal","types":["hold.*","account.closed"],"description":"Producción"}"#,
+        status: 201,
+        answer: r#"
+            {"id":"whk_000000400000004000000005dr","url":"https://psp.example/caudal",
+            "types":["hold.*","account.closed"],"description":"Producción","active":true,
+            "status":"active","progress":{"position":"evt_00000040000000000000006pv7","behind":0,
+            "waiting":0,"delivered":0,"parked":0,"lastSuccessAt":null,"lastFailure":null},
+            "createdAt":"2026-03-02T15:04:05.678Z","updatedAt":"2026-03-02T15:04:05.678Z",
+            "secret":"<secret>"}"#,
+    },
+    Golden {
+        request: "PATCH /v1/webhooks/whk_000000400000004000000005dr",
+        body: r#"{"types":null,"active":false}"#,
+        status: 200,
+        answer: r#"
+            {"id":"whk_000000400000004000000005dr","url":"https://psp.example/caudal",
+            "types":null,"description":"Producción","active":false,"status":"paused",
+            "progress":{"position":"evt_00000040000000000000006pv7","behind":0,"waiting":0,
+            "delivered":0,"parked":0,"lastSuccessAt":null,"lastFailure":null},
+            "createdAt":"2026-03-02T15:04:05.678Z","updatedAt":"2026-03-02T15:04:05.678Z"}"#,
+    },
+    Golden {
+        request: "POST /v1/webhooks/whk_000000400000004000000005dr/rotate-secret",
+        body: r#"{"overlapSeconds":3600}"#,
+        status: 200,
+        answer: r#"
+            {"id":"whk_000000400000004000000005dr","url":"https://psp.example/caudal",
+            "types":null,"description":"Producción","active":false,"status":"paused",
+            "progress":{"position":"evt_00000040000000000000006pv7","behind":0,"waiting":0,
+            "delivered":0,"parked":0,"lastSuccessAt":null,"lastFailure":null},
+            "createdAt":"2026-03-02T15:04:05.678Z","updatedAt":"2026-03-02T15:04:05.678Z",
+            "secret":"<secret>"}"#,
+    },
+    Golden {
+        request: "POST /v1/webhooks/whk_00000040000000200000001jsw/test",
+        body: r#""#,
+        status: 200,
+        answer: r#"
+            {"delivered":false,"responseStatus":null,"error":"connection_failed",
+            "durationMs":<ms>}"#,
+    },
+    Golden {
+        request: "DELETE /v1/webhooks/whk_000000400000004000000005dr",
+        body: r#""#,
+        status: 204,
+        answer: r#""#,
+    },
+    Golden {
+        request: "GET /v1/webhooks/whk_000000400000004000000005dr",
+        body: r#""#,
+        status: 404,
+        answer: r#"
+            {"statusCode":404,"message":"webhook not found","timestamp":"<now>",
+            "code":"webhook_not_found","requestId":"golden"}"#,
+    },
+];
