@@ -1,6 +1,7 @@
 //! Verification: replays every account's history from the journal and holds it against the index,
 //! the loaded accounts and, in a running service, the actors' balances.
 
+mod lists;
 mod totals;
 
 use std::collections::BTreeMap;
@@ -137,8 +138,14 @@ fn account(
             name(at)
         ));
     }
+    let lists = lists::differences(store, at, &account)?;
     let apart = account.set_apart() == i128::from(account.balance.held.centavos());
     let again = reads::account(store, at.0, at.1)?;
+    if again.as_ref().is_some_and(|(again, _)| *again == account) {
+        for wrong in lists {
+            report.differs(format!("{}: {wrong}", name(at)));
+        }
+    }
     if !apart && again.is_some_and(|(again, _)| again.sequence == account.sequence) {
         report.differs(format!(
             "{}: what is held is not what its holds and transfers keep apart",

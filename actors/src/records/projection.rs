@@ -317,7 +317,8 @@ fn sorts(
     }
 }
 
-fn listed(account: &Account) -> Listed {
+/// What lists need to know of an account.
+pub fn listed(account: &Account) -> Listed {
     Listed {
         cvu: account.cvu,
         alias: account.alias.clone(),

@@ -185,6 +185,40 @@ pub(super) fn posted(
     })
 }
 
+/// What the roll knows of an account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// Its state.
+    pub status: Status,
+    /// Whether it is enabled.
+    pub enabled: bool,
+    /// Whether it has money.
+    pub funded: bool,
+}
+
+/// Whether the roll has an account as it is.
+pub fn agrees(
+    store: &dyn Store,
+    realm: RealmId,
+    number: AccountNo,
+    standing: Standing,
+) -> Result<bool, StoreError> {
+    let row = store.get(&keys::roll_of(realm, number.0 / BLOCK))?;
+    let mut block = row.as_deref().map_or(Ok(Block::default()), Block::parse)?;
+    let (enabled, funded) = (block.enabled.has(number), block.funded.has(number));
+    let states = [
+        Status::Registered,
+        Status::Active,
+        Status::Suspended,
+        Status::Closed,
+    ];
+    let right = states.iter().all(|status| {
+        let set = block.of(*status);
+        set.is_some_and(|set| set.has(number) == (standing.status == *status))
+    });
+    Ok(right && enabled == standing.enabled && funded == standing.funded)
+}
+
 /// Which accounts of the roll are meant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Among {

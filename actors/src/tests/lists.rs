@@ -245,3 +245,47 @@ async fn every_page_of_positions_leaves_out_closed_accounts_without_money() {
         right.reverse();
     }
 }
+
+#[actix::test]
+async fn a_row_of_a_list_that_is_wrong_is_found() {
+    use crate::records::keys::{self, Sorted};
+    let world = World::new().await;
+    value(world.open(None, None).await);
+    world.verified().await;
+    let (number, cuit) = (AccountNo(1), registration().holder.cuit);
+    let name = folded(&registration().holder.name);
+    let cases = [
+        (keys::roll_of(REALM, 0), "the roll says otherwise"),
+        (
+            keys::directory_of(REALM, number),
+            "the directory says otherwise",
+        ),
+        (
+            keys::sorted_of(REALM, Sorted::Name, &name, number),
+            "its place in an order is wrong",
+        ),
+        (
+            keys::account_of_cuit(REALM, cuit, number),
+            "it is not found by its CUIT",
+        ),
+    ];
+    for (key, wrong) in cases {
+        let right = world.store.get(&key).unwrap();
+        assert!(right.is_some(), "{wrong}");
+        for (value, differences) in [
+            (None, vec![format!("realm 1 account 1: {wrong}")]),
+            (right, vec![]),
+        ] {
+            let key = key.clone();
+            let commit = Commit {
+                entries: Vec::new(),
+                hints: vec![caudal_storage::Row { key, value }],
+            };
+            world
+                .store
+                .submit(commit, Box::new(|done| assert!(done.is_ok())));
+            let report = verify::engine(&world.engine).await.unwrap();
+            assert_eq!(report.differences, differences);
+        }
+    }
+}

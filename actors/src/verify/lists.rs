@@ -1,0 +1,49 @@
+//! The rows by which lists find an account, held against the account itself.
+
+use caudal_ledger::accounts::{Account, Status};
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::money::Money;
+use caudal_storage::{Store, StoreError};
+
+use crate::records::keys::Sorted;
+use crate::records::projection::{self, Listed};
+use crate::records::roll::Standing;
+use crate::records::{keys, reads, roll};
+
+/// What of the rows is not what the account says, in words.
+pub(super) fn differences(
+    store: &dyn Store,
+    (realm, number): (RealmId, AccountNo),
+    account: &Account,
+) -> Result<Vec<&'static str>, StoreError> {
+    let right = projection::listed(account);
+    let mut wrong = Vec::new();
+    let row = reads::listed(store, realm, number)?.map(|row| Listed {
+        // What it asks for waits with the account, not in it.
+        asked_code: None,
+        ..row
+    });
+    if row.as_ref() != Some(&right) {
+        wrong.push("the directory says otherwise");
+    }
+    let standing = Standing {
+        status: right.status,
+        enabled: right.enabled,
+        funded: account.balance.total() != Money::ZERO,
+    };
+    if !roll::agrees(store, realm, number, standing)? {
+        wrong.push("the roll says otherwise");
+    }
+    let present = right.status != Status::Void;
+    for by in Sorted::ALL {
+        let key = keys::sorted_of(realm, by, &right.sorted_by(by), number);
+        if store.get(&key)?.is_some() != present {
+            wrong.push("its place in an order is wrong");
+        }
+    }
+    let of_cuit = keys::account_of_cuit(realm, right.cuit, number);
+    if store.get(&of_cuit)?.is_some() != present {
+        wrong.push("it is not found by its CUIT");
+    }
+    Ok(wrong)
+}
