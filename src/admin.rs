@@ -1,4 +1,4 @@
-//! The admin API: tenants, keys, actors, the journal, verification; for operators alone.
+//! The admin API: tenants, keys, actors, webhooks, the journal, verification; for operators alone.
 //!
 //! **Shape.** A listener and a credential of its own (`x-admin-key`): no path of it exists on the
 //! public listener, and no key of a tenant opens it. Health and metrics are here without a key.
@@ -12,6 +12,7 @@ mod money;
 mod shapes;
 mod storage;
 mod tenants;
+mod webhooks;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -122,6 +123,7 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(at("/actors/{cvu}/passivate", "POST").post(actors::passivate))
         .service(at("/accounts/{cvu}/fee-schedule", "PUT").put(money::set_fees))
         .service(at("/transfers/{id}/decide", "POST").post(money::decide))
+        .service(at("/webhooks", "GET").get(webhooks::list))
         .service(at("/journal", "GET").get(storage::journal))
         .service(at("/verify", "POST").post(storage::verify))
         .default_service(web::to(not_found))

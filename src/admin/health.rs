@@ -9,6 +9,7 @@ use rust_decimal::Decimal;
 
 use super::Desk;
 use super::actors::{RealmFigures, reports};
+use super::webhooks;
 use crate::http::respond::json;
 
 /// Whether the process answers at all.
@@ -24,6 +25,10 @@ pub async fn metrics(desk: web::Data<Desk>) -> HttpResponse {
         Ok(realms) => actors(&mut page, &realms),
         // The store's figures are wanted most when the actors cannot answer.
         Err(why) => tracing::warn!(%why, "metrics without the actors' figures"),
+    }
+    match webhooks::all(&desk) {
+        Ok(found) => hooks(&mut page, &found),
+        Err(why) => tracing::warn!(%why, "metrics without the webhooks' figures"),
     }
     HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")
@@ -187,6 +192,58 @@ fn actors(page: &mut Page, realms: &[RealmFigures]) {
             let (tenant, mode) = (&realm.tenant, realm.mode.as_str());
             let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\"}}");
             page.sample(name, &labels, figure(&realm.report));
+        }
+    }
+}
+
+/// One figure of a webhook: name, kind, help, value.
+type HookFigure = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&webhooks::Row) -> u64,
+);
+
+const HOOK_FIGURES: [HookFigure; 5] = [
+    (
+        "webhook_behind_events",
+        "gauge",
+        "Events that a webhook has not looked at.",
+        |row| row.progress.behind,
+    ),
+    (
+        "webhook_waiting_accounts",
+        "gauge",
+        "Accounts whose next event waits to be taken.",
+        |row| size(row.progress.waiting),
+    ),
+    (
+        "webhook_stopped",
+        "gauge",
+        "1 while a webhook is parked or gone.",
+        |row| u64::from(matches!(row.status, "parked" | "gone")),
+    ),
+    (
+        "webhook_delivered_total",
+        "counter",
+        "Events that a webhook took.",
+        |row| row.progress.delivered,
+    ),
+    (
+        "webhook_parked_total",
+        "counter",
+        "Events that were given up.",
+        |row| row.progress.parked,
+    ),
+];
+
+fn hooks(page: &mut Page, found: &[webhooks::Row]) {
+    for (name, kind, help, figure) in HOOK_FIGURES {
+        page.family(name, kind, help);
+        for row in found {
+            let (tenant, mode, id) = (&row.tenant_id, row.mode, &row.id);
+            let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\",webhook=\"{id}\"}}");
+            page.sample(name, &labels, figure(row));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Webhooks of the native family: where events go, what became of each, and once more.
 
-mod bodies;
+pub mod bodies;
 mod secrets;
 
 use actix_web::http::StatusCode;

@@ -1,0 +1,79 @@
+//! Webhooks of all tenants: which are behind, which have stopped, and why.
+//!
+//! Of a URL only the host is shown: the rest may be a secret of the tenant's.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::failure::Failure;
+use caudal_actors::platform::realms;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::tenants::Mode;
+use reqwest::Url;
+use serde::Serialize;
+
+use super::Desk;
+use super::shapes::List;
+use crate::http::errors::ApiError;
+use crate::http::respond::json;
+use crate::v1::webhooks::bodies::{ProgressBody, WebhookBody, webhook};
+
+/// A webhook as operators see it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Row {
+    /// The tenant's id.
+    pub tenant_id: String,
+    /// Live or test.
+    pub mode: &'static str,
+    /// Its id.
+    pub id: String,
+    /// Where it is, without path and query.
+    pub host: String,
+    /// As the tenant sees it.
+    pub status: &'static str,
+    /// How far it has come.
+    pub progress: ProgressBody,
+    created_at: String,
+    updated_at: String,
+}
+
+fn host(url: &str) -> String {
+    let parsed = Url::parse(url).ok();
+    let host = parsed.as_ref().and_then(Url::host_str).unwrap_or_default();
+    match parsed.as_ref().and_then(Url::port) {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
+}
+
+fn row(tenant_id: String, mode: Mode, found: WebhookBody) -> Row {
+    Row {
+        tenant_id,
+        mode: mode.as_str(),
+        host: host(&found.url),
+        id: found.id,
+        status: found.status,
+        progress: found.progress,
+        created_at: found.created_at,
+        updated_at: found.updated_at,
+    }
+}
+
+/// The webhooks of every realm.
+pub(super) fn all(desk: &Desk) -> Result<Vec<Row>, Failure> {
+    let engine = &desk.door.engine;
+    let mut rows = Vec::new();
+    for (tenant, mode) in realms(&engine.platform()) {
+        let realm: RealmId = tenant.realm(mode);
+        for view in engine.webhooks(realm)? {
+            rows.push(row(tenant.id.clone(), mode, webhook(realm, &view)));
+        }
+    }
+    Ok(rows)
+}
+
+/// `GET /admin/webhooks`
+pub async fn list(desk: web::Data<Desk>) -> Result<HttpResponse, ApiError> {
+    let rows = all(&desk)?;
+    Ok(json(StatusCode::OK, &List::of(rows)))
+}
