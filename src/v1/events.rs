@@ -4,6 +4,7 @@
 //! webhook. So its account comes with the balance that it had then, and with its own limits but not
 //! with the effective ones, which others change too.
 
+pub mod accounts;
 pub mod stream;
 
 use std::sync::Arc;
@@ -12,19 +13,13 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get};
 use caudal_actors::accounts::Placed;
 use caudal_actors::engine::money::{HoldView, TransferView};
-use caudal_ledger::accounts::Account;
-use caudal_ledger::balance::Balance;
 use caudal_ledger::events::{Event, EventId, EventKinds, Subject};
 use caudal_ledger::ids::RealmId;
-use caudal_ledger::remuneration::EnrolmentState;
-use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::Suspense;
 use serde::Serialize;
-use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::Problems;
-use super::account_bodies::{AccountSummary, BalanceBody, LimitsBody};
 use super::holds::{HoldBody, hold};
 use super::transfers::{TransferBody, transfer};
 use super::voucher_types::{VoucherTypeBody, voucher_type};
@@ -33,6 +28,7 @@ use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query};
 use crate::http::respond;
+use accounts::AccountEvent;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -66,10 +62,8 @@ pub enum EventData {
     Transfer(TransferBody),
     /// A voucher type.
     VoucherType(VoucherTypeBody),
-    /// An account as `AccountResponse`, with `limits: {own}` and `remuneration`; `cvu` is null while
-    /// it has none.
-    #[schema(value_type = Object)]
-    Account(Value),
+    /// An account.
+    Account(Box<AccountEvent>),
     /// Money that arrived and that no account could take.
     Suspense(SuspenseBody),
 }
@@ -131,52 +125,10 @@ fn data(tenant: &str, realm: RealmId, event: &Event) -> EventData {
         )),
         Subject::VoucherType(found) => EventData::VoucherType(voucher_type(tenant, found)),
         Subject::Account(found, balance, movements) => {
-            EventData::Account(self::account(found, *balance, *movements, event.at))
+            let told = accounts::account(found, *balance, *movements, event.at);
+            EventData::Account(Box::new(told))
         }
         Subject::Suspense(found) => EventData::Suspense(suspense(found)),
-    }
-}
-
-fn account(account: &Account, balance: Balance, movements: u64, at: Timestamp) -> Value {
-    let summary = AccountSummary::from(account);
-    let balance = BalanceBody {
-        cvu: summary.cvu.clone(),
-        currency: summary.currency,
-        available: balance.available.to_string(),
-        held: balance.held.to_string(),
-        total: balance.total().to_string(),
-        sequence: movements,
-        as_of: at.to_string(),
-    };
-    let mut body = json!(summary);
-    if let Some(fields) = body.as_object_mut() {
-        let limits = json!({ "own": LimitsBody::from(&account.limits) });
-        fields.insert("limits".to_owned(), limits);
-        let enrolment = account.enrolment.as_ref().map(|enrolment| {
-            json!({
-                "status": remuneration(enrolment.state),
-                "brokerageAccount": enrolment.brokerage_account.as_str(),
-                "fund": enrolment.fund,
-                "requestedAt": enrolment.requested_at.to_string(),
-            })
-        });
-        fields.insert("remuneration".to_owned(), json!(enrolment));
-        let balance = account.cvu.map(|_| json!(balance));
-        if balance.is_none() {
-            fields.insert("cvu".to_owned(), Value::Null);
-        }
-        fields.insert("balance".to_owned(), balance.unwrap_or_default());
-    }
-    body
-}
-
-const fn remuneration(state: EnrolmentState) -> &'static str {
-    match state {
-        EnrolmentState::Pending => "pending",
-        EnrolmentState::Active => "active",
-        EnrolmentState::Rejected => "rejected",
-        EnrolmentState::Suspended => "suspended",
-        EnrolmentState::Ended => "ended",
     }
 }
 

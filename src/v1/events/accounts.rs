@@ -1,0 +1,146 @@
+//! An account as an event tells it.
+
+use std::collections::BTreeMap;
+
+use caudal_ledger::accounts::Account;
+use caudal_ledger::balance::Balance;
+use caudal_ledger::remuneration::{Enrolment, EnrolmentState};
+use caudal_ledger::time::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::v1::account_bodies::{
+    AccountSummary, BalanceBody, HolderBody, KycBody, LimitsBody, SuspensionBody,
+};
+
+/// An account as it was right after an event: an `AccountResponse` with its own limits alone, for the
+/// effective ones depend on others too, and with its enrolment.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = AccountOfEvent)]
+pub struct AccountEvent {
+    /// The CVU; null while it has none.
+    pub cvu: Option<String>,
+    /// Its alias; null while it has none.
+    pub alias: Option<String>,
+    /// `registered` (it has no CVU yet), `active`, `suspended` or `closed`.
+    pub status: String,
+    /// The holder.
+    pub holder: HolderBody,
+    /// All holders, the account's own first.
+    pub titulares: Vec<HolderBody>,
+    /// Always `ARS`.
+    pub currency: &'static str,
+    /// The id of the wallet family.
+    pub wallet_account_id: u64,
+    /// The tenant's own id (wallet `codigo`).
+    pub external_id: Option<String>,
+    /// Whether the wallet account is enabled.
+    pub enabled: bool,
+    /// E-mail.
+    pub email: Option<String>,
+    /// Phone.
+    pub phone: Option<String>,
+    /// Whatever the tenant keeps with it.
+    pub metadata: BTreeMap<String, String>,
+    /// KYC data.
+    pub kyc: KycBody,
+    /// The suspension, while suspended.
+    pub suspension: Option<SuspensionBody>,
+    /// When it was created.
+    pub created_at: String,
+    /// When it last changed.
+    pub updated_at: String,
+    /// When it was closed.
+    pub closed_at: Option<String>,
+    /// What it had; null while it has no CVU.
+    pub balance: Option<BalanceBody>,
+    /// Its limits.
+    pub limits: OwnLimits,
+    /// Its enrolment in remuneration.
+    pub remuneration: Option<EnrolmentBody>,
+}
+
+/// The limits that are an account's own.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[schema(as = OwnLimits)]
+pub struct OwnLimits {
+    /// What it may, as far as that was said of itself.
+    pub own: LimitsBody,
+}
+
+/// An enrolment in remuneration.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Enrolment)]
+pub struct EnrolmentBody {
+    /// `pending`, `active`, `rejected`, `suspended` or `ended`.
+    pub status: &'static str,
+    /// The account at the broker.
+    pub brokerage_account: String,
+    /// The fund; null while it was not said.
+    pub fund: Option<String>,
+    /// When it was asked for.
+    pub requested_at: String,
+}
+
+impl From<&Enrolment> for EnrolmentBody {
+    fn from(enrolment: &Enrolment) -> Self {
+        Self {
+            status: match enrolment.state {
+                EnrolmentState::Pending => "pending",
+                EnrolmentState::Active => "active",
+                EnrolmentState::Rejected => "rejected",
+                EnrolmentState::Suspended => "suspended",
+                EnrolmentState::Ended => "ended",
+            },
+            brokerage_account: enrolment.brokerage_account.as_str().to_owned(),
+            fund: enrolment.fund.clone(),
+            requested_at: enrolment.requested_at.to_string(),
+        }
+    }
+}
+
+/// Renders an account as it was at an instant, with the balance after so many movements.
+pub(super) fn account(
+    account: &Account,
+    balance: Balance,
+    movements: u64,
+    at: Timestamp,
+) -> AccountEvent {
+    let summary = AccountSummary::from(account);
+    let cvu = account.cvu.map(|cvu| cvu.to_string());
+    let balance = cvu.clone().map(|cvu| BalanceBody {
+        cvu,
+        currency: summary.currency,
+        available: balance.available.to_string(),
+        held: balance.held.to_string(),
+        total: balance.total().to_string(),
+        sequence: movements,
+        as_of: at.to_string(),
+    });
+    AccountEvent {
+        cvu,
+        alias: summary.alias,
+        status: summary.status,
+        holder: summary.holder,
+        titulares: summary.titulares,
+        currency: summary.currency,
+        wallet_account_id: summary.wallet_account_id,
+        external_id: summary.external_id,
+        enabled: summary.enabled,
+        email: summary.email,
+        phone: summary.phone,
+        metadata: summary.metadata,
+        kyc: summary.kyc,
+        suspension: summary.suspension,
+        created_at: summary.created_at,
+        updated_at: summary.updated_at,
+        closed_at: summary.closed_at,
+        balance,
+        limits: OwnLimits {
+            own: LimitsBody::from(&account.limits),
+        },
+        remuneration: account.enrolment.as_ref().map(EnrolmentBody::from),
+    }
+}
