@@ -12,7 +12,7 @@ use crate::facts::{AccountFact, RealmFact};
 use crate::holds::Hold;
 use crate::ids::{AccountNo, RealmId, VoucherId};
 use crate::time::Timestamp;
-use crate::transfers::{Suspense, Transfer, TransferStatus};
+use crate::transfers::{Suspense, Transfer, TransferFact, TransferStatus};
 use crate::voucher_types::VoucherType;
 use crate::vouchers::{ReferenceType, Voucher};
 
@@ -191,16 +191,24 @@ impl EventKind {
         }
     }
 
-    /// What a fact of a transfer tells, by the transfer as it is after it.
-    pub const fn of_transfer(after: &Transfer) -> Self {
-        match after.status {
+    /// What a fact of a transfer tells, by how the transfer was before it (unless it is the first)
+    /// and is after it; `None` when only the bank's names for it were learned.
+    pub fn of_transfer(
+        fact: &TransferFact,
+        before: Option<TransferStatus>,
+        after: TransferStatus,
+    ) -> Option<Self> {
+        if matches!(fact, TransferFact::Advanced { .. }) && before == Some(after) {
+            return None;
+        }
+        Some(match after {
             TransferStatus::Requested => Self::TransferRequested,
             TransferStatus::InProgress => Self::TransferInProgress,
             TransferStatus::Audit => Self::TransferAudit,
             TransferStatus::Completed => Self::TransferCompleted,
             TransferStatus::Rejected => Self::TransferRejected,
             TransferStatus::Reversed => Self::TransferReversed,
-        }
+        })
     }
 
     /// What a fact of a realm tells.
@@ -325,6 +333,35 @@ mod tests {
         ] {
             assert_eq!(EventKinds::parse(["hold.*", word]), Err(word));
         }
+    }
+
+    #[test]
+    fn what_only_names_a_transfer_is_not_told_and_every_return_is() {
+        let advanced = |status| TransferFact::Advanced {
+            status,
+            bank_id: Some("1".into()),
+            coelsa_id: None,
+        };
+        let told = |fact: &TransferFact, before, after| {
+            EventKind::of_transfer(fact, Some(before), after).map(EventKind::as_str)
+        };
+        use TransferStatus::{Audit, InProgress, Requested, Reversed};
+        for (before, after, right) in [
+            (Requested, Requested, None),
+            (Requested, InProgress, Some("transfer.in_progress")),
+            (InProgress, InProgress, None),
+            (InProgress, Audit, Some("transfer.audit")),
+            (Audit, InProgress, Some("transfer.in_progress")),
+        ] {
+            assert_eq!(told(&advanced(after), before, after), right);
+        }
+        let back = TransferFact::Reversed {
+            coelsa_id: "1".into(),
+            amount: crate::money::Amount::from_centavos(1).unwrap(),
+            voucher: 1,
+        };
+        let again = told(&back, Reversed, Reversed);
+        assert_eq!(again, Some("transfer.reversed"));
     }
 
     #[test]

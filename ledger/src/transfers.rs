@@ -231,9 +231,9 @@ pub struct TransferRejection {
 pub enum TransferFact {
     /// It was asked for: as it is then, internal ones completed at once.
     Requested(Transfer),
-    /// The bank has it, or has given up on it.
+    /// The bank has it, or has given up on it, or has said what it calls it.
     Advanced {
-        /// `in_progress` or `audit`.
+        /// `in_progress` or `audit`; the state it has when only the bank's names are new.
         status: TransferStatus,
         /// The bank's own id.
         bank_id: Option<String>,

@@ -91,7 +91,7 @@ pub struct Listed {
 
 impl Projection for Rows {
     fn version(&self) -> u32 {
-        7
+        8
     }
 
     fn project(

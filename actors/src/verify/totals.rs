@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use caudal_ledger::events::EventKind;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::money::Amount;
-use caudal_ledger::transfers::{Suspense, TransferFact, TransferRecord};
+use caudal_ledger::transfers::{Suspense, TransferFact, TransferRecord, TransferStatus};
 use caudal_ledger::treasury::{Census, Totals};
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Entry, Store, StoreError};
@@ -17,8 +17,8 @@ use crate::records::{PROFILE, REALM, SUSPENSE, TRANSFERS, decode, reads};
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     realms: BTreeMap<RealmId, Totals>,
-    /// Transfers that wait for the bank, with their amounts.
-    open: BTreeMap<(RealmId, AccountNo, u64), Amount>,
+    /// Transfers that wait for the bank, with their amounts and states.
+    open: BTreeMap<(RealmId, AccountNo, u64), (Amount, TransferStatus)>,
 }
 
 impl Sums {
@@ -36,7 +36,7 @@ impl Sums {
     pub fn entry(&mut self, entry: &Entry) -> Result<(), StoreError> {
         let (realm, account) = (RealmId(entry.stream.realm), AccountNo(entry.stream.number));
         let tells = match entry.stream.kind {
-            SUSPENSE | TRANSFERS | REALM => true,
+            SUSPENSE | REALM => true,
             PROFILE => EventKind::of_account(&decode(&entry.body)?).is_some(),
             _ => false,
         };
@@ -52,22 +52,30 @@ impl Sums {
             TRANSFERS => {
                 let TransferRecord { transfer, fact } = decode(&entry.body)?;
                 let at = (realm, account, transfer);
+                let totals = self.realms.entry(realm).or_default();
                 match fact {
+                    // The bank's names for it alone are not told.
+                    TransferFact::Advanced { status, .. } => {
+                        if let Some((_, known)) = self.open.get_mut(&at)
+                            && *known != status
+                        {
+                            *known = status;
+                            totals.tell();
+                        }
+                        return Ok(());
+                    }
                     TransferFact::Requested(asked) if asked.status.is_open() => {
-                        self.open.insert(at, asked.amount);
-                        let totals = self.realms.entry(realm).or_default();
+                        self.open.insert(at, (asked.amount, asked.status));
                         totals.waits(asked.amount, false, true);
                     }
                     TransferFact::Completed { .. } | TransferFact::Rejected(_) => {
-                        if let Some(amount) = self.open.remove(&at) {
-                            let totals = self.realms.entry(realm).or_default();
+                        if let Some((amount, _)) = self.open.remove(&at) {
                             totals.waits(amount, true, false);
                         }
                     }
-                    TransferFact::Requested(_)
-                    | TransferFact::Advanced { .. }
-                    | TransferFact::Reversed { .. } => {}
+                    TransferFact::Requested(_) | TransferFact::Reversed { .. } => {}
                 }
+                totals.tell();
             }
             _ => {}
         }

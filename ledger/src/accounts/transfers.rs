@@ -237,7 +237,8 @@ impl Account {
                     reason: reason.clone(),
                     bank: None,
                 };
-                let mut told = advanced(TransferStatus::InProgress);
+                // It was never on its way that anybody saw: only its names are kept.
+                let mut told = advanced(transfer.status);
                 let rejected = self.reject(number, why, context)?;
                 told.vouchers = rejected.vouchers;
                 told.transfers.extend(rejected.transfers);

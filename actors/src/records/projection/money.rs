@@ -6,7 +6,7 @@ use caudal_ledger::facts::BankCall;
 use caudal_ledger::holds::Hold;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::transfers::{Suspense, Transfer, TransferFact, TransferRecord};
+use caudal_ledger::transfers::{Suspense, Transfer, TransferFact, TransferRecord, TransferStatus};
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 use serde::{Deserialize, Serialize};
@@ -140,7 +140,7 @@ pub fn transfer(
     } = decode(&entry.body)?;
     let at = Timestamp::from_millis(entry.at);
     let key = keys::transfer(realm, account, number);
-    let mut waited = false;
+    let mut before = None;
     let transfer = match &fact {
         TransferFact::Requested(transfer) => {
             let place = Place {
@@ -161,7 +161,7 @@ pub fn transfer(
                 StoreError::Corrupt("a transfer goes on that was never asked for".into())
             })?;
             let mut transfer: Transfer = decode(&row)?;
-            waited = transfer.status.is_open();
+            before = Some(transfer.status);
             transfer.apply(&fact, at);
             transfer
         }
@@ -180,7 +180,10 @@ pub fn transfer(
         index.put(&key, &encode(&landed)?);
     }
     let open = keys::open_transfer(realm, account, number);
-    let waits = transfer.status.is_open();
+    let (waited, waits) = (
+        before.is_some_and(TransferStatus::is_open),
+        transfer.status.is_open(),
+    );
     if waits {
         index.put(&open, &[]);
     } else {
@@ -192,7 +195,10 @@ pub fn transfer(
         })?;
     }
     index.put(&key, &encode(&transfer)?);
-    let told = Told::new(EventKind::of_transfer(&transfer), account, position);
+    let Some(kind) = EventKind::of_transfer(&fact, before, transfer.status) else {
+        return Ok(());
+    };
+    let told = Told::new(kind, account, position);
     let told = match fact {
         // The fact itself says all of it.
         TransferFact::Requested(_) => told,
