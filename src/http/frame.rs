@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use actix_web::body::MessageBody;
+use actix_web::body::{BodySize, EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
@@ -131,8 +131,9 @@ fn traceparent(text: &str) -> Option<&str> {
 pub async fn frame<B: MessageBody + 'static>(
     mut call: ServiceRequest,
     next: Next<B>,
-) -> Result<ServiceResponse<B>, Error> {
-    if call.method() == Method::HEAD {
+) -> Result<ServiceResponse<EitherBody<B, ()>>, Error> {
+    let head_alone = call.method() == Method::HEAD;
+    if head_alone {
         // Answered as GET (RFC 9110, 9.3.2); the server leaves the body out by itself.
         call.head_mut().method = Method::GET;
     }
@@ -170,7 +171,11 @@ pub async fn frame<B: MessageBody + 'static>(
             "answered with a server error"
         );
     }
-    Ok(answer)
+    // A body without an end would go on being made, with nobody to send it to.
+    if head_alone && answer.response().body().size() == BodySize::Stream {
+        return Ok(answer.map_body(|_, _| EitherBody::right(())));
+    }
+    Ok(answer.map_into_left_body())
 }
 
 #[cfg(test)]
