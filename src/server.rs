@@ -24,8 +24,6 @@ const HEAD_DEADLINE: Duration = Duration::from_secs(5);
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 /// Connections of one worker at most.
 const CONNECTIONS_MAX: usize = 10_000;
-/// How long requests in flight may take when the server stops, in seconds.
-const STOP_SECONDS: u64 = 30;
 
 /// A server that runs.
 #[derive(Debug, Clone)]
@@ -39,7 +37,9 @@ pub struct Running {
 /// Routes that a caller adds (the bench's no-op handler).
 pub type Extra = Option<fn(&mut web::ServiceConfig)>;
 
-/// Starts the public server; notices are believed that are signed with these secrets.
+/// Starts the public server; notices are believed that are signed with these secrets. When it is
+/// stopped, requests in flight have `grace` to finish, in whole seconds; who reads no answer by
+/// then is cut off.
 ///
 /// # Errors
 /// When the listener cannot be used.
@@ -48,6 +48,7 @@ pub fn start(
     secrets: Option<NoticeSecrets>,
     listener: TcpListener,
     workers: usize,
+    grace: Duration,
     extra: Extra,
 ) -> std::io::Result<Running> {
     let addr = listener.local_addr()?;
@@ -84,7 +85,7 @@ pub fn start(
     .max_connections(CONNECTIONS_MAX)
     .client_request_timeout(HEAD_DEADLINE)
     .keep_alive(KEEP_ALIVE)
-    .shutdown_timeout(STOP_SECONDS)
+    .shutdown_timeout(grace.as_secs())
     .disable_signals()
     .listen(listener)?
     .run();

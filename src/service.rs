@@ -38,6 +38,7 @@ use crate::clock::SystemClock;
 use crate::http::Door;
 use crate::http::errors::ApiError;
 use crate::keys::Keyring;
+use crate::v1::events::stream::StreamOptions;
 use crate::webhooks::Reach;
 use crate::{admin, bank, calendar, server};
 
@@ -120,6 +121,8 @@ pub struct Options {
     pub catch_up: Option<Duration>,
     /// Where webhooks may be sent to.
     pub reach: Reach,
+    /// Bounds and pace of streams of events.
+    pub streams: StreamOptions,
     /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
     /// The days on which banks are closed.
@@ -150,6 +153,7 @@ impl Options {
             grace: GRACE,
             catch_up: Some(CATCH_UP),
             reach: Reach::loopback(),
+            streams: StreamOptions::default(),
             clock: Arc::new(SystemClock),
             calendar: Arc::new(calendar::load(None).unwrap_or_default()),
             extra: None,

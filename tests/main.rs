@@ -18,6 +18,8 @@ mod batch;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
+mod events;
+#[cfg(test)]
 mod fees;
 #[cfg(test)]
 mod golden;

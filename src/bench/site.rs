@@ -38,6 +38,7 @@ use crate::http::frame::Gate;
 use crate::http::{Door, Hooks};
 use crate::keys::Keyring;
 use crate::server::{self, Running};
+use crate::service::GRACE;
 use crate::v1::events::stream::Streams;
 use crate::webhooks::{HttpSink, Reach, Sealer};
 
@@ -279,7 +280,7 @@ impl Site {
             rate: None,
         };
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
-        let server = server::start(door, None, listener, layout.workers, Some(extra))?;
+        let server = server::start(door, None, listener, layout.workers, GRACE, Some(extra))?;
         Ok(Self {
             engine,
             realm,

@@ -24,7 +24,7 @@ use crate::http::{Door, Hooks, frame::Gate, rate::RateLimit};
 use crate::keys::Keyring;
 use crate::notices::{self, NoticeSecrets};
 use crate::sandbox::{self, Sandbox};
-use crate::v1::events::stream::Streams;
+use crate::v1::events::stream::{StreamOptions, Streams};
 use crate::webhooks::{HttpSink, Reach, Sealer};
 use crate::{admin, server};
 
@@ -94,7 +94,7 @@ impl Parts {
         let secrets = secrets(&options.banking);
         let clock = Arc::clone(&options.clock);
         let store: Arc<dyn Store> = store;
-        let (sink, hooks) = webhooks(options.reach, &pepper)?;
+        let (sink, hooks) = webhooks(options.reach, options.streams, &pepper)?;
         let engine = Engine::carrying(store, clock, banks, sink, options.engine)?;
         let door = Door {
             engine: Arc::new(engine),
@@ -116,7 +116,8 @@ impl Parts {
             some => some,
         };
         let failed = |why| StartError::io("starting the public listener", why);
-        let public = server::start(door.clone(), secrets, listener, workers, options.extra)
+        let (grace, extra) = (options.grace, options.extra);
+        let public = server::start(door.clone(), secrets, listener, workers, grace, extra)
             .map_err(failed)?;
         if let Some(sandbox) = &sandbox {
             let failed = |why| StartError::io("telling the sandbox bank where notices go", why);
@@ -133,7 +134,7 @@ impl Parts {
             public,
             admin,
             sandbox,
-            grace: options.grace,
+            grace,
             store: weak,
         })
     }
@@ -274,14 +275,18 @@ fn listen(addr: SocketAddr, setting: &str) -> Result<TcpListener, StartError> {
 }
 
 /// Who sends to webhooks, and what handlers need for them.
-fn webhooks(reach: Reach, pepper: &[u8]) -> Result<(Arc<dyn WebhookSink>, Hooks), StartError> {
+fn webhooks(
+    reach: Reach,
+    streams: StreamOptions,
+    pepper: &[u8],
+) -> Result<(Arc<dyn WebhookSink>, Hooks), StartError> {
     let failed = |why: &dyn std::fmt::Display| StartError::Setting(format!("webhooks: {why}"));
     let sealer = || Sealer::new(pepper).map_err(|why| failed(&why));
     let sink = HttpSink::new(reach.clone(), sealer()?).map_err(|why| failed(&why))?;
     let hooks = Hooks {
         reach,
         sealer: sealer()?,
-        streams: Streams::default(),
+        streams: Streams::new(streams),
     };
     Ok((Arc::new(sink), hooks))
 }

@@ -155,12 +155,14 @@ pub struct EventsPage {
     pub next: Option<String>,
 }
 
-/// The number after which a reader wants to go on.
-pub fn place(realm: RealmId, text: &str) -> Result<u64, &'static str> {
-    EventId::parse(text)
-        .filter(|id| id.realm == realm)
-        .map(|id| id.number)
-        .ok_or("is no event of yours")
+/// The number after which a reader wants to go on, in a log that goes up to `last`.
+pub fn place(realm: RealmId, last: u64, text: &str) -> Result<u64, &'static str> {
+    let id = EventId::parse(text).filter(|id| id.realm == realm);
+    match id.ok_or("is no event of yours")?.number {
+        // Whoever waited there would miss all until then.
+        number if number > last => Err("is an event that has not happened"),
+        number => Ok(number),
+    }
 }
 
 /// The kinds that a list of words asks for.
@@ -188,13 +190,15 @@ pub fn kinds(text: &str) -> Result<EventKinds, String> {
 #[get("/v1/events")]
 pub async fn list(caller: Caller, mut query: Query) -> Answer {
     let realm = caller.realm();
-    let after = query.read("after", |text| place(realm, text)).unwrap_or(0);
+    let last = caller.engine().last_event(realm)?;
+    let after = query.read("after", |text| place(realm, last, text));
     let wanted = query.read("types", kinds).unwrap_or_default();
     let limit = query
         .integer("limit", 1, LIMIT_MAX)
         .unwrap_or(LIMIT_DEFAULT);
     query.done()?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let after = after.unwrap_or(0);
     let found = caller.engine().events(realm, after, wanted, limit).await?;
     let next = found.more.then_some(EventId {
         realm,

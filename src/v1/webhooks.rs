@@ -362,8 +362,8 @@ pub async fn redeliver_range(
     let realm = caller.realm();
     let last = caller.engine().last_event(realm)?;
     let mut fields = body.clone_fields().fields();
-    let event = |text: &str| match place(realm, text) {
-        Ok(number) if (1..=last).contains(&number) => Ok(number),
+    let event = |text: &str| match place(realm, last, text) {
+        Ok(number) if number > 0 => Ok(number),
         Ok(_) | Err(_) => Err("is no event of yours"),
     };
     let from = fields.required("from", read_body::text(event));

@@ -9,6 +9,7 @@ use std::time::Duration;
 use caudal::bank::Config;
 use caudal::sandbox::{self, Sandbox};
 use caudal::service::{Banking, Options, Service};
+use caudal::v1::events::stream::StreamOptions;
 use caudal_actors::engine::{self, Engine};
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_actors::ports::Clock;
@@ -56,6 +57,8 @@ pub struct Setup {
     pub patience: (Duration, Duration),
     /// The rate limit of each key: requests a second, and at once.
     pub rate: Option<(u32, u32)>,
+    /// Bounds and pace of streams of events.
+    pub streams: StreamOptions,
 }
 
 impl Default for Setup {
@@ -64,6 +67,7 @@ impl Default for Setup {
             clock: Arc::new(caudal::clock::SystemClock),
             patience: (Duration::from_secs(3), Duration::from_secs(8)),
             rate: None,
+            streams: StreamOptions::default(),
         }
     }
 }
@@ -77,6 +81,7 @@ impl Setup {
                 .rate
                 .map(|(second, burst)| (whole(second), whole(burst))),
             banking: bank.banking(self.patience),
+            streams: self.streams,
             engine: engine::Options {
                 arbiters: 1,
                 ..engine::Options::default()
@@ -139,6 +144,13 @@ impl Bank {
     pub async fn settle(&self, origin: &Value, status: &str) {
         let path = format!("/sandbox/transfers/{}/settle", origin.as_str().unwrap());
         let told = self.client.post(&path, &json!({"status": status})).await;
+        assert!((200..300).contains(&told.status), "{}", told.text);
+    }
+
+    /// Has a transfer that was completed come back.
+    pub async fn reverse(&self, origin: &Value) {
+        let path = format!("/sandbox/transfers/{}/reverse", origin.as_str().unwrap());
+        let told = self.client.call("POST", &path).await;
         assert!((200..300).contains(&told.status), "{}", told.text);
     }
 

@@ -2,10 +2,13 @@
 //!
 //! **Shape.** A stream is a reader with a place in the log. It reads pages from there as long as
 //! there are any, then waits for the next event; a client that is cut off comes back with the id of
-//! the last event it has (`Last-Event-ID`, which browsers send by themselves).
+//! the last event it has (`Last-Event-ID`, which browsers send by themselves). The place is said
+//! before anything else and with each sign of life, so that whoever is cut off before the first
+//! event, or while nothing comes that is wanted, misses nothing either.
 //!
 //! **Bounds.** [`STREAMS_MAX`] of a realm, [`PAGE`] events in memory for each. A client that does not
-//! read stops its own stream, nobody else's.
+//! read stops its own stream, nobody else's. One that goes away without a word is noticed when
+//! something is written: two heartbeats at most.
 //!
 //! **Failure.** A stream ends when the service stops, the key no longer works, or the log cannot be
 //! read; the client comes back and misses nothing.
@@ -38,30 +41,68 @@ pub const PAGE: usize = 100;
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How soon a client that was cut off should come back, in milliseconds.
 const RETRY: u32 = 2000;
+/// How soon one that found no place should, in seconds.
+const RETRY_FULL: u32 = 5;
 
+/// As it is written by those who send it.
+const RESUMED: &str = "Last-Event-ID";
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
+/// Bounds and pace of streams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StreamOptions {
+    /// Streams of one realm at the same time.
+    pub streams_max: usize,
+    /// How long a stream is silent at most, and how soon it ends when its key no longer works.
+    pub heartbeat: Duration,
+}
+
+impl Default for StreamOptions {
+    fn default() -> Self {
+        Self {
+            streams_max: STREAMS_MAX,
+            heartbeat: HEARTBEAT,
+        }
+    }
+}
+
+type Seats = Arc<Mutex<HashMap<RealmId, usize>>>;
+
 /// How many streams each realm has.
 #[derive(Debug, Default)]
-pub struct Streams(Arc<Mutex<HashMap<RealmId, usize>>>);
+pub struct Streams {
+    options: StreamOptions,
+    seats: Seats,
+}
 
 /// One stream, counted as long as it lives.
 struct Seat {
-    streams: Arc<Mutex<HashMap<RealmId, usize>>>,
+    seats: Seats,
     realm: RealmId,
 }
 
 impl Streams {
-    fn take(&self, realm: RealmId) -> Option<Seat> {
-        let mut seats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// No streams yet.
+    pub fn new(options: StreamOptions) -> Self {
+        Self {
+            options,
+            seats: Seats::default(),
+        }
+    }
+
+    fn take(&self, realm: RealmId) -> Result<Seat, ApiError> {
+        let most = self.options.streams_max;
+        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
         let count = seats.entry(realm).or_default();
-        if *count >= STREAMS_MAX {
-            return None;
+        if *count >= most {
+            let message = format!("the realm has {most} streams open already; close one first");
+            let full = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", message);
+            return Err(full.later(RETRY_FULL));
         }
         *count = count.saturating_add(1);
-        Some(Seat {
-            streams: Arc::clone(&self.0),
+        Ok(Seat {
+            seats: Arc::clone(&self.seats),
             realm,
         })
     }
@@ -69,7 +110,7 @@ impl Streams {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let mut seats = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = seats.get_mut(&self.realm) {
             *count = count.saturating_sub(1);
         }
@@ -90,9 +131,13 @@ impl Reader {
     async fn next(mut self) -> Option<(Result<Bytes, Failure>, Self)> {
         if !self.begun {
             self.begun = true;
-            let first = format!("retry: {RETRY}\n\n");
+            let first = format!("retry: {RETRY}\nid: {}\n\n", self.place());
             return Some((Ok(first.into()), self));
         }
+        let door = self.caller.door.clone();
+        // Since the last that was sent, whatever has happened that is not wanted.
+        let beat = tokio::time::sleep(door.hooks.streams.options.heartbeat);
+        tokio::pin!(beat);
         loop {
             if !self.may_go_on() {
                 return None;
@@ -111,18 +156,20 @@ impl Reader {
                 let text = self.render(&page);
                 return Some((Ok(text.into()), self));
             }
-            if page.more {
-                continue;
-            }
-            let gate = Arc::clone(&self.caller.door.gate);
+            let more = async {
+                match page.more {
+                    true => Ok(()),
+                    false => engine.event_after(realm, page.seen).await,
+                }
+            };
             tokio::select! {
                 biased;
-                () = gate.closed() => return None,
-                told = engine.event_after(realm, self.after) => told.ok()?,
-                () = tokio::time::sleep(HEARTBEAT) => {
-                    let beat = self.heartbeat();
-                    return Some((Ok(beat.into()), self));
+                () = door.gate.closed() => return None,
+                () = &mut beat => {
+                    let text = format!(": alive\nid: {}\n\n", self.place());
+                    return Some((Ok(text.into()), self));
                 }
+                told = more => told.ok()?,
             }
         }
     }
@@ -148,14 +195,11 @@ impl Reader {
         text
     }
 
-    /// A sign of life, with the place that has been reached: what was not wanted need not be looked
-    /// at again.
-    fn heartbeat(&self) -> String {
-        let realm = self.caller.realm();
-        let number = self.after;
-        match number {
-            0 => ": alive\n\n".to_owned(),
-            _ => format!(": alive\nid: {}\n\n", EventId { realm, number }),
+    /// How far the reader has got: what was not wanted need not be looked at again.
+    fn place(&self) -> EventId {
+        EventId {
+            realm: self.caller.realm(),
+            number: self.after,
         }
     }
 }
@@ -164,8 +208,9 @@ impl Reader {
 ///
 /// `Last-Event-ID` or `after` says after which event to begin; without either, only what happens from
 /// now on is sent. Each message has the event's id, its type as `event`, and the `Event` as `data`.
-/// A comment every 15 seconds shows that the stream is alive. Come back with the last id after any
-/// cut: nothing is missed.
+/// The first lines say the place where the stream begins as an `id` without data, and so does a
+/// comment every 15 seconds, which shows that the stream is alive. Come back with the last id after
+/// any cut: nothing is missed.
 #[utoipa::path(
     operation_id = "streamEvents",
     tag = "Events",
@@ -179,20 +224,16 @@ impl Reader {
 #[get("/v1/events/stream")]
 pub async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
     let realm = caller.realm();
-    let asked = query.read("after", |text| place(realm, text));
+    let last = caller.engine().last_event(realm)?;
+    let asked = query.read("after", |text| place(realm, last, text));
     let wanted = query.read("types", kinds).unwrap_or_default();
     query.done()?;
-    let after = match only(&request, &LAST_EVENT_ID).filter(|text| !text.is_empty()) {
-        Some(text) => place(realm, text).map_err(|why| ApiError::field("Last-Event-ID", why))?,
-        None => match asked {
-            Some(after) => after,
-            None => caller.engine().last_event(realm)?,
-        },
+    // The header is newer: a browser that comes back sends it to the address that it began with.
+    let after = match resumed(&request)? {
+        Some(text) => place(realm, last, text).map_err(|why| ApiError::field(RESUMED, why))?,
+        None => asked.unwrap_or(last),
     };
-    let seat = caller.door.hooks.streams.take(realm).ok_or_else(|| {
-        let message = format!("the realm has {STREAMS_MAX} streams open already; close one first");
-        ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", message).later(5)
-    })?;
+    let seat = caller.door.hooks.streams.take(realm)?;
     let reader = Reader {
         caller,
         wanted,
@@ -205,4 +246,15 @@ pub async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> A
         .insert_header((CACHE_CONTROL, "no-store"))
         .insert_header((BUFFERING, "no"))
         .streaming(unfold(reader, Reader::next)))
+}
+
+/// The id of the last event that the client has; an empty one is none.
+fn resumed(request: &HttpRequest) -> Result<Option<&str>, ApiError> {
+    if !request.headers().contains_key(&LAST_EVENT_ID) {
+        return Ok(None);
+    }
+    // One that cannot be read must not begin a stream at some other place.
+    let text = only(request, &LAST_EVENT_ID)
+        .ok_or_else(|| ApiError::field(RESUMED, "must be sent once, with the id of an event"))?;
+    Ok(Some(text).filter(|text| !text.is_empty()))
 }

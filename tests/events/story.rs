@@ -1,0 +1,234 @@
+//! One of everything: each change is told once, in its place, as it was right then.
+
+use std::sync::Arc;
+
+use caudal_ledger::events::EventKind;
+use caudal_ledger::time::Timestamp;
+
+use super::acts::whole;
+use super::{FEED, all, types};
+use crate::support::{Client, TestClock, TestService, Value, json};
+
+/// The day on which all of it happens, one step each second.
+const START: &str = "2026-03-02T12:00:00Z";
+
+/// What a step is expected to tell: when, what, of what.
+type Told = (String, &'static str, Value);
+
+/// What should be told, noted while it happens.
+pub struct Story {
+    pub service: TestService,
+    pub clock: Arc<TestClock>,
+    steps: u64,
+    pub told: Vec<Told>,
+}
+
+/// The parts of an account that an event tells.
+pub fn as_told(mut account: Value, remuneration: Value) -> Value {
+    let own = account["limits"]["own"].take();
+    account["limits"] = json!({"own": own});
+    account["remuneration"] = remuneration;
+    account
+}
+
+impl Story {
+    pub async fn begin() -> Self {
+        let clock = TestClock::at(START);
+        let service = TestService::at(&clock).await;
+        let (steps, told) = (0, Vec::new());
+        Self {
+            service,
+            clock,
+            steps,
+            told,
+        }
+    }
+
+    /// The time of a step.
+    pub fn at(&self, later: u64) -> String {
+        let start = Timestamp::parse(START).unwrap().millis();
+        Timestamp::from_millis(start + (self.steps + later) * 1000).to_string()
+    }
+
+    /// Time goes on.
+    pub fn step(&mut self) -> &Client {
+        self.steps += 1;
+        self.clock.set(&self.at(0));
+        &self.service.a
+    }
+
+    pub fn tell(&mut self, kind: &'static str, data: Value) {
+        self.told.push((self.at(0), kind, data));
+    }
+
+    pub async fn account(&mut self, kind: &'static str, cvu: &str) {
+        let read = self.service.a.get(&format!("/v1/accounts/{cvu}")).await;
+        self.tell(kind, as_told(read.is(200).json, Value::Null));
+    }
+
+    /// The newest vouchers of an account, oldest first.
+    pub async fn vouchers(&mut self, cvu: &str, count: usize) {
+        let path = format!("/v1/accounts/{cvu}/movements?limit={count}");
+        let moved = self.service.a.get(&path).await.is(200).json;
+        for movement in moved.as_array().unwrap().iter().rev() {
+            let path = format!("/v1/comprobantes/{}", movement["id"].as_str().unwrap());
+            let voucher = self.service.a.get(&path).await.is(200).json;
+            self.tell("voucher.created", voucher);
+        }
+    }
+
+    /// A transfer as it is now.
+    pub async fn read_transfer(&self, transfer: &Value) -> Value {
+        let path = format!("/v1/transfers/{}", transfer["id"].as_str().unwrap());
+        let mut read = self.service.a.get(&path).await.is(200).json;
+        read.as_object_mut().unwrap().remove("bankCalls");
+        read
+    }
+
+    /// Sends a transfer through the bank: its money is set apart, and it is told with what was
+    /// known of it then.
+    pub async fn sent(&mut self, from: &str, digit: u8, status: &str) -> Value {
+        let alias = json!({"alias": format!("DESTINO.{digit}")});
+        let call = self.step().transfer(from, alias, "10.00");
+        let sent = call.await.is(201).json;
+        let now = self.service.a.settled(&sent, status).await;
+        let path = format!("/v1/transfers/{}", sent["id"].as_str().unwrap());
+        assert_eq!(self.service.a.get(&path).await.json, now);
+        let first = self.read_transfer(&sent).await;
+        let moved = format!("/v1/accounts/{from}/movements?type=hold&limit=1");
+        let moved = self.service.a.get(&moved).await.is(200).json;
+        let path = format!("/v1/comprobantes/{}", moved[0]["id"].as_str().unwrap());
+        let voucher = self.service.a.get(&path).await.is(200).json;
+        self.tell("voucher.created", voucher);
+        let mut requested = first.clone();
+        for (name, value) in [
+            ("status", json!("requested")),
+            ("bankTransferId", Value::Null),
+            ("coelsaId", Value::Null),
+            ("rejection", Value::Null),
+        ] {
+            requested[name] = value;
+        }
+        self.tell("transfer.requested", requested);
+        first
+    }
+
+    /// An account without a CVU, by what the wallet family says of it.
+    pub async fn without_cvu(&mut self, kind: &'static str, path: &str) {
+        let read = self.service.a.get(path).await.is(200);
+        let data = json!({
+            "cvu": null, "alias": null, "balance": null, "remuneration": null,
+            "walletAccountId": read["id"], "externalId": read["codigo"], "status": "registered",
+            "enabled": read["habilitado"], "email": read["email"].as_str().filter(|text| !text.is_empty()), "createdAt": self.told_first(&read["id"]),
+            "updatedAt": self.at(0), "currency": "ARS", "closedAt": null,
+        });
+        self.tell(kind, data);
+    }
+
+    /// When an account was first told of, or now.
+    pub fn told_first(&self, number: &Value) -> String {
+        let of = |(_, _, data): &&Told| data["walletAccountId"] == *number;
+        let first = self.told.iter().find(of);
+        first.map_or_else(|| self.at(0), |(at, _, _)| at.clone())
+    }
+
+    pub async fn opened(&mut self) -> String {
+        let cvu = self.step().cvu().await;
+        self.account("account.created", &cvu).await;
+        cvu
+    }
+}
+
+#[actix_web::test]
+async fn one_of_everything_is_told_once_in_order_as_it_was_then() {
+    let story = whole().await;
+    let a = &story.service.a;
+    let events = all(a, 200, "").await;
+    let kinds: Vec<_> = story.told.iter().map(|(_, kind, _)| *kind).collect();
+    assert_eq!(types(&events), kinds);
+    for (n, (event, (at, _, data))) in events.iter().zip(&story.told).enumerate() {
+        assert_eq!(
+            (&event["sequence"], &event["timestamp"]),
+            (&json!(n + 1), &json!(at))
+        );
+        for (name, value) in data.as_object().unwrap() {
+            assert_eq!(&event["data"][name], value, "{name} of {event}");
+        }
+        // No body of the native family shows an account that has no CVU: it is told in parts.
+        if data.get("cvu") != Some(&Value::Null) {
+            let fields = |value: &Value| value.as_object().unwrap().len();
+            assert_eq!(fields(&event["data"]), fields(data), "{event}");
+        }
+        assert_eq!(event.as_object().unwrap().len(), 5, "{event}");
+        if event["type"] == "voucher.created" {
+            let path = format!("/v1/comprobantes/{}", event["data"]["id"].as_str().unwrap());
+            assert_eq!(a.get(&path).await.is(200).json, event["data"]);
+        }
+    }
+    for pair in events.windows(2) {
+        let ids = [&pair[0]["id"], &pair[1]["id"]].map(|id| id.as_str().unwrap());
+        assert!(ids[0] < ids[1], "{ids:?}");
+    }
+    // Nothing that can be told is missing here.
+    let missing: Vec<_> = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
+    let missing = missing.iter().filter(|kind| !kinds.contains(kind));
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<&&str>::new());
+    story.service.verified().await;
+}
+
+/// The first events as they are on the wire.
+async fn wire(client: &Client, count: usize) -> String {
+    let answer = client.get(&format!("{FEED}?limit={count}")).await.is(200);
+    let (items, _) = answer.text.rsplit_once(r#","next":"#).unwrap();
+    items.to_owned()
+}
+
+#[actix_web::test]
+async fn what_was_told_reads_the_same_for_ever() {
+    let Story {
+        mut service,
+        clock,
+        told,
+        ..
+    } = whole().await;
+    let first = wire(&service.a, told.len()).await;
+    clock.set("2026-03-09T12:00:00Z");
+    service.restart().await;
+    assert_eq!(wire(&service.a, told.len()).await, first);
+    service.crash().await;
+    assert_eq!(wire(&service.a, told.len()).await, first);
+    // All that an event shows has changed since: accounts, types, holds, names.
+    let accounts = service.a.get("/v1/accounts?status=active").await.is(200);
+    for account in accounts["items"].as_array().unwrap() {
+        let cvu = account["cvu"].as_str().unwrap();
+        service.a.credit(cvu, "1000.00").await;
+        service.a.hold(cvu, "1.00").await;
+        let path = format!("/v1/accounts/{cvu}");
+        service
+            .a
+            .patch(&format!("{path}/limits"), &json!({"dailyCount": 7}))
+            .await
+            .is(200);
+        service
+            .a
+            .patch(&format!("{path}/kyc"), &json!({"pep": false}))
+            .await
+            .is(200);
+    }
+    for code in ["IN", "OUT"] {
+        let path = format!("/v1/voucher-types/{code}");
+        service
+            .a
+            .patch(&path, &json!({"active": false}))
+            .await
+            .is(200);
+    }
+    assert_eq!(wire(&service.a, told.len()).await, first);
+    let more = all(&service.a, 200, "").await;
+    assert!(more.len() > told.len());
+    service.end(true).await;
+    service.lose_index();
+    service.begin().await;
+    assert_eq!(wire(&service.a, told.len()).await, first);
+    assert_eq!(all(&service.a, 200, "").await, more);
+}
