@@ -144,6 +144,10 @@ async fn transfers(story: &mut Story, from: &str, to: &str) {
     let done = story.sent(from, 0, "completed").await;
     story.vouchers(from, 1).await;
     story.tell("transfer.completed", done);
+    // It refuses one at once: that was never on its way.
+    let done = story.sent(from, 1, "rejected").await;
+    story.vouchers(from, 1).await;
+    story.tell("transfer.rejected", done);
     // It says of others that it has them, and what becomes of them later.
     let in_progress = story.sent(from, 2, "in_progress").await;
     story.tell("transfer.in_progress", in_progress.clone());

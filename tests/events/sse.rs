@@ -210,8 +210,13 @@ impl Stream {
         !bytes.is_empty() && !self.chunks.ended
     }
 
-    /// The next message; `None` at the end.
+    /// The next message; `None` at the end. Signs of life alone are not enough.
     pub async fn next(&mut self) -> Option<Value> {
+        let next = timeout(SOON, self.message()).await;
+        next.expect("there is something to tell, or the end")
+    }
+
+    async fn message(&mut self) -> Option<Value> {
         loop {
             if let Some(message) = self.sse.messages.get(self.taken) {
                 self.taken += 1;
@@ -223,11 +228,12 @@ impl Stream {
         }
     }
 
-    /// Reads until there is a place to come back to.
+    /// Reads until there is a place to come back to, which is said at once.
     pub async fn begun(mut self) -> Self {
         while self.sse.last_id.is_empty() {
             assert!(self.read(4096).await, "it ended");
         }
+        assert_eq!(self.sse.comments, Vec::<String>::new());
         self
     }
 
@@ -240,7 +246,8 @@ impl Stream {
 
     /// Reads to the end, which has to be a whole one.
     pub async fn end(mut self) -> Sse {
-        while self.read(4096).await {}
+        let ended = async { while self.read(4096).await {} };
+        timeout(SOON, ended).await.expect("it ends");
         assert!(self.chunks.ended, "it was torn, not ended");
         self.sse
     }
