@@ -38,7 +38,7 @@ use crate::clock::SystemClock;
 use crate::http::Door;
 use crate::http::errors::ApiError;
 use crate::keys::Keyring;
-use crate::webhooks::Reach;
+use crate::webhooks::{Limits as AttemptLimits, Reach};
 use crate::{admin, bank, calendar, server};
 
 pub use folder::{STORE, new_secret};
@@ -120,6 +120,8 @@ pub struct Options {
     pub catch_up: Option<Duration>,
     /// Where webhooks may be sent to.
     pub reach: Reach,
+    /// How much of one attempt at a webhook is waited for and read.
+    pub attempt: AttemptLimits,
     /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
     /// The days on which banks are closed.
@@ -150,6 +152,7 @@ impl Options {
             grace: GRACE,
             catch_up: Some(CATCH_UP),
             reach: Reach::loopback(),
+            attempt: AttemptLimits::default(),
             clock: Arc::new(SystemClock),
             calendar: Arc::new(calendar::load(None).unwrap_or_default()),
             extra: None,

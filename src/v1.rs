@@ -69,6 +69,18 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(treasury::read)
         .service(treasury::movements)
         .service(treasury::historical)
+        .service(events::list)
+        .service(events::stream::follow)
+        .service(webhooks::list)
+        .service(webhooks::create)
+        .service(webhooks::redeliver)
+        .service(webhooks::read)
+        .service(webhooks::change)
+        .service(webhooks::remove)
+        .service(webhooks::rotate)
+        .service(webhooks::test)
+        .service(webhooks::deliveries)
+        .service(webhooks::redeliver_range)
         .service(idempotency::read);
 }
 
