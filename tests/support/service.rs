@@ -9,9 +9,11 @@ use std::time::Duration;
 use caudal::bank::Config;
 use caudal::sandbox::{self, Sandbox};
 use caudal::service::{Banking, Options, Service};
+use caudal::webhooks::{Limits as AttemptLimits, Reach};
 use caudal_actors::engine::{self, Engine};
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_actors::ports::Clock;
+use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::limits::Limits;
 use caudal_ledger::tenants::{Mode, Policy};
 use caudal_ledger::time::Timestamp;
@@ -56,6 +58,12 @@ pub struct Setup {
     pub patience: (Duration, Duration),
     /// The rate limit of each key: requests a second, and at once.
     pub rate: Option<(u32, u32)>,
+    /// Where webhooks may be sent to.
+    pub reach: Reach,
+    /// How long is waited between tries of an event.
+    pub schedule: Schedule,
+    /// How long a webhook has for one attempt.
+    pub attempt: AttemptLimits,
 }
 
 impl Default for Setup {
@@ -64,6 +72,9 @@ impl Default for Setup {
             clock: Arc::new(caudal::clock::SystemClock),
             patience: (Duration::from_secs(3), Duration::from_secs(8)),
             rate: None,
+            reach: Reach::loopback(),
+            schedule: Schedule::default(),
+            attempt: AttemptLimits::default(),
         }
     }
 }
@@ -76,9 +87,12 @@ impl Setup {
             rate: self
                 .rate
                 .map(|(second, burst)| (whole(second), whole(burst))),
+            reach: self.reach,
+            attempt: self.attempt,
             banking: bank.banking(self.patience),
             engine: engine::Options {
                 arbiters: 1,
+                webhooks: self.schedule,
                 ..engine::Options::default()
             },
             storage: caudal_storage::Options::small(),

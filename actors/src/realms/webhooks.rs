@@ -49,6 +49,8 @@ impl RealmSupervisor {
         match self.decide_webhook(number, order) {
             Err(why) => self.end(Err(why), ticket),
             Ok((page, webhook)) => {
+                // It lives before the order is on disk, so that it hears when it is.
+                self.ensure_courier();
                 let courier = self.courier.clone();
                 self.scribe
                     .finish_and(page, Ok(webhook), ticket, move |done| {
@@ -57,7 +59,6 @@ impl RealmSupervisor {
                             courier.try_send(Refresh).ok();
                         }
                     });
-                self.ensure_courier();
             }
         }
     }
