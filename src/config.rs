@@ -2,6 +2,8 @@
 //!
 //! **Failure.** A wrong or unknown setting stops the start with a message that names it.
 
+mod webhooks;
+
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,11 +13,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caudal_actors::{engine, realms};
+use caudal_ledger::deliveries::Schedule;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
 use crate::service::{Banking, Options};
-use crate::webhooks::Reach;
+use crate::webhooks::Limits;
 use crate::{bank, calendar, sandbox, service};
 
 /// The settings with their meanings and defaults, ready to be filled in.
@@ -76,6 +79,9 @@ pub struct Settings {
     shutdown_grace_seconds: u64,
     bank_catch_up_seconds: u64,
     webhook_networks: Vec<String>,
+    webhook_timeout_ms: u64,
+    webhook_retry_ms: Vec<u64>,
+    webhook_brake_ms: Vec<u64>,
     /// How the log is written.
     pub log_format: LogFormat,
     /// What is logged.
@@ -132,6 +138,7 @@ struct Bank {
 
 impl Default for Settings {
     fn default() -> Self {
+        let schedule = Schedule::default();
         let local = |port| SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, port));
         Self {
             data: None,
@@ -144,6 +151,9 @@ impl Default for Settings {
             shutdown_grace_seconds: service::GRACE.as_secs(),
             bank_catch_up_seconds: service::CATCH_UP.as_secs(),
             webhook_networks: Vec::new(),
+            webhook_timeout_ms: Limits::MILLIS,
+            webhook_retry_ms: schedule.pauses.to_vec(),
+            webhook_brake_ms: schedule.brake.to_vec(),
             log_format: LogFormat::default(),
             log: LOG_USUAL.into(),
             actors: Actors::default(),
@@ -264,6 +274,7 @@ impl Settings {
         self.sizes(&mut wrong);
         let banking = self.banking(&mut wrong);
         let reach = self.reach(&mut wrong);
+        let (attempt, schedule) = (self.attempt(&mut wrong), self.schedule(&mut wrong));
         let calendar = calendar::load(self.calendar.as_deref());
         let calendar = calendar.map_err(|why| wrong.add("calendar", why));
         let (Some(data), Some(admin_key), Some(banking), Ok(calendar), true) =
@@ -280,6 +291,7 @@ impl Settings {
                 realm: realms::Limits {
                     resident: self.actors.resident,
                 },
+                webhooks: schedule,
                 ..engine::Options::default()
             },
             storage: self.storage.options(),
@@ -287,6 +299,7 @@ impl Settings {
             calendar: Arc::new(calendar),
             pepper,
             reach,
+            attempt,
             rate: self.rate_limit.map(|limit| (limit.per_second, limit.burst)),
             grace: Duration::from_secs(self.shutdown_grace_seconds),
             catch_up: (self.bank_catch_up_seconds > 0)
@@ -304,18 +317,6 @@ impl Settings {
         wrong.range("storage.index_cache_mib", cache, 1, 65_536);
         let floor = storage.free_space_floor_mib;
         wrong.range("storage.free_space_floor_mib", floor, 0, 1 << 30);
-    }
-
-    fn reach(&self, wrong: &mut Wrong) -> Reach {
-        let read = |text: &String| match text.parse() {
-            Ok(network) => Some(network),
-            Err(_) => {
-                let what = format!("`{text}` is no network: write it as 10.20.0.0/16");
-                wrong.add("webhook_networks", what);
-                None
-            }
-        };
-        Reach::public(self.webhook_networks.iter().filter_map(read).collect())
     }
 
     fn banking(&self, wrong: &mut Wrong) -> Option<Banking> {

@@ -39,7 +39,7 @@ use crate::http::Door;
 use crate::http::errors::ApiError;
 use crate::keys::Keyring;
 use crate::v1::events::stream::StreamOptions;
-use crate::webhooks::Reach;
+use crate::webhooks::{Limits as AttemptLimits, Reach};
 use crate::{admin, bank, calendar, server};
 
 pub use folder::{STORE, new_secret};
@@ -123,6 +123,8 @@ pub struct Options {
     pub reach: Reach,
     /// Bounds and pace of streams of events.
     pub streams: StreamOptions,
+    /// How much of one attempt at a webhook is waited for and read.
+    pub attempt: AttemptLimits,
     /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
     /// The days on which banks are closed.
@@ -154,6 +156,7 @@ impl Options {
             catch_up: Some(CATCH_UP),
             reach: Reach::loopback(),
             streams: StreamOptions::default(),
+            attempt: AttemptLimits::default(),
             clock: Arc::new(SystemClock),
             calendar: Arc::new(calendar::load(None).unwrap_or_default()),
             extra: None,

@@ -7,7 +7,7 @@
 //! absent.
 
 mod books;
-mod site;
+pub mod site;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

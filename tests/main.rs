@@ -36,6 +36,8 @@ mod kill;
 #[cfg(test)]
 mod kill_transfers;
 #[cfg(test)]
+mod kill_webhooks;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod lookups;

@@ -9,7 +9,6 @@ const LINES_MAX: usize = 500;
 /// Files that are longer, with their length: none may grow, and none may join lightly. One that
 /// became shorter gets its new length here.
 const LONG: &[(&str, usize)] = &[
-    ("actors/src/engine.rs", 512),
     ("actors/src/tests.rs", 597),
     ("src/v1/accounts.rs", 567),
     ("tests/golden/bodies.rs", 525),

@@ -1,9 +1,14 @@
 //! The sending side of webhooks against receivers of every kind, with a verifier that knows nothing of ours.
 
 mod addresses;
-mod receiver;
+mod deliveries;
+pub mod hook;
+pub mod inbox;
+mod patience;
+pub mod receiver;
 mod receivers;
-mod verifier;
+mod tenants;
+pub mod verifier;
 
 use std::io;
 use std::net::IpAddr;

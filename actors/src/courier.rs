@@ -189,7 +189,7 @@ impl Courier {
     fn sent(&mut self, number: u64, ended: Ended, ctx: &mut Context<Self>) {
         let now = self.shared.clock.now();
         if let Some(endpoint) = self.endpoints.get_mut(&number) {
-            endpoint.settle(ended, now);
+            endpoint.settle(ended, &self.shared.schedule, now);
         }
         self.pump(ctx);
     }

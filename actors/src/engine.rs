@@ -7,6 +7,7 @@ pub mod bank;
 pub mod events;
 pub mod lists;
 pub mod money;
+mod options;
 pub mod reconciliation;
 pub mod remuneration;
 pub mod treasury;
@@ -21,6 +22,7 @@ use std::time::Duration;
 use actix::{Actor, Addr, Arbiter, ArbiterHandle};
 use caudal_ledger::accounts::{Account, Order};
 use caudal_ledger::alias::Alias;
+use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::facts::{Answer, BankCall, Registration};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
@@ -43,6 +45,8 @@ use crate::reply::{Answered, Claims, Keyed, Reply};
 use crate::scribe::{Shared, Ticket};
 use crate::treasury::Treasury;
 
+pub use options::Options;
+
 /// How long an answer is waited for.
 pub const DEADLINE: Duration = Duration::from_secs(10);
 /// How long an answer is waited for where the bank is asked.
@@ -52,27 +56,6 @@ const ANSWERS_MAX: usize = 20;
 
 /// Makes the gateway to the bank of a mode; called once per realm, for the realm's own thread.
 pub type Banks = Arc<dyn Fn(Mode) -> Arc<dyn BankGateway> + Send + Sync>;
-
-/// How the actors are laid out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Options {
-    /// Threads for actors; 0 runs them on the caller's (for tests and simulation).
-    pub arbiters: usize,
-    /// Bounds of each realm.
-    pub realm: Limits,
-    /// How long the bank is left alone between tries of a transfer.
-    pub pauses: Pauses,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            arbiters: 2,
-            realm: Limits::default(),
-            pauses: Pauses::default(),
-        }
-    }
-}
 
 /// Who asks, as far as the actors care.
 #[derive(Debug)]
@@ -115,6 +98,7 @@ struct Realms {
     claims: Claims,
     limits: Limits,
     pauses: Pauses,
+    schedule: Schedule,
     arbiters: Vec<ArbiterHandle>,
     supervisors: DashMap<RealmId, Supervised>,
 }
@@ -173,6 +157,7 @@ impl Realms {
             bank,
             bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
             pauses: self.pauses,
+            schedule: self.schedule,
             settings: Arc::clone(&settings),
             claims: self.claims.clone(),
             told: Arc::clone(&told),
@@ -242,6 +227,7 @@ impl Engine {
             claims: Claims::default(),
             limits: options.realm,
             pauses: options.pauses,
+            schedule: options.webhooks,
             arbiters,
             supervisors: DashMap::new(),
         });

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use actix::ArbiterHandle;
+use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::facts::Answer;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
@@ -48,6 +49,8 @@ pub struct Shared {
     pub told: Arc<Notify>,
     /// Who carries events to the tenant's webhooks.
     pub sink: Arc<dyn WebhookSink>,
+    /// How long is waited between tries of an event.
+    pub schedule: Schedule,
     /// The thread of couriers; without one they run on the realm's own.
     pub couriers: Option<ArbiterHandle>,
 }

@@ -10,15 +10,19 @@
 //! **Bounds.** A course has at most [`LANES_MAX`] lanes and stays within [`AHEAD_MAX`] numbers of a
 //! lane that is moving. What waits is not here but in the log, however much it is.
 //!
-//! **Failure.** An event is tried again after the pauses of [`PAUSES`], for [`KEEP_TRYING`]. If the
+//! **Failure.** An event is tried again after the pauses of a [`Schedule`], for [`KEEP_TRYING`]. If the
 //! webhook took any other event meanwhile, the one is parked and its account goes on; if it took
 //! none, the webhook stops as a whole and keeps its place. After [`BRAKE`] failures in a row one
 //! event is tried at a time.
+
+mod schedule;
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::AccountNo;
 use crate::time::Timestamp;
+
+pub use schedule::{BRAKE_PAUSES, PAUSES, Schedule};
 
 /// Accounts with an event under way, at most, in each course.
 pub const LANES_MAX: usize = 256;
@@ -28,11 +32,6 @@ pub const AHEAD_MAX: u64 = 4096;
 pub const BRAKE: u32 = 8;
 /// How long an event is tried, in milliseconds: 3 days (contract §4).
 pub const KEEP_TRYING: u64 = 3 * 24 * 60 * 60 * 1000;
-/// The pauses before each further try of an event, in seconds: the schedule of Standard Webhooks.
-/// After the last one it is tried until [`KEEP_TRYING`] has passed, with the last pause between.
-pub const PAUSES: [u64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
-/// The pauses between tries of a webhook that takes nothing, in seconds; the last one goes on.
-pub const BRAKE_PAUSES: [u64; 5] = [5, 15, 60, 120, 300];
 /// The longest that a receiver may ask to be left alone, in milliseconds: a day.
 pub const LEAVE_ALONE_MAX: u64 = 24 * 60 * 60 * 1000;
 /// How many tries of one delivery are kept in its log.
@@ -364,7 +363,13 @@ impl Progress {
 
     /// Takes in how a try ended; gives what is written down, or `None` for a try that no lane
     /// waits for. `resumed` is how often the webhook has been switched on.
-    pub fn settle(&mut self, ended: Ended, resumed: u64, now: Timestamp) -> Option<Try> {
+    pub fn settle(
+        &mut self,
+        ended: Ended,
+        resumed: u64,
+        schedule: &Schedule,
+        now: Timestamp,
+    ) -> Option<Try> {
         let braked = self.is_braked();
         let taken_at = self.taken_at;
         let lane = self.course(ended.replay)?.lane(ended.account)?;
@@ -401,7 +406,7 @@ impl Progress {
             attempt.ending = Ending::Parked;
             self.parked = self.parked.saturating_add(1);
         } else {
-            let due = now.plus_millis(pause(ended.event, tries));
+            let due = now.plus_millis(schedule.pause(ended.event, tries));
             lane.head = Some(Head {
                 event: ended.event,
                 tries,
@@ -412,7 +417,7 @@ impl Progress {
             attempt.due = Some(due);
         }
         self.streak = self.streak.saturating_add(1);
-        self.rest(ended.retry_after, now);
+        self.rest(ended.retry_after, schedule, now);
         let reason = match attempt.word {
             Word::Status(410) => Some(StopReason::Gone),
             _ if over && !took_others => Some(StopReason::Unreachable),
@@ -430,44 +435,14 @@ impl Progress {
     }
 
     /// How long the webhook is left alone after a failure.
-    fn rest(&mut self, asked: Option<u64>, now: Timestamp) {
+    fn rest(&mut self, asked: Option<u64>, schedule: &Schedule, now: Timestamp) {
         let asked = asked.map(|millis| millis.min(LEAVE_ALONE_MAX));
-        let braked = self.is_braked().then(|| {
-            let at = usize::try_from(self.streak.saturating_sub(BRAKE)).unwrap_or(usize::MAX);
-            let last = BRAKE_PAUSES.last().copied().unwrap_or(0);
-            let seconds = BRAKE_PAUSES.get(at).copied().unwrap_or(last);
-            spread(seconds, u64::from(self.streak))
-        });
+        let braked = self.is_braked().then(|| schedule.rest(self.streak));
         if let Some(millis) = asked.max(braked) {
             let until = now.plus_millis(millis);
             self.rest_until = Some(self.rest_until.map_or(until, |known| known.max(until)));
         }
     }
-}
-
-/// How long to wait before the next try of an event that was tried so often, in milliseconds.
-pub fn pause(event: u64, tries: u32) -> u64 {
-    let at = usize::try_from(tries.saturating_sub(1)).unwrap_or(usize::MAX);
-    let last = PAUSES.last().copied().unwrap_or(0);
-    let seconds = PAUSES.get(at).copied().unwrap_or(last);
-    spread(
-        seconds,
-        event.wrapping_mul(31).wrapping_add(u64::from(tries)),
-    )
-}
-
-/// Seconds in milliseconds, up to a fifth more or less: what failed together is not tried together.
-/// No chance is needed for that, only numbers that differ.
-fn spread(seconds: u64, seed: u64) -> u64 {
-    let millis = seconds.saturating_mul(1000);
-    let mixed = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    // A number from 0 to 400: the thousandths above four fifths.
-    let part = mixed.wrapping_shr(32).checked_rem(401).unwrap_or(200);
-    let thousandths = part.saturating_add(800);
-    millis
-        .saturating_mul(thousandths)
-        .checked_div(1000)
-        .unwrap_or(millis)
 }
 
 #[cfg(test)]

@@ -240,3 +240,39 @@ fn a_calendar_of_ones_own_is_read_or_named() {
     let usual = options(&enough(""), &[]).unwrap();
     assert_eq!(usual.calendar.years().collect::<Vec<_>>(), [2026, 2027]);
 }
+
+#[test]
+fn how_long_webhooks_are_waited_for_may_be_set() {
+    let usual = options(&enough(""), &[]).unwrap();
+    assert_eq!(usual.attempt, Limits::default());
+    assert_eq!(usual.engine.webhooks, Schedule::default());
+    let set = "webhook_timeout_ms = 300\nwebhook_retry_ms = [10, 20]\nwebhook_brake_ms = [40]";
+    let own = options(&enough(set), &[]).unwrap();
+    assert_eq!(own.attempt.total, Duration::from_millis(300));
+    assert_eq!(own.attempt.connect, Duration::from_millis(300));
+    let Schedule { pauses, brake } = own.engine.webhooks;
+    assert_eq!(pauses, [10, 20, 20, 20, 20, 20, 20, 20, 20]);
+    assert_eq!(brake, [40; 5]);
+    for (set, why) in [
+        ("webhook_timeout_ms = 99", "webhook_timeout_ms is 99"),
+        ("webhook_timeout_ms = 20001", "it must be from 100 to 20000"),
+        ("webhook_retry_ms = []", "webhook_retry_ms is empty"),
+        ("webhook_retry_ms = [9]", "webhook_retry_ms is 9"),
+        ("webhook_retry_ms = [86400001]", "from 10 to 86400000"),
+        (
+            "webhook_retry_ms = [10, 10, 10, 10, 10, 10, 10, 10, 10, 10]",
+            "webhook_retry_ms has 10 entries; it may have 9",
+        ),
+        (
+            "webhook_brake_ms = [10, 10, 10, 10, 10, 10]",
+            "webhook_brake_ms has 6 entries; it may have 5",
+        ),
+        (
+            "webhook_networks = [\"10.0.0.0\"]",
+            "`10.0.0.0` is no network",
+        ),
+    ] {
+        let refused = options(&enough(set), &[]).unwrap_err();
+        assert!(refused.contains(why), "{set}: {refused}");
+    }
+}

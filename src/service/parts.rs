@@ -25,7 +25,8 @@ use crate::keys::Keyring;
 use crate::notices::{self, NoticeSecrets};
 use crate::sandbox::{self, Sandbox};
 use crate::v1::events::stream::{StreamOptions, Streams};
-use crate::webhooks::{HttpSink, Reach, Sealer};
+use crate::webhooks::resolve::SystemLookup;
+use crate::webhooks::{HttpSink, Limits, Reach, Sealer};
 use crate::{admin, server};
 
 /// Connections that wait to be taken by a listener.
@@ -94,7 +95,7 @@ impl Parts {
         let secrets = secrets(&options.banking);
         let clock = Arc::clone(&options.clock);
         let store: Arc<dyn Store> = store;
-        let (sink, hooks) = webhooks(options.reach, options.streams, &pepper)?;
+        let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
         let engine = Engine::carrying(store, clock, banks, sink, options.engine)?;
         let door = Door {
             engine: Arc::new(engine),
@@ -278,11 +279,13 @@ fn listen(addr: SocketAddr, setting: &str) -> Result<TcpListener, StartError> {
 fn webhooks(
     reach: Reach,
     streams: StreamOptions,
+    attempt: Limits,
     pepper: &[u8],
 ) -> Result<(Arc<dyn WebhookSink>, Hooks), StartError> {
     let failed = |why: &dyn std::fmt::Display| StartError::Setting(format!("webhooks: {why}"));
     let sealer = || Sealer::new(pepper).map_err(|why| failed(&why));
-    let sink = HttpSink::new(reach.clone(), sealer()?).map_err(|why| failed(&why))?;
+    let sink = HttpSink::with(reach.clone(), sealer()?, attempt, Arc::new(SystemLookup));
+    let sink = sink.map_err(|why| failed(&why))?;
     let hooks = Hooks {
         reach,
         sealer: sealer()?,

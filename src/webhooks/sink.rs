@@ -54,15 +54,26 @@ pub struct Limits {
     pub body: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
+impl Limits {
+    /// How long an attempt may take, in milliseconds, unless set.
+    pub const MILLIS: u64 = 10_000;
+
+    /// Those of an attempt that may take so long: its parts may take no longer.
+    pub fn within(total: Duration) -> Self {
+        let part = |seconds| Duration::from_secs(seconds).min(total);
         Self {
-            lookup: Duration::from_secs(4),
-            connect: Duration::from_secs(5),
-            total: Duration::from_secs(10),
-            rest: Duration::from_secs(1),
+            lookup: part(4),
+            connect: part(5),
+            total,
+            rest: part(1),
             body: 64 * 1024,
         }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::within(Duration::from_millis(Self::MILLIS))
     }
 }
 

@@ -15,6 +15,8 @@ use crate::support::{Client, SOON, Value, json, wait_until};
 
 /// How long a start may take.
 const START: Duration = Duration::from_secs(60);
+/// The file of what the service trusts beside the machine's own.
+const TRUSTED: &str = "trusted.pem";
 const ADMIN_KEY: &str = "an-admin-key-for-kills-0123456789abcdef";
 
 /// A process that ends with its handle.
@@ -78,6 +80,11 @@ fn start_bank(notify: &str) -> (Process, String) {
 
 impl Site {
     pub async fn start() -> Self {
+        Self::with("", None).await
+    }
+
+    /// With more settings at the top of its file, and a certificate (PEM) that it trusts.
+    pub async fn with(more: &str, trusted: Option<&str>) -> Self {
         let (folder, (port, admin_port)) = (TempDir::new().unwrap(), ports());
         let url = format!("http://127.0.0.1:{port}");
         let admin = format!("http://127.0.0.1:{admin_port}");
@@ -85,6 +92,7 @@ impl Site {
         let data = folder.path().join("data");
         let settings = format!(
             r#"
+            {more}
             data = {data:?}
             listen = "127.0.0.1:{port}"
             admin_listen = "127.0.0.1:{admin_port}"
@@ -103,6 +111,9 @@ impl Site {
             "#
         );
         std::fs::write(folder.path().join("caudal.toml"), settings).unwrap();
+        if let Some(pem) = trusted {
+            std::fs::write(folder.path().join(TRUSTED), pem).unwrap();
+        }
         let mut site = Self {
             client: Client::new(&url, None),
             bank: client_of_bank(&bank_url),
@@ -127,7 +138,12 @@ impl Site {
 
     /// Starts the service where it was before.
     pub async fn begin(&mut self) {
-        let child = caudal()
+        let mut command = caudal();
+        let trusted = self.folder.path().join(TRUSTED);
+        if trusted.exists() {
+            command.env("SSL_CERT_FILE", trusted);
+        }
+        let child = command
             .args(["serve", "--config"])
             .arg(self.folder.path().join("caudal.toml"))
             .stdout(Stdio::null())

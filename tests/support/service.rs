@@ -10,9 +10,11 @@ use caudal::bank::Config;
 use caudal::sandbox::{self, Sandbox};
 use caudal::service::{Banking, Options, Service};
 use caudal::v1::events::stream::StreamOptions;
+use caudal::webhooks::{Limits as AttemptLimits, Reach};
 use caudal_actors::engine::{self, Engine};
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_actors::ports::Clock;
+use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::limits::Limits;
 use caudal_ledger::tenants::{Mode, Policy};
 use caudal_ledger::time::Timestamp;
@@ -59,6 +61,12 @@ pub struct Setup {
     pub rate: Option<(u32, u32)>,
     /// Bounds and pace of streams of events.
     pub streams: StreamOptions,
+    /// Where webhooks may be sent to.
+    pub reach: Reach,
+    /// How long is waited between tries of an event.
+    pub schedule: Schedule,
+    /// How long a webhook has for one attempt.
+    pub attempt: AttemptLimits,
 }
 
 impl Default for Setup {
@@ -68,6 +76,9 @@ impl Default for Setup {
             patience: (Duration::from_secs(3), Duration::from_secs(8)),
             rate: None,
             streams: StreamOptions::default(),
+            reach: Reach::loopback(),
+            schedule: Schedule::default(),
+            attempt: AttemptLimits::default(),
         }
     }
 }
@@ -80,10 +91,13 @@ impl Setup {
             rate: self
                 .rate
                 .map(|(second, burst)| (whole(second), whole(burst))),
+            reach: self.reach,
+            attempt: self.attempt,
             banking: bank.banking(self.patience),
             streams: self.streams,
             engine: engine::Options {
                 arbiters: 1,
+                webhooks: self.schedule,
                 ..engine::Options::default()
             },
             storage: caudal_storage::Options::small(),

@@ -123,7 +123,8 @@ impl Receiver {
     }
 }
 
-fn read(connection: usize, reader: &mut impl BufRead) -> Option<Request> {
+/// Reads the next request of a connection; `None` when there is no whole one.
+pub fn read(connection: usize, reader: &mut impl BufRead) -> Option<Request> {
     let mut lines = Vec::new();
     loop {
         let mut line = String::new();

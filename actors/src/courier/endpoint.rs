@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use caudal_ledger::deliveries::{DeliveryFact, Ended, Progress, Try};
+use caudal_ledger::deliveries::{DeliveryFact, Ended, Progress, Schedule, Try};
 use caudal_ledger::events::{Event, EventKinds};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
@@ -119,9 +119,10 @@ impl Endpoint {
     }
 
     /// Takes in how a try ended.
-    pub fn settle(&mut self, ended: Ended, now: Timestamp) {
+    pub fn settle(&mut self, ended: Ended, schedule: &Schedule, now: Timestamp) {
         self.flying.remove(&(ended.replay, ended.account));
-        if let Some(attempt) = self.progress.settle(ended, self.webhook.resumed, now) {
+        let resumed = self.webhook.resumed;
+        if let Some(attempt) = self.progress.settle(ended, resumed, schedule, now) {
             self.tries.push(attempt);
         }
         self.moved = true;

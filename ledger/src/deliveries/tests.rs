@@ -10,6 +10,10 @@ fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
+fn usual() -> Schedule {
+    Schedule::default()
+}
+
 fn ended(account: AccountNo, event: u64, status: u16, when: u64) -> Ended {
     Ended {
         replay: 0,
@@ -40,18 +44,28 @@ fn looked() -> Progress {
 #[test]
 fn an_account_goes_on_with_its_next_event_when_the_last_has_ended() {
     let mut progress = looked();
-    let done = progress.settle(ended(A, 1, 204, 5), 1, at(6)).unwrap();
+    let done = progress
+        .settle(ended(A, 1, 204, 5), 1, &usual(), at(6))
+        .unwrap();
     assert_eq!(done.ending, Ending::Delivered);
     assert_eq!(main(&mut progress).lane(A).unwrap().seen, 1);
     main(&mut progress).found(A, Some(3), at(7));
     assert_eq!(main(&mut progress).lane(A).unwrap().head.unwrap().event, 3);
-    progress.settle(ended(A, 3, 200, 8), 1, at(9)).unwrap();
+    progress
+        .settle(ended(A, 3, 200, 8), 1, &usual(), at(9))
+        .unwrap();
     main(&mut progress).found(A, None, at(10));
     assert_eq!(main(&mut progress).lane(A), None);
     assert_eq!((progress.delivered, progress.taken_at), (2, Some(at(9))));
     // What comes twice, or is of no lane, is nothing.
-    assert_eq!(progress.settle(ended(A, 3, 200, 8), 1, at(11)), None);
-    assert_eq!(progress.settle(ended(B, 9, 200, 8), 1, at(11)), None);
+    assert_eq!(
+        progress.settle(ended(A, 3, 200, 8), 1, &usual(), at(11)),
+        None
+    );
+    assert_eq!(
+        progress.settle(ended(B, 9, 200, 8), 1, &usual(), at(11)),
+        None
+    );
 }
 
 #[test]
@@ -69,7 +83,9 @@ fn only_2xx_is_a_delivery_and_each_further_try_waits_longer() {
     let mut progress = looked();
     let mut now = 0;
     for (tries, seconds) in (1..).zip(PAUSES) {
-        let failed = progress.settle(ended(A, 1, 500, now), 1, at(now)).unwrap();
+        let failed = progress
+            .settle(ended(A, 1, 500, now), 1, &usual(), at(now))
+            .unwrap();
         let due = failed.due.unwrap().millis() - now;
         let (least, most) = (seconds * 800, seconds * 1200);
         assert!((least..=most).contains(&due), "try {tries}: {due}");
@@ -79,7 +95,9 @@ fn only_2xx_is_a_delivery_and_each_further_try_waits_longer() {
         progress.streak = 0;
     }
     assert!(now >= KEEP_TRYING, "the schedule covers three days");
-    let last = progress.settle(ended(A, 1, 500, now), 1, at(now)).unwrap();
+    let last = progress
+        .settle(ended(A, 1, 500, now), 1, &usual(), at(now))
+        .unwrap();
     assert_eq!((last.ending, last.due), (Ending::Parked, None));
     assert_eq!((progress.parked, progress.stopped), (1, None));
     assert_eq!(
@@ -92,10 +110,10 @@ fn only_2xx_is_a_delivery_and_each_further_try_waits_longer() {
 #[test]
 fn a_webhook_that_takes_nothing_for_three_days_stops_and_keeps_its_place() {
     let mut progress = looked();
-    progress.settle(ended(A, 1, 500, 10), 1, at(10));
+    progress.settle(ended(A, 1, 500, 10), 1, &usual(), at(10));
     let late = 10 + KEEP_TRYING;
     let last = progress
-        .settle(ended(A, 1, 500, late), 1, at(late))
+        .settle(ended(A, 1, 500, late), 1, &usual(), at(late))
         .unwrap();
     assert_eq!(last.ending, Ending::Failed);
     assert_eq!(progress.stopped.unwrap().reason, StopReason::Unreachable);
@@ -104,7 +122,7 @@ fn a_webhook_that_takes_nothing_for_three_days_stops_and_keeps_its_place() {
     let head = main(&mut progress).lane(A).unwrap().head.unwrap();
     assert_eq!((head.event, head.due), (1, at(late + 5)));
     let again = progress
-        .settle(ended(A, 1, 500, late + 6), 2, at(late + 6))
+        .settle(ended(A, 1, 500, late + 6), 2, &usual(), at(late + 6))
         .unwrap();
     assert_eq!((again.ending, progress.stopped), (Ending::Failed, None));
 }
@@ -112,7 +130,7 @@ fn a_webhook_that_takes_nothing_for_three_days_stops_and_keeps_its_place() {
 #[test]
 fn gone_stops_at_once() {
     let mut progress = looked();
-    progress.settle(ended(A, 1, 410, 10), 3, at(10));
+    progress.settle(ended(A, 1, 410, 10), 3, &usual(), at(10));
     let stop = progress.stopped.unwrap();
     assert_eq!((stop.reason, stop.resumed), (StopReason::Gone, 3));
 }
@@ -122,7 +140,7 @@ fn failures_in_a_row_brake_and_a_success_wakes_all_that_waits() {
     let mut progress = looked();
     for n in 0..u64::from(BRAKE) {
         assert!(!progress.is_braked());
-        progress.settle(ended(A, 1, 500, n), 1, at(n));
+        progress.settle(ended(A, 1, 500, n), 1, &usual(), at(n));
     }
     let rest = progress.rest_until.unwrap().millis();
     assert!(
@@ -131,7 +149,7 @@ fn failures_in_a_row_brake_and_a_success_wakes_all_that_waits() {
     );
     let due = main(&mut progress).lane(A).unwrap().head.unwrap().due;
     assert!(due > at(3_600_000), "by itself it would wait for hours");
-    progress.settle(ended(B, 2, 200, 7_000), 1, at(7_000));
+    progress.settle(ended(B, 2, 200, 7_000), 1, &usual(), at(7_000));
     assert!(!progress.is_braked() && progress.rest_until.is_none());
     assert_eq!(
         main(&mut progress).lane(A).unwrap().head.unwrap().due,
@@ -147,7 +165,7 @@ fn a_receiver_may_ask_to_be_left_alone_for_a_day_at_most() {
             retry_after: Some(asked),
             ..ended(A, 1, 503, 10)
         };
-        progress.settle(told, 1, at(10));
+        progress.settle(told, 1, &usual(), at(10));
         assert_eq!(progress.rest_until, Some(at(10 + rests)));
     }
 }
@@ -191,7 +209,7 @@ fn a_redelivery_is_a_course_of_its_own_and_ends() {
             replay: 4,
             ..ended(account, event, 200, 1)
         };
-        progress.settle(of_replay, 1, at(2)).unwrap();
+        progress.settle(of_replay, 1, &usual(), at(2)).unwrap();
         progress.course(4).unwrap().found(account, None, at(2));
     }
     assert!(progress.course(4).unwrap().has_ended());
@@ -212,10 +230,33 @@ fn the_log_of_a_delivery_keeps_its_last_tries() {
     let mut progress = looked();
     for n in 0..30 {
         progress.streak = 0;
-        let attempt = progress.settle(ended(A, 1, 500, n), 1, at(n)).unwrap();
+        let attempt = progress
+            .settle(ended(A, 1, 500, n), 1, &usual(), at(n))
+            .unwrap();
         delivery.note(&attempt);
     }
     assert_eq!((delivery.tries, delivery.log.len()), (30, LOG_MAX));
     assert_eq!(delivery.log.last().unwrap().at, at(29));
     assert_eq!(delivery.ending(), Some(Ending::Failed));
+}
+
+#[test]
+fn a_schedule_of_ones_own_is_kept_to_and_its_last_pauses_go_on() {
+    let schedule = Schedule {
+        pauses: [10, 20, 30, 30, 30, 30, 30, 30, 30],
+        brake: [100, 200, 200, 200, 200],
+    };
+    let near = |millis: u64| millis * 8 / 10..=millis * 12 / 10;
+    for (tries, right) in [(1, 10), (2, 20), (3, 30), (9, 30), (10, 30), (u32::MAX, 30)] {
+        let pause = schedule.pause(7, tries);
+        assert!(near(right).contains(&pause), "try {tries}: {pause}");
+    }
+    for (streak, right) in [(BRAKE, 100), (BRAKE + 1, 200), (u32::MAX, 200)] {
+        let rest = schedule.rest(streak);
+        assert!(near(right).contains(&rest), "streak {streak}: {rest}");
+    }
+    let mut progress = looked();
+    let failed = progress.settle(ended(A, 1, 500, 0), 1, &schedule, at(5));
+    let due = failed.unwrap().due.unwrap();
+    assert!((at(13)..=at(17)).contains(&due), "{due:?}");
 }

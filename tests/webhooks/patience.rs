@@ -1,0 +1,117 @@
+//! What becomes of events that are not taken: tried again, parked, and taken up once more.
+
+use std::sync::Arc;
+
+use super::deliveries::{account, came, ids, say};
+use super::hook::{Hook, feed, quick};
+use super::inbox::{Fate, Inbox};
+use crate::support::{SOON, Setup, TestClock, TestService, Value, json};
+
+/// A service of a clock that stands still, and some instants after its start.
+const START: &str = "2026-03-02T15:00:00.000Z";
+const SECOND_LATER: &str = "2026-03-02T15:00:01.000Z";
+const THREE_DAYS_LATER: &str = "2026-03-05T15:00:02.000Z";
+
+#[actix_web::test]
+async fn what_nobody_takes_for_three_days_is_parked_and_may_be_sent_again() {
+    let clock = TestClock::at(START);
+    let service = TestService::with(Setup {
+        clock: Arc::<TestClock>::clone(&clock),
+        ..quick()
+    })
+    .await;
+    let (a, inbox) = (&service.a, Inbox::start());
+    let (bad, good) = (account(a).await, a.cvu().await);
+    let name = bad.clone();
+    inbox.behave(
+        move |request| match String::from_utf8_lossy(&request.body).contains(&name) {
+            true => say("400 No"),
+            false => Fate::Take,
+        },
+    );
+    let hook = Hook::new(a, &inbox.url("/")).await;
+    a.credit(&bad, "1.00").await;
+    inbox.came(1).await;
+    clock.set(SECOND_LATER);
+    a.credit(&good, "1.00").await;
+    hook.lists("status=delivered", 1).await;
+    clock.set(THREE_DAYS_LATER);
+    let parked = hook.lists("status=parked", 1).await;
+    let attempts = parked[0]["attempts"].as_array().unwrap();
+    assert_eq!(attempts.last().unwrap()["outcome"], "parked");
+    assert_eq!(attempts.last().unwrap()["nextAttemptAt"], Value::Null);
+    let read = hook.caught_up(SOON).await;
+    assert_eq!(
+        (&read["status"], &read["progress"]["parked"]),
+        (&json!("active"), &json!(1))
+    );
+
+    inbox.behave(|_| Fate::Take);
+    let before = inbox.calls().len();
+    let path = format!(
+        "/v1/webhooks/deliveries/{}/redeliver",
+        ids(&parked, "id")[0]
+    );
+    a.post(&path, &json!({})).await.is(202);
+    let calls = inbox.came(before + 1).await;
+    assert_eq!(calls[before].id, ids(&parked, "eventId")[0]);
+    hook.lists("status=delivered", 2).await;
+}
+
+#[actix_web::test]
+async fn one_that_takes_nothing_for_three_days_is_parked_and_goes_on_when_it_is_switched_on() {
+    let clock = TestClock::at(START);
+    let service = TestService::with(Setup {
+        clock: Arc::<TestClock>::clone(&clock),
+        ..quick()
+    })
+    .await;
+    let (a, inbox) = (&service.a, Inbox::start());
+    inbox.behave(|_| say("500 No"));
+    let cvu = account(a).await;
+    let hook = Hook::new(a, &inbox.url("/")).await;
+    for _ in 0..3 {
+        a.credit(&cvu, "1.00").await;
+    }
+    hook.lists("status=failing", 1).await;
+    clock.set(THREE_DAYS_LATER);
+    let parked = hook.reaches("parked").await;
+    assert_eq!(
+        (&parked["active"], &parked["progress"]["parked"]),
+        (&json!(true), &json!(0))
+    );
+    inbox.behave(|_| Fate::Take);
+    let before = inbox.calls().len();
+    // A change of something else is no reason to go on.
+    hook.change(&json!({"description": "still parked"})).await;
+    assert_eq!(hook.read().await["status"], "parked");
+    assert_eq!(inbox.calls().len(), before);
+    assert_eq!(hook.change(&json!({"active": true})).await["active"], true);
+    hook.caught_up(SOON).await;
+    let events = ids(&feed(a).await, "id");
+    assert_eq!(came(&inbox)[before..], events[events.len() - 3..]);
+}
+
+#[actix_web::test]
+async fn one_that_fails_again_and_again_is_tried_with_one_event_at_a_time() {
+    let service = TestService::with(quick()).await;
+    let (a, inbox) = (&service.a, Inbox::start());
+    inbox.behave(|_| Fate::HangUp);
+    let cvus = [account(a).await, a.cvu().await, a.cvu().await];
+    let hook = Hook::new(a, &inbox.url("/")).await;
+    for cvu in &cvus {
+        a.credit(cvu, "1.00").await;
+    }
+    let failing = hook.reaches("failing").await;
+    let last = &failing["progress"]["lastFailure"];
+    assert_eq!(
+        (&last["error"], &last["responseStatus"], &last["outcome"]),
+        (&json!("connection_broken"), &json!(null), &json!("failed"))
+    );
+    inbox.behave(|_| Fate::Take);
+    let read = hook.caught_up(SOON).await;
+    assert_eq!(
+        (&read["status"], &read["progress"]["delivered"]),
+        (&json!("active"), &json!(3))
+    );
+}
