@@ -338,6 +338,11 @@ impl TestService {
         std::fs::remove_dir_all(index).unwrap();
     }
 
+    /// Sends webhooks to other places from the next beginning on.
+    pub fn reaches(&mut self, reach: Reach) {
+        self.options.reach = reach;
+    }
+
     /// Begins again where the service ended.
     pub async fn begin(&mut self) {
         let running = Service::start(self.options.clone()).unwrap();

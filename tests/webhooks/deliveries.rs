@@ -301,6 +301,13 @@ async fn a_slow_receiver_holds_nobody_up() {
         }
     }
     fast.came(60).await;
+    // Nor anybody of another realm.
+    let theirs = Inbox::start();
+    for client in [&service.b, &service.live] {
+        Hook::new(client, &theirs.url("/")).await;
+        client.create_type("IN", "credit").await;
+    }
+    theirs.came(2).await;
     // The first attempts there are still under way, one for each account.
     assert_eq!(slow.calls().len(), 3);
     assert_eq!(

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use caudal::webhooks::Reach;
+
 use super::deliveries::{account, came, ids, say};
 use super::hook::{Hook, feed, quick};
 use super::inbox::{Fate, Inbox};
-use crate::support::{SOON, Setup, TestClock, TestService, Value, json};
+use crate::support::{SOON, Setup, TestClock, TestService, Value, json, wait_until};
 
 /// A service of a clock that stands still, and some instants after its start.
 const START: &str = "2026-03-02T15:00:00.000Z";
@@ -114,4 +116,81 @@ async fn one_that_fails_again_and_again_is_tried_with_one_event_at_a_time() {
         (&read["status"], &read["progress"]["delivered"]),
         (&json!("active"), &json!(3))
     );
+}
+
+#[actix_web::test]
+async fn where_a_webhook_leads_is_judged_again_when_it_is_sent() {
+    let mut service = TestService::with(quick()).await;
+    let inbox = Inbox::start();
+    let cvu = account(&service.a).await;
+    let mut hook = Hook::new(&service.a, &inbox.url("/")).await;
+    service.a.credit(&cvu, "1.00").await;
+    hook.lists("status=delivered", 1).await;
+    service.end(true).await;
+    service.reaches(Reach::public(Vec::new()));
+    service.begin().await;
+    hook.client = service.a.clone();
+    service.a.credit(&cvu, "1.00").await;
+    let failing = hook.lists("status=failing", 1).await;
+    let attempt = &failing[0]["attempts"][0];
+    assert_eq!(
+        (&attempt["error"], &attempt["responseStatus"]),
+        (&json!("address_forbidden"), &json!(null))
+    );
+    let test = format!("{}/test", hook.path);
+    let said = service.a.post(&test, &json!({})).await.is(200);
+    assert_eq!(said["error"], "address_forbidden");
+    assert_eq!(inbox.calls().len(), 1);
+}
+
+#[actix_web::test]
+async fn so_many_redeliveries_wait_and_no_more() {
+    let service = TestService::with(quick()).await;
+    let (a, inbox) = (&service.a, Inbox::start());
+    let hook = Hook::new(a, &inbox.url("/")).await;
+    a.in_and_out().await;
+    inbox.came(2).await;
+    hook.change(&json!({"active": false})).await;
+    let events = ids(&feed(a).await, "id");
+    let path = format!("{}/redeliver", hook.path);
+    let one = json!({"from": events[0], "to": events[0]});
+    for _ in 0..16 {
+        a.post(&path, &one).await.is(202);
+    }
+    let more = a.post(&path, &one).await;
+    more.refused(400, "too_many_redeliveries");
+    assert_eq!(inbox.calls().len(), 2, "they wait while it is paused");
+    hook.change(&json!({"active": true})).await;
+    let calls = inbox.came(18).await;
+    assert!(calls[2..].iter().all(|call| call.id == events[0]));
+    wait_until("there is room again", SOON, async || {
+        let said = a.post(&path, &one).await;
+        (said.status == 202).then_some(())
+    })
+    .await;
+}
+
+#[actix_web::test]
+async fn one_that_is_removed_hears_no_more_while_the_others_do() {
+    let service = TestService::with(quick()).await;
+    let (a, inbox, other) = (&service.a, Inbox::start(), Inbox::start());
+    inbox.behave(|_| say("503 Busy"));
+    let cvu = account(a).await;
+    let hook = Hook::new(a, &inbox.url("/")).await;
+    Hook::new(a, &other.url("/")).await;
+    a.credit(&cvu, "1.00").await;
+    hook.lists("status=failing", 1).await;
+    a.delete(&hook.path).await.is(204);
+    a.credit(&cvu, "1.00").await;
+    other.came(2).await;
+    let tried = inbox.calls().len();
+    for _ in 0..10 {
+        a.credit(&cvu, "1.00").await;
+    }
+    other.came(12).await;
+    // One try may have been under way when it was removed.
+    let since = inbox.calls().len() - tried;
+    assert!(since <= 1, "{since} tries after it was removed");
+    let gone = a.get(&format!("{}/deliveries", hook.path)).await;
+    gone.refused(404, "webhook_not_found");
 }
