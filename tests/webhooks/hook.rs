@@ -21,7 +21,7 @@ pub fn quick() -> Setup {
 /// The same that waits little for answers.
 pub fn hasty() -> Setup {
     Setup {
-        attempt: Limits::within(Duration::from_millis(400)),
+        attempt: Limits::within(Duration::from_secs(2)),
         ..quick()
     }
 }

@@ -223,7 +223,13 @@ async fn nobody_there_is_no_connection() {
     drop(talking.join().unwrap());
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/", silent.local_addr().unwrap());
-    let sent = send(&hasty(), url).await;
+    // Little for the connection, and much for the rest: a busy machine must not reach the end of both.
+    let limits = Limits {
+        connect: Duration::from_millis(200),
+        ..Limits::default()
+    };
+    let sink = sink_with(Reach::loopback(), limits, &Arc::default());
+    let sent = send(&sink, url).await;
     assert_eq!(sent.result, Err(Trouble::Unconnected));
     assert!(sent.millis >= 200, "{sent:?}");
     drop(silent);
