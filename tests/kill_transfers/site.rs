@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use caudal::notices::PATH;
@@ -41,11 +42,13 @@ fn caudal() -> Command {
 }
 
 /// Two ports that are free, and stay so while nobody listens there: below those that the system
-/// gives to outgoing connections, of which the tests beside this one make many.
+/// gives to outgoing connections, of which the tests beside this one make many, and given once.
 fn ports() -> (u16, u16) {
+    static GIVEN: AtomicU16 = AtomicU16::new(0);
     let first = 10_000 + u16::try_from(std::process::id() % 20_000).unwrap();
-    let mut free =
-        (first..first + 2_000).filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+    let mut free = std::iter::repeat_with(|| first + GIVEN.fetch_add(1, Ordering::Relaxed))
+        .take(2_000)
+        .filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
     (free.next().unwrap(), free.next().unwrap())
 }
 
