@@ -284,7 +284,12 @@ fn webhooks(
 ) -> Result<(Arc<dyn WebhookSink>, Hooks), StartError> {
     let failed = |why: &dyn std::fmt::Display| StartError::Setting(format!("webhooks: {why}"));
     let sealer = || Sealer::new(pepper).map_err(|why| failed(&why));
-    let sink = HttpSink::with(reach.clone(), sealer()?, attempt, Arc::new(SystemLookup));
+    let sink = HttpSink::with(
+        reach.clone(),
+        sealer()?,
+        attempt,
+        Arc::new(SystemLookup::default()),
+    );
     let sink = sink.map_err(|why| failed(&why))?;
     let hooks = Hooks {
         reach,

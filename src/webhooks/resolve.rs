@@ -6,14 +6,17 @@
 //! **Failure.** One address that may not be sent to spoils the whole answer: it is either a mistake
 //! of the receiver, who should know, or an attack that would try again until it is lucky.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::guard::Reach;
@@ -30,16 +33,59 @@ pub trait Lookup: Send + Sync + fmt::Debug + 'static {
     fn lookup(&self, name: &str) -> LookingUp;
 }
 
+/// How a name is asked for, on a thread that waits until the machine has said something.
+pub type Ask = fn(&str) -> io::Result<Vec<IpAddr>>;
+
 /// The machine's own resolver.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemLookup;
+///
+/// **Bounds.** A name server that is silent holds a thread for longer than anybody waits for it, so
+/// a name is asked for once at a time; who wants the same name waits for that.
+#[derive(Debug)]
+pub struct SystemLookup {
+    ask: Ask,
+    names: Mutex<HashMap<String, Weak<Semaphore>>>,
+}
+
+impl Default for SystemLookup {
+    fn default() -> Self {
+        Self::asking(|name| Ok((name, 0).to_socket_addrs()?.map(|addr| addr.ip()).collect()))
+    }
+}
+
+impl SystemLookup {
+    /// One that asks in another way.
+    pub fn asking(ask: Ask) -> Self {
+        Self {
+            ask,
+            names: Mutex::default(),
+        }
+    }
+
+    /// The turn of a name.
+    fn turn(&self, name: &str) -> Arc<Semaphore> {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.retain(|_, turn| turn.strong_count() > 0);
+        if let Some(turn) = names.get(name).and_then(Weak::upgrade) {
+            return turn;
+        }
+        let turn = Arc::new(Semaphore::new(1));
+        names.insert(name.to_owned(), Arc::downgrade(&turn));
+        turn
+    }
+}
 
 impl Lookup for SystemLookup {
     fn lookup(&self, name: &str) -> LookingUp {
-        let name = name.to_owned();
+        let (name, turn, ask) = (name.to_owned(), self.turn(name), self.ask);
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name, 0)).await?;
-            Ok(found.map(|addr| addr.ip()).collect())
+            let held = turn.acquire_owned().await.map_err(io::Error::other)?;
+            let asked = spawn_blocking(move || {
+                let found = ask(&name);
+                // Not before: whoever waited may have left long ago.
+                drop(held);
+                found
+            });
+            asked.await.map_err(io::Error::other)?
         })
     }
 }

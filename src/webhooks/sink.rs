@@ -92,7 +92,12 @@ impl HttpSink {
     /// # Errors
     /// When there can be no client, for instance where no certificates are installed.
     pub fn new(reach: Reach, sealer: Sealer) -> reqwest::Result<Self> {
-        Self::with(reach, sealer, Limits::default(), Arc::new(SystemLookup))
+        Self::with(
+            reach,
+            sealer,
+            Limits::default(),
+            Arc::new(SystemLookup::default()),
+        )
     }
 
     /// The same with limits and a resolver of the caller's.

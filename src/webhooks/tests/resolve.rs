@@ -9,7 +9,9 @@ use std::time::Duration;
 use reqwest::dns::Resolve;
 
 use crate::webhooks::guard::Reach;
-use crate::webhooks::resolve::{ADDRESSES_MAX, Checked, LookingUp, Lookup, ResolveError};
+use crate::webhooks::resolve::{
+    ADDRESSES_MAX, Checked, LookingUp, Lookup, ResolveError, SystemLookup,
+};
 
 /// Gives one answer after the other, and the last one for good; no answer at all is silence.
 #[derive(Debug)]
@@ -101,4 +103,35 @@ async fn of_a_long_answer_all_is_judged_and_a_part_is_tried() {
     many.push("192.168.1.1");
     let (bad, _) = checked(&[Some(&many)]);
     assert!(bad.resolve(NAME.parse().unwrap()).await.is_err());
+}
+
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+/// Held while the name server says nothing.
+static SILENCE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+fn ask(name: &str) -> io::Result<Vec<IpAddr>> {
+    if name == "silent.example" {
+        ASKED.fetch_add(1, Ordering::SeqCst);
+        drop(SILENCE.blocking_lock());
+    }
+    Ok(vec!["203.0.113.7".parse().unwrap()])
+}
+
+#[actix_web::test]
+async fn a_name_server_that_is_silent_holds_one_thread_for_each_name() {
+    let lookup = Arc::new(SystemLookup::asking(ask));
+    let reach = Arc::new(Reach::public(vec!["203.0.113.0/24".parse().unwrap()]));
+    let soon = Duration::from_millis(20);
+    let checked = Checked::new(Arc::clone(&reach), lookup.clone(), soon);
+    let silence = SILENCE.lock().await;
+    for _ in 0..5 {
+        let found = checked.addresses("silent.example").await;
+        assert_eq!(found, Err(ResolveError::Unresolved));
+    }
+    assert_eq!(ASKED.load(Ordering::SeqCst), 1);
+    let patient = Checked::new(reach, lookup, Duration::from_secs(20));
+    assert_eq!(patient.addresses("other.example").await.unwrap().len(), 1);
+    drop(silence);
+    assert_eq!(patient.addresses("silent.example").await.unwrap().len(), 1);
+    assert_eq!(ASKED.load(Ordering::SeqCst), 2);
 }
