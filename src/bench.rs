@@ -2,7 +2,8 @@
 //!
 //! **Shape.** The service as it is served, with one route more that does nothing, and the load that
 //! asks it, in one process on one machine, so that ratios mean something where absolute rates do
-//! not. First the [`cases`] side by side, then the [`growth`] of one large store, then its [`lists`].
+//! not. First the [`cases`] side by side, then the [`growth`] of one large store, then its [`lists`],
+//! then what [`webhooks`] cost.
 //!
 //! **Failure.** A ledger that is not what the client was told, or an answer that was not the right
 //! one, is a FAIL and exit code 1. A bar that is missed is shown, and counts with `--strict`: a busy
@@ -24,6 +25,7 @@ pub mod report;
 pub mod rows;
 pub mod site;
 pub mod tally;
+pub mod webhooks;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -93,6 +95,16 @@ pub struct Args {
     /// Vouchers of the lists, a tenth of them on one account.
     #[arg(long, value_name = "VOUCHERS", default_value_t = 1_000_000)]
     lists_vouchers: u64,
+    /// How often vouchers are measured with and without each kind of webhook, for a second each; 0
+    /// leaves webhooks out.
+    #[arg(long, value_name = "ROUNDS", default_value_t = 20)]
+    webhooks: usize,
+    /// Events that wait for a webhook when it is switched on.
+    #[arg(long, value_name = "EVENTS", default_value_t = 10_000)]
+    backlog: u64,
+    /// Events behind a dead webhook.
+    #[arg(long, value_name = "EVENTS", default_value_t = 1_000_000)]
+    undelivered: u64,
     /// Threads that serve HTTP [default: as many as there are processors].
     #[arg(long)]
     workers: Option<usize>,
@@ -164,6 +176,31 @@ impl Args {
 }
 
 impl Args {
+    fn webhooks(&self) -> webhooks::Plan {
+        let plan = webhooks::Plan {
+            rounds: self.webhooks,
+            // Short and often, so that what a state is compared with is near it.
+            time: (Duration::from_millis(100), Duration::from_secs(1)),
+            accounts: self.accounts.max(1),
+            connections: self.connections.iter().copied().max().unwrap_or(1),
+            backlog: self.backlog,
+            undelivered: self.undelivered,
+            layout: self.layout(),
+        };
+        if self.quick {
+            webhooks::Plan {
+                rounds: self.webhooks.min(1),
+                time: (Duration::from_millis(20), Duration::from_millis(150)),
+                accounts: self.accounts.min(200),
+                backlog: self.backlog.min(200),
+                undelivered: self.undelivered.min(2000),
+                ..plan
+            }
+        } else {
+            plan
+        }
+    }
+
     fn lists(&self) -> lists::Plan {
         let of = |n: u64, most: u64| if self.quick { n.min(most) } else { n };
         let vouchers = of(self.lists_vouchers, 20_000);
@@ -198,6 +235,11 @@ pub fn run(args: &Args) -> anyhow::Result<bool> {
     let plan = args.lists();
     if plan.accounts > 0 {
         report.listed = Some(on_system(lists::run(&folder.path.join("lists"), &plan))?);
+    }
+    let plan = args.webhooks();
+    if plan.rounds > 0 {
+        let store = folder.path.join("webhooks");
+        report.hooked = Some(on_system(webhooks::run(&store, &plan))?);
     }
     drop(folder);
     publish(args, &report)?;

@@ -11,8 +11,9 @@ use super::figures::{Thousandths, grouped, mebibytes, micros, seconds};
 use super::growth::Grown;
 use super::history::History;
 use super::lists::Listed;
+use super::webhooks::{Hooked, State};
 use super::{machine, site};
-use tables::{cases, lists, table, tenths, threads};
+use tables::{cases, lists, table, tenths, threads, webhooks};
 
 /// A limit that a figure has to keep.
 #[derive(Clone, Debug, Serialize)]
@@ -47,12 +48,18 @@ pub struct Report {
     pub grown: Option<Grown>,
     /// The lists.
     pub listed: Option<Listed>,
+    /// What webhooks cost.
+    pub hooked: Option<Hooked>,
 }
 
 const RATIO_BAR: Thousandths = Thousandths(450);
 const HOT_BAR: Thousandths = Thousandths(800);
 const BULK_BAR: u64 = 100_000;
 const CURSOR_BAR: Thousandths = Thousandths(1500);
+const HEALTHY_BAR: Thousandths = Thousandths(850);
+const DEAD_BAR: Thousandths = Thousandths(950);
+/// How much memory may grow behind a dead webhook: what a table of the index and its runs may.
+const BACKLOG_BAR: u64 = 256 << 20;
 const GROWTH_BAR: Thousandths = Thousandths(800);
 const REOPEN_BAR: u64 = 5_000_000_000;
 const MEMORY_BAR: u64 = 1 << 30;
@@ -78,6 +85,102 @@ fn below(what: &'static str, found: u64, bar: u64, show: fn(u64) -> String, unit
     }
 }
 
+/// The bars of the long load.
+fn growth_bars(grown: &Grown) -> Vec<Bar> {
+    let what = "last tenth of the load by its first";
+    let mut bars = vec![at_least(what, grown.last_to_first, GROWTH_BAR)];
+    let again = &grown.reopened;
+    bars.push(below(
+        "ready after opening again",
+        again.ready_nanos,
+        REOPEN_BAR,
+        seconds,
+        "s",
+    ));
+    bars.push(below(
+        "memory when ready",
+        again.memory,
+        MEMORY_BAR,
+        mebibytes,
+        "MiB",
+    ));
+    let what = "memory with all accounts resident";
+    bars.push(below(
+        what,
+        again.memory_all_resident,
+        MEMORY_BAR,
+        mebibytes,
+        "MiB",
+    ));
+    for (what, history) in [
+        ("past balance, the actor's turn, p99", grown.history),
+        ("past balance after opening again, p99", again.history),
+    ] {
+        if let Some(history) = history {
+            let found = history.turn.p99_nanos;
+            bars.push(below(what, found, HISTORY_BAR, micros, "µs"));
+        }
+    }
+    bars
+}
+
+/// The bars of webhooks.
+fn hook_bars(hooked: &Hooked) -> Vec<Bar> {
+    let bar = |(what, state, bar)| {
+        let found = hooked.ratio(state)?;
+        Some(at_least(what, found, bar))
+    };
+    let states = [
+        (
+            "vouchers with a healthy webhook by none",
+            State::Healthy,
+            HEALTHY_BAR,
+        ),
+        (
+            "vouchers with a refusing webhook by none",
+            State::Refusing,
+            DEAD_BAR,
+        ),
+        (
+            "vouchers with a silent webhook by none",
+            State::Silent,
+            DEAD_BAR,
+        ),
+    ];
+    let mut bars: Vec<Bar> = states.into_iter().filter_map(bar).collect();
+    bars.push(below(
+        "growth of memory behind a dead webhook",
+        hooked.growth(),
+        BACKLOG_BAR,
+        mebibytes,
+        "MiB",
+    ));
+    bars
+}
+
+fn hooks(f: &mut fmt::Formatter<'_>, hooked: &Hooked) -> fmt::Result {
+    let kept = &hooked.backlog;
+    let [first, second, third] = kept.memory.map(mebibytes);
+    writeln!(
+        f,
+        "\nwebhooks, vouchers over {} CVUs on {} connections\n\n{}\n\n\
+         {} events that waited: delivered in {} s on {} connections; each cost {} µs of CPU and {} \
+         bytes of journal\n\
+         resident {first} MiB, {second} MiB after {} vouchers with no webhook, {third} MiB after as \
+         many more behind a dead one; {} bytes on disk for each of these",
+        grouped(hooked.accounts),
+        hooked.connections,
+        webhooks(hooked),
+        grouped(kept.events),
+        seconds(kept.drain_nanos),
+        grouped(kept.connections),
+        micros(kept.cpu_nanos_per_delivery),
+        kept.journal_bytes_per_delivery,
+        grouped(kept.undelivered),
+        grouped(kept.disk_bytes_per_voucher),
+    )
+}
+
 impl Report {
     /// Of nothing yet.
     pub fn new(layout: site::Layout, quick: bool) -> Self {
@@ -90,6 +193,7 @@ impl Report {
             compared: None,
             grown: None,
             listed: None,
+            hooked: None,
         }
     }
 
@@ -103,8 +207,13 @@ impl Report {
             .grown
             .iter()
             .map(|g| (g.audit.passed(), g.wrong_answers));
+        let hooked = self
+            .hooked
+            .iter()
+            .map(|h| (h.audit.passed(), h.wrong_answers.max(h.wrong_deliveries)));
         compared
             .chain(grown)
+            .chain(hooked)
             .all(|(right, wrong)| right && wrong == 0)
     }
 
@@ -118,7 +227,11 @@ impl Report {
             .grown
             .iter()
             .map(|g| ("load", &g.audit, g.wrong_answers, g.first_wrong.as_deref()));
-        for (what, audit, wrong, first) in compared.chain(grown) {
+        let hooked = self.hooked.iter().map(|h| {
+            let wrong = h.wrong_answers.max(h.wrong_deliveries);
+            ("webhooks", &h.audit, wrong, h.first_wrong.as_deref())
+        });
+        for (what, audit, wrong, first) in compared.chain(grown).chain(hooked) {
             let word = if audit.passed() && wrong == 0 {
                 "ok"
             } else {
@@ -154,7 +267,9 @@ impl Report {
         let rows = self.compared.iter().flat_map(|c| &c.rows);
         let tenths = self.grown.iter().flat_map(|g| &g.tenths);
         let rows = rows.map(|row| row.taken_by_others);
+        let hooked = self.hooked.iter().flat_map(|hooked| &hooked.lines);
         let all = rows.chain(tenths.map(|tenth| tenth.taken_by_others));
+        let all = all.chain(hooked.map(|line| line.taken_by_others));
         all.max().unwrap_or_default()
     }
 
@@ -192,43 +307,8 @@ impl Report {
                 holds: found <= CURSOR_BAR,
             });
         }
-        let Some(grown) = &self.grown else {
-            return bars;
-        };
-        let what = "last tenth of the load by its first";
-        bars.push(at_least(what, grown.last_to_first, GROWTH_BAR));
-        let again = &grown.reopened;
-        bars.push(below(
-            "ready after opening again",
-            again.ready_nanos,
-            REOPEN_BAR,
-            seconds,
-            "s",
-        ));
-        bars.push(below(
-            "memory when ready",
-            again.memory,
-            MEMORY_BAR,
-            mebibytes,
-            "MiB",
-        ));
-        let what = "memory with all accounts resident";
-        bars.push(below(
-            what,
-            again.memory_all_resident,
-            MEMORY_BAR,
-            mebibytes,
-            "MiB",
-        ));
-        for (what, history) in [
-            ("past balance, the actor's turn, p99", grown.history),
-            ("past balance after opening again, p99", again.history),
-        ] {
-            if let Some(history) = history {
-                let found = history.turn.p99_nanos;
-                bars.push(below(what, found, HISTORY_BAR, micros, "µs"));
-            }
-        }
+        bars.extend(self.grown.iter().flat_map(growth_bars));
+        bars.extend(self.hooked.iter().flat_map(hook_bars));
         bars
     }
 }
@@ -340,6 +420,9 @@ impl fmt::Display for Report {
                 grouped(listed.small),
                 lists(&listed.lines),
             )?;
+        }
+        if let Some(hooked) = &self.hooked {
+            hooks(f, hooked)?;
         }
         let others = self.taken_by_others();
         if others > DISTURBED {

@@ -40,7 +40,7 @@ use crate::keys::Keyring;
 use crate::server::{self, Running};
 use crate::service::GRACE;
 use crate::v1::events::stream::Streams;
-use crate::webhooks::{HttpSink, Reach, Sealer};
+use crate::webhooks::{HttpSink, Reach, Sealer, Secret};
 
 /// The code of the type that is posted.
 pub const VOUCHER_TYPE: &str = "BENCH_IN";
@@ -325,6 +325,14 @@ pub fn asker<T>() -> Asker<T> {
         keyed: None,
         request_id: "bench".to_owned(),
     }
+}
+
+/// A new secret for a webhook of the bench's tenant, sealed.
+///
+/// # Errors
+/// When the machine's cryptography fails.
+pub fn sealed() -> anyhow::Result<Vec<u8>> {
+    Ok(Sealer::new(PEPPER)?.seal(TENANT, &Secret::new()?)?)
 }
 
 async fn tenant(engine: &Engine, keyring: &Keyring) -> anyhow::Result<String> {

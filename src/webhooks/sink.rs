@@ -3,8 +3,8 @@
 //! **Shape.** The status line decides. What follows it is read only so that the connection may serve
 //! again, and thrown away.
 //!
-//! **Bounds.** [`Limits`]; one idle connection for each receiver, for [`IDLE_TIME`];
-//! [`RETRY_AFTER_MAX`] for what a receiver may ask for.
+//! **Bounds.** [`Limits`]; as many idle connections for each receiver as tries of one webhook may be
+//! under way, for [`IDLE_TIME`]; [`RETRY_AFTER_MAX`] for what a receiver may ask for.
 //!
 //! **Threads.** One sink serves all tenants and any number of arbiters, with one client for each
 //! runtime.
@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use actix_web::http::header::HttpDate;
+use caudal_actors::courier::IN_FLIGHT;
 use caudal_actors::ports::LocalFuture;
 use caudal_actors::ports::webhooks::{Contents, Parcel, Sent, Trouble, WebhookSink};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
@@ -262,7 +263,7 @@ fn client(builder: ClientBuilder, checked: Checked, limits: Limits) -> reqwest::
         .redirect(redirect::Policy::none())
         .retry(retry::never())
         .no_proxy()
-        .pool_max_idle_per_host(1)
+        .pool_max_idle_per_host(IN_FLIGHT)
         .pool_idle_timeout(IDLE_TIME)
         .build()
 }

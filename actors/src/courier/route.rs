@@ -11,8 +11,8 @@ use caudal_storage::{Store, StoreError};
 use super::Next;
 use crate::records::reads;
 
-/// How many rows are read at once.
-const PAGE: usize = 64;
+/// How many rows are read at once, at first and at most: the next event is mostly the next row.
+const ROWS: (usize, usize) = (2, 64);
 
 /// A course with what is needed to walk it.
 pub(super) struct Route<'a> {
@@ -48,6 +48,7 @@ impl Route<'_> {
     }
 
     fn search_of(&mut self, account: AccountNo) -> Result<(), StoreError> {
+        let (mut size, most) = ROWS;
         while *self.looks > 0 {
             let next = self.course.next;
             let Some(lane) = self.course.lane(account) else {
@@ -55,7 +56,7 @@ impl Route<'_> {
             };
             let behind = next.saturating_sub(1).saturating_sub(lane.seen);
             let behind = usize::try_from(behind).unwrap_or(usize::MAX);
-            let page = behind.min(PAGE).min(*self.looks);
+            let page = behind.min(size).min(*self.looks);
             let rows = reads::events::told(self.store, self.realm, lane.seen, page)?;
             *self.looks = self.looks.saturating_sub(page);
             for (number, told) in &rows {
@@ -69,6 +70,7 @@ impl Route<'_> {
                 self.course.found(account, None, self.now);
                 return Ok(());
             }
+            size = size.saturating_mul(2).min(most);
         }
         Ok(())
     }
@@ -115,11 +117,12 @@ impl Route<'_> {
     /// The next event that the course has not looked at.
     fn fresh(&mut self) -> Result<Found, StoreError> {
         let mut moved = false;
+        let (mut size, most) = ROWS;
         while *self.looks > 0 {
             let room = self.course.room(|account| self.flying.contains(&account));
             let page = usize::try_from(room)
                 .unwrap_or(usize::MAX)
-                .min(PAGE)
+                .min(size)
                 .min(*self.looks);
             if page == 0 {
                 break;
@@ -138,6 +141,7 @@ impl Route<'_> {
             if rows.len() < page {
                 break;
             }
+            size = size.saturating_mul(2).min(most);
         }
         Ok(Found { job: None, moved })
     }

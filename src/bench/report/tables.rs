@@ -11,6 +11,7 @@ use crate::bench::growth::Grown;
 use crate::bench::lists::Line;
 use crate::bench::load;
 use crate::bench::rows::Row;
+use crate::bench::webhooks::Hooked;
 
 /// A table; all columns but the first are of numbers.
 pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> Table {
@@ -132,6 +133,34 @@ pub fn lists(lines: &[Line]) -> Table {
             line.to_first.to_string(),
             line.to_small
                 .map_or_else(|| "-".to_owned(), |ratio| ratio.to_string()),
+        ]
+    });
+    table(&header, cells.collect())
+}
+
+/// The rates with and without a webhook.
+pub fn webhooks(hooked: &Hooked) -> Table {
+    let header = [
+        "webhook",
+        "vouchers/s",
+        "p99 µs",
+        "CPU µs",
+        "to none",
+        "lowest",
+        "highest",
+        "delivered/s",
+    ];
+    let cells = hooked.lines.iter().map(|line| {
+        let [middle, lowest, highest] = line.to_nobody;
+        vec![
+            line.state.title().to_owned(),
+            grouped(line.per_second),
+            micros(line.p99_nanos),
+            micros(line.cpu_nanos),
+            middle.to_string(),
+            lowest.to_string(),
+            highest.to_string(),
+            grouped(line.delivered_per_second),
         ]
     });
     table(&header, cells.collect())
