@@ -9,10 +9,13 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{Store, StoreError};
 
 use super::Next;
+use crate::records::projection::Told;
 use crate::records::reads;
 
-/// How many rows are read at once, at first and at most: the next event is mostly the next row.
-const ROWS: (usize, usize) = (2, 64);
+/// How many rows are read at once, at most.
+const PAGE: usize = 64;
+/// How many are read at first where the next event is mostly the next row.
+const FIRST_PAGE: usize = 2;
 
 /// A course with what is needed to walk it.
 pub(super) struct Route<'a> {
@@ -48,7 +51,6 @@ impl Route<'_> {
     }
 
     fn search_of(&mut self, account: AccountNo) -> Result<(), StoreError> {
-        let (mut size, most) = ROWS;
         while *self.looks > 0 {
             let next = self.course.next;
             let Some(lane) = self.course.lane(account) else {
@@ -56,7 +58,7 @@ impl Route<'_> {
             };
             let behind = next.saturating_sub(1).saturating_sub(lane.seen);
             let behind = usize::try_from(behind).unwrap_or(usize::MAX);
-            let page = behind.min(size).min(*self.looks);
+            let page = behind.min(PAGE).min(*self.looks);
             let rows = reads::events::told(self.store, self.realm, lane.seen, page)?;
             *self.looks = self.looks.saturating_sub(page);
             for (number, told) in &rows {
@@ -70,7 +72,6 @@ impl Route<'_> {
                 self.course.found(account, None, self.now);
                 return Ok(());
             }
-            size = size.saturating_mul(2).min(most);
         }
         Ok(())
     }
@@ -109,7 +110,13 @@ impl Route<'_> {
         let heads = heads.filter(|(head, _)| due.is_none_or(|now| head.due <= now));
         let first = heads.min_by_key(|(head, _)| (head.due, head.event));
         match first {
-            Some((head, account)) => self.take(account, head.event),
+            Some((head, account)) => {
+                let told = reads::events::told_at(self.store, self.realm, head.event)?;
+                let told = told.ok_or_else(|| {
+                    StoreError::Corrupt("an event that waits for a webhook is not there".into())
+                })?;
+                self.take(account, head.event, &told).map(Some)
+            }
             None => Ok(None),
         }
     }
@@ -117,7 +124,7 @@ impl Route<'_> {
     /// The next event that the course has not looked at.
     fn fresh(&mut self) -> Result<Found, StoreError> {
         let mut moved = false;
-        let (mut size, most) = ROWS;
+        let mut size = FIRST_PAGE;
         while *self.looks > 0 {
             let room = self.course.room(|account| self.flying.contains(&account));
             let page = usize::try_from(room)
@@ -134,14 +141,14 @@ impl Route<'_> {
                 moved = true;
                 let wanted = self.kinds.has(told.kind);
                 if self.course.look(*number, told.account, wanted, self.now) {
-                    let job = self.take(told.account, *number)?;
+                    let job = Some(self.take(told.account, *number, told)?);
                     return Ok(Found { job, moved });
                 }
             }
             if rows.len() < page {
                 break;
             }
-            size = size.saturating_mul(2).min(most);
+            size = size.saturating_mul(2).min(PAGE);
         }
         Ok(Found { job: None, moved })
     }
@@ -150,14 +157,11 @@ impl Route<'_> {
         &mut self,
         account: AccountNo,
         number: u64,
-    ) -> Result<Option<(AccountNo, u64, Event)>, StoreError> {
-        let told = reads::events::told_at(self.store, self.realm, number)?;
-        let told = told.ok_or_else(|| {
-            StoreError::Corrupt("an event that waits for a webhook is not there".into())
-        })?;
-        let event = reads::events::event(self.store, self.realm, number, &told)?;
+        told: &Told,
+    ) -> Result<(AccountNo, u64, Event), StoreError> {
+        let event = reads::events::event(self.store, self.realm, number, told)?;
         self.flying.insert(account);
-        Ok(Some((account, number, event)))
+        Ok((account, number, event))
     }
 
     /// What the course waits for when nothing of it can leave.
