@@ -161,11 +161,12 @@ fn hook_bars(hooked: &Hooked) -> Vec<Bar> {
 fn hooks(f: &mut fmt::Formatter<'_>, hooked: &Hooked) -> fmt::Result {
     let kept = &hooked.backlog;
     let [first, second, third] = kept.memory.map(mebibytes);
+    let [deliveries, connections] = hooked.deliveries.map(grouped);
     writeln!(
         f,
         "\nwebhooks, vouchers over {} CVUs on {} connections\n\n{}\n\n\
-         {} events that waited: delivered in {} s on {} connections; each cost {} µs of CPU and {} \
-         bytes of journal\n\
+         {} events that waited: delivered in {} s; each cost {} µs of CPU and {} bytes of journal\n\
+         {deliveries} deliveries in all, for which {connections} connections were made\n\
          resident {first} MiB, {second} MiB after {} vouchers with no webhook, {third} MiB after as \
          many more behind a dead one; {} bytes on disk for each of these",
         grouped(hooked.accounts),
@@ -173,7 +174,6 @@ fn hooks(f: &mut fmt::Formatter<'_>, hooked: &Hooked) -> fmt::Result {
         webhooks(hooked),
         grouped(kept.events),
         seconds(kept.drain_nanos),
-        grouped(kept.connections),
         micros(kept.cpu_nanos_per_delivery),
         kept.journal_bytes_per_delivery,
         grouped(kept.undelivered),

@@ -115,8 +115,6 @@ pub struct Backlog {
     pub journal_bytes_per_delivery: u64,
     /// CPU of the courier's thread for one delivery, in nanoseconds.
     pub cpu_nanos_per_delivery: u64,
-    /// Connections on which they came.
-    pub connections: u64,
     /// Events that nobody fetches.
     pub undelivered: u64,
     /// Resident memory before as many vouchers without a webhook, after them, and after as many
@@ -138,6 +136,8 @@ pub struct Hooked {
     pub lines: Vec<Line>,
     /// The backlogs.
     pub backlog: Backlog,
+    /// Deliveries of all of it, and the connections that were made for them.
+    pub deliveries: [u64; 2],
     /// Events that arrived out of the order of their account, or were none.
     pub wrong_deliveries: u64,
     /// Answers that were not the right ones.
@@ -223,12 +223,14 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Hooked> {
     let checked = actix_web::web::block(move || audit::ledger(store.as_ref(), realm, &tally));
     let audit = checked.await??;
     drop(site.close().await?);
+    let arrived = receiver.arrived();
     Ok(Hooked {
         connections: plan.connections,
         accounts: plan.accounts,
         lines: State::ALL.map(|state| line(state, &rounds)).to_vec(),
         backlog,
-        wrong_deliveries: receiver.arrived().wrong,
+        deliveries: [arrived.requests, arrived.connections],
+        wrong_deliveries: arrived.wrong,
         wrong_answers,
         first_wrong,
         audit,
@@ -354,8 +356,6 @@ impl Run<'_> {
         let cpu = machine::spent(&cpu, &self.site.actors.cpu());
         // The store's threads may still be busy with what was there before.
         let cpu = cpu.get("actors").copied().unwrap_or(0);
-        let connections = self.receiver.arrived().connections;
-        let connections = connections.saturating_sub(before.connections);
         self.order(number, WebhookOrder::Remove).await?;
         let noted = self.site.engine.stats().journal_bytes;
         let noted = noted.saturating_sub(journal);
@@ -377,7 +377,6 @@ impl Run<'_> {
             drain_nanos,
             journal_bytes_per_delivery: scaled(noted, 1, events),
             cpu_nanos_per_delivery: scaled(cpu, 1, events),
-            connections,
             undelivered,
             memory: [first, second, third],
             disk_bytes_per_voucher: scaled(disk, 1, undelivered),
