@@ -40,7 +40,8 @@ use site::Layout;
 /// How long a run of a case lasts before it counts.
 const WARM_UP: Duration = Duration::from_millis(300);
 
-/// Measures this machine: no-op, vouchers, bulks, transfers, balances, a long load, opening again, lists.
+/// Measures this machine: no-op, vouchers, bulks, transfers, balances, a long load, opening again,
+/// lists, webhooks.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Where the stores are made; the folder is removed afterwards.
