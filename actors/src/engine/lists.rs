@@ -6,6 +6,7 @@
 //! **Bounds.** See [`super::turns`].
 
 mod accounts;
+mod internal;
 mod pages;
 
 use std::sync::Arc;
@@ -24,8 +25,8 @@ use super::turns::Cost;
 use crate::accounts::Placed;
 use crate::failure::Failure;
 use crate::realms::Target;
-use crate::records::projection::Place;
-use crate::records::{LEDGER, account_stream, keys, reads};
+use crate::records::projection::{Line, Place};
+use crate::records::{LEDGER, account_stream, reads};
 pub(super) use accounts::listed;
 use pages::sorted;
 pub(super) use pages::{Picker, Range};
@@ -92,30 +93,41 @@ impl VoucherFilter {
         *self == everything && sort == VoucherSort::CreatedAt
     }
 
-    fn lets(&self, realm: RealmId, account: AccountNo, voucher: &Voucher) -> bool {
-        let Voucher {
-            direction,
-            amount,
-            at,
+    /// Whether lines tell all that is asked.
+    const fn is_of_lines(&self) -> bool {
+        let Self {
+            type_code,
+            reference_type,
+            text,
             ..
-        } = voucher;
-        self.direction.is_none_or(|wanted| wanted == *direction)
-            && self
-                .type_code
-                .as_ref()
-                .is_none_or(|wanted| *wanted == voucher.type_code)
-            && self
-                .reference_type
-                .is_none_or(|wanted| wanted == voucher.reference_type)
-            && self.from.is_none_or(|from| from <= *at)
-            && self.to.is_none_or(|to| *at <= to)
-            && self.min.is_none_or(|min| min <= amount.centavos())
-            && self.max.is_none_or(|max| amount.centavos() <= max)
+        } = self;
+        type_code.is_none() && reference_type.is_none() && text.is_none()
+    }
+
+    /// Whether a line may be shown, as far as it can tell.
+    fn lets_line(&self, line: &Line) -> bool {
+        let Line {
+            at,
+            amount,
+            direction,
+            ..
+        } = *line;
+        self.direction.is_none_or(|wanted| wanted == direction)
+            && self.from.is_none_or(|from| from <= at)
+            && self.to.is_none_or(|to| at <= to)
+            && self.min.is_none_or(|min| min <= amount)
+            && self.max.is_none_or(|max| amount <= max)
+    }
+
+    fn lets(&self, realm: RealmId, account: AccountNo, voucher: &Voucher) -> bool {
+        let code = self.type_code.as_ref();
+        let reference = self.reference_type;
+        let text = self.text.as_ref();
+        self.lets_line(&Line::of(account, voucher))
+            && code.is_none_or(|wanted| *wanted == voucher.type_code)
+            && reference.is_none_or(|wanted| wanted == voucher.reference_type)
             && (!self.internal || voucher.is_internal())
-            && self
-                .text
-                .as_ref()
-                .is_none_or(|text| mentions(realm, account, voucher, text))
+            && text.is_none_or(|text| mentions(realm, account, voucher, text))
     }
 }
 
@@ -171,7 +183,7 @@ impl Engine {
     ) -> Result<Listing<Placed>, Failure> {
         let cost = Cost::scan_if(!filter.is_everything(sort));
         self.scan(realm, cost, move |store| {
-            internal(store, realm, &filter, sort, &page)
+            internal::list(store, realm, &filter, sort, &page)
         })
         .await
     }
@@ -290,144 +302,4 @@ fn movements(
     let found: Result<Vec<_>, _> = items.into_iter().map(find).collect();
     let items = found?.into_iter().flatten().map(placed).collect();
     Ok(Listing { items, total, next })
-}
-
-fn internal_place(
-    store: &dyn Store,
-    realm: RealmId,
-    ordinal: u64,
-) -> Result<Option<Place>, StoreError> {
-    let row = store.get(&keys::internal(realm, ordinal))?;
-    row.map(|row| Place::from_bytes(&row)).transpose()
-}
-
-/// The first ordinal whose voucher is not before `at`.
-fn first_internal(
-    store: &dyn Store,
-    realm: RealmId,
-    count: u64,
-    at: Timestamp,
-) -> Result<u64, StoreError> {
-    let (mut low, mut high) = (1_u64, count.saturating_add(1));
-    while low < high {
-        let middle = low.saturating_add(high.saturating_sub(low) / 2);
-        let place = internal_place(store, realm, middle)?;
-        let voucher = match place {
-            Some(place) => reads::voucher(store, realm, place)?,
-            None => None,
-        };
-        if voucher.is_some_and(|voucher| voucher.at < at) {
-            low = middle.saturating_add(1);
-        } else {
-            high = middle;
-        }
-    }
-    Ok(low)
-}
-
-fn internal(
-    store: &dyn Store,
-    realm: RealmId,
-    filter: &VoucherFilter,
-    sort: VoucherSort,
-    page: &Page,
-) -> Result<Listing<Placed>, StoreError> {
-    let count = store
-        .get(&keys::internal_count(realm))?
-        .and_then(|row| row.first_chunk::<8>().copied())
-        .map_or(0, u64::from_be_bytes);
-    let all = Range {
-        first: 1,
-        last: count,
-    };
-    if filter.is_everything(sort) {
-        let (shown, next) = all.page(page);
-        let items = internal_range(store, realm, shown, page.order, page.limit)?;
-        let items = items.into_iter().map(|(_, placed)| placed).collect();
-        return Ok(Listing {
-            items,
-            total: count,
-            next,
-        });
-    }
-    let mut rest = all;
-    if let Some(from) = filter.from {
-        let from = Timestamp::from_millis(from.millis().saturating_sub(TIME_SLACK));
-        rest.first = first_internal(store, realm, count, from)?;
-    }
-    if let Some(to) = filter.to {
-        let after = first_internal(store, realm, count, to.plus_millis(TIME_SLACK))?;
-        rest.last = after.saturating_sub(1);
-    }
-    let order = if sort == VoucherSort::Amount {
-        Order::Ascending
-    } else {
-        page.order
-    };
-    let mut picker = Picker::new(*page);
-    let mut by_amount = Vec::new();
-    while rest.len() > 0 {
-        let rows = internal_range(store, realm, rest, order, SCAN_PAGE)?;
-        let Some((last, _)) = rows.last() else { break };
-        match order {
-            Order::Ascending => rest.first = last.saturating_add(1),
-            Order::Descending => rest.last = last.saturating_sub(1),
-        }
-        for (ordinal, placed) in rows {
-            if !filter.lets(realm, placed.account, &placed.voucher) {
-                continue;
-            }
-            match sort {
-                VoucherSort::CreatedAt => picker.offer(ordinal, placed),
-                VoucherSort::Amount => by_amount.push(((placed.voucher.amount, ordinal), ordinal)),
-            }
-        }
-    }
-    if sort == VoucherSort::CreatedAt {
-        return Ok(picker.listing());
-    }
-    let Listing { items, total, next } = sorted(by_amount, page);
-    let found: Result<Vec<_>, _> = items
-        .into_iter()
-        .map(|ordinal| {
-            let only = Range {
-                first: ordinal,
-                last: ordinal,
-            };
-            internal_range(store, realm, only, Order::Ascending, 1)
-        })
-        .collect();
-    let items = found?.into_iter().flatten().map(|(_, placed)| placed);
-    let items = items.collect();
-    Ok(Listing { items, total, next })
-}
-
-fn internal_range(
-    store: &dyn Store,
-    realm: RealmId,
-    range: Range,
-    order: Order,
-    limit: usize,
-) -> Result<Vec<(u64, Placed)>, StoreError> {
-    if range.len() == 0 {
-        return Ok(Vec::new());
-    }
-    let from = keys::internal(realm, range.first);
-    let to = keys::internal(realm, range.last.saturating_add(1));
-    let rows = store.scan(&from, &to, order, limit)?;
-    let mut found = Vec::with_capacity(rows.len());
-    for (key, row) in rows {
-        let place = Place::from_bytes(&row)?;
-        let ordinal = keys::account_of(&key).map_or(0, |number| number.0);
-        if let Some(voucher) = reads::voucher(store, realm, place)? {
-            found.push((
-                ordinal,
-                Placed {
-                    account: place.account,
-                    voucher: Arc::new(voucher),
-                },
-            ));
-        }
-    }
-    Ok(found)
 }

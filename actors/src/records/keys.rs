@@ -120,7 +120,7 @@ pub fn answer(realm: RealmId, name: &str, method: &str, path: &str) -> Vec<u8> {
     key
 }
 
-/// Realm, ordinal → account, sequence of an adjustment or internal transfer.
+/// Realm, ordinal → the line of an adjustment or internal transfer.
 pub fn internal(realm: RealmId, ordinal: u64) -> Vec<u8> {
     key(INTERNAL, realm, &[&ordinal.to_be_bytes()])
 }

@@ -1,6 +1,7 @@
 //! What each fact adds to the index. Deterministic, so that a rebuild gives the same rows.
 
 mod events;
+mod lines;
 mod money;
 mod totals;
 mod webhooks;
@@ -25,6 +26,7 @@ use super::{
 };
 
 pub use events::{Noted, Told};
+pub use lines::Line;
 pub use money::Landed;
 pub(super) use totals::parse as parse_totals;
 
@@ -91,7 +93,7 @@ pub struct Listed {
 
 impl Projection for Rows {
     fn version(&self) -> u32 {
-        8
+        9
     }
 
     fn project(

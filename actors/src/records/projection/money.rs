@@ -12,7 +12,7 @@ use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 use serde::{Deserialize, Serialize};
 
 use super::events::{self, Noted, Told};
-use super::{Place, totals};
+use super::{Line, Place, totals};
 use crate::records::keys::{self, Rail};
 use crate::records::{decode, encode, roll};
 
@@ -51,7 +51,8 @@ pub fn posted(
     }
     if voucher.is_internal() {
         let ordinal = index.next(&keys::internal_count(realm))?;
-        index.put(&keys::internal(realm, ordinal), &place);
+        let line = Line::of(account, voucher);
+        index.put(&keys::internal(realm, ordinal), &line.to_bytes());
     }
     if voucher.is_at_the_bank() {
         let day = voucher.at.business_day();

@@ -1,0 +1,155 @@
+//! What is internal to a realm: its adjustments and internal transfers, in the order in which they
+//! were posted.
+//!
+//! **Cost.** Dates, amounts and directions are told by the rows of the index; a voucher is read when
+//! it is shown, or when its type, its reference or a text is asked for.
+
+use std::sync::Arc;
+
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::time::Timestamp;
+use caudal_storage::{Order, Store, StoreError};
+
+use super::pages::{Picker, Range, sorted};
+use super::{Listing, Page, SCAN_PAGE, TIME_SLACK, VoucherFilter, VoucherSort};
+use crate::accounts::Placed;
+use crate::records::projection::Line;
+use crate::records::{keys, reads};
+
+/// The first ordinal whose voucher is not before `at`.
+fn first(store: &dyn Store, realm: RealmId, count: u64, at: Timestamp) -> Result<u64, StoreError> {
+    let (mut low, mut high) = (1_u64, count.saturating_add(1));
+    while low < high {
+        let middle = low.saturating_add(high.saturating_sub(low) / 2);
+        let row = store.get(&keys::internal(realm, middle))?;
+        let line = row.map(|row| Line::from_bytes(&row)).transpose()?;
+        if line.is_some_and(|line| line.at < at) {
+            low = middle.saturating_add(1);
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
+/// Those that dates leave, a little more on both ends.
+fn within(
+    store: &dyn Store,
+    realm: RealmId,
+    count: u64,
+    filter: &VoucherFilter,
+) -> Result<Range, StoreError> {
+    let mut range = Range {
+        first: 1,
+        last: count,
+    };
+    if let Some(from) = filter.from {
+        let from = Timestamp::from_millis(from.millis().saturating_sub(TIME_SLACK));
+        range.first = first(store, realm, count, from)?;
+    }
+    if let Some(to) = filter.to {
+        let after = first(store, realm, count, to.plus_millis(TIME_SLACK))?;
+        range.last = after.saturating_sub(1);
+    }
+    Ok(range)
+}
+
+fn lines(
+    store: &dyn Store,
+    realm: RealmId,
+    range: Range,
+    order: Order,
+    limit: usize,
+) -> Result<Vec<(u64, Line)>, StoreError> {
+    if range.len() == 0 {
+        return Ok(Vec::new());
+    }
+    let from = keys::internal(realm, range.first);
+    let to = keys::internal(realm, range.last.saturating_add(1));
+    let rows = store.scan(&from, &to, order, limit)?.into_iter();
+    let line = |(key, row): (Vec<u8>, Vec<u8>)| {
+        let ordinal = keys::account_of(&key).map_or(0, |number| number.0);
+        Ok((ordinal, Line::from_bytes(&row)?))
+    };
+    rows.map(line).collect()
+}
+
+fn placed(store: &dyn Store, realm: RealmId, lines: Vec<Line>) -> Result<Vec<Placed>, StoreError> {
+    let mut found = Vec::with_capacity(lines.len());
+    for Line { place, .. } in lines {
+        if let Some(voucher) = reads::voucher(store, realm, place)? {
+            found.push(Placed {
+                account: place.account,
+                voucher: Arc::new(voucher),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// A page of them.
+pub(super) fn list(
+    store: &dyn Store,
+    realm: RealmId,
+    filter: &VoucherFilter,
+    sort: VoucherSort,
+    page: &Page,
+) -> Result<Listing<Placed>, StoreError> {
+    let count = store
+        .get(&keys::internal_count(realm))?
+        .and_then(|row| row.first_chunk::<8>().copied())
+        .map_or(0, u64::from_be_bytes);
+    let mut rest = within(store, realm, count, filter)?;
+    if filter.is_everything(sort) {
+        let (shown, next) = rest.page(page);
+        let shown = lines(store, realm, shown, page.order, page.limit)?;
+        let shown = shown.into_iter().map(|(_, line)| line).collect();
+        return Ok(Listing {
+            items: placed(store, realm, shown)?,
+            total: count,
+            next,
+        });
+    }
+    let order = match sort {
+        VoucherSort::Amount => Order::Ascending,
+        VoucherSort::CreatedAt => page.order,
+    };
+    let mut picker = Picker::new(*page);
+    let mut by_amount = Vec::new();
+    while rest.len() > 0 {
+        let rows = lines(store, realm, rest, order, SCAN_PAGE)?;
+        let Some((last, _)) = rows.last() else { break };
+        match order {
+            Order::Ascending => rest.first = last.saturating_add(1),
+            Order::Descending => rest.last = last.saturating_sub(1),
+        }
+        for (ordinal, line) in rows {
+            if !lets(store, realm, filter, &line)? {
+                continue;
+            }
+            match sort {
+                VoucherSort::CreatedAt => picker.offer(ordinal, line),
+                VoucherSort::Amount => by_amount.push(((line.amount, ordinal), line)),
+            }
+        }
+    }
+    let Listing { items, total, next } = match sort {
+        VoucherSort::CreatedAt => picker.listing(),
+        VoucherSort::Amount => sorted(by_amount, page),
+    };
+    let items = placed(store, realm, items)?;
+    Ok(Listing { items, total, next })
+}
+
+fn lets(
+    store: &dyn Store,
+    realm: RealmId,
+    filter: &VoucherFilter,
+    line: &Line,
+) -> Result<bool, StoreError> {
+    if !filter.lets_line(line) || filter.is_of_lines() {
+        return Ok(filter.lets_line(line));
+    }
+    let voucher = reads::voucher(store, realm, line.place)?;
+    Ok(voucher.is_some_and(|voucher| filter.lets(realm, line.place.account, &voucher)))
+}
