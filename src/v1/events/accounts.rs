@@ -14,7 +14,8 @@ use crate::v1::account_bodies::{
 };
 
 /// An account as it was right after an event: an `AccountResponse` with its own limits alone, for the
-/// effective ones depend on others too, and with its enrolment.
+/// effective ones depend on others too, and with its enrolment. The fields of `AccountSummary` stand here
+/// again because the CVU may be null here, and nowhere else.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = AccountOfEvent)]
