@@ -17,6 +17,7 @@ use crate::realms::Target;
 use crate::records::projection::Place;
 use crate::records::{LEDGER, PROFILE, decode, keys, reads};
 
+use lists::Lines;
 use totals::Sums;
 
 /// At most so many differences are named; more are counted.
@@ -60,6 +61,7 @@ pub fn store(
     let mut report = Report::default();
     let mut histories = Histories::new();
     let mut sums = Sums::default();
+    let mut lines = Lines::default();
     let mut failed = None;
     let last = store.replay(CommitNo(1), &mut |commit, entry| {
         report.entries = report.entries.saturating_add(1);
@@ -83,6 +85,18 @@ pub fn store(
                         Ok(true) => {}
                         Ok(false) => report.differs(format!(
                             "{}: movement {} is not found by its external id",
+                            name(at),
+                            voucher.sequence
+                        )),
+                        Err(why) => {
+                            failed = Some(why);
+                            return false;
+                        }
+                    }
+                    match lines.agree(store, at, &voucher) {
+                        Ok(true) => {}
+                        Ok(false) => report.differs(format!(
+                            "{}: movement {} is not in the list of its realm",
                             name(at),
                             voucher.sequence
                         )),

@@ -251,6 +251,7 @@ async fn a_row_of_a_list_that_is_wrong_is_found() {
     use crate::records::keys::{self, Sorted};
     let world = World::new().await;
     value(world.open(None, None).await);
+    value(world.post("IN", 500, "a").await);
     world.verified().await;
     let (number, cuit) = (AccountNo(1), registration().holder.cuit);
     let name = folded(&registration().holder.name);
@@ -267,6 +268,10 @@ async fn a_row_of_a_list_that_is_wrong_is_found() {
         (
             keys::account_of_cuit(REALM, cuit, number),
             "it is not found by its CUIT",
+        ),
+        (
+            keys::internal(REALM, 1),
+            "movement 1 is not in the list of its realm",
         ),
     ];
     for (key, wrong) in cases {

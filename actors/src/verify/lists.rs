@@ -1,14 +1,39 @@
 //! The rows by which lists find an account, held against the account itself.
 
+use std::collections::BTreeMap;
+
 use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::money::Money;
+use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Store, StoreError};
 
 use crate::records::keys::Sorted;
-use crate::records::projection::{self, Listed};
+use crate::records::projection::{self, Line, Listed};
 use crate::records::roll::Standing;
 use crate::records::{keys, reads, roll};
+
+/// How many lines each realm has: they stand in the order of the journal.
+#[derive(Debug, Default)]
+pub(super) struct Lines(BTreeMap<RealmId, u64>);
+
+impl Lines {
+    /// Whether the next voucher of the journal has its line, if it is internal to its realm.
+    pub fn agree(
+        &mut self,
+        store: &dyn Store,
+        (realm, account): (RealmId, AccountNo),
+        voucher: &Voucher,
+    ) -> Result<bool, StoreError> {
+        if !voucher.is_internal() {
+            return Ok(true);
+        }
+        let count = self.0.entry(realm).or_default();
+        *count = count.saturating_add(1);
+        let row = store.get(&keys::internal(realm, *count))?;
+        Ok(row == Some(Line::of(account, voucher).to_bytes()))
+    }
+}
 
 /// What of the rows is not what the account says, in words.
 pub(super) fn differences(
