@@ -325,8 +325,9 @@ pub async fn redeliver(
     let realm = caller.realm();
     let id = DeliveryId::parse(&path).filter(|id| id.webhook.realm == realm);
     let id = id.ok_or(Rejection::DeliveryNotFound)?;
-    let found = caller.engine().delivery(realm, id.webhook.number, id.event);
-    found.map_err(|_| Rejection::DeliveryNotFound)?;
+    body.clone_fields().fields().done()?;
+    let engine = caller.engine();
+    engine.delivery(realm, id.webhook.number, id.event)?;
     again(
         &request,
         &caller,

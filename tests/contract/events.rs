@@ -80,6 +80,8 @@ pub fn rows() -> Vec<Row> {
         },
         Row {
             operation: "testWebhook",
+            body: Some(|_| json!({})),
+            bodiless: true,
             ..webhook
         },
         Row {
@@ -92,6 +94,8 @@ pub fn rows() -> Vec<Row> {
             operation: "redeliver",
             status: 202,
             path: |ids| vec![&ids.delivery],
+            body: Some(|_| json!({})),
+            bodiless: true,
             tried: true,
             ..ROW
         },

@@ -124,8 +124,11 @@ impl Engine {
         event: u64,
     ) -> Result<DeliveryView, Failure> {
         let store = self.store.as_ref();
-        self.webhook(realm, number)?;
-        let delivery = reads::webhooks::delivery(store, realm, number, event)?;
+        // Those of a webhook that was removed are still on disk.
+        let delivery = match reads::webhooks::webhook(store, realm, number)? {
+            Some(_) => reads::webhooks::delivery(store, realm, number, event)?,
+            None => None,
+        };
         let delivery = delivery.ok_or(Rejection::DeliveryNotFound)?;
         Ok(view(store, realm, delivery)?)
     }
