@@ -36,6 +36,8 @@ pub struct Door {
     pub hooks: Arc<Hooks>,
     /// The days on which banks are closed.
     pub calendar: Arc<Calendar>,
+    /// How long the parts of a request may take to arrive.
+    pub deadlines: bytes::Deadlines,
     /// The rate limit of each key; none unless configured.
     pub rate: Option<Arc<rate::RateLimit>>,
 }

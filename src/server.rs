@@ -18,8 +18,6 @@ use crate::http::{Door, frame};
 use crate::notices::{self, NoticeSecrets};
 use crate::{v1, wallet};
 
-/// How long a client may take to send its request's head.
-const HEAD_DEADLINE: Duration = Duration::from_secs(5);
 /// How long an idle connection is kept.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 /// Connections of one worker at most.
@@ -53,6 +51,7 @@ pub fn start(
 ) -> std::io::Result<Running> {
     let addr = listener.local_addr()?;
     let document = openapi();
+    let head_deadline = door.deadlines.head;
     let door = web::Data::new(door);
     let secrets = secrets.map(web::Data::new);
     let server = HttpServer::new(move || {
@@ -83,7 +82,7 @@ pub fn start(
     })
     .workers(workers)
     .max_connections(CONNECTIONS_MAX)
-    .client_request_timeout(HEAD_DEADLINE)
+    .client_request_timeout(head_deadline)
     .keep_alive(KEEP_ALIVE)
     .shutdown_timeout(grace.as_secs())
     .disable_signals()

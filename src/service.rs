@@ -36,6 +36,7 @@ use tokio::sync::oneshot;
 
 use crate::clock::SystemClock;
 use crate::http::Door;
+use crate::http::bytes::Deadlines;
 use crate::http::errors::ApiError;
 use crate::keys::Keyring;
 use crate::v1::events::stream::StreamOptions;
@@ -116,6 +117,8 @@ pub struct Options {
     pub rate: Option<(NonZeroU32, NonZeroU32)>,
     /// How long requests in flight have to finish when the service stops.
     pub grace: Duration,
+    /// How long the parts of a request may take to arrive.
+    pub deadlines: Deadlines,
     /// How often the bank's list of the day is looked through for what no notice brought; `None` is
     /// never.
     pub catch_up: Option<Duration>,
@@ -153,6 +156,7 @@ impl Options {
             pepper: None,
             rate: None,
             grace: GRACE,
+            deadlines: Deadlines::default(),
             catch_up: Some(CATCH_UP),
             reach: Reach::loopback(),
             streams: StreamOptions::default(),

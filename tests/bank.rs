@@ -7,9 +7,17 @@ use crate::support::client::fresh;
 use crate::support::service::opening;
 use crate::support::{Answer, SOON, TestService, Value, cuit, json, named, wait_until};
 
-/// A service that gives the bank a second.
+/// A service that does not wait long for a bank that is silent.
 async fn impatient() -> TestService {
-    TestService::impatient(Duration::from_millis(700), Duration::from_secs(1)).await
+    TestService::impatient(Duration::from_millis(1_500), Duration::from_secs(2)).await
+}
+
+/// One for a bank in this mode: only one that is silent is not waited for.
+async fn facing(mode: &str) -> TestService {
+    match mode {
+        "timeout" => impatient().await,
+        _ => TestService::start().await,
+    }
 }
 
 async fn behave(service: &TestService, operation: &str, mode: &str) {
@@ -109,7 +117,7 @@ async fn one_failure_is_tried_again_unnoticed() {
 
 /// A bank that does this for a while: what the asker is told, and that it ends well.
 async fn outage(operation: &str, mode: &str, status: u16, code: &str) {
-    let service = impatient().await;
+    let service = facing(mode).await;
     behave(&service, operation, mode).await;
     let (holder, key) = (cuit(fresh()), format!("{operation}-{mode}"));
     let body = opening(&holder);
@@ -169,7 +177,7 @@ async fn a_bank_that_hangs_up_or_talks_nonsense_gives_502_and_one_account_in_the
 #[actix_web::test]
 async fn an_opening_that_was_cut_off_is_finished_after_the_restart() {
     for (mode, gracefully) in [("timeout", true), ("timeout", false), ("error", false)] {
-        let mut service = impatient().await;
+        let mut service = facing(mode).await;
         behave(&service, "create_cvu", mode).await;
         let holder = cuit(fresh());
         let body = opening(&holder);

@@ -2,6 +2,7 @@
 //! balances and holds are right, the transfer is final or honestly open, its calls are shown,
 //! reconciliation tells the truth, and the account goes on.
 
+mod letters;
 mod money;
 mod notices;
 pub mod rig;
@@ -115,8 +116,11 @@ async fn connection_reset() {
 
 #[actix_web::test]
 async fn slow() {
-    for (millis, in_time) in [(200, true), (800, false)] {
-        let rig = Rig::start().await;
+    for (millis, in_time) in [(200, true), (60_000, false)] {
+        let rig = match in_time {
+            true => Rig::start().await,
+            false => Rig::impatient().await,
+        };
         let late = json!({"operation": "transfer", "mode": "late", "delayMillis": millis});
         rig.order(late).await;
         // The one who asks does not wait for the bank.
@@ -176,7 +180,7 @@ async fn garbage() {
 
 #[actix_web::test]
 async fn timeout_then_success() {
-    let rig = Rig::start().await;
+    let rig = Rig::impatient().await;
     rig.behave("transfer", "timeout").await;
     rig.behave("transfer_status", "timeout").await;
     let sent = rig.send(0, "100.00").await;
@@ -197,7 +201,7 @@ async fn timeout_then_success() {
 
 #[actix_web::test]
 async fn timeout_then_failure_it_ends_rejected() {
-    let rig = Rig::start().await;
+    let rig = Rig::impatient().await;
     rig.behave("transfer", "timeout").await;
     let sent = rig.send(1, "100.00").await;
     let ended = rig.ends(&sent, "rejected").await;
@@ -338,7 +342,7 @@ async fn given_up_by_the_bank_waits_for_a_person() {
 async fn restart_between_asking_and_answer() {
     for gracefully in [true, false] {
         for (digit, end) in [(0, "completed"), (1, "rejected")] {
-            let mut rig = Rig::start().await;
+            let mut rig = Rig::impatient().await;
             rig.behave("transfer", "timeout").await;
             let sent = rig.send(digit, "100.00").await;
             rig.taken(&sent).await;
@@ -358,7 +362,7 @@ async fn restart_between_asking_and_answer() {
 
 #[actix_web::test]
 async fn refused_after_a_restart_though_the_bank_has_it() {
-    let mut rig = Rig::start().await;
+    let mut rig = Rig::impatient().await;
     rig.behave("transfer", "timeout").await;
     let sent = rig.send(0, "100.00").await;
     rig.taken(&sent).await;

@@ -1,18 +1,28 @@
-//! Hostile input over raw sockets: whatever comes, the answer is the right one, at once, and the
-//! service goes on posting.
+//! Hostile input over raw sockets: whatever comes, the answer is the right one, without waiting for
+//! more, and the service goes on posting.
 
 use std::future::IntoFuture as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use caudal::http::body::Deadlines;
 use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::support::client::fresh;
-use crate::support::{Answer, Client, TestService, Value, json};
+use crate::support::{Answer, Client, SOON, Setup, TestService, Value, json};
 
-/// How long an answer to anything may take, the slow bodies apart.
-const AT_ONCE: Duration = Duration::from_secs(4);
+/// What the service waits for the rest of a request: longer than any test, so that whoever gets an
+/// answer got it without a wait.
+const PATIENT: Deadlines = Deadlines {
+    head: Duration::from_secs(3600),
+    body: Duration::from_secs(3600),
+};
+/// Where slowness is to be given up.
+const HASTY: Deadlines = Deadlines {
+    head: Duration::from_secs(2),
+    body: Duration::from_secs(2),
+};
 
 /// An answer as it came over the wire.
 #[derive(Debug)]
@@ -59,9 +69,9 @@ async fn read(stream: &mut TcpStream) -> Option<Raw> {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), whole)
+    tokio::time::timeout(SOON, whole)
         .await
-        .unwrap()
+        .expect("an answer, or the end of the connection")
 }
 
 fn parsed(bytes: &[u8]) -> Option<Raw> {
@@ -115,7 +125,15 @@ struct Stage {
 
 impl Stage {
     async fn new() -> Self {
-        let service = TestService::start().await;
+        Self::with(PATIENT).await
+    }
+
+    async fn with(deadlines: Deadlines) -> Self {
+        let service = TestService::with(Setup {
+            deadlines,
+            ..Setup::default()
+        })
+        .await;
         service.a.in_and_out().await;
         let cvu = service.a.cvu().await;
         service.a.credit(&cvu, "100.00").await;
@@ -123,10 +141,7 @@ impl Stage {
     }
 
     async fn send(&self, bytes: &[u8]) -> Option<Raw> {
-        let since = Instant::now();
-        let answer = send(&self.service.a.url, bytes).await;
-        assert!(since.elapsed() < AT_ONCE, "it took {:?}", since.elapsed());
-        answer
+        send(&self.service.a.url, bytes).await
     }
 
     /// After all that: a posting works, nothing else was posted, and the books are right.
@@ -495,9 +510,8 @@ async fn headers_that_are_abused() {
 /// A body that never ends is given up, and holds nobody else up.
 #[actix_web::test]
 async fn a_body_that_drips_is_given_up() {
-    let stage = Stage::new().await;
+    let stage = Stage::with(HASTY).await;
     let (a, cvu) = (&stage.service.a, stage.cvu.as_str());
-    let since = Instant::now();
     let drip = async |pause: Duration| {
         let mut stream = TcpStream::connect(a.url.trim_start_matches("http://"))
             .await
@@ -521,22 +535,11 @@ async fn a_body_that_drips_is_given_up() {
     };
     let drips = join_all((0..50).map(|n| drip(Duration::from_millis(50 + n))));
     let others = async {
-        let mut slowest = Duration::ZERO;
         for _ in 0..50 {
-            let asked = Instant::now();
             a.balance(cvu).await;
-            slowest = slowest.max(asked.elapsed());
         }
-        slowest
     };
-    let (answers, slowest) = tokio::join!(drips, others);
-    assert!(slowest < AT_ONCE, "others waited {slowest:?}");
-    let deadline = caudal::http::body::BODY_DEADLINE;
-    assert!(
-        since.elapsed() < deadline + Duration::from_secs(10),
-        "{:?}",
-        since.elapsed()
-    );
+    let (answers, ()) = tokio::join!(drips, others);
     for answer in answers {
         let answer = answer.expect("an answer says why");
         assert_eq!(
@@ -550,7 +553,7 @@ async fn a_body_that_drips_is_given_up() {
 /// A head that never ends is given up too: 408, or closed.
 #[actix_web::test]
 async fn heads_that_drip_are_given_up() {
-    let stage = Stage::new().await;
+    let stage = Stage::with(HASTY).await;
     let idle = async || {
         let mut stream = TcpStream::connect(stage.service.a.url.trim_start_matches("http://"))
             .await
@@ -561,13 +564,7 @@ async fn heads_that_drip_are_given_up() {
             .unwrap();
         read(&mut stream).await
     };
-    let since = Instant::now();
     let answers = join_all((0..50).map(|_| idle())).await;
-    assert!(
-        since.elapsed() < Duration::from_secs(15),
-        "{:?}",
-        since.elapsed()
-    );
     assert!(
         answers.iter().flatten().all(|answer| answer.status == 408),
         "{answers:?}"

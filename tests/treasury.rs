@@ -11,6 +11,8 @@ use crate::support::{
     Answer, Client, SOON, TestClock, TestService, Value, json, named, wait_until,
 };
 
+/// Longer than any test.
+const NEVER: Duration = Duration::from_secs(3600);
 const PATH: &str = "/v1/treasury";
 const POSITIONS: &str = "/v1/treasury/positions";
 
@@ -158,19 +160,17 @@ async fn a_bank_that_is_away_takes_only_its_own_side_along() {
 
 #[actix_web::test]
 async fn a_bank_that_is_silent_holds_nobody_up_and_is_not_flooded() {
-    let service = TestService::impatient(Duration::from_secs(5), Duration::from_secs(8)).await;
+    // The gateway never gives the bank up, so every answer here is one that did not wait for it.
+    let service = TestService::impatient(NEVER, NEVER).await;
     let silent = json!({"operation": "balance", "mode": "timeout"});
     service.bank.behave(silent).await;
     let before = service.bank.calls("balance").await;
-    let since = std::time::Instant::now();
     let many = (0..50).map(|_| std::future::IntoFuture::into_future(service.a.get(PATH)));
     for taken in futures_util::future::join_all(many).await {
         let taken = taken.is(200);
         assert_eq!(taken["bankError"]["code"], "bank_not_yet");
     }
     service.a.get(PATH).await.is(200);
-    let took = since.elapsed();
-    assert!(took < Duration::from_secs(4), "{took:?}");
     assert_eq!(service.bank.calls("balance").await, before + 1);
 }
 

@@ -231,7 +231,7 @@ fn value<T>(answered: Answered<T>) -> T {
 
 /// Polls a condition until it holds.
 async fn wait_until(what: impl Fn() -> bool) {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(120);
     while !what() {
         assert!(tokio::time::Instant::now() < deadline, "waited too long");
         tokio::task::yield_now().await;

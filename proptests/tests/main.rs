@@ -12,5 +12,4 @@ mod flows;
 mod keys;
 mod ledger;
 mod money;
-mod oracle;
 mod stores;

@@ -289,6 +289,20 @@ impl HttpGateway {
     }
 }
 
+#[cfg(test)]
+impl HttpGateway {
+    /// Logs in, before a test makes attempts short.
+    pub(super) async fn log_in(&self) {
+        let mut trip = Trip {
+            client: self.clients.here().unwrap(),
+            deadline: self.deadline(),
+            request_id: "login",
+            calls: Vec::new(),
+        };
+        assert!(self.login(&mut trip, None).await.is_ok());
+    }
+}
+
 /// Reads an answer up to its limit; `None` when it is longer.
 async fn limited(mut response: Response, max: usize) -> reqwest::Result<Option<Vec<u8>>> {
     let mut body = Vec::new();

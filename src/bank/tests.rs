@@ -10,7 +10,6 @@ mod transfers;
 
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
 
 use caudal_ledger::facts::BankRefusal;
 use serde_json::{Value, json};
@@ -19,23 +18,34 @@ use super::*;
 use crate::sandbox::{COLLECTOR, Options, PASSWORD, Running, Sandbox, USERNAME};
 
 const ID: &str = "req-1";
+/// When a test gives up waiting.
+const HANG: Duration = Duration::from_secs(120);
 
 /// Patient enough for a busy machine.
 fn config(url: &str) -> Config {
     Config {
+        attempt_timeout: HANG,
+        deadline: HANG,
         replica_lag: Duration::from_millis(20),
         ..Config::new(url, USERNAME, PASSWORD, COLLECTOR)
     }
 }
 
-/// For banks that do not answer.
+/// For banks that do not answer: an attempt is soon given up, and nothing else ends an operation.
 fn hasty(url: &str) -> HttpGateway {
     let config = Config {
         attempt_timeout: Duration::from_millis(250),
-        deadline: Duration::from_millis(1_500),
         ..config(url)
     };
     HttpGateway::new(config).unwrap()
+}
+
+/// The same, with a login that was waited for.
+async fn hasty_at_work(url: &str) -> HttpGateway {
+    let mut gateway = gateway(url);
+    gateway.log_in().await;
+    gateway.config.attempt_timeout = Duration::from_millis(250);
+    gateway
 }
 
 fn gateway(url: &str) -> HttpGateway {
@@ -82,6 +92,17 @@ fn operations<T>(reply: &BankReply<T>) -> Vec<(&str, Option<u16>)> {
     calls
         .map(|call| (call.operation.as_str(), call.status))
         .collect()
+}
+
+/// More attempts than a busy machine may cost.
+const MANY: usize = 100;
+
+/// The first attempt got no answer, and the last one did; on a busy machine one between may be late.
+fn found_again<T>(reply: &BankReply<T>, operation: &str) {
+    let calls = operations(reply);
+    let (last, before) = calls.split_last().unwrap();
+    assert_eq!(*last, (operation, Some(200)));
+    assert!(!before.is_empty() && before.iter().all(|call| *call == (operation, None)));
 }
 
 fn refused<T: std::fmt::Debug>(reply: BankReply<T>) -> (u16, String) {
@@ -167,53 +188,37 @@ async fn an_error_is_tried_again_and_then_given_back() {
 #[actix_web::test]
 async fn a_timeout_happens_and_is_found_again() {
     let bank = Sandbox::start(Options::default()).unwrap();
-    let gateway = hasty(&bank.url());
+    let mut gateway = hasty_at_work(&bank.url()).await;
     behave(&bank, "create_cvu", "timeout", json!({})).await;
-    let began = Instant::now();
     let reply = gateway.create_cvu(1, &holder(), ID).await;
     assert_eq!(reply.result, Err(BankError::TimedOut));
-    assert!(
-        began.elapsed() < Duration::from_millis(2_500),
-        "{:?}",
-        began.elapsed()
-    );
-    assert_eq!(operations(&reply)[1..], [("create_cvu", None); 3]);
+    assert_eq!(operations(&reply), [("create_cvu", None); 3]);
     assert_eq!(state(&bank).await["accountsTotal"], 1);
     behave(&bank, "create_cvu", "timeout", json!({"count": 1})).await;
+    gateway.config.attempts = MANY;
     let reply = gateway.create_cvu(1, &holder(), ID).await;
     assert_eq!(reply.result, Ok(Cvu::compose(999, 1).unwrap()));
-    assert_eq!(
-        operations(&reply),
-        [("create_cvu", None), ("create_cvu", Some(200))]
-    );
+    found_again(&reply, "create_cvu");
+    gateway.config.attempts = ATTEMPTS_MAX;
     assert_eq!(state(&bank).await["accountsTotal"], 1);
     // Requests that are held do not hold up the end.
     behave(&bank, "create_cvu", "timeout", json!({})).await;
     drop(gateway.create_cvu(2, &holder(), ID).await);
-    let began = Instant::now();
-    bank.stop().await.unwrap();
-    assert!(
-        began.elapsed() < Duration::from_secs(4),
-        "{:?}",
-        began.elapsed()
-    );
+    let stopped = tokio::time::timeout(HANG, bank.stop()).await;
+    stopped.expect("the bank ends").unwrap();
 }
 
 #[actix_web::test]
 async fn the_deadline_holds_over_all_attempts() {
     let bank = Sandbox::start(Options::default()).unwrap();
-    let mut config = config(&bank.url());
-    config.deadline = Duration::from_millis(300);
-    let gateway = HttpGateway::new(config).unwrap();
+    let mut gateway = gateway(&bank.url());
+    gateway.log_in().await;
+    gateway.config.deadline = Duration::from_millis(300);
     behave(&bank, "create_cvu", "timeout", json!({})).await;
-    let began = Instant::now();
+    // An attempt has much longer than the operation, so only the operation's end ends it.
     let reply = gateway.create_cvu(1, &holder(), ID).await;
     assert_eq!(reply.result, Err(BankError::TimedOut));
-    assert!(
-        began.elapsed() < Duration::from_millis(800),
-        "{:?}",
-        began.elapsed()
-    );
+    assert_eq!(operations(&reply), [("create_cvu", None)]);
 }
 
 #[actix_web::test]
@@ -233,21 +238,15 @@ async fn a_late_answer_counts_in_time_only() {
         &bank,
         "rename",
         "late",
-        json!({"delayMillis": 5_000, "count": 1}),
+        json!({"delayMillis": 60_000, "count": 1}),
     )
     .await;
     let cvu = Cvu::compose(999, 1).unwrap();
-    let gateway = hasty(&bank.url());
+    let mut gateway = hasty_at_work(&bank.url()).await;
+    gateway.config.attempts = MANY;
     let reply = gateway.rename(cvu, "Eva Perez", ID).await;
     assert_eq!(reply.result, Ok(()));
-    assert_eq!(
-        operations(&reply),
-        [
-            ("login", Some(200)),
-            ("rename", None),
-            ("rename", Some(200))
-        ]
-    );
+    found_again(&reply, "rename");
 }
 
 #[actix_web::test]

@@ -34,6 +34,7 @@ use futures_util::StreamExt as _;
 use super::client::{NOOP_PATH, Requests};
 use super::machine::Actors;
 use crate::clock::SystemClock;
+use crate::http::bytes::Deadlines;
 use crate::http::frame::Gate;
 use crate::http::{Door, Hooks};
 use crate::keys::Keyring;
@@ -277,6 +278,7 @@ impl Site {
                 sealer: Sealer::new(PEPPER)?,
                 streams: Streams::default(),
             }),
+            deadlines: Deadlines::default(),
             rate: None,
         };
         let listener = TcpListener::bind(("127.0.0.1", 0))?;

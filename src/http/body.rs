@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use super::bytes::{Bytes, Json, is_json, malformed, not_json};
 use super::errors::{ApiError, FieldError};
 
-pub use super::bytes::{BODY_BYTES_MAX, BODY_DEADLINE};
+pub use super::bytes::{BODY_BYTES_MAX, BODY_DEADLINE, Deadlines};
 
 /// A hash of each field of a body.
 pub type Fingerprint = BTreeMap<String, Digest>;

@@ -11,12 +11,33 @@ use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::StreamExt as _;
 
+use super::Door;
 use super::errors::ApiError;
 
 /// The largest body, in bytes.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
 /// How long a body may take to arrive.
 pub const BODY_DEADLINE: Duration = Duration::from_secs(10);
+/// How long a request's head may take to arrive.
+pub const HEAD_DEADLINE: Duration = Duration::from_secs(5);
+
+/// How long the parts of a request may take to arrive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Deadlines {
+    /// See [`HEAD_DEADLINE`].
+    pub head: Duration,
+    /// See [`BODY_DEADLINE`].
+    pub body: Duration,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self {
+            head: HEAD_DEADLINE,
+            body: BODY_DEADLINE,
+        }
+    }
+}
 
 /// What is set apart on a client's word alone, in bytes.
 const RESERVED_MAX: usize = 4 * 1024;
@@ -36,13 +57,15 @@ impl<const MAX: usize> FromRequest for Bytes<MAX> {
         let declared = declared
             .and_then(|v| v.to_str().ok())
             .and_then(|v| v.parse::<usize>().ok());
+        let door = request.app_data::<web::Data<Door>>();
+        let deadline = door.map_or(BODY_DEADLINE, |door| door.deadlines.body);
         let mut payload = payload.take();
         Box::pin(async move {
             if declared.is_some_and(|length| length > MAX) {
                 return Err(too_large(MAX));
             }
             let read = read_all(&mut payload, MAX, declared.unwrap_or(0));
-            let bytes = tokio::time::timeout(BODY_DEADLINE, read).await;
+            let bytes = tokio::time::timeout(deadline, read).await;
             let bytes = bytes.map_err(|_| malformed("the body did not arrive in time"))??;
             Ok(Self(bytes.freeze()))
         })

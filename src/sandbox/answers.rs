@@ -40,6 +40,7 @@ pub(super) struct Bank {
     next_changed: Notify,
     tokens: Mutex<VecDeque<(String, Instant)>>,
     leaving: watch::Sender<bool>,
+    hurried: Notify,
     pub psp: u16,
 }
 
@@ -74,6 +75,7 @@ impl Bank {
             next_changed: Notify::new(),
             tokens: Mutex::default(),
             leaving: watch::Sender::new(false),
+            hurried: Notify::new(),
             psp: options.psp,
         })
     }
@@ -263,12 +265,19 @@ impl Bank {
         }
     }
 
-    /// Waits so long, or until the bank stops.
+    /// Lets the answers go that are held at this moment.
+    pub fn hurry(&self) {
+        self.hurried.notify_waiters();
+    }
+
+    /// Waits so long, or until the bank stops or is hurried.
     async fn hold(&self, time: Duration) {
         let mut leaving = self.leaving.subscribe();
-        let left = async { leaving.wait_for(|leaving| *leaving).await.is_ok() };
-        // Either end will do.
-        rt::time::timeout(time, left).await.ok();
+        tokio::select! {
+            () = rt::time::sleep(time) => {}
+            _ = leaving.wait_for(|leaving| *leaving) => {}
+            () = self.hurried.notified() => {}
+        }
     }
 }
 

@@ -34,6 +34,7 @@ pub(super) fn configure(config: &mut ServiceConfig) {
         .route("/sandbox/remuneration/{cvu}", web::post().to(remuneration))
         .route("/sandbox/notify", web::post().to(notify))
         .route("/sandbox/expire-tokens", web::post().to(expire_tokens))
+        .route("/sandbox/hurry", web::post().to(hurry))
         .route("/sandbox/state", web::get().to(state))
         .route("/docs", web::get().to(docs))
         .route("/", web::get().to(docs));
@@ -98,6 +99,11 @@ async fn notify(bank: Data<Bank>, order: Json<Address>) -> HttpResponse {
 
 async fn expire_tokens(bank: Data<Bank>) -> HttpResponse {
     bank.expire_tokens();
+    HttpResponse::NoContent().finish()
+}
+
+async fn hurry(bank: Data<Bank>) -> HttpResponse {
+    bank.hurry();
     HttpResponse::NoContent().finish()
 }
 

@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
+/// When a test gives up waiting.
+const HANG: Duration = Duration::from_secs(120);
 const CUIT: &str = "20055361682";
 const OTHER: &str = "30717449076";
 
@@ -116,7 +118,7 @@ async fn soon(what: &str, so: impl AsyncFn() -> bool) {
             looks.tick().await;
         }
     };
-    let asked = tokio::time::timeout(Duration::from_secs(20), asking).await;
+    let asked = tokio::time::timeout(HANG, asking).await;
     assert!(asked.is_ok(), "in time: {what}");
 }
 

@@ -104,6 +104,7 @@ impl Parts {
             room: Arc::default(),
             hooks: Arc::new(hooks),
             calendar: options.calendar,
+            deadlines: options.deadlines,
             rate: options
                 .rate
                 .map(|(per_second, burst)| Arc::new(RateLimit::new(per_second, burst))),

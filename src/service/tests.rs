@@ -198,7 +198,7 @@ async fn what_was_accepted_before_a_stop_is_there_after_it() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), enough)
+    tokio::time::timeout(Duration::from_secs(120), enough)
         .await
         .unwrap();
     service.stop().await.unwrap();

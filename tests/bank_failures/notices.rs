@@ -63,11 +63,11 @@ async fn late_notice() {
     left_once(&rig, &sent).await;
     rig.heard().await;
     left_once(&rig, &sent).await;
-    rig.order(json!({"operation": "cash_in", "mode": "late", "delayMillis": 300, "count": 1}))
-        .await;
+    rig.deafen();
     let arrived = json!(rig.cash_in(&rig.cvu, "7.00", None).await);
     let found = rig.reconciled("coelsaId", &arrived).await;
     assert_eq!(found["result"], "missing_in_ledger");
+    rig.listen();
     rig.gets("907.00", "0.00").await;
     let found = rig.reconciled("coelsaId", &arrived).await;
     assert_eq!(found["result"], "matched");
@@ -171,7 +171,7 @@ async fn reversal_before_completion_is_known() {
 #[actix_web::test]
 async fn completion_before_the_answer_to_the_order() {
     let rig = Rig::start().await;
-    rig.order(json!({"operation": "transfer", "mode": "late", "delayMillis": 400, "count": 1}))
+    rig.order(json!({"operation": "transfer", "mode": "late", "delayMillis": 60_000, "count": 1}))
         .await;
     let sent = rig.send(2, "100.00").await;
     let at_bank = rig.taken(&sent).await;
@@ -180,6 +180,7 @@ async fn completion_before_the_answer_to_the_order() {
     let known = rig.ends(&sent, "completed").await;
     assert_eq!(calls(&known), [], "the answer is still on its way");
     // It says "pending" when it comes, and is too late.
+    rig.control.call("POST", "/sandbox/hurry").await.is(204);
     let asked = rig.called(&sent, "transfer", Some(200)).await;
     assert_eq!(asked["status"], "completed");
     assert_eq!(calls(&asked), [call("transfer", 200)]);

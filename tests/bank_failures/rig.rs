@@ -3,9 +3,6 @@
 
 use std::time::Duration;
 
-use aws_lc_rs::hmac;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use caudal::bank::Config;
 use caudal::notices::PATH;
 use caudal::sandbox::{self, Sandbox};
@@ -18,6 +15,7 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::tenants::Mode;
 use tempfile::TempDir;
 
+pub use super::letters::{deliver, ended, now, rail_id, received, reversed};
 use crate::support::client::fresh;
 use crate::support::{Answer, Client, SOON, Value, json, wait_until};
 
@@ -39,10 +37,15 @@ pub struct Rig {
     _folder: TempDir,
 }
 
-fn banking(bank: &sandbox::Running) -> Banking {
+/// How long a bank has for an attempt that is not there to fail by time.
+const PATIENT: Duration = Duration::from_secs(60);
+/// How long one has that will not answer.
+const IMPATIENT: Duration = Duration::from_millis(700);
+
+fn banking(bank: &sandbox::Running, attempt: Duration) -> Banking {
     let config = Config {
-        attempt_timeout: Duration::from_millis(500),
-        deadline: Duration::from_millis(1_200),
+        attempt_timeout: attempt,
+        deadline: attempt * 3,
         replica_lag: Duration::from_millis(20),
         ..Config::new(
             bank.url(),
@@ -88,7 +91,16 @@ impl Rig {
         Self::start_with(|options| options).await
     }
 
+    /// One for a bank that does not answer: it is not waited for.
+    pub async fn impatient() -> Self {
+        Self::waiting(IMPATIENT, |options| options).await
+    }
+
     pub async fn start_with(change: impl FnOnce(Options) -> Options) -> Self {
+        Self::waiting(PATIENT, change).await
+    }
+
+    async fn waiting(attempt: Duration, change: impl FnOnce(Options) -> Options) -> Self {
         let folder = TempDir::new().unwrap();
         let bank = Sandbox::start(sandbox::Options::default()).unwrap();
         let options = Options {
@@ -101,7 +113,7 @@ impl Rig {
                 ..engine::Options::default()
             },
             storage: caudal_storage::Options::small(),
-            banking: banking(&bank),
+            banking: banking(&bank, attempt),
             ..Options::for_tests(folder.path().join("data"))
         };
         let options = change(options);
@@ -131,9 +143,19 @@ impl Rig {
     fn meet(&mut self, running: Service) {
         self.a.url.clone_from(&running.url);
         self.admin.url.clone_from(&running.admin_url);
-        let url = format!("{}{PATH}", running.url);
-        self.bank.notify(Some(&url), None).unwrap();
         self.running = Some(running);
+        self.listen();
+    }
+
+    /// Lets the bank's notices come, those that waited first.
+    pub fn listen(&self) {
+        let url = format!("{}{PATH}", self.a.url);
+        self.bank.notify(Some(&url), None).unwrap();
+    }
+
+    /// Lets them wait at the bank.
+    pub fn deafen(&self) {
+        self.bank.notify(None, None).unwrap();
     }
 
     pub async fn end(&mut self, gracefully: bool) {
@@ -407,24 +429,6 @@ impl Rig {
     }
 }
 
-/// Sends a notice under a secret and with a time; `change` is done to the body afterwards.
-pub async fn deliver(
-    client: &Client,
-    (secret, seconds): (&str, u64),
-    notice: &Value,
-    change: impl Fn(String) -> String,
-) -> Answer {
-    let (id, body) = (format!("NT{}", fresh()), notice.to_string());
-    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
-    let tag = hmac::sign(&key, format!("{id}.{seconds}.{body}").as_bytes());
-    let signature = format!("v1,{}", STANDARD.encode(tag));
-    let call = client.with_key(None).call("POST", PATH).text(change(body));
-    call.header("webhook-id", &id)
-        .header("webhook-timestamp", &seconds.to_string())
-        .header("webhook-signature", &signature)
-        .await
-}
-
 /// The calls that were made for a transfer, without logins.
 pub fn calls(transfer: &Value) -> Vec<Called> {
     let all = transfer["bankCalls"].as_array().unwrap().iter();
@@ -434,66 +438,4 @@ pub fn calls(transfer: &Value) -> Vec<Called> {
             (operation, call["status"].as_u64())
         })
         .collect()
-}
-
-/// The present, in seconds since 1970.
-pub fn now() -> u64 {
-    caudal::clock::now().millis() / 1_000
-}
-
-/// An id like those of the rail.
-pub fn rail_id() -> String {
-    format!("FAILURE{:015}", fresh())
-}
-
-/// A notice with an envelope.
-pub fn notice(kind: &str, data: &Value) -> Value {
-    json!({
-        "id": format!("EV{}", fresh()),
-        "object": "event",
-        "created": caudal::clock::now().to_string(),
-        "type": kind,
-        "redeliveries": 0,
-        "data": data,
-    })
-}
-
-/// The notice that money arrived.
-pub fn received(cvu: &str, amount: &str, coelsa_id: &str) -> Value {
-    let data = json!({
-        "id": format!("1-20123456786-{}-0", fresh()),
-        "coelsa_id": coelsa_id,
-        "type": "TRANSFERENCIA",
-        "value": {"currency": "ARS", "amount": amount},
-        "details": {"origin_debit": {}, "origin_credit": {"cvu": cvu}},
-    });
-    notice("transfer.cvu.received", &data)
-}
-
-/// The notice that a transfer came back.
-pub fn reversed(transfer: &Value, amount: &str, coelsa_id: &str) -> Value {
-    let data = json!({
-        "id": transfer["bankTransferId"],
-        "origin_id": transfer["originId"],
-        "coelsa_id": coelsa_id,
-        "value": {"currency": "ARS", "amount": amount},
-        "reason": "La cuenta destino la devuelve",
-    });
-    notice("transfer.cvu.reversed", &data)
-}
-
-/// The notice that a transfer ended.
-pub fn ended(transfer: &Value, status: &str) -> Value {
-    let kind = match status {
-        "COMPLETED" => "transfer.cvu.completed",
-        _ => "transfer.cvu.rejected",
-    };
-    let data = json!({
-        "id": "1-20123456786-1-0",
-        "origin_id": transfer["originId"],
-        "coelsa_id": rail_id(),
-        "status": status,
-        "value": {"currency": "ARS", "amount": transfer["amount"]},
-    });
-    notice(kind, &data)
 }

@@ -5,14 +5,14 @@
 #   tests/rigs/powercut.sh [CUTS]      (200 without it; needs root, FUSE, gcc, about 1 GB of memory)
 #
 # SEED chooses the blocks that survive; POWERCUT_BIN names a built example `powercut`.
-# Prints `not run: reason` and exits 0 when it cannot run here; that is not a pass.
+# Prints `not run: reason` and exits with 77 when it cannot run here: neither passed nor failed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cuts=${1:-200}
 seed=${SEED:-$RANDOM}
 per_run=25
 
-skip() { echo "not run: $1"; exit 0; }
+skip() { echo "not run: $1"; exit 77; }
 [ "$(id -u)" = 0 ] || skip "needs root, for loop devices and mounts"
 [ -e /dev/fuse ] || skip "there is no /dev/fuse"
 for tool in gcc pkg-config losetup mkfs.ext4 mount fusermount3; do

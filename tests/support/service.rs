@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use caudal::bank::Config;
+use caudal::http::body::Deadlines;
 use caudal::sandbox::{self, Sandbox};
 use caudal::service::{Banking, Options, Service};
 use caudal::v1::events::stream::StreamOptions;
@@ -67,6 +68,8 @@ pub struct Setup {
     pub schedule: Schedule,
     /// How long a webhook has for one attempt.
     pub attempt: AttemptLimits,
+    /// How long the parts of a request may take to arrive.
+    pub deadlines: Deadlines,
 }
 
 impl Default for Setup {
@@ -79,6 +82,7 @@ impl Default for Setup {
             reach: Reach::loopback(),
             schedule: Schedule::default(),
             attempt: AttemptLimits::default(),
+            deadlines: Deadlines::default(),
         }
     }
 }
@@ -93,6 +97,7 @@ impl Setup {
                 .map(|(second, burst)| (whole(second), whole(burst))),
             reach: self.reach,
             attempt: self.attempt,
+            deadlines: self.deadlines,
             banking: bank.banking(self.patience),
             streams: self.streams,
             engine: engine::Options {

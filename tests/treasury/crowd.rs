@@ -11,10 +11,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
+use tokio::sync::watch;
+use tokio::time::timeout;
+
 use super::cuts::cuts;
 use super::{PATH, POSITIONS};
 use crate::support::client::fresh;
-use crate::support::{Client, TestService, Value, json};
+use crate::support::{Client, SOON, TestService, Value, json};
 
 /// How many clients move money, and how many look.
 const MOVERS: usize = 64;
@@ -36,6 +39,19 @@ struct Counters {
     asked: [AtomicI64; 4],
     granted: [AtomicI64; 4],
     stop: AtomicBool,
+    /// How many movements were granted, for those who wait for more.
+    moved: watch::Sender<usize>,
+}
+
+impl Counters {
+    /// Waits until a movement was granted that was ordered after this call: each mover has one on
+    /// its way at most.
+    async fn goes_on(&self) {
+        let mut moved = self.moved.subscribe();
+        let enough = *moved.borrow_and_update() + MOVERS + 1;
+        let more = timeout(SOON, moved.wait_for(|moved| *moved >= enough)).await;
+        drop(more.expect("money moves").unwrap());
+    }
 }
 
 fn read(counters: &[AtomicI64; 4]) -> [i64; 4] {
@@ -76,6 +92,7 @@ async fn mover(client: Client, number: usize, cvus: Arc<Vec<String>>, counters: 
         };
         told.is(201);
         counters.granted[kind].fetch_add(1, Ordering::SeqCst);
+        counters.moved.send_modify(|moved| *moved += 1);
     }
 }
 
@@ -143,6 +160,7 @@ async fn watcher(client: Client, counters: Arc<Counters>) -> Seen {
         let next = side(&client.get(PATH).await.is(200).json);
         wallet.push((sequence, next.0, funds_then));
         native.push(next);
+        counters.goes_on().await;
     }
     (native, wallet)
 }
@@ -196,7 +214,11 @@ async fn a_thousand_snapshots_amid_a_crowd_are_the_sums_of_their_sequence() {
         distinct.len(),
         right.keys().last().unwrap()
     );
-    assert!(distinct.len() > 100, "{} cuts", distinct.len());
+    assert!(
+        distinct.len() >= SNAPSHOTS / 2 / WATCHERS,
+        "{} cuts",
+        distinct.len()
+    );
     // When all is quiet the positions are the snapshot, and every grant is in it.
     let (sequence, funds) = side(&service.a.get(PATH).await.is(200).json);
     let now = decoded(sequence, centavos(&funds.0), centavos(&funds.1));

@@ -9,10 +9,12 @@ use caudal_ledger::balance::Balance;
 use caudal_ledger::facts::LedgerFact;
 use caudal_ledger::money::Money;
 use caudal_storage::CommitNo;
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::PATH;
 use crate::support::service::TENANT;
-use crate::support::{Client, TestService, Value, json};
+use crate::support::{Client, SOON, TestService, Value, json};
 
 /// Available and held of all accounts after each commit, by the number of vouchers so far.
 pub fn cuts(service: &TestService) -> BTreeMap<u64, (String, String)> {
@@ -56,9 +58,18 @@ fn side(taken: &Value) -> (u64, (String, String)) {
     )
 }
 
-async fn move_money(client: Client, cvus: Vec<String>, stop: Arc<AtomicBool>) {
+/// Movers, and how many movements they have had granted.
+const MOVERS: usize = 8;
+
+#[derive(Default)]
+struct Load {
+    stop: AtomicBool,
+    moved: watch::Sender<usize>,
+}
+
+async fn move_money(client: Client, cvus: Vec<String>, load: Arc<Load>) {
     let mut n = 0;
-    while !stop.load(Ordering::Acquire) {
+    while !load.stop.load(Ordering::Acquire) {
         n += 1;
         let (from, to) = (&cvus[n % cvus.len()], &cvus[(n + 1 + n / 7) % cvus.len()]);
         match n % 4 {
@@ -81,6 +92,7 @@ async fn move_money(client: Client, cvus: Vec<String>, stop: Arc<AtomicBool>) {
             }
             _ => drop(client.credit(from, "0.11").await),
         }
+        load.moved.send_modify(|moved| *moved += 1);
     }
 }
 
@@ -94,19 +106,26 @@ async fn every_snapshot_is_a_cut_and_outlives_a_crash_and_the_index() {
         service.a.credit(&cvu, "1000.00").await;
         cvus.push(cvu);
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    let movers: Vec<_> = (0..8)
+    let load = Arc::new(Load::default());
+    let movers: Vec<_> = (0..MOVERS)
         .map(|n| {
             let mut cvus = cvus.clone();
             cvus.rotate_left(n % 5);
-            actix_web::rt::spawn(move_money(service.a.clone(), cvus, Arc::clone(&stop)))
+            actix_web::rt::spawn(move_money(service.a.clone(), cvus, Arc::clone(&load)))
         })
         .collect();
     let mut taken = Vec::new();
-    for _ in 0..300 {
+    let mut moved = load.moved.subscribe();
+    for n in 0..300 {
         taken.push(side(&service.a.get(PATH).await.is(200).json));
+        if n % 5 == 0 {
+            // Each mover has one movement on its way at most, so one of these is new.
+            let enough = *moved.borrow_and_update() + MOVERS + 1;
+            let more = timeout(SOON, moved.wait_for(|moved| *moved >= enough)).await;
+            drop(more.expect("money moves").unwrap());
+        }
     }
-    stop.store(true, Ordering::Release);
+    load.stop.store(true, Ordering::Release);
     for mover in movers {
         mover.await.unwrap();
     }
@@ -115,7 +134,7 @@ async fn every_snapshot_is_a_cut_and_outlives_a_crash_and_the_index() {
         assert_eq!(right.get(sequence), Some(sums), "at {sequence}");
     }
     taken.dedup();
-    assert!(taken.len() > 50, "{} cuts", taken.len());
+    assert!(taken.len() >= 60, "{} cuts", taken.len());
     service.crash().await;
     for lost in [false, true] {
         if lost {

@@ -249,7 +249,7 @@ async fn names_are_the_banks_first_and_then_ours() {
 #[actix_web::test]
 async fn a_name_whose_outcome_is_unknown_is_asked_again_and_keeps_its_code() {
     let mut service =
-        TestService::impatient(Duration::from_millis(150), Duration::from_millis(400)).await;
+        TestService::impatient(Duration::from_millis(1_200), Duration::from_millis(1_800)).await;
     let id = cuenta(&service.a, "Ana", "Paz").await;
     cvu(&service.a, id).await;
     service
@@ -364,7 +364,7 @@ async fn without_an_automatic_alias_there_is_none_until_one_is_set() {
 #[actix_web::test]
 async fn a_cvu_whose_outcome_is_unknown_comes_once() {
     let mut service =
-        TestService::impatient(Duration::from_millis(150), Duration::from_millis(400)).await;
+        TestService::impatient(Duration::from_millis(1_200), Duration::from_millis(1_800)).await;
     let id = cuenta(&service.a, "Ana", "Paz").await;
     service
         .bank

@@ -212,9 +212,12 @@ async fn a_fund_that_takes_its_time_is_asked_until_it_says() {
 
 #[actix_web::test]
 async fn an_answer_that_is_lost_enrols_once() {
-    let patience = (Duration::from_millis(200), Duration::from_millis(500));
+    let patience = |mode: &str| match mode {
+        "timeout" => (Duration::from_millis(1_200), Duration::from_millis(1_800)),
+        _ => (Duration::from_secs(60), Duration::from_secs(60)),
+    };
     for mode in ["timeout", "error", "reset", "garbage"] {
-        let service = TestService::impatient(patience.0, patience.1).await;
+        let service = TestService::impatient(patience(mode).0, patience(mode).1).await;
         let cvu = &service.a.cvu().await;
         behave(&service, mode).await;
         let made = alta(&service.a, cvu, "7").await.is(201);

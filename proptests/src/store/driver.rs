@@ -258,7 +258,7 @@ impl<R: Rig> Driver<R> {
         self.collect()?;
         // A lost store refuses the barrier at once, while its threads may still be refusing what
         // came before: every submission gets its answer, but perhaps a moment later.
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(120);
         while (self.sabotaged || self.lost) && !self.waiting.is_empty() && Instant::now() < deadline
         {
             std::thread::yield_now();

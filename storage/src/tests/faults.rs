@@ -11,6 +11,9 @@ use super::support::open;
 use crate::conformance::{Words, barrier, commit, entry, stream, submit};
 use crate::{DurableStore, Faults, OpenError, Options, Order, Store, StoreError};
 
+/// When a test gives up waiting.
+const HANG: Duration = Duration::from_secs(120);
+
 /// Writes until the store is lost; gives the sequences acknowledged on 4 streams, and how many
 /// changes to files there were.
 fn work(options: &Options, path: &std::path::Path) -> Result<[u64; 4], OpenError> {
@@ -25,9 +28,7 @@ fn work(options: &Options, path: &std::path::Path) -> Result<[u64; 4], OpenError
         store.submit(c, Box::new(move |r| give.send((lane, seq, r)).unwrap()));
         if n % 16 == 15 {
             for _ in 0..16 {
-                let (lane, seq, result) = take
-                    .recv_timeout(Duration::from_secs(20))
-                    .expect("done is called");
+                let (lane, seq, result) = take.recv_timeout(HANG).expect("done is called");
                 match result {
                     Ok(_) => acked[lane as usize] = seq,
                     Err(StoreError::Poisoned(_) | StoreError::OutOfSequence { .. }) => {}
@@ -145,13 +146,11 @@ fn a_panic_in_a_callback_or_projection_is_contained() {
     let (give, take) = channel();
     let done = Box::new(move |r| give.send(r).unwrap());
     store.submit(commit(vec![entry(stream(1), 4, b"")]), done);
-    let told = take
-        .recv_timeout(Duration::from_secs(5))
-        .expect("done is called");
+    let told = take.recv_timeout(HANG).expect("done is called");
     assert!(matches!(told, Err(StoreError::Poisoned(_))));
     let start = std::time::Instant::now();
     while !matches!(store.ready(), Err(StoreError::Poisoned(_))) {
-        assert!(start.elapsed() < Duration::from_secs(5));
+        assert!(start.elapsed() < HANG);
         std::thread::yield_now();
     }
     drop(store);

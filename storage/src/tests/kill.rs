@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::support::Rng;
 use crate::conformance::{Words, commit, entry, stream};
@@ -15,12 +15,8 @@ use crate::{DurableStore, Options, Order, Store};
 
 const CHILD: &str = "CAUDAL_KILL_CHILD";
 
-/// Not a test by itself: the child of the test below, which runs until it is killed.
-#[test]
-fn child() {
-    let Ok(path) = std::env::var(CHILD) else {
-        return;
-    };
+/// What the child does until it is killed: the same test, started with [`CHILD`].
+fn child(path: &str) {
     let store = DurableStore::open(path, Options::small(), Arc::new(Words)).unwrap();
     let (give, take) = channel::<(u64, u64)>();
     for lane in 0..32u64 {
@@ -45,11 +41,19 @@ fn child() {
     }
 }
 
-fn round(path: &Path, time: Duration, acked: &mut [u64; 32]) -> u64 {
+/// When a child is killed.
+enum Moment {
+    /// Once it has said so often that something is acknowledged.
+    After(u64),
+    /// So soon that it may be opening the store still.
+    Early(Duration),
+}
+
+fn round(path: &Path, moment: &Moment, acked: &mut [u64; 32]) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            "tests::kill::child",
+            "tests::kill::nothing_acknowledged_is_lost",
             "--nocapture",
             "--test-threads=1",
         ])
@@ -59,19 +63,18 @@ fn round(path: &Path, time: Duration, acked: &mut [u64; 32]) -> u64 {
         .spawn()
         .unwrap();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let reader = std::thread::spawn(move || {
-        lines
-            .map_while(Result::ok)
-            .filter(|l| l.starts_with("ack "))
-            .collect::<Vec<_>>()
-    });
-    let start = Instant::now();
-    while start.elapsed() < time {
-        std::thread::sleep(Duration::from_millis(5));
+    let mut lines = lines
+        .map_while(Result::ok)
+        .filter(|l| l.starts_with("ack "));
+    let mut read = Vec::new();
+    match moment {
+        Moment::After(count) => read.extend((0..*count).map_while(|_| lines.next())),
+        Moment::Early(time) => std::thread::sleep(*time),
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let lines = reader.join().unwrap();
+    read.extend(lines);
+    let lines = read;
     for line in &lines {
         // the last line may be cut by the kill
         let mut words = line.split(' ').skip(1).map(str::parse::<u64>);
@@ -85,17 +88,20 @@ fn round(path: &Path, time: Duration, acked: &mut [u64; 32]) -> u64 {
 
 #[test]
 fn nothing_acknowledged_is_lost() {
+    if let Ok(path) = std::env::var(CHILD) {
+        return child(&path);
+    }
     let base = tempfile::tempdir().unwrap();
     let kills: u64 = std::env::var("CAUDAL_KILLS").map_or(8, |v| v.parse().unwrap());
     let mut rng = Rng(std::process::id().into());
     let mut acked = [0; 32];
     let mut total = 0;
-    for _ in 0..kills {
-        total += round(
-            base.path(),
-            Duration::from_millis(80 + rng.below(300)),
-            &mut acked,
-        );
+    for n in 0..kills {
+        let moment = match n % 4 {
+            3 => Moment::Early(Duration::from_millis(rng.below(100))),
+            _ => Moment::After(1 + rng.below(400)),
+        };
+        total += round(base.path(), &moment, &mut acked);
         let store = DurableStore::open(base.path(), Options::small(), Arc::new(Words)).unwrap();
         for (lane, seq) in (0u64..).zip(acked) {
             let head = store.head(stream(lane)).unwrap().map_or(0, |h| h.seq);

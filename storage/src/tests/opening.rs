@@ -329,8 +329,13 @@ fn the_queue_is_bounded() {
     };
     let store = DurableStore::open(base.path(), options, Arc::new(Words)).unwrap();
     let (hold, held) = std::sync::mpsc::channel::<()>();
-    store.barrier(Box::new(move |_| assert!(held.recv().is_ok())));
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    let (reach, reached) = std::sync::mpsc::channel();
+    store.barrier(Box::new(move |_| {
+        reach.send(()).unwrap();
+        assert!(held.recv().is_ok());
+    }));
+    // The committer has taken the barrier out of the queue, and stays with it.
+    reached.recv().unwrap();
     let (give, take) = std::sync::mpsc::channel();
     for seq in 1..=6 {
         let give = give.clone();
