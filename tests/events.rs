@@ -4,6 +4,7 @@
 mod acts;
 mod books;
 mod crowd;
+mod golden;
 mod pages;
 mod sse;
 mod story;

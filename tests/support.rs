@@ -4,6 +4,7 @@
 //! Nothing here sleeps: whoever has to wait uses [`wait_until`].
 
 pub mod client;
+mod journals;
 pub mod service;
 
 use std::time::{Duration, Instant};

@@ -9,7 +9,7 @@ const LINES_MAX: usize = 500;
 /// Files that are longer, with their length: none may grow, and none may join lightly. One that
 /// became shorter gets its new length here.
 const LONG: &[(&str, usize)] = &[
-    ("actors/src/tests.rs", 597),
+    ("actors/src/tests.rs", 595),
     ("src/v1/accounts.rs", 567),
     ("tests/golden/bodies.rs", 525),
     ("tests/hostile.rs", 632),

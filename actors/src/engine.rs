@@ -26,7 +26,7 @@ use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::facts::{Answer, BankCall, Registration};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::tenants::{Mode, Platform, Tenant};
+use caudal_ledger::tenants::{Mode, Platform};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Stats, Store};
 use dashmap::DashMap;
@@ -46,6 +46,7 @@ use crate::scribe::{Shared, Ticket};
 use crate::treasury::Treasury;
 
 pub use options::Options;
+use options::settings;
 
 /// How long an answer is waited for.
 pub const DEADLINE: Duration = Duration::from_secs(10);
@@ -99,6 +100,7 @@ struct Realms {
     limits: Limits,
     pauses: Pauses,
     schedule: Schedule,
+    event_rules: u16,
     arbiters: Vec<ArbiterHandle>,
     supervisors: DashMap<RealmId, Supervised>,
 }
@@ -109,18 +111,6 @@ struct Supervised {
     addr: Addr<RealmSupervisor>,
     settings: Arc<RwLock<Arc<Settings>>>,
     told: Arc<Notify>,
-}
-
-fn settings(platform: &Platform, tenant: &Tenant, mode: Mode) -> Settings {
-    Settings {
-        tenant: tenant.id.clone(),
-        mode,
-        policy: tenant.policy,
-        psp: tenant.limits,
-        platform: platform.limits,
-        psp_fees: tenant.fees.clone(),
-        platform_fees: platform.fees.clone(),
-    }
 }
 
 impl Realms {
@@ -158,6 +148,7 @@ impl Realms {
             bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
             pauses: self.pauses,
             schedule: self.schedule,
+            event_rules: self.event_rules,
             settings: Arc::clone(&settings),
             claims: self.claims.clone(),
             told: Arc::clone(&told),
@@ -228,6 +219,7 @@ impl Engine {
             limits: options.realm,
             pauses: options.pauses,
             schedule: options.webhooks,
+            event_rules: options.event_rules,
             arbiters,
             supervisors: DashMap::new(),
         });

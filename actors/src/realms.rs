@@ -18,6 +18,7 @@ mod money;
 mod names;
 mod postings;
 mod remuneration;
+mod voucher_types;
 mod webhooks;
 
 use std::collections::HashMap;
@@ -27,18 +28,17 @@ use std::time::Duration;
 
 use actix::{Actor, Addr, AsyncContext, Context, Handler};
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::facts::RealmFact;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::voucher_types::{TypeCode, VoucherType, VoucherTypes};
+use caudal_ledger::voucher_types::VoucherTypes;
 use caudal_ledger::webhooks::Webhooks;
 use caudal_storage::StoreError;
 
 use crate::accounts::{AccountMessage, AccountView};
 use crate::courier::Courier;
 use crate::failure::Failure;
-use crate::records::{self, REALM, Tail, reads};
+use crate::records::{self, Tail, reads};
 use crate::reply::{Answered, Given, Reply};
 use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
 use children::Children;
@@ -82,6 +82,8 @@ pub struct RealmSupervisor {
     vitals: Arc<Vitals>,
     scribe: Scribe,
     types: VoucherTypes,
+    /// The set of rules of events in force; 0 until a fact has named one.
+    event_rules: u16,
     webhooks: Webhooks,
     /// Carries events to the webhooks, where there are any.
     courier: Option<Addr<Courier>>,
@@ -121,6 +123,7 @@ impl RealmSupervisor {
             scribe: Scribe::new(Arc::clone(&shared), Arc::clone(&vitals), AccountNo(0)),
             vitals,
             types: VoucherTypes::default(),
+            event_rules: 0,
             webhooks: Webhooks::default(),
             courier: None,
             trying: 0,
@@ -134,19 +137,8 @@ impl RealmSupervisor {
         };
         supervisor.load_types()?;
         supervisor.load_webhooks()?;
+        supervisor.adopt_rules()?;
         Ok(supervisor)
-    }
-
-    fn load_types(&mut self) -> Result<(), StoreError> {
-        let stream = records::realm_stream(self.shared.realm, REALM);
-        let (mut types, mut tail) = (VoucherTypes::default(), Tail::default());
-        let store = self.shared.store.as_ref();
-        reads::fold(store, stream, 0, |fact: RealmFact, seq, at| {
-            types.apply(&fact);
-            tail = Tail { seq, at };
-        })?;
-        (self.types, self.tail) = (types, tail);
-        Ok(())
     }
 
     /// After a failed commit of the realm's own facts: forget what was never written.
@@ -166,6 +158,7 @@ impl RealmSupervisor {
             Arc::clone(&self.vitals),
             AccountNo(0),
         );
+        self.adopt_rules()?;
         Ok(())
     }
 
@@ -297,44 +290,6 @@ impl RealmSupervisor {
             Ok(child) => child.send(message(reply)),
             Err(why) => reply.send(Err(why)),
         }
-    }
-
-    /// Decides on voucher types: `fact` is `None` when nothing changes.
-    fn change_types(
-        &mut self,
-        ticket: Ticket<VoucherType>,
-        code: &TypeCode,
-        decide: impl FnOnce(&VoucherTypes) -> Result<Option<RealmFact>, Rejection>,
-    ) {
-        let ticket = match self.admit(ticket) {
-            Admission::Go(ticket) | Admission::Adopt(_, ticket) => ticket,
-            Admission::Ended => return,
-        };
-        let before = self.types.find(code);
-        let fact = match decide(&self.types) {
-            Ok(fact) => fact,
-            Err(rejection) => return self.end(Err(rejection.into()), ticket),
-        };
-        let mut page = Page::default();
-        if let Some(fact) = fact {
-            let stream = records::realm_stream(self.shared.realm, REALM);
-            match self.tail.next(stream, self.shared.clock.now(), &fact) {
-                Ok(entry) => page.entries.push(entry),
-                Err(why) => return self.scribe.fail(why, ticket.reply),
-            }
-            self.types.apply(&fact);
-        }
-        let outcome = self.types.find(code).or(before);
-        let unknown = Rejection::VoucherTypeNotFound { code: code.clone() };
-        self.scribe
-            .finish(page, outcome.ok_or(unknown.into()), ticket);
-    }
-
-    fn types(&mut self, reply: Reply<Result<Vec<VoucherType>, Failure>>) {
-        let types = self.types.all();
-        self.scribe.commit(Page::default(), move |done| {
-            reply.send(done.map(|()| types))
-        });
     }
 
     /// Starts the actors of accounts that wait for the bank and have none, and has holds released

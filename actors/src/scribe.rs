@@ -51,6 +51,8 @@ pub struct Shared {
     pub sink: Arc<dyn WebhookSink>,
     /// How long is waited between tries of an event.
     pub schedule: Schedule,
+    /// The set of rules of events that the realm takes up.
+    pub event_rules: u16,
     /// The thread of couriers; without one they run on the realm's own.
     pub couriers: Option<ArbiterHandle>,
 }

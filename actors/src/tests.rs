@@ -40,6 +40,7 @@ mod fussy;
 mod lab;
 mod lists;
 mod money;
+mod rules;
 mod storms;
 mod treasury;
 
@@ -146,11 +147,8 @@ impl World {
     }
 
     async fn balance(&self) -> i64 {
-        let view = self
-            .engine
-            .balance(REALM, Target::Account(AccountNo(1)))
-            .await
-            .unwrap();
+        let account = Target::Account(AccountNo(1));
+        let view = self.engine.balance(REALM, account).await.unwrap();
         view.balance.total().centavos()
     }
 

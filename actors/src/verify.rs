@@ -6,6 +6,7 @@ mod totals;
 
 use std::collections::BTreeMap;
 
+use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::facts::LedgerFact;
 use caudal_ledger::history::History;
 use caudal_ledger::ids::{AccountNo, RealmId};
@@ -58,9 +59,18 @@ pub fn store(
     store: &dyn Store,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Report, Histories), StoreError> {
+    under(RuleSets::ALL, store, progress)
+}
+
+/// The same, with events counted under these sets of rules.
+pub(crate) fn under(
+    sets: RuleSets,
+    store: &dyn Store,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(Report, Histories), StoreError> {
     let mut report = Report::default();
     let mut histories = Histories::new();
-    let mut sums = Sums::default();
+    let mut sums = Sums::under(sets);
     let mut lines = Lines::default();
     let mut failed = None;
     let last = store.replay(CommitNo(1), &mut |commit, entry| {
@@ -76,7 +86,9 @@ pub fn store(
             LEDGER => match decode(&entry.body) {
                 Ok(LedgerFact::Posted(voucher)) => {
                     report.vouchers = report.vouchers.saturating_add(1);
-                    sums.voucher(at.0, &voucher);
+                    if let Err(why) = sums.voucher(at.0, &voucher) {
+                        report.differs(format!("commit {}: {why}", commit.0));
+                    }
                     let history = histories.entry(at).or_default();
                     if let Err(flaw) = history.next(&voucher) {
                         report.differs(format!("commit {}: {}: {flaw}", commit.0, name(at)));

@@ -3,6 +3,9 @@
 //! An event is no record of its own. It is a view of the fact that it tells, numbered when the fact
 //! is indexed, so there is no event without its commit and no commit of interest without its event.
 //! Intents (what the bank will be asked) and refusals that leave everything as it was are none.
+//! Which facts are events is itself history: see [`rules`].
+
+pub mod rules;
 
 use std::fmt;
 
@@ -211,12 +214,13 @@ impl EventKind {
         })
     }
 
-    /// What a fact of a realm tells.
-    pub const fn of_realm(fact: &RealmFact) -> Self {
+    /// What a fact of a realm tells; `None` for what concerns the count of events itself.
+    pub const fn of_realm(fact: &RealmFact) -> Option<Self> {
         match fact {
-            RealmFact::VoucherTypeCreated(_) => Self::VoucherTypeCreated,
-            RealmFact::VoucherTypeToggled { .. } => Self::VoucherTypeUpdated,
-            RealmFact::VoucherTypeRemoved { .. } => Self::VoucherTypeRemoved,
+            RealmFact::VoucherTypeCreated(_) => Some(Self::VoucherTypeCreated),
+            RealmFact::VoucherTypeToggled { .. } => Some(Self::VoucherTypeUpdated),
+            RealmFact::VoucherTypeRemoved { .. } => Some(Self::VoucherTypeRemoved),
+            RealmFact::EventRules { .. } => None,
         }
     }
 

@@ -198,6 +198,11 @@ pub enum RealmFact {
         /// Its code.
         code: TypeCode,
     },
+    /// From here on another set of rules says which facts of the realm are events.
+    EventRules {
+        /// The number of the set.
+        number: u16,
+    },
 }
 
 /// What happened to the platform: tenants and keys.

@@ -121,8 +121,10 @@ pub struct Totals {
     pub incoming: Sum,
     /// Fees and their tax, taken from clients so far.
     pub fees: Sum,
-    /// Events so far.
+    /// Events so far, below 2^48.
     pub events: u64,
+    /// The set of rules that says which facts are events; 0 until a fact names one.
+    pub event_rules: u16,
     /// How many accounts are in which state.
     pub census: Census,
 }

@@ -323,6 +323,8 @@ impl VoucherTypes {
                     self.removed.insert(id, code.clone());
                 }
             }
+            // It says how events are counted, and nothing of types.
+            RealmFact::EventRules { .. } => {}
         }
     }
 }

@@ -22,6 +22,7 @@ use caudal_ledger::time::Timestamp;
 use tempfile::TempDir;
 
 use super::client::{Answer, Client};
+use super::journals;
 use super::{Value, json};
 
 /// The tenant that tests work with, and the one that must never be seen.
@@ -266,6 +267,41 @@ impl TestService {
             b,
             bank,
             running,
+            options,
+            _folder: folder,
+        }
+    }
+
+    /// A service over a journal that is written down, with the tenants that it has, a minute after
+    /// its newest entry.
+    pub async fn over(journal: &str) -> Self {
+        let (folder, bank) = (TempDir::new().unwrap(), Bank::start());
+        let newest = journals::put(journal, &folder.path().join("data").join("store"));
+        let clock = Arc::new(TestClock(AtomicU64::new(newest + 60_000)));
+        let setup = Setup {
+            clock,
+            ..Setup::default()
+        };
+        let mut options = setup.options(&folder, &bank);
+        // A folder with a store and no pepper does not start without one.
+        options.pepper = Some("the pepper of a journal from elsewhere".into());
+        let running = Service::start(options.clone()).unwrap();
+        let mut keys = Vec::new();
+        for (tenant, mode) in [
+            (TENANT, Mode::Test),
+            (TENANT, Mode::Live),
+            (OTHER, Mode::Test),
+        ] {
+            keys.push(running.issue_key(tenant, mode).await.unwrap());
+        }
+        let a = Client::new(&running.url, Some(&keys[0]));
+        let (live, b) = (a.with_key(Some(&keys[1])), a.with_key(Some(&keys[2])));
+        Self {
+            a,
+            live,
+            b,
+            bank,
+            running: Some(running),
             options,
             _folder: folder,
         }

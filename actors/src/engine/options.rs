@@ -1,7 +1,10 @@
 //! How the actors are laid out.
 
 use caudal_ledger::deliveries::Schedule;
+use caudal_ledger::events::rules::RuleSets;
+use caudal_ledger::tenants::{Mode, Platform, Tenant};
 
+use crate::accounts::Settings;
 use crate::accounts::remittance::Pauses;
 use crate::realms::Limits;
 
@@ -16,6 +19,8 @@ pub struct Options {
     pub pauses: Pauses,
     /// How long a webhook is left alone between tries of an event.
     pub webhooks: Schedule,
+    /// The set of rules of events that every realm takes up at its start: the newest.
+    pub event_rules: u16,
 }
 
 impl Default for Options {
@@ -25,6 +30,20 @@ impl Default for Options {
             realm: Limits::default(),
             pauses: Pauses::default(),
             webhooks: Schedule::default(),
+            event_rules: RuleSets::ALL.newest(),
         }
+    }
+}
+
+/// What a realm reads of its tenant and of the platform.
+pub(super) fn settings(platform: &Platform, tenant: &Tenant, mode: Mode) -> Settings {
+    Settings {
+        tenant: tenant.id.clone(),
+        mode,
+        policy: tenant.policy,
+        psp: tenant.limits,
+        platform: platform.limits,
+        psp_fees: tenant.fees.clone(),
+        platform_fees: platform.fees.clone(),
     }
 }

@@ -10,7 +10,7 @@ use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::events::EventKind;
+use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::facts::{AccountFact, AliasOwner, Answer, BankCall, LedgerFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::particulars::{Names, Particulars};
@@ -25,14 +25,19 @@ use super::{
     account_stream, decode, encode, keys, roll,
 };
 
-pub use events::{Noted, Told};
+pub use events::{Noted, Told, known as known_rules};
 pub use lines::Line;
 pub use money::Landed;
 pub(super) use totals::parse as parse_totals;
 
-/// The projection of this service. Bump `version` whenever a row changes.
+/// The projection of this service. Bump `version` whenever a row changes; which facts are events
+/// does not change with it, since that is said by the journal (see [`RuleSets`]).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rows;
+
+/// The same under other sets of rules of events: for a test of what a later program will do.
+#[derive(Clone, Copy, Debug)]
+pub struct RowsUnder(pub RuleSets);
 
 /// Where a voucher is: account and sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,6 +98,21 @@ pub struct Listed {
 
 impl Projection for Rows {
     fn version(&self) -> u32 {
+        RowsUnder(RuleSets::ALL).version()
+    }
+
+    fn project(
+        &self,
+        entry: &Entry,
+        position: Position,
+        index: &mut dyn IndexWriter,
+    ) -> Result<(), StoreError> {
+        RowsUnder(RuleSets::ALL).project(entry, position, index)
+    }
+}
+
+impl Projection for RowsUnder {
+    fn version(&self) -> u32 {
         9
     }
 
@@ -104,23 +124,21 @@ impl Projection for Rows {
     ) -> Result<(), StoreError> {
         let realm = RealmId(entry.stream.realm);
         let account = AccountNo(entry.stream.number);
+        let under = (self.0, realm);
         match entry.stream.kind {
             LEDGER => {
                 let LedgerFact::Posted(voucher) = decode(&entry.body)?;
-                money::posted(realm, account, &voucher, position, index)
+                money::posted(under, account, &voucher, position, index)
             }
-            TRANSFERS => money::transfer(realm, account, (entry, position), index),
+            TRANSFERS => money::transfer(under, account, (entry, position), index),
             BANK => {
                 let call: BankCall = decode(&entry.body)?;
                 money::called(realm, account, &call, (entry.seq, position), index);
                 Ok(())
             }
             SUSPENSE => money::suspended(realm, account, (entry, position), index),
-            PROFILE => profile(realm, account, (entry, position), index),
-            REALM => {
-                let kind = EventKind::of_realm(&decode(&entry.body)?);
-                events::tell(realm, Told::new(kind, AccountNo(0), position), index)
-            }
+            PROFILE => profile(under, account, (entry, position), index),
+            REALM => events::of_realm(under, &decode(&entry.body)?, position, index),
             WEBHOOKS => webhooks::set(realm, &decode(&entry.body)?, index),
             DELIVERIES => webhooks::went(realm, entry.stream.number, &decode(&entry.body)?, index),
             ANSWERS => {
@@ -138,7 +156,7 @@ impl Projection for Rows {
 
 /// Folds the profile's fact into the account's row and what follows from it.
 fn profile(
-    realm: RealmId,
+    (sets, realm): (RuleSets, RealmId),
     number: AccountNo,
     (entry, position): (&Entry, Position),
     index: &mut dyn IndexWriter,
@@ -184,7 +202,7 @@ fn profile(
     if before.as_ref() != Some(&after) {
         index.put(&key, &encode(&after)?);
     }
-    let Some(kind) = EventKind::of_account(&fact) else {
+    let Some(kind) = (events::rules(sets, realm, index)?.account)(&fact) else {
         return Ok(());
     };
     let movements = index.head(account_stream(realm, number, LEDGER))?;

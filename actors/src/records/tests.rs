@@ -236,6 +236,7 @@ fn realm_facts() -> Vec<RealmFact> {
             active: false,
         },
         RealmFact::VoucherTypeRemoved { code },
+        RealmFact::EventRules { number: 2 },
     ]
 }
 

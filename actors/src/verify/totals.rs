@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caudal_ledger::events::EventKind;
+use caudal_ledger::events::rules::{EventRules, RuleSets};
+use caudal_ledger::facts::RealmFact;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::transfers::{Suspense, TransferFact, TransferRecord, TransferStatus};
@@ -11,33 +12,59 @@ use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Entry, Store, StoreError};
 
 use super::Report;
+use crate::records::projection;
 use crate::records::{PROFILE, REALM, SUSPENSE, TRANSFERS, decode, reads};
 
 /// The sums of every realm as the journal gives them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Sums {
+    sets: RuleSets,
     realms: BTreeMap<RealmId, Totals>,
     /// Transfers that wait for the bank, with their amounts and states.
     open: BTreeMap<(RealmId, AccountNo, u64), (Amount, TransferStatus)>,
 }
 
 impl Sums {
+    /// Sums of nothing, with events to be counted under these sets of rules.
+    pub const fn under(sets: RuleSets) -> Self {
+        Self {
+            sets,
+            realms: BTreeMap::new(),
+            open: BTreeMap::new(),
+        }
+    }
+
+    fn rules(&self, realm: RealmId) -> Result<&'static EventRules, StoreError> {
+        let number = self.realms.get(&realm).map_or(0, |it| it.event_rules);
+        projection::known_rules(self.sets, number)
+    }
+
     /// Counts a voucher.
-    pub fn voucher(&mut self, realm: RealmId, voucher: &Voucher) {
+    pub fn voucher(&mut self, realm: RealmId, voucher: &Voucher) -> Result<(), StoreError> {
+        let rules = self.rules(realm)?;
         let totals = self.realms.entry(realm).or_default();
         totals.posted(voucher);
         totals.tell();
-        if EventKind::of_hold(voucher, None).is_some() {
+        if (rules.hold)(voucher, None).is_some() {
             totals.tell();
         }
+        Ok(())
     }
 
     /// Counts what else moves the sums or is told: transfers, suspense, profiles, voucher types.
     pub fn entry(&mut self, entry: &Entry) -> Result<(), StoreError> {
         let (realm, account) = (RealmId(entry.stream.realm), AccountNo(entry.stream.number));
+        let rules = self.rules(realm)?;
         let tells = match entry.stream.kind {
-            SUSPENSE | REALM => true,
-            PROFILE => EventKind::of_account(&decode(&entry.body)?).is_some(),
+            SUSPENSE => true,
+            REALM => {
+                let fact = decode(&entry.body)?;
+                if let RealmFact::EventRules { number } = fact {
+                    self.realms.entry(realm).or_default().event_rules = number;
+                }
+                (rules.realm)(&fact).is_some()
+            }
+            PROFILE => (rules.account)(&decode(&entry.body)?).is_some(),
             _ => false,
         };
         if tells {
@@ -52,17 +79,28 @@ impl Sums {
             TRANSFERS => {
                 let TransferRecord { transfer, fact } = decode(&entry.body)?;
                 let at = (realm, account, transfer);
+                let known = self.open.get(&at).map(|(_, status)| *status);
+                // What the bank calls one that has ended changes no state.
+                let before = match &fact {
+                    TransferFact::Advanced { status, .. } => known.or(Some(*status)),
+                    _ => known,
+                };
+                let after = match &fact {
+                    TransferFact::Requested(asked) => asked.status,
+                    TransferFact::Advanced { status, .. } => *status,
+                    TransferFact::Completed { .. } => TransferStatus::Completed,
+                    TransferFact::Rejected(_) => TransferStatus::Rejected,
+                    TransferFact::Reversed { .. } => TransferStatus::Reversed,
+                };
                 let totals = self.realms.entry(realm).or_default();
+                if (rules.transfer)(&fact, before, after).is_some() {
+                    totals.tell();
+                }
                 match fact {
-                    // The bank's names for it alone are not told.
                     TransferFact::Advanced { status, .. } => {
-                        if let Some((_, known)) = self.open.get_mut(&at)
-                            && *known != status
-                        {
+                        if let Some((_, known)) = self.open.get_mut(&at) {
                             *known = status;
-                            totals.tell();
                         }
-                        return Ok(());
                     }
                     TransferFact::Requested(asked) if asked.status.is_open() => {
                         self.open.insert(at, (asked.amount, asked.status));
@@ -75,7 +113,6 @@ impl Sums {
                     }
                     TransferFact::Requested(_) | TransferFact::Reversed { .. } => {}
                 }
-                totals.tell();
             }
             _ => {}
         }

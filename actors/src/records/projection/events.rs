@@ -4,9 +4,12 @@
 //! alone does not say, as a record: the hold or transfer as it was then, or how many movements the
 //! account had. One row goes with every voucher, so it is no record of MessagePack itself.
 //!
-//! **Order.** Numbers follow the journal: commits in their order, facts within a commit in theirs.
+//! **Order.** Numbers follow the journal: commits in their order, facts within a commit in theirs,
+//! counted under the set of rules that was in force in the realm at that place.
 
 use caudal_ledger::events::EventKind;
+use caudal_ledger::events::rules::{EventRules, RuleSets};
+use caudal_ledger::facts::RealmFact;
 use caudal_ledger::holds::Hold;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::transfers::Transfer;
@@ -87,6 +90,52 @@ impl Told {
             })
         };
         read().ok_or_else(|| StoreError::Corrupt("an event in the index is unreadable".into()))
+    }
+}
+
+/// The rules in force in a realm.
+///
+/// # Errors
+/// When a later program has put a set into force that this one does not know.
+pub fn rules(
+    sets: RuleSets,
+    realm: RealmId,
+    index: &mut dyn IndexWriter,
+) -> Result<&'static EventRules, StoreError> {
+    let totals = totals::parse(index.get(&keys::totals(realm))?.as_deref())?;
+    known(sets, totals.event_rules)
+}
+
+/// The set of a number.
+///
+/// # Errors
+/// When this program does not know it.
+pub fn known(sets: RuleSets, number: u16) -> Result<&'static EventRules, StoreError> {
+    let newest = sets.newest();
+    let why = || {
+        format!(
+            "events are numbered by rules {number}, and this program knows those up to {newest}: \
+             a newer version wrote this journal; start that version"
+        )
+    };
+    let found = sets.of(number);
+    found.ok_or_else(|| StoreError::Corrupt(why().into()))
+}
+
+/// What a fact of a realm adds: an event, or other rules for those that follow.
+pub fn of_realm(
+    (sets, realm): (RuleSets, RealmId),
+    fact: &RealmFact,
+    position: Position,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    if let RealmFact::EventRules { number } = fact {
+        known(sets, *number)?;
+        return totals::update(realm, index, |totals| totals.event_rules = *number);
+    }
+    match (rules(sets, realm, index)?.realm)(fact) {
+        Some(kind) => tell(realm, Told::new(kind, AccountNo(0), position), index),
+        None => Ok(()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use caudal_ledger::balance::Direction;
 use caudal_ledger::events::EventKind;
+use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::holds::Hold;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
@@ -31,7 +32,7 @@ pub struct Landed {
 
 /// What a voucher adds.
 pub fn posted(
-    realm: RealmId,
+    (sets, realm): (RuleSets, RealmId),
     account: AccountNo,
     voucher: &Voucher,
     position: Position,
@@ -83,18 +84,18 @@ pub fn posted(
     let told = Told::new(EventKind::VoucherCreated, account, position);
     events::note(realm, number, &told, index);
     roll::posted(realm, account, voucher, index)?;
-    hold(realm, account, voucher, position, index)
+    hold((sets, realm), account, voucher, position, index)
 }
 
 fn hold(
-    realm: RealmId,
+    (sets, realm): (RuleSets, RealmId),
     account: AccountNo,
     voucher: &Voucher,
     position: Position,
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     let tell = |hold: &Hold, index: &mut dyn IndexWriter| {
-        let Some(kind) = EventKind::of_hold(voucher, Some(hold)) else {
+        let Some(kind) = (events::rules(sets, realm, index)?.hold)(voucher, Some(hold)) else {
             return Ok(());
         };
         let told = Told::new(kind, account, position).noting(Noted::Hold(hold.clone()))?;
@@ -130,7 +131,7 @@ fn hold(
 
 /// What a fact of a transfer adds.
 pub fn transfer(
-    realm: RealmId,
+    (sets, realm): (RuleSets, RealmId),
     account: AccountNo,
     (entry, position): (&Entry, Position),
     index: &mut dyn IndexWriter,
@@ -167,19 +168,7 @@ pub fn transfer(
             transfer
         }
     };
-    if let TransferFact::Reversed {
-        coelsa_id, voucher, ..
-    } = &fact
-    {
-        let landed = Landed {
-            realm,
-            account,
-            sequence: *voucher,
-            suspended: false,
-        };
-        let key = keys::rail(realm.mode(), Rail::Return, coelsa_id);
-        index.put(&key, &encode(&landed)?);
-    }
+    came_back(realm, account, &fact, index)?;
     let open = keys::open_transfer(realm, account, number);
     let (waited, waits) = (
         before.is_some_and(TransferStatus::is_open),
@@ -196,7 +185,8 @@ pub fn transfer(
         })?;
     }
     index.put(&key, &encode(&transfer)?);
-    let Some(kind) = EventKind::of_transfer(&fact, before, transfer.status) else {
+    let rules = events::rules(sets, realm, index)?;
+    let Some(kind) = (rules.transfer)(&fact, before, transfer.status) else {
         return Ok(());
     };
     let told = Told::new(kind, account, position);
@@ -206,6 +196,29 @@ pub fn transfer(
         _ => told.noting(Noted::Transfer(transfer))?,
     };
     events::tell(realm, told, index)
+}
+
+/// Where a transfer that came back has landed.
+fn came_back(
+    realm: RealmId,
+    account: AccountNo,
+    fact: &TransferFact,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    if let TransferFact::Reversed {
+        coelsa_id, voucher, ..
+    } = fact
+    {
+        let landed = Landed {
+            realm,
+            account,
+            sequence: *voucher,
+            suspended: false,
+        };
+        let key = keys::rail(realm.mode(), Rail::Return, coelsa_id);
+        index.put(&key, &encode(&landed)?);
+    }
+    Ok(())
 }
 
 /// What a call to the bank adds: one about a transfer is found by it.

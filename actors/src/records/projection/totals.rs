@@ -1,8 +1,8 @@
 //! The row of a realm's sums: one of fixed size, rewritten with every voucher.
 //!
 //! **Shape.** Eight words of 16 bytes, big-endian: available, held, outgoing, incoming, fees (each
-//! an `i128`), then vouchers and active accounts, suspended and closed accounts, accounts without a
-//! CVU and events (each two `u64`).
+//! an `i128`), then vouchers and active accounts, suspended and closed accounts (each two `u64`), and
+//! accounts without a CVU (`u64`) with the set of rules of events (`u16`) and events (48 bits).
 //! It is projected on the committer's thread with every voucher, so it is no record of MessagePack
 //! and its key takes no allocation.
 
@@ -11,6 +11,11 @@ use caudal_ledger::treasury::{Census, Sum, Totals};
 use caudal_storage::{IndexWriter, StoreError};
 
 use crate::records::keys;
+
+/// How many bits the count of events has.
+const EVENT_BITS: u32 = 48;
+/// The most events of a realm; an id has 40 bits for them.
+const EVENTS_MAX: u64 = (1 << EVENT_BITS) - 1;
 
 /// Reads the sums of a realm, changes them and writes them back.
 pub fn update<T>(
@@ -52,7 +57,8 @@ pub fn parse(row: Option<&[u8]>) -> Result<Totals, StoreError> {
     let sum = |word: &[u8; 16]| Sum::from_centavos(i128::from_be_bytes(*word));
     let (sequence, active) = apart(*counts);
     let (suspended, closed) = apart(*more);
-    let (registered, events) = apart(*rest);
+    let (registered, counted) = apart(*rest);
+    let event_rules = u16::try_from(counted.wrapping_shr(EVENT_BITS)).unwrap_or(u16::MAX);
     Ok(Totals {
         sequence,
         available: sum(available),
@@ -60,7 +66,8 @@ pub fn parse(row: Option<&[u8]>) -> Result<Totals, StoreError> {
         outgoing: sum(outgoing),
         incoming: sum(incoming),
         fees: sum(fees),
-        events,
+        events: counted & EVENTS_MAX,
+        event_rules,
         census: Census {
             active,
             suspended,
@@ -79,8 +86,10 @@ fn row(totals: &Totals) -> [[u8; 16]; 8] {
         incoming,
         fees,
         events,
+        event_rules,
         census,
     } = totals;
+    let counted = u64::from(*event_rules).wrapping_shl(EVENT_BITS) | (events & EVENTS_MAX);
     let sum = |sum: &Sum| sum.centavos().to_be_bytes();
     [
         sum(available),
@@ -90,7 +99,7 @@ fn row(totals: &Totals) -> [[u8; 16]; 8] {
         sum(fees),
         together(*sequence, census.active),
         together(census.suspended, census.closed),
-        together(census.registered, *events),
+        together(census.registered, counted),
     ]
 }
 
@@ -120,7 +129,8 @@ mod tests {
             outgoing: sum(3),
             incoming: sum(-4),
             fees: sum(5),
-            events: 10,
+            events: EVENTS_MAX,
+            event_rules: 11,
             census: Census {
                 active: 6,
                 suspended: 7,

@@ -156,6 +156,7 @@ fn voucher_type(
             RealmFact::VoucherTypeToggled { code, .. } | RealmFact::VoucherTypeRemoved { code } => {
                 code.clone()
             }
+            RealmFact::EventRules { .. } => continue,
         };
         let before = types.find(&code);
         types.apply(&fact);

@@ -1,0 +1,87 @@
+//! The realm's own stream: its voucher types, and the rules by which its events are counted.
+
+use caudal_ledger::facts::RealmFact;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::voucher_types::{TypeCode, VoucherType, VoucherTypes};
+use caudal_storage::StoreError;
+
+use super::{Admission, RealmSupervisor};
+use crate::failure::Failure;
+use crate::records::{self, REALM, Tail, reads};
+use crate::reply::Reply;
+use crate::scribe::{Page, Ticket};
+
+impl RealmSupervisor {
+    pub(super) fn load_types(&mut self) -> Result<(), StoreError> {
+        let stream = records::realm_stream(self.shared.realm, REALM);
+        let (mut types, mut tail) = (VoucherTypes::default(), Tail::default());
+        let mut event_rules = 0;
+        let store = self.shared.store.as_ref();
+        reads::fold(store, stream, 0, |fact: RealmFact, seq, at| {
+            types.apply(&fact);
+            tail = Tail { seq, at };
+            if let RealmFact::EventRules { number } = fact {
+                event_rules = number;
+            }
+        })?;
+        (self.types, self.tail, self.event_rules) = (types, tail, event_rules);
+        Ok(())
+    }
+
+    /// Puts the newest rules of events into force, before anything else of the realm is written.
+    /// Where that cannot be written, the realm goes on under those that it has.
+    pub(super) fn adopt_rules(&mut self) -> Result<(), StoreError> {
+        let number = self.shared.event_rules;
+        if self.event_rules.max(1) >= number {
+            return Ok(());
+        }
+        let stream = records::realm_stream(self.shared.realm, REALM);
+        let fact = RealmFact::EventRules { number };
+        let entry = self.tail.next(stream, self.shared.clock.now(), &fact)?;
+        let page = Page {
+            entries: vec![entry],
+            ..Page::default()
+        };
+        self.event_rules = number;
+        self.scribe.commit(page, |_| {});
+        Ok(())
+    }
+
+    /// Decides on voucher types: `fact` is `None` when nothing changes.
+    pub(super) fn change_types(
+        &mut self,
+        ticket: Ticket<VoucherType>,
+        code: &TypeCode,
+        decide: impl FnOnce(&VoucherTypes) -> Result<Option<RealmFact>, Rejection>,
+    ) {
+        let ticket = match self.admit(ticket) {
+            Admission::Go(ticket) | Admission::Adopt(_, ticket) => ticket,
+            Admission::Ended => return,
+        };
+        let before = self.types.find(code);
+        let fact = match decide(&self.types) {
+            Ok(fact) => fact,
+            Err(rejection) => return self.end(Err(rejection.into()), ticket),
+        };
+        let mut page = Page::default();
+        if let Some(fact) = fact {
+            let stream = records::realm_stream(self.shared.realm, REALM);
+            match self.tail.next(stream, self.shared.clock.now(), &fact) {
+                Ok(entry) => page.entries.push(entry),
+                Err(why) => return self.scribe.fail(why, ticket.reply),
+            }
+            self.types.apply(&fact);
+        }
+        let outcome = self.types.find(code).or(before);
+        let unknown = Rejection::VoucherTypeNotFound { code: code.clone() };
+        self.scribe
+            .finish(page, outcome.ok_or(unknown.into()), ticket);
+    }
+
+    pub(super) fn types(&mut self, reply: Reply<Result<Vec<VoucherType>, Failure>>) {
+        let types = self.types.all();
+        self.scribe.commit(Page::default(), move |done| {
+            reply.send(done.map(|()| types))
+        });
+    }
+}

@@ -1,0 +1,222 @@
+//! Events keep their numbers for ever: a golden journal, and what a later program makes of it.
+//!
+//! `golden/journal.txt` has one entry a line, as the first program wrote it: commit, realm, kind and
+//! number of the stream, sequence, milliseconds, bytes. `golden/events.txt` has what that program
+//! published of it: number, id, kind. Neither file is ever edited. Where a change of the projection
+//! makes this test fail, it is the change that is wrong: events need a new set of rules.
+
+use caudal_ledger::events::rules::{EventRules, FIRST, RuleSets};
+use caudal_ledger::events::{Event, EventKind, EventKinds};
+use caudal_ledger::facts::{AccountFact, RealmFact};
+use caudal_storage::{Commit, CommitNo, Entry, Order as Towards, Projection, Store, StreamId};
+
+use super::*;
+use crate::records::projection::RowsUnder;
+use crate::records::{self, REALM as REALM_KIND};
+
+const JOURNAL: &str = include_str!("golden/journal.txt");
+const EVENTS: &str = include_str!("golden/events.txt");
+/// The realm of the golden journal.
+const GOLDEN: RealmId = RealmId(2);
+
+/// What a later program might count: no suspensions, but intents to change an alias.
+const LATER: EventRules = EventRules {
+    account: |fact| match fact {
+        AccountFact::Suspended { .. } => None,
+        AccountFact::AliasRequested { .. } => Some(EventKind::AccountUpdated),
+        fact => EventKind::of_account(fact),
+    },
+    ..FIRST
+};
+/// What a still later one might.
+const LAST: EventRules = EventRules {
+    account: |_| None,
+    hold: |_, _| None,
+    transfer: |_, _, _| None,
+    realm: |_| None,
+};
+const ONE: RuleSets = RuleSets::ALL;
+const TWO: RuleSets = RuleSets::new(&[FIRST, LATER]);
+const THREE: RuleSets = RuleSets::new(&[FIRST, LATER, LAST]);
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
+    assert!(rest.is_empty(), "{hex}");
+    let byte = |pair: &[u8; 2]| {
+        let pair = std::str::from_utf8(pair).unwrap();
+        u8::from_str_radix(pair, 16).unwrap()
+    };
+    pairs.iter().map(byte).collect()
+}
+
+/// The commits of a journal that is written down.
+fn commits(text: &str) -> Vec<(CommitNo, Entry)> {
+    let entry = |line: &str| {
+        let words: Vec<_> = line.split(' ').collect();
+        let number = |at: usize| words[at].parse::<u64>().unwrap();
+        let stream = StreamId {
+            realm: u32::try_from(number(1)).unwrap(),
+            kind: u8::try_from(number(2)).unwrap(),
+            number: number(3),
+        };
+        let entry = Entry {
+            stream,
+            seq: number(4),
+            at: number(5),
+            body: bytes(words[6]),
+        };
+        (CommitNo(number(0)), entry)
+    };
+    text.lines().map(entry).collect()
+}
+
+/// All entries of a store, with their commits.
+fn journal(store: &dyn Store) -> Vec<(CommitNo, Entry)> {
+    let mut all = Vec::new();
+    let keep = &mut |commit, entry: &Entry| {
+        all.push((commit, entry.clone()));
+        true
+    };
+    store.replay(CommitNo(1), keep).unwrap();
+    all
+}
+
+/// A store whose index is made of these entries from the start: what a rebuild gives.
+fn rebuilt(
+    entries: &[(CommitNo, Entry)],
+    rows: impl Projection,
+) -> Result<Arc<FaultyStore>, StoreError> {
+    let store = FaultyStore::new(Arc::new(rows), 1);
+    store.set_automatic(true);
+    for commit in entries.chunk_by(|(one, _), (other, _)| one == other) {
+        let entries = commit.iter().map(|(_, entry)| entry.clone()).collect();
+        let hints = Vec::new();
+        let (sender, done) = std::sync::mpsc::channel();
+        let told = Box::new(move |done| sender.send(done).unwrap());
+        store.submit(Commit { entries, hints }, told);
+        done.recv().unwrap()?;
+    }
+    Ok(store)
+}
+
+fn over(store: &Arc<FaultyStore>, event_rules: u16) -> Engine {
+    let bank = |_| {
+        let bank: Arc<dyn BankGateway> = Arc::<TestBank>::default();
+        bank
+    };
+    let options = Options {
+        arbiters: 0,
+        event_rules,
+        ..Options::default()
+    };
+    let clock = Arc::<TestClock>::default();
+    Engine::start(
+        Arc::<FaultyStore>::clone(store),
+        clock,
+        Arc::new(bank),
+        options,
+    )
+    .unwrap()
+}
+
+async fn events(engine: &Engine, realm: RealmId) -> Vec<Event> {
+    let every = EventKinds::EVERY;
+    engine.events(realm, 0, every, 10_000).await.unwrap().items
+}
+
+/// Numbers, ids and kinds, as they are written down.
+fn told(events: &[Event]) -> Vec<String> {
+    let line = |e: &Event| format!("{} {} {}", e.id.number, e.id, e.kind.as_str());
+    events.iter().map(line).collect()
+}
+
+/// The numbers of sets that a realm has taken up.
+fn taken_up(store: &FaultyStore, realm: RealmId) -> Vec<(u64, u16)> {
+    let stream = records::realm_stream(realm, REALM_KIND);
+    let facts = store.read(stream, 1, u64::MAX, Towards::Ascending, usize::MAX);
+    let facts = facts.unwrap().into_iter();
+    let number = |entry: Entry| match records::decode(&entry.body).unwrap() {
+        RealmFact::EventRules { number } => Some((entry.seq, number)),
+        _ => None,
+    };
+    facts.filter_map(number).collect()
+}
+
+#[actix::test]
+async fn the_golden_journal_gives_the_ids_that_it_always_gave() {
+    let store = rebuilt(&commits(JOURNAL), Rows).unwrap();
+    let engine = over(&store, ONE.newest());
+    let all = told(&events(&engine, GOLDEN).await);
+    let golden: Vec<_> = EVENTS.lines().collect();
+    assert!(all.len() >= golden.len() && golden.len() == 72);
+    assert_eq!(all[..golden.len()], golden);
+    assert_eq!(taken_up(&store, GOLDEN), [], "the first set is never named");
+    // The control: the first set, edited in place, gives other numbers.
+    let edited = rebuilt(&commits(JOURNAL), RowsUnder(RuleSets::new(&[LATER]))).unwrap();
+    let edited = told(&events(&over(&edited, 1), GOLDEN).await);
+    assert_ne!(edited[..golden.len().min(edited.len())], golden);
+}
+
+#[actix::test]
+async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() {
+    let golden: Vec<_> = EVENTS.lines().collect();
+    let store = rebuilt(&commits(JOURNAL), RowsUnder(TWO)).unwrap();
+    let engine = over(&store, TWO.newest());
+    let cause = registration();
+    let alias = Alias::parse("una.primera").ok();
+    let opened = engine.register(GOLDEN, cause, true, alias, plain()).await;
+    let Ok(Given::Value(opened)) = opened else {
+        panic!("{opened:?}");
+    };
+    let account = Target::Account(opened.account.number);
+    let suspend = Order::Suspend {
+        reason: "x".into(),
+        code: SuspensionCode::Other,
+    };
+    let other = Order::SetAlias(Alias::parse("otra.segunda").unwrap());
+    for order in [suspend, Order::Reactivate, other] {
+        let done = engine.change(GOLDEN, account, order, None, plain()).await;
+        done.unwrap();
+    }
+    // A realm that begins under the later rules, too.
+    let new = NewTenant {
+        id: "tnt_new".into(),
+        name: "New".into(),
+        policy: Policy::default(),
+        limits: Limits::default(),
+        fees: Vec::new(),
+    };
+    let platform = engine.administer(PlatformOrder::CreateTenant(new)).await;
+    let new = platform.unwrap().tenants["tnt_new"].test;
+    assert_eq!(taken_up(&store, new), [(1, 2)]);
+    assert_eq!(taken_up(&store, GOLDEN).len(), 1);
+
+    let all = events(&engine, GOLDEN).await;
+    assert_eq!(told(&all)[..golden.len()], golden);
+    let number = opened.account.number;
+    let own = all.iter().filter(|event| event.account == number);
+    let kinds: Vec<_> = own.map(|event| event.kind.as_str()).collect();
+    assert_eq!(
+        kinds,
+        [
+            "account.created",
+            "account.reactivated",
+            "account.updated",
+            "account.alias.updated"
+        ]
+    );
+    drop(engine);
+    // Every later start and rebuild gives the same, also under a program that knows more sets.
+    let entries = journal(store.as_ref());
+    for sets in [TWO, THREE] {
+        let again = rebuilt(&entries, RowsUnder(sets)).unwrap();
+        let (report, _) = verify::under(sets, again.as_ref(), &mut |_| {}).unwrap();
+        assert_eq!(report.differences, Vec::<String>::new());
+        let found = events(&over(&again, 2), GOLDEN).await;
+        assert_eq!(found[..all.len()], all);
+        assert_eq!(taken_up(&again, GOLDEN).len(), 1);
+    }
+    // The program of before does not guess.
+    let why = rebuilt(&entries, Rows).unwrap_err();
+    assert!(why.to_string().contains("a newer version wrote"), "{why}");
+}

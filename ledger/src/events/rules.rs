@@ -1,0 +1,80 @@
+//! Which facts are events: whole sets of rules, each in force in a realm from a fact of its journal
+//! on.
+//!
+//! **Shape.** The number of an event is not written down: it is counted over the journal when facts
+//! are indexed, and counted again when the index is rebuilt. So the rules of the count are part of
+//! history. A realm begins under set 1; [`RealmFact::EventRules`] puts a later set into force for
+//! the entries after it, and the entries before it keep the numbers that they have.
+//!
+//! **Order.** A set that a journal may name is never changed and never removed. A fact that no
+//! journal can hold yet may become an event under every set: it renumbers nothing.
+
+use super::EventKind;
+use crate::facts::{AccountFact, RealmFact};
+use crate::holds::Hold;
+use crate::transfers::{TransferFact, TransferStatus};
+use crate::vouchers::Voucher;
+
+/// One set of rules. Under every set a voucher is one event, and so is a record of suspense.
+#[derive(Clone, Copy, Debug)]
+pub struct EventRules {
+    /// What a fact of an account's profile publishes.
+    pub account: fn(&AccountFact) -> Option<EventKind>,
+    /// What a voucher publishes beside itself: of the hold that it opens or is a step of, as the
+    /// hold is after it.
+    pub hold: fn(&Voucher, Option<&Hold>) -> Option<EventKind>,
+    /// What a fact of a transfer publishes, by its state before (unless it is the first) and after.
+    pub transfer: fn(&TransferFact, Option<TransferStatus>, TransferStatus) -> Option<EventKind>,
+    /// What a fact of the realm publishes.
+    pub realm: fn(&RealmFact) -> Option<EventKind>,
+}
+
+/// Set 1: what the first version of the program counted.
+pub const FIRST: EventRules = EventRules {
+    account: EventKind::of_account,
+    hold: EventKind::of_hold,
+    transfer: EventKind::of_transfer,
+    realm: EventKind::of_realm,
+};
+
+/// Every set that a journal may name, in the order of their numbers, from 1.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleSets(&'static [EventRules]);
+
+impl RuleSets {
+    /// The sets of this program: appended, never edited.
+    pub const ALL: Self = Self(&[FIRST]);
+
+    /// Other sets, for a test of what a later program will do.
+    pub const fn new(sets: &'static [EventRules]) -> Self {
+        Self(sets)
+    }
+
+    /// The set of a number; 0, which stands where no set was ever named, is the first. `None` for a
+    /// set of a later program.
+    pub fn of(self, number: u16) -> Option<&'static EventRules> {
+        self.0.get(usize::from(number.saturating_sub(1)))
+    }
+
+    /// The number of the newest set.
+    pub fn newest(self) -> u16 {
+        u16::try_from(self.0.len()).unwrap_or(u16::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_realm_begins_under_the_first_set_and_a_later_program_is_not_guessed() {
+        let two = RuleSets::new(&[FIRST, FIRST]);
+        assert_eq!((RuleSets::ALL.newest(), two.newest()), (1, 2));
+        for (number, known) in [(0, true), (1, true), (2, false), (u16::MAX, false)] {
+            assert_eq!(RuleSets::ALL.of(number).is_some(), known, "{number}");
+        }
+        assert!(two.of(2).is_some() && two.of(3).is_none());
+        let change = RealmFact::EventRules { number: 2 };
+        assert_eq!((FIRST.realm)(&change), None);
+    }
+}
