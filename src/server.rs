@@ -84,6 +84,9 @@ pub fn start(
     .max_connections(CONNECTIONS_MAX)
     .client_request_timeout(head_deadline)
     .keep_alive(KEEP_ALIVE)
+    // Who closes its side has left: its handler is dropped, and so is its order, if its turn has
+    // not come.
+    .h1_allow_half_closed(false)
     .shutdown_timeout(grace.as_secs())
     .disable_signals()
     .listen(listener)?

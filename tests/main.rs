@@ -18,6 +18,8 @@ mod batch;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
+mod departures;
+#[cfg(test)]
 mod events;
 #[cfg(test)]
 mod fees;

@@ -46,6 +46,8 @@ pub use messages::{
 };
 
 use crate::failure::Failure;
+use crate::mailbox::Queued;
+use crate::realms::give_way;
 use crate::records::projection::Place;
 use crate::records::{LEDGER, reads};
 use crate::scribe::{Shared, Vitals};
@@ -130,7 +132,10 @@ impl AccountActor {
                 dry_run,
                 ticket,
             } => desk.post(&order, dry_run, ticket),
-            AccountMessage::PostMany(share) => desk.post_many(share),
+            AccountMessage::PostMany(share) => {
+                desk.post_many(share);
+                give_way(ctx);
+            }
             AccountMessage::OpenHold {
                 order,
                 dry_run,
@@ -237,7 +242,7 @@ impl Desk {
     fn observed(&self) -> Observed {
         Observed {
             account: self.account.clone(),
-            mailbox: self.vitals.queued.load(Ordering::Acquire),
+            mailbox: self.vitals.queued.count(),
             pending_commits: self.vitals.in_flight.load(Ordering::Acquire),
             active_at: Timestamp::from_millis(self.vitals.active_at.load(Ordering::Acquire)),
         }
@@ -322,6 +327,16 @@ impl Actor for AccountActor {
     }
 }
 
+/// What the supervisor forwards, and counts as waiting.
+impl Handler<Queued<AccountMessage>> for AccountActor {
+    type Result = ();
+
+    fn handle(&mut self, queued: Queued<AccountMessage>, ctx: &mut Context<Self>) {
+        self.handle(queued.take(), ctx);
+    }
+}
+
+/// What those who ask the bank bring, one message each at a time.
 impl Handler<AccountMessage> for AccountActor {
     type Result = ();
 
@@ -330,15 +345,15 @@ impl Handler<AccountMessage> for AccountActor {
             return ctx.stop();
         };
         let vitals = &desk.vitals;
-        if message.is_counted() {
-            vitals.queued.fetch_sub(1, Ordering::AcqRel);
-        }
         vitals
             .active_at
             .store(desk.now().millis(), Ordering::Release);
         if vitals.doubtful() {
             // Dropping the message answers "outcome unknown", which is true.
             return ctx.stop();
+        }
+        if message.is_left() {
+            return;
         }
         self.turn(message, ctx);
         self.set_alarm(ctx);

@@ -22,14 +22,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{
-    Actor, ActorContext as _, ActorFutureExt as _, Addr, AsyncContext as _, Context, Handler,
-    Message, SpawnHandle, WrapFuture as _,
+    Actor, ActorContext as _, ActorFutureExt as _, AsyncContext as _, Context, Handler,
+    SpawnHandle, WrapFuture as _,
 };
 use caudal_ledger::deliveries::{Ended, Word};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, StoreError};
 use tokio::sync::oneshot;
 
+use crate::mailbox::{Mailbox, Queued, Waiting};
 use crate::ports::webhooks::{Contents, Parcel, Sent};
 use crate::records::reads;
 use crate::scribe::Shared;
@@ -51,8 +52,7 @@ pub const NOTE_EVERY: Duration = Duration::from_millis(250);
 const MAILBOX: usize = 64;
 
 /// Tells a courier that an order about a webhook is on disk.
-#[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "()")]
+#[derive(Clone, Copy, Debug)]
 pub struct Refresh;
 
 /// The actor.
@@ -73,7 +73,7 @@ impl Courier {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn launch(shared: Arc<Shared>) -> Result<Addr<Self>, StoreError> {
+    pub fn launch(shared: Arc<Shared>) -> Result<Mailbox<Self>, StoreError> {
         let thread = shared.couriers.clone();
         let mut courier = Self {
             shared,
@@ -83,16 +83,11 @@ impl Courier {
             noting: false,
         };
         courier.refresh()?;
-        Ok(match thread {
-            Some(thread) => Self::start_in_arbiter(&thread, move |ctx| {
-                ctx.set_mailbox_capacity(MAILBOX);
-                courier
-            }),
-            None => Self::create(move |ctx| {
-                ctx.set_mailbox_capacity(MAILBOX);
-                courier
-            }),
-        })
+        let addr = match thread {
+            Some(thread) => Self::start_in_arbiter(&thread, move |_| courier),
+            None => courier.start(),
+        };
+        Ok(Mailbox::new(addr, Waiting::default(), MAILBOX))
     }
 
     /// Reads what the tenant wants.
@@ -289,10 +284,11 @@ impl Actor for Courier {
     }
 }
 
-impl Handler<Refresh> for Courier {
+impl Handler<Queued<Refresh>> for Courier {
     type Result = ();
 
-    fn handle(&mut self, _: Refresh, ctx: &mut Context<Self>) {
+    fn handle(&mut self, queued: Queued<Refresh>, ctx: &mut Context<Self>) {
+        let Refresh = queued.take();
         if let Err(why) = self.refresh() {
             tracing::error!(%why, "webhooks cannot be read");
             return ctx.stop();

@@ -19,7 +19,7 @@ pub mod webhooks;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use actix::{Actor, Addr, Arbiter, ArbiterHandle};
+use actix::{Actor as _, Arbiter, ArbiterHandle};
 use caudal_ledger::accounts::{Account, Order};
 use caudal_ledger::alias::Alias;
 use caudal_ledger::deliveries::Schedule;
@@ -35,6 +35,7 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 use crate::accounts::remittance::Pauses;
 use crate::accounts::{AccountView, BalanceView, Observed, Settings, Versions};
 use crate::failure::Failure;
+use crate::mailbox::{Mailbox, Waiting};
 use crate::platform::{self, Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder};
 use crate::ports::webhooks::{Nobody, WebhookSink};
 use crate::ports::{BankGateway, Clock};
@@ -72,14 +73,14 @@ pub struct Engine {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     keys: Keys,
-    platform: Addr<PlatformActor>,
+    platform: Mailbox<PlatformActor>,
     state: Arc<RwLock<Arc<Platform>>>,
     realms: Arc<Realms>,
     turns: turns::Turns,
     /// For questions that concern no account.
     banks: DashMap<Mode, Arc<dyn BankGateway>>,
     /// Replaced when it has died.
-    treasury: RwLock<Addr<Treasury>>,
+    treasury: RwLock<Mailbox<Treasury>>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -108,7 +109,7 @@ struct Realms {
 /// A supervisor, and the settings that it and its accounts read.
 #[derive(Clone)]
 struct Supervised {
-    addr: Addr<RealmSupervisor>,
+    mailbox: Mailbox<RealmSupervisor>,
     settings: Arc<RwLock<Arc<Settings>>>,
     told: Arc<Notify>,
 }
@@ -155,22 +156,17 @@ impl Realms {
             sink: Arc::clone(&self.sink),
             couriers: self.couriers.clone(),
         };
-        let supervisor = RealmSupervisor::load(shared, self.limits)?;
+        let waiting = Waiting::default();
+        let supervisor = RealmSupervisor::load(shared, self.limits, waiting.clone())?;
         let at = usize::try_from(realm.0)
             .unwrap_or(0)
             .checked_rem(self.arbiters.len());
         let addr = match at.and_then(|at| self.arbiters.get(at)) {
-            Some(arbiter) => RealmSupervisor::start_in_arbiter(arbiter, move |ctx| {
-                ctx.set_mailbox_capacity(realms::MAILBOX);
-                supervisor
-            }),
-            None => RealmSupervisor::create(move |ctx| {
-                ctx.set_mailbox_capacity(realms::MAILBOX);
-                supervisor
-            }),
+            Some(arbiter) => RealmSupervisor::start_in_arbiter(arbiter, move |_| supervisor),
+            None => supervisor.start(),
         };
         Ok(Supervised {
-            addr,
+            mailbox: Mailbox::new(addr, waiting, realms::MAILBOX),
             settings,
             told,
         })
@@ -178,9 +174,8 @@ impl Realms {
 
     fn tell(&self, realm: RealmId, message: RealmMessage) -> Result<(), Failure> {
         let known = self.supervisors.get(&realm);
-        let addr = known.map(|known| known.value().addr.clone());
-        let addr = addr.ok_or(Rejection::TenantNotFound)?;
-        addr.try_send(message).map_err(full_or_closed)
+        let mailbox = known.map(|known| known.value().mailbox.clone());
+        mailbox.ok_or(Rejection::TenantNotFound)?.tell(message)
     }
 }
 
@@ -244,6 +239,7 @@ impl Engine {
             Some(arbiter) => PlatformActor::start_in_arbiter(arbiter, move |_| actor),
             None => actor.start(),
         };
+        let platform = Mailbox::new(platform, Waiting::default(), platform::MAILBOX);
         let treasury = RwLock::new(realms.treasury());
         Ok(Self {
             store,
@@ -403,8 +399,7 @@ impl Engine {
     /// Orders something of the platform.
     pub async fn administer(&self, order: PlatformOrder) -> Result<Arc<Platform>, Failure> {
         let (reply, answer) = Reply::new();
-        let sent = self.platform.try_send(PlatformMessage(order, reply));
-        sent.map_err(|_| Failure::Overloaded)?;
+        self.platform.tell(PlatformMessage(order, reply))?;
         wait(answer, DEADLINE).await
     }
 
@@ -466,14 +461,6 @@ fn publish_keys(keys: &Keys, platform: &Platform) {
             };
             keys.insert(key.id.clone(), Arc::new(known));
         }
-    }
-}
-
-/// Why a mailbox takes no message.
-fn full_or_closed<T>(why: actix::prelude::SendError<T>) -> Failure {
-    match why {
-        actix::prelude::SendError::Full(_) => Failure::Overloaded,
-        actix::prelude::SendError::Closed(_) => Failure::ShuttingDown,
     }
 }
 

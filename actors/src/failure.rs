@@ -44,6 +44,9 @@ pub enum Failure {
     /// Bytes on disk are not what was written; an operator must look.
     #[error("the service cannot read its own storage; an operator has to look")]
     Damaged,
+    /// The service made a mistake of its own while it read: nothing was done. The log says more.
+    #[error("the service made a mistake of its own; nothing was done; tell whoever runs it")]
+    Bug,
 }
 
 impl From<StoreError> for Failure {

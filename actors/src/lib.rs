@@ -5,7 +5,9 @@
 //! actor; the actor decides, applies at once and hands the facts to the store. The store's thread
 //! releases the answer after the flush.
 //!
-//! **Bounds.** Every mailbox has a named capacity; a full one answers [`failure::Failure::Overloaded`].
+//! **Bounds.** Every mailbox has a named limit ([`mailbox`]); a full one answers
+//! [`failure::Failure::Overloaded`]. An order whose asker has left is dropped when its turn comes,
+//! before it is decided, and never after.
 //!
 //! **Order.** All actors of a realm run on one arbiter (thread), so what the supervisor forwards
 //! arrives in its order, and commits leave in the order in which they were decided.
@@ -17,6 +19,7 @@ pub mod accounts;
 pub mod courier;
 pub mod engine;
 pub mod failure;
+pub mod mailbox;
 pub mod platform;
 pub mod ports;
 pub mod realms;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use actix::{Actor, AsyncContext, Context, Handler, Message};
+use actix::{Actor, AsyncContext, Context, Handler};
 use caudal_ledger::facts::PlatformFact;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::limits::Limits;
@@ -16,6 +16,7 @@ use caudal_storage::{Commit, Store, StoreError};
 use dashmap::DashMap;
 
 use crate::failure::Failure;
+use crate::mailbox::Queued;
 use crate::ports::Clock;
 use crate::records::{PLATFORM_STREAM, Tail, reads};
 use crate::reply::Reply;
@@ -93,8 +94,7 @@ pub enum PlatformOrder {
 }
 
 /// An order to the platform, and where its answer goes: the platform as it is afterwards.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
+#[derive(Debug)]
 pub struct PlatformMessage(pub PlatformOrder, pub Reply<Result<Arc<Platform>, Failure>>);
 
 /// Called with the platform whenever a change of it is durable.
@@ -259,16 +259,16 @@ pub fn realms(platform: &Platform) -> impl Iterator<Item = (&Tenant, Mode)> {
 
 impl Actor for PlatformActor {
     type Context = Context<Self>;
-
-    fn started(&mut self, ctx: &mut Context<Self>) {
-        ctx.set_mailbox_capacity(MAILBOX);
-    }
 }
 
-impl Handler<PlatformMessage> for PlatformActor {
+impl Handler<Queued<PlatformMessage>> for PlatformActor {
     type Result = ();
 
-    fn handle(&mut self, PlatformMessage(order, reply): PlatformMessage, ctx: &mut Context<Self>) {
+    fn handle(&mut self, queued: Queued<PlatformMessage>, ctx: &mut Context<Self>) {
+        let PlatformMessage(order, reply) = queued.take();
+        if reply.is_closed() {
+            return;
+        }
         self.obey(ctx, order, reply);
     }
 }

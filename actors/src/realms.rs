@@ -18,6 +18,7 @@ mod money;
 mod names;
 mod postings;
 mod remuneration;
+mod sweep;
 mod voucher_types;
 mod webhooks;
 
@@ -26,7 +27,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use actix::{Actor, Addr, AsyncContext, Context, Handler};
+use actix::fut::wrap_future;
+use actix::{Actor, AsyncContext, Context, Handler};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
@@ -38,12 +40,14 @@ use caudal_storage::StoreError;
 use crate::accounts::{AccountMessage, AccountView};
 use crate::courier::Courier;
 use crate::failure::Failure;
-use crate::records::{self, Tail, reads};
+use crate::mailbox::{Mailbox, Queued, Waiting};
+use crate::records::{Tail, reads};
 use crate::reply::{Answered, Given, Reply};
 use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
 use children::Children;
 
 pub use children::Booked;
+pub use postings::Bulk;
 
 pub use messages::{Adjustment, RealmMessage, RealmReport, Target, TypeRef};
 
@@ -86,9 +90,11 @@ pub struct RealmSupervisor {
     event_rules: u16,
     webhooks: Webhooks,
     /// Carries events to the webhooks, where there are any.
-    courier: Option<Addr<Courier>>,
+    courier: Option<Mailbox<Courier>>,
     /// Tries that tenants asked for and that are under way.
     trying: usize,
+    /// What waits in its own mailbox.
+    waiting: Waiting,
     tail: Tail,
     /// The ends of the realm's other own streams, by kind.
     tails: HashMap<u8, Tail>,
@@ -114,7 +120,10 @@ const CVUS_REMEMBERED: usize = 200_000;
 
 impl RealmSupervisor {
     /// The supervisor of a realm as the store knows it.
-    pub fn load(shared: Shared, limits: Limits) -> Result<Self, StoreError> {
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn load(shared: Shared, limits: Limits, waiting: Waiting) -> Result<Self, StoreError> {
         let shared = Arc::new(shared);
         let next_account =
             reads::last_account(shared.store.as_ref(), shared.realm)?.saturating_add(1);
@@ -127,6 +136,7 @@ impl RealmSupervisor {
             webhooks: Webhooks::default(),
             courier: None,
             trying: 0,
+            waiting,
             tail: Tail::default(),
             tails: HashMap::new(),
             swept: None,
@@ -291,66 +301,11 @@ impl RealmSupervisor {
             Err(why) => reply.send(Err(why)),
         }
     }
+}
 
-    /// Starts the actors of accounts that wait for the bank and have none, and has holds released
-    /// whose time has come.
-    fn sweep(&mut self, ctx: &mut Context<Self>) {
-        self.ensure_courier();
-        let Shared {
-            store,
-            realm,
-            clock,
-            ..
-        } = &*self.shared;
-        let (store, realm, now) = (Arc::clone(store), *realm, clock.now());
-        let waiting = reads::pending(store.as_ref(), realm, SWEEP_MAX);
-        self.take_up(waiting, false);
-        let enrolling = reads::enrolling(store.as_ref(), realm, SWEEP_MAX);
-        self.take_up(enrolling, false);
-        let ended = reads::money::ended(store.as_ref(), realm, now, SWEEP_MAX);
-        self.take_up(ended, true);
-        let prefix = records::keys::open_transfers(realm);
-        let open = reads::money::numbers(store.as_ref(), &prefix, self.swept, SWEEP_MAX);
-        self.swept = open
-            .as_ref()
-            .ok()
-            .filter(|open| open.len() == SWEEP_MAX)
-            .and_then(|open| open.last().copied());
-        self.take_up(
-            open.map(|open| open.into_iter().map(|(account, _)| account)),
-            false,
-        );
-        if self.swept.is_some() {
-            ctx.run_later(SWEEP_ON, Self::sweep);
-        }
-    }
-
-    fn take_up(
-        &mut self,
-        accounts: Result<impl IntoIterator<Item = AccountNo>, StoreError>,
-        tick: bool,
-    ) {
-        let realm = self.shared.realm.0;
-        let mut last = None;
-        let accounts = match accounts {
-            Ok(accounts) => accounts,
-            Err(why) => {
-                return tracing::error!(%why, realm, "cannot look for unfinished business");
-            }
-        };
-        for number in accounts {
-            if last.replace(number) == Some(number) {
-                continue;
-            }
-            match self.children.get(number) {
-                Ok(child) if tick => child.send(AccountMessage::Tick),
-                Ok(_) => {}
-                Err(why) => {
-                    tracing::warn!(%why, account = number.0, "cannot take up unfinished business");
-                }
-            }
-        }
-    }
+/// Lets the other actors of the thread take their turns before the next message is taken.
+pub(crate) fn give_way<A: Actor<Context = Context<A>>>(ctx: &mut Context<A>) {
+    ctx.wait(wrap_future(tokio::task::yield_now()));
 }
 
 fn refuse<T>(ticket: Ticket<T>, why: Failure) -> Admission<T> {
@@ -375,20 +330,31 @@ impl Actor for RealmSupervisor {
     }
 }
 
-impl Handler<RealmMessage> for RealmSupervisor {
+impl Handler<Queued<RealmMessage>> for RealmSupervisor {
     type Result = ();
 
-    fn handle(&mut self, message: RealmMessage, ctx: &mut Context<Self>) {
+    fn handle(&mut self, queued: Queued<RealmMessage>, ctx: &mut Context<Self>) {
+        let message = queued.take();
+        if message.is_left() {
+            return;
+        }
         if let Err(why) = self.recover() {
             tracing::warn!(%why, realm = self.shared.realm.0, "the realm waits for its own commits");
         }
+        self.turn(message, ctx);
+    }
+}
+
+impl RealmSupervisor {
+    fn turn(&mut self, message: RealmMessage, ctx: &mut Context<Self>) {
         match message {
             RealmMessage::Post(order, ticket) => self.post(order, ticket),
             RealmMessage::Batch {
                 items,
                 atomic,
                 ticket,
-            } => self.batch(items, atomic, ticket, ctx.address()),
+            } => self.batch(items, atomic, ticket, ctx),
+            RealmMessage::BatchMore(bulk) => self.bulk(bulk, ctx),
             RealmMessage::Register {
                 registration,
                 open,

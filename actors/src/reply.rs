@@ -42,6 +42,11 @@ impl<T> Reply<T> {
         (Self(sender), receiver)
     }
 
+    /// Whether nobody waits for the answer any more.
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+
     /// Answers. Whoever asked may have left meanwhile; then the answer is dropped.
     pub fn send(self, answer: T) {
         drop(self.0.send(answer));

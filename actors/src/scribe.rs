@@ -21,6 +21,7 @@ use tokio::sync::{Notify, Semaphore};
 use crate::accounts::Settings;
 use crate::accounts::remittance::Pauses;
 use crate::failure::Failure;
+use crate::mailbox::Waiting;
 use crate::ports::webhooks::WebhookSink;
 use crate::ports::{BankError, BankGateway, Clock};
 use crate::records::{self, ANSWER_PART_BYTES, ANSWER_PARTS, ANSWERS, Tail};
@@ -69,7 +70,7 @@ impl Shared {
 #[derive(Debug, Default)]
 pub struct Vitals {
     /// Messages forwarded to it and not yet taken.
-    pub queued: AtomicUsize,
+    pub queued: Waiting,
     /// Commits handed to the store and not yet durable.
     pub in_flight: AtomicUsize,
     /// A commit failed: what the actor knows may never have been written.
@@ -89,7 +90,7 @@ impl Vitals {
     pub fn idle(&self) -> bool {
         let none = |count: &AtomicUsize| count.load(Ordering::Acquire) == 0;
         let not = |flag: &AtomicBool| !flag.load(Ordering::Acquire);
-        none(&self.queued) && none(&self.in_flight) && not(&self.busy) && not(&self.lent)
+        self.queued.count() == 0 && none(&self.in_flight) && not(&self.busy) && not(&self.lent)
     }
 
     /// Whether nothing is in flight.
@@ -119,6 +120,14 @@ pub struct Ticket<T> {
     pub guards: Vec<ClaimGuard>,
     /// The id of the request, for tracing.
     pub request_id: String,
+}
+
+impl<T> Ticket<T> {
+    /// Whether whoever asked has left without any answer. Such an order is dropped when its turn
+    /// comes, before anything is decided; what it claims is free again then.
+    pub fn is_left(&self) -> bool {
+        self.reply.as_ref().is_some_and(Reply::is_closed)
+    }
 }
 
 /// The writing hand of one actor.
@@ -284,8 +293,14 @@ impl Scribe {
             for (vitals, sequence) in pulses {
                 vitals.settled(done.is_ok(), sequence);
             }
+            // Some account has forgotten what it told this order. Where there was nothing to write,
+            // nothing was done; else it may be on disk by now.
+            let in_doubt = match nothing {
+                true => Failure::Overloaded,
+                false => Failure::OutcomeUnknown,
+            };
             let sound = match seen.iter().any(|vitals| vitals.doubtful()) {
-                true => Err(Failure::Overloaded),
+                true => Err(in_doubt),
                 false => Ok(()),
             };
             let done = done.map(drop).map_err(Failure::from).and(sound);

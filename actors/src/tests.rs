@@ -34,8 +34,10 @@ use crate::{failure::Failure, verify};
 mod bank;
 mod chaos;
 mod chaos_bank;
+mod clocks;
 mod courier;
 mod crashes;
+mod crowds;
 mod fussy;
 mod lab;
 mod lists;
@@ -562,34 +564,5 @@ async fn an_idle_actor_can_go_and_comes_back_the_same() {
     );
     let (on_disk, _) = world.engine.on_disk(REALM, AccountNo(1)).unwrap();
     assert_eq!(on_disk, before);
-    world.verified().await;
-}
-
-#[actix::test]
-async fn a_clock_that_is_set_back_stops_nothing_and_no_stream_goes_back() {
-    let world = World::new().await;
-    world.clock.0.store(3_600_000, Ordering::Relaxed);
-    value(world.open(Some("ana.prueba"), None).await);
-    let kept = world.open(None, Some("k1")).await.unwrap();
-    assert!(matches!(kept, Given::Kept { status: 201, .. }));
-    let late = value(world.post("IN", 100, "a").await).into_inner();
-    world.clock.0.store(0, Ordering::Relaxed);
-    let kept = world.open(None, Some("k2")).await.unwrap();
-    assert!(matches!(kept, Given::Kept { status: 201, .. }));
-    let early = value(world.post("IN", 100, "b").await).into_inner();
-    assert!(early.voucher.at >= late.voucher.at);
-    let target = Target::Account(AccountNo(1));
-    let order = Order::SetAlias(Alias::parse("otra.prueba").unwrap());
-    value(
-        world
-            .engine
-            .change(REALM, target, order, None, plain())
-            .await,
-    );
-    let code = TypeCode::parse("IN").unwrap();
-    value(world.engine.toggle_type(REALM, code, false, plain()).await);
-    let change = TenantChange::default();
-    let changed = PlatformOrder::ChangeTenant("tnt_1".into(), change);
-    world.engine.administer(changed).await.unwrap();
     world.verified().await;
 }

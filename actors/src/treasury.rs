@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{Actor, ActorFutureExt as _, AsyncContext, Context, Handler, Message, WrapFuture as _};
+use actix::{Actor, ActorFutureExt as _, AsyncContext, Context, Handler, WrapFuture as _};
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Money;
@@ -29,6 +29,7 @@ use caudal_storage::Store;
 use tokio::time::Instant;
 
 use crate::failure::Failure;
+use crate::mailbox::Queued;
 use crate::ports::{BankError, BankGateway, BankReply, Clock, Collector};
 use crate::records::reads;
 use crate::reply::Reply;
@@ -75,8 +76,7 @@ impl Snapshot {
 }
 
 /// The question for a snapshot, and where its answer goes.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
+#[derive(Debug)]
 pub struct TakeSnapshot {
     /// The realm.
     pub realm: RealmId,
@@ -209,21 +209,20 @@ impl Treasury {
 
 impl Actor for Treasury {
     type Context = Context<Self>;
-
-    fn started(&mut self, ctx: &mut Context<Self>) {
-        ctx.set_mailbox_capacity(MAILBOX);
-    }
 }
 
-impl Handler<TakeSnapshot> for Treasury {
+impl Handler<Queued<TakeSnapshot>> for Treasury {
     type Result = ();
 
-    fn handle(&mut self, message: TakeSnapshot, ctx: &mut Context<Self>) {
+    fn handle(&mut self, queued: Queued<TakeSnapshot>, ctx: &mut Context<Self>) {
         let TakeSnapshot {
             realm,
             request_id,
             reply,
-        } = message;
+        } = queued.take();
+        if reply.is_closed() {
+            return;
+        }
         let now = Instant::now();
         let desk = self.desk(realm.mode());
         if !desk.is_fresh(now) && desk.asked.is_none() {

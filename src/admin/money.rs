@@ -45,7 +45,7 @@ pub async fn set_fees(desk: web::Data<Desk>, path: web::Path<String>, sent: Body
     let answered = engine.change(realm, target, order, None, asker).await?;
     let Given::Value(view) = answered else {
         // Only an idempotency key keeps answers, and there is none.
-        return Err(Failure::Damaged.into());
+        return Err(Failure::OutcomeUnknown.into());
     };
     tracing::info!(
         cvu_last4 = cvu.last4(),

@@ -223,6 +223,7 @@ impl From<&Failure> for ApiError {
             Failure::ShuttingDown => of(unavailable, "shutting_down").later(5),
             Failure::OutcomeUnknown => of(unavailable, "outcome_unknown").later(1),
             Failure::Damaged => of(unavailable, "storage_damaged").later(60),
+            Failure::Bug => of(StatusCode::INTERNAL_SERVER_ERROR, "internal_error"),
         }
     }
 }

@@ -98,6 +98,10 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "El Idempotency-Key ya fue usado con otros datos",
     ),
     ("insufficient_funds", "Saldo insuficiente"),
+    (
+        "internal_error",
+        "Error interno del servicio; no se hizo nada; avise a quien lo opera",
+    ),
     ("key_not_active", "La clave está revocada o vencida"),
     ("key_not_found", "La clave no existe"),
     (

@@ -1,4 +1,8 @@
-//! A batch of adjustments, each for itself: every account posts its share in one turn and one commit.
+//! A batch of adjustments, each for itself: every account posts its shares, each in one turn and one
+//! commit.
+//!
+//! **Bounds.** A share holds what the supervisor resolves in one turn of its own, so no turn of an
+//! account is longer than that, and others take theirs in between.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,17 +12,18 @@ use caudal_ledger::vouchers::{PostAdjustment, Voucher};
 use super::{Desk, ItemOutcome};
 use crate::failure::Failure;
 use crate::reply::ClaimGuard;
-use crate::scribe::{Page, is_final};
+use crate::scribe::{Page, Ticket, is_final};
+
+/// What is done with the outcomes of a batch once all are there.
+type Deliver = Box<dyn FnOnce(Vec<ItemOutcome>, Ticket<Vec<ItemOutcome>>) + std::marker::Send>;
 
 /// Where the outcomes of a batch are gathered; whoever brings the last one hands them over.
-pub struct Gather {
-    outcomes: Mutex<Gathered>,
-}
+pub struct Gather(Mutex<Gathered>);
 
 struct Gathered {
     outcomes: Vec<Option<ItemOutcome>>,
     missing: usize,
-    done: Option<Box<dyn FnOnce(Vec<ItemOutcome>) + std::marker::Send>>,
+    waits: Option<(Ticket<Vec<ItemOutcome>>, Deliver)>,
 }
 
 impl std::fmt::Debug for Gather {
@@ -28,23 +33,29 @@ impl std::fmt::Debug for Gather {
 }
 
 impl Gather {
-    /// Gathers so many outcomes, then calls `done`.
+    /// Gathers so many outcomes, then calls `deliver` with them and whoever asked.
     pub fn new(
         size: usize,
-        done: impl FnOnce(Vec<ItemOutcome>) + std::marker::Send + 'static,
+        ticket: Ticket<Vec<ItemOutcome>>,
+        deliver: impl FnOnce(Vec<ItemOutcome>, Ticket<Vec<ItemOutcome>>) + std::marker::Send + 'static,
     ) -> Self {
-        Self {
-            outcomes: Mutex::new(Gathered {
-                outcomes: std::iter::repeat_with(|| None).take(size).collect(),
-                missing: size,
-                done: Some(Box::new(done)),
-            }),
-        }
+        Self(Mutex::new(Gathered {
+            outcomes: std::iter::repeat_with(|| None).take(size).collect(),
+            missing: size,
+            waits: Some((ticket, Box::new(deliver))),
+        }))
+    }
+
+    /// Whether whoever asked has left.
+    pub fn is_left(&self) -> bool {
+        let gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waits = gathered.waits.as_ref();
+        waits.is_some_and(|(ticket, _)| ticket.is_left())
     }
 
     /// Brings outcomes, by their place in the batch.
     pub fn bring(&self, brought: Vec<(usize, ItemOutcome)>) {
-        let mut gathered = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (place, outcome) in brought {
             if let Some(slot) = gathered.outcomes.get_mut(place)
                 && slot.is_none()
@@ -57,15 +68,16 @@ impl Gather {
             return;
         }
         let outcomes = std::mem::take(&mut gathered.outcomes);
-        let done = gathered.done.take();
+        let waits = gathered.waits.take();
         drop(gathered);
-        if let Some(done) = done {
-            done(outcomes.into_iter().flatten().collect());
+        if let Some((ticket, deliver)) = waits {
+            deliver(outcomes.into_iter().flatten().collect(), ticket);
         }
     }
 }
 
-/// The part of a batch that is one account's. Dropped without an answer, its outcomes are unknown.
+/// The part of a batch that is one account's. Dropped without an answer, its outcomes are unknown;
+/// when whoever asked has left, nothing of it was done.
 #[derive(Debug)]
 pub struct Share {
     /// The orders, by their place in the batch.
@@ -78,11 +90,16 @@ pub struct Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let unknown = |(place, _)| (place, Err(Failure::OutcomeUnknown));
         let items = std::mem::take(&mut self.items);
-        if !items.is_empty() {
-            self.gather.bring(items.into_iter().map(unknown).collect());
+        if items.is_empty() {
+            return;
         }
+        let why = match self.gather.is_left() {
+            true => Failure::Overloaded,
+            false => Failure::OutcomeUnknown,
+        };
+        let given_up = |(place, _)| (place, Err(why.clone()));
+        self.gather.bring(items.into_iter().map(given_up).collect());
     }
 }
 

@@ -11,7 +11,8 @@
 //! account with a higher number. So whoever waits, waits for a higher number, and the highest does
 //! not wait. A→B, B→A and rings end.
 //!
-//! **Bounds.** An actor whose desk is lent is not idle: it stays until the desk is home.
+//! **Bounds.** An actor whose desk is lent is not idle: it stays until the desk is home. A batch is
+//! decided in parts of [`PART`] items, with all desks lent, and committed as one.
 //!
 //! **Failure.** A lent desk comes home when the convoy is dropped, wherever that happens. If a turn
 //! panics, every desk it had comes home in doubt, and its owner is loaded again from what is on
@@ -59,6 +60,9 @@ impl Convoy {
     }
 }
 
+/// How many items of a batch are decided before others of the thread take their turns.
+const PART: usize = 64;
+
 /// What several accounts decide as one.
 #[derive(Debug)]
 pub enum Joint {
@@ -84,6 +88,16 @@ pub enum Joint {
     },
 }
 
+impl Joint {
+    /// Whether whoever asked has left.
+    pub fn is_left(&self) -> bool {
+        match self {
+            Self::Transfer { ticket, .. } => ticket.is_left(),
+            Self::Batch { ticket, .. } => ticket.is_left(),
+        }
+    }
+}
+
 /// A desk that is lent. It goes home when this is dropped.
 #[derive(Debug)]
 struct Lent {
@@ -106,12 +120,15 @@ impl Drop for Lent {
 impl AccountActor {
     /// Lends the desk to a convoy and sends it on, or decides at its end.
     pub(super) fn join(&mut self, mut convoy: Convoy, ctx: &mut Context<Self>) {
-        let Some(next) = convoy.ahead.pop() else {
+        let next = convoy.ahead.pop();
+        if next.is_none()
+            && let Joint::Transfer { .. } = convoy.order
+        {
             if let Some(desk) = self.desk.as_mut() {
-                convoy.decide(desk);
+                convoy.transfer(desk);
             }
             return;
-        };
+        }
         let (home, back) = oneshot::channel();
         let desk = self.desk.take();
         if let Some(desk) = &desk {
@@ -121,7 +138,6 @@ impl AccountActor {
             desk,
             home: Some(home),
         });
-        next.send(AccountMessage::Joint(convoy));
         let back = wrap_future::<_, Self>(back).map(|desk, actor, ctx: &mut Context<Self>| {
             actor.desk = desk.ok();
             if let Some(desk) = &actor.desk {
@@ -133,35 +149,53 @@ impl AccountActor {
             }
         });
         ctx.wait(back);
+        match next {
+            Some(next) => next.send(AccountMessage::Joint(convoy)),
+            // The last to be waited for is the first to be worked on.
+            None => ctx.wait(wrap_future(convoy.batch())),
+        }
     }
 }
 
 /// The desks of a convoy by account.
 type Desks<'a> = BTreeMap<AccountNo, &'a mut Desk>;
 
+/// The desks that were lent. The holds that have ended are released as in any turn of their owners.
+fn desks(lent: &mut [Lent]) -> Desks<'_> {
+    lent.iter_mut()
+        .filter_map(|lent| lent.desk.as_deref_mut())
+        .map(|desk| {
+            desk.expire();
+            (desk.account.number, desk)
+        })
+        .collect()
+}
+
 impl Convoy {
-    fn decide(self, own: &mut Desk) {
-        let Self {
-            order, mut lent, ..
-        } = self;
-        let mut desks: Desks<'_> = lent
-            .iter_mut()
-            .filter_map(|lent| lent.desk.as_deref_mut())
-            .map(|desk| (desk.account.number, desk))
-            .collect();
+    fn transfer(mut self, own: &mut Desk) {
+        let Joint::Transfer {
+            from,
+            to,
+            order,
+            dry_run,
+            ticket,
+        } = self.order
+        else {
+            return;
+        };
+        let mut desks = desks(&mut self.lent);
         desks.insert(own.account.number, own);
-        // The holds of the others that have ended are released as in any turn of their own.
-        desks.values_mut().for_each(|desk| desk.expire());
-        match order {
-            Joint::Transfer {
-                from,
-                to,
-                order,
-                dry_run,
-                ticket,
-            } => transfer(&mut desks, (from, to), &order, dry_run, ticket),
-            Joint::Batch { items, ticket } => batch(&mut desks, items, ticket),
-        }
+        transfer(&mut desks, (from, to), &order, dry_run, ticket);
+    }
+
+    /// Decides a batch in parts, so that the other actors of the thread take their turns in
+    /// between. All desks are lent meanwhile, so nobody sees a part.
+    async fn batch(mut self) {
+        let Joint::Batch { items, ticket } = self.order else {
+            return;
+        };
+        let mut desks = desks(&mut self.lent);
+        batch(&mut desks, items, ticket).await;
     }
 }
 
@@ -251,7 +285,7 @@ fn give_up<'a, T>(
 
 /// Posts all of a batch or nothing: decided and applied one after the other on copies of the
 /// accounts, which replace them only when all passed.
-fn batch(
+async fn batch(
     desks: &mut Desks<'_>,
     items: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
     mut ticket: Ticket<Vec<ItemOutcome>>,
@@ -262,7 +296,10 @@ fn batch(
         .collect();
     let mut pages: BTreeMap<AccountNo, Page> = BTreeMap::new();
     let mut outcomes = Vec::with_capacity(items.len());
-    for item in items {
+    for (place, item) in items.into_iter().enumerate() {
+        if place > 0 && place.is_multiple_of(PART) {
+            tokio::task::yield_now().await;
+        }
         let outcome = match item {
             Err(why) => Err(why),
             Ok((number, order)) => match desks.get_mut(&number) {

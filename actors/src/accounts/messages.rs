@@ -364,12 +364,38 @@ pub enum AccountMessage {
 }
 
 impl AccountMessage {
-    /// Whether the supervisor sent it, and counts it as waiting.
-    pub(super) const fn is_counted(&self) -> bool {
-        !matches!(
-            self,
-            Self::BankSaid(_) | Self::TransferNext(..) | Self::TransferSaid(_) | Self::FundSaid(..)
-        )
+    /// Whether whoever asked has left, so that nothing is to be done. What the bank has said goes on
+    /// without anybody, and so does what the actor was started for.
+    pub(super) fn is_left(&self) -> bool {
+        match self {
+            Self::Post { ticket, .. } => ticket.is_left(),
+            Self::PostMany(share) => share.gather.is_left(),
+            Self::OpenHold { ticket, .. } => ticket.is_left(),
+            Self::StepHold { ticket, .. } => ticket.is_left(),
+            Self::Send { ticket, .. } => ticket.is_left(),
+            Self::Joint(convoy) => convoy.order.is_left(),
+            Self::DecideTransfer { ticket, .. } => ticket.is_left(),
+            Self::Enrol(_, ticket) | Self::AdoptEnrolment(_, ticket) => ticket.is_left(),
+            Self::Change { ticket, .. } | Self::Adopt(ticket) => ticket.is_left(),
+            Self::Quote(_, _, reply) => reply.is_closed(),
+            Self::HoldOf(_, reply) => reply.is_closed(),
+            Self::TransferOf(_, reply) => reply.is_closed(),
+            Self::EnrolmentOf(reply) => reply.is_closed(),
+            Self::View(reply) => reply.is_closed(),
+            Self::BalanceOf(reply) | Self::BalanceAt(_, reply) => reply.is_closed(),
+            Self::Observe(reply) => reply.is_closed(),
+            Self::Register { .. }
+            | Self::TransferNext(..)
+            | Self::TransferSaid(_)
+            | Self::TransferNotice { .. }
+            | Self::Reverse { .. }
+            | Self::CashIn(..)
+            | Self::FundSaid(..)
+            | Self::FundTold(..)
+            | Self::BankSaid(_)
+            | Self::Tick
+            | Self::Passivate => false,
+        }
     }
 }
 

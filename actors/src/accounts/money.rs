@@ -115,7 +115,7 @@ impl Desk {
         let hold = vouchers.iter().find_map(Hold::opened);
         Ok(HoldView {
             account: self.account.number,
-            hold: hold.ok_or(Failure::Damaged)?,
+            hold: hold.ok_or(Failure::Bug)?,
         })
     }
 
@@ -230,5 +230,5 @@ impl Desk {
 }
 
 fn first<T>(mut items: impl Iterator<Item = T>) -> Result<T, Failure> {
-    items.next().ok_or(Failure::Damaged)
+    items.next().ok_or(Failure::Bug)
 }

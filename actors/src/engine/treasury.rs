@@ -11,7 +11,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use actix::{Actor as _, Addr};
+use actix::Actor as _;
 use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::balance::Balance;
 use caudal_ledger::ids::{AccountNo, RealmId};
@@ -22,14 +22,15 @@ use caudal_storage::{Order, Store, StoreError};
 
 use super::lists::{AccountFilter, Listing, Page, Picker, listed};
 use super::turns::Cost;
-use super::{DEADLINE, Engine, Realms, full_or_closed, wait};
+use super::{DEADLINE, Engine, Realms, wait};
 use crate::failure::Failure;
+use crate::mailbox::{Mailbox, Waiting};
 use crate::realms::{RealmMessage, Target};
 use crate::records::projection::Listed;
 use crate::records::roll::Among;
 use crate::records::{decode, keys, reads};
 use crate::reply::Reply;
-use crate::treasury::{TakeSnapshot, Treasury};
+use crate::treasury::{MAILBOX, TakeSnapshot, Treasury};
 
 pub use crate::treasury::{Silence, Snapshot};
 
@@ -63,7 +64,7 @@ type Funds = (Balance, Option<Timestamp>);
 
 impl Realms {
     /// Starts a treasury over the same store and banks.
-    pub(super) fn treasury(self: &Arc<Self>) -> Addr<Treasury> {
+    pub(super) fn treasury(self: &Arc<Self>) -> Mailbox<Treasury> {
         let realms = Arc::clone(self);
         let journal = Arc::new(move |realm: RealmId, calls| {
             if let Err(why) = realms.tell(realm, RealmMessage::Journal(calls)) {
@@ -76,10 +77,11 @@ impl Realms {
             Arc::clone(&self.banks),
             journal,
         );
-        match self.arbiters.first() {
+        let addr = match self.arbiters.first() {
             Some(arbiter) => Treasury::start_in_arbiter(arbiter, move |_| treasury),
             None => treasury.start(),
-        }
+        };
+        Mailbox::new(addr, Waiting::default(), MAILBOX)
     }
 }
 
@@ -92,13 +94,12 @@ impl Engine {
             request_id: request_id.to_owned(),
             reply,
         };
-        let sent = self.treasurer().try_send(message);
-        sent.map_err(full_or_closed)?;
+        self.treasurer().tell(message)?;
         wait(answer, DEADLINE).await
     }
 
     /// The treasury's actor; another one when the last has died.
-    fn treasurer(&self) -> Addr<Treasury> {
+    fn treasurer(&self) -> Mailbox<Treasury> {
         let known = self.treasury.read().unwrap_or_else(PoisonError::into_inner);
         if known.connected() {
             return known.clone();

@@ -96,7 +96,11 @@ impl Engine {
             drop(turn);
             result
         });
-        Ok(done.await.map_err(|_| Failure::Damaged)??)
+        // A thread that reads does nothing but read, so a panic there leaves nothing behind.
+        Ok(done.await.map_err(|why| {
+            tracing::error!(%why, "a read did not end");
+            Failure::Bug
+        })??)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use actix::{Actor, Addr};
+use actix::Actor as _;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
@@ -12,6 +12,7 @@ use caudal_ledger::rejection::Rejection;
 use super::RealmReport;
 use crate::accounts::{self, AccountActor, AccountMessage, Observed};
 use crate::failure::Failure;
+use crate::mailbox::{Mailbox, Place};
 use crate::records::reads;
 use crate::reply::Reply;
 use crate::scribe::{Shared, Vitals};
@@ -19,7 +20,7 @@ use crate::scribe::{Shared, Vitals};
 /// One actor and its pulse.
 #[derive(Clone, Debug)]
 pub struct Child {
-    addr: Addr<AccountActor>,
+    mailbox: Mailbox<AccountActor>,
     vitals: Arc<Vitals>,
     touched: bool,
 }
@@ -27,44 +28,34 @@ pub struct Child {
 impl Child {
     /// Forwards a message. There is room: `Children::get` has checked it.
     pub fn send(&self, message: AccountMessage) {
-        self.vitals.queued.fetch_add(1, Ordering::AcqRel);
-        if self.addr.try_send(message).is_err() {
-            // The dropped message answers "outcome unknown"; the actor is gone or wedged.
-            self.vitals.queued.fetch_sub(1, Ordering::AcqRel);
-        }
+        // A dropped message answers "outcome unknown"; the actor is gone.
+        drop(self.mailbox.put(self.mailbox.book(), message));
     }
 
     /// Books a place in its mailbox, so that it stays until the message comes.
     pub fn book(self) -> Booked {
-        self.vitals.queued.fetch_add(1, Ordering::AcqRel);
-        Booked(Some(self))
+        Booked {
+            place: self.mailbox.book(),
+            child: self,
+        }
     }
 
     fn sound(&self) -> bool {
-        self.addr.connected() && !self.vitals.doubtful()
+        self.mailbox.connected() && !self.vitals.doubtful()
     }
 }
 
 /// A place in an actor's mailbox. Given back when it is dropped.
 #[derive(Debug)]
-pub struct Booked(Option<Child>);
+pub struct Booked {
+    child: Child,
+    place: Place,
+}
 
 impl Booked {
     /// Sends the message that the place was booked for.
-    pub fn send(mut self, message: AccountMessage) {
-        if let Some(child) = self.0.take()
-            && child.addr.try_send(message).is_err()
-        {
-            child.vitals.queued.fetch_sub(1, Ordering::AcqRel);
-        }
-    }
-}
-
-impl Drop for Booked {
-    fn drop(&mut self) {
-        if let Some(child) = &self.0 {
-            child.vitals.queued.fetch_sub(1, Ordering::AcqRel);
-        }
+    pub fn send(self, message: AccountMessage) {
+        drop(self.child.mailbox.put(self.place, message));
     }
 }
 
@@ -99,7 +90,7 @@ impl Children {
     pub fn get(&mut self, number: AccountNo) -> Result<Child, Failure> {
         if let Some(child) = self.living.get_mut(&number) {
             if child.sound() {
-                if child.vitals.queued.load(Ordering::Acquire) >= accounts::MAILBOX {
+                if child.mailbox.is_full() {
                     return Err(Failure::Overloaded);
                 }
                 child.touched = true;
@@ -136,7 +127,7 @@ impl Children {
     fn keep(&mut self, number: AccountNo, actor: AccountActor, vitals: Arc<Vitals>) -> Child {
         self.make_room();
         let child = Child {
-            addr: actor.start(),
+            mailbox: Mailbox::new(actor.start(), vitals.queued.clone(), accounts::MAILBOX),
             vitals,
             touched: false,
         };
@@ -185,7 +176,9 @@ impl Children {
             None => reply.send(Ok(None)),
             Some(child) => {
                 let (inner, observed) = Reply::new();
-                child.send(AccountMessage::Observe(inner));
+                if let Err(why) = child.mailbox.tell(AccountMessage::Observe(inner)) {
+                    return reply.send(Err(why));
+                }
                 actix::spawn(async move {
                     reply.send(observed.await.map(Some).map_err(|_| Failure::Overloaded));
                 });
@@ -204,7 +197,7 @@ impl Children {
         };
         for child in self.living.values() {
             let count = |c: &std::sync::atomic::AtomicUsize| c.load(Ordering::Acquire);
-            report.queued = report.queued.saturating_add(count(&child.vitals.queued));
+            report.queued = report.queued.saturating_add(child.mailbox.count());
             report.in_flight = report
                 .in_flight
                 .saturating_add(count(&child.vitals.in_flight));

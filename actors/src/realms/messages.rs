@@ -1,6 +1,5 @@
 //! What a realm's supervisor can be asked.
 
-use actix::Message;
 use caudal_ledger::accounts::Order;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cvu::Cvu;
@@ -17,6 +16,7 @@ use caudal_ledger::vouchers::Outcome;
 use caudal_ledger::webhooks::{Webhook, WebhookOrder};
 use chrono::NaiveDate;
 
+use super::Bulk;
 use crate::accounts::enrolment::FundSaid;
 use crate::accounts::{
     AccountView, BalanceView, EnrolmentView, Heard, HoldView, ItemOutcome, Observed, Placed, Quote,
@@ -84,8 +84,7 @@ pub struct RealmReport {
 }
 
 /// Everything that a supervisor can be asked.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
+#[derive(Debug)]
 pub enum RealmMessage {
     /// Post an adjustment.
     Post(Adjustment, Ticket<Outcome<Placed>>),
@@ -98,6 +97,8 @@ pub enum RealmMessage {
         /// Who asks.
         ticket: Ticket<Vec<ItemOutcome>>,
     },
+    /// The rest of a batch that is on its way.
+    BatchMore(Bulk),
     /// The outcomes of a batch whose key keeps its answer.
     BatchDone(Vec<ItemOutcome>, Ticket<Vec<ItemOutcome>>),
     /// Open a hold.
@@ -234,4 +235,43 @@ pub enum RealmMessage {
     Passivate(Target, Reply<Result<bool, Failure>>),
     /// How the actors are doing.
     Report(Reply<RealmReport>),
+}
+
+impl RealmMessage {
+    /// Whether whoever asked has left, so that nothing is to be done. What the bank has said and
+    /// what is done already goes on without anybody.
+    pub fn is_left(&self) -> bool {
+        match self {
+            Self::Post(_, ticket) => ticket.is_left(),
+            Self::Batch { ticket, .. } => ticket.is_left(),
+            Self::BatchMore(bulk) => bulk.is_left(),
+            Self::OpenHold { ticket, .. } => ticket.is_left(),
+            Self::StepHold { ticket, .. } => ticket.is_left(),
+            Self::Transfer { ticket, .. } => ticket.is_left(),
+            Self::DecideTransfer { ticket, .. } => ticket.is_left(),
+            Self::Enrol(_, _, ticket) => ticket.is_left(),
+            Self::Register { ticket, .. } | Self::Change { ticket, .. } => ticket.is_left(),
+            Self::CreateType(_, ticket)
+            | Self::ToggleType(_, _, ticket)
+            | Self::RemoveType(_, ticket) => ticket.is_left(),
+            Self::Webhook(_, _, ticket) => ticket.is_left(),
+            Self::TryWebhook(_, _, ticket) => ticket.is_left(),
+            Self::HoldOf(_, reply) => reply.is_closed(),
+            Self::TransferOf(_, reply) => reply.is_closed(),
+            Self::Quote(_, _, _, reply) => reply.is_closed(),
+            Self::EnrolmentOf(_, reply) => reply.is_closed(),
+            Self::View(_, reply) => reply.is_closed(),
+            Self::BalanceOf(_, reply) | Self::BalanceAt(_, _, reply) => reply.is_closed(),
+            Self::Types(reply) => reply.is_closed(),
+            Self::Observe(_, reply) => reply.is_closed(),
+            Self::Passivate(_, reply) => reply.is_closed(),
+            Self::Report(reply) => reply.is_closed(),
+            Self::BatchDone(..)
+            | Self::TransferNotice { .. }
+            | Self::Reverse { .. }
+            | Self::CashIn(..)
+            | Self::FundTold(..)
+            | Self::Journal(_) => false,
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use actix::Addr;
+use actix::{AsyncContext as _, Context};
 use caudal_ledger::balance::Direction;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
@@ -11,9 +11,10 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::VoucherType;
 use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 
-use super::{Adjustment, Admission, RealmMessage, RealmSupervisor, TypeRef};
+use super::{Adjustment, Admission, MAILBOX, RealmMessage, RealmSupervisor, TypeRef, give_way};
 use crate::accounts::{AccountMessage, Gather, ItemOutcome, Joint, Placed, Share, is_kept};
 use crate::failure::Failure;
+use crate::mailbox::Mailbox;
 use crate::records::reads;
 use crate::reply::ClaimGuard;
 use crate::scribe::{Shared, Ticket};
@@ -126,82 +127,106 @@ impl RealmSupervisor {
         items: Vec<Adjustment>,
         atomic: bool,
         ticket: Ticket<Vec<ItemOutcome>>,
-        home: Addr<Self>,
+        ctx: &mut Context<Self>,
     ) {
-        let Some(mut ticket) = self.let_in(false, ticket) else {
+        let Some(ticket) = self.let_in(false, ticket) else {
             return;
         };
-        let mut guards = Vec::with_capacity(items.len());
-        let mut resolved = Vec::with_capacity(items.len());
-        for item in &items {
-            let found = self.prepare(item).and_then(|(number, order)| {
-                let direction = [b'x', order.voucher_type.sense.byte()];
-                guards.push((
-                    number,
-                    self.claim_external(&direction, &order.external_id, number)?,
-                ));
-                Ok((number, order))
-            });
-            resolved.push(found);
-        }
-        if atomic {
-            ticket
-                .guards
-                .extend(guards.into_iter().map(|(_, guard)| guard));
-            let found = resolved.iter().flatten().map(|(number, _)| *number);
-            let accounts: BTreeSet<_> = found.collect();
-            if accounts.is_empty() {
-                let refused = |item: Result<_, _>| item.and(Err(Failure::Overloaded));
-                let refused: Vec<_> = resolved.into_iter().map(refused).collect();
-                ticket.keyed = ticket.keyed.filter(|_| is_kept(&refused));
-                return self.end(Ok(refused), ticket);
-            }
-            return self.convoy(&accounts, ticket, |ticket| Joint::Batch {
-                items: resolved,
+        let asker = match atomic {
+            true => BulkAsker::All {
+                resolved: Vec::with_capacity(items.len()),
                 ticket,
-            });
-        }
-        self.share_out(resolved, guards, ticket, home);
+            },
+            false => BulkAsker::Each(gather(items.len(), ticket, self.home(ctx))),
+        };
+        let items = items.into_iter().enumerate();
+        self.bulk(Bulk { items, asker }, ctx);
     }
 
-    /// Gives each account its share of a batch.
-    fn share_out(
+    /// Resolves the next part of a batch. The rest goes behind what waits meanwhile: a long batch
+    /// is many short turns, and the realms of the thread take theirs in between.
+    pub(super) fn bulk(&mut self, mut bulk: Bulk, ctx: &mut Context<Self>) {
+        if bulk.is_left() {
+            return;
+        }
+        let part: Vec<_> = bulk.items.by_ref().take(BULK_PART).collect();
+        match &mut bulk.asker {
+            BulkAsker::All { resolved, ticket } => {
+                for (_, item) in part {
+                    let found = self.resolve(&item).map(|(number, order, guard)| {
+                        ticket.guards.push(guard);
+                        (number, order)
+                    });
+                    resolved.push(found);
+                }
+            }
+            BulkAsker::Each(gather) => {
+                let gather = Arc::clone(gather);
+                self.share_out(part, &gather);
+            }
+        }
+        if bulk.items.len() > 0 {
+            // It is let in already, so it is not refused for want of room.
+            let home = self.home(ctx);
+            drop(home.put(home.book(), RealmMessage::BatchMore(bulk)));
+            give_way(ctx);
+        } else if let BulkAsker::All { resolved, ticket } = bulk.asker {
+            self.all_or_nothing(resolved, ticket);
+        }
+    }
+
+    /// Its own mailbox.
+    fn home(&self, ctx: &Context<Self>) -> Mailbox<Self> {
+        Mailbox::new(ctx.address(), self.waiting.clone(), MAILBOX)
+    }
+
+    /// What an item of a batch comes to, with its external id claimed.
+    fn resolve(
+        &mut self,
+        item: &Adjustment,
+    ) -> Result<(AccountNo, PostAdjustment, ClaimGuard), Failure> {
+        let (number, order) = self.prepare(item)?;
+        let direction = [b'x', order.voucher_type.sense.byte()];
+        let guard = self.claim_external(&direction, &order.external_id, number)?;
+        Ok((number, order, guard))
+    }
+
+    fn all_or_nothing(
         &mut self,
         resolved: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
-        guards: Vec<(AccountNo, ClaimGuard)>,
-        ticket: Ticket<Vec<ItemOutcome>>,
-        home: Addr<Self>,
+        mut ticket: Ticket<Vec<ItemOutcome>>,
     ) {
-        let gather = Arc::new(Gather::new(resolved.len(), move |outcomes| {
-            if ticket.keyed.is_none() || !is_kept(&outcomes) {
-                drop(ticket.guards);
-                if let Some(reply) = ticket.reply {
-                    reply.send(Ok(crate::reply::Given::Value(outcomes)));
-                }
-                return;
-            }
-            // The realm keeps the key's answer; a full mailbox leaves it unknown.
-            drop(home.try_send(RealmMessage::BatchDone(outcomes, ticket)));
-        }));
+        let found = resolved.iter().flatten().map(|(number, _)| *number);
+        let accounts: BTreeSet<_> = found.collect();
+        if accounts.is_empty() {
+            let refused = |item: Result<_, _>| item.and(Err(Failure::Overloaded));
+            let refused: Vec<_> = resolved.into_iter().map(refused).collect();
+            ticket.keyed = ticket.keyed.filter(|_| is_kept(&refused));
+            return self.end(Ok(refused), ticket);
+        }
+        self.convoy(&accounts, ticket, |ticket| Joint::Batch {
+            items: resolved,
+            ticket,
+        });
+    }
+
+    /// Gives each account its share of a part of a batch.
+    fn share_out(&mut self, part: Vec<(usize, Adjustment)>, gather: &Arc<Gather>) {
         let mut shares: BTreeMap<AccountNo, Share> = BTreeMap::new();
         let empty = || Share {
             items: Vec::new(),
             guards: Vec::new(),
-            gather: Arc::clone(&gather),
+            gather: Arc::clone(gather),
         };
         let mut refused = Vec::new();
-        for (place, item) in resolved.into_iter().enumerate() {
-            match item {
+        for (place, item) in part {
+            match self.resolve(&item) {
                 Err(why) => refused.push((place, Err(why))),
-                Ok((number, order)) => {
+                Ok((number, order, guard)) => {
                     let share = shares.entry(number).or_insert_with(empty);
                     share.items.push((place, order));
+                    share.guards.push(guard);
                 }
-            }
-        }
-        for (number, guard) in guards {
-            if let Some(share) = shares.get_mut(&number) {
-                share.guards.push(guard);
             }
         }
         gather.bring(refused);
@@ -218,4 +243,53 @@ impl RealmSupervisor {
             }
         }
     }
+}
+
+/// How many items of a batch are looked at in one turn.
+const BULK_PART: usize = 64;
+
+/// A batch on its way through the supervisor.
+#[derive(Debug)]
+pub struct Bulk {
+    items: std::iter::Enumerate<std::vec::IntoIter<Adjustment>>,
+    asker: BulkAsker,
+}
+
+#[derive(Debug)]
+enum BulkAsker {
+    /// All of the items are posted, or none: they travel together when all are resolved.
+    All {
+        resolved: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
+        ticket: Ticket<Vec<ItemOutcome>>,
+    },
+    /// Each for itself.
+    Each(Arc<Gather>),
+}
+
+impl Bulk {
+    /// Whether whoever asked has left.
+    pub fn is_left(&self) -> bool {
+        match &self.asker {
+            BulkAsker::All { ticket, .. } => ticket.is_left(),
+            BulkAsker::Each(gather) => gather.is_left(),
+        }
+    }
+}
+
+fn gather(
+    items: usize,
+    ticket: Ticket<Vec<ItemOutcome>>,
+    home: Mailbox<RealmSupervisor>,
+) -> Arc<Gather> {
+    Arc::new(Gather::new(items, ticket, move |outcomes, ticket| {
+        if ticket.keyed.is_none() || !is_kept(&outcomes) {
+            drop(ticket.guards);
+            if let Some(reply) = ticket.reply {
+                reply.send(Ok(crate::reply::Given::Value(outcomes)));
+            }
+            return;
+        }
+        // The realm keeps the key's answer. It is done, so it is not refused for want of room.
+        drop(home.put(home.book(), RealmMessage::BatchDone(outcomes, ticket)));
+    }))
 }

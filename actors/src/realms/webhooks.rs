@@ -11,6 +11,7 @@ use caudal_storage::StoreError;
 use super::{RealmSupervisor, TRIES_AT_ONCE};
 use crate::courier::{Courier, Refresh};
 use crate::failure::Failure;
+use crate::mailbox::Mailbox;
 use crate::ports::webhooks::{Contents, Parcel, Sent};
 use crate::records::{self, Tail, WEBHOOKS, reads};
 use crate::scribe::{Page, Ticket};
@@ -29,7 +30,7 @@ impl RealmSupervisor {
 
     /// Starts the courier where there is something to carry and none lives.
     pub(super) fn ensure_courier(&mut self) {
-        let lives = self.courier.as_ref().is_some_and(actix::Addr::connected);
+        let lives = self.courier.as_ref().is_some_and(Mailbox::connected);
         if self.webhooks.is_empty() || lives {
             return;
         }
@@ -57,7 +58,7 @@ impl RealmSupervisor {
                     .finish_and(page, Ok(webhook), ticket, move |done| {
                         // One that cannot hear looks again when it next writes.
                         if let (Ok(()), Some(courier)) = (done, courier) {
-                            courier.try_send(Refresh).ok();
+                            courier.tell(Refresh).ok();
                         }
                     });
             }

@@ -1,6 +1,7 @@
 //! A store whose queue is full at the moment when it would hurt: orders that only wait are refused.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use caudal_ledger::transfers::TransferStatus;
 use caudal_storage::{
@@ -10,14 +11,48 @@ use caudal_storage::{
 use super::lab::{Lab, outside, sending};
 use super::*;
 
-#[derive(Debug)]
 struct Fussy {
     inner: Arc<FaultyStore>,
     refuse: AtomicUsize,
+    /// The next commit is kept from the store, for the test to fail it.
+    keeps: AtomicBool,
+    kept: Mutex<Option<Done>>,
+}
+
+impl std::fmt::Debug for Fussy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl Fussy {
+    fn over(inner: Arc<FaultyStore>) -> Arc<Self> {
+        Arc::new(Self {
+            inner,
+            refuse: AtomicUsize::new(0),
+            keeps: AtomicBool::new(false),
+            kept: Mutex::new(None),
+        })
+    }
+
+    fn engine(self: &Arc<Self>, clock: &Arc<lab::LabClock>, bank: &Arc<TestBank>) -> Engine {
+        let gateway: Arc<dyn BankGateway> = Arc::<TestBank>::clone(bank);
+        let options = Options {
+            arbiters: 0,
+            ..Options::default()
+        };
+        let banks = Arc::new(move |_| Arc::clone(&gateway));
+        let clock = Arc::<lab::LabClock>::clone(clock);
+        Engine::start(Arc::<Self>::clone(self), clock, banks, options).unwrap()
+    }
 }
 
 impl Store for Fussy {
     fn submit(&self, commit: Commit, done: Done) {
+        if self.keeps.swap(false, Ordering::AcqRel) {
+            *self.kept.lock().unwrap() = Some(done);
+            return;
+        }
         self.inner.submit(commit, done);
     }
     fn barrier(&self, done: Done) {
@@ -84,21 +119,8 @@ async fn a_full_queue_behind_a_transfer_does_not_make_it_forgotten() {
     tokio::time::pause();
     let bank: Arc<TestBank> = Arc::default();
     let first = Lab::new(1, 1, 1000, Arc::<TestBank>::clone(&bank)).await;
-    let store = Arc::new(Fussy {
-        inner: first.store.crash(0),
-        refuse: AtomicUsize::new(0),
-    });
-    let gateway: Arc<dyn BankGateway> = Arc::<TestBank>::clone(&bank);
-    let engine = Engine::start(
-        Arc::<Fussy>::clone(&store),
-        Arc::<lab::LabClock>::clone(&first.clock),
-        Arc::new(move |_| Arc::clone(&gateway)),
-        Options {
-            arbiters: 0,
-            ..Options::default()
-        },
-    );
-    let engine = engine.unwrap();
+    let store = Fussy::over(first.store.crash(0));
+    let engine = store.engine(&first.clock, &bank);
     store.refuse.store(1, Ordering::Release);
     let order = sending(outside(), 100, "t");
     let target = Target::Account(AccountNo(1));
@@ -112,4 +134,36 @@ async fn a_full_queue_behind_a_transfer_does_not_make_it_forgotten() {
     assert_eq!(sent.transfer.status, TransferStatus::Requested);
     let asked = || bank.called().iter().any(|c| c.starts_with("transfer"));
     wait_until(asked).await;
+}
+
+#[actix::test]
+async fn what_may_be_on_disk_is_not_called_overloaded() {
+    let bank: Arc<TestBank> = Arc::default();
+    let first = Lab::new(1, 2, 1000, Arc::<TestBank>::clone(&bank)).await;
+    let store = Fussy::over(first.store.crash(0));
+    let engine = store.engine(&first.clock, &bank);
+    store.inner.set_automatic(true);
+    store.keeps.store(true, Ordering::Release);
+    let mut lost = Box::pin(engine.post(REALM, adjustment(2, "IN", 5, "lost"), plain()));
+    let soon = Duration::from_millis(20);
+    assert!(tokio::time::timeout(soon, &mut lost).await.is_err());
+    // All or nothing: a voucher of one account, and what the other is just writing.
+    store.inner.set_automatic(false);
+    let items = vec![
+        adjustment(1, "IN", 7, "new"),
+        adjustment(2, "IN", 5, "lost"),
+    ];
+    let both = engine.batch(REALM, items, true, plain());
+    let flush = async {
+        wait_until(|| store.inner.pending() == 1).await;
+        let kept = store.kept.lock().unwrap().take();
+        kept.unwrap()(Err(StoreError::Overloaded));
+        store.inner.set_automatic(true);
+    };
+    let (both, ()) = tokio::join!(both, flush);
+    assert_eq!(both.unwrap_err(), Failure::OutcomeUnknown);
+    assert_eq!(lost.await.unwrap_err(), Failure::Overloaded);
+    let disk = |n| engine.on_disk(REALM, AccountNo(n)).unwrap().0.balance;
+    assert_eq!(disk(1).total().centavos(), 1007);
+    assert_eq!(disk(2).total().centavos(), 1000);
 }

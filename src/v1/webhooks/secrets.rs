@@ -40,7 +40,7 @@ impl NewSecret {
         };
         make().map_err(|why| {
             tracing::error!(%why, "a secret cannot be made");
-            Failure::Damaged.into()
+            Failure::Bug.into()
         })
     }
 

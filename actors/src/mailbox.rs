@@ -1,0 +1,222 @@
+//! Mailboxes that hold: what waits for an actor is counted, and beyond a named limit it is refused.
+//!
+//! **Shape.** [`Mailbox::tell`] wraps a message into a [`Queued`] that has a [`Place`]. The place is
+//! given back when the message is taken, or dropped with the actor. actix's own capacity bounds
+//! nothing here: each clone of an address may always put one message more, and every sender has a
+//! clone of its own. So this is the only module that may call `try_send`.
+//!
+//! **Bounds.** The most that waits is given where a mailbox is made; each actor names it.
+//!
+//! **Failure.** A full mailbox is [`Failure::Overloaded`], one whose actor is gone
+//! [`Failure::ShuttingDown`]. In both cases nothing was done.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use actix::dev::ToEnvelope;
+use actix::prelude::SendError;
+use actix::{Actor, Addr, Handler, Message};
+
+use crate::failure::Failure;
+
+/// How many messages wait for one actor.
+#[derive(Clone, Debug, Default)]
+pub struct Waiting(Arc<AtomicUsize>);
+
+impl Waiting {
+    /// How many wait now.
+    pub fn count(&self) -> usize {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// A place, whether there is room or not: for what was refused or granted room before.
+    pub fn place(&self) -> Place {
+        self.0.fetch_add(1, Ordering::AcqRel);
+        Place(self.clone())
+    }
+
+    /// A place, if fewer than `most` wait.
+    fn place_below(&self, most: usize) -> Option<Place> {
+        let more = |count: usize| count.checked_add(1).filter(|count| *count <= most);
+        let taken = self
+            .0
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
+        taken.ok().map(|_| Place(self.clone()))
+    }
+}
+
+/// A place in a mailbox. It is given back when this is dropped.
+#[derive(Debug)]
+pub struct Place(Waiting);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A message that waits, with its place.
+#[derive(Debug)]
+pub struct Queued<M> {
+    message: M,
+    place: Place,
+}
+
+impl<M> Message for Queued<M> {
+    type Result = ();
+}
+
+impl<M> Queued<M> {
+    /// Takes the message: its turn has come, and its place is free.
+    pub fn take(self) -> M {
+        let Self { message, place } = self;
+        drop(place);
+        message
+    }
+}
+
+/// The way to an actor.
+#[derive(Debug)]
+pub struct Mailbox<A: Actor> {
+    addr: Addr<A>,
+    waiting: Waiting,
+    most: usize,
+}
+
+impl<A: Actor> Clone for Mailbox<A> {
+    fn clone(&self) -> Self {
+        Self {
+            addr: self.addr.clone(),
+            waiting: self.waiting.clone(),
+            most: self.most,
+        }
+    }
+}
+
+impl<A: Actor> Mailbox<A> {
+    /// The mailbox of an actor, of whose messages at most so many wait.
+    pub fn new(addr: Addr<A>, waiting: Waiting, most: usize) -> Self {
+        Self {
+            addr,
+            waiting,
+            most,
+        }
+    }
+
+    /// Whether the actor lives.
+    pub fn connected(&self) -> bool {
+        self.addr.connected()
+    }
+
+    /// How many messages wait.
+    pub fn count(&self) -> usize {
+        self.waiting.count()
+    }
+
+    /// Whether no further message is taken.
+    pub fn is_full(&self) -> bool {
+        self.waiting.count() >= self.most
+    }
+
+    /// A place for a message that comes later; there is room, or the caller has looked.
+    pub fn book(&self) -> Place {
+        self.waiting.place()
+    }
+
+    /// Puts a message into the mailbox.
+    ///
+    /// # Errors
+    /// [`Failure::Overloaded`] when it is full, [`Failure::ShuttingDown`] when the actor is gone.
+    pub fn tell<M>(&self, message: M) -> Result<(), Failure>
+    where
+        M: Send + 'static,
+        A: Handler<Queued<M>>,
+        A::Context: ToEnvelope<A, Queued<M>>,
+    {
+        let place = self.waiting.place_below(self.most);
+        self.put(place.ok_or(Failure::Overloaded)?, message)
+    }
+
+    /// Puts a message into a place that was booked, or that need not be asked for: what finishes
+    /// something that is done already is never refused.
+    ///
+    /// # Errors
+    /// [`Failure::ShuttingDown`] when the actor is gone; the message is dropped then.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place where messages are sent, and they are counted"
+    )]
+    pub fn put<M>(&self, place: Place, message: M) -> Result<(), Failure>
+    where
+        M: Send + 'static,
+        A: Handler<Queued<M>>,
+        A::Context: ToEnvelope<A, Queued<M>>,
+    {
+        let queued = Queued { message, place };
+        // A clone that has sent nothing yet: never parked, so actix takes what we have counted.
+        match self.addr.clone().try_send(queued) {
+            Ok(()) => Ok(()),
+            Err(SendError::Full(_)) => Err(Failure::Overloaded),
+            Err(SendError::Closed(_)) => Err(Failure::ShuttingDown),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix::Context;
+
+    use super::*;
+
+    /// Takes messages and counts them.
+    #[derive(Default)]
+    struct Sink(Arc<AtomicUsize>);
+
+    impl Actor for Sink {
+        type Context = Context<Self>;
+    }
+
+    impl Handler<Queued<Vec<u8>>> for Sink {
+        type Result = ();
+        fn handle(&mut self, queued: Queued<Vec<u8>>, _: &mut Context<Self>) {
+            drop(queued.take());
+            self.0.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    #[actix::test]
+    async fn no_more_waits_than_the_mailbox_holds_whoever_sends() {
+        let taken = Arc::new(AtomicUsize::new(0));
+        let sink = Sink(Arc::clone(&taken));
+        let mailbox = Mailbox::new(sink.start(), Waiting::default(), 8);
+        // Nothing is taken before this task gives way.
+        let (mut full, mut told) = (0, 0);
+        for _ in 0..20_000 {
+            match mailbox.clone().tell(vec![0; 64]) {
+                Ok(()) => told += 1,
+                Err(why) => {
+                    assert_eq!(why, Failure::Overloaded);
+                    full += 1;
+                }
+            }
+        }
+        assert_eq!((told, full, mailbox.count()), (8, 19_992, 8));
+        assert!(mailbox.is_full());
+        while taken.load(Ordering::Acquire) < 8 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(mailbox.count(), 0);
+        assert_eq!(mailbox.tell(Vec::new()), Ok(()));
+    }
+
+    #[actix::test]
+    async fn what_is_dropped_gives_its_place_back() {
+        let waiting = Waiting::default();
+        let mailbox = Mailbox::new(Sink::default().start(), waiting.clone(), 1);
+        drop(mailbox.book());
+        let booked = mailbox.book();
+        assert_eq!(mailbox.tell(Vec::new()), Err(Failure::Overloaded));
+        assert_eq!(mailbox.put(booked, Vec::new()), Ok(()));
+        assert_eq!(waiting.count(), 1);
+    }
+}
