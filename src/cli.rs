@@ -1,7 +1,8 @@
 //! The command line: one binary for the service, its sandbox bank, and the operator's errands.
 //!
-//! Exit codes: 0 done; 1 it failed, or a verification found differences; 2 wrong usage or settings;
-//! 3 the store refuses to open (the message says what to do).
+//! Exit codes: 0 done; 1 it failed (a supervisor may try again), or a verification found
+//! differences; 2 wrong usage or settings; 3 the store refuses to open, and trying again will not
+//! help (the message says what to do).
 
 mod dev;
 mod offices;
@@ -73,6 +74,7 @@ impl Exit {
 impl From<StartError> for Exit {
     fn from(why: StartError) -> Self {
         let code = match &why {
+            StartError::Storage(why) if why.passes() => 1,
             StartError::Storage(_) | StartError::Load(Failure::Damaged) => 3,
             StartError::Load(_) | StartError::Io { .. } => 1,
             StartError::Setting(_) => 2,

@@ -44,6 +44,7 @@ use crate::webhooks::{Limits as AttemptLimits, Reach};
 use crate::{admin, bank, calendar, server};
 
 pub use folder::{STORE, new_secret};
+pub(crate) use folder::{had_store, hold, open as open_store};
 pub(crate) use folder::{read as read_file, write as write_file};
 
 /// How long requests in flight have to finish when the service stops.

@@ -5,6 +5,7 @@ use std::fmt::{Display, Write as _};
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::realms::RealmReport;
+use caudal_storage::Stats;
 use rust_decimal::Decimal;
 
 use super::Desk;
@@ -103,6 +104,7 @@ fn store(page: &mut Page, desk: &Desk) {
         "Number of the last durable commit.",
         stats.last_commit,
     );
+    witness(page, &stats);
     page.gauge(
         "journal_queued_commits",
         "Commits that wait for the journal.",
@@ -125,6 +127,27 @@ fn store(page: &mut Page, desk: &Desk) {
         stats.index_disk_bytes,
     );
     page.gauge("index_runs", "Runs of the index.", stats.index_runs);
+}
+
+/// How far the journal went, to be compared with the log.
+fn witness(page: &mut Page, stats: &Stats) {
+    page.gauge(
+        "journal_witness_commit",
+        "Number of the last commit that the witness beside the journal names.",
+        stats.witness_commit,
+    );
+    // A label with the hash would be a new series at each scrape; 48 bits are exact in any reader.
+    let chain = stats.witness_chain.iter().take(6);
+    page.gauge(
+        "journal_witness_chain",
+        "First 48 bits of the hash of that commit's record, to be compared with the log.",
+        chain.fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte)),
+    );
+    page.gauge(
+        "index_rebuilt",
+        "1 when this process rebuilt the index from the journal as it started.",
+        u8::from(stats.index_rebuilt),
+    );
 }
 
 /// One figure of a realm: name, kind, help, value.

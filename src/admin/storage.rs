@@ -1,5 +1,7 @@
 //! The journal's figures, and verification of everything that is kept.
 
+use std::fmt::Write as _;
+
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::verify::{self, Report};
@@ -29,6 +31,10 @@ struct JournalBody {
     queued: u64,
     /// The last durable commit since the store was created.
     last_commit: u64,
+    /// The last commit that the witness beside the journal names, and the hash of its record: to be
+    /// compared with what the log said before.
+    witness_commit: u64,
+    witness_chain: String,
     /// Durable commits that the index on disk does not hold yet.
     index_lag: u64,
     index_runs: u64,
@@ -52,12 +58,23 @@ pub async fn journal(desk: web::Data<Desk>) -> HttpResponse {
         written_bytes: stats.journal_bytes,
         queued: stats.queued,
         last_commit: stats.last_commit,
+        witness_commit: stats.witness_commit,
+        witness_chain: hex(&stats.witness_chain),
         index_lag: stats.last_commit.saturating_sub(stats.indexed_commit),
         index_runs: stats.index_runs,
         journal_disk_bytes: stats.journal_disk_bytes,
         index_disk_bytes: stats.index_disk_bytes,
     };
     json(StatusCode::OK, &body)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        // Writing to a String cannot fail.
+        write!(text, "{byte:02x}").ok();
+    }
+    text
 }
 
 /// A ratio with one decimal; `None` over nothing.

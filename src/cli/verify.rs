@@ -13,7 +13,7 @@ use super::Exit;
 use super::remote::{Which, shown};
 use super::terminal::{self, say, wait};
 use crate::admin::VerifyBody;
-use crate::service::{STORE, StartError};
+use crate::service::{self, STORE, StartError};
 
 /// Replay every account's history from the journal and compare it with the index and, in a running
 /// service, with the actors. Names what differs; exit code 1 when anything does.
@@ -56,9 +56,12 @@ pub fn run(args: Args) -> Result<(), Exit> {
 }
 
 fn folder(data: &Path) -> Result<VerifyBody, Exit> {
-    // A folder without a store would become one by being opened.
-    let path = data.join(STORE);
-    if !path.is_dir() {
+    // Nothing is made here: a folder that never had a store is the wrong one.
+    if !service::had_store(data)?
+        && DurableStore::id_of(&data.join(STORE))
+            .map_err(StartError::from)?
+            .is_none()
+    {
         let why = format!(
             "{} holds no store; name the folder given as data",
             data.display()
@@ -67,11 +70,13 @@ fn folder(data: &Path) -> Result<VerifyBody, Exit> {
     }
     terminal::log(crate::config::LogFormat::Text, "warn")?;
     let line = terminal::progress("opening");
+    let _held = service::hold(data)?;
     let options = Options {
+        create: false,
         progress: Some(terminal::watch_opening(&line)),
         ..Options::default()
     };
-    let store = DurableStore::open(path, options, Arc::new(Rows)).map_err(StartError::from)?;
+    let store = service::open_store(data, options, Arc::new(Rows))?;
     line.set_message("entries replayed:");
     let verified = verify::store(store.as_ref(), &mut |entries| line.set_position(entries));
     line.finish_and_clear();

@@ -1,17 +1,25 @@
-//! The data folder: who may look into it, and the pepper of API keys that lies there.
+//! The data folder: who may look into it, which store it has, and the pepper of API keys.
+//!
+//! **Order.** In a new folder: the pepper, the store, `store.id`, and last `pepper.check`. So a
+//! folder with either of the last two had a store.
 //!
 //! **Failure.** A pepper other than the one under which keys were made would silently make every
 //! key wrong, so a digest of it lies beside the store, and a start with another pepper is refused.
+//! A store that is missing or another than before (a volume that is not mounted) is refused: an
+//! empty ledger in its place would answer, and would give out every reference a second time. The
+//! folder is locked for one process, so that a store put in the place of one in use is not opened.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::{hmac, rand};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use caudal_storage::{DurableStore, OpenError, Projection};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::StartError;
@@ -22,6 +30,8 @@ pub const STORE: &str = "store";
 const PEPPER: &str = "pepper";
 /// By what a pepper is recognised.
 const PEPPER_CHECK: &str = "pepper.check";
+/// Which store the folder has.
+const STORE_ID: &str = "store.id";
 /// The largest file that is read whole, in bytes.
 const FILE_MAX: u64 = 4096;
 
@@ -55,6 +65,99 @@ pub(super) fn prepare(data: &Path) -> Result<(), StartError> {
     }
 }
 
+/// Locks the folder for this process until the file is dropped.
+///
+/// # Errors
+/// `Busy` when another process has it.
+pub(crate) fn hold(data: &Path) -> Result<File, StartError> {
+    let failed = |why| StartError::io(format!("opening {}", data.display()), why);
+    let folder = File::open(data).map_err(failed)?;
+    caudal_storage::exclusive(&folder, data)?;
+    Ok(folder)
+}
+
+/// Whether the folder ever had a store.
+///
+/// # Errors
+/// When it cannot be looked into.
+pub(crate) fn had_store(data: &Path) -> Result<bool, StartError> {
+    Ok(known(data)?.is_some() || read(&data.join(PEPPER_CHECK))?.is_some())
+}
+
+/// The id of the folder's store as it was noted, if it was.
+fn known(data: &Path) -> Result<Option<String>, StartError> {
+    let path = data.join(STORE_ID);
+    let Some(bytes) = read(&path)? else {
+        return Ok(None);
+    };
+    let text = String::from_utf8(bytes).unwrap_or_default();
+    let id = text.trim().strip_prefix("store ").map(str::to_owned);
+    let refuse = || {
+        let why = format!(
+            "{} is not what was written. Bring it back from a backup; if the store beside it is \
+             surely the right one, remove this file, and it is written again",
+            path.display()
+        );
+        StartError::from(OpenError::NotAStore(why))
+    };
+    id.map(Some).ok_or_else(refuse)
+}
+
+/// Opens the folder's own store and no other. A folder that never had one gets one, if `options`
+/// say so.
+///
+/// # Errors
+/// When the store is missing, another than it was, or does not open.
+pub(crate) fn open(
+    data: &Path,
+    options: caudal_storage::Options,
+    projection: Arc<dyn Projection>,
+) -> Result<Arc<DurableStore>, StartError> {
+    let path = data.join(STORE);
+    let (known, had) = (known(data)?, had_store(data)?);
+    let refuse = |why: String| Err(StartError::from(OpenError::NotAStore(why)));
+    match (&known, DurableStore::id_of(&path)?) {
+        (Some(known), Some(there)) if *known != there => {
+            return refuse(format!(
+                "{} holds the store {there}, but {} has had the store {known} (its {STORE_ID} \
+                 says so). Nothing was changed. Mount or bring back the right one; if the other \
+                 is meant to be used from now on, remove {STORE_ID}",
+                path.display(),
+                data.display()
+            ));
+        }
+        (_, None) if had => {
+            return refuse(format!(
+                "{} holds no store, but {} has had one: is its volume mounted? Nothing was \
+                 changed, and no empty ledger is begun in its place: every key would be unknown, \
+                 and references would be given out a second time. Mount the volume, or bring the \
+                 store folder back from a backup; for a new ledger, choose another data folder",
+                path.display(),
+                data.display()
+            ));
+        }
+        _ => {}
+    }
+    let options = caudal_storage::Options {
+        create: options.create && !had,
+        witnessed: known.is_some(),
+        ..options
+    };
+    let store = DurableStore::open(path, options, projection)?;
+    if known.is_none() {
+        let noted = write(
+            &data.join(STORE_ID),
+            format!("store {}\n", store.id()).as_bytes(),
+        );
+        // A folder of an older version may be on a full disk, and is served all the same.
+        noted.or_else(|why| {
+            tracing::warn!(%why, "{STORE_ID} could not be written; the next start tries again");
+            if had { Ok(()) } else { Err(why) }
+        })?;
+    }
+    Ok(store)
+}
+
 /// The pepper: the given one, else the folder's, made there the first time.
 pub(super) fn pepper(data: &Path, given: Option<&SecretString>) -> Result<Vec<u8>, StartError> {
     let path = data.join(PEPPER);
@@ -74,23 +177,32 @@ pub(super) fn pepper(data: &Path, given: Option<&SecretString>) -> Result<Vec<u8
             made
         }
     };
-    check(data, &pepper)?;
-    Ok(pepper)
-}
-
-fn check(data: &Path, pepper: &[u8]) -> Result<(), StartError> {
-    let key = hmac::Key::new(hmac::HMAC_SHA256, pepper);
-    let mark = URL_SAFE_NO_PAD.encode(hmac::sign(&key, b"caudal pepper check"));
     let path = data.join(PEPPER_CHECK);
     match read(&path)? {
-        None => write(&path, mark.as_bytes()),
-        Some(kept) if verify_slices_are_equal(&kept, mark.as_bytes()).is_ok() => Ok(()),
+        None => Ok(pepper),
+        Some(kept) if verify_slices_are_equal(&kept, mark(&pepper).as_bytes()).is_ok() => {
+            Ok(pepper)
+        }
         Some(_) => Err(StartError::Setting(format!(
             "the pepper is not the one under which the API keys of {} were made, so none of them \
              would work. Use that one again, or remove {} and issue all keys anew",
             data.display(),
             path.display()
         ))),
+    }
+}
+
+fn mark(pepper: &[u8]) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, pepper);
+    URL_SAFE_NO_PAD.encode(hmac::sign(&key, b"caudal pepper check"))
+}
+
+/// Notes by what the pepper is recognised, once there is a store.
+pub(super) fn remember(data: &Path, pepper: &[u8]) -> Result<(), StartError> {
+    let path = data.join(PEPPER_CHECK);
+    match read(&path)? {
+        None => write(&path, mark(pepper).as_bytes()),
+        Some(_) => Ok(()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The parts of a service, put together and taken apart again on the service's own thread.
 
+use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Weak, mpsc};
 use std::time::{Duration, Instant};
@@ -43,6 +44,8 @@ struct Parts {
     catch_up: Option<JoinHandle<()>>,
     grace: Duration,
     store: Weak<DurableStore>,
+    /// The lock of the data folder.
+    _held: File,
 }
 
 /// Runs a service on this thread until it is told to stop, or (a crash) until nobody can tell it.
@@ -87,9 +90,10 @@ fn released(store: &Weak<DurableStore>) {
 impl Parts {
     fn start(options: Options) -> Result<Self, StartError> {
         folder::prepare(&options.data)?;
+        let held = folder::hold(&options.data)?;
         let pepper = folder::pepper(&options.data, options.pepper.as_ref())?;
-        let path = options.data.join(folder::STORE);
-        let store = DurableStore::open(path, options.storage, Arc::new(Rows))?;
+        let store = folder::open(&options.data, options.storage, Arc::new(Rows))?;
+        folder::remember(&options.data, &pepper)?;
         let weak = Arc::downgrade(&store);
         let (banks, sandbox) = banks(&options.banking)?;
         let secrets = secrets(&options.banking);
@@ -138,6 +142,7 @@ impl Parts {
             sandbox,
             grace,
             store: weak,
+            _held: held,
         })
     }
 

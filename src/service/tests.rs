@@ -129,6 +129,105 @@ async fn an_address_that_is_taken_is_named() {
 }
 
 #[actix_web::test]
+async fn a_store_that_is_gone_or_another_is_never_replaced_by_an_empty_one() {
+    type Change = fn(&Path);
+    let changes: [(&str, Change, &str); 6] = [
+        (
+            "emptied",
+            |data| {
+                std::fs::remove_dir_all(data.join("store")).unwrap();
+                std::fs::create_dir(data.join("store")).unwrap();
+            },
+            "is its volume mounted?",
+        ),
+        (
+            "gone",
+            |data| std::fs::remove_dir_all(data.join("store")).unwrap(),
+            "holds no store",
+        ),
+        (
+            "gone, of an older version",
+            |data| {
+                std::fs::remove_dir_all(data.join("store")).unwrap();
+                std::fs::remove_file(data.join("store.id")).unwrap();
+            },
+            "holds no store",
+        ),
+        (
+            "another",
+            |data| {
+                std::fs::remove_dir_all(data.join("store")).unwrap();
+                std::fs::rename(data.with_file_name("other/store"), data.join("store")).unwrap();
+            },
+            "has had the store",
+        ),
+        (
+            "its id is unreadable",
+            |data| std::fs::write(data.join("store.id"), "x").unwrap(),
+            "store.id",
+        ),
+        (
+            "its witness is gone",
+            |data| {
+                std::fs::remove_file(data.join("store/WITNESS")).unwrap();
+            },
+            "WITNESS: it is missing",
+        ),
+    ];
+    for (what, change, told) in changes {
+        let dir = TempDir::new().unwrap();
+        let data = dir.path().join("data");
+        start(&dir).stop().await.unwrap();
+        let other = Options::for_tests(dir.path().join("other"));
+        Service::start(other).unwrap().stop().await.unwrap();
+        change(&data);
+        let why = refused(Options::for_tests(&data));
+        assert!(
+            matches!(&why, StartError::Storage(open) if !open.passes()),
+            "{what}: {why}"
+        );
+        assert!(why.to_string().contains(told), "{what}: {why}");
+        assert!(
+            !data.join("store/journal").exists() || !what.contains("gone,"),
+            "{what}"
+        );
+    }
+}
+
+#[actix_web::test]
+async fn a_folder_of_an_older_version_opens_and_is_known_from_then_on() {
+    let dir = TempDir::new().unwrap();
+    start(&dir).stop().await.unwrap();
+    let data = dir.path().join("data");
+    std::fs::remove_file(data.join("store.id")).unwrap();
+    std::fs::remove_file(data.join("store/WITNESS")).unwrap();
+    start(&dir).stop().await.unwrap();
+    assert!(data.join("store.id").is_file() && data.join("store/WITNESS").is_file());
+    assert_eq!(mode(&data.join("store.id")), 0o600);
+}
+
+#[actix_web::test]
+async fn a_store_put_in_the_place_of_one_in_use_is_not_opened() {
+    let dir = TempDir::new().unwrap();
+    let (data, copy) = (dir.path().join("data"), dir.path().join("copy"));
+    start(&dir).stop().await.unwrap();
+    let copied = std::process::Command::new("cp")
+        .arg("-a")
+        .args([&data, &copy])
+        .status();
+    assert!(copied.unwrap().success());
+    let service = start(&dir);
+    std::fs::rename(data.join("store"), dir.path().join("away")).unwrap();
+    std::fs::rename(copy.join("store"), data.join("store")).unwrap();
+    let why = refused(Options::for_tests(&data));
+    assert!(
+        matches!(why, StartError::Storage(OpenError::Busy(_))),
+        "{why}"
+    );
+    service.kill().await;
+}
+
+#[actix_web::test]
 async fn a_damaged_journal_stops_the_start() {
     let dir = TempDir::new().unwrap();
     let service = start(&dir);

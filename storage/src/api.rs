@@ -184,6 +184,12 @@ pub struct Stats {
     pub last_flush_us: u64,
     /// Sum of the microseconds of all flushes.
     pub flush_us: u64,
+    /// The last commit that the witness beside the journal names; 0 for engines without one.
+    pub witness_commit: u64,
+    /// The hash of the record that holds it.
+    pub witness_chain: [u8; 32],
+    /// Whether the index was rebuilt from the journal when this process opened the store.
+    pub index_rebuilt: bool,
 }
 
 /// A store. All reads see every commit whose `done` has been called, and only durable ones.

@@ -1,7 +1,8 @@
 //! The engine for production: the journal is the truth, the index on sled comes behind it.
 //!
-//! **Shape.** `<store>/IDENTITY`, `LOCK`, `journal/`, `index/`. Five threads: the committer, one
-//! that prepares segments, the index's flusher and merger, and a watch.
+//! **Shape.** `<store>/IDENTITY`, `LOCK`, `WITNESS`, `journal/`, `index/`. Six threads: the
+//! committer, one that prepares segments, one that writes the witness, the index's flusher and
+//! merger, and a watch.
 //!
 //! **Bounds.** All in [`Options`].
 //!
@@ -12,16 +13,18 @@
 //! puts into the index what it lacks.
 
 mod committer;
+pub(crate) mod held;
 mod identity;
 mod open;
 pub(crate) mod options;
 pub(crate) mod project;
 mod queue;
 mod watch;
+pub(crate) mod witness;
 
 use std::fmt;
-use std::fs::File;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
@@ -31,18 +34,24 @@ use crate::api::{
     Commit, CommitNo, Done, Entry, Head, Order, Pair, Position, Projection, Stats, Store,
     StoreError, StreamId,
 };
+use crate::codec::hex;
+use crate::durable::held::Held;
 use crate::durable::queue::{Item, Queue};
 use crate::durable::watch::Watch;
+use crate::durable::witness::Witness;
 use crate::error::OpenError;
+use crate::files::Files;
+use crate::folder::Folder;
 use crate::health::Health;
 use crate::index::Index;
 use crate::journal::Journal;
-use crate::journal::format::commit_bytes;
+use crate::journal::format::{StoreId, commit_bytes};
 use crate::journal::writer::Appended;
 use crate::num::u64_of;
 use crate::rows::{FIRST_KEY, check_commit, parse_stream_value, stream_key};
 use crate::sync::lock;
 
+pub use held::exclusive;
 pub use options::{OnProgress, Options, Progress};
 
 /// Figures since the start of the process.
@@ -82,8 +91,11 @@ struct Shared {
     health: Arc<Health>,
     counters: Counters,
     watch: Watch,
+    witness: Witness,
     /// Held as long as anything of the store lives.
-    _lock: File,
+    held: Arc<Held>,
+    files: Files,
+    index_rebuilt: bool,
 }
 
 impl Shared {
@@ -108,6 +120,7 @@ impl Shared {
 pub struct DurableStore {
     shared: Arc<Shared>,
     path: PathBuf,
+    id: StoreId,
     closed: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
     ids: Vec<ThreadId>,
@@ -132,6 +145,26 @@ impl DurableStore {
         open::open(path.into(), options, projection)
     }
 
+    /// What tells this store from every other, as text; the same for its whole life and in copies.
+    pub fn id(&self) -> String {
+        hex(&self.id)
+    }
+
+    /// The same of a store that is not open; `None` when the folder holds none.
+    ///
+    /// # Errors
+    /// When the folder or its `IDENTITY` cannot be read.
+    pub fn id_of(path: &Path) -> Result<Option<String>, OpenError> {
+        let fail = |e| OpenError::io("opening", path, e);
+        match Folder::open(path) {
+            Ok(folder) => Ok(identity::read(&folder)?.map(|id| hex(&id))),
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                Ok(None)
+            }
+            Err(e) => Err(fail(e)),
+        }
+    }
+
     /// The error of every call when the store is closed or lost.
     fn gate(&self) -> Result<(), StoreError> {
         if self.closed.load(Ordering::Acquire) {
@@ -143,6 +176,7 @@ impl DurableStore {
     fn stop_threads(&self) {
         self.shared.index.stop();
         self.shared.watch.stop();
+        self.shared.witness.stop();
         let threads: Vec<_> = lock(&self.threads).drain(..).collect();
         if self.ids.contains(&std::thread::current().id()) {
             // a callback dropped the last handle: the threads end by themselves
@@ -178,7 +212,7 @@ impl Store for DurableStore {
             .and_then(|()| {
                 health
                     .damaged()
-                    .or_else(|| health.full())
+                    .or_else(|| health.refusing())
                     .map_or(Ok(()), Err)
             })
             .and_then(|()| check_commit(&commit));
@@ -295,6 +329,7 @@ impl Store for DurableStore {
 
     fn stats(&self) -> Stats {
         let c = &self.shared.counters;
+        let witness = self.shared.witness.written();
         Stats {
             commits: c.commits.load(Ordering::Relaxed),
             entries: c.entries.load(Ordering::Relaxed),
@@ -308,6 +343,9 @@ impl Store for DurableStore {
             queued: u64_of(self.shared.queue.commits()),
             last_flush_us: c.last_flush_us.load(Ordering::Relaxed),
             flush_us: c.flush_us.load(Ordering::Relaxed),
+            witness_commit: witness.commit,
+            witness_chain: witness.chain,
+            index_rebuilt: self.shared.index_rebuilt,
         }
     }
 
@@ -316,7 +354,7 @@ impl Store for DurableStore {
         let health = &self.shared.health;
         health
             .damaged()
-            .or_else(|| health.full())
+            .or_else(|| health.refusing())
             .map_or(Ok(()), Err)
     }
 

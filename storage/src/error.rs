@@ -33,6 +33,22 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    /// Whether it may pass by itself, so that a supervisor may start the process again: the system
+    /// refused something. Otherwise somebody has to look.
+    pub fn passes(&self) -> bool {
+        match self {
+            Self::Io { .. } => true,
+            Self::Rebuild(why) => matches!(
+                why,
+                StoreError::Poisoned(_)
+                    | StoreError::Full(_)
+                    | StoreError::Overloaded
+                    | StoreError::Closed
+            ),
+            Self::Busy(_) | Self::NotAStore(_) | Self::Corrupt(_) => false,
+        }
+    }
+
     /// Names what was tried on which file.
     pub(crate) fn io(what: &str, path: &Path, source: io::Error) -> Self {
         Self::Io {

@@ -4,12 +4,17 @@
 //! **Bounds.** Files are created 0600 and folders 0700. **Failure.** Nothing is retried: an error
 //! from a write or a sync goes up as it is, and the store that gets it stops.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use rustix::io::Errno;
+
+use crate::folder::Folder;
+use crate::sync::lock;
 
 /// Makes the n-th change to files fail, for tests of the fail-stop rule.
 #[derive(Debug, Default)]
@@ -17,6 +22,8 @@ pub struct Faults {
     seen: AtomicU64,
     fail_at: AtomicU64,
     fail_for: AtomicU64,
+    /// What the making of a file is answered with; 0 for nothing.
+    creation: AtomicI32,
 }
 
 impl Faults {
@@ -26,7 +33,14 @@ impl Faults {
             seen: AtomicU64::new(0),
             fail_at: AtomicU64::new(first),
             fail_for: AtomicU64::new(count),
+            creation: AtomicI32::new(0),
         })
+    }
+
+    /// From now on the system answers the making of a file with this number of an error (24 is
+    /// EMFILE, 28 is ENOSPC); 0 lets it be made again.
+    pub fn refuse_creation(&self, code: i32) {
+        self.creation.store(code, Ordering::SeqCst);
     }
 
     /// How many changes have been tried.
@@ -44,16 +58,64 @@ impl Faults {
     }
 }
 
+/// Descriptors that are kept back for the journal: given up one by one when the process has no
+/// other left, so that a flood of connections does not end the store.
+#[derive(Debug, Default)]
+struct Spares(Mutex<Vec<File>>);
+
+/// How many descriptors are kept back.
+const SPARES: usize = 8;
+
+impl Spares {
+    fn refill(&self) {
+        let mut kept = lock(&self.0);
+        while kept.len() < SPARES
+            && let Ok(file) = File::open("/dev/null")
+        {
+            kept.push(file);
+        }
+    }
+
+    fn give_up_one(&self) -> bool {
+        lock(&self.0).pop().is_some()
+    }
+}
+
+fn no_descriptor(e: &io::Error) -> bool {
+    matches!(Errno::from_io_error(e), Some(Errno::MFILE | Errno::NFILE))
+}
+
 /// The way to files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Files {
     faults: Option<Arc<Faults>>,
+    spares: Arc<Spares>,
 }
 
 impl Files {
     /// Files whose n-th change may fail.
     pub(crate) fn with(faults: Option<Arc<Faults>>) -> Self {
-        Self { faults }
+        let files = Self {
+            faults,
+            spares: Arc::default(),
+        };
+        files.keep_descriptors();
+        files
+    }
+
+    /// Takes back what was given up of the descriptors that are kept for files.
+    pub(crate) fn keep_descriptors(&self) {
+        self.spares.refill();
+    }
+
+    /// Opens with a descriptor that was kept back when there is no other.
+    pub(crate) fn with_spares(&self, open: impl Fn() -> io::Result<File>) -> io::Result<File> {
+        loop {
+            match open() {
+                Err(e) if no_descriptor(&e) && self.spares.give_up_one() => {}
+                opened => return opened,
+            }
+        }
     }
 
     /// Counts one change and fails it when its turn has come.
@@ -61,31 +123,46 @@ impl Files {
         self.faults.as_ref().map_or(Ok(()), |f| f.hit())
     }
 
-    /// A new file, empty, 0600; an existing one of that name is emptied.
-    pub(crate) fn create(&self, path: &Path) -> io::Result<File> {
+    /// A new file, empty, 0600; an error when there is one of that name.
+    pub(crate) fn create(&self, folder: &Folder, name: &str) -> io::Result<File> {
         self.tick()?;
-        OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(path)
+        let refused = self.faults.as_ref();
+        match refused.map_or(0, |f| f.creation.load(Ordering::SeqCst)) {
+            0 => self.with_spares(|| folder.create(name)),
+            code => Err(io::Error::from_raw_os_error(code)),
+        }
     }
 
     /// An existing file for reading and writing.
-    pub(crate) fn open(&self, path: &Path) -> io::Result<File> {
-        OpenOptions::new().read(true).write(true).open(path)
+    pub(crate) fn open(&self, folder: &Folder, name: &str) -> io::Result<File> {
+        self.with_spares(|| folder.write(name))
     }
 
-    /// A folder, 0700, if it is not there; its parent is synced.
-    pub(crate) fn create_dir(&self, path: &Path) -> io::Result<()> {
-        if path.is_dir() {
-            return Ok(());
+    /// An existing file for reading.
+    pub(crate) fn read(&self, folder: &Folder, name: &str) -> io::Result<File> {
+        self.with_spares(|| folder.read(name))
+    }
+
+    /// A folder inside, 0700, if it is not there; the new name is synced.
+    pub(crate) fn folder(&self, folder: &Folder, name: &str) -> io::Result<Folder> {
+        if !folder.has_folder(name)? {
+            self.tick()?;
+            folder.make_folder(name)?;
+            self.sync_folder(folder)?;
         }
-        self.tick()?;
-        DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-        path.parent().map_or(Ok(()), |parent| self.sync_dir(parent))
+        folder.folder(name)
+    }
+
+    /// Opens the folder under a path; one that is not there is made, 0700, and its parent synced.
+    pub(crate) fn open_folder(&self, path: &Path) -> io::Result<Folder> {
+        if !path.is_dir() {
+            self.tick()?;
+            DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+            let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+            self.tick()?;
+            File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
+        }
+        Folder::open(path)
     }
 
     /// Writes all of `bytes` at `offset`. An injected failure leaves half of them written.
@@ -111,26 +188,15 @@ impl Files {
     }
 
     /// Makes the names in a folder durable.
-    pub(crate) fn sync_dir(&self, path: &Path) -> io::Result<()> {
+    pub(crate) fn sync_folder(&self, folder: &Folder) -> io::Result<()> {
         self.tick()?;
-        let path = if path.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            path
-        };
-        File::open(path)?.sync_all()
+        folder.sync()
     }
 
-    /// Renames within one folder and makes the new name durable.
-    pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+    /// Renames inside a folder to a name that nothing has, and makes the new name durable.
+    pub(crate) fn rename(&self, folder: &Folder, from: &str, to: &str) -> io::Result<()> {
         self.tick()?;
-        fs::rename(from, to)?;
-        to.parent().map_or(Ok(()), |parent| self.sync_dir(parent))
+        folder.rename(from, to)?;
+        self.sync_folder(folder)
     }
-}
-
-/// Free bytes that an ordinary process may still use on the file system of `path`.
-pub(crate) fn free_space(path: &Path) -> io::Result<u64> {
-    let s = rustix::fs::statvfs(path)?;
-    Ok(s.f_bavail.saturating_mul(s.f_frsize))
 }

@@ -1,11 +1,15 @@
 //! Whether the store may still write, and whether its index can be trusted; shared by all threads.
 
-use std::path::PathBuf;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::api::StoreError;
+use crate::folder::Folder;
 use crate::sync::lock;
+
+/// The file that says that the index must be rebuilt.
+pub(crate) const MARKER: &str = "INDEX-DAMAGED";
 
 /// What the threads of a store know about its state.
 #[derive(Debug, Default)]
@@ -13,7 +17,9 @@ pub(crate) struct Health {
     poisoned: OnceLock<Arc<str>>,
     damaged: OnceLock<Arc<str>>,
     /// Where to leave word that the index must be rebuilt at the next open.
-    pub(crate) marker: PathBuf,
+    folder: Option<Arc<Folder>>,
+    /// What commits are refused with while the journal has no next segment.
+    stalled: Mutex<Option<StoreError>>,
     full: AtomicBool,
     full_why: Mutex<String>,
     abort: bool,
@@ -21,9 +27,9 @@ pub(crate) struct Health {
 
 impl Health {
     /// A healthy store; with `abort` the first failed write ends the process.
-    pub(crate) fn new(marker: PathBuf, abort: bool) -> Self {
+    pub(crate) fn new(folder: Arc<Folder>, abort: bool) -> Self {
         Self {
-            marker,
+            folder: Some(folder),
             abort,
             ..Self::default()
         }
@@ -59,7 +65,10 @@ impl Health {
                 why,
                 "the index is damaged; restart the service to rebuild it"
             );
-            if let Err(e) = std::fs::write(&self.marker, why) {
+            let marked = self.folder.as_ref().map(|folder| folder.create(MARKER));
+            if let Some(Err(e)) = marked
+                && e.kind() != io::ErrorKind::AlreadyExists
+            {
                 tracing::error!(error = %e, "could not leave word that the index is damaged");
             }
         }
@@ -71,6 +80,21 @@ impl Health {
         self.damaged
             .get()
             .map(|why| StoreError::Corrupt(Arc::clone(why)))
+    }
+
+    /// Refuses commits with this until [`Self::go_on`].
+    pub(crate) fn stall(&self, why: StoreError) {
+        *lock(&self.stalled) = Some(why);
+    }
+
+    /// Takes commits again.
+    pub(crate) fn go_on(&self) {
+        *lock(&self.stalled) = None;
+    }
+
+    /// The error for writers while commits cannot be taken: too little room, no next segment.
+    pub(crate) fn refusing(&self) -> Option<StoreError> {
+        self.full().or_else(|| lock(&self.stalled).clone())
     }
 
     /// Says that free space is below the floor, or (`None`) that it is not.

@@ -26,7 +26,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use crate::api::{CommitNo, Entry, Position, StoreError};
-use crate::journal::check::{Checked, segment_path};
+use crate::files::Files;
+use crate::folder::Folder;
+use crate::journal::check::{Checked, segment_name, segment_path};
 use crate::journal::format::{
     EntryRef, FrameError, Hash, RECORD_HEADER, Record, RecordHeader, SEGMENT_HEADER,
 };
@@ -60,7 +62,8 @@ pub(crate) fn split(position: Position) -> (u32, u32) {
 /// The journal for readers.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    dir: PathBuf,
+    files: Files,
+    folder: Arc<Folder>,
     segments: RwLock<Vec<SegmentInfo>>,
     /// Where the durable records end.
     end: AtomicU64,
@@ -68,14 +71,25 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// The journal in `dir` as it was checked.
-    pub(crate) fn new(dir: &Path, checked: &Checked) -> Self {
+    /// The journal in `folder` as it was checked.
+    pub(crate) fn new(files: &Files, folder: Arc<Folder>, checked: &Checked) -> Self {
         Self {
-            dir: dir.to_path_buf(),
+            files: files.clone(),
+            folder,
             segments: RwLock::new(checked.segments.clone()),
             end: AtomicU64::new(position(checked.segment, checked.offset).0),
             handles: Mutex::new(HashMap::new()),
         }
+    }
+
+    /// Where a segment lies, for messages.
+    fn path(&self, segment: u32) -> PathBuf {
+        segment_path(self.folder.path(), segment)
+    }
+
+    /// How many segments with records there are.
+    pub(crate) fn segments(&self) -> u32 {
+        read(&self.segments).last().map_or(0, |s| s.number)
     }
 
     /// Bytes of all segments.
@@ -113,8 +127,8 @@ impl Journal {
         if let Some(file) = handles.get(&segment) {
             return Ok(Arc::clone(file));
         }
-        let path = segment_path(&self.dir, segment);
-        let file = File::open(&path).map_err(|e| lost(&path, "opening", &e))?;
+        let file = self.files.read(&self.folder, &segment_name(segment));
+        let file = file.map_err(|e| lost(&self.path(segment), "opening", &e))?;
         if handles.len() >= HANDLES_MAX {
             handles.clear();
         }
@@ -148,7 +162,6 @@ impl Journal {
 
     /// Reads what is there; what lies beyond the end of the file stays zero.
     fn fill(&self, f: &File, segment: u32, into: &mut [u8], at: u32) -> Result<(), StoreError> {
-        let path = || segment_path(&self.dir, segment);
         let mut done = 0;
         while let Some(rest) = into.get_mut(done..)
             && !rest.is_empty()
@@ -157,18 +170,17 @@ impl Journal {
                 Ok(0) => break,
                 Ok(n) => done += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(lost(&path(), "reading", &e)),
+                Err(e) => return Err(lost(&self.path(segment), "reading", &e)),
             }
         }
         Ok(())
     }
 
     fn damaged(&self, segment: u32, offset: u32, why: &str) -> StoreError {
-        let path = segment_path(&self.dir, segment);
         StoreError::Corrupt(Arc::from(format!(
             "{} at offset {offset}: {why}; stop the service, keep the folder, and restore from a \
              backup",
-            path.display()
+            self.path(segment).display()
         )))
     }
 

@@ -19,6 +19,7 @@ pub mod durable;
 mod error;
 pub mod faulty;
 mod files;
+mod folder;
 mod health;
 mod index;
 mod journal;
@@ -30,7 +31,7 @@ mod sync;
 mod tests;
 
 pub use api::*;
-pub use durable::{DurableStore, OnProgress, Options, Progress};
+pub use durable::{DurableStore, OnProgress, Options, Progress, exclusive};
 pub use error::OpenError;
 pub use faulty::FaultyStore;
 pub use files::Faults;

@@ -9,9 +9,11 @@
 mod engines;
 mod faults;
 mod flips;
+mod held;
 mod kill;
 mod model;
 mod opening;
 mod parts;
 mod support;
 mod torn;
+mod witness;

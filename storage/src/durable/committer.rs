@@ -4,8 +4,8 @@
 //! fdatasync; then the rows become visible; then the `done`s are called, in the order of
 //! submission. So nobody hears of a commit, and no read shows it, before it is on disk.
 //!
-//! **Failure.** Any error after the record was begun poisons the store. A commit out of sequence
-//! fails alone. A `done` that panics is contained: it belongs to somebody else.
+//! **Failure.** Any error after the record was begun poisons the store. A group that finds no next
+//! segment is refused, and nothing of it was written. A commit out of sequence fails alone. A `done` that panics is contained: it belongs to somebody else.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +20,7 @@ use crate::durable::queue::Item;
 use crate::index::manifest::Mark;
 use crate::journal::format::RecordBuilder;
 use crate::journal::position;
-use crate::journal::writer::{Appended, Writer};
+use crate::journal::writer::{Appended, Refused, Writer};
 use crate::num::u64_of;
 
 type Outcome = (Done, Result<CommitNo, StoreError>);
@@ -83,6 +83,11 @@ impl Heads {
             at: entry.at,
         });
         Ok(())
+    }
+
+    /// Forgets what was accepted and then refused; the index knows all that is durable.
+    fn forget(&mut self) {
+        self.known.clear();
     }
 
     /// Forgets everything when there is too much; only between groups, when all is in the index.
@@ -192,7 +197,14 @@ impl Committer {
         if commits.is_empty() {
             return Ok(());
         }
-        let appended = self.append().map_err(|why| self.lost(&why))?;
+        let appended = match self.append() {
+            Ok(appended) => appended,
+            Err(Refused::Yet(e)) => {
+                self.heads.forget();
+                return Err(e);
+            }
+            Err(Refused::Lost(e)) => return Err(self.lost(&format!("writing the journal: {e}"))),
+        };
         let entries = u64_of(self.record.places.len());
         self.shared.counters.add(commits.len(), entries, &appended);
         if let Err(e) = self.project(commits, &appended) {
@@ -204,6 +216,7 @@ impl Committer {
             chain: self.writer.chain(),
             end: appended.end,
         };
+        self.shared.witness.saw(self.mark);
         self.overlay.publish(&self.shared.index);
         self.shared
             .counters
@@ -217,17 +230,17 @@ impl Committer {
         self.shared.health.poisoned().unwrap_or(StoreError::Closed)
     }
 
-    fn append(&mut self) -> Result<Appended, String> {
+    fn append(&mut self) -> Result<Appended, Refused> {
         let start = Instant::now();
         self.shared.watch.begin();
         let appended = self.writer.append(&mut self.record);
         self.shared.watch.end();
+        if let Some(e) = self.shared.health.poisoned() {
+            return Err(Refused::Lost(std::io::Error::other(e.to_string())));
+        }
         let us = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.shared.counters.flushed(us);
-        if let Some(e) = self.shared.health.poisoned() {
-            return Err(e.to_string());
-        }
-        appended.map_err(|e| format!("writing the journal: {e}"))
+        appended
     }
 
     fn project(&mut self, commits: &[Commit], at: &Appended) -> Result<(), StoreError> {
@@ -245,11 +258,15 @@ impl Committer {
         Ok(())
     }
 
-    /// Writes everything that is in memory to the index.
+    /// Writes everything that is in memory to the index, and the end of the journal to its witness.
     fn write_out(&self) -> Result<(), StoreError> {
         if let Some(e) = self.shared.health.poisoned() {
             return Err(e);
         }
+        let witness = &self.shared.witness;
+        let written = witness.write();
+        written.map_err(|e| self.lost(&format!("writing the witness: {e}")))?;
+        witness.tell("the store is closed");
         self.shared.index.freeze(self.mark)?;
         self.shared.index.wait_flushed()
     }

@@ -1,49 +1,27 @@
-//! Which store a folder holds, and that it has one owner.
+//! Which store a folder holds.
 //!
 //! **Order.** Creation: `IDENTITY.new` in an empty folder, then the journal with its first
 //! segment, then the rename to `IDENTITY`. So a folder with `IDENTITY` always had a journal, and
 //! one that has records but no `IDENTITY` has lost it and is refused.
 
-use std::fs::{self, File, TryLockError};
-use std::io;
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::ffi::OsString;
+use std::io::{self, Read};
 
 use crate::codec::{hex, unhex};
+use crate::durable::held::{JOURNAL, LOCK};
 use crate::error::OpenError;
 use crate::files::Files;
-use crate::journal::check::{check, segment_numbers};
+use crate::folder::Folder;
+use crate::journal::check::{check, segment_name, segment_numbers};
 use crate::journal::format::StoreId;
 use crate::journal::prepare::prepare;
 
+/// The name of the file.
+pub(crate) const IDENTITY: &str = "IDENTITY";
+const UNFINISHED: &str = "IDENTITY.new";
 const FIRST_LINE: &str = "caudal store, format 1";
-
-/// How long a lock is waited for: a process that was killed, or a child that is just being started
-/// from the one that closed the store, holds it for a moment longer.
-const LOCK_WAIT: Duration = Duration::from_secs(1);
-
-/// Takes the lock of the folder, or says who has it.
-pub(crate) fn take_lock(dir: &Path, files: &Files) -> Result<File, OpenError> {
-    let path = dir.join("LOCK");
-    let fail = |e| OpenError::io("locking", &path, e);
-    let file = if path.is_file() {
-        files.open(&path)
-    } else {
-        files.create(&path)
-    };
-    let file = file.map_err(fail)?;
-    let start = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if start.elapsed() < LOCK_WAIT => {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            Err(TryLockError::WouldBlock) => return Err(OpenError::Busy(dir.to_path_buf())),
-            Err(TryLockError::Error(e)) => return Err(fail(e)),
-        }
-    }
-}
+/// The largest file that is read, in bytes.
+const TEXT_MAX: u64 = 4096;
 
 fn text(id: &StoreId) -> String {
     let head = format!("{FIRST_LINE}\nid {}\n", hex(id));
@@ -57,9 +35,9 @@ fn parse(content: &str) -> Option<StoreId> {
 }
 
 /// The identity in a folder; `None` when there is no such file.
-pub(crate) fn read(dir: &Path) -> Result<Option<StoreId>, OpenError> {
-    let path = dir.join("IDENTITY");
-    let content = match fs::read(&path) {
+pub(crate) fn read(folder: &Folder) -> Result<Option<StoreId>, OpenError> {
+    let path = folder.path().join(IDENTITY);
+    let content = match read_text(folder, IDENTITY) {
         Ok(content) => content,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(OpenError::io("reading", &path, e)),
@@ -70,44 +48,65 @@ pub(crate) fn read(dir: &Path) -> Result<Option<StoreId>, OpenError> {
     })
 }
 
+fn read_text(folder: &Folder, name: &str) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let file = folder.read(name)?;
+    file.take(TEXT_MAX).read_to_end(&mut content)?;
+    Ok(content)
+}
+
 /// Refuses to create a store where there is anything else.
-pub(crate) fn check_empty(dir: &Path) -> Result<(), OpenError> {
-    let fail = |e| OpenError::io("listing", dir, e);
-    let unfinished = dir.join("IDENTITY.new").is_file();
-    for item in fs::read_dir(dir).map_err(fail)? {
-        let name = item.map_err(fail)?.file_name();
-        let ours = name == "LOCK" || unfinished && (name == "IDENTITY.new" || name == "journal");
-        if !ours {
-            return Err(OpenError::NotAStore(format!(
-                "{} is neither empty nor a store: it holds {} but no IDENTITY. Nothing was \
-                 changed. If it was a store, restore IDENTITY from a backup",
-                dir.display(),
-                name.display()
-            )));
-        }
+pub(crate) fn check_empty(folder: &Folder) -> Result<(), OpenError> {
+    let dir = folder.path();
+    let names = folder.names();
+    let names = names.map_err(|e| OpenError::io("listing", dir, e))?;
+    let unfinished = names.iter().any(|name| name == UNFINISHED);
+    let ours =
+        |name: &OsString| name == LOCK || unfinished && (name == UNFINISHED || name == JOURNAL);
+    if let Some(name) = names.into_iter().find(|name| !ours(name)) {
+        return Err(OpenError::NotAStore(format!(
+            "{} is neither empty nor a store: it holds {} but no IDENTITY. Nothing was \
+             changed. If it was a store, restore IDENTITY from a backup",
+            dir.display(),
+            name.display()
+        )));
     }
     Ok(())
 }
 
+/// Removes the empty segment of a creation that was cut short; refuses when there is more.
+fn clear_unfinished(folder: &Folder) -> Result<(), OpenError> {
+    let dir = folder.path();
+    let fail = |e| OpenError::io("looking into", dir, e);
+    let journal = folder.folder(JOURNAL).map_err(fail)?;
+    let numbers = segment_numbers(&journal).map_err(fail)?;
+    if numbers.is_empty() {
+        return Ok(());
+    }
+    let id = read_text(folder, UNFINISHED).ok();
+    let id = id.and_then(|text| parse(std::str::from_utf8(&text).ok()?));
+    let checked = id.map(|id| check(&journal, &id, &|_| {})).transpose()?;
+    if checked.is_none_or(|c| c.last_commit > 0 || c.torn.is_some()) {
+        return Err(OpenError::NotAStore(format!(
+            "{} has a journal but no IDENTITY. Nothing was changed; restore IDENTITY from a \
+             backup",
+            dir.display()
+        )));
+    }
+    numbers
+        .into_iter()
+        .try_for_each(|number| journal.remove(&segment_name(number)))
+        .map_err(fail)
+}
+
 /// Makes the identity and the first segment; a creation that was cut short is begun anew, but only
 /// when its journal has no record.
-pub(crate) fn create(dir: &Path, files: &Files, segment: u32) -> Result<StoreId, OpenError> {
-    check_empty(dir)?;
-    let journal = dir.join("journal");
-    let unfinished = dir.join("IDENTITY.new");
-    if journal.is_dir() && !segment_numbers(&journal)?.is_empty() {
-        let id = fs::read_to_string(&unfinished)
-            .ok()
-            .as_deref()
-            .and_then(parse);
-        let checked = id.map(|id| check(&journal, &id, &|_| {})).transpose()?;
-        if checked.is_none_or(|c| c.last_commit > 0 || c.torn.is_some()) {
-            return Err(OpenError::NotAStore(format!(
-                "{} has a journal but no IDENTITY. Nothing was changed; restore IDENTITY from a \
-                 backup",
-                dir.display()
-            )));
-        }
+pub(crate) fn create(folder: &Folder, files: &Files, segment: u32) -> Result<StoreId, OpenError> {
+    check_empty(folder)?;
+    let dir = folder.path();
+    let fail = |e| OpenError::io("creating a store in", dir, e);
+    if folder.has_folder(JOURNAL).map_err(fail)? {
+        clear_unfinished(folder)?;
     }
     let mut id: StoreId = [0; 16];
     aws_lc_rs::rand::fill(&mut id).map_err(|_| {
@@ -118,15 +117,16 @@ pub(crate) fn create(dir: &Path, files: &Files, segment: u32) -> Result<StoreId,
         )
     })?;
     let make = || -> io::Result<()> {
-        let file = files.create(&unfinished)?;
+        folder.remove(UNFINISHED)?;
+        let file = files.create(folder, UNFINISHED)?;
         files.write_at(&file, text(&id).as_bytes(), 0)?;
         files.sync_all(&file)?;
-        files.sync_dir(dir)?;
-        files.create_dir(&journal)?;
+        files.sync_folder(folder)?;
+        let journal = files.folder(folder, JOURNAL)?;
         prepare(files, &journal, &id, 1, segment)?;
-        files.rename(&unfinished, &dir.join("IDENTITY"))
+        files.rename(folder, UNFINISHED, IDENTITY)
     };
-    make().map_err(|e| OpenError::io("creating a store in", dir, e))?;
+    make().map_err(fail)?;
     tracing::info!(folder = %dir.display(), id = %hex(&id), "created a new store");
     Ok(id)
 }

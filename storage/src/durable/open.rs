@@ -1,12 +1,11 @@
-//! Opens a store: lock, identity, journal, index, and the tail that the index lacks.
+//! Opens a store: locks, identity, journal, witness, index, and the tail that the index lacks.
 //!
 //! **Order.** Nothing is changed before the journal has been checked as a whole and agrees with
-//! what the index proves. Then the torn tail is cut, the index is rebuilt if in doubt, and the
+//! its witness and with what the index proves. Then the torn tail is cut, the index is rebuilt if in doubt, and the
 //! rest of the journal is put into it.
 //!
-//! **Failure.** A journal that is damaged, or shorter than the index proves, is refused.
+//! **Failure.** A journal that is damaged, or shorter than witness or index prove, is refused.
 
-use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -16,23 +15,29 @@ use std::thread::JoinHandle;
 use crate::api::{Position, Projection, StoreError};
 use crate::codec::all_zero;
 use crate::durable::committer::Committer;
+use crate::durable::held::{Held, JOURNAL, Locks};
 use crate::durable::options::{Options, Progress};
 use crate::durable::project::Overlay;
 use crate::durable::queue::Queue;
 use crate::durable::watch::{self, Watch};
+use crate::durable::witness::{self, WITNESS, Witness};
 use crate::durable::{Counters, DurableStore, Shared, identity};
 use crate::error::OpenError;
 use crate::files::Files;
-use crate::health::Health;
+use crate::folder::Folder;
+use crate::health::{Health, MARKER};
+use crate::index::blocks::INDEX;
 use crate::index::manifest::Mark;
 use crate::index::open::Wanted;
 use crate::index::{Index, Tuning};
 use crate::journal::check::{Checked, check, segment_path};
 use crate::journal::format::{SEGMENT_HEADER, StoreId, genesis};
-use crate::journal::writer::Writer;
+use crate::journal::writer::{Place, Writer};
 use crate::journal::{Journal, position};
 
 const SEGMENT_MIN: u32 = 64 << 10;
+/// What the name of an index that was moved aside begins with.
+const ASIDE: &str = "index.damaged-";
 
 /// Opens or creates the store in `path`.
 pub(super) fn open(
@@ -41,41 +46,46 @@ pub(super) fn open(
     projection: Arc<dyn Projection>,
 ) -> Result<Arc<DurableStore>, OpenError> {
     let files = Files::with(options.faults.clone());
-    let segment = options.segment_bytes.max(SEGMENT_MIN);
-    files
-        .create_dir(&path)
-        .map_err(|e| OpenError::io("creating", &path, e))?;
-    if identity::read(&path)?.is_none() {
-        identity::check_empty(&path)?;
-    }
-    let lock = identity::take_lock(&path, &files)?;
-    let id = match identity::read(&path)? {
-        Some(id) => id,
-        None => identity::create(&path, &files, segment)?,
-    };
-    let journal_dir = path.join("journal");
-    if !journal_dir.is_dir() {
+    let (folder, locks, id) = enter(&path, &files, &options)?;
+    let journal_dir = path.join(JOURNAL);
+    if !folder
+        .has_folder(JOURNAL)
+        .map_err(|e| OpenError::io("opening", &journal_dir, e))?
+    {
         return Err(OpenError::damaged(&journal_dir, 0, "the folder is missing"));
     }
-    let checked = check(&journal_dir, &id, &|p| options.report(p))?;
-    let journal = Arc::new(Journal::new(&journal_dir, &checked));
-    let health = Arc::new(Health::new(
-        path.join("INDEX-DAMAGED"),
-        options.abort_on_poison,
-    ));
-    let index = open_index(&path, &files, id, &options, projection.version(), &health)?;
+    let journal_folder = folder
+        .folder(JOURNAL)
+        .map_err(|e| OpenError::io("opening", &journal_dir, e))?;
+    let journal_folder = Arc::new(journal_folder);
+    let checked = check(&journal_folder, &id, &|p| options.report(p))?;
+    let journal = Arc::new(Journal::new(&files, Arc::clone(&journal_folder), &checked));
+    let testimony = witness::read(&folder, &id)?;
+    testify(&path, &options, &checked, &journal, testimony)?;
+    let health = Arc::new(Health::new(Arc::clone(&folder), options.abort_on_poison));
+    let index = open_index(&folder, &files, id, &options, projection.version(), &health)?;
     if let Ok(index) = &index {
         agree(&journal_dir, &checked, &journal, index.mark())?;
     }
-    let writer = Writer::open(
-        &files,
-        &journal_dir,
-        &id,
-        &checked,
-        segment,
-        Arc::clone(&journal),
-    );
-    let writer = writer.map_err(|e| OpenError::io("opening", &journal_dir, e))?;
+    let end = Mark {
+        commit: checked.last_commit,
+        chain: checked.chain,
+        end: position(checked.segment, checked.offset),
+    };
+    let fail = |e| OpenError::io("opening", &path, e);
+    let witness = Witness::open(&folder, &files, &id, testimony, end).map_err(fail)?;
+    let held = Held::new(&path, &folder, &journal_folder, locks).map_err(fail)?;
+    let held = Arc::new(held);
+    let place = Place {
+        files: files.clone(),
+        folder: journal_folder,
+        held: Arc::clone(&held),
+        health: Arc::clone(&health),
+        id,
+        segment_bytes: options.segment_bytes.max(SEGMENT_MIN),
+    };
+    let writer = Writer::open(place, &checked, Arc::clone(&journal)).map_err(fail)?;
+    let index_rebuilt = index.is_err() && checked.last_commit > 0;
     let index = match index {
         Ok(index) => index,
         Err(wanted) => anew(&path, &wanted, &checked)?,
@@ -88,16 +98,99 @@ pub(super) fn open(
         health,
         counters: Counters::default(),
         watch: Watch::new(),
-        _lock: lock,
+        witness,
+        held,
+        files,
+        index_rebuilt,
         options,
     });
-    watch::look_at_space(&shared, &path);
-    start(path, shared, writer, &checked)
+    watch::look_at_space(&shared);
+    start(path, id, shared, writer, &checked)
+}
+
+/// Opens and locks the folder; gives the identity of its store, which is made where there is none.
+fn enter(
+    path: &Path,
+    files: &Files,
+    options: &Options,
+) -> Result<(Arc<Folder>, Locks, StoreId), OpenError> {
+    let folder = if options.create {
+        files.open_folder(path)
+    } else {
+        Folder::open(path)
+    };
+    let folder = folder.map_err(|e| OpenError::io("opening", path, e))?;
+    if identity::read(&folder)?.is_none() {
+        if !options.create {
+            return Err(OpenError::NotAStore(format!(
+                "{} holds no store: IDENTITY is missing. Nothing was changed",
+                path.display()
+            )));
+        }
+        identity::check_empty(&folder)?;
+    }
+    let mut locks = Locks::take(&folder, files)?;
+    let id = match identity::read(&folder)? {
+        Some(id) => id,
+        None => {
+            let segment = options.segment_bytes.max(SEGMENT_MIN);
+            identity::create(&folder, files, segment)?
+        }
+    };
+    locks.take_identity(&folder, files)?;
+    Ok((Arc::new(folder), locks, id))
+}
+
+/// Refuses a journal that lacks what its witness says was written.
+fn testify(
+    path: &Path,
+    options: &Options,
+    checked: &Checked,
+    journal: &Journal,
+    testimony: Option<(u64, Mark)>,
+) -> Result<(), OpenError> {
+    let file = path.join(WITNESS);
+    let Some((_, mark)) = testimony else {
+        if !options.witnessed {
+            return Ok(());
+        }
+        let why = "it is missing, and with it the proof of how far the journal went";
+        return Err(witness::refused(&file, why));
+    };
+    if mark.commit > checked.last_commit {
+        let why = format!(
+            "it says that commit {} was written, but the journal ends with commit {}: {} commits \
+             are missing at its end (the newest segments or records were taken away, or an older \
+             journal was put in place)",
+            mark.commit,
+            checked.last_commit,
+            mark.commit - checked.last_commit
+        );
+        return Err(witness::refused(&file, &why));
+    }
+    if bears_out(checked, journal, &mark) {
+        return Ok(());
+    }
+    let why = format!(
+        "it says that commit {} was written, and the journal, which ends with commit {}, holds \
+         another commit of that number: one of the two was replaced",
+        mark.commit, checked.last_commit
+    );
+    Err(witness::refused(&file, &why))
+}
+
+/// Whether the journal holds the record that a mark names.
+fn bears_out(checked: &Checked, journal: &Journal, mark: &Mark) -> bool {
+    if mark.commit == checked.last_commit {
+        mark.chain == checked.chain
+    } else {
+        journal.follows(mark.end, mark.commit, &mark.chain)
+    }
 }
 
 /// The index, or what to make a new one of.
 fn open_index<'a>(
-    path: &Path,
+    folder: &Arc<Folder>,
     files: &'a Files,
     id: StoreId,
     options: &Options,
@@ -106,7 +199,7 @@ fn open_index<'a>(
 ) -> Result<Result<Index, Wanted<'a>>, OpenError> {
     let start = position(1, SEGMENT_HEADER);
     let wanted = Wanted {
-        dir: path.join("index"),
+        store: Arc::clone(folder),
         files,
         cache: options.index_cache_bytes,
         id,
@@ -123,7 +216,11 @@ fn open_index<'a>(
             end: start,
         },
     };
-    let marked = health.marker.is_file();
+    let exists = |name: &str| {
+        let found = folder.id(name);
+        found.map_err(|e| OpenError::io("looking into", folder.path(), e))
+    };
+    let marked = exists(MARKER)?.is_some();
     let opened = if marked {
         Err("it was found damaged before".to_owned())
     } else {
@@ -133,7 +230,7 @@ fn open_index<'a>(
     match opened {
         Ok(index) => Ok(Ok(index)),
         Err(why) => {
-            if wanted.dir.exists() || marked {
+            if marked || exists(INDEX)?.is_some() {
                 tracing::warn!(
                     why,
                     "the index cannot be used and is rebuilt from the journal"
@@ -156,12 +253,7 @@ fn agree(dir: &Path, checked: &Checked, journal: &Journal, mark: Mark) -> Result
         );
         return refuse(&why);
     }
-    let agrees = if mark.commit == checked.last_commit {
-        mark.chain == checked.chain
-    } else {
-        journal.follows(mark.end, mark.commit, &mark.chain)
-    };
-    if agrees {
+    if bears_out(checked, journal, &mark) {
         Ok(())
     } else {
         refuse("the index was made from another journal: one of the two was replaced")
@@ -170,36 +262,37 @@ fn agree(dir: &Path, checked: &Checked, journal: &Journal, mark: Mark) -> Result
 
 /// Moves the index aside, if there is one, and begins an empty one.
 fn anew(path: &Path, wanted: &Wanted<'_>, checked: &Checked) -> Result<Index, OpenError> {
-    let fail = |e| OpenError::io("moving aside", &wanted.dir, e);
-    if wanted.dir.exists() {
-        let mut number = 0u64;
-        for item in fs::read_dir(path).map_err(fail)? {
-            let item = item.map_err(fail)?;
-            let name = item.file_name();
-            let old = name.to_str().and_then(|n| n.strip_prefix("index.damaged-"));
-            if let Some(old) = old {
-                number = number.max(old.parse().unwrap_or(0));
-                fs::remove_dir_all(item.path()).map_err(fail)?;
-            }
-        }
-        let aside = path.join(format!("index.damaged-{}", number + 1));
-        wanted.files.rename(&wanted.dir, &aside).map_err(fail)?;
+    let store = &wanted.store;
+    let fail = |e| OpenError::io("moving aside the index in", path, e);
+    if store.has_folder(INDEX).map_err(fail)? {
+        drop_old(store).map_err(fail)?;
+        let moved = wanted.files.rename(store, INDEX, &format!("{ASIDE}1"));
+        moved.map_err(fail)?;
     } else if checked.last_commit > 0 {
         tracing::warn!("the index is missing and is rebuilt from the journal");
     }
     let opened = catch_unwind(AssertUnwindSafe(|| Index::open(wanted, true)));
     let index = opened
         .unwrap_or_else(|_| Err("sled panicked".to_owned()))
-        .map_err(|why| OpenError::io("creating", &wanted.dir, std::io::Error::other(why)))?;
-    if wanted.health.marker.is_file() {
-        fs::remove_file(&wanted.health.marker).map_err(fail)?;
-    }
+        .map_err(|why| OpenError::io("creating the index in", path, std::io::Error::other(why)))?;
+    store.remove(MARKER).map_err(fail)?;
     Ok(index)
+}
+
+/// Removes indexes that were moved aside.
+fn drop_old(store: &Folder) -> std::io::Result<()> {
+    for name in store.names()? {
+        if name.to_str().is_some_and(|n| n.starts_with(ASIDE)) {
+            std::fs::remove_dir_all(store.steady_path().join(name))?;
+        }
+    }
+    Ok(())
 }
 
 /// Starts the threads and brings the index up to the journal.
 fn start(
     path: PathBuf,
+    id: StoreId,
     shared: Arc<Shared>,
     writer: Writer,
     checked: &Checked,
@@ -233,6 +326,10 @@ fn start(
             return Err(e);
         }
     };
+    // what was moved aside is of no use once the journal is in a new index
+    if let Err(e) = drop_old(shared.held.folder()) {
+        tracing::warn!(error = %e, "the index that was replaced could not be removed");
+    }
     shared
         .counters
         .last_commit
@@ -248,11 +345,15 @@ fn start(
         }
     };
     spawn("caudal-storage-commit", Box::new(run))?;
-    let (watched, dir) = (Arc::clone(&shared), path.clone());
+    let watched = Arc::clone(&shared);
     spawn(
         "caudal-storage-watch",
-        Box::new(move || watch::run(&watched, &dir)),
+        Box::new(move || watch::run(&watched)),
     )?;
+    let seen = Arc::clone(&shared);
+    let work = move || seen.witness.run(&seen.health);
+    spawn("caudal-storage-witness", Box::new(work))?;
+    shared.witness.tell("the store is open");
     let ids = threads
         .iter()
         .map(|t: &JoinHandle<()>| t.thread().id())
@@ -261,6 +362,7 @@ fn start(
     Ok(Arc::new(DurableStore {
         shared,
         path,
+        id,
         closed,
         threads: Mutex::new(threads),
         ids,

@@ -58,6 +58,11 @@ pub struct Options {
     pub stuck_after: Duration,
     /// Ends the process when the store is poisoned, so that a supervisor starts it anew.
     pub abort_on_poison: bool,
+    /// Makes a store where there is none. Without it, a folder that is empty or missing is refused.
+    pub create: bool,
+    /// It is known that the store had a witness of the end of its journal: one that lacks it is
+    /// refused. Without it, a store of an older version gets one.
+    pub witnessed: bool,
     /// Called while the store opens.
     pub progress: Option<OnProgress>,
     /// Makes the n-th change to files fail: for tests.
@@ -80,6 +85,8 @@ impl Default for Options {
             free_space_floor: 256 << 20,
             stuck_after: Duration::from_secs(10),
             abort_on_poison: false,
+            create: true,
+            witnessed: false,
             progress: None,
             faults: None,
         }

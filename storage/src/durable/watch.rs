@@ -1,15 +1,14 @@
-//! The watch: a thread that looks at free space and at a writer that does not come back.
+//! The watch: a thread that looks at free space, at a writer that does not come back, and at
+//! whether the folder is still there.
 //!
 //! **Failure.** A write or flush that is stuck poisons the store; what waits in the queue gets its
 //! answer from here. The group that is stuck gets its answer when the call returns, if ever, so
 //! production sets `abort_on_poison`.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::durable::Shared;
-use crate::files::free_space;
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
@@ -59,12 +58,12 @@ impl Watch {
 }
 
 /// Looks at free space once and says whether writes may go on.
-pub(crate) fn look_at_space(shared: &Shared, dir: &Path) {
+pub(crate) fn look_at_space(shared: &Shared) {
     let floor = shared.options.free_space_floor;
     if floor == 0 {
         return;
     }
-    match free_space(dir) {
+    match shared.held.folder().free_space() {
         Ok(free) if free >= floor => shared.health.set_full(None),
         Ok(free) => shared.health.set_full(Some(format!(
             "{} MiB are free, {} MiB are kept back",
@@ -76,10 +75,14 @@ pub(crate) fn look_at_space(shared: &Shared, dir: &Path) {
 }
 
 /// What the thread does.
-pub(crate) fn run(shared: &Shared, dir: &Path) {
+pub(crate) fn run(shared: &Shared) {
     while !shared.watch.stop.load(Ordering::Acquire) {
         std::thread::park_timeout(LOOK_EVERY);
-        look_at_space(shared, dir);
+        look_at_space(shared);
+        shared.files.keep_descriptors();
+        if let Err(why) = shared.held.check(shared.journal.segments()) {
+            shared.health.poison(&why);
+        }
         if shared.watch.stuck(shared.options.stuck_after) {
             shared
                 .health

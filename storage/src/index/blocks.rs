@@ -14,15 +14,18 @@
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use sled::IVec;
 
 use crate::codec::Cursor;
 use crate::files::Files;
+use crate::folder::Folder;
 use crate::sync::lock;
 
+/// sled's folder.
+pub(crate) const INDEX: &str = "index";
 /// The largest value given to sled.
 pub(crate) const VALUE_MAX: usize = 4096;
 /// Bytes of a value before the payload.
@@ -111,14 +114,18 @@ pub(crate) struct BlockStore {
     file: File,
     writing: Mutex<()>,
     files: Files,
+    /// sled's path leads through its descriptor.
+    _store: Arc<Folder>,
 }
 
 impl BlockStore {
-    /// Opens or creates sled in `dir`; the error says what it did.
-    pub(crate) fn open(dir: &Path, cache: u64, files: &Files) -> Result<Self, String> {
-        remove_unfinished_snapshots(dir).map_err(|e| e.to_string())?;
-        files.create_dir(dir).map_err(|e| e.to_string())?;
-        let config = sled::Config::new().path(dir).cache_capacity(cache);
+    /// Opens or creates sled in a store's folder; the error says what it did.
+    pub(crate) fn open(store: &Arc<Folder>, cache: u64, files: &Files) -> Result<Self, String> {
+        let folder = files.folder(store, INDEX).map_err(|e| e.to_string())?;
+        // sled wants a path and makes files by it later: this one leads to our folder for ever
+        let dir = store.steady_path().join(INDEX);
+        remove_unfinished_snapshots(&dir).map_err(|e| e.to_string())?;
+        let config = sled::Config::new().path(&dir).cache_capacity(cache);
         let config = config.mode(sled::Mode::HighThroughput);
         // on a thread of its own: a panic hook may want to abort on ours, but here it is expected
         let opened = std::thread::Builder::new()
@@ -131,17 +138,22 @@ impl BlockStore {
             Ok(Ok(Err(e))) => return Err(format!("sled: {e}")),
             Ok(Err(_)) | Err(_) => return Err("sled panicked while opening".to_owned()),
         };
-        let file = Self::secure(dir, files).map_err(|e| format!("syncing sled's files: {e}"))?;
+        let secured = Self::secure(&dir, files).and_then(|()| {
+            files.sync_folder(&folder)?;
+            files.sync_folder(store)?;
+            files.open(&folder, "db")
+        });
         Ok(Self {
             db,
-            file,
+            file: secured.map_err(|e| format!("syncing sled's files: {e}"))?,
             writing: Mutex::new(()),
             files: files.clone(),
+            _store: Arc::clone(store),
         })
     }
 
-    /// Makes sled's files private and their names durable; gives our handle on its data.
-    fn secure(dir: &Path, files: &Files) -> std::io::Result<File> {
+    /// Makes sled's files private and durable.
+    fn secure(dir: &Path, files: &Files) -> std::io::Result<()> {
         use std::os::unix::fs::PermissionsExt;
         for item in fs::read_dir(dir)? {
             let path = item?.path();
@@ -150,14 +162,7 @@ impl BlockStore {
                 files.sync_all(&File::open(&path)?)?;
             }
         }
-        files.sync_dir(dir)?;
-        if let Some(parent) = dir.parent() {
-            files.sync_dir(parent)?;
-        }
-        fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(dir.join("db"))
+        Ok(())
     }
 
     /// Writes blocks.

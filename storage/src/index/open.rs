@@ -3,11 +3,11 @@
 //! **Failure.** Any doubt is an error with a reason; the caller moves the folder aside and starts
 //! an empty index, which the journal then fills.
 
-use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 
 use crate::files::Files;
+use crate::folder::Folder;
 use crate::health::Health;
 use crate::index::blocks::{BlockStore, MANIFEST_KEY, block_key, parse_key};
 use crate::index::manifest::{Manifest, Mark};
@@ -18,7 +18,7 @@ use crate::journal::format::StoreId;
 /// What an index must be like to be ours.
 #[derive(Debug)]
 pub(crate) struct Wanted<'a> {
-    pub(crate) dir: PathBuf,
+    pub(crate) store: Arc<Folder>,
     pub(crate) files: &'a Files,
     pub(crate) cache: u64,
     pub(crate) id: StoreId,
@@ -32,10 +32,11 @@ pub(crate) struct Wanted<'a> {
 impl Index {
     /// Opens what is in the folder, or says why that cannot be used. `fresh`: the folder is new.
     pub(crate) fn open(wanted: &Wanted<'_>, fresh: bool) -> Result<Self, String> {
-        if !fresh && !wanted.dir.join("db").is_file() {
+        let missing = |e: std::io::Error| format!("looking for it: {e}");
+        if !fresh && wanted.store.id("index/db").map_err(missing)?.is_none() {
             return Err("it is missing".to_owned());
         }
-        let store = BlockStore::open(&wanted.dir, wanted.cache, wanted.files)?;
+        let store = BlockStore::open(&wanted.store, wanted.cache, wanted.files)?;
         let manifest = match store.get(MANIFEST_KEY)? {
             Some(value) => Manifest::decode(&value).ok_or("its manifest is unreadable")?,
             None if fresh => {

@@ -11,13 +11,15 @@
 //!
 //! **Failure.** Changes nothing. Damage is reported with segment and offset.
 
-use std::fs::{self, File};
+use std::ffi::OsString;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::codec::all_zero;
 use crate::durable::options::Progress;
 use crate::error::OpenError;
+use crate::folder::Folder;
 use crate::journal::SegmentInfo;
 use crate::journal::format::{
     Hash, RECORD_HEADER, RECORD_MAGIC, Record, RecordHeader, SEGMENT_HEADER, SegmentHeader,
@@ -53,35 +55,34 @@ pub(crate) struct Torn {
 
 /// The name of a segment's file.
 pub(crate) fn segment_path(dir: &Path, number: u32) -> PathBuf {
-    dir.join(format!("{number:010}.segment"))
+    dir.join(segment_name(number))
+}
+
+/// The file name of a segment.
+pub(crate) fn segment_name(number: u32) -> String {
+    format!("{number:010}.segment")
 }
 
 /// The numbers of the segments in a folder, ascending.
-pub(crate) fn segment_numbers(dir: &Path) -> Result<Vec<u32>, OpenError> {
-    let fail = |e| OpenError::io("listing", dir, e);
-    let mut numbers = Vec::new();
-    for item in fs::read_dir(dir).map_err(fail)? {
-        let name = item.map_err(fail)?.file_name();
-        let number = name.to_str().and_then(|n| n.strip_suffix(".segment"));
-        if let Some(number) = number.and_then(|n| n.parse().ok()) {
-            numbers.push(number);
-        }
-    }
+pub(crate) fn segment_numbers(folder: &Folder) -> io::Result<Vec<u32>> {
+    let number = |name: &OsString| name.to_str()?.strip_suffix(".segment")?.parse().ok();
+    let mut numbers: Vec<u32> = folder.names()?.iter().filter_map(number).collect();
     numbers.sort_unstable();
     Ok(numbers)
 }
 
-/// Checks every byte of the journal in `dir`.
+/// Checks every byte of the journal in `folder`.
 pub(crate) fn check(
-    dir: &Path,
+    folder: &Folder,
     id: &StoreId,
     progress: &dyn Fn(Progress),
 ) -> Result<Checked, OpenError> {
-    let numbers = segment_numbers(dir)?;
+    let dir = folder.path();
+    let numbers = segment_numbers(folder).map_err(|e| OpenError::io("listing", dir, e))?;
     if numbers.is_empty() {
         return Err(OpenError::damaged(dir, 0, "its segments are missing"));
     }
-    let mut walk = Walk::new(dir, id);
+    let mut walk = Walk::new(folder, id);
     for (number, expected) in numbers.iter().zip(1u32..) {
         if *number != expected {
             let path = segment_path(dir, expected);
@@ -98,6 +99,7 @@ pub(crate) fn check(
 }
 
 struct Walk<'a> {
+    folder: &'a Folder,
     dir: &'a Path,
     id: &'a StoreId,
     data: Vec<u8>,
@@ -108,7 +110,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(dir: &'a Path, id: &'a StoreId) -> Self {
+    fn new(folder: &'a Folder, id: &'a StoreId) -> Self {
         let found = Checked {
             segments: Vec::new(),
             last_commit: 0,
@@ -118,7 +120,8 @@ impl<'a> Walk<'a> {
             torn: None,
         };
         Self {
-            dir,
+            folder,
+            dir: folder.path(),
             id,
             data: Vec::new(),
             found,
@@ -130,7 +133,8 @@ impl<'a> Walk<'a> {
     /// Reads a segment and checks its header.
     fn load(&mut self, number: u32) -> Result<(), OpenError> {
         let path = segment_path(self.dir, number);
-        let file = File::open(&path).map_err(|e| OpenError::io("opening", &path, e))?;
+        let file = self.folder.read(&segment_name(number));
+        let file = file.map_err(|e| OpenError::io("opening", &path, e))?;
         let length = file
             .metadata()
             .map_err(|e| OpenError::io("reading", &path, e))?

@@ -1,20 +1,40 @@
 //! Writes segments full of zeros ahead of their use, on its own thread.
 //!
 //! **Order.** Zeros, fsync, rename to the final name, fsync of the folder: a segment that has its
-//! name is complete, so a power cut leaves a whole segment or a `.tmp` that open removes.
+//! name is complete, so a power cut leaves a whole segment or a `.tmp`, which the next try removes.
+//!
+//! **Failure.** Making a segment has written nothing of a commit. So what a machine runs out of
+//! (descriptors, room, memory) is waited for, with growing pauses; commits wait a second and are
+//! then refused until the segment is there. Anything else ends the store.
 
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+
+use crate::api::StoreError;
 use crate::files::Files;
-use crate::journal::check::segment_path;
+use crate::folder::Folder;
+use crate::health::Health;
+use crate::journal::check::segment_name;
 use crate::journal::format::{SegmentHeader, StoreId};
 use crate::num::{u64_of, usize_of};
+use crate::sync::lock;
 
 const ZEROS: usize = 1 << 20;
+/// The pause after the first failure; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+/// The longest pause between two tries.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How long commits wait for a segment that cannot be made before they are refused.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How often a writer that waits looks whether it should go on waiting.
+const POLL: Duration = Duration::from_millis(20);
 
 /// A segment ready for records.
 #[derive(Debug)]
@@ -24,17 +44,57 @@ pub(crate) struct Segment {
     pub(crate) file: File,
 }
 
-/// Makes segment `number` of `size` bytes; one of that name is replaced.
+/// What a machine runs out of for a while: nothing is broken, and trying again may do.
+pub(crate) fn exhausted(e: &io::Error) -> bool {
+    let passing = [
+        Errno::NOSPC,
+        Errno::DQUOT,
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOMEM,
+        Errno::AGAIN,
+        Errno::INTR,
+    ];
+    Errno::from_io_error(e).is_some_and(|e| passing.contains(&e))
+}
+
+/// Whether it is room on the disk that is missing.
+pub(crate) fn no_room(e: &io::Error) -> bool {
+    matches!(Errno::from_io_error(e), Some(Errno::NOSPC | Errno::DQUOT))
+}
+
+/// Makes segment `number` of `size` bytes; an error when there is one of that name.
 pub(crate) fn prepare(
     files: &Files,
-    dir: &Path,
+    folder: &Folder,
     id: &StoreId,
     number: u32,
     size: u32,
 ) -> io::Result<Segment> {
-    let path = segment_path(dir, number);
-    let unfinished = path.with_extension("tmp");
-    let file = files.create(&unfinished)?;
+    // otherwise the zeros of a segment that cannot be finished would take the last room
+    if folder.free_space()? < u64::from(size) {
+        return Err(Errno::NOSPC.into());
+    }
+    let unfinished = format!("{number:010}.tmp");
+    // what a crash or an earlier try left: it has no name of a segment, so it was never used
+    folder.remove(&unfinished)?;
+    let made = fill(files, folder, id, (number, size), &unfinished);
+    if made.is_err()
+        && let Err(e) = folder.remove(&unfinished)
+    {
+        tracing::warn!(error = %e, "an unfinished segment could not be removed");
+    }
+    made
+}
+
+fn fill(
+    files: &Files,
+    folder: &Folder,
+    id: &StoreId,
+    (number, size): (u32, u32),
+    unfinished: &str,
+) -> io::Result<Segment> {
+    let file = files.create(folder, unfinished)?;
     let header = SegmentHeader {
         number,
         size,
@@ -50,8 +110,25 @@ pub(crate) fn prepare(
         offset += u64_of(n);
     }
     files.sync_all(&file)?;
-    files.rename(&unfinished, &path)?;
+    files.rename(folder, unfinished, &segment_name(number))?;
     Ok(Segment { number, size, file })
+}
+
+/// What the thread and the writer share.
+#[derive(Debug, Default)]
+struct Trying {
+    /// Since when the machine has lacked what a segment needs, and what it said last.
+    failing: Mutex<Option<(Instant, io::Error)>>,
+    stop: AtomicBool,
+}
+
+/// Why there is no next segment.
+#[derive(Debug)]
+pub(crate) enum NoSegment {
+    /// The machine lacks something; the thread goes on trying.
+    Yet(io::Error),
+    /// It cannot be made.
+    Ever(io::Error),
 }
 
 /// The thread that prepares the next segment while the current one fills.
@@ -60,19 +137,31 @@ pub(crate) struct Preparer {
     order: Option<SyncSender<u32>>,
     ready: Receiver<io::Result<Segment>>,
     thread: Option<JoinHandle<()>>,
+    trying: Arc<Trying>,
+    health: Arc<Health>,
     waiting: bool,
 }
 
 impl Preparer {
     /// Starts the thread.
-    pub(crate) fn start(files: Files, dir: PathBuf, id: StoreId, size: u32) -> io::Result<Self> {
+    pub(crate) fn start(
+        files: Files,
+        folder: Arc<Folder>,
+        id: StoreId,
+        size: u32,
+        health: Arc<Health>,
+    ) -> io::Result<Self> {
         let (order, orders) = sync_channel::<u32>(1);
         let (give, ready) = sync_channel(1);
+        let trying = Arc::new(Trying::default());
+        let (shared, told) = (Arc::clone(&trying), Arc::clone(&health));
         let thread = std::thread::Builder::new()
             .name("caudal-storage-prepare".to_owned())
             .spawn(move || {
                 for number in orders {
-                    if give.send(prepare(&files, &dir, &id, number, size)).is_err() {
+                    let make = || prepare(&files, &folder, &id, number, size);
+                    let made = patiently(&shared, &told, make);
+                    if give.send(made).is_err() {
                         return;
                     }
                 }
@@ -81,6 +170,8 @@ impl Preparer {
             order: Some(order),
             ready,
             thread: Some(thread),
+            trying,
+            health,
             waiting: false,
         })
     }
@@ -92,28 +183,98 @@ impl Preparer {
         }
     }
 
-    /// Waits for the segment that was ordered; `None` when none was.
-    pub(crate) fn take(&mut self) -> Option<io::Result<Segment>> {
+    /// Waits for the segment that was ordered; `None` when none was. When the machine lacks what
+    /// it takes for longer than [`PATIENCE`], the store takes no commits until it is made.
+    pub(crate) fn take(&mut self) -> Result<Option<Segment>, NoSegment> {
         if !self.waiting {
-            return None;
+            return Ok(None);
         }
-        self.waiting = false;
-        Some(self.ready.recv().unwrap_or_else(|_| {
-            Err(io::Error::other(
-                "the thread that prepares segments has ended",
-            ))
-        }))
+        loop {
+            match self.ready.recv_timeout(POLL) {
+                Ok(made) => {
+                    self.waiting = false;
+                    return made.map(Some).map_err(NoSegment::Ever);
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let failing = lock(&self.trying.failing);
+                    if let Some((since, e)) = &*failing
+                        && since.elapsed() > PATIENCE
+                    {
+                        let e = copy(e);
+                        // under the lock: the thread says under the same one that it is over
+                        self.health.stall(stalled(&e));
+                        return Err(NoSegment::Yet(e));
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.waiting = false;
+                    let ended = "the thread that prepares segments has ended";
+                    return Err(NoSegment::Ever(io::Error::other(ended)));
+                }
+            }
+        }
+    }
+}
+
+/// What commits are refused with while there is no next segment.
+pub(crate) fn stalled(e: &io::Error) -> StoreError {
+    if no_room(e) {
+        StoreError::Full(format!("the next segment of the journal does not fit: {e}"))
+    } else {
+        StoreError::Overloaded
+    }
+}
+
+fn copy(e: &io::Error) -> io::Error {
+    match e.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => io::Error::other(e.to_string()),
+    }
+}
+
+/// Tries until it works, or fails for a reason that does not pass; with growing pauses.
+fn patiently(
+    trying: &Trying,
+    health: &Health,
+    make: impl Fn() -> io::Result<Segment>,
+) -> io::Result<Segment> {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let made = make();
+        let mut failing = lock(&trying.failing);
+        match made {
+            Err(e) if exhausted(&e) && !trying.stop.load(Ordering::Acquire) => {
+                if failing.is_none() {
+                    tracing::warn!(error = %e, "the next segment of the journal cannot be made yet");
+                }
+                let since = failing.take().map_or_else(Instant::now, |(since, _)| since);
+                *failing = Some((since, e));
+            }
+            made => {
+                if failing.take().is_some() && made.is_ok() {
+                    tracing::info!("the next segment of the journal could be made");
+                }
+                health.go_on();
+                return made;
+            }
+        }
+        drop(failing);
+        std::thread::park_timeout(pause);
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
 impl Drop for Preparer {
     fn drop(&mut self) {
+        self.trying.stop.store(true, Ordering::Release);
         drop(self.order.take());
-        drop(self.take());
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the thread that prepares segments panicked");
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // one that was ordered and is made now waits for nobody
+            drop(std::mem::replace(&mut self.ready, sync_channel(0).1));
+            if thread.join().is_err() {
+                tracing::error!("the thread that prepares segments panicked");
+            }
         }
     }
 }

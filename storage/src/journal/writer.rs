@@ -1,17 +1,19 @@
 //! Appends records: one write, one fdatasync, then the journal's end moves.
 //!
-//! **Failure.** The first error ends the writer; the caller poisons the store and never calls it
-//! again.
+//! **Failure.** The first error of a write ends the writer; the caller poisons the store and never
+//! calls it again. That there is no next segment yet is no such error: nothing has been written.
 
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::api::Position;
+use crate::api::{Position, StoreError};
+use crate::durable::held::Held;
 use crate::files::Files;
-use crate::journal::check::{Checked, Torn, segment_path};
+use crate::folder::{Folder, Id};
+use crate::health::Health;
+use crate::journal::check::{Checked, Torn, segment_name};
 use crate::journal::format::{Hash, RecordBuilder, SEGMENT_HEADER, StoreId};
-use crate::journal::prepare::{Preparer, Segment, prepare};
+use crate::journal::prepare::{NoSegment, Preparer, Segment, exhausted, prepare, stalled};
 use crate::journal::{Journal, SegmentInfo, position};
 use crate::num::{u32_of, u64_of};
 
@@ -19,7 +21,8 @@ use crate::num::{u32_of, u64_of};
 #[derive(Debug)]
 pub(crate) struct Writer {
     files: Files,
-    dir: PathBuf,
+    folder: Arc<Folder>,
+    held: Arc<Held>,
     id: StoreId,
     journal: Arc<Journal>,
     preparer: Preparer,
@@ -43,21 +46,48 @@ pub(crate) struct Appended {
     pub(crate) end: Position,
 }
 
+/// Why a record was not appended.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// Nothing of it was written, and it may be tried again.
+    Yet(StoreError),
+    /// Nobody knows what is on disk.
+    Lost(io::Error),
+}
+
+impl From<io::Error> for Refused {
+    fn from(e: io::Error) -> Self {
+        Self::Lost(e)
+    }
+}
+
+/// What a writer needs besides the journal that was checked.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) files: Files,
+    pub(crate) folder: Arc<Folder>,
+    pub(crate) held: Arc<Held>,
+    pub(crate) health: Arc<Health>,
+    pub(crate) id: StoreId,
+    pub(crate) segment_bytes: u32,
+}
+
 impl Writer {
     /// Cuts a torn tail and gets ready to append behind what was checked.
-    pub(crate) fn open(
-        files: &Files,
-        dir: &Path,
-        id: &StoreId,
-        checked: &Checked,
-        segment_bytes: u32,
-        journal: Arc<Journal>,
-    ) -> io::Result<Self> {
+    pub(crate) fn open(place: Place, checked: &Checked, journal: Arc<Journal>) -> io::Result<Self> {
+        let Place {
+            files,
+            folder,
+            held,
+            health,
+            id,
+            segment_bytes,
+        } = place;
         if let Some(torn) = checked.torn {
-            cut(files, dir, torn)?;
+            cut(&files, &folder, torn)?;
         }
         let reopen = |info: &SegmentInfo| -> io::Result<Segment> {
-            let file = files.open(&segment_path(dir, info.number))?;
+            let file = files.open(&folder, &segment_name(info.number))?;
             Ok(Segment {
                 number: info.number,
                 size: info.size,
@@ -76,14 +106,24 @@ impl Writer {
         let Some((active, first_commit)) = active else {
             return Err(io::Error::other("the journal's last segment is gone"));
         };
-        let mut preparer = Preparer::start(files.clone(), dir.to_path_buf(), *id, segment_bytes)?;
+        // The last record may have been written by a process that was killed before its flush.
+        files.sync_data(&active.file)?;
+        held.set_active(active.number, &active.file)?;
+        let mut preparer = Preparer::start(
+            files.clone(),
+            Arc::clone(&folder),
+            id,
+            segment_bytes,
+            health,
+        )?;
         if spare.is_empty() {
             preparer.order(active.number + 1);
         }
         Ok(Self {
-            files: files.clone(),
-            dir: dir.to_path_buf(),
-            id: *id,
+            files,
+            folder,
+            held,
+            id,
             journal,
             preparer,
             active,
@@ -106,7 +146,7 @@ impl Writer {
     }
 
     /// Writes the record and makes it durable.
-    pub(crate) fn append(&mut self, record: &mut RecordBuilder) -> io::Result<Appended> {
+    pub(crate) fn append(&mut self, record: &mut RecordBuilder) -> Result<Appended, Refused> {
         let commits = u64::from(record.commits());
         let (bytes, hash) = record.finish(self.next_commit, self.chain);
         let length = u32_of(bytes.len());
@@ -119,6 +159,7 @@ impl Writer {
         self.files
             .write_at(&self.active.file, bytes, u64::from(self.offset))?;
         self.files.sync_data(&self.active.file)?;
+        self.held.check_active().map_err(io::Error::other)?;
         let end = position(self.active.number, self.offset + length);
         let appended = Appended {
             segment: self.active.number,
@@ -140,25 +181,26 @@ impl Writer {
     }
 
     /// Goes on in the next segment, which has room for `length` bytes.
-    fn roll(&mut self, length: u32) -> io::Result<()> {
+    fn roll(&mut self, length: u32) -> Result<(), Refused> {
         let number = self.active.number + 1;
         let room = u64::from(SEGMENT_HEADER) + u64::from(length);
         let next = match self.spare.pop() {
             Some(spare) => Some(spare),
-            None => self.preparer.take().transpose()?,
+            None => self.preparer.take().map_err(|why| match why {
+                NoSegment::Yet(e) => Refused::Yet(stalled(&e)),
+                NoSegment::Ever(e) => Refused::Lost(e),
+            })?,
         };
         let next = match next {
             Some(next) if u64::from(next.size) >= room => next,
-            _ => {
-                let size = u32::try_from(room).map_err(io::Error::other)?;
-                prepare(&self.files, &self.dir, &self.id, number, size)?
-            }
+            small => self.larger(small, room)?,
         };
         if next.number != number {
-            return Err(io::Error::other(
-                "the segment that was prepared is not the next one",
-            ));
+            return Err(
+                io::Error::other("the segment that was prepared is not the next one").into(),
+            );
         }
+        self.held.set_active(number, &next.file)?;
         self.active = next;
         self.offset = SEGMENT_HEADER;
         self.first_commit = 0;
@@ -167,16 +209,37 @@ impl Writer {
         }
         Ok(())
     }
+
+    /// The next segment in another size than the one that was prepared, if one was.
+    fn larger(&mut self, small: Option<Segment>, room: u64) -> Result<Segment, Refused> {
+        let number = self.active.number + 1;
+        let size = u32::try_from(room).map_err(io::Error::other)?;
+        if let Some(small) = small {
+            // nothing was ever written to it but zeros, and it is surely ours
+            let name = segment_name(number);
+            if self.folder.id(&name)? == Some(Id::of(&small.file)?) {
+                self.folder.remove(&name)?;
+            }
+        }
+        prepare(&self.files, &self.folder, &self.id, number, size).map_err(|e| {
+            if exhausted(&e) {
+                self.preparer.order(number);
+                Refused::Yet(stalled(&e))
+            } else {
+                Refused::Lost(e)
+            }
+        })
+    }
 }
 
 /// Zeroes what an unfinished record left behind.
-fn cut(files: &Files, dir: &Path, torn: Torn) -> io::Result<()> {
-    let path = segment_path(dir, torn.segment);
+fn cut(files: &Files, folder: &Folder, torn: Torn) -> io::Result<()> {
+    let name = segment_name(torn.segment);
     tracing::warn!(
-        segment = %path.display(), offset = torn.offset, bytes = torn.length,
+        segment = %folder.path().join(&name).display(), offset = torn.offset, bytes = torn.length,
         "cut an unfinished record at the end of the journal; it was never acknowledged"
     );
-    let file = files.open(&path)?;
+    let file = files.open(folder, &name)?;
     let zeros = vec![0; 1 << 20];
     let mut done = 0u32;
     while done < torn.length {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::conformance::{Words, commit, entry, submit};
+use crate::folder::Folder;
 use crate::{Commit, CommitNo, DurableStore, Entry, OpenError, Options, Order, Store, StreamId};
 
 /// splitmix64.
@@ -26,6 +27,11 @@ impl Rng {
 
 pub(super) fn open(path: &Path) -> Result<Arc<DurableStore>, OpenError> {
     DurableStore::open(path, Options::small(), Arc::new(Words))
+}
+
+/// A folder, open.
+pub(super) fn folder(path: &Path) -> Folder {
+    Folder::open(path).unwrap()
 }
 
 pub(super) fn copy_dir(from: &Path, to: &Path) {

@@ -1,0 +1,223 @@
+//! That the folder is still the one that was opened, and nobody else's.
+//!
+//! **Shape.** Locks on the folder itself, on `LOCK` and on `IDENTITY`: whoever removes one of the
+//! names leaves the other locks. Beside them, what each name led to when the store was opened.
+//!
+//! **Order.** The active segment is looked for under its full name after each flush and before
+//! anybody hears of the commits in it. So what is acknowledged was at that moment in the folder
+//! that the name leads to: a folder that is moved away, replaced or deleted takes no commit with
+//! it that is acknowledged later. Everything else that carries a name is looked at by the watch,
+//! four times a second.
+//!
+//! **Failure.** What is gone or replaced poisons the store. A name that cannot be looked up for
+//! another reason (permissions, a network that fails) proves nothing and is only logged.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use crate::durable::identity::IDENTITY;
+use crate::durable::witness::WITNESS;
+use crate::error::OpenError;
+use crate::files::Files;
+use crate::folder::{Folder, Id};
+use crate::journal::check::{segment_name, segment_numbers};
+use crate::sync::lock;
+
+/// The file that is there to be locked.
+pub(crate) const LOCK: &str = "LOCK";
+/// The folder of segments.
+pub(crate) const JOURNAL: &str = "journal";
+
+/// How long a lock is waited for: a process that was killed, or a child that is just being started
+/// from the one that closed the store, holds it for a moment longer.
+const LOCK_WAIT: Duration = Duration::from_secs(1);
+
+/// Locks that are released when they are dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Locks {
+    files: Vec<(&'static str, File)>,
+}
+
+impl Locks {
+    /// Takes the folder and its `LOCK`, or says that somebody else has them.
+    pub(crate) fn take(folder: &Folder, files: &Files) -> Result<Self, OpenError> {
+        let fail = |e| OpenError::io("locking", folder.path(), e);
+        let itself = folder.file().try_clone().map_err(fail)?;
+        exclusive(&itself, folder.path())?;
+        let file = match folder.id(LOCK).map_err(fail)? {
+            Some(_) => files.open(folder, LOCK),
+            None => files.create(folder, LOCK),
+        };
+        let file = file.map_err(fail)?;
+        exclusive(&file, folder.path())?;
+        Ok(Self {
+            files: vec![(LOCK, file)],
+        })
+    }
+
+    /// Takes the identity, too, once there is one.
+    pub(crate) fn take_identity(
+        &mut self,
+        folder: &Folder,
+        files: &Files,
+    ) -> Result<(), OpenError> {
+        let fail = |e| OpenError::io("locking", folder.path(), e);
+        let file = files.open(folder, IDENTITY).map_err(fail)?;
+        exclusive(&file, folder.path())?;
+        self.files.push((IDENTITY, file));
+        Ok(())
+    }
+}
+
+/// Locks an open file or folder for this process alone; `dir` is what the message names.
+///
+/// # Errors
+/// `Busy` when another process keeps it locked for a second. A file system that cannot lock a
+/// folder (NFS) is no error: the files in it are locked, too.
+pub fn exclusive(file: &File, dir: &Path) -> Result<(), OpenError> {
+    let start = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if start.elapsed() < LOCK_WAIT => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(TryLockError::WouldBlock) => return Err(OpenError::Busy(dir.to_path_buf())),
+            Err(TryLockError::Error(e)) if cannot_lock(&e) && is_folder(file) => return Ok(()),
+            Err(TryLockError::Error(e)) => return Err(OpenError::io("locking", dir, e)),
+        }
+    }
+}
+
+fn cannot_lock(e: &io::Error) -> bool {
+    let cannot = [Errno::BADF, Errno::NOLCK, Errno::OPNOTSUPP, Errno::INVAL];
+    cannot
+        .iter()
+        .any(|c| e.raw_os_error() == Some(c.raw_os_error()))
+}
+
+fn is_folder(file: &File) -> bool {
+    file.metadata().is_ok_and(|m| m.is_dir())
+}
+
+/// What has to stay where it is.
+#[derive(Debug)]
+pub(crate) struct Held {
+    path: PathBuf,
+    folder: Arc<Folder>,
+    journal: Arc<Folder>,
+    /// Full names, and what they led to.
+    names: Vec<(PathBuf, Id)>,
+    active: Mutex<(PathBuf, Option<Id>)>,
+    /// When the names of segments were last found complete.
+    seen: Mutex<Option<(i64, u64)>>,
+    warned: AtomicBool,
+    _locks: Locks,
+}
+
+impl Held {
+    /// Holds an open store: `path` is the name under which it was opened.
+    pub(crate) fn new(
+        path: &Path,
+        folder: &Arc<Folder>,
+        journal: &Arc<Folder>,
+        locks: Locks,
+    ) -> io::Result<Self> {
+        let path = std::path::absolute(path)?;
+        let mut names = vec![
+            (path.clone(), Id::of(folder.file())?),
+            (path.join(JOURNAL), Id::of(journal.file())?),
+        ];
+        for (name, file) in &locks.files {
+            names.push((path.join(name), Id::of(file)?));
+        }
+        if let Some(id) = folder.id(WITNESS)? {
+            names.push((path.join(WITNESS), id));
+        }
+        Ok(Self {
+            path,
+            folder: Arc::clone(folder),
+            journal: Arc::clone(journal),
+            names,
+            active: Mutex::new((PathBuf::new(), None)),
+            seen: Mutex::new(None),
+            warned: AtomicBool::new(false),
+            _locks: locks,
+        })
+    }
+
+    /// The folder.
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// Another segment is written from now on.
+    pub(crate) fn set_active(&self, number: u32, file: &File) -> io::Result<()> {
+        let path = self.path.join(JOURNAL).join(segment_name(number));
+        *lock(&self.active) = (path, Some(Id::of(file)?));
+        Ok(())
+    }
+
+    /// Whether the segment that is being written is still found under its name.
+    pub(crate) fn check_active(&self) -> Result<(), String> {
+        let active = lock(&self.active);
+        match &*active {
+            (path, Some(id)) => self.check_name(path, id),
+            (_, None) => Ok(()),
+        }
+    }
+
+    /// Whether everything is where it was; `segments` is how many segments with records there are.
+    pub(crate) fn check(&self, segments: u32) -> Result<(), String> {
+        for (path, id) in &self.names {
+            self.check_name(path, id)?;
+        }
+        self.check_active()?;
+        let (Ok(changed), mut seen) = (self.journal.changed(), lock(&self.seen)) else {
+            return Ok(());
+        };
+        if *seen == Some(changed) {
+            return Ok(());
+        }
+        let Ok(numbers) = segment_numbers(&self.journal) else {
+            return Ok(());
+        };
+        if let Some(gone) = (1..=segments).find(|n| numbers.binary_search(n).is_err()) {
+            return Err(gone_from(
+                &self.path.join(JOURNAL).join(segment_name(gone)),
+                "removed",
+            ));
+        }
+        *seen = Some(changed);
+        Ok(())
+    }
+
+    fn check_name(&self, path: &Path, id: &Id) -> Result<(), String> {
+        match Id::at(path) {
+            Ok(Some(found)) if found == *id => Ok(()),
+            Ok(Some(_)) => Err(gone_from(path, "replaced")),
+            Ok(None) => Err(gone_from(path, "removed or moved away")),
+            Err(e) => {
+                if !self.warned.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(error = %e, path = %path.display(), "cannot look for the store's own files");
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn gone_from(path: &Path, what: &str) -> String {
+    format!(
+        "{} was {what} while the store was in use; what was acknowledged is in the folder that was \
+         opened, as far as its files are left: keep that folder, and do not start on another one \
+         before you know which has the newest commit",
+        path.display()
+    )
+}

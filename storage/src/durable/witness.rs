@@ -1,0 +1,253 @@
+//! The witness: how far the journal went, in a file of its own.
+//!
+//! **Shape.** `WITNESS`, 8192 bytes: two slots of 512 bytes at 0 and 4096, written in turn:
+//! ```text
+//! magic "CAUDALW1", format u32, serial u64, store id [16], commit u64, chain [32],
+//! end of the record (segment and offset) u64, crc32c u32 of all before, zeros
+//! ```
+//! **Order.** A slot names a commit only after the flush of its record has returned, so the journal
+//! always reaches at least as far, whatever a power cut takes. It is written at most half a second
+//! after a commit, at each new segment and at a clean stop, by a thread of its own: no commit waits
+//! for it. So the end of a journal can be taken away without a word for half a second at most, and
+//! only after a crash.
+//!
+//! **Failure.** One slot that is torn or rotten leaves the other. A write that fails poisons the
+//! store: a disk that loses one flush is not asked for another.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
+use crate::api::Position;
+use crate::codec::{Cursor, hex};
+use crate::error::OpenError;
+use crate::files::Files;
+use crate::folder::Folder;
+use crate::health::Health;
+use crate::index::manifest::Mark;
+use crate::journal::format::StoreId;
+use crate::journal::split;
+use crate::sync::{lock, wait_for};
+
+/// The name of the file.
+pub(crate) const WITNESS: &str = "WITNESS";
+const UNFINISHED: &str = "WITNESS.new";
+const MAGIC: [u8; 8] = *b"CAUDALW1";
+const FORMAT: u32 = 1;
+const SLOT: usize = 512;
+const SLOT_USED: usize = 88;
+const SLOT_STRIDE: u64 = 4096;
+const FILE_BYTES: usize = 8192;
+/// How long a commit may go without a witness.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// What the thread and the committer share.
+#[derive(Debug)]
+struct State {
+    /// The last durable record.
+    mark: Mark,
+    /// The last one that is on disk here.
+    written: Mark,
+    serial: u64,
+    /// A new segment was begun.
+    urgent: bool,
+    stop: bool,
+}
+
+/// The witness of an open store.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    file: File,
+    files: Files,
+    id: StoreId,
+    state: Mutex<State>,
+    /// Held while a slot is written.
+    writing: Mutex<()>,
+    changed: Condvar,
+}
+
+/// The bytes of a slot.
+pub(crate) fn encode(id: &StoreId, serial: u64, mark: &Mark) -> Vec<u8> {
+    let mut slot = Vec::with_capacity(SLOT);
+    slot.extend_from_slice(&MAGIC);
+    slot.extend_from_slice(&FORMAT.to_be_bytes());
+    slot.extend_from_slice(&serial.to_be_bytes());
+    slot.extend_from_slice(id);
+    slot.extend_from_slice(&mark.commit.to_be_bytes());
+    slot.extend_from_slice(&mark.chain);
+    slot.extend_from_slice(&mark.end.0.to_be_bytes());
+    let crc = crc32c::crc32c(&slot);
+    slot.extend_from_slice(&crc.to_be_bytes());
+    slot.resize(SLOT, 0);
+    slot
+}
+
+/// What a slot says; `None` unless every bit is right.
+pub(crate) fn decode(slot: &[u8]) -> Option<(StoreId, u64, Mark)> {
+    let used = slot.get(..SLOT_USED - 4)?;
+    let mut c = Cursor::new(slot);
+    if c.bytes(MAGIC.len())? != MAGIC || c.u32()? != FORMAT {
+        return None;
+    }
+    let (serial, id) = (c.u64()?, c.array()?);
+    let mark = Mark {
+        commit: c.u64()?,
+        chain: c.array()?,
+        end: Position(c.u64()?),
+    };
+    (c.u32()? == crc32c::crc32c(used)).then_some((id, serial, mark))
+}
+
+/// The newest slot of the file in a store's folder; `None` when there is no file.
+pub(crate) fn read(folder: &Folder, id: &StoreId) -> Result<Option<(u64, Mark)>, OpenError> {
+    let path = folder.path().join(WITNESS);
+    let fail = |e| OpenError::io("reading", &path, e);
+    let file = match folder.read(WITNESS) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(fail(e)),
+    };
+    let mut newest = None;
+    for at in [0, SLOT_STRIDE] {
+        let mut slot = [0; SLOT];
+        match file.read_exact_at(&mut slot, at) {
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => continue,
+            read => read.map_err(fail)?,
+        }
+        match decode(&slot) {
+            Some((whose, ..)) if whose != *id => {
+                return Err(refused(&path, "it belongs to another store"));
+            }
+            Some((_, serial, mark)) if newest.is_none_or(|(n, _)| n < serial) => {
+                newest = Some((serial, mark));
+            }
+            Some(_) | None => {}
+        }
+    }
+    match newest {
+        Some(found) => Ok(Some(found)),
+        None => Err(refused(&path, "it is not what was written")),
+    }
+}
+
+/// Why a store is refused for its witness, with the ways out.
+pub(crate) fn refused(path: &Path, why: &str) -> OpenError {
+    OpenError::Corrupt(std::sync::Arc::from(format!(
+        "{}: {why}. Nothing was changed. Bring the whole store folder back as it was, all of its \
+         files from the same moment. If this is a copy that was made while the store was in use, \
+         and you accept that it lacks its newest commits, remove this file (and store.id beside \
+         the store folder, if there is one) and start again",
+        path.display()
+    )))
+}
+
+impl Witness {
+    /// Of a journal that ends at `mark`; makes the file when there is none.
+    pub(crate) fn open(
+        folder: &Folder,
+        files: &Files,
+        id: &StoreId,
+        found: Option<(u64, Mark)>,
+        mark: Mark,
+    ) -> io::Result<Self> {
+        let (serial, written) = match found {
+            Some(found) => found,
+            None => {
+                folder.remove(UNFINISHED)?;
+                let file = files.create(folder, UNFINISHED)?;
+                let mut bytes = encode(id, 1, &mark);
+                bytes.resize(FILE_BYTES, 0);
+                files.write_at(&file, &bytes, 0)?;
+                files.sync_all(&file)?;
+                files.rename(folder, UNFINISHED, WITNESS)?;
+                (1, mark)
+            }
+        };
+        Ok(Self {
+            file: files.open(folder, WITNESS)?,
+            files: files.clone(),
+            id: *id,
+            state: Mutex::new(State {
+                mark,
+                written,
+                serial,
+                urgent: true,
+                stop: false,
+            }),
+            writing: Mutex::new(()),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// A record is durable.
+    pub(crate) fn saw(&self, mark: Mark) {
+        let mut state = lock(&self.state);
+        if split(state.mark.end).0 != split(mark.end).0 {
+            state.urgent = true;
+            self.changed.notify_all();
+        }
+        state.mark = mark;
+    }
+
+    /// The last record that is on disk here.
+    pub(crate) fn written(&self) -> Mark {
+        lock(&self.state).written
+    }
+
+    /// Writes the last durable record, if it is not there yet.
+    pub(crate) fn write(&self) -> io::Result<()> {
+        let _one = lock(&self.writing);
+        let (mark, serial) = {
+            let mut state = lock(&self.state);
+            state.urgent = false;
+            if state.mark == state.written {
+                return Ok(());
+            }
+            state.serial += 1;
+            (state.mark, state.serial)
+        };
+        let slot = encode(&self.id, serial, &mark);
+        self.files
+            .write_at(&self.file, &slot, serial % 2 * SLOT_STRIDE)?;
+        self.files.sync_data(&self.file)?;
+        lock(&self.state).written = mark;
+        Ok(())
+    }
+
+    /// Ends the thread.
+    pub(crate) fn stop(&self) {
+        lock(&self.state).stop = true;
+        self.changed.notify_all();
+    }
+
+    /// Says where the journal ends, so that an operator can compare it later.
+    pub(crate) fn tell(&self, when: &str) {
+        let mark = self.written();
+        let (commit, chain) = (mark.commit, hex(&mark.chain));
+        tracing::info!(commit, chain, when, "where the journal ends");
+    }
+
+    /// What the thread does.
+    pub(crate) fn run(&self, health: &Health) {
+        loop {
+            let mut state = lock(&self.state);
+            if !state.stop && !state.urgent {
+                state = wait_for(&self.changed, state, EVERY);
+            }
+            let (stop, urgent) = (state.stop, state.urgent);
+            drop(state);
+            if stop || health.poisoned().is_some() {
+                return;
+            }
+            if let Err(e) = self.write() {
+                return health.poison(&format!("writing the witness: {e}"));
+            }
+            if urgent {
+                self.tell("a segment was begun");
+            }
+        }
+    }
+}
