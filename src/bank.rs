@@ -203,6 +203,10 @@ impl BankGateway for HttpGateway {
         }
     }
 
+    fn place(&self) -> String {
+        format!("{} {}", self.base, self.config.collector)
+    }
+
     fn create_cvu<'a>(
         &'a self,
         client_id: u64,
@@ -301,10 +305,11 @@ impl BankGateway for HttpGateway {
 
     fn balance<'a>(
         &'a self,
+        asking: &'a dyn Fn(),
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
         let ask = Ask::balance(&self.config.collector);
-        Box::pin(self.perform(ask, request_id, self.deadline()))
+        Box::pin(self.perform_asking(ask, request_id, self.deadline(), asking))
     }
 
     fn enrol<'a>(

@@ -29,7 +29,7 @@ use caudal_actors::platform::NewTenant;
 use caudal_actors::ports::Clock;
 use caudal_ledger::calendar::Calendar;
 use caudal_ledger::limits::Limits;
-use caudal_ledger::tenants::{Mode, Policy, Tenant};
+use caudal_ledger::tenants::{BankRelations, Mode, Policy, Tenant};
 use caudal_storage::OpenError;
 use secrecy::SecretString;
 use tokio::sync::oneshot;
@@ -330,6 +330,7 @@ impl Service {
             policy: Policy::default(),
             limits: Limits::default(),
             fees: Vec::new(),
+            banks: BankRelations::default(),
         };
         self.add_tenant(new).await
     }

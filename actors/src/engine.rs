@@ -26,7 +26,7 @@ use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::facts::{Answer, BankCall, Registration};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::tenants::{Mode, Platform};
+use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Stats, Store};
 use dashmap::DashMap;
@@ -34,11 +34,12 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::accounts::remittance::Pauses;
 use crate::accounts::{AccountView, BalanceView, Observed, Settings, Versions};
+use crate::banks::{Collectors, RealmBank, Relation};
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Waiting};
 use crate::platform::{self, Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder};
+use crate::ports::Clock;
 use crate::ports::webhooks::{Nobody, WebhookSink};
-use crate::ports::{BankGateway, Clock};
 use crate::realms::{self, Limits, RealmMessage, RealmReport, RealmSupervisor, Target};
 use crate::records::projection::Place;
 use crate::records::reads;
@@ -46,6 +47,7 @@ use crate::reply::{Answered, Claims, Keyed, Reply};
 use crate::scribe::{Shared, Ticket};
 use crate::treasury::Treasury;
 
+pub use crate::banks::Banks;
 pub use options::Options;
 use options::settings;
 
@@ -55,9 +57,6 @@ pub const DEADLINE: Duration = Duration::from_secs(10);
 pub const BANK_DEADLINE: Duration = Duration::from_secs(30);
 /// How many answers of one idempotency key are shown.
 const ANSWERS_MAX: usize = 20;
-
-/// Makes the gateway to the bank of a mode; called once per realm, for the realm's own thread.
-pub type Banks = Arc<dyn Fn(Mode) -> Arc<dyn BankGateway> + Send + Sync>;
 
 /// Who asks, as far as the actors care.
 #[derive(Debug)]
@@ -77,8 +76,6 @@ pub struct Engine {
     state: Arc<RwLock<Arc<Platform>>>,
     realms: Arc<Realms>,
     turns: turns::Turns,
-    /// For questions that concern no account.
-    banks: DashMap<Mode, Arc<dyn BankGateway>>,
     /// Replaced when it has died.
     treasury: RwLock<Mailbox<Treasury>>,
 }
@@ -102,8 +99,10 @@ struct Realms {
     pauses: Pauses,
     schedule: Schedule,
     event_rules: u16,
+    treasury_every: Duration,
     arbiters: Vec<ArbiterHandle>,
     supervisors: DashMap<RealmId, Supervised>,
+    collectors: RwLock<Arc<Collectors>>,
 }
 
 /// A supervisor, and the settings that it and its accounts read.
@@ -111,6 +110,7 @@ struct Realms {
 struct Supervised {
     mailbox: Mailbox<RealmSupervisor>,
     settings: Arc<RwLock<Arc<Settings>>>,
+    bank: Arc<RealmBank>,
     told: Arc<Notify>,
 }
 
@@ -120,8 +120,10 @@ impl Realms {
         for (tenant, mode) in platform::realms(platform) {
             let realm = tenant.realm(mode);
             let settings = settings(platform, tenant, mode);
+            let relation = Relation::of(tenant, mode);
             match self.supervisors.get(&realm) {
                 Some(known) => {
+                    known.bank.follow(&self.banks, relation);
                     let mut now = known
                         .settings
                         .write()
@@ -129,23 +131,29 @@ impl Realms {
                     *now = Arc::new(settings);
                 }
                 None => {
-                    let started = self.start(realm, settings)?;
+                    let started = self.start(realm, settings, relation)?;
                     self.supervisors.insert(realm, started);
                 }
             }
         }
+        self.count_collectors();
         Ok(())
     }
 
-    fn start(&self, realm: RealmId, settings: Settings) -> Result<Supervised, Failure> {
-        let bank = (self.banks)(settings.mode);
+    fn start(
+        &self,
+        realm: RealmId,
+        settings: Settings,
+        relation: Relation,
+    ) -> Result<Supervised, Failure> {
+        let bank = Arc::new(RealmBank::new(&self.banks, relation));
         let settings = Arc::new(RwLock::new(Arc::new(settings)));
         let told = Arc::new(Notify::new());
         let shared = Shared {
             realm,
             store: Arc::clone(&self.store),
             clock: Arc::clone(&self.clock),
-            bank,
+            bank: Arc::<RealmBank>::clone(&bank),
             bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
             pauses: self.pauses,
             schedule: self.schedule,
@@ -168,6 +176,7 @@ impl Realms {
         Ok(Supervised {
             mailbox: Mailbox::new(addr, waiting, realms::MAILBOX),
             settings,
+            bank,
             told,
         })
     }
@@ -215,8 +224,10 @@ impl Engine {
             pauses: options.pauses,
             schedule: options.webhooks,
             event_rules: options.event_rules,
+            treasury_every: options.treasury_every,
             arbiters,
             supervisors: DashMap::new(),
+            collectors: RwLock::default(),
         });
         let keys = Keys::default();
         let first = Arc::new(loaded.0.clone());
@@ -249,7 +260,6 @@ impl Engine {
             state,
             realms,
             turns: turns::Turns::default(),
-            banks: DashMap::new(),
             treasury,
         })
     }

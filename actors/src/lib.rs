@@ -16,6 +16,7 @@
 //! loads it again from what is on disk.
 
 pub mod accounts;
+pub mod banks;
 pub mod courier;
 pub mod engine;
 pub mod failure;

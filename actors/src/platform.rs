@@ -10,7 +10,7 @@ use caudal_ledger::facts::PlatformFact;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::limits::Limits;
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::tenants::{ApiKey, Mode, Platform, Policy, Tenant};
+use caudal_ledger::tenants::{ApiKey, BankRelation, BankRelations, Mode, Platform, Policy, Tenant};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, Store, StoreError};
 use dashmap::DashMap;
@@ -47,6 +47,10 @@ pub struct TenantChange {
     pub limits: Option<Limits>,
     /// Its fees.
     pub fees: Option<Vec<FeeRule>>,
+    /// Its relation to the bank of live keys.
+    pub live_bank: Option<BankRelation>,
+    /// Its relation to the bank of test keys.
+    pub test_bank: Option<BankRelation>,
 }
 
 /// A new tenant.
@@ -62,6 +66,8 @@ pub struct NewTenant {
     pub limits: Limits,
     /// Its fees.
     pub fees: Vec<FeeRule>,
+    /// What its banks are.
+    pub banks: BankRelations,
 }
 
 /// What the platform can be told to do.
@@ -149,6 +155,7 @@ impl PlatformActor {
                     policy,
                     limits,
                     fees,
+                    banks,
                 } = new;
                 let tenant = Tenant {
                     id,
@@ -159,18 +166,12 @@ impl PlatformActor {
                     live,
                     test,
                     created_at: now,
+                    banks,
                 };
-                Ok(vec![PlatformFact::TenantCreated(tenant)])
+                Ok(vec![PlatformFact::TenantCreated(Box::new(tenant))])
             }
             PlatformOrder::ChangeTenant(id, change) => {
-                let tenant = self.platform.tenant(&id)?.clone();
-                Ok(vec![PlatformFact::TenantChanged {
-                    id,
-                    name: change.name.unwrap_or(tenant.name),
-                    policy: change.policy.unwrap_or(tenant.policy),
-                    limits: change.limits.unwrap_or(tenant.limits),
-                    fees: change.fees.unwrap_or(tenant.fees),
-                }])
+                Ok(changed(self.platform.tenant(&id)?, change))
             }
             PlatformOrder::IssueKey(key) => {
                 self.platform.may_issue(&key.tenant, key.mode, now)?;
@@ -247,6 +248,29 @@ impl PlatformActor {
             },
         ));
     }
+}
+
+/// What a change makes of a tenant. Relations that stay as they are make no fact.
+fn changed(tenant: &Tenant, change: TenantChange) -> Vec<PlatformFact> {
+    let id = || tenant.id.clone();
+    let banks = [
+        (Mode::Live, change.live_bank),
+        (Mode::Test, change.test_bank),
+    ];
+    let related = banks.into_iter().filter_map(|(mode, relation)| {
+        let relation = relation.filter(|relation| relation != tenant.banks.of(mode))?;
+        let id = id();
+        Some(PlatformFact::BankRelated { id, mode, relation })
+    });
+    let mut facts: Vec<_> = related.collect();
+    facts.push(PlatformFact::TenantChanged {
+        id: id(),
+        name: change.name.unwrap_or_else(|| tenant.name.clone()),
+        policy: change.policy.unwrap_or(tenant.policy),
+        limits: change.limits.unwrap_or(tenant.limits),
+        fees: change.fees.unwrap_or_else(|| tenant.fees.clone()),
+    });
+    facts
 }
 
 /// The mode's realm of each tenant, for starting supervisors.

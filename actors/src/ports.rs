@@ -113,7 +113,7 @@ pub struct Found {
 }
 
 /// The account that really holds the clients' money.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Collector {
     /// Its CBU.
     pub cbu: String,
@@ -210,6 +210,12 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
     /// The collector account, as the gateway is configured; nothing is asked.
     fn collector(&self) -> Collector;
 
+    /// What tells that account from every other one at any bank: two gateways of one place move
+    /// the money of one account. Nothing is asked.
+    fn place(&self) -> String {
+        self.collector().cbu
+    }
+
     /// Creates the CVU of a client id, or gives the one it has. `request_id` goes along for tracing.
     fn create_cvu<'a>(
         &'a self,
@@ -273,9 +279,14 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<Found>>;
 
-    /// The balance of the collector account, and when the bank read it.
-    fn balance<'a>(&'a self, request_id: &'a str)
-    -> LocalFuture<'a, BankReply<(Money, Timestamp)>>;
+    /// The balance of the collector account, and when the bank read it. `asking` is called at the
+    /// moment at which the bank is asked, and again before each further attempt: the last call
+    /// before the answer is the one that the answer is about.
+    fn balance<'a>(
+        &'a self,
+        asking: &'a dyn Fn(),
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>>;
 
     /// Enrols an account in remuneration, or says how far the enrolment is that the reference has
     /// made before. A refusal says that there is none and will be none; a bank without a fund

@@ -15,7 +15,7 @@ use caudal_ledger::kyc::Kyc;
 use caudal_ledger::limits::Limits;
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::tenants::Policy;
+use caudal_ledger::tenants::{BankRelations, Policy};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode};
@@ -23,6 +23,7 @@ use caudal_ledger::vouchers::Outcome;
 use caudal_storage::{FaultyStore, StoreError};
 
 use crate::accounts::{AccountView, Placed};
+use crate::banks::Relation;
 use crate::engine::{Asker, Engine, Options};
 use crate::platform::{NewTenant, PlatformOrder, TenantChange};
 use crate::ports::{BankError, BankGateway, Clock};
@@ -78,6 +79,7 @@ impl World {
             policy: Policy::default(),
             limits: Limits::default(),
             fees: Vec::new(),
+            banks: BankRelations::default(),
         };
         let create = PlatformOrder::CreateTenant(new);
         world.engine.administer(create).await.unwrap();
@@ -101,13 +103,14 @@ impl World {
     fn over(store: Arc<FaultyStore>, bank: Arc<TestBank>, clock: Arc<TestClock>) -> Self {
         let banks = {
             let bank = Arc::clone(&bank);
-            Arc::new(move |_| {
+            Arc::new(move |_: &Relation| {
                 let bank: Arc<dyn BankGateway> = Arc::<TestBank>::clone(&bank);
-                bank
+                Ok(bank)
             })
         };
         let options = Options {
             arbiters: 0,
+            treasury_every: Duration::ZERO,
             ..Options::default()
         };
         let engine = Engine::start(

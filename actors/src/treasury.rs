@@ -1,20 +1,32 @@
 //! The treasury's actor: what clients have, at one consistent cut, beside what the bank says that
-//! the collector account has.
+//! their collector account has at the same instant.
 //!
 //! **The ledger's side** is one row of the index, rewritten with every voucher and published with
 //! its group: a single read is a cut through all accounts, and no account's actor is asked.
 //!
 //! **The bank's side** is asked while somebody wants to know, at most once in [`BANK_EVERY`] for each
-//! mode, whatever the number of snapshots, and never inside a turn.
+//! collector account, whatever the number of snapshots, and never inside a turn.
 //!
-//! **One collector account for each mode** is what the bank knows. Where several tenants share it,
-//! each sees its whole balance beside its own clients' money.
+//! **One instant.** The ledger's side is read at the moment at which the bank is asked, right before
+//! the question leaves (for each attempt anew), and is kept with the answer: a snapshot shows a pair
+//! that belongs together, and its instant is the bank's. What follows from the order: whatever the
+//! bank's word has brought into the ledger's side (money that arrived, transfers that ended) is in
+//! the bank's side, too. So the pair differs from a world that stands still by exactly what the bank
+//! has done and the ledger has not heard yet: it has more by money on its way into an account, and
+//! less by transfers that have left and are still held. Without the bank's word there is only the
+//! ledger's side, as of now.
+//!
+//! **One collector account, one realm.** Where realms share an account, nobody can say whose money
+//! it is: each of them sees its own clients' money and [`Silence::Shared`]; the operator sees the
+//! account beside what all of them owe, at one cut.
 //!
 //! **Failure.** A bank that fails or is slow holds nobody up: after [`PATIENCE`] the snapshot goes
-//! out with the bank's last word, as long as it is not older than [`KEPT`], or without one and with
-//! the reason.
+//! out with the last pair, as long as it is not older than [`KEPT`], or without the bank and with the
+//! reason.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,25 +34,25 @@ use actix::{Actor, ActorFutureExt as _, AsyncContext, Context, Handler, WrapFutu
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Money;
-use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::{Coverage, Totals};
-use caudal_storage::Store;
+use caudal_storage::{Store, StoreError};
 use tokio::time::Instant;
 
+use crate::banks::{OnCollector, RealmBank};
 use crate::failure::Failure;
 use crate::mailbox::Queued;
-use crate::ports::{BankError, BankGateway, BankReply, Clock, Collector};
+use crate::ports::{BankError, BankGateway as _, BankReply, Clock, Collector};
 use crate::records::reads;
 use crate::reply::Reply;
 
 /// Messages that wait for the treasury at most.
 pub const MAILBOX: usize = 1024;
-/// How often a bank is asked for its balance at most.
+/// How often a bank is asked for the balance of a collector account at most.
 pub const BANK_EVERY: Duration = Duration::from_secs(3);
 /// How long a snapshot waits for the bank.
 pub const PATIENCE: Duration = Duration::from_secs(1);
-/// How old a balance may be that is shown while the bank takes its time.
+/// How old a pair may be that is shown while the bank takes its time.
 pub const KEPT: Duration = Duration::from_secs(60);
 /// Snapshots that wait for a bank at most; more are answered with its last word.
 const WAITING_MAX: usize = 10_000;
@@ -52,16 +64,20 @@ pub enum Silence {
     NotYet,
     /// It refused, failed, or did not answer in time.
     Error(BankError),
+    /// The collector account is another realm's as well.
+    Shared,
+    /// There is no bank, or it cannot be asked.
+    NoBank,
 }
 
-/// The treasury of a realm at an instant.
+/// The treasury of a realm, or of all realms on a collector account, at an instant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Snapshot {
-    /// When it was taken.
+    /// Its instant: the bank's where its word is known, else now.
     pub as_of: Timestamp,
     /// The ledger's side: all of it as of one commit.
     pub totals: Totals,
-    /// The account that really holds the money.
+    /// The account that really holds the money; empty without a bank.
     pub collector: Collector,
     /// What it has and when the bank read it, or why nobody knows.
     pub bank: Result<(Money, Timestamp), Silence>,
@@ -75,41 +91,73 @@ impl Snapshot {
     }
 }
 
+/// Whose treasury is asked for.
+#[derive(Clone, Debug)]
+pub enum Whose {
+    /// A realm's.
+    Realm(RealmId),
+    /// That of all realms on a collector account: for operators.
+    Collector(Arc<OnCollector>),
+}
+
 /// The question for a snapshot, and where its answer goes.
 #[derive(Debug)]
 pub struct TakeSnapshot {
-    /// The realm.
-    pub realm: RealmId,
+    /// Whose.
+    pub whose: Whose,
     /// The id of the request, for the bank's log.
     pub request_id: String,
     /// Where to answer.
     pub reply: Reply<Result<Snapshot, Failure>>,
 }
 
-/// Makes the gateway to the bank of a mode.
-pub type Banks = Arc<dyn Fn(Mode) -> Arc<dyn BankGateway> + Send + Sync>;
+/// The bank of a realm and the collector account that it is on.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// Its bank.
+    pub bank: Arc<RealmBank>,
+    /// Its collector account; `None` without a bank.
+    pub on: Option<Arc<OnCollector>>,
+}
+
+/// Finds where a realm stands.
+pub type Standings = Arc<dyn Fn(RealmId) -> Result<Standing, Failure> + Send + Sync>;
 /// Writes down the calls that were made for a realm.
 pub type Journal = Arc<dyn Fn(RealmId, Vec<BankCall>) + Send + Sync>;
 
-type Word = Result<(Money, Timestamp), BankError>;
-type Waiting = (RealmId, Reply<Result<Snapshot, Failure>>);
+/// The ledger's side of the realms on a collector account.
+type Sides = BTreeMap<RealmId, Totals>;
 
-/// What is known of the bank of a mode, and who waits for it.
+/// The bank's word, and the ledger's side as of the moment at which it was asked.
+#[derive(Clone, Debug)]
+struct Pair {
+    balance: Money,
+    at: Timestamp,
+    sides: Sides,
+}
+
+/// A snapshot that waits for the bank, or is answered without.
+struct Waiting {
+    on: Arc<OnCollector>,
+    /// The realm; all of them when `None`.
+    realm: Option<RealmId>,
+    reply: Reply<Result<Snapshot, Failure>>,
+}
+
+/// What is known of a collector account, and who waits for it.
+#[derive(Default)]
 struct Desk {
-    bank: Arc<dyn BankGateway>,
-    /// Its last word, and when it came.
-    last: Option<(Instant, Word)>,
+    /// The bank's last word, and when it came.
+    last: Option<(Instant, Result<Pair, BankError>)>,
     /// Since when it is being asked.
     asked: Option<Instant>,
     waiting: Vec<Waiting>,
 }
 
 impl Desk {
-    fn is_fresh(&self, now: Instant) -> bool {
+    fn is_fresh(&self, now: Instant, every: Duration) -> bool {
         let age = |at: &Instant| now.saturating_duration_since(*at);
-        self.last
-            .as_ref()
-            .is_some_and(|(at, _)| age(at) < BANK_EVERY)
+        self.last.as_ref().is_some_and(|(at, _)| age(at) < every)
     }
 
     /// Whether waiting for the answer that is under way makes sense.
@@ -118,10 +166,16 @@ impl Desk {
         self.asked.is_some_and(|at| since(at) < PATIENCE) && self.waiting.len() < WAITING_MAX
     }
 
-    fn word(&self, now: Instant) -> Result<(Money, Timestamp), Silence> {
+    /// The last pair that shows these realms and no others.
+    fn word(&self, on: &OnCollector, now: Instant) -> Result<&Pair, Silence> {
         match &self.last {
             Some((_, Err(why))) => Err(Silence::Error(why.clone())),
-            Some((at, Ok(known))) if now.saturating_duration_since(*at) < KEPT => Ok(*known),
+            Some((at, Ok(pair)))
+                if now.saturating_duration_since(*at) < KEPT
+                    && pair.sides.keys().eq(on.realms.iter()) =>
+            {
+                Ok(pair)
+            }
             Some((_, Ok(_))) | None => Err(Silence::NotYet),
         }
     }
@@ -131,80 +185,129 @@ impl Desk {
 pub struct Treasury {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    banks: Banks,
+    standings: Standings,
     journal: Journal,
-    desks: HashMap<Mode, Desk>,
+    every: Duration,
+    desks: HashMap<String, Desk>,
 }
 
 impl Treasury {
-    /// A treasury that has asked nobody yet.
+    /// A treasury that has asked nobody yet, and asks each bank at most once in `every`.
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
-        banks: Banks,
+        standings: Standings,
         journal: Journal,
+        every: Duration,
     ) -> Self {
         Self {
             store,
             clock,
-            banks,
+            standings,
             journal,
+            every,
             desks: HashMap::new(),
         }
     }
 
-    fn desk(&mut self, mode: Mode) -> &mut Desk {
-        let banks = &self.banks;
-        self.desks.entry(mode).or_insert_with(|| Desk {
-            bank: banks(mode),
-            last: None,
-            asked: None,
-            waiting: Vec::new(),
+    fn desk(&mut self, on: &OnCollector) -> &mut Desk {
+        self.desks.entry(on.place.clone()).or_default()
+    }
+
+    /// The ledger's side as of now, and why there is no other.
+    fn alone(
+        &self,
+        realms: &[RealmId],
+        collector: Collector,
+        why: Silence,
+    ) -> Result<Snapshot, Failure> {
+        let as_of = self.clock.now();
+        let sides = reads::totals_of(self.store.as_ref(), realms)?;
+        Ok(Snapshot {
+            as_of,
+            totals: sum(sides.values()),
+            collector,
+            bank: Err(why),
         })
     }
 
-    fn answer(&mut self, (realm, reply): Waiting, now: Instant) {
-        let desk = self.desk(realm.mode());
-        let (bank, collector) = (desk.word(now), desk.bank.collector());
-        let as_of = self.clock.now();
-        let totals = reads::totals(self.store.as_ref(), realm).map_err(Failure::from);
-        reply.send(totals.map(|totals| Snapshot {
-            as_of,
-            totals,
-            collector,
-            bank,
-        }));
+    fn answer(&mut self, waiting: Waiting, now: Instant) {
+        let Waiting { on, realm, reply } = waiting;
+        let taken = match self.desk(&on).word(&on, now) {
+            Ok(pair) => Ok(Snapshot {
+                as_of: pair.at,
+                totals: match realm {
+                    Some(realm) => pair.sides.get(&realm).copied().unwrap_or_default(),
+                    None => sum(pair.sides.values()),
+                },
+                collector: on.collector.clone(),
+                bank: Ok((pair.balance, pair.at)),
+            }),
+            Err(why) => {
+                let all: Vec<_> = on.realms.iter().copied().collect();
+                let realms = realm.map_or(all, |realm| vec![realm]);
+                self.alone(&realms, on.collector.clone(), why)
+            }
+        };
+        reply.send(taken);
     }
 
-    fn answer_all(&mut self, mode: Mode) {
+    fn answer_all(&mut self, on: &OnCollector) {
         let now = Instant::now();
-        for waiting in std::mem::take(&mut self.desk(mode).waiting) {
+        for waiting in std::mem::take(&mut self.desk(on).waiting) {
             self.answer(waiting, now);
         }
     }
 
-    /// Asks the bank of a realm's mode, outside any turn.
-    fn ask(&mut self, realm: RealmId, request_id: String, ctx: &mut Context<Self>) {
-        let mode = realm.mode();
-        let desk = self.desk(mode);
-        desk.asked = Some(Instant::now());
-        let bank = Arc::clone(&desk.bank);
-        let question = async move { bank.balance(&request_id).await };
+    /// Asks the bank for a collector account, outside any turn.
+    fn ask(&mut self, on: &Arc<OnCollector>, request_id: String, ctx: &mut Context<Self>) {
+        let known = on.realms.first().copied();
+        let found = known.map(|realm| (realm, (self.standings)(realm)));
+        let Some((realm, Ok(Standing { bank, .. }))) = found else {
+            return;
+        };
+        self.desk(on).asked = Some(Instant::now());
+        let store = Arc::clone(&self.store);
+        let realms: Vec<_> = on.realms.iter().copied().collect();
+        let sides = Rc::new(RefCell::new(None));
+        let seen = Rc::clone(&sides);
+        let question = async move {
+            let asking = || *seen.borrow_mut() = Some(reads::totals_of(store.as_ref(), &realms));
+            bank.balance(&asking, &request_id).await
+        };
+        let (of, again) = (Arc::clone(on), Arc::clone(on));
         let heard = move |reply: BankReply<_>, treasury: &mut Self, _: &mut Context<Self>| {
-            treasury.hear(realm, reply);
+            treasury.hear(&of, realm, reply, sides.take());
         };
         ctx.spawn(question.into_actor(self).map(heard));
-        ctx.run_later(PATIENCE, move |treasury, _| treasury.answer_all(mode));
+        ctx.run_later(PATIENCE, move |treasury, _| treasury.answer_all(&again));
     }
 
-    fn hear(&mut self, realm: RealmId, reply: BankReply<(Money, Timestamp)>) {
+    fn hear(
+        &mut self,
+        on: &OnCollector,
+        realm: RealmId,
+        reply: BankReply<(Money, Timestamp)>,
+        sides: Option<Result<Sides, StoreError>>,
+    ) {
         let BankReply { result, calls } = reply;
         (self.journal)(realm, calls);
-        let desk = self.desk(realm.mode());
-        desk.last = Some((Instant::now(), result));
+        let word = match (result, sides) {
+            (Ok((balance, at)), Some(Ok(sides))) => Some(Ok(Pair { balance, at, sides })),
+            (Err(why), _) => Some(Err(why)),
+            // Without the ledger's side of that moment the word is worth nothing.
+            (Ok(_), Some(Err(_)) | None) => None,
+        };
+        let desk = self.desk(on);
+        desk.last = word.map(|word| (Instant::now(), word));
         desk.asked = None;
-        self.answer_all(realm.mode());
+        self.answer_all(on);
     }
+}
+
+/// The sums of several realms as one.
+fn sum<'a>(sides: impl Iterator<Item = &'a Totals>) -> Totals {
+    sides.fold(Totals::default(), |sum, more| sum.plus(more))
 }
 
 impl Actor for Treasury {
@@ -216,22 +319,42 @@ impl Handler<Queued<TakeSnapshot>> for Treasury {
 
     fn handle(&mut self, queued: Queued<TakeSnapshot>, ctx: &mut Context<Self>) {
         let TakeSnapshot {
-            realm,
+            whose,
             request_id,
             reply,
         } = queued.take();
         if reply.is_closed() {
             return;
         }
-        let now = Instant::now();
-        let desk = self.desk(realm.mode());
-        if !desk.is_fresh(now) && desk.asked.is_none() {
-            self.ask(realm, request_id, ctx);
+        let (on, realm) = match whose {
+            Whose::Collector(on) => (on, None),
+            Whose::Realm(realm) => match (self.standings)(realm) {
+                Err(why) => return reply.send(Err(why)),
+                Ok(Standing { on: None, .. }) => {
+                    let nowhere = Collector::default();
+                    return reply.send(self.alone(&[realm], nowhere, Silence::NoBank));
+                }
+                Ok(Standing { on: Some(on), .. }) if on.realms.len() > 1 => {
+                    let collector = on.collector.clone();
+                    return reply.send(self.alone(&[realm], collector, Silence::Shared));
+                }
+                Ok(Standing { on: Some(on), .. }) => (on, Some(realm)),
+            },
+        };
+        let (now, every) = (Instant::now(), self.every);
+        let desk = self.desk(&on);
+        if !desk.is_fresh(now, every) && desk.asked.is_none() {
+            self.ask(&on, request_id, ctx);
         }
-        let desk = self.desk(realm.mode());
-        if desk.is_fresh(now) || !desk.is_patient(Instant::now()) {
-            return self.answer((realm, reply), now);
+        let waiting = Waiting {
+            on: Arc::clone(&on),
+            realm,
+            reply,
+        };
+        let desk = self.desk(&on);
+        if desk.is_fresh(now, every) || !desk.is_patient(Instant::now()) {
+            return self.answer(waiting, now);
         }
-        desk.waiting.push((realm, reply));
+        desk.waiting.push(waiting);
     }
 }

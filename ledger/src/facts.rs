@@ -15,7 +15,7 @@ use crate::kyc::Kyc;
 use crate::limits::Limits;
 use crate::particulars::{Names, Particulars};
 use crate::remuneration::{BrokerageAccount, EnrolmentState};
-use crate::tenants::{ApiKey, Policy, Tenant};
+use crate::tenants::{ApiKey, BankRelation, Mode, Policy, Tenant};
 use crate::time::Timestamp;
 use crate::voucher_types::{TypeCode, VoucherType};
 use crate::vouchers::Voucher;
@@ -209,7 +209,7 @@ pub enum RealmFact {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum PlatformFact {
     /// A tenant was created.
-    TenantCreated(Tenant),
+    TenantCreated(Box<Tenant>),
     /// A tenant's settings as they are now.
     TenantChanged {
         /// The tenant.
@@ -240,6 +240,15 @@ pub enum PlatformFact {
         limits: Limits,
         /// Fees for tenants that have none of their own.
         fees: Vec<FeeRule>,
+    },
+    /// A tenant's relation to the bank of a mode as it is now.
+    BankRelated {
+        /// The tenant.
+        id: String,
+        /// Which of its realms.
+        mode: Mode,
+        /// What it has of its own.
+        relation: BankRelation,
     },
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::chain::Digest;
+use crate::cvu::Cbu;
 use crate::facts::PlatformFact;
 use crate::fees::FeeRule;
 use crate::ids::RealmId;
@@ -42,6 +43,64 @@ pub struct Policy {
     pub relaxed_test_cuit: bool,
 }
 
+/// What a tenant's relation to the bank of one mode has of its own; what is `None` comes from the
+/// platform's settings. Secrets stay in files: only their paths are kept.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BankRelation {
+    /// The collector account: the tenant's CVUs of this mode hang on it.
+    pub collector: Option<Cbu>,
+    /// The PSP code in its CVUs, 1 to 9999; where it is known, a CVU of another PSP is not believed.
+    pub psp_code: Option<u16>,
+    /// Where the bank's API is.
+    pub base_url: Option<String>,
+    /// The tenant's user there.
+    pub username: Option<String>,
+    /// The file that holds its password.
+    pub password_file: Option<String>,
+    /// The file that holds the secret under which the bank signs its notices.
+    pub notice_secret_file: Option<String>,
+}
+
+impl BankRelation {
+    /// Whether everything comes from the platform's settings.
+    pub fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The relations of a tenant to its banks.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BankRelations {
+    /// Of its live realm.
+    pub live: BankRelation,
+    /// Of its test realm.
+    pub test: BankRelation,
+}
+
+impl BankRelations {
+    /// That of a mode.
+    pub const fn of(&self, mode: Mode) -> &BankRelation {
+        match mode {
+            Mode::Live => &self.live,
+            Mode::Test => &self.test,
+        }
+    }
+
+    const fn of_mut(&mut self, mode: Mode) -> &mut BankRelation {
+        match mode {
+            Mode::Live => &mut self.live,
+            Mode::Test => &mut self.test,
+        }
+    }
+
+    /// Whether everything comes from the platform's settings.
+    pub fn are_usual(&self) -> bool {
+        self.live.is_usual() && self.test.is_usual()
+    }
+}
+
 /// A payment service provider.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Tenant {
@@ -61,6 +120,9 @@ pub struct Tenant {
     pub test: RealmId,
     /// When it was created.
     pub created_at: Timestamp,
+    /// What its banks are.
+    #[serde(default, skip_serializing_if = "BankRelations::are_usual")]
+    pub banks: BankRelations,
 }
 
 impl Tenant {
@@ -168,7 +230,8 @@ impl Platform {
         match fact {
             PlatformFact::TenantCreated(tenant) => {
                 self.realms = self.realms.max(tenant.live.0).max(tenant.test.0);
-                self.tenants.insert(tenant.id.clone(), tenant.clone());
+                self.tenants
+                    .insert(tenant.id.clone(), Tenant::clone(tenant));
             }
             PlatformFact::TenantChanged {
                 id,
@@ -196,6 +259,11 @@ impl Platform {
             PlatformFact::PlatformChanged { limits, fees } => {
                 self.limits = *limits;
                 self.fees.clone_from(fees);
+            }
+            PlatformFact::BankRelated { id, mode, relation } => {
+                if let Some(tenant) = self.tenants.get_mut(id) {
+                    tenant.banks.of_mut(*mode).clone_from(relation);
+                }
             }
         }
     }

@@ -84,6 +84,17 @@ impl Census {
         }
     }
 
+    /// Both together.
+    #[must_use]
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            active: self.active.saturating_add(other.active),
+            suspended: self.suspended.saturating_add(other.suspended),
+            closed: self.closed.saturating_add(other.closed),
+            registered: self.registered.saturating_add(other.registered),
+        }
+    }
+
     /// How many have a CVU.
     pub const fn with_cvu(&self) -> u64 {
         let open = self.active.saturating_add(self.suspended);
@@ -130,6 +141,22 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// The sums of two realms as one, under the rules of this one.
+    #[must_use]
+    pub const fn plus(self, other: &Self) -> Self {
+        Self {
+            sequence: self.sequence.saturating_add(other.sequence),
+            available: self.available.plus(other.available),
+            held: self.held.plus(other.held),
+            outgoing: self.outgoing.plus(other.outgoing),
+            incoming: self.incoming.plus(other.incoming),
+            fees: self.fees.plus(other.fees),
+            events: self.events.saturating_add(other.events),
+            event_rules: self.event_rules,
+            census: self.census.plus(other.census),
+        }
+    }
+
     /// What belongs to clients: available and held.
     pub const fn owed(&self) -> Sum {
         self.available.plus(self.held)

@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_ledger::limits::Limits;
-use caudal_ledger::tenants::{Policy, Tenant};
+use caudal_ledger::tenants::{BankRelations, Policy, Tenant};
 
 use super::Desk;
 use super::shapes::{self, List, PlatformBody, TenantBody};
@@ -60,6 +60,7 @@ pub async fn post(desk: web::Data<Desk>, sent: Body) -> Answer {
         policy: policy.unwrap_or_default(),
         limits: Limits::default().changed(limits),
         fees: fees.unwrap_or_default(),
+        banks: BankRelations::default(),
     };
     let tenant = create(&desk.door, new).await?;
     Ok(json(StatusCode::CREATED, &TenantBody::from(&tenant)))
@@ -82,6 +83,7 @@ pub async fn change(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) 
         policy: shapes::policy(&mut fields, old.policy),
         limits: shapes::limits(&mut fields).map(|change| old.limits.changed(change)),
         fees: shapes::fees(&mut fields),
+        ..TenantChange::default()
     };
     fields.done()?;
     let order = PlatformOrder::ChangeTenant(old.id.clone(), change);

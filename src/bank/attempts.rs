@@ -97,6 +97,8 @@ struct Trip<'a> {
     client: Client,
     deadline: Instant,
     request_id: &'a str,
+    /// Called right before each attempt is sent.
+    asking: &'a dyn Fn(),
     calls: Vec<BankCall>,
 }
 
@@ -122,6 +124,17 @@ impl HttpGateway {
         request_id: &str,
         deadline: Instant,
     ) -> BankReply<T> {
+        self.perform_asking(ask, request_id, deadline, &|| ()).await
+    }
+
+    /// The same; `asking` is called right before each attempt of the operation itself is sent.
+    pub(super) async fn perform_asking<T>(
+        &self,
+        ask: Ask<T>,
+        request_id: &str,
+        deadline: Instant,
+        asking: &dyn Fn(),
+    ) -> BankReply<T> {
         let Some(client) = self.clients.here() else {
             let result = Err(Failure::lost(None, true).error);
             let calls = Vec::new();
@@ -131,6 +144,7 @@ impl HttpGateway {
             client,
             deadline,
             request_id,
+            asking,
             calls: Vec::new(),
         };
         let mut pauses = ExponentialBuilder::default()
@@ -184,6 +198,7 @@ impl HttpGateway {
                 request: &ask.redacted,
                 body_max: ask.body_max,
             };
+            (trip.asking)();
             let answer = self.call(request, entry, trip).await?;
             match answer.status {
                 401 if !renewed => {
@@ -297,6 +312,7 @@ impl HttpGateway {
             client: self.clients.here().unwrap(),
             deadline: self.deadline(),
             request_id: "login",
+            asking: &|| (),
             calls: Vec::new(),
         };
         assert!(self.login(&mut trip, None).await.is_ok());

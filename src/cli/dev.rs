@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use caudal_actors::platform::NewTenant;
 use caudal_ledger::limits::Limits;
-use caudal_ledger::tenants::{Mode, Policy};
+use caudal_ledger::tenants::{BankRelations, Mode, Policy};
 use serde::{Deserialize, Serialize};
 
 use super::Exit;
@@ -147,6 +147,7 @@ async fn introduce(
             policy: Policy::default(),
             limits: Limits::default(),
             fees: Vec::new(),
+            banks: BankRelations::default(),
         };
         service.add_tenant(demo).await.map_err(Exit::failed)?;
     }

@@ -4,7 +4,7 @@
 //! meanwhile would never hear of it. Asking for the list heals that, at every start and every so
 //! often, and what is on it counts once, by the id of the rail, as a notice does.
 //!
-//! **Bounds.** One list at a time; that of yesterday at the start and in the first hours of a day.
+//! **Bounds.** One list at a time, of one collector account after the other; that of yesterday at the start and in the first hours of a day.
 //!
 //! **Failure.** A bank that does not answer is asked again at the next turn.
 
@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use actix_web::rt;
 use actix_web::rt::task::JoinHandle;
+use caudal_actors::banks::OnCollector;
 use caudal_actors::engine::Engine;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::Timestamp;
@@ -25,8 +26,10 @@ pub(super) fn start(engine: Arc<Engine>, every: Duration) -> JoinHandle<()> {
     rt::spawn(async move {
         let mut first = true;
         loop {
-            for mode in [Mode::Live, Mode::Test] {
-                turn(&engine, mode, first).await;
+            for on in engine.collectors().values() {
+                for mode in [Mode::Live, Mode::Test] {
+                    turn(&engine, (on, mode), first).await;
+                }
             }
             first = false;
             rt::time::sleep(every).await;
@@ -34,7 +37,7 @@ pub(super) fn start(engine: Arc<Engine>, every: Duration) -> JoinHandle<()> {
     })
 }
 
-async fn turn(engine: &Engine, mode: Mode, first: bool) {
+async fn turn(engine: &Engine, (on, mode): (&OnCollector, Mode), first: bool) {
     let now = engine.now();
     let today = now.business_day();
     let since_midnight = now.millis().saturating_sub(today.start().millis());
@@ -42,10 +45,11 @@ async fn turn(engine: &Engine, mode: Mode, first: bool) {
     let yesterday = (first || early).then(|| today.before());
     for day in yesterday.into_iter().chain([today]) {
         let id = format!("catch-up-{}", Timestamp::millis(now));
-        match engine.catch_up(mode, day, &id).await {
+        match engine.catch_up((on, mode), day, &id).await {
             Ok(0) => {}
             Ok(missed) => tracing::warn!(
                 mode = mode.as_str(),
+                collector = on.collector.cbu.get(18..),
                 %day,
                 missed,
                 "the bank's list had what no notice brought; it is taken in now"
@@ -53,6 +57,7 @@ async fn turn(engine: &Engine, mode: Mode, first: bool) {
             Err(why) => tracing::warn!(
                 %why,
                 mode = mode.as_str(),
+                collector = on.collector.cbu.get(18..),
                 %day,
                 "the bank's list could not be read; it is asked for again later"
             ),

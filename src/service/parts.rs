@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use actix_web::dev::ServerHandle;
 use actix_web::rt::System;
 use actix_web::rt::task::JoinHandle;
+use caudal_actors::banks::Relation;
 use caudal_actors::engine::{Banks, Engine};
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::BankGateway;
@@ -256,9 +257,11 @@ fn gateways(live: bank::Config, test: bank::Config) -> Result<Banks, StartError>
         Ok::<_, StartError>(made)
     };
     let (live, test) = (gateway(live, "live")?, gateway(test, "test")?);
-    Ok(Arc::new(move |mode| match mode {
-        Mode::Live => Arc::clone(&live),
-        Mode::Test => Arc::clone(&test),
+    Ok(Arc::new(move |relation: &Relation| {
+        Ok(match relation.mode {
+            Mode::Live => Arc::clone(&live),
+            Mode::Test => Arc::clone(&test),
+        })
     }))
 }
 

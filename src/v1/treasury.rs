@@ -33,7 +33,8 @@ pub struct CollectorBody {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BankSilence {
-    /// `bank_refused`, `bank_failed`, `bank_timeout` or `bank_not_yet`.
+    /// `bank_refused`, `bank_failed`, `bank_timeout`, `bank_not_yet`, `bank_not_set`, or
+    /// `collector_shared`: the collector account is another realm's as well.
     pub code: &'static str,
     /// A sentence for people.
     pub message: &'static str,
@@ -110,6 +111,12 @@ pub struct Treasury {
 
 fn silence(why: &Silence) -> BankSilence {
     let (code, message, bank_status) = match why {
+        Silence::Shared => (
+            "collector_shared",
+            "the collector account is another realm's as well; nobody can say whose its money is",
+            None,
+        ),
+        Silence::NoBank => ("bank_not_set", "there is no bank that could be asked", None),
         Silence::NotYet => ("bank_not_yet", "the bank has not answered yet", None),
         Silence::Error(BankError::Refused(refusal)) => (
             "bank_refused",

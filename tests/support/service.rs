@@ -17,7 +17,7 @@ use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_actors::ports::Clock;
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::limits::Limits;
-use caudal_ledger::tenants::{Mode, Policy};
+use caudal_ledger::tenants::{BankRelations, Mode, Policy};
 use caudal_ledger::time::Timestamp;
 use tempfile::TempDir;
 
@@ -71,6 +71,8 @@ pub struct Setup {
     pub attempt: AttemptLimits,
     /// How long the parts of a request may take to arrive.
     pub deadlines: Deadlines,
+    /// How often the bank is asked for a balance at most.
+    pub treasury_every: Duration,
 }
 
 impl Default for Setup {
@@ -84,6 +86,7 @@ impl Default for Setup {
             schedule: Schedule::default(),
             attempt: AttemptLimits::default(),
             deadlines: Deadlines::default(),
+            treasury_every: Duration::ZERO,
         }
     }
 }
@@ -104,6 +107,7 @@ impl Setup {
             engine: engine::Options {
                 arbiters: 1,
                 webhooks: self.schedule,
+                treasury_every: self.treasury_every,
                 ..engine::Options::default()
             },
             storage: caudal_storage::Options::small(),
@@ -146,6 +150,12 @@ impl Bank {
     /// Makes an operation misbehave.
     pub async fn behave(&self, order: Value) {
         self.client.post("/sandbox/behaviour", &order).await.is(200);
+    }
+
+    /// Refuses to tell the balance: the treasury has the ledger's side alone, as of now.
+    pub async fn is_away(&self) {
+        let behaviour = json!({"operation": "balance", "mode": "reject"});
+        self.behave(behaviour).await;
     }
 
     pub async fn state(&self) -> Answer {
@@ -252,6 +262,7 @@ impl TestService {
                 policy: Policy::default(),
                 limits: Limits::default(),
                 fees: Vec::new(),
+                banks: BankRelations::default(),
             };
             running.add_tenant(new).await.unwrap();
             for mode in [Mode::Test, Mode::Live] {

@@ -2,7 +2,7 @@
 
 /// A realm without money.
 pub const NOTHING: &str = r#"
-    {"asOf":"2026-03-02T15:04:05.678Z","sequence":0,"currency":"ARS",
+    {"asOf":"<bank>","sequence":0,"currency":"ARS",
     "collector":{"cbu":"3220001805007351350083","bank":"Banco Industrial"},"bankBalance":"0.00",
     "bankAsOf":"<bank>","bankError":null,
     "clientFunds":{"available":"0.00","held":"0.00","total":"0.00"},
@@ -12,7 +12,7 @@ pub const NOTHING: &str = r#"
 
 /// A realm that owes more than the collector account has.
 pub const SHORT: &str = r#"
-    {"asOf":"2026-03-02T15:04:05.678Z","sequence":3,"currency":"ARS",
+    {"asOf":"<bank>","sequence":3,"currency":"ARS",
     "collector":{"cbu":"3220001805007351350083","bank":"Banco Industrial"},"bankBalance":"0.00",
     "bankAsOf":"<bank>","bankError":null,
     "clientFunds":{"available":"69.99","held":"30.00","total":"99.99"},
@@ -28,7 +28,7 @@ pub const POSITION: &str = r#"
 
 /// [`NOTHING`] in the wallet family.
 pub const NADA: &str = r#"
-    {"fecha":"2026-03-02T15:04:05.678Z","moneda":"ARS",
+    {"fecha":"<bank>","moneda":"ARS",
     "cuentaRecaudadora":{"cbu":"3220001805007351350083","banco":"Banco Industrial"},
     "saldoBanco":0.00,"saldoClientes":0.00,"saldoDisponible":0.00,"saldoRetenido":0.00,
     "saldoLibre":0.00,"cuentas":{"activas":0,"suspendidas":0,"cerradas":0},"cobertura":null,
@@ -36,7 +36,7 @@ pub const NADA: &str = r#"
 
 /// [`SHORT`] in the wallet family.
 pub const CORTO: &str = r#"
-    {"fecha":"2026-03-02T15:04:05.678Z","moneda":"ARS",
+    {"fecha":"<bank>","moneda":"ARS",
     "cuentaRecaudadora":{"cbu":"3220001805007351350083","banco":"Banco Industrial"},
     "saldoBanco":0.00,"saldoClientes":99.99,"saldoDisponible":69.99,"saldoRetenido":30.00,
     "saldoLibre":-99.99,"cuentas":{"activas":1,"suspendidas":0,"cerradas":0},"cobertura":0.0000,

@@ -5,7 +5,8 @@
 //! credit is 1,000.00, a debit 0.01, a hold 0.01 that stays, and a transfer two vouchers that change
 //! no sum. Seen from outside that has to be whole, never more than was asked for and never less than
 //! was granted before. The order of the vouchers is told by the journal alone: there each snapshot
-//! has to be the sum of all balances after as many vouchers as it says.
+//! has to be the sum of all balances after as many vouchers as it says. The bank is away, so that
+//! each snapshot is of the present.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -168,6 +169,7 @@ async fn watcher(client: Client, counters: Arc<Counters>) -> Seen {
 #[actix_web::test]
 async fn a_thousand_snapshots_amid_a_crowd_are_the_sums_of_their_sequence() {
     let service = TestService::start().await;
+    service.bank.is_away().await;
     service.a.in_and_out().await;
     let counters = Arc::new(Counters::default());
     let mut cvus = Vec::new();

@@ -99,6 +99,7 @@ async fn move_money(client: Client, cvus: Vec<String>, load: Arc<Load>) {
 #[actix_web::test]
 async fn every_snapshot_is_a_cut_and_outlives_a_crash_and_the_index() {
     let mut service = TestService::start().await;
+    service.bank.is_away().await;
     service.a.in_and_out().await;
     let mut cvus = Vec::new();
     for _ in 0..5 {

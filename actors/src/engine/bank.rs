@@ -1,29 +1,60 @@
 //! The door for what comes from the bank: lookups and its notices.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{RealmId, VoucherId};
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::tenants::Mode;
 use caudal_ledger::transfers::{CashIn, Destination};
 
 use super::money::{Heard, not_found, value};
-use super::{Asker, DEADLINE, Engine};
+use super::{Asker, DEADLINE, Engine, Realms};
+use crate::banks::{self, Collectors, RealmBank, Voice};
 use crate::failure::Failure;
-use crate::ports::{BankGateway, Found, Notice};
+use crate::ports::{BankGateway as _, Found, Notice};
 use crate::realms::RealmMessage;
 use crate::scribe::Ticket;
 
 /// How many client ids a realm has at the bank.
 const CLIENTS_OF_A_REALM: u64 = 10_000_000;
 
+impl Realms {
+    /// Finds out anew which realms are on which collector account.
+    pub(super) fn count_collectors(&self) {
+        let realms = self.supervisors.iter();
+        let realms: Vec<_> = realms
+            .map(|known| (*known.key(), Arc::clone(&known.value().bank)))
+            .collect();
+        let found = banks::collectors(realms.iter().map(|(realm, bank)| (*realm, bank.as_ref())));
+        let known = self.collectors.write();
+        *known.unwrap_or_else(PoisonError::into_inner) = Arc::new(found);
+    }
+
+    /// Which realms are on which collector account, as of the last change of the platform.
+    pub(super) fn collectors(&self) -> Arc<Collectors> {
+        let known = self.collectors.read();
+        Arc::clone(&known.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The bank of a realm.
+    pub(super) fn bank(&self, realm: RealmId) -> Result<Arc<RealmBank>, Failure> {
+        let known = self.supervisors.get(&realm);
+        let bank = known.map(|known| Arc::clone(&known.value().bank));
+        Ok(bank.ok_or(Rejection::TenantNotFound)?)
+    }
+}
+
 impl Engine {
-    /// The bank of a mode, for questions that concern no account.
-    pub(super) fn bank(&self, mode: Mode) -> Arc<dyn BankGateway> {
-        let made = self.banks.entry(mode);
-        Arc::clone(made.or_insert_with(|| (self.realms.banks)(mode)).value())
+    /// The bank of a realm, for questions that concern no account.
+    pub(super) fn bank(&self, realm: RealmId) -> Result<Arc<RealmBank>, Failure> {
+        self.realms.bank(realm)
+    }
+
+    /// The collector accounts that realms have, each with the realms on it: those that have no bank
+    /// are left out.
+    pub fn collectors(&self) -> Arc<Collectors> {
+        self.realms.collectors()
     }
 
     /// Journals calls to the bank that concern no account.
@@ -40,19 +71,20 @@ impl Engine {
         whom: Destination,
         request_id: &str,
     ) -> Result<Found, Failure> {
-        let reply = self.bank(realm.mode()).lookup(&whom, request_id).await;
+        let reply = self.bank(realm)?.lookup(&whom, request_id).await;
         self.journal(realm, reply.calls);
         reply.result.map_err(Failure::Bank)
     }
 
-    /// Takes in a notice of the bank of a mode. Every notice may come again, late, or before what
-    /// it is about.
+    /// Takes in a notice of a bank that speaks for these realms and no others. Every notice may come
+    /// again, late, or before what it is about.
     pub async fn notice(
         &self,
-        mode: Mode,
+        voice: impl Into<Voice>,
         notice: Notice,
         request_id: &str,
     ) -> Result<Heard, Failure> {
+        let voice = voice.into();
         let heard = match notice {
             Notice::Received {
                 coelsa_id,
@@ -62,7 +94,7 @@ impl Engine {
                 from,
                 at,
             } => {
-                let Some(realm) = self.home_of(mode, cvu)? else {
+                let Some(realm) = self.home_of(&voice, cvu)? else {
                     return Ok(Heard::Ignored);
                 };
                 let arrived = CashIn {
@@ -74,7 +106,7 @@ impl Engine {
                     at,
                 };
                 let message = |ticket| RealmMessage::CashIn(arrived, ticket);
-                self.hear(realm, mode, request_id, message).await
+                self.hear(realm, &voice, request_id, message).await
             }
             Notice::Settled { origin, transfer } => {
                 let message = |ticket| RealmMessage::TransferNotice {
@@ -83,7 +115,7 @@ impl Engine {
                     said: transfer,
                     ticket,
                 };
-                self.hear(origin.0.realm, mode, request_id, message).await
+                self.hear(origin.0.realm, &voice, request_id, message).await
             }
             Notice::Reversed {
                 origin:
@@ -103,7 +135,7 @@ impl Engine {
                     coelsa_id,
                     ticket,
                 };
-                self.hear(realm, mode, request_id, message).await
+                self.hear(realm, &voice, request_id, message).await
             }
             Notice::Created | Notice::Other { .. } => Ok(Heard::Ignored),
         };
@@ -117,12 +149,11 @@ impl Engine {
     async fn hear(
         &self,
         realm: RealmId,
-        mode: Mode,
+        voice: &Voice,
         request_id: &str,
         message: impl FnOnce(Ticket<Heard>) -> RealmMessage,
     ) -> Result<Heard, Failure> {
-        // A bank speaks for its own mode only.
-        if realm.mode() != mode {
+        if !voice.speaks_for(realm) {
             return Err(Rejection::TransferNotFound.into());
         }
         let asker = Asker {
@@ -134,9 +165,9 @@ impl Engine {
     }
 
     /// The realm that money for a CVU belongs to: the account's, or that of the client id in it.
-    pub(super) fn home_of(&self, mode: Mode, cvu: Cvu) -> Result<Option<RealmId>, Failure> {
+    pub(super) fn home_of(&self, voice: &Voice, cvu: Cvu) -> Result<Option<RealmId>, Failure> {
         match self.locate(cvu) {
-            Ok((realm, _)) => return Ok(Some(realm).filter(|realm| realm.mode() == mode)),
+            Ok((realm, _)) => return Ok(Some(realm).filter(|realm| voice.speaks_for(*realm))),
             Err(Failure::Rejected(_)) => {}
             Err(why) => return Err(why),
         }
@@ -145,7 +176,8 @@ impl Engine {
             .and_then(|client| client.checked_div(CLIENTS_OF_A_REALM))
             .and_then(|realm| u32::try_from(realm).ok())
             .map(RealmId);
-        Ok(realm
-            .filter(|realm| realm.mode() == mode && self.realms.supervisors.contains_key(realm)))
+        Ok(realm.filter(|realm| {
+            voice.speaks_for(*realm) && self.realms.supervisors.contains_key(realm)
+        }))
     }
 }

@@ -1,5 +1,7 @@
 //! How the actors are laid out.
 
+use std::time::Duration;
+
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::tenants::{Mode, Platform, Tenant};
@@ -7,6 +9,7 @@ use caudal_ledger::tenants::{Mode, Platform, Tenant};
 use crate::accounts::Settings;
 use crate::accounts::remittance::Pauses;
 use crate::realms::Limits;
+use crate::treasury;
 
 /// How the actors are laid out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +24,9 @@ pub struct Options {
     pub webhooks: Schedule,
     /// The set of rules of events that every realm takes up at its start: the newest.
     pub event_rules: u16,
+    /// How often the treasury asks the bank of a collector account for its balance at most; zero
+    /// asks for each snapshot.
+    pub treasury_every: Duration,
 }
 
 impl Default for Options {
@@ -31,6 +37,7 @@ impl Default for Options {
             pauses: Pauses::default(),
             webhooks: Schedule::default(),
             event_rules: RuleSets::ALL.newest(),
+            treasury_every: treasury::BANK_EVERY,
         }
     }
 }

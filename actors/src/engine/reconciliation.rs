@@ -19,8 +19,9 @@ use caudal_ledger::vouchers::ReferenceType;
 use super::Engine;
 use super::money::{Heard, TransferView};
 use crate::accounts::Placed;
+use crate::banks::{OnCollector, Voice};
 use crate::failure::Failure;
-use crate::ports::{BankMovement, Notice, Way};
+use crate::ports::{BankGateway as _, BankMovement, Notice, Way};
 use crate::records::keys::Rail;
 use crate::records::projection::Place;
 use crate::records::reads;
@@ -106,25 +107,31 @@ impl Engine {
         Ok(found)
     }
 
-    /// Takes in what the bank lists of a day and no notice has brought: money that arrived and
-    /// transfers that came back. Says how many there were.
+    /// Takes in what the bank lists of a day for a collector account and no notice has brought: money
+    /// that arrived and transfers that came back. Says how many there were.
     pub async fn catch_up(
         &self,
-        mode: Mode,
+        (on, mode): (&OnCollector, Mode),
         day: BusinessDay,
         request_id: &str,
     ) -> Result<usize, Failure> {
-        let reply = self.bank(mode).movements(day, request_id).await;
+        let realms = on.realms_of(mode);
+        let Some(any) = realms.first() else {
+            return Ok(0);
+        };
+        let bank = self.bank(*any)?;
+        let voice = Voice::from(realms);
+        let reply = bank.movements(day, request_id).await;
         let mut calls = Some(reply.calls);
         let mut missed = 0_usize;
         for movement in reply.result.map_err(Failure::Bank)? {
-            let Some((realm, notice)) = self.missed(mode, movement)? else {
+            let Some((realm, notice)) = self.missed(&voice, mode, movement)? else {
                 continue;
             };
             if let Some(calls) = calls.take() {
                 self.journal(realm, calls);
             }
-            match self.notice(mode, notice, request_id).await {
+            match self.notice(voice.clone(), notice, request_id).await {
                 Ok(Heard::Done | Heard::Suspended) => missed = missed.saturating_add(1),
                 Ok(Heard::Known | Heard::Ignored) => {}
                 // Busy with a notice of it: the next turn looks again.
@@ -138,6 +145,7 @@ impl Engine {
     /// The notice that should have come of a movement that the bank lists, if it has not.
     fn missed(
         &self,
+        voice: &Voice,
         mode: Mode,
         movement: BankMovement,
     ) -> Result<Option<(RealmId, Notice)>, Failure> {
@@ -169,9 +177,9 @@ impl Engine {
                 from: movement.counterparty,
                 at: movement.at,
             };
-            (Rail::Arrival, self.home_of(mode, cvu)?, notice)
+            (Rail::Arrival, self.home_of(voice, cvu)?, notice)
         };
-        let Some(realm) = realm.filter(|realm| realm.mode() == mode) else {
+        let Some(realm) = realm.filter(|realm| voice.speaks_for(*realm)) else {
             return Ok(None);
         };
         let landed = reads::money::landed(store, mode, kind, &coelsa_id)?;
@@ -185,7 +193,7 @@ impl Engine {
         day: BusinessDay,
         request_id: &str,
     ) -> Result<Vec<BankMovement>, Failure> {
-        let reply = self.bank(realm.mode()).movements(day, request_id).await;
+        let reply = self.bank(realm)?.movements(day, request_id).await;
         self.journal(realm, reply.calls);
         let mut own = reply.result.map_err(Failure::Bank)?;
         let mut failed = None;
@@ -193,7 +201,7 @@ impl Engine {
             let Ok(cvu) = Cvu::parse(&movement.cvu) else {
                 return false;
             };
-            match self.home_of(realm.mode(), cvu) {
+            match self.home_of(&Voice::Mode(realm.mode()), cvu) {
                 Ok(home) => home == Some(realm),
                 Err(why) => {
                     failed = Some(why);

@@ -11,6 +11,7 @@ use super::{Asker, BANK_DEADLINE, DEADLINE, Engine};
 use crate::accounts::EnrolmentView;
 use crate::accounts::enrolment::{FundSaid, Word};
 use crate::failure::Failure;
+use crate::ports::BankGateway as _;
 use crate::realms::{RealmMessage, Target};
 use crate::reply::Answered;
 
@@ -52,7 +53,7 @@ impl Engine {
             let position = None;
             return Ok(RemunerationView { view, position });
         };
-        let bank = self.bank(realm.mode());
+        let bank = self.bank(realm)?;
         let reply = bank.fund_position(&view.reference, request_id).await;
         let (word, position) = match reply.result {
             Ok(Some(told)) => (Word::Told(told.word), told.position),

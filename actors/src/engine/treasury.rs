@@ -9,6 +9,7 @@
 //! **Consistency.** One position is exact as of a commit, the sum of a snapshot too. A list is read
 //! row by row while money moves, so its sum is the snapshot's only while nothing does.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
 use actix::Actor as _;
@@ -23,14 +24,16 @@ use caudal_storage::{Order, Store, StoreError};
 use super::lists::{AccountFilter, Listing, Page, Picker, listed};
 use super::turns::Cost;
 use super::{DEADLINE, Engine, Realms, wait};
+use crate::banks::OnCollector;
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Waiting};
+use crate::ports::BankGateway as _;
 use crate::realms::{RealmMessage, Target};
 use crate::records::projection::Listed;
 use crate::records::roll::Among;
 use crate::records::{decode, keys, reads};
 use crate::reply::Reply;
-use crate::treasury::{MAILBOX, TakeSnapshot, Treasury};
+use crate::treasury::{MAILBOX, Standing, TakeSnapshot, Treasury, Whose};
 
 pub use crate::treasury::{Silence, Snapshot};
 
@@ -63,6 +66,19 @@ pub struct Position {
 type Funds = (Balance, Option<Timestamp>);
 
 impl Realms {
+    /// The bank of a realm and the collector account that it is on.
+    fn standing(&self, realm: RealmId) -> Result<Standing, Failure> {
+        let bank = self.bank(realm)?;
+        let on = bank.now().ok().map(|_| {
+            Arc::new(OnCollector {
+                place: format!("{} {}", bank.place(), realm.0),
+                collector: bank.collector(),
+                realms: BTreeSet::from([realm]),
+            })
+        });
+        Ok(Standing { bank, on })
+    }
+
     /// Starts a treasury over the same store and banks.
     pub(super) fn treasury(self: &Arc<Self>) -> Mailbox<Treasury> {
         let realms = Arc::clone(self);
@@ -71,11 +87,14 @@ impl Realms {
                 tracing::warn!(%why, realm = realm.0, "calls to the bank were not journalled");
             }
         });
+        let realms = Arc::clone(self);
+        let standings = Arc::new(move |realm| realms.standing(realm));
         let treasury = Treasury::new(
             Arc::clone(&self.store),
             Arc::clone(&self.clock),
-            Arc::clone(&self.banks),
+            standings,
             journal,
+            self.treasury_every,
         );
         let addr = match self.arbiters.first() {
             Some(arbiter) => Treasury::start_in_arbiter(arbiter, move |_| treasury),
@@ -88,9 +107,22 @@ impl Realms {
 impl Engine {
     /// The treasury of a realm as it is.
     pub async fn treasury(&self, realm: RealmId, request_id: &str) -> Result<Snapshot, Failure> {
+        self.take(Whose::Realm(realm), request_id).await
+    }
+
+    /// The treasury of all realms on a collector account together: for operators.
+    pub async fn treasury_of(
+        &self,
+        on: Arc<OnCollector>,
+        request_id: &str,
+    ) -> Result<Snapshot, Failure> {
+        self.take(Whose::Collector(on), request_id).await
+    }
+
+    async fn take(&self, whose: Whose, request_id: &str) -> Result<Snapshot, Failure> {
         let (reply, answer) = Reply::new();
         let message = TakeSnapshot {
-            realm,
+            whose,
             request_id: request_id.to_owned(),
             reply,
         };

@@ -4,6 +4,8 @@ pub mod events;
 pub mod money;
 pub mod webhooks;
 
+use std::collections::BTreeMap;
+
 use caudal_ledger::accounts::Account;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::balance::Direction;
@@ -265,6 +267,35 @@ pub fn listed(
 /// The sums of a realm, as of one commit.
 pub fn totals(store: &dyn Store, realm: RealmId) -> Result<Totals, StoreError> {
     parse_totals(store.get(&keys::totals(realm))?.as_deref())
+}
+
+/// The sums of some realms, all as of one commit. Several are read in one scan, which passes over
+/// the rows of the realms between them.
+pub fn totals_of(
+    store: &dyn Store,
+    realms: &[RealmId],
+) -> Result<BTreeMap<RealmId, Totals>, StoreError> {
+    if let [realm] = realms {
+        return Ok(BTreeMap::from([(*realm, totals(store, *realm)?)]));
+    }
+    let mut found: BTreeMap<_, _> = realms
+        .iter()
+        .map(|realm| (*realm, Totals::default()))
+        .collect();
+    let (Some((first, _)), Some((last, _))) = (found.first_key_value(), found.last_key_value())
+    else {
+        return Ok(found);
+    };
+    let (from, last) = (keys::totals(*first), keys::totals(*last));
+    let to = [last.as_slice(), &[0]].concat();
+    for (key, row) in store.scan(&from, &to, Order::Ascending, usize::MAX)? {
+        let realm = key.get(1..).and_then(|key| key.try_into().ok());
+        let realm = realm.map(|bytes| RealmId(u32::from_be_bytes(bytes)));
+        if let Some(totals) = realm.and_then(|realm| found.get_mut(&realm)) {
+            *totals = parse_totals(Some(&row))?;
+        }
+    }
+    Ok(found)
 }
 
 /// The last movement of an account, as far as it is durable.

@@ -13,7 +13,7 @@ use caudal_ledger::alias::Alias;
 use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::chain::Digest;
 use caudal_ledger::cuit::Cuit;
-use caudal_ledger::cvu::Cvu;
+use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::facts::{
     AccountFact, Answer, BankCall, BankRefusal, LedgerFact, PlatformFact, RealmFact, Registration,
 };
@@ -23,7 +23,7 @@ use caudal_ledger::limits::Limits;
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::particulars::{Names, Particulars};
 use caudal_ledger::remuneration::{BrokerageAccount, EnrolmentState};
-use caudal_ledger::tenants::{ApiKey, Mode, Policy, Tenant};
+use caudal_ledger::tenants::{ApiKey, BankRelation, BankRelations, Mode, Policy, Tenant};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::voucher_types::{TypeCode, VoucherType};
@@ -243,7 +243,7 @@ fn realm_facts() -> Vec<RealmFact> {
 fn platform_facts() -> Vec<PlatformFact> {
     let (policy, limits, fees) = (Policy::default(), Limits::default(), Vec::new());
     vec![
-        PlatformFact::TenantCreated(Tenant {
+        PlatformFact::TenantCreated(Box::new(Tenant {
             id: "tnt_1".into(),
             name: "One".into(),
             policy,
@@ -252,7 +252,8 @@ fn platform_facts() -> Vec<PlatformFact> {
             live: RealmId(1),
             test: RealmId(2),
             created_at: at(3),
-        }),
+            banks: BankRelations::default(),
+        })),
         PlatformFact::TenantChanged {
             id: "tnt_1".into(),
             name: "Uno".into(),
@@ -276,6 +277,35 @@ fn platform_facts() -> Vec<PlatformFact> {
             revoked: true,
         },
         PlatformFact::PlatformChanged { limits, fees },
+        PlatformFact::BankRelated {
+            id: "tnt_1".into(),
+            mode: Mode::Live,
+            relation: BankRelation {
+                collector: Cbu::compose(322, 1, 42),
+                psp_code: Some(77),
+                base_url: Some("https://bank.example".into()),
+                username: Some("one".into()),
+                password_file: Some("/run/secrets/one".into()),
+                notice_secret_file: Some("/run/secrets/one-notices".into()),
+            },
+        },
+        PlatformFact::TenantCreated(Box::new(Tenant {
+            id: "tnt_2".into(),
+            name: "Two".into(),
+            policy,
+            limits,
+            fees: Vec::new(),
+            live: RealmId(3),
+            test: RealmId(4),
+            created_at: at(7),
+            banks: BankRelations {
+                test: BankRelation {
+                    collector: Cbu::compose(322, 1, 43),
+                    ..BankRelation::default()
+                },
+                ..BankRelations::default()
+            },
+        })),
     ]
 }
 

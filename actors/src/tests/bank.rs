@@ -130,7 +130,12 @@ impl BankGateway for TestBank {
         })
     }
 
-    fn balance<'a>(&'a self, _: &'a str) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
+    fn balance<'a>(
+        &'a self,
+        asking: &'a dyn Fn(),
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
+        asking();
         Box::pin(async move { self.answer("balance".into(), (Money::ZERO, Timestamp::default())) })
     }
 

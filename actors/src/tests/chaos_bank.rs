@@ -429,7 +429,12 @@ impl BankGateway for Line {
         Box::pin(self.reply(("lookup", String::new()), |_| Err(BankError::TimedOut)))
     }
 
-    fn balance<'a>(&'a self, _: &'a str) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
+    fn balance<'a>(
+        &'a self,
+        asking: &'a dyn Fn(),
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
+        asking();
         Box::pin(self.reply(("balance", String::new()), |_| Err(BankError::TimedOut)))
     }
 }

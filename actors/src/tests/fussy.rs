@@ -41,7 +41,7 @@ impl Fussy {
             arbiters: 0,
             ..Options::default()
         };
-        let banks = Arc::new(move |_| Arc::clone(&gateway));
+        let banks = Arc::new(move |_: &crate::banks::Relation| Ok(Arc::clone(&gateway)));
         let clock = Arc::<lab::LabClock>::clone(clock);
         Engine::start(Arc::<Self>::clone(self), clock, banks, options).unwrap()
     }

@@ -127,6 +127,7 @@ impl Lab {
             policy: Policy::default(),
             limits: Limits::default(),
             fees: Vec::new(),
+            banks: BankRelations::default(),
         };
         let create = PlatformOrder::CreateTenant(new);
         lab.engine.administer(create).await.unwrap();
@@ -177,7 +178,7 @@ impl Lab {
         let engine = Engine::start(
             Arc::<FaultyStore>::clone(&store),
             Arc::<LabClock>::clone(&clock),
-            Arc::new(move |_| Arc::clone(&bank)),
+            Arc::new(move |_| Ok(Arc::clone(&bank))),
             options,
         );
         Rc::new(Self {
@@ -201,7 +202,7 @@ impl Lab {
         let engine = Engine::carrying(
             Arc::<FaultyStore>::clone(&store),
             Arc::<LabClock>::clone(&clock),
-            Arc::new(move |_| Arc::clone(&bank)),
+            Arc::new(move |_| Ok(Arc::clone(&bank))),
             sink,
             options,
         );

@@ -100,9 +100,9 @@ fn rebuilt(
 }
 
 fn over(store: &Arc<FaultyStore>, event_rules: u16) -> Engine {
-    let bank = |_| {
+    let bank = |_: &crate::banks::Relation| {
         let bank: Arc<dyn BankGateway> = Arc::<TestBank>::default();
-        bank
+        Ok(bank)
     };
     let options = Options {
         arbiters: 0,
@@ -185,6 +185,7 @@ async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() 
         policy: Policy::default(),
         limits: Limits::default(),
         fees: Vec::new(),
+        banks: caudal_ledger::tenants::BankRelations::default(),
     };
     let platform = engine.administer(PlatformOrder::CreateTenant(new)).await;
     let new = platform.unwrap().tenants["tnt_new"].test;

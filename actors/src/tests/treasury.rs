@@ -403,7 +403,10 @@ async fn a_page_of_positions_costs_what_its_rows_cost() {
             gets: AtomicU64::new(0),
             others: AtomicU64::new(0),
         });
-        let banks = Arc::new(|_| -> Arc<dyn BankGateway> { Arc::<TestBank>::default() });
+        let banks = Arc::new(|_: &Relation| {
+            let bank: Arc<dyn BankGateway> = Arc::<TestBank>::default();
+            Ok(bank)
+        });
         let options = Options {
             arbiters: 0,
             ..Options::default()

@@ -149,7 +149,7 @@ async fn the_balance() {
         (json!(null), None),
     ] {
         let (url, requests) = scripted(vec![yes(&told(amount.clone()))]);
-        let reply = gateway(&url).balance(ID).await;
+        let reply = gateway(&url).balance(&|| (), ID).await;
         let expected = centavos.map(|centavos| (Money::from_centavos(centavos), at));
         assert_eq!(reply.result.clone().ok(), expected, "{amount}");
         let asked = requests.try_iter().nth(1).unwrap();
@@ -168,11 +168,14 @@ async fn the_balance() {
         let mut other = told(json!("1.00"));
         other[member] = value;
         let (url, _requests) = scripted(vec![yes(&other)]);
-        assert!(gateway(&url).balance(ID).await.result.is_err(), "{other}");
+        assert!(
+            gateway(&url).balance(&|| (), ID).await.result.is_err(),
+            "{other}"
+        );
     }
     let (url, _requests) = scripted(vec![no("VW003")]);
     assert_eq!(
-        refused(gateway(&url).balance(ID).await),
+        refused(gateway(&url).balance(&|| (), ID).await),
         (409, "VW003".into())
     );
 }

@@ -68,6 +68,8 @@ pub struct Tesoreria {
 
 const fn silence(why: &Silence) -> &'static str {
     match why {
+        Silence::Shared => "la cuenta recaudadora es también de otra billetera",
+        Silence::NoBank => "no hay un banco configurado",
         Silence::NotYet => "el banco todavía no respondió",
         Silence::Error(BankError::Refused(_)) => "el banco rechazó la consulta de saldo",
         Silence::Error(BankError::Failed { .. }) => "el banco falló",

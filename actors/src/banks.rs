@@ -1,0 +1,345 @@
+//! Which bank each realm has: its relation, the gateway made of it, and who speaks for which realms.
+//!
+//! **Shape.** [`RealmBank`] is the gateway that a realm's actors keep for ever; behind it is the one
+//! made of the realm's relation, which an operator may change. A relation that names no bank, or one
+//! that cannot be reached, leaves a gateway that asks nobody: every operation has failed, and is tried
+//! again by whoever tries again.
+//!
+//! **Order.** An operation that has begun ends at the bank where it began; the next one finds the new
+//! relation.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use caudal_ledger::accounts::Holder;
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cuit::Cuit;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::{OriginId, RealmId};
+use caudal_ledger::money::Money;
+use caudal_ledger::remuneration::FundWord;
+use caudal_ledger::tenants::{BankRelation, Mode, Tenant};
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::transfers::{BankTransfer, Destination};
+
+use crate::ports::{
+    BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundTold,
+    LocalFuture, TransferOrder,
+};
+
+/// A realm's relation to its bank.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Relation {
+    /// The tenant.
+    pub tenant: String,
+    /// The realm.
+    pub realm: RealmId,
+    /// Its mode.
+    pub mode: Mode,
+    /// What it has of its own; the rest comes from the platform's settings.
+    pub own: BankRelation,
+}
+
+impl Relation {
+    /// That of a tenant's realm.
+    pub fn of(tenant: &Tenant, mode: Mode) -> Self {
+        Self {
+            tenant: tenant.id.clone(),
+            realm: tenant.realm(mode),
+            mode,
+            own: tenant.banks.of(mode).clone(),
+        }
+    }
+}
+
+/// Why a realm has no bank.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NoBank {
+    /// Neither the platform nor the tenant names one.
+    #[error("no bank is set")]
+    Absent,
+    /// The relation is wrong.
+    #[error("{field} {why}")]
+    Wrong {
+        /// Which of its settings, as the admin API names it.
+        field: &'static str,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+}
+
+/// Makes the gateway of a relation; called when a realm starts and when its relation changes.
+pub type Banks = Arc<dyn Fn(&Relation) -> Result<Arc<dyn BankGateway>, NoBank> + Send + Sync>;
+
+/// Whose word is heard: the realms that a bank speaks for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Voice {
+    /// All realms of a mode.
+    Mode(Mode),
+    /// These.
+    Realms(Arc<BTreeSet<RealmId>>),
+}
+
+impl Voice {
+    /// Whether it speaks for a realm.
+    pub fn speaks_for(&self, realm: RealmId) -> bool {
+        match self {
+            Self::Mode(mode) => realm.mode() == *mode,
+            Self::Realms(realms) => realms.contains(&realm),
+        }
+    }
+}
+
+impl From<Mode> for Voice {
+    fn from(mode: Mode) -> Self {
+        Self::Mode(mode)
+    }
+}
+
+impl From<BTreeSet<RealmId>> for Voice {
+    fn from(realms: BTreeSet<RealmId>) -> Self {
+        Self::Realms(Arc::new(realms))
+    }
+}
+
+/// A collector account, and the realms whose money is on it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OnCollector {
+    /// What tells it from every other one; see [`BankGateway::place`].
+    pub place: String,
+    /// The account.
+    pub collector: Collector,
+    /// The realms: at least one.
+    pub realms: BTreeSet<RealmId>,
+}
+
+impl OnCollector {
+    /// The realms of a mode.
+    pub fn realms_of(&self, mode: Mode) -> BTreeSet<RealmId> {
+        let realms = self.realms.iter().copied();
+        realms.filter(|realm| realm.mode() == mode).collect()
+    }
+}
+
+/// All collector accounts by their places. Realms without a bank are on none.
+pub type Collectors = BTreeMap<String, Arc<OnCollector>>;
+
+/// Finds which realms are on which collector account.
+pub fn collectors<'a>(banks: impl IntoIterator<Item = (RealmId, &'a RealmBank)>) -> Collectors {
+    let mut found: BTreeMap<String, OnCollector> = BTreeMap::new();
+    for (realm, bank) in banks {
+        let Ok(bank) = bank.now() else { continue };
+        let place = bank.place();
+        let on = found.entry(place.clone()).or_insert_with(|| OnCollector {
+            place,
+            collector: bank.collector(),
+            realms: BTreeSet::new(),
+        });
+        on.realms.insert(realm);
+    }
+    let all = found.into_iter();
+    all.map(|(place, on)| (place, Arc::new(on))).collect()
+}
+
+type Made = Result<Arc<dyn BankGateway>, NoBank>;
+
+/// The bank of a realm, whatever its relation is at the moment.
+#[derive(Debug)]
+pub struct RealmBank(RwLock<(Relation, Made)>);
+
+impl RealmBank {
+    /// The bank of a relation.
+    pub fn new(banks: &Banks, relation: Relation) -> Self {
+        let made = make(banks, &relation);
+        Self(RwLock::new((relation, made)))
+    }
+
+    /// Follows a relation that may have changed.
+    pub fn follow(&self, banks: &Banks, relation: Relation) {
+        if self.relation() == relation {
+            return;
+        }
+        let made = make(banks, &relation);
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = (relation, made);
+    }
+
+    /// The relation as it is.
+    pub fn relation(&self) -> Relation {
+        let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        kept.0.clone()
+    }
+
+    /// The gateway of the moment.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn now(&self) -> Made {
+        let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        kept.1.clone()
+    }
+}
+
+fn make(banks: &Banks, relation: &Relation) -> Made {
+    let made = banks(relation);
+    if let Err(why @ NoBank::Wrong { .. }) = &made {
+        let (tenant, mode) = (&relation.tenant, relation.mode.as_str());
+        tracing::error!(%why, tenant, mode, "the bank of a tenant cannot be asked");
+    }
+    made
+}
+
+/// The answer of nobody: who asks keeps waiting.
+fn nobody<'a, T: 'a>(why: &NoBank) -> LocalFuture<'a, BankReply<T>> {
+    // Which setting is wrong is the operator's to know.
+    let body = match why {
+        NoBank::Absent => r#"{"message":"no bank is set for this mode"}"#,
+        NoBank::Wrong { .. } => r#"{"message":"the bank cannot be asked at present"}"#,
+    };
+    Box::pin(std::future::ready(BankReply {
+        result: Err(BankError::Failed {
+            status: None,
+            body: body.to_owned(),
+        }),
+        calls: Vec::new(),
+    }))
+}
+
+impl BankGateway for RealmBank {
+    fn collector(&self) -> Collector {
+        self.now()
+            .map_or_else(|_| Collector::default(), |bank| bank.collector())
+    }
+
+    fn place(&self) -> String {
+        self.now()
+            .map_or_else(|_| String::new(), |bank| bank.place())
+    }
+
+    fn create_cvu<'a>(
+        &'a self,
+        client_id: u64,
+        holder: &'a Holder,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<Cvu>> {
+        match self.now() {
+            Ok(bank) => {
+                Box::pin(async move { bank.create_cvu(client_id, holder, request_id).await })
+            }
+            Err(why) => nobody(&why),
+        }
+    }
+
+    fn set_alias<'a>(
+        &'a self,
+        cvu: Cvu,
+        cuit: Cuit,
+        alias: Option<&'a Alias>,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<Alias>> {
+        match self.now() {
+            Ok(bank) => Box::pin(async move { bank.set_alias(cvu, cuit, alias, request_id).await }),
+            Err(why) => nobody(&why),
+        }
+    }
+
+    fn rename<'a>(
+        &'a self,
+        cvu: Cvu,
+        name: &'a str,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<()>> {
+        match self.now() {
+            Ok(bank) => Box::pin(async move { bank.rename(cvu, name, request_id).await }),
+            Err(why) => nobody(&why),
+        }
+    }
+
+    fn close<'a>(
+        &'a self,
+        cvu: Cvu,
+        cuit: Cuit,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<()>> {
+        match self.now() {
+            Ok(bank) => Box::pin(async move { bank.close(cvu, cuit, request_id).await }),
+            Err(why) => nobody(&why),
+        }
+    }
+
+    fn transfer<'a>(
+        &'a self,
+        order: &'a TransferOrder,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
+        match self.now() {
+            Ok(bank) => Box::pin(async move { bank.transfer(order, request_id).await }),
+            Err(why) => nobody(&why),
+        }
+    }
+
+    fn transfer_status<'a>(
+        &'a self,
+        origin: OriginId,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<Option<BankTransfer>>> {
+        match self.now() {
+            Ok(bank) => Box::pin(async move { bank.transfer_status(origin, request_id).await }),
+            Err(why) => nobody(&why),
+        }
+    }
+
+    fn movements<'a>(
+        &'a self,
+        day: BusinessDay,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<Vec<BankMovement>>> {
+        match self.now() {
+            Ok(bank) => Box::pin(async move { bank.movements(day, request_id).await }),
+            Err(why) => nobody(&why),
+        }
+    }
+
+    fn lookup<'a>(
+        &'a self,
+        whom: &'a Destination,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<Found>> {
+        match self.now() {
+            Ok(bank) => Box::pin(async move { bank.lookup(whom, request_id).await }),
+            Err(why) => nobody(&why),
+        }
+    }
+
+    fn balance<'a>(
+        &'a self,
+        asking: &'a dyn Fn(),
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
+        match self.now() {
+            Ok(bank) => Box::pin(async move { bank.balance(asking, request_id).await }),
+            Err(why) => nobody(&why),
+        }
+    }
+
+    fn enrol<'a>(
+        &'a self,
+        order: &'a EnrolmentOrder,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<FundWord>> {
+        match self.now() {
+            Ok(bank) => Box::pin(async move { bank.enrol(order, request_id).await }),
+            Err(why) => nobody(&why),
+        }
+    }
+
+    fn fund_position<'a>(
+        &'a self,
+        reference: &'a str,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<Option<FundTold>>> {
+        match self.now() {
+            Ok(bank) => Box::pin(async move { bank.fund_position(reference, request_id).await }),
+            Err(why) => nobody(&why),
+        }
+    }
+}
