@@ -2,6 +2,7 @@
 //! balances and holds are right, the transfer is final or honestly open, its calls are shown,
 //! reconciliation tells the truth, and the account goes on.
 
+mod disputes;
 mod letters;
 mod money;
 mod notices;

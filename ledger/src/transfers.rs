@@ -7,7 +7,9 @@
 //! completion makes it `reversed`.
 //!
 //! **Failure.** Only the bank's own word ends a transfer. A timeout or a 5xx is no word: the money
-//! stays held and the bank is asked again.
+//! stays held and the bank is asked again. The word counts only for what was ordered: a record under
+//! our reference with another amount, currency, CVU or destination settles nothing. The transfer
+//! waits in `audit` with both shown, and from then on only a person ends it.
 
 use serde::{Deserialize, Serialize};
 
@@ -156,6 +158,42 @@ pub struct BankTransfer {
     pub coelsa_id: Option<String>,
     /// How far it is.
     pub word: BankWord,
+    /// What the bank says it moves.
+    #[serde(default)]
+    pub moved: BankMoved,
+}
+
+/// What the bank says that a transfer moves, as far as it says it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct BankMoved {
+    /// How much, in units of its currency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<Amount>,
+    /// The code of its currency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+    /// The CVU that sends, as the bank writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cvu: Option<String>,
+    /// The CBU or CVU that receives, as the bank writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_key: Option<String>,
+    /// The alias that receives, as the bank writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_alias: Option<String>,
+}
+
+/// A record of the bank under the reference of a transfer, of something else than was ordered.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Dispute {
+    /// The bank's own id of its record.
+    pub bank_id: String,
+    /// Its id on the rail, once it has one.
+    pub coelsa_id: Option<String>,
+    /// How far the bank says it is.
+    pub word: BankWord,
+    /// What the bank says it moves.
+    pub moved: BankMoved,
 }
 
 /// The other side of a movement through the bank.
@@ -172,6 +210,9 @@ pub struct Counterparty {
     /// The name of the bank or PSP.
     pub bank: Option<String>,
 }
+
+/// The currency of every transfer.
+pub const CURRENCY: &str = "ARS";
 
 /// The most transfers of one account that wait for the bank at the same time.
 pub const OPEN_TRANSFERS_MAX: usize = 10_000;
@@ -207,6 +248,9 @@ pub struct Transfer {
     pub rejection: Option<TransferRejection>,
     /// What of it has come back.
     pub reversed: Money,
+    /// What the bank has under its reference instead; only a person ends it then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dispute: Option<Box<Dispute>>,
     /// When it was asked for.
     pub created_at: Timestamp,
     /// When it last changed.
@@ -224,10 +268,6 @@ pub struct TransferRejection {
 
 /// What happened to a transfer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a fact lives for one turn, and most transfers are one or two"
-)]
 pub enum TransferFact {
     /// It was asked for: as it is then, internal ones completed at once.
     Requested(Transfer),
@@ -258,6 +298,8 @@ pub enum TransferFact {
         /// The sequence of the voucher that credited it.
         voucher: u64,
     },
+    /// The bank has something else under its reference: a person decides.
+    Disputed(Dispute),
 }
 
 /// A fact and the transfer that it is of, as they are kept.
@@ -303,7 +345,40 @@ impl Transfer {
                 self.reversed = self.reversed.plus(amount.money()).unwrap_or(self.reversed);
                 self.status = TransferStatus::Reversed;
             }
+            TransferFact::Disputed(dispute) => {
+                self.dispute = Some(Box::new(dispute.clone()));
+                self.status = TransferStatus::Audit;
+            }
         }
+    }
+
+    /// Which of the things that were ordered the bank tells otherwise: `amount`, `currency`, `cvu`,
+    /// `to`. What it does not tell differs in nothing.
+    pub fn differs(&self, told: &BankMoved) -> Vec<&'static str> {
+        let cvu = |told: &String| told != self.from.as_str();
+        let key = |told: &String| match &self.to {
+            Destination::Key(key) => told != key.as_str(),
+            Destination::Alias(_) => false,
+        };
+        let alias = |told: &String| match &self.to {
+            Destination::Key(_) => false,
+            Destination::Alias(alias) => !alias.as_str().eq_ignore_ascii_case(told),
+        };
+        let to = told.to_key.as_ref().is_some_and(key) || told.to_alias.as_ref().is_some_and(alias);
+        let all = [
+            (
+                "amount",
+                told.amount.is_some_and(|told| told != self.amount),
+            ),
+            (
+                "currency",
+                told.currency.as_ref().is_some_and(|told| told != CURRENCY),
+            ),
+            ("cvu", told.cvu.as_ref().is_some_and(cvu)),
+            ("to", to),
+        ];
+        let differing = all.into_iter().filter(|(_, differs)| *differs);
+        differing.map(|(name, _)| name).collect()
     }
 }
 

@@ -192,12 +192,6 @@ struct Credit {
 }
 
 #[derive(Deserialize)]
-struct Valued<'a> {
-    #[serde(borrow)]
-    value: Worth<'a>,
-}
-
-#[derive(Deserialize)]
 struct Reversed<'a> {
     id: String,
     origin_id: String,
@@ -235,18 +229,18 @@ fn received(data: Option<&str>, at: Timestamp) -> Result<Notice, NoticeError> {
 }
 
 fn settled(data: Option<&str>, status: &str) -> Result<Notice, NoticeError> {
-    let told: Told = parsed(data)?;
+    let told: Told<'_> = parsed(data)?;
     // A notice that contradicts itself says nothing.
     if told.status != status {
         return Err(NoticeError::Member("data.status"));
     }
-    let value: Valued<'_> = parsed(data)?;
-    member(value.value.amount(), "data.value")?;
     let origin = told.origin_id.as_deref().and_then(OriginId::parse);
     let origin = member(origin, "data.origin_id")?;
     member(read::id(&told.id), "data.id")?;
     member(read::rail_id(told.coelsa_id.as_deref()), "data.coelsa_id")?;
-    let transfer = member(told.transfer(), "data.status")?;
+    // The status is one of the two: what cannot be read is the value.
+    let transfer = told.transfer().filter(|_| told.is_valued());
+    let transfer = member(transfer, "data.value")?;
     Ok(Notice::Settled { origin, transfer })
 }
 

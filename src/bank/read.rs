@@ -4,7 +4,7 @@
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::money::{Amount, Money};
-use caudal_ledger::transfers::{BankTransfer, BankWord, Counterparty};
+use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, CURRENCY, Counterparty};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -19,8 +19,8 @@ pub(super) const NAME_MAX: usize = 100;
 pub(super) const REASON_MAX: usize = 200;
 /// What the bank writes where it knows nothing.
 const UNKNOWN: &str = "UNAVAILABLE";
-/// The only currency there is.
-const ARS: &str = "ARS";
+/// The longest code of a currency, in characters.
+const CURRENCY_MAX: usize = 8;
 
 /// Money as the bank writes it; the amount stays text until it is read exactly.
 #[derive(Deserialize)]
@@ -32,19 +32,28 @@ pub(super) struct Worth<'a> {
 
 impl Worth<'_> {
     /// The text of a number, or of a text that holds one.
-    fn digits(&self) -> Option<String> {
+    fn written(&self) -> Option<String> {
         let raw = self.amount.get().trim();
-        let text = if raw.starts_with('"') {
-            serde_json::from_str(raw).ok()?
-        } else {
-            raw.to_owned()
-        };
-        (self.currency == ARS).then_some(text)
+        if raw.starts_with('"') {
+            return serde_json::from_str(raw).ok();
+        }
+        Some(raw.to_owned())
+    }
+
+    /// The same of pesos.
+    fn digits(&self) -> Option<String> {
+        self.written().filter(|_| self.currency == CURRENCY)
     }
 
     /// An amount of pesos.
     pub fn amount(&self) -> Option<Amount> {
         Amount::parse(&self.digits()?).ok()
+    }
+
+    /// An amount of any currency, with its code.
+    fn any(&self) -> Option<(Amount, String)> {
+        let amount = Amount::parse(&self.written()?).ok()?;
+        Some((amount, line(&self.currency, CURRENCY_MAX)))
     }
 
     /// Pesos of a balance, which may be zero or less.
@@ -110,7 +119,7 @@ fn word(status: &str, why: Option<&str>) -> Option<BankWord> {
 
 /// How far a transfer is, as every telling of one says it.
 #[derive(Deserialize)]
-pub(super) struct Told {
+pub(super) struct Told<'a> {
     /// The bank's own id.
     pub id: String,
     /// Our reference, of what we sent.
@@ -123,15 +132,46 @@ pub(super) struct Told {
     pub status: String,
     #[serde(default)]
     reject_reason: Option<String>,
+    #[serde(borrow, default)]
+    value: Option<Worth<'a>>,
+    #[serde(default)]
+    origin_debit: Value,
+    #[serde(default)]
+    to: Value,
 }
 
-impl Told {
-    /// `None` when an id or the status is none.
+impl Told<'_> {
+    /// `None` when an id, the status or an amount is none.
     pub fn transfer(&self) -> Option<BankTransfer> {
         Some(BankTransfer {
             bank_id: id(&self.id)?,
             coelsa_id: rail_id(self.coelsa_id.as_deref())?,
             word: word(&self.status, self.reject_reason.as_deref())?,
+            moved: self.moved()?,
+        })
+    }
+
+    /// Whether it says how much.
+    pub fn is_valued(&self) -> bool {
+        self.value.is_some()
+    }
+
+    /// What it moves, as far as it says; what the bank writes of CVU and destination is only ever
+    /// compared, and shown to people.
+    fn moved(&self) -> Option<BankMoved> {
+        let (amount, currency) = match &self.value {
+            Some(worth) => worth
+                .any()
+                .map(|(amount, code)| (Some(amount), Some(code)))?,
+            None => (None, None),
+        };
+        let of = |party, key| text_of(party, key).map(|text| line(&text, ID_MAX));
+        Some(BankMoved {
+            amount,
+            currency,
+            cvu: of(&self.origin_debit, "cvu"),
+            to_key: of(&self.to, "cbu").or_else(|| of(&self.to, "cvu")),
+            to_alias: of(&self.to, "label"),
         })
     }
 }

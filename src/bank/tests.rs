@@ -4,6 +4,7 @@ mod fake;
 mod hostile;
 mod listing;
 mod lookups;
+mod moved;
 mod notices;
 mod remuneration;
 mod transfers;

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use caudal_actors::ports::{BankError, BankMovement, BankReply, TransferOrder, Way};
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::OriginId;
-use caudal_ledger::money::Amount;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankTransfer, Destination};
 use reqwest::Method;
@@ -68,7 +67,7 @@ impl Ask<BankTransfer> {
             "value": value,
             "concept": order.concept.as_str(),
         });
-        let judge = Box::new(move |answer: &Answer| judge_sent(answer, origin, amount));
+        let judge = Box::new(move |answer: &Answer| judge_sent(answer, origin));
         Self {
             reference: origin.to_string(),
             method: Method::POST,
@@ -132,7 +131,7 @@ impl Ask<Vec<BankMovement>> {
     }
 }
 
-fn judge_sent(answer: &Answer, origin: OriginId, amount: Amount) -> Verdict<BankTransfer> {
+fn judge_sent(answer: &Answer, origin: OriginId) -> Verdict<BankTransfer> {
     if !answer.is_success() {
         // Without a code it is no word of the bank; the general ones are not about the transfer.
         let code = wire::code_of(answer);
@@ -142,9 +141,8 @@ fn judge_sent(answer: &Answer, origin: OriginId, amount: Amount) -> Verdict<Bank
             _ => Verdict::Refused,
         };
     }
-    let value = answer.read::<Valued<'_>>().and_then(|it| it.value.amount());
-    // Another amount under our reference is somebody else's transfer.
-    match told(answer, origin).filter(|_| value == Some(amount)) {
+    // What it moves is compared by the ledger; an answer that does not even say how much is none.
+    match told(answer, origin).filter(|told| told.moved.amount.is_some()) {
         Some(transfer) => Verdict::Done(transfer),
         None => Verdict::Nonsense,
     }
@@ -166,15 +164,9 @@ fn judge_status(answer: &Answer, origin: OriginId) -> Verdict<Option<BankTransfe
 
 /// A transfer, if it is the one of this reference.
 fn told(answer: &Answer, origin: OriginId) -> Option<BankTransfer> {
-    let told: Told = answer.read()?;
+    let told: Told<'_> = answer.read()?;
     let ours = told.origin_id.as_deref().and_then(OriginId::parse) == Some(origin);
     told.transfer().filter(|_| ours)
-}
-
-#[derive(Deserialize)]
-struct Valued<'a> {
-    #[serde(borrow)]
-    value: Worth<'a>,
 }
 
 /// A transfer in a list.
@@ -204,7 +196,8 @@ fn judge_page(answer: &Answer, day: BusinessDay, way: Way) -> Verdict<Vec<BankMo
         };
     }
     let (told, listed) = (answer.read(), answer.read());
-    let (Some(told), Some(listed)): (Option<Vec<Told>>, Option<Vec<Listed<'_>>>) = (told, listed)
+    let (Some(told), Some(listed)): (Option<Vec<Told<'_>>>, Option<Vec<Listed<'_>>>) =
+        (told, listed)
     else {
         return Verdict::Nonsense;
     };
@@ -218,7 +211,12 @@ fn judge_page(answer: &Answer, day: BusinessDay, way: Way) -> Verdict<Vec<BankMo
     items.map_or(Verdict::Nonsense, Verdict::Done)
 }
 
-fn movement(told: &Told, listed: &Listed<'_>, day: BusinessDay, way: Way) -> Option<BankMovement> {
+fn movement(
+    told: &Told<'_>,
+    listed: &Listed<'_>,
+    day: BusinessDay,
+    way: Way,
+) -> Option<BankMovement> {
     let reversal = listed.kind == "REVERSAL";
     let (ours, other, origin) = match way {
         Way::Out if reversal => return None,

@@ -27,7 +27,7 @@ use caudal_ledger::limits::Limits;
 use caudal_ledger::money::Money;
 use caudal_ledger::tenants::{BankRelations, Mode, Policy};
 use caudal_ledger::time::{BusinessDay, Timestamp};
-use caudal_ledger::transfers::{BankTransfer, BankWord, Destination};
+use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Destination};
 use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode};
 use caudal_storage::{DurableStore, Store};
 use futures_util::StreamExt as _;
@@ -157,6 +157,7 @@ fn done(origin: OriginId) -> BankTransfer {
         bank_id: origin.to_string(),
         coelsa_id: None,
         word: BankWord::Completed,
+        moved: BankMoved::default(),
     }
 }
 

@@ -135,6 +135,8 @@ pub(super) fn ended(transfer: &Transfer, now: u64) -> Option<Notice> {
         "coelsa_id": transfer.coelsa_id,
         "status": transfer.status.as_str(),
         "value": value_of(transfer),
+        "origin_debit": {"cvu": transfer.cvu, "cuit": transfer.cuit},
+        "to": party(&transfer.other),
     }));
     if let Some(reason) = &transfer.reject_reason {
         data.insert("reject_reason".into(), json!(reason));

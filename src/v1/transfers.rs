@@ -14,7 +14,7 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{
-    Concept, Destination, Send, Transfer, TransferRejection, TransferStatus,
+    BankWord, Concept, Destination, Dispute, Send, Transfer, TransferRejection, TransferStatus,
 };
 use caudal_ledger::vouchers::Outcome;
 use serde::Serialize;
@@ -87,6 +87,56 @@ impl From<&TransferRejection> for RejectionBody {
     }
 }
 
+/// A record of the bank under the reference of a transfer, of something else than was ordered.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = TransferDispute)]
+pub struct DisputeBody {
+    /// What the bank tells otherwise than it was ordered: `amount`, `currency`, `cvu`, `to`.
+    pub differs: Vec<&'static str>,
+    /// The bank's own id of its record.
+    pub bank_transfer_id: String,
+    /// Its id on the rail.
+    pub coelsa_id: Option<String>,
+    /// How far the bank says that it is: `completed`, `failed`, `in_progress` or `unknown`.
+    pub status: &'static str,
+    /// How much, as the bank tells it.
+    pub amount: Option<String>,
+    /// The currency, as the bank tells it.
+    pub currency: Option<String>,
+    /// The CVU that sends, as the bank tells it.
+    pub from_cvu: Option<String>,
+    /// The CBU or CVU that receives, as the bank tells it.
+    pub to_cbu: Option<String>,
+    /// The alias that receives, as the bank tells it.
+    pub to_alias: Option<String>,
+}
+
+fn dispute(transfer: &Transfer) -> Option<Box<DisputeBody>> {
+    let Dispute {
+        bank_id,
+        coelsa_id,
+        word,
+        moved,
+    } = *transfer.dispute.clone()?;
+    Some(Box::new(DisputeBody {
+        differs: transfer.differs(&moved),
+        bank_transfer_id: bank_id,
+        coelsa_id,
+        status: match word {
+            BankWord::Completed => "completed",
+            BankWord::Failed { .. } => "failed",
+            BankWord::InProgress => "in_progress",
+            BankWord::Lost => "unknown",
+        },
+        amount: moved.amount.map(|amount| amount.to_string()),
+        currency: moved.currency,
+        from_cvu: moved.cvu,
+        to_cbu: moved.to_key,
+        to_alias: moved.to_alias,
+    }))
+}
+
 /// A transfer.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -122,6 +172,10 @@ pub struct TransferBody {
     pub reversed: String,
     /// Why it was rejected.
     pub rejection: Option<RejectionBody>,
+    /// What the bank has under its reference instead of what was ordered; only a person ends it then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<DisputeBody>)]
+    pub dispute: Option<Box<DisputeBody>>,
     /// When it was asked for.
     pub created_at: String,
     /// When it last changed.
@@ -157,6 +211,7 @@ pub fn transfer(realm: RealmId, view: &TransferView) -> TransferBody {
         coelsa_id: transfer.coelsa_id.clone(),
         reversed: transfer.reversed.to_string(),
         rejection: transfer.rejection.as_ref().map(RejectionBody::from),
+        dispute: dispute(transfer),
         created_at: transfer.created_at.to_string(),
         updated_at: transfer.updated_at.to_string(),
     }

@@ -293,7 +293,8 @@ async fn reversal_together_with_completion() {
     let other = rig.send(2, "100.00").await;
     for _ in 0..20 {
         let sent = rig.send(2, "10.00").await;
-        let sent = rig.called(&sent, "transfer", Some(200)).await;
+        rig.called(&sent, "transfer", Some(200)).await;
+        let sent = rig.ends(&sent, "in_progress").await;
         let back = rail_id();
         let told = [ended(&sent, "COMPLETED"), reversed(&sent, "10.00", &back)];
         let rig = &rig;

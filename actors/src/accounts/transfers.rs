@@ -5,7 +5,8 @@ use caudal_ledger::ids::{OriginId, TransferId, VoucherId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::{
-    BankTransfer, BankWord, Send, Transfer, TransferRejection, TransferStatus,
+    BankMoved, BankTransfer, BankWord, Send, Transfer, TransferFact, TransferRejection,
+    TransferStatus,
 };
 use caudal_ledger::vouchers::Outcome;
 use tokio::sync::oneshot;
@@ -155,7 +156,13 @@ impl Desk {
                 bank_id: String::new(),
                 coelsa_id: None,
                 word: BankWord::InProgress,
+                moved: BankMoved::default(),
             },
+            // It has a record under the reference that is not what was ordered: refusing the order
+            // says nothing of that.
+            Said::Refused(_) if self.disputed(number) => {
+                return self.settle(Ok(Movements::default()), &said.calls, None);
+            }
             Said::Refused(why) => {
                 let rejection = Account::refused_by_bank(&why);
                 let settings = self.shared.settings();
@@ -166,6 +173,11 @@ impl Desk {
         };
         let movements = self.settled(number, &word);
         self.settle(movements, &said.calls, None);
+    }
+
+    fn disputed(&self, number: u64) -> bool {
+        let open = self.account.transfers.get(&number);
+        open.is_some_and(|transfer| transfer.dispute.is_some())
     }
 
     fn settled(&self, number: u64, word: &BankTransfer) -> Result<Movements, Rejection> {
@@ -190,6 +202,16 @@ impl Desk {
                 return;
             }
         };
+        for record in &movements.transfers {
+            if let TransferFact::Disputed(dispute) = &record.fact {
+                tracing::error!(
+                    account = self.account.number.0,
+                    transfer = record.transfer,
+                    bank_id = dispute.bank_id,
+                    "the bank has something else under the reference of a transfer; a person decides"
+                );
+            }
+        }
         let written = self.write_bank(calls).and_then(|entries| {
             let mut page = self.record_all(movements)?;
             page.entries.extend(entries);
@@ -335,14 +357,7 @@ impl Desk {
         let now = self.now();
         let context = settings.context(self.shared.realm, now);
         let decided = match verdict {
-            Verdict::Completed => {
-                let word = BankTransfer {
-                    bank_id: String::new(),
-                    coelsa_id: None,
-                    word: BankWord::Completed,
-                };
-                self.account.settle_transfer(number, &word, &context)
-            }
+            Verdict::Completed => self.account.complete_by_hand(number, &context),
             Verdict::Rejected => {
                 let rejection = TransferRejection { reason, bank: None };
                 self.account.reject(number, rejection, &context)

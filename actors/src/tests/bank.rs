@@ -12,7 +12,7 @@ use caudal_ledger::ids::OriginId;
 use caudal_ledger::money::Money;
 use caudal_ledger::remuneration::{EnrolmentState, FundWord};
 use caudal_ledger::time::{BusinessDay, Timestamp};
-use caudal_ledger::transfers::{BankTransfer, BankWord, Destination};
+use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Destination};
 
 use crate::ports::{
     BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundTold,
@@ -168,5 +168,6 @@ fn done() -> BankTransfer {
         bank_id: "1-20267565393-7-0".into(),
         coelsa_id: Some("80V1JXON1874QG39Z64EL7".into()),
         word: BankWord::Completed,
+        moved: BankMoved::default(),
     }
 }

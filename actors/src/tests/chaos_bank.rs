@@ -11,7 +11,7 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::OriginId;
 use caudal_ledger::time::BusinessDay;
-use caudal_ledger::transfers::{BankTransfer, BankWord, Counterparty, Destination};
+use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Counterparty, Destination};
 
 use super::lab::{Dice, LabClock};
 use super::*;
@@ -223,6 +223,7 @@ impl Book {
             bank_id: format!("out-{}", sent.number),
             coelsa_id: Some(format!("SENT{:018}", sent.number)),
             word,
+            moved: BankMoved::default(),
         })
     }
 

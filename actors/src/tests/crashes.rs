@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use caudal_ledger::ids::{OriginId, VoucherId};
 use caudal_ledger::tenants::Mode;
-use caudal_ledger::transfers::{BankTransfer, BankWord};
+use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord};
 
 use super::lab::{Lab, again, nap, outside};
 use super::storms::all;
@@ -193,6 +193,7 @@ async fn what_comes_back_before_its_transfer_is_settled_on_disk_settles_it_once(
         bank_id: "b".into(),
         coelsa_id: Some("c".into()),
         word: BankWord::Completed,
+        moved: BankMoved::default(),
     };
     let settled = Notice::Settled { origin, transfer };
     let back = Notice::Reversed {

@@ -5,7 +5,9 @@ use std::rc::Rc;
 use caudal_ledger::holds::{HoldStatus, HoldStep};
 use caudal_ledger::ids::{HoldId, OriginId, VoucherId};
 use caudal_ledger::tenants::Mode;
-use caudal_ledger::transfers::{BankTransfer, BankWord, Counterparty, Destination, TransferStatus};
+use caudal_ledger::transfers::{
+    BankMoved, BankTransfer, BankWord, Counterparty, Destination, TransferStatus,
+};
 
 use super::lab::{Lab, cvu, outside, sending, within};
 use super::storms::all;
@@ -261,6 +263,7 @@ async fn the_first_last_word_of_the_bank_counts_and_reconciliation_shows_the_lie
         word: BankWord::Failed {
             reason: "after all".into(),
         },
+        moved: BankMoved::default(),
     };
     let origin = OriginId(place(1, 2));
     let lie = Notice::Settled { origin, transfer };

@@ -90,6 +90,7 @@ impl Sums {
                     TransferFact::Advanced { status, .. } => *status,
                     TransferFact::Completed { .. } => TransferStatus::Completed,
                     TransferFact::Rejected(_) => TransferStatus::Rejected,
+                    TransferFact::Disputed(_) => TransferStatus::Audit,
                     TransferFact::Reversed { .. } => TransferStatus::Reversed,
                 };
                 let totals = self.realms.entry(realm).or_default();
@@ -100,6 +101,11 @@ impl Sums {
                     TransferFact::Advanced { status, .. } => {
                         if let Some((_, known)) = self.open.get_mut(&at) {
                             *known = status;
+                        }
+                    }
+                    TransferFact::Disputed(_) => {
+                        if let Some((_, known)) = self.open.get_mut(&at) {
+                            *known = TransferStatus::Audit;
                         }
                     }
                     TransferFact::Requested(asked) if asked.status.is_open() => {

@@ -1,5 +1,6 @@
 //! Orders in; facts, balances and refusals out.
 
+mod disputes;
 mod movements;
 mod particulars;
 mod remuneration;

@@ -15,8 +15,8 @@ use crate::ids::{AccountNo, TransferId, VoucherId};
 use crate::money::{Amount, Money};
 use crate::rejection::Rejection;
 use crate::transfers::{
-    BankTransfer, BankWord, OPEN_TRANSFERS_MAX, Send, Transfer, TransferFact, TransferRecord,
-    TransferRejection, TransferStatus,
+    BankTransfer, BankWord, Dispute, OPEN_TRANSFERS_MAX, Send, Transfer, TransferFact,
+    TransferRecord, TransferRejection, TransferStatus,
 };
 use crate::voucher_types::SystemType;
 use crate::vouchers::{GivesBack, ReferenceType};
@@ -67,6 +67,7 @@ impl Account {
             coelsa_id: None,
             rejection: None,
             reversed: Money::ZERO,
+            dispute: None,
             created_at: self.instant(context.now),
             updated_at: self.instant(context.now),
         }
@@ -191,16 +192,33 @@ impl Account {
         Ok((transfer, movements))
     }
 
-    /// What the bank's word makes of an open transfer; nothing when it is not open any more.
+    /// What the bank's word makes of an open transfer; nothing when it is not open any more, or when
+    /// the bank has said before that it has something else under its reference.
     pub fn settle_transfer(
         &self,
         number: u64,
         said: &BankTransfer,
         context: &Context<'_>,
     ) -> Result<Movements, Rejection> {
-        let Some(transfer) = self.transfers.get(&number) else {
+        let open = self.transfers.get(&number);
+        let Some(transfer) = open.filter(|transfer| transfer.dispute.is_none()) else {
             return Ok(Movements::default());
         };
+        if !transfer.differs(&said.moved).is_empty() {
+            let fact = TransferFact::Disputed(Dispute {
+                bank_id: said.bank_id.clone(),
+                coelsa_id: said.coelsa_id.clone(),
+                word: said.word.clone(),
+                moved: said.moved.clone(),
+            });
+            return Ok(Movements {
+                vouchers: Vec::new(),
+                transfers: vec![TransferRecord {
+                    transfer: number,
+                    fact,
+                }],
+            });
+        }
         let bank_id = Some(said.bank_id.clone()).filter(|id| !id.is_empty());
         let coelsa_id = said.coelsa_id.clone();
         // What the bank calls it is learned even when nothing else changes.
@@ -245,6 +263,23 @@ impl Account {
                 Ok(told)
             }
         }
+    }
+
+    /// Completes an open transfer because a person says that its money left; nothing when it is not
+    /// open any more.
+    pub fn complete_by_hand(
+        &self,
+        number: u64,
+        context: &Context<'_>,
+    ) -> Result<Movements, Rejection> {
+        let Some(transfer) = self.transfers.get(&number) else {
+            return Ok(Movements::default());
+        };
+        let fact = TransferFact::Completed {
+            bank_id: None,
+            coelsa_id: None,
+        };
+        self.complete(transfer, fact, context)
     }
 
     fn complete(
@@ -339,7 +374,10 @@ impl Account {
         context: &Context<'_>,
     ) -> Result<Movements, Rejection> {
         self.may(Movement::Settle)?;
-        let left = transfer.status != TransferStatus::Rejected && transfer.receiver.is_none();
+        // Of one that the bank tells otherwise nobody knows what it is that came back.
+        let disputed = transfer.status.is_open() && transfer.dispute.is_some();
+        let left =
+            transfer.status != TransferStatus::Rejected && transfer.receiver.is_none() && !disputed;
         let reversed = transfer.reversed.plus(amount.money());
         if !left || reversed.is_none_or(|sum| sum > transfer.amount.money()) {
             return Err(Rejection::NothingToReverse);

@@ -12,7 +12,8 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{
-    BankTransfer, BankWord, CashIn, Concept, Counterparty, Destination, Send, TransferRejection,
+    BankMoved, BankTransfer, BankWord, CashIn, Concept, Counterparty, Destination, Send,
+    TransferRejection,
 };
 use caudal_ledger::voucher_types::{TypeCode, VoucherType};
 use caudal_ledger::vouchers::{Outcome, PostAdjustment, Voucher};
@@ -230,6 +231,7 @@ impl Desk {
             bank_id: bank_id.clone().unwrap_or_default(),
             coelsa_id: (rail && !unknown).then(|| format!("rail-{number}")),
             word,
+            moved: BankMoved::default(),
         };
         let word = match word {
             Word::Moving | Word::Unknown => BankWord::InProgress,
@@ -259,12 +261,7 @@ impl Desk {
             return refusal(&Rejection::TransferNotOpen);
         }
         let decided = if completed {
-            let said = BankTransfer {
-                bank_id: String::new(),
-                coelsa_id: None,
-                word: BankWord::Completed,
-            };
-            slot.account.settle_transfer(number, &said, &context)
+            slot.account.complete_by_hand(number, &context)
         } else {
             let why = TransferRejection {
                 reason: "by hand".to_owned(),

@@ -8,7 +8,7 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId, VoucherId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::transfers::{BankTransfer, BankWord, Counterparty};
+use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Counterparty};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
@@ -240,6 +240,11 @@ fn ended(word: BankWord) -> Notice {
         bank_id: BANK_ID.into(),
         coelsa_id: Some(COELSA.into()),
         word,
+        moved: BankMoved {
+            amount: Some(amount()),
+            currency: Some("ARS".into()),
+            ..BankMoved::default()
+        },
     };
     Notice::Settled {
         origin: origin(),
@@ -430,12 +435,7 @@ fn what_became_of_a_transfer_is_refused_likewise() {
             json!(null),
             "data.origin_id",
         ),
-        (
-            completed(),
-            "/data/value/currency",
-            json!("USD"),
-            "data.value",
-        ),
+        (completed(), "/data/value", json!(null), "data.value"),
         (completed(), "/data/id", json!(""), "data.id"),
         (
             completed(),

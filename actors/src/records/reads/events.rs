@@ -87,7 +87,8 @@ pub fn event(
             TransferFact::Advanced { .. }
             | TransferFact::Completed { .. }
             | TransferFact::Rejected(_)
-            | TransferFact::Reversed { .. } => return Err(lost()),
+            | TransferFact::Reversed { .. }
+            | TransferFact::Disputed(_) => return Err(lost()),
         },
         (None, REALM) => voucher_type(store, realm, told.kind, &entry)?,
         (None, SUSPENSE) => Subject::Suspense(Box::new(decode::<Suspense>(&entry.body)?)),

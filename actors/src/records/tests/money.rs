@@ -3,8 +3,8 @@
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::fees::{Charges, FeeRule};
 use caudal_ledger::transfers::{
-    CashIn, Concept, Counterparty, Destination, Suspense, Transfer, TransferFact, TransferRecord,
-    TransferRejection, TransferStatus,
+    BankMoved, BankWord, CashIn, Concept, Counterparty, Destination, Dispute, Suspense, Transfer,
+    TransferFact, TransferRecord, TransferRejection, TransferStatus,
 };
 use caudal_ledger::vouchers::GivesBack;
 use rust_decimal::Decimal;
@@ -56,6 +56,7 @@ fn transfer(to: Destination) -> Transfer {
         coelsa_id: None,
         rejection: None,
         reversed: Money::ZERO,
+        dispute: None,
         created_at: at(1),
         updated_at: at(2),
     }
@@ -86,6 +87,17 @@ pub fn transfers() -> Vec<TransferRecord> {
             amount: Amount::from_centavos(5).unwrap(),
             voucher: 9,
         },
+        TransferFact::Disputed(Dispute {
+            bank_id: "1-20267565393-8-0".into(),
+            coelsa_id: None,
+            word: BankWord::Completed,
+            moved: BankMoved {
+                amount: Some(Amount::from_centavos(5).unwrap()),
+                currency: Some("USD".into()),
+                to_alias: Some("bea.prueba".into()),
+                ..BankMoved::default()
+            },
+        }),
     ];
     let record = |fact| TransferRecord { transfer: 3, fact };
     facts.into_iter().map(record).collect()

@@ -7,15 +7,15 @@ use crate::holds::{HoldStatus, HoldStep, OpenHold};
 use crate::ids::{HoldId, TransferId, VoucherId};
 use crate::limits::{Change, Limits, LimitsChange};
 use crate::transfers::{
-    BankTransfer, BankWord, CashIn, Concept, Counterparty, Destination, Send, TransferRejection,
-    TransferStatus,
+    BankMoved, BankTransfer, BankWord, CashIn, Concept, Counterparty, Destination, Send,
+    TransferRejection, TransferStatus,
 };
 
-fn amount(centavos: i64) -> Amount {
+pub(super) fn amount(centavos: i64) -> Amount {
     Amount::from_centavos(centavos).unwrap()
 }
 
-fn with_money(centavos: i64) -> Account {
+pub(super) fn with_money(centavos: i64) -> Account {
     let mut account = account();
     post(&mut account, &order(Direction::Credit, centavos, "opening")).unwrap();
     account
@@ -28,7 +28,7 @@ fn at(millis: u64) -> Context<'static> {
     }
 }
 
-fn take(account: &mut Account, movements: &Movements) {
+pub(super) fn take(account: &mut Account, movements: &Movements) {
     for voucher in &movements.vouchers {
         account.apply_voucher(voucher);
     }
@@ -84,7 +84,7 @@ fn step(
     Ok(())
 }
 
-fn send(centavos: i64) -> Send {
+pub(super) fn send(centavos: i64) -> Send {
     Send {
         to: Destination::Key(Cbu::parse("2850590940090418135201").unwrap()),
         amount: amount(centavos),
@@ -94,15 +94,16 @@ fn send(centavos: i64) -> Send {
     }
 }
 
-fn said(word: BankWord) -> BankTransfer {
+pub(super) fn said(word: BankWord) -> BankTransfer {
     BankTransfer {
         bank_id: "1-20267565393-7-0".into(),
         coelsa_id: Some("80V1JXON1874QG39Z64EL7".into()),
         word,
+        moved: BankMoved::default(),
     }
 }
 
-fn balance(account: &Account) -> (i64, i64) {
+pub(super) fn balance(account: &Account) -> (i64, i64) {
     (
         account.balance.available.centavos(),
         account.balance.held.centavos(),

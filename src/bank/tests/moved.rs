@@ -1,0 +1,49 @@
+//! What a telling of a transfer says that it moves: told as it is, and judged by the ledger.
+
+use caudal_ledger::money::Amount;
+use caudal_ledger::transfers::BankMoved;
+
+use super::fake::{scripted, yes};
+use super::transfers::{moved, order, origin, with};
+use super::*;
+
+#[actix_web::test]
+async fn what_is_of_something_else_is_told_as_it_is() {
+    let unknown = json!({"cbu": "UNAVAILABLE", "label": ""});
+    for (member, value, told) in [
+        (
+            "value",
+            json!({"currency": "USD", "amount": "1"}),
+            BankMoved {
+                amount: Some(Amount::parse("1.00").unwrap()),
+                currency: Some("USD".into()),
+                ..moved()
+            },
+        ),
+        (
+            "origin_debit",
+            json!({"cvu": "x"}),
+            BankMoved {
+                cvu: Some("x".into()),
+                ..moved()
+            },
+        ),
+        (
+            "to",
+            unknown,
+            BankMoved {
+                to_key: None,
+                to_alias: None,
+                ..moved()
+            },
+        ),
+    ] {
+        let said = with("COMPLETED", json!({member: value}));
+        let (url, _requests) = scripted(vec![yes(&said)]);
+        let gateway = gateway(&url);
+        let sent = gateway.transfer(&order(), ID).await;
+        assert_eq!(sent.result.unwrap().moved, told, "{said}");
+        let asked = gateway.transfer_status(origin(3), ID).await;
+        assert_eq!(asked.result.unwrap().unwrap().moved, told, "{said}");
+    }
+}
