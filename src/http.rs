@@ -5,6 +5,7 @@ pub mod bytes;
 pub mod caller;
 pub mod errors;
 pub mod frame;
+pub mod paths;
 pub mod persons;
 pub mod query;
 pub mod rate;

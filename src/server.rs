@@ -14,6 +14,7 @@ use utoipa_actix_web::AppExt as _;
 use utoipa_swagger_ui::SwaggerUi;
 
 use crate::http::errors::ApiError;
+use crate::http::paths::Paths;
 use crate::http::{Door, frame};
 use crate::notices::{self, NoticeSecrets};
 use crate::{v1, wallet};
@@ -178,60 +179,10 @@ async fn to_docs() -> HttpResponse {
         .finish()
 }
 
-/// The paths of the document with their methods, for telling 404 from 405.
-#[derive(Clone, Debug)]
-struct Paths(Vec<(Vec<String>, String)>);
-
-impl Paths {
-    fn of(document: &OpenApi) -> Self {
-        let segments = |path: &str| path.split('/').map(str::to_owned).collect();
-        let methods = |item: &utoipa::openapi::path::PathItem| {
-            let known = [
-                ("GET", item.get.is_some()),
-                ("POST", item.post.is_some()),
-                ("PUT", item.put.is_some()),
-                ("PATCH", item.patch.is_some()),
-                ("DELETE", item.delete.is_some()),
-            ];
-            let names: Vec<_> = known
-                .iter()
-                .filter(|(_, is)| *is)
-                .map(|(name, _)| *name)
-                .collect();
-            names.join(", ")
-        };
-        let paths = document.paths.paths.iter();
-        Self(
-            paths
-                .map(|(path, item)| (segments(path), methods(item)))
-                .collect(),
-        )
-    }
-
-    /// The methods that a path knows.
-    fn methods(&self, path: &str) -> Option<&str> {
-        let asked: Vec<_> = path.split('/').collect();
-        let fits = |known: &Vec<String>| {
-            let parameter = |known: &String| known.starts_with('{');
-            let same = |(known, asked): (&String, &&str)| {
-                // A parameter is never empty.
-                (parameter(known) && !asked.is_empty()) || known == asked
-            };
-            known.len() == asked.len() && known.iter().zip(&asked).all(same)
-        };
-        // A path that is spelled out goes before one with a parameter in its place.
-        let parameters = |known: &[String]| known.iter().filter(|s| s.starts_with('{')).count();
-        let found = self.0.iter().filter(|(known, _)| fits(known));
-        found
-            .min_by_key(|(known, _)| parameters(known))
-            .map(|(_, methods)| methods.as_str())
-    }
-}
-
 async fn unknown(request: HttpRequest, paths: web::Data<Paths>) -> Result<HttpResponse, ApiError> {
     Err(match paths.methods(request.path()) {
         Some(methods) => ApiError {
-            allow: Some(methods.to_owned()),
+            allow: Some(methods.clone()),
             ..ApiError::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "method_not_allowed",

@@ -4,6 +4,7 @@
 //! its row here, and it is covered.
 
 mod checks;
+mod dry;
 mod events;
 mod fields;
 mod schema;

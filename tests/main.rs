@@ -20,6 +20,8 @@ mod contract;
 #[cfg(test)]
 mod departures;
 #[cfg(test)]
+mod dry_runs;
+#[cfg(test)]
 mod events;
 #[cfg(test)]
 mod fees;

@@ -61,7 +61,8 @@ const ANSWERS_MAX: usize = 20;
 /// Who asks, as far as the actors care.
 #[derive(Debug)]
 pub struct Asker<T> {
-    /// The idempotency key, with how to render the answer.
+    /// The idempotency key, with how to render the answer. The door gives a dry run none, so that
+    /// it uses none up and keeps no answer, whatever it answers.
     pub keyed: Option<Keyed<T>>,
     /// The id of the request.
     pub request_id: String,

@@ -49,7 +49,7 @@ use children::Children;
 pub use children::Booked;
 pub use postings::Bulk;
 
-pub use messages::{Adjustment, RealmMessage, RealmReport, Target, TypeRef};
+pub use messages::{Adjustment, BatchMode, RealmMessage, RealmReport, Target, TypeRef};
 
 /// Messages that wait for one supervisor at most.
 pub const MAILBOX: usize = 8192;
@@ -351,9 +351,9 @@ impl RealmSupervisor {
             RealmMessage::Post(order, ticket) => self.post(order, ticket),
             RealmMessage::Batch {
                 items,
-                atomic,
+                mode,
                 ticket,
-            } => self.batch(items, atomic, ticket, ctx),
+            } => self.batch(items, mode, ticket, ctx),
             RealmMessage::BatchMore(bulk) => self.bulk(bulk, ctx),
             RealmMessage::Register {
                 registration,

@@ -8,6 +8,8 @@ use caudal_ledger::ids::RealmId;
 use super::Door;
 use super::errors::ApiError;
 use super::frame;
+use super::paths::Paths;
+use super::query;
 use crate::keys::Identity;
 
 /// The header that carries the key.
@@ -54,6 +56,19 @@ impl FromRequest for Caller {
     }
 }
 
+/// Refuses `dryRun` where there is none: whoever sends it expects that nothing happens.
+fn refuse_dry_run(request: &HttpRequest) -> Result<(), ApiError> {
+    if !query::has(request, query::DRY_RUN) {
+        return Ok(());
+    }
+    let paths = request.app_data::<web::Data<Paths>>();
+    if paths.is_some_and(|paths| paths.dry_runs(request.method(), request.path())) {
+        return Ok(());
+    }
+    let rule = "is not a parameter of this operation";
+    Err(ApiError::field(query::DRY_RUN, rule))
+}
+
 fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
     let door = request
         .app_data::<web::Data<Door>>()
@@ -77,6 +92,7 @@ fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
         request.extensions_mut().insert(allowance);
         taken?;
     }
+    refuse_dry_run(request)?;
     Ok(Caller {
         identity,
         door,

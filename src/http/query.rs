@@ -16,6 +16,8 @@ pub const LIMIT_MAX: u64 = 200;
 pub const LIMIT_DEFAULT: u64 = 50;
 /// The furthest a page may be skipped to; go by cursor beyond it.
 pub const OFFSET_MAX: u64 = 10_000_000;
+/// The parameter of whoever only wants to know what would happen.
+pub const DRY_RUN: &str = "dryRun";
 /// The longest text that is searched for, in characters.
 const TEXT_MAX: usize = 100;
 
@@ -243,6 +245,22 @@ impl Query {
             Err(ApiError::invalid(self.errors))
         }
     }
+}
+
+/// The values of a parameter of a request, as often as it is sent.
+fn values(request: &HttpRequest, name: &str) -> impl Iterator<Item = String> {
+    let pairs = url::form_urlencoded::parse(request.query_string().as_bytes());
+    pairs.filter_map(move |(known, value)| (known == name).then(|| value.into_owned()))
+}
+
+/// Whether a request has a parameter.
+pub fn has(request: &HttpRequest, name: &str) -> bool {
+    values(request, name).next().is_some()
+}
+
+/// Whether a request only asks what would happen.
+pub fn is_dry(request: &HttpRequest) -> bool {
+    values(request, DRY_RUN).any(|value| value == "true")
 }
 
 /// How many pages of this size a list has.

@@ -113,6 +113,9 @@ pub fn asker_of<T: 'static>(
 
 /// Like [`asker_of`], for a body whose fingerprint is worth taking only when there is a key.
 ///
+/// This is the door of every order, so it is here that a dry run loses its key: it is neither looked
+/// up nor used up, and nothing further in asks again.
+///
 /// # Errors
 /// 400 when the key is malformed, and what `fields` gives.
 pub fn asker_for<T: 'static>(
@@ -123,7 +126,8 @@ pub fn asker_for<T: 'static>(
     render: impl FnOnce(&T) -> (StatusCode, String) + Send + 'static,
 ) -> Result<Asker<T>, ApiError> {
     let request_id = caller.request_id.clone();
-    let Some(key) = idempotency_key(request)? else {
+    let key = idempotency_key(request)?;
+    let Some(key) = key.filter(|_| !query::is_dry(request)) else {
         return Ok(Asker {
             keyed: None,
             request_id,

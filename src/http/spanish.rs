@@ -236,6 +236,10 @@ const PHRASES: &[(&str, &str)] = &[
         "no es un campo de esta solicitud",
     ),
     (
+        "is not a parameter of this operation",
+        "no es un parámetro de esta operación",
+    ),
+    (
         "differs from the first request",
         "difiere de la primera solicitud",
     ),

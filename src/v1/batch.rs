@@ -16,6 +16,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, post};
 use caudal_actors::accounts::Placed;
 use caudal_actors::engine::money::ItemOutcome;
+use caudal_actors::realms::BatchMode;
 use caudal_ledger::ids::{RealmId, VoucherId};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Outcome;
@@ -29,6 +30,7 @@ use crate::http::bytes::Json;
 use crate::http::caller::Caller;
 use crate::http::errors::{ApiError, FieldError};
 use crate::http::frame;
+use crate::http::query::{DRY_RUN, Query};
 use crate::http::respond::{asker_for, give, raw};
 use items::Sent;
 
@@ -324,7 +326,10 @@ impl Serialize for Written<'_> {
 #[utoipa::path(
     operation_id = "createComprobantes",
     tag = "Vouchers",
-    params(super::requests::PostParams),
+    params(
+        super::requests::PostParams,
+        ("dryRun" = Option<bool>, Query, description = "answer what each item would get, post nothing")
+    ),
     request_body(content = inline(super::requests::BatchDto), description = "at most 1 MiB"),
     responses((status = 200, body = BatchBody), Problems)
 )]
@@ -332,8 +337,11 @@ impl Serialize for Written<'_> {
 pub async fn post(
     request: HttpRequest,
     caller: Caller,
+    mut query: Query,
     body: Json<BATCH_BYTES_MAX>,
 ) -> Result<HttpResponse, ApiError> {
+    let dry_run = query.flag(DRY_RUN);
+    query.done()?;
     let Sent {
         atomic,
         orders,
@@ -366,7 +374,8 @@ pub async fn post(
     )?;
     let turn = caller.door.room.enter(plan.total).await?;
     let engine = caller.engine();
-    let answered = engine.batch(plan.realm, orders, atomic, asker).await;
+    let mode = BatchMode { atomic, dry_run };
+    let answered = engine.batch(plan.realm, orders, mode, asker).await;
     drop(turn);
     give(answered, |outcomes| {
         let (plan, outcomes) = (&*plan, &outcomes);

@@ -35,7 +35,7 @@ use tokio::sync::oneshot;
 
 use super::{AccountActor, AccountMessage, Desk, ItemOutcome, TransferView, is_kept};
 use crate::failure::Failure;
-use crate::realms::Booked;
+use crate::realms::{BatchMode, Booked};
 use crate::scribe::{Page, Scribe, Ticket};
 
 /// An order about several accounts, on its way through them.
@@ -79,10 +79,12 @@ pub enum Joint {
         /// Who asks.
         ticket: Ticket<Outcome<TransferView>>,
     },
-    /// Adjustments of which all are posted, or none.
+    /// Adjustments of which all are posted, or none; of a dry run always none.
     Batch {
         /// For each the account and the order, or why it was refused already.
         items: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
+        /// Whether an item that is refused takes the others along.
+        mode: BatchMode,
         /// Who asks.
         ticket: Ticket<Vec<ItemOutcome>>,
     },
@@ -191,11 +193,16 @@ impl Convoy {
     /// Decides a batch in parts, so that the other actors of the thread take their turns in
     /// between. All desks are lent meanwhile, so nobody sees a part.
     async fn batch(mut self) {
-        let Joint::Batch { items, ticket } = self.order else {
+        let Joint::Batch {
+            items,
+            mode,
+            ticket,
+        } = self.order
+        else {
             return;
         };
         let mut desks = desks(&mut self.lent);
-        batch(&mut desks, items, ticket).await;
+        batch(&mut desks, items, mode, ticket).await;
     }
 }
 
@@ -204,14 +211,11 @@ fn transfer(
     (from, to): (AccountNo, AccountNo),
     order: &Send,
     dry_run: bool,
-    mut ticket: Ticket<Outcome<TransferView>>,
+    ticket: Ticket<Outcome<TransferView>>,
 ) {
     let (Some(sender), Some(receiver)) = (desks.remove(&from), desks.remove(&to)) else {
         return;
     };
-    if dry_run {
-        ticket.keyed = None;
-    }
     let decided = match sender.seen(order) {
         Ok(Some(view)) => Ok(Err(view)),
         Ok(None) => both_halves(sender, receiver, order).map(Ok),
@@ -283,11 +287,13 @@ fn give_up<'a, T>(
     }
 }
 
-/// Posts all of a batch or nothing: decided and applied one after the other on copies of the
-/// accounts, which replace them only when all passed.
+/// Posts all of a batch or nothing: decided and applied one after the other, and undone from
+/// bookmarks unless all passed. A dry run is always undone, so each of its items is answered as if
+/// those before it had been posted.
 async fn batch(
     desks: &mut Desks<'_>,
     items: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
+    mode: BatchMode,
     mut ticket: Ticket<Vec<ItemOutcome>>,
 ) {
     let before: BTreeMap<AccountNo, _> = desks
@@ -319,7 +325,7 @@ async fn batch(
     }
     ticket.keyed = ticket.keyed.filter(|_| is_kept(&outcomes));
     let all = outcomes.iter().all(Result::is_ok);
-    if !all {
+    if mode.dry_run || !all {
         pages.clear();
         for (number, bookmark) in before {
             if let Some(desk) = desks.get_mut(&number) {

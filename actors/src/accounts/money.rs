@@ -15,18 +15,6 @@ use crate::failure::Failure;
 use crate::records::reads;
 use crate::scribe::{Page, Ticket};
 
-/// Without the idempotency key: a dry run uses none up.
-fn unkept<T>(ticket: Ticket<T>, dry_run: bool) -> Ticket<T> {
-    if dry_run {
-        Ticket {
-            keyed: None,
-            ..ticket
-        }
-    } else {
-        ticket
-    }
-}
-
 impl Desk {
     /// Posts an adjustment, or says what would happen.
     pub(super) fn post(
@@ -36,7 +24,7 @@ impl Desk {
         ticket: Ticket<Outcome<Placed>>,
     ) {
         match self.adjust(order, dry_run) {
-            Ok((page, outcome)) => self.scribe.finish(page, outcome, unkept(ticket, dry_run)),
+            Ok((page, outcome)) => self.scribe.finish(page, outcome, ticket),
             Err(why) => self.scribe.fail(why, ticket.reply),
         }
     }
@@ -108,7 +96,7 @@ impl Desk {
                 view.map(Outcome::Recorded)
             }
         };
-        self.scribe.finish(page, outcome, unkept(ticket, dry_run));
+        self.scribe.finish(page, outcome, ticket);
     }
 
     fn opened(&self, vouchers: &[Voucher]) -> Result<HoldView, Failure> {
@@ -131,9 +119,7 @@ impl Desk {
         let context = settings.context(self.shared.realm, self.now());
         let Some(mut hold) = self.account.holds.get(&number).cloned() else {
             let outcome = self.no_open_hold(number);
-            return self
-                .scribe
-                .finish(Page::default(), Err(outcome), unkept(ticket, dry_run));
+            return self.scribe.finish(Page::default(), Err(outcome), ticket);
         };
         let mut page = Page::default();
         let outcome = match self.account.decide_step(number, step, amount, &context) {
@@ -154,7 +140,7 @@ impl Desk {
                 Ok(HoldView { account, hold })
             }
         };
-        self.scribe.finish(page, outcome, unkept(ticket, dry_run));
+        self.scribe.finish(page, outcome, ticket);
     }
 
     /// Why there is no open hold of a number: it has ended, or it never was.

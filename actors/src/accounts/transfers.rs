@@ -34,12 +34,12 @@ impl Desk {
         let seen = match self.seen(order) {
             Ok(seen) => seen,
             Err(why) => {
-                self.end(Err(why), dry_run, ticket);
+                self.end(Err(why), ticket);
                 return None;
             }
         };
         if let Some(view) = seen {
-            self.end(Ok(Outcome::Replayed(view)), dry_run, ticket);
+            self.end(Ok(Outcome::Replayed(view)), ticket);
             return None;
         }
         let settings = self.shared.settings();
@@ -47,7 +47,7 @@ impl Desk {
         let (transfer, movements) = match self.account.decide_request(order, &context) {
             Ok(decided) => decided,
             Err(rejection) => {
-                self.end(Err(rejection.into()), dry_run, ticket);
+                self.end(Err(rejection.into()), ticket);
                 return None;
             }
         };
@@ -57,7 +57,7 @@ impl Desk {
             transfer,
         };
         if dry_run {
-            self.end(Ok(Outcome::Recorded(view)), dry_run, ticket);
+            self.end(Ok(Outcome::Recorded(view)), ticket);
             return None;
         }
         let request_id = ticket.request_id.clone();
@@ -80,12 +80,8 @@ impl Desk {
     fn end(
         &mut self,
         outcome: Result<Outcome<TransferView>, Failure>,
-        dry_run: bool,
-        mut ticket: Ticket<Outcome<TransferView>>,
+        ticket: Ticket<Outcome<TransferView>>,
     ) {
-        if dry_run {
-            ticket.keyed = None;
-        }
         self.scribe.finish(Page::default(), outcome, ticket);
     }
 

@@ -15,7 +15,7 @@ use super::lists::{Listing, Page, Picker, Range};
 use super::turns::Cost;
 use super::{Asker, DEADLINE, Engine};
 use crate::failure::Failure;
-use crate::realms::{Adjustment, RealmMessage, Target};
+use crate::realms::{Adjustment, BatchMode, RealmMessage, Target};
 use crate::records::projection::Place;
 use crate::records::{decode, keys, reads};
 use crate::reply::{Answered, Given};
@@ -218,17 +218,18 @@ impl Engine {
     }
 
     /// Posts many adjustments: each for itself, or all of them or nothing. Outcomes come in the
-    /// order of the items. Where one of an atomic batch failed, nothing was posted.
+    /// order of the items. Where one of an atomic batch failed, nothing was posted, and by a dry run
+    /// nothing ever is.
     pub async fn batch(
         &self,
         realm: RealmId,
         items: Vec<Adjustment>,
-        atomic: bool,
+        mode: BatchMode,
         asker: Asker<Vec<ItemOutcome>>,
     ) -> Answered<Vec<ItemOutcome>> {
         let message = |ticket| RealmMessage::Batch {
             items,
-            atomic,
+            mode,
             ticket,
         };
         self.order(realm, DEADLINE, asker, message).await

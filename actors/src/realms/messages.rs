@@ -64,6 +64,15 @@ pub struct Adjustment {
     pub dry_run: bool,
 }
 
+/// How a batch is posted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BatchMode {
+    /// All or nothing, as opposed to each item for itself.
+    pub atomic: bool,
+    /// Only say what each item would get, the items before it taken into account.
+    pub dry_run: bool,
+}
+
 /// How the actors of a realm are doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RealmReport {
@@ -92,8 +101,8 @@ pub enum RealmMessage {
     Batch {
         /// The adjustments.
         items: Vec<Adjustment>,
-        /// All or nothing.
-        atomic: bool,
+        /// How.
+        mode: BatchMode,
         /// Who asks.
         ticket: Ticket<Vec<ItemOutcome>>,
     },

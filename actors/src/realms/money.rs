@@ -36,15 +36,12 @@ impl RealmSupervisor {
         claim.map_err(|_| Rejection::ExternalIdInFlight.into())
     }
 
-    /// Lets a request through its idempotency key; a dry run has none.
+    /// Lets a request through its idempotency key. A dry run comes without one: see
+    /// [`crate::engine::Asker`].
     pub(super) fn let_in<T: std::marker::Send + 'static>(
         &mut self,
-        dry_run: bool,
-        mut ticket: Ticket<T>,
+        ticket: Ticket<T>,
     ) -> Option<Ticket<T>> {
-        if dry_run {
-            ticket.keyed = None;
-        }
         match self.admit(ticket) {
             Admission::Go(ticket) | Admission::Adopt(_, ticket) => Some(ticket),
             Admission::Ended => None,
@@ -58,7 +55,7 @@ impl RealmSupervisor {
         dry_run: bool,
         ticket: Ticket<Outcome<HoldView>>,
     ) {
-        let Some(mut ticket) = self.let_in(dry_run, ticket) else {
+        let Some(mut ticket) = self.let_in(ticket) else {
             return;
         };
         let number = match self.number(target) {
@@ -86,7 +83,7 @@ impl RealmSupervisor {
         dry_run: bool,
         ticket: Ticket<HoldView>,
     ) {
-        let Some(ticket) = self.let_in(dry_run, ticket) else {
+        let Some(ticket) = self.let_in(ticket) else {
             return;
         };
         if id.0.realm != self.shared.realm {
@@ -110,7 +107,7 @@ impl RealmSupervisor {
         dry_run: bool,
         ticket: Ticket<Outcome<TransferView>>,
     ) {
-        let Some(mut ticket) = self.let_in(dry_run, ticket) else {
+        let Some(mut ticket) = self.let_in(ticket) else {
             return;
         };
         let ends = self

@@ -1,17 +1,18 @@
 //! Routing of adjustments: one to its account, a batch to all of its accounts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use actix::{AsyncContext as _, Context};
 use caudal_ledger::balance::Direction;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
+use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::VoucherType;
 use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 
-use super::{Adjustment, Admission, MAILBOX, RealmMessage, RealmSupervisor, TypeRef, give_way};
+use super::{Adjustment, BatchMode, MAILBOX, RealmMessage, RealmSupervisor, TypeRef, give_way};
 use crate::accounts::{AccountMessage, Gather, ItemOutcome, Joint, Placed, Share, is_kept};
 use crate::failure::Failure;
 use crate::mailbox::Mailbox;
@@ -19,20 +20,33 @@ use crate::records::reads;
 use crate::reply::ClaimGuard;
 use crate::scribe::{Shared, Ticket};
 
+/// The account and the order of an item, or why it is refused already.
+type Resolved = Result<(AccountNo, PostAdjustment), Failure>;
+/// Whose the external ids are that a dry run of a batch has come by, with their direction.
+type Rehearsed = HashMap<(u8, ExternalId), AccountNo>;
+
 impl RealmSupervisor {
     pub(super) fn post(&mut self, order: Adjustment, ticket: Ticket<Outcome<Placed>>) {
-        let ticket = match if order.dry_run {
-            Admission::Go(ticket)
-        } else {
-            self.admit(ticket)
-        } {
-            Admission::Go(ticket) | Admission::Adopt(_, ticket) => ticket,
-            Admission::Ended => return,
+        let Some(mut ticket) = self.let_in(ticket) else {
+            return;
         };
-        match self.prepare(&order) {
-            Err(why) => self.end(Err(why), ticket),
-            Ok((number, resolved)) => self.forward_post(number, resolved, order.dry_run, ticket),
+        let dry_run = order.dry_run;
+        let (number, order) = match self.prepare(&order) {
+            Ok(resolved) => resolved,
+            Err(why) => return self.end(Err(why), ticket),
+        };
+        if !dry_run {
+            let direction = [b'x', order.voucher_type.sense.byte()];
+            match self.claim_external(&direction, &order.external_id, number) {
+                Ok(guard) => ticket.guards.push(guard),
+                Err(why) => return self.end(Err(why), ticket),
+            }
         }
+        self.forward(number, ticket, |ticket| AccountMessage::Post {
+            order,
+            dry_run,
+            ticket,
+        });
     }
 
     fn prepare(&mut self, order: &Adjustment) -> Result<(AccountNo, PostAdjustment), Failure> {
@@ -90,54 +104,26 @@ impl RealmSupervisor {
         .into())
     }
 
-    fn forward_post(
-        &mut self,
-        number: AccountNo,
-        order: PostAdjustment,
-        dry_run: bool,
-        mut ticket: Ticket<Outcome<Placed>>,
-    ) {
-        if !dry_run {
-            let direction = order.voucher_type.sense.byte();
-            let name = [
-                b"x",
-                [direction].as_slice(),
-                order.external_id.as_str().as_bytes(),
-            ]
-            .concat();
-            match self
-                .shared
-                .claims
-                .claim(self.shared.realm, name, number, true)
-            {
-                Ok(guard) => ticket.guards.push(guard),
-                Err(_) => return self.end(Err(Rejection::ExternalIdInFlight.into()), ticket),
-            }
-        }
-        self.forward(number, ticket, |ticket| AccountMessage::Post {
-            order,
-            dry_run,
-            ticket,
-        });
-    }
-
     /// Posts a batch: each adjustment for itself, or all of them or nothing.
     pub(super) fn batch(
         &mut self,
         items: Vec<Adjustment>,
-        atomic: bool,
+        mode: BatchMode,
         ticket: Ticket<Vec<ItemOutcome>>,
         ctx: &mut Context<Self>,
     ) {
-        let Some(ticket) = self.let_in(false, ticket) else {
+        let Some(ticket) = self.let_in(ticket) else {
             return;
         };
-        let asker = match atomic {
-            true => BulkAsker::All {
+        let asker = if mode.atomic || mode.dry_run {
+            BulkAsker::All {
                 resolved: Vec::with_capacity(items.len()),
+                mode,
+                rehearsed: HashMap::new(),
                 ticket,
-            },
-            false => BulkAsker::Each(gather(items.len(), ticket, self.home(ctx))),
+            }
+        } else {
+            BulkAsker::Each(gather(items.len(), ticket, self.home(ctx)))
         };
         let items = items.into_iter().enumerate();
         self.bulk(Bulk { items, asker }, ctx);
@@ -151,8 +137,17 @@ impl RealmSupervisor {
         }
         let part: Vec<_> = bulk.items.by_ref().take(BULK_PART).collect();
         match &mut bulk.asker {
-            BulkAsker::All { resolved, ticket } => {
+            BulkAsker::All {
+                resolved,
+                mode,
+                rehearsed,
+                ticket,
+            } => {
                 for (_, item) in part {
+                    if mode.dry_run {
+                        resolved.push(self.rehearse(&item, rehearsed));
+                        continue;
+                    }
                     let found = self.resolve(&item).map(|(number, order, guard)| {
                         ticket.guards.push(guard);
                         (number, order)
@@ -170,8 +165,14 @@ impl RealmSupervisor {
             let home = self.home(ctx);
             drop(home.put(home.book(), RealmMessage::BatchMore(bulk)));
             give_way(ctx);
-        } else if let BulkAsker::All { resolved, ticket } = bulk.asker {
-            self.all_or_nothing(resolved, ticket);
+        } else if let BulkAsker::All {
+            resolved,
+            mode,
+            ticket,
+            ..
+        } = bulk.asker
+        {
+            self.together(resolved, mode, ticket);
         }
     }
 
@@ -191,9 +192,23 @@ impl RealmSupervisor {
         Ok((number, order, guard))
     }
 
-    fn all_or_nothing(
+    /// The same for a dry run. It claims nothing, so that it is in nobody's way, and refuses what the
+    /// claims of the batch itself would refuse.
+    fn rehearse(&mut self, item: &Adjustment, rehearsed: &mut Rehearsed) -> Resolved {
+        let (number, order) = self.prepare(item)?;
+        let name = (order.voucher_type.sense.byte(), order.external_id.clone());
+        if *rehearsed.entry(name).or_insert(number) == number {
+            Ok((number, order))
+        } else {
+            Err(Rejection::ExternalIdInFlight.into())
+        }
+    }
+
+    /// Has a batch decided with all of its accounts as one.
+    fn together(
         &mut self,
-        resolved: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
+        resolved: Vec<Resolved>,
+        mode: BatchMode,
         mut ticket: Ticket<Vec<ItemOutcome>>,
     ) {
         let found = resolved.iter().flatten().map(|(number, _)| *number);
@@ -206,6 +221,7 @@ impl RealmSupervisor {
         }
         self.convoy(&accounts, ticket, |ticket| Joint::Batch {
             items: resolved,
+            mode,
             ticket,
         });
     }
@@ -256,10 +272,17 @@ pub struct Bulk {
 }
 
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a batch lives for a few turns, and there are never many"
+)]
 enum BulkAsker {
-    /// All of the items are posted, or none: they travel together when all are resolved.
+    /// All of the items are posted, or none, as of a dry run: they travel together when all are
+    /// resolved.
     All {
-        resolved: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
+        resolved: Vec<Resolved>,
+        mode: BatchMode,
+        rehearsed: Rehearsed,
         ticket: Ticket<Vec<ItemOutcome>>,
     },
     /// Each for itself.

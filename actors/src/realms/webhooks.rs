@@ -44,7 +44,7 @@ impl RealmSupervisor {
 
     /// Decides an order about a webhook; `number` is of no meaning for a new one.
     pub(super) fn webhook(&mut self, number: u64, order: WebhookOrder, ticket: Ticket<Webhook>) {
-        let Some(ticket) = self.let_in(false, ticket) else {
+        let Some(ticket) = self.let_in(ticket) else {
             return;
         };
         match self.decide_webhook(number, order) {
@@ -107,7 +107,7 @@ impl RealmSupervisor {
         ticket: Ticket<Sent>,
         ctx: &mut Context<Self>,
     ) {
-        let Some(ticket) = self.let_in(false, ticket) else {
+        let Some(ticket) = self.let_in(ticket) else {
             return;
         };
         let webhook = match self.webhooks.get(number) {

@@ -43,7 +43,7 @@ async fn a_batch_that_repeats_what_is_in_flight_waits_for_it() {
     let mut first = Box::pin(lab.post(2, "IN", 5, "a"));
     let soon = Duration::from_millis(20);
     assert!(tokio::time::timeout(soon, &mut first).await.is_err());
-    let mut repeat = Box::pin(lab.engine.batch(REALM, both(), true, plain()));
+    let mut repeat = Box::pin(lab.engine.batch(REALM, both(), lab::mode(true), plain()));
     assert!(
         tokio::time::timeout(soon, &mut repeat).await.is_err(),
         "answered before the flush"
@@ -70,7 +70,9 @@ async fn work(lab: Rc<Lab>, name: String) {
                     2 => lab.give((2, 3), 1, &id).await.err(),
                     _ => {
                         let items = (1..=3).map(|a| adjustment(a, "IN", 1, &format!("{id}-{a}")));
-                        let posted = lab.engine.batch(REALM, items.collect(), true, plain());
+                        let posted =
+                            lab.engine
+                                .batch(REALM, items.collect(), lab::mode(true), plain());
                         posted
                             .await
                             .and_then(|given| match given {

@@ -134,7 +134,11 @@ fn recorded(outcomes: &[ItemOutcome]) -> usize {
 async fn an_order_that_waits_for_an_account_is_not_executed_when_its_asker_leaves() {
     let lab = Lab::new(1, 1, 0, bank()).await;
     // A batch as one has the account's desk for many turns of the thread.
-    let mut batch: Asking<'_, _> = Box::pin(lab.engine.batch(REALM, items(9000), true, plain()));
+    let mut batch: Asking<'_, _> =
+        Box::pin(
+            lab.engine
+                .batch(REALM, items(9000), lab::mode(true), plain()),
+        );
     assert!(ask(&mut batch).is_none());
     let queued = || async { lab.engine.report(REALM).await.unwrap().queued };
     let target = Target::Account(AccountNo(1));
@@ -172,7 +176,11 @@ async fn an_order_that_waits_for_an_account_is_not_executed_when_its_asker_leave
 #[actix::test]
 async fn of_a_batch_whose_asker_leaves_the_rest_is_not_executed_and_can_be_asked_again() {
     let lab = Lab::new(1, 1, 0, bank()).await;
-    let mut batch: Asking<'_, _> = Box::pin(lab.engine.batch(REALM, items(5000), false, plain()));
+    let mut batch: Asking<'_, _> =
+        Box::pin(
+            lab.engine
+                .batch(REALM, items(5000), lab::mode(false), plain()),
+        );
     assert!(ask(&mut batch).is_none());
     wait_until(|| lab.disk(1) > 0).await;
     drop(batch);
@@ -185,7 +193,11 @@ async fn of_a_batch_whose_asker_leaves_the_rest_is_not_executed_and_can_be_asked
     }
     let done = usize::try_from(lab.disk(1)).unwrap();
     assert!(done < 5000, "{done}");
-    let again = value(lab.engine.batch(REALM, items(5000), false, plain()).await);
+    let again = value(
+        lab.engine
+            .batch(REALM, items(5000), lab::mode(false), plain())
+            .await,
+    );
     assert_eq!(recorded(&again), 5000 - done);
     assert!(again.iter().all(Result::is_ok));
     assert_eq!(lab.disk(1), 5000);

@@ -153,7 +153,7 @@ async fn what_may_be_on_disk_is_not_called_overloaded() {
         adjustment(1, "IN", 7, "new"),
         adjustment(2, "IN", 5, "lost"),
     ];
-    let both = engine.batch(REALM, items, true, plain());
+    let both = engine.batch(REALM, items, lab::mode(true), plain());
     let flush = async {
         wait_until(|| store.inner.pending() == 1).await;
         let kept = store.kept.lock().unwrap().take();

@@ -13,6 +13,7 @@ use caudal_ledger::transfers::{Concept, Destination, Send};
 use super::*;
 use crate::engine::money::{HoldView, TransferView};
 use crate::ports::webhooks::WebhookSink;
+use crate::realms::BatchMode;
 
 /// What a fuse throws; the panic hook says nothing about it.
 #[derive(Debug)]
@@ -95,6 +96,14 @@ impl Clock for LabClock {
             std::panic::panic_any(Blown);
         }
         self.peek()
+    }
+}
+
+/// A batch that is posted, as one or item by item.
+pub fn mode(atomic: bool) -> BatchMode {
+    BatchMode {
+        atomic,
+        dry_run: false,
     }
 }
 

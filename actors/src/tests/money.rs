@@ -185,7 +185,10 @@ async fn a_batch_is_posted_whole_or_each_for_itself() {
         items.push(adjustment(1, "OUT", 10, &format!("{last}-1")));
         items
     };
-    let batch = |last, atomic| lab.engine.batch(REALM, items(last), atomic, plain());
+    let batch = |last, atomic| {
+        lab.engine
+            .batch(REALM, items(last), lab::mode(atomic), plain())
+    };
     let sum = || async { both(&lab, 1).await.0 + both(&lab, 2).await.0 + both(&lab, 3).await.0 };
     let refused = value(batch(91, true).await);
     assert!(
@@ -322,7 +325,10 @@ async fn a_key_keeps_no_batch_of_which_a_part_is_to_be_tried_again() {
     for atomic in [false, true] {
         let lab = Lab::new(1, 2, 100, bank()).await;
         let items = || vec![adjustment(1, "IN", 1, "a"), adjustment(2, "IN", 1, "b")];
-        let batch = || lab.engine.batch(REALM, items(), atomic, counted("k"));
+        let batch = || {
+            lab.engine
+                .batch(REALM, items(), lab::mode(atomic), counted("k"))
+        };
         lab.store.refuse_next(StoreError::Overloaded);
         let first = batch().await;
         let kept = matches!(first, Ok(Given::Kept { .. }));

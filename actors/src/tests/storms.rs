@@ -97,7 +97,9 @@ async fn batches_over_fifty_accounts_and_transfers_between_them() {
                 loop {
                     let failed = if n % 10 == 1 {
                         let items = (1..=50).map(|a| adjustment(a, "IN", 1, &format!("b{n}-{a}")));
-                        let given = lab.engine.batch(REALM, items.collect(), atomic, plain());
+                        let given =
+                            lab.engine
+                                .batch(REALM, items.collect(), lab::mode(atomic), plain());
                         let given = given.await.map(|given| value(Ok(given)));
                         given
                             .and_then(|items| items.into_iter().collect::<Result<Vec<_>, _>>())
