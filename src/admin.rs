@@ -27,8 +27,10 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::{Mutex, Semaphore};
+use tracing_actix_web::TracingLogger;
 
 use crate::http::errors::ApiError;
+use crate::http::trace::Requests;
 use crate::http::{Door, caller, frame};
 
 pub use keys::issue as issue_key;
@@ -82,6 +84,7 @@ pub fn start(door: Door, key: &SecretString, listener: TcpListener) -> std::io::
             .configure(routes)
             .default_service(web::to(not_found))
             .wrap(from_fn(frame::frame))
+            .wrap(TracingLogger::<Requests>::new())
     })
     .workers(WORKERS)
     .shutdown_timeout(GRACE_SECONDS)
@@ -163,7 +166,8 @@ async fn authorize(
     if same {
         return Ok(next.call(call).await?.map_into_left_body());
     }
-    tracing::warn!(peer = ?call.peer_addr(), "the admin key was refused");
+    let peer = call.peer_addr().map(|peer| peer.to_string());
+    tracing::warn!(peer, "the admin key was refused");
     let refusal = ApiError::new(
         StatusCode::UNAUTHORIZED,
         "unauthorized",

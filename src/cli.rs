@@ -100,16 +100,20 @@ pub fn run() -> ExitCode {
         Command::Bench(args) => bench(&args),
         Command::BenchReopen(args) => crate::bench::reopen::run(&args).map_err(Exit::failed),
     };
-    match done {
+    let code = match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(Exit { code, message }) => {
             terminal::complain(&message);
             ExitCode::from(code)
         }
-    }
+    };
+    crate::log::end();
+    code
 }
 
 fn bench(args: &crate::bench::Args) -> Result<(), Exit> {
+    // Off, unless it is asked for: then it is measured too.
+    terminal::log(crate::config::LogFormat::Json, "off")?;
     match crate::bench::run(args) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Exit::failed("the bench did not pass; see above")),

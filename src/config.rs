@@ -86,6 +86,7 @@ pub struct Settings {
     pub log_format: LogFormat,
     /// What is logged.
     pub log: String,
+    log_requests_every: u32,
     actors: Actors,
     storage: Storage,
     rate_limit: Option<RateLimit>,
@@ -156,6 +157,7 @@ impl Default for Settings {
             webhook_brake_ms: schedule.brake.to_vec(),
             log_format: LogFormat::default(),
             log: LOG_USUAL.into(),
+            log_requests_every: 1,
             actors: Actors::default(),
             storage: Storage::default(),
             rate_limit: None,
@@ -302,6 +304,7 @@ impl Settings {
             attempt,
             rate: self.rate_limit.map(|limit| (limit.per_second, limit.burst)),
             grace: Duration::from_secs(self.shutdown_grace_seconds),
+            log_every: self.log_requests_every,
             catch_up: (self.bank_catch_up_seconds > 0)
                 .then(|| Duration::from_secs(self.bank_catch_up_seconds)),
             ..Options::local(data, admin_key)

@@ -12,6 +12,7 @@ pub mod rate;
 pub mod respond;
 pub mod room;
 pub mod spanish;
+pub mod trace;
 
 use std::sync::Arc;
 
@@ -39,6 +40,8 @@ pub struct Door {
     pub calendar: Arc<Calendar>,
     /// How long the parts of a request may take to arrive.
     pub deadlines: bytes::Deadlines,
+    /// Of so many requests that succeed one has its line in the log; 0 is none.
+    pub log_every: u32,
     /// The rate limit of each key; none unless configured.
     pub rate: Option<Arc<rate::RateLimit>>,
 }

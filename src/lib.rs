@@ -10,6 +10,7 @@ pub mod clock;
 pub mod config;
 pub mod http;
 pub mod keys;
+pub mod log;
 pub mod notices;
 pub mod sandbox;
 pub mod server;

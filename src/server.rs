@@ -7,6 +7,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::http::StatusCode;
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, guard, web};
+use tracing_actix_web::TracingLogger;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
@@ -15,6 +16,7 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use crate::http::errors::ApiError;
 use crate::http::paths::Paths;
+use crate::http::trace::Requests;
 use crate::http::{Door, frame};
 use crate::notices::{self, NoticeSecrets};
 use crate::{v1, wallet};
@@ -70,6 +72,7 @@ pub fn start(
             .app_data(door.clone())
             .app_data(web::Data::new(Paths::of(&document)))
             .wrap(from_fn(frame::frame))
+            .wrap(TracingLogger::<Requests>::new())
             .configure(notices::routes)
             .service(web::resource("/livez").get(livez))
             .service(web::resource("/readyz").get(readyz))

@@ -120,6 +120,8 @@ pub struct Options {
     pub grace: Duration,
     /// How long the parts of a request may take to arrive.
     pub deadlines: Deadlines,
+    /// Of so many requests that succeed one has its line in the log; 0 is none.
+    pub log_every: u32,
     /// How often the bank's list of the day is looked through for what no notice brought; `None` is
     /// never.
     pub catch_up: Option<Duration>,
@@ -158,6 +160,7 @@ impl Options {
             rate: None,
             grace: GRACE,
             deadlines: Deadlines::default(),
+            log_every: 1,
             catch_up: Some(CATCH_UP),
             reach: Reach::loopback(),
             streams: StreamOptions::default(),

@@ -44,6 +44,8 @@ mod kill_webhooks;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod logs;
+#[cfg(test)]
 mod lookups;
 #[cfg(test)]
 mod movements;

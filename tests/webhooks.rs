@@ -130,6 +130,7 @@ fn event() -> Event {
 
 fn parcel(url: String, secrets: Vec<Vec<u8>>) -> Parcel {
     Parcel {
+        caused_by: None,
         tenant: TENANT.into(),
         url,
         secrets,

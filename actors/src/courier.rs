@@ -26,6 +26,7 @@ use actix::{
     SpawnHandle, WrapFuture as _,
 };
 use caudal_ledger::deliveries::{Ended, Word};
+use caudal_ledger::events::Subject;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, StoreError};
 use tokio::sync::oneshot;
@@ -75,6 +76,7 @@ impl Courier {
     /// When the store cannot be read.
     pub fn launch(shared: Arc<Shared>) -> Result<Mailbox<Self>, StoreError> {
         let thread = shared.couriers.clone();
+        shared.trail.follow();
         let mut courier = Self {
             shared,
             endpoints: BTreeMap::new(),
@@ -157,7 +159,12 @@ impl Courier {
         let Some(endpoint) = self.endpoints.get(&number) else {
             return;
         };
+        let caused_by = match &job.event.subject {
+            Subject::Voucher(voucher) => self.shared.trail.of(job.event.account, voucher.sequence),
+            _ => None,
+        };
         let parcel = Parcel {
+            caused_by,
             tenant: self.shared.settings().tenant.clone(),
             url: endpoint.webhook.url.clone(),
             secrets: endpoint.webhook.signing(now),

@@ -162,6 +162,7 @@ impl Realms {
             settings: Arc::clone(&settings),
             claims: self.claims.clone(),
             told: Arc::clone(&told),
+            trail: Arc::default(),
             sink: Arc::clone(&self.sink),
             couriers: self.couriers.clone(),
         };

@@ -27,6 +27,7 @@ pub mod realms;
 pub mod records;
 pub mod reply;
 pub mod scribe;
+pub mod trail;
 pub mod treasury;
 pub mod verify;
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use actix::ArbiterHandle;
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::facts::Answer;
-use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, Entry, Row, Store, StoreError, StreamId};
 use tokio::sync::{Notify, Semaphore};
@@ -26,6 +26,7 @@ use crate::ports::webhooks::WebhookSink;
 use crate::ports::{BankError, BankGateway, Clock};
 use crate::records::{self, ANSWER_PART_BYTES, ANSWER_PARTS, ANSWERS, Tail};
 use crate::reply::{Answered, ClaimGuard, Claims, Given, Keyed, Rendered, Reply};
+use crate::trail::Trail;
 
 /// What every actor of a realm works with.
 #[derive(Clone, Debug)]
@@ -54,6 +55,8 @@ pub struct Shared {
     pub schedule: Schedule,
     /// The set of rules of events that the realm takes up.
     pub event_rules: u16,
+    /// Which request wrote which of the newest vouchers.
+    pub trail: Arc<Trail>,
     /// The thread of couriers; without one they run on the realm's own.
     pub couriers: Option<ArbiterHandle>,
 }
@@ -138,6 +141,51 @@ pub struct Scribe {
     answers: StreamId,
     answers_tail: Option<Tail>,
     parts_tail: Option<Tail>,
+}
+
+/// What the log says of a commit at DEBUG: the request, and the vouchers that it wrote.
+/// Events name the same vouchers, so a delivery leads back to its request.
+#[derive(Debug)]
+struct Line {
+    request_id: String,
+    wrote: String,
+}
+
+impl Line {
+    /// The line of a request's page; `None` while nobody reads it, or nothing is written.
+    fn of(page: &Page, request_id: &str) -> Option<Self> {
+        if !tracing::enabled!(tracing::Level::DEBUG) || page.entries.is_empty() {
+            return None;
+        }
+        let mut line = Self {
+            request_id: request_id.to_owned(),
+            wrote: String::new(),
+        };
+        line.add(page);
+        Some(line)
+    }
+
+    fn add(&mut self, page: &Page) {
+        use std::fmt::Write as _;
+        for entry in &page.entries {
+            let space = if self.wrote.is_empty() { "" } else { " " };
+            let id = VoucherId {
+                realm: RealmId(entry.stream.realm),
+                account: AccountNo(entry.stream.number),
+                sequence: entry.seq,
+            };
+            if entry.stream.kind == records::LEDGER {
+                // Writing to a text cannot fail.
+                write!(self.wrote, "{space}{id}").ok();
+            }
+        }
+    }
+
+    fn write(line: Option<Self>, ok: bool) {
+        if let Some(Self { request_id, wrote }) = line {
+            tracing::debug!(request_id, wrote, ok, "committed");
+        }
+    }
 }
 
 /// What goes into one commit.
@@ -243,8 +291,11 @@ impl Scribe {
         ticket: Ticket<T>,
         and: impl FnOnce(Result<(), Failure>) + Send + 'static,
     ) {
+        self.shared.trail.note(&page.entries, &ticket.request_id);
+        let line = Line::of(&page, &ticket.request_id);
         if let Some((reply, guards, answered)) = self.seal(&mut page, outcome, ticket) {
             self.commit(page, move |done| {
+                Line::write(line, done.is_ok());
                 and(done.clone());
                 release(reply, guards, done.and(answered));
             });
@@ -260,6 +311,12 @@ impl Scribe {
         outcome: Result<T, Failure>,
         ticket: Ticket<T>,
     ) {
+        let trail = &self.shared.trail;
+        trail.note(&page.entries, &ticket.request_id);
+        for (_, other) in &others {
+            trail.note(&other.entries, &ticket.request_id);
+        }
+        let mut line = Line::of(&page, &ticket.request_id);
         let Some((reply, guards, answered)) = self.seal(&mut page, outcome, ticket) else {
             return others.iter().for_each(|(vitals, _)| vitals.doubt());
         };
@@ -272,6 +329,9 @@ impl Scribe {
             seen.push(Arc::clone(&vitals));
             if !other.entries.is_empty() {
                 pulses.push((vitals, other.sequence));
+            }
+            if let Some(line) = &mut line {
+                line.add(&other);
             }
             page.entries.append(&mut other.entries);
             page.hints.append(&mut other.hints);
@@ -289,6 +349,7 @@ impl Scribe {
         let nothing = page.entries.is_empty();
         let told = Arc::clone(&self.shared.told);
         let done = Box::new(move |done: Result<_, StoreError>| {
+            Line::write(line, done.is_ok());
             told.notify_waiters();
             for (vitals, sequence) in pulses {
                 vitals.settled(done.is_ok(), sequence);

@@ -65,6 +65,11 @@ impl Page {
 }
 
 fn store(page: &mut Page, desk: &Desk) {
+    page.counter(
+        "log_dropped_lines_total",
+        "Lines of the log that were dropped because whoever reads it is slow.",
+        crate::log::dropped(),
+    );
     let stats = desk.door.engine.stats();
     let ready = desk.door.gate.is_open() && desk.door.engine.ready().is_ok();
     page.gauge(

@@ -22,6 +22,7 @@ use super::redact::{for_the_journal, to_be_shown};
 use super::wire::{Answer, Ask, LoggedIn, Verdict};
 use super::{BODY_MAX, HttpGateway};
 use crate::clients::USER_AGENT;
+use crate::http::trace::{TRACEPARENT, traceparent};
 
 /// How many idle connections a runtime keeps, and how long: less than servers do, so that few are
 /// found closed.
@@ -282,6 +283,10 @@ impl HttpGateway {
             Ok(id) => request.header(REQUEST_ID, id),
             Err(_) => request,
         };
+        let request = match traceparent(trip.request_id) {
+            Some(trace) => request.header(TRACEPARENT, trace),
+            None => request,
+        };
         let started = Instant::now();
         let mut status = None;
         let outcome = timeout(left.min(self.config.attempt_timeout), async {
@@ -291,13 +296,24 @@ impl HttpGateway {
         })
         .await;
         let (said, result) = told(outcome, status);
+        let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tracing::info!(
+            target: "caudal::bank",
+            request_id = trip.request_id,
+            operation = entry.operation,
+            reference = entry.reference,
+            status = status.map(|status| status.as_u16()),
+            trouble = result.is_err().then_some(said.as_str()).filter(|_| status.is_none()),
+            millis,
+            "the bank was called"
+        );
         trip.calls.push(BankCall {
             operation: entry.operation.to_owned(),
             reference: entry.reference.to_owned(),
             request: entry.request.to_owned(),
             status: status.map(|status| status.as_u16()),
             body: said,
-            millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            millis,
             correlation: trip.request_id.to_owned(),
         });
         result

@@ -20,7 +20,7 @@ const SECRET_DIGITS: usize = 7;
 const ACCOUNT_DIGITS: usize = 20;
 
 /// Members that tell of a person or let somebody in.
-const PERSONAL: [&str; 16] = [
+const PERSONAL: [&str; 17] = [
     "owners",
     "owner",
     "name",
@@ -37,6 +37,8 @@ const PERSONAL: [&str; 16] = [
     "emails",
     "description",
     "token",
+    // An alias is as good as the number of its account, and often a name.
+    "label",
 ];
 
 /// The last four digits of a CVU.
@@ -101,14 +103,11 @@ fn clean(value: Value, depth: usize) -> Value {
     let deeper = depth.saturating_add(1);
     match value {
         Value::Object(members) => {
-            // The alias of an account that is not the question's own is as good as its number.
-            let others = depth > 0 || members.contains_key("owners");
             let kept = members
                 .into_iter()
                 .map(|(key, value)| {
                     let lower = key.to_ascii_lowercase();
-                    let personal =
-                        PERSONAL.contains(&lower.as_str()) || (others && lower == "label");
+                    let personal = PERSONAL.contains(&lower.as_str());
                     let value = match plain(&key, &value) {
                         _ if personal => json!("…"),
                         Some(plain) => json!(plain),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::BODY_MAX;
 use super::names::for_the_bank;
-use super::redact::{dotted, last4};
+use super::redact::last4;
 
 /// What an answer says. Only answers with 2xx and 4xx come this far.
 #[derive(PartialEq, Eq, Debug)]
@@ -128,8 +128,8 @@ impl Ask<Alias> {
         if let (Some(members), Some(alias)) = (body.as_object_mut(), alias) {
             members.insert("label".into(), json!(alias));
         }
-        // Some make aliases out of the holder's CUIT.
-        let label = alias.map(|alias| dotted(alias.as_str()));
+        // Often it is a name, or made of the holder's CUIT.
+        let label = alias.map(|_| "…");
         let wanted = alias.cloned();
         Self {
             operation: "set_alias",

@@ -289,6 +289,7 @@ impl Site {
                 streams: Streams::default(),
             }),
             deadlines: Deadlines::default(),
+            log_every: 1,
             rate: None,
         };
         let listener = TcpListener::bind(("127.0.0.1", 0))?;

@@ -76,7 +76,10 @@ impl DevFile {
 
 /// Runs it until a signal.
 pub fn run(args: Args) -> Result<(), Exit> {
-    terminal::log(LogFormat::Text, "warn")?;
+    terminal::log(
+        LogFormat::Text,
+        "warn,caudal::request=info,caudal::bank=info",
+    )?;
     terminal::wait(async {
         let signals = Signals::listen()?;
         let (service, file) = start(args).await?;

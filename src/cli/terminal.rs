@@ -14,6 +14,10 @@ use crate::service::Service;
 /// The variable that filters the log, for instance `info,caudal::bank=debug`.
 pub const LOG: &str = "CAUDAL_LOG";
 
+/// The part of the server library that reports what clients send and is no HTTP, as errors of ours:
+/// unheard, unless the filter names it.
+const GARBAGE: &str = "actix_http::h1";
+
 /// Prints a line on standard output.
 pub fn say(line: &str) -> Result<(), Exit> {
     let mut out = io::stdout().lock();
@@ -25,8 +29,11 @@ pub fn say(line: &str) -> Result<(), Exit> {
     }
 }
 
-/// Prints why the command failed on standard error.
+/// Says why the command failed: in the log where that is JSON, else on standard error.
 pub fn complain(message: &str) {
+    if crate::log::fatal(message) {
+        return;
+    }
     // Without standard error there is nobody to tell; the exit code tells the rest.
     writeln!(io::stderr().lock(), "caudal: {message}").ok();
 }
@@ -35,18 +42,13 @@ pub fn complain(message: &str) {
 pub fn log(format: LogFormat, usual: &str) -> Result<(), Exit> {
     let filter = std::env::var(LOG).ok().filter(|text| !text.is_empty());
     let filter = filter.as_deref().unwrap_or(usual);
+    let filter = match filter.contains(GARBAGE) {
+        true => filter.to_owned(),
+        false => format!("{filter},{GARBAGE}=off"),
+    };
     let filter = EnvFilter::try_new(filter)
         .map_err(|why| Exit::usage(format!("{LOG}: {why}; for instance info")))?;
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr);
-    let begun = match format {
-        LogFormat::Text => log
-            .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
-            .try_init(),
-        LogFormat::Json => log.json().flatten_event(true).try_init(),
-    };
-    begun.map_err(|why| Exit::failed(format!("the log: {why}")))
+    crate::log::begin(format, filter).map_err(|why| Exit::failed(format!("the log: {why}")))
 }
 
 /// The runtime of a command.
@@ -119,6 +121,7 @@ pub async fn serve(mut service: Service, mut signals: Signals) -> Result<(), Exi
         stopped = service.stop() => stopped,
         () = signals.next() => {
             complain("stopped at once; what was acknowledged is on disk");
+            crate::log::end();
             std::process::exit(1)
         }
     };

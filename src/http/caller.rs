@@ -82,6 +82,8 @@ fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
         .keyring
         .identify(key, &door.engine)
         .ok_or_else(ApiError::unauthorized)?;
+    // For the request's line in the log.
+    request.extensions_mut().insert(identity.clone());
     if let Some(rate) = &door.rate {
         let taken = rate.take(&identity.key);
         // The headers tell of the limit whether the request passes it or not.

@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
+use super::trace::Code;
 use super::{frame, spanish};
 
 /// One field that is wrong.
@@ -177,7 +178,9 @@ impl ResponseError for ApiError {
         if let Some(methods) = &self.allow {
             answer.insert_header((header::ALLOW, methods.clone()));
         }
-        answer.body(serde_json::to_string(&body).unwrap_or_default())
+        let mut answer = answer.body(serde_json::to_string(&body).unwrap_or_default());
+        answer.extensions_mut().insert(Code(self.code.into()));
+        answer
     }
 }
 

@@ -13,6 +13,7 @@ use actix_web::{Error, HttpMessage as _, http::header};
 use tokio::sync::Notify;
 
 use super::rate::Allowance;
+use super::trace::Trace;
 
 /// Open while the service takes requests.
 #[derive(Debug, Default)]
@@ -77,7 +78,8 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The longest id that is taken from a client, in characters.
 const REQUEST_ID_MAX: usize = 64;
 
-fn request_id(headers: &HeaderMap) -> String {
+/// The id of a request: the client's if it looks sane, its trace's, or a new one.
+pub(super) fn request_id(headers: &HeaderMap, trace: Option<Trace>) -> String {
     let sane = |text: &&str| {
         let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
         (1..=REQUEST_ID_MAX).contains(&text.len()) && text.bytes().all(good)
@@ -86,18 +88,11 @@ fn request_id(headers: &HeaderMap) -> String {
         .get(REQUEST_ID)
         .and_then(|value| value.to_str().ok())
         .filter(sane);
-    match (
-        given,
-        headers
-            .get("traceparent")
-            .and_then(|value| value.to_str().ok()),
-    ) {
+    match (given, trace) {
         (Some(id), _) => id.to_owned(),
         // W3C trace context: the trace's id serves as the request's.
-        (None, Some(parent)) if traceparent(parent).is_some() => {
-            traceparent(parent).unwrap_or_default().to_owned()
-        }
-        (None, _) => made_id(),
+        (None, Some(trace)) => trace.id(),
+        (None, None) => made_id(),
     }
 }
 
@@ -110,18 +105,6 @@ fn made_id() -> String {
         *PROCESS,
         REQUESTS.fetch_add(1, Ordering::Relaxed)
     )
-}
-
-fn traceparent(text: &str) -> Option<&str> {
-    let mut parts = text.split('-');
-    let (version, trace) = (parts.next()?, parts.next()?);
-    let hex = |part: &str| {
-        part.bytes()
-            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-    };
-    let good =
-        version.len() == 2 && trace.len() == 32 && hex(trace) && trace.contains(|c| c != '0');
-    good.then_some(trace)
 }
 
 /// The middleware of both listeners.
@@ -137,17 +120,11 @@ pub async fn frame<B: MessageBody + 'static>(
         // Answered as GET (RFC 9110, 9.3.2); the server leaves the body out by itself.
         call.head_mut().method = Method::GET;
     }
-    let id = request_id(call.headers());
-    let spanish = call.path().starts_with("/wallet/");
-    let language = if spanish {
-        Language::Spanish
-    } else {
-        Language::English
-    };
-    let header = HeaderValue::from_str(&id).ok();
-    let mut answer = REQUEST
-        .scope(Request { id, language }, next.call(call))
-        .await?;
+    // The layer outside has given it its id.
+    let request = call.extensions().get::<Request>().cloned();
+    let request = request.unwrap_or_default();
+    let header = HeaderValue::from_str(&request.id).ok();
+    let mut answer = REQUEST.scope(request, next.call(call)).await?;
     let allowance = answer.request().extensions().get::<Allowance>().copied();
     let headers = answer.headers_mut();
     if let Some(allowance) = allowance {
@@ -162,14 +139,6 @@ pub async fn frame<B: MessageBody + 'static>(
     );
     if !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    }
-    if answer.status().is_server_error() {
-        tracing::warn!(
-            status = answer.status().as_u16(),
-            method = %answer.request().method(),
-            route = answer.request().match_pattern().as_deref().unwrap_or("none"),
-            "answered with a server error"
-        );
     }
     // A body without an end would go on being made, with nobody to send it to.
     if head_alone && answer.response().body().size() == BodySize::Stream {
@@ -190,7 +159,7 @@ mod tests {
                 HeaderName::from_static(name),
                 HeaderValue::from_static(value),
             );
-            request_id(&headers)
+            request_id(&headers, Trace::of(&headers))
         };
         assert_eq!(with("x-request-id", "abc-1"), "abc-1");
         assert!(with("x-request-id", "a b").starts_with("req_"));

@@ -16,6 +16,7 @@ use super::caller::{self, Caller};
 use super::errors::ApiError;
 use super::frame;
 use super::query;
+use super::trace::code_of;
 
 /// The header with which a request can be repeated safely.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -190,7 +191,11 @@ pub fn give<T>(
             again,
         } => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+            let code = code_of(status, &body);
             let mut answer = raw(status, body);
+            if let Some(code) = code {
+                answer.extensions_mut().insert(code);
+            }
             if again {
                 mark_replayed(&mut answer);
             }

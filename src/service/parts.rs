@@ -110,6 +110,7 @@ impl Parts {
             hooks: Arc::new(hooks),
             calendar: options.calendar,
             deadlines: options.deadlines,
+            log_every: options.log_every,
             rate: options
                 .rate
                 .map(|(per_second, burst)| Arc::new(RateLimit::new(per_second, burst))),

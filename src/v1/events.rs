@@ -14,7 +14,7 @@ use actix_web::{HttpResponse, get};
 use caudal_actors::accounts::Placed;
 use caudal_actors::engine::money::{HoldView, TransferView};
 use caudal_ledger::events::{Event, EventId, EventKinds, Subject};
-use caudal_ledger::ids::RealmId;
+use caudal_ledger::ids::{HoldId, RealmId, TransferId, VoucherId};
 use caudal_ledger::transfers::Suspense;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -96,6 +96,21 @@ pub fn event(tenant: &str, event: &Event) -> EventBody {
         kind: event.kind.as_str(),
         timestamp: event.at.to_string(),
         data: data(tenant, realm, event),
+    }
+}
+
+/// The id of the voucher, hold or transfer that an event tells of, for the log.
+pub fn about(event: &Event) -> Option<String> {
+    let at = |sequence| VoucherId {
+        realm: event.id.realm,
+        account: event.account,
+        sequence,
+    };
+    match &event.subject {
+        Subject::Voucher(found) => Some(at(found.sequence).to_string()),
+        Subject::Hold(found) => Some(HoldId(at(found.sequence)).to_string()),
+        Subject::Transfer(found) => Some(TransferId(at(found.sequence)).to_string()),
+        Subject::Account(..) | Subject::VoucherType(_) | Subject::Suspense(_) => None,
     }
 }
 

@@ -31,6 +31,7 @@ use super::resolve::{Checked, Lookup, ResolveError, SystemLookup};
 use super::seal::{SealError, Sealer};
 use super::sign::{self, Message};
 use crate::clients::{Clients, USER_AGENT};
+use crate::http::trace::{TRACEPARENT, traceparent};
 use crate::v1::events;
 
 /// How long an idle connection is kept: less than servers do, so that few are found closed.
@@ -139,6 +140,8 @@ impl HttpSink {
         let since = Instant::now();
         let answered = self.post(parcel, since).await;
         let millis = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let result = answered.as_ref().map(|response| response.status().as_u16());
+        log(parcel, result.map_err(|trouble| *trouble), millis);
         let response = match answered {
             Ok(response) => response,
             Err(trouble) => {
@@ -221,7 +224,51 @@ impl HttpSink {
             let value = HeaderValue::from_str(value).map_err(|_| Unsendable::Header(name))?;
             headers.insert(name, value);
         }
+        if let Some(id) = &parcel.caused_by {
+            for (name, value) in [
+                ("x-request-id", Some(id.as_ref().to_owned())),
+                (TRACEPARENT, traceparent(id)),
+            ] {
+                // What is for tracing alone is left out where it is no text of a header.
+                if let Some(Ok(value)) = value.map(HeaderValue::try_from) {
+                    headers.insert(name, value);
+                }
+            }
+        }
         Ok((headers, body))
+    }
+}
+
+/// A try's line: with the event and what it tells of, by which the request that caused it is found.
+fn log(parcel: &Parcel, result: Result<u16, Trouble>, millis: u64) {
+    let (event, about) = match &parcel.contents {
+        Contents::Event(event) => (event.id.to_string(), events::about(event)),
+        Contents::Test { id, .. } => (id.clone(), None),
+    };
+    let (tenant, status) = (parcel.tenant.as_str(), result.ok());
+    let request_id = parcel.caused_by.as_deref();
+    let trouble = result.err().map(Trouble::as_str);
+    if matches!(result, Ok(200..=299)) {
+        tracing::debug!(
+            request_id,
+            tenant,
+            event,
+            about,
+            status,
+            millis,
+            "an event was delivered"
+        );
+    } else {
+        tracing::info!(
+            request_id,
+            tenant,
+            event,
+            about,
+            status,
+            trouble,
+            millis,
+            "an event was not taken"
+        );
     }
 }
 

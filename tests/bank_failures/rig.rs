@@ -16,6 +16,7 @@ use caudal_ledger::tenants::Mode;
 use tempfile::TempDir;
 
 pub use super::letters::{deliver, ended, now, rail_id, received, reversed};
+use crate::support::canary;
 use crate::support::client::fresh;
 use crate::support::{Answer, Client, SOON, Value, json, wait_until};
 
@@ -101,6 +102,7 @@ impl Rig {
     }
 
     async fn waiting(attempt: Duration, change: impl FnOnce(Options) -> Options) -> Self {
+        canary::watch();
         let folder = TempDir::new().unwrap();
         let bank = Sandbox::start(sandbox::Options::default()).unwrap();
         let options = Options {
@@ -426,6 +428,14 @@ impl Rig {
         a.put(&format!("/v1/accounts/{cvu}/alias"), &alias)
             .await
             .is(200);
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            canary::sings();
+        }
     }
 }
 

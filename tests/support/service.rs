@@ -21,6 +21,7 @@ use caudal_ledger::tenants::{BankRelations, Mode, Policy};
 use caudal_ledger::time::Timestamp;
 use tempfile::TempDir;
 
+use super::canary;
 use super::client::{Answer, Client};
 use super::journals;
 use super::{Value, json};
@@ -251,6 +252,7 @@ impl TestService {
     }
 
     pub async fn with(setup: Setup) -> Self {
+        canary::watch();
         let (folder, bank) = (TempDir::new().unwrap(), Bank::start());
         let options = setup.options(&folder, &bank);
         let running = Service::start(options.clone()).unwrap();
@@ -410,6 +412,14 @@ impl TestService {
         let report = caudal_actors::verify::engine(self.engine()).await.unwrap();
         assert_eq!(report.differences, Vec::<String>::new());
         report.vouchers
+    }
+}
+
+impl Drop for TestService {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            canary::sings();
+        }
     }
 }
 

@@ -106,6 +106,12 @@ impl Desk {
         home: actix::Addr<super::AccountActor>,
     ) {
         let (transfer, request_id, durable) = started;
+        let id = TransferId(VoucherId {
+            realm: self.shared.realm,
+            account: self.account.number,
+            sequence: transfer,
+        });
+        tracing::info!(request_id, transfer = %id, found, "a transfer waits for the bank");
         let remittance = Remittance {
             bank: std::sync::Arc::clone(&self.shared.bank),
             slots: std::sync::Arc::clone(&self.shared.bank_slots),
@@ -199,11 +205,11 @@ impl Desk {
             }
         };
         for record in &movements.transfers {
-            if let TransferFact::Disputed(dispute) = &record.fact {
+            if let TransferFact::Disputed(_) = &record.fact {
+                // The bank's own id has the holder's CUIT in it; the transfer shows it.
                 tracing::error!(
                     account = self.account.number.0,
                     transfer = record.transfer,
-                    bank_id = dispute.bank_id,
                     "the bank has something else under the reference of a transfer; a person decides"
                 );
             }

@@ -1,6 +1,7 @@
 //! What the courier needs from outside: somebody who carries one parcel to one address.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use caudal_ledger::events::Event;
@@ -28,6 +29,8 @@ pub enum Contents {
 /// One attempt to deliver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parcel {
+    /// The request that caused what the event tells, while that is known.
+    pub caused_by: Option<Arc<str>>,
     /// The tenant that it is for.
     pub tenant: String,
     /// Where to.

@@ -121,6 +121,7 @@ impl RealmSupervisor {
         let now = self.shared.clock.now();
         let realm = self.shared.realm;
         let parcel = Parcel {
+            caused_by: Some(ticket.request_id.as_str().into()),
             tenant: self.shared.settings().tenant.clone(),
             url: webhook.url.clone(),
             secrets: webhook.signing(now),

@@ -7,6 +7,7 @@ use caudal_ledger::transfers::{BankMoved, BankWord, Concept};
 
 use super::fake::{Act, bank, body_of, no, scripted, yes};
 use super::*;
+use crate::http::trace::{Trace, remember};
 
 const COELSA: &str = "80V1JXON1874QG39Z64EL7";
 const BANK_ID: &str = "1-20055361682-4711-0";
@@ -384,6 +385,25 @@ async fn a_bank_that_says_nothing_leaves_doubt_and_one_that_comes_back_ends_it()
         .transfer_status(origin(3), ID)
         .await;
     assert_eq!(reply.result, Err(BankError::TimedOut));
+}
+
+#[actix_web::test]
+async fn the_trace_of_the_request_goes_on_to_the_bank() {
+    let trace = "00-5bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    remember("traced", Trace::parse(trace).unwrap());
+    for (id, traced) in [("traced", true), ("untraced", false)] {
+        let (url, requests) = scripted(vec![no("TX019")]);
+        let reply = gateway(&url).transfer_status(origin(3), id).await;
+        assert_eq!(reply.result, Ok(None));
+        let asked = requests.iter().nth(1).unwrap();
+        let goes_on = asked.contains("traceparent: 00-5bf92f3577b34da6a3ce929d0e0e4736-");
+        assert_eq!(goes_on, traced, "{asked}");
+        assert!(asked.contains(&format!("x-request-id: {id}")), "{asked}");
+        assert!(
+            !asked.contains("00f067aa0ba902b7"),
+            "a span of its own: {asked}"
+        );
+    }
 }
 
 #[actix_web::test]

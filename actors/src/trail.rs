@@ -1,0 +1,106 @@
+//! Which request wrote a voucher, for whoever delivers the events of it.
+//!
+//! **Shape.** In memory alone, and only while the realm has a courier. What is delivered after a
+//! restart, or long after it happened, has no request any more; the log has it at DEBUG, where each
+//! commit names its request and its vouchers.
+//!
+//! **Bounds.** The newest [`NOTED_MAX`] vouchers of a realm.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use caudal_ledger::ids::AccountNo;
+use caudal_storage::Entry;
+
+use crate::records::LEDGER;
+
+/// Vouchers of a realm whose requests are known at most.
+pub const NOTED_MAX: usize = 8_192;
+
+type Place = (AccountNo, u64);
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Trail {
+    followed: AtomicBool,
+    noted: Mutex<Noted>,
+}
+
+#[derive(Debug, Default)]
+struct Noted {
+    of: HashMap<Place, Arc<str>>,
+    order: VecDeque<Place>,
+}
+
+impl Trail {
+    /// Begins to note: somebody will ask.
+    pub fn follow(&self) {
+        self.followed.store(true, Ordering::Relaxed);
+    }
+
+    fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the request of the vouchers among some entries.
+    pub fn note(&self, entries: &[Entry], request_id: &str) {
+        if !self.followed.load(Ordering::Relaxed) {
+            return;
+        }
+        let vouchers = entries.iter().filter(|entry| entry.stream.kind == LEDGER);
+        let mut noted = self.noted();
+        let mut id: Option<Arc<str>> = None;
+        for entry in vouchers {
+            let place = (AccountNo(entry.stream.number), entry.seq);
+            let id = id.get_or_insert_with(|| Arc::from(request_id));
+            // One that never became durable may be noted already: what came last is true.
+            if noted.of.insert(place, Arc::clone(id)).is_none() {
+                noted.order.push_back(place);
+            }
+            if noted.order.len() > NOTED_MAX
+                && let Some(oldest) = noted.order.pop_front()
+            {
+                noted.of.remove(&oldest);
+            }
+        }
+    }
+
+    /// The request of a voucher, while it is known.
+    pub fn of(&self, account: AccountNo, sequence: u64) -> Option<Arc<str>> {
+        self.noted().of.get(&(account, sequence)).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use caudal_ledger::ids::RealmId;
+
+    use super::*;
+
+    fn entry(sequence: u64) -> Entry {
+        Entry {
+            stream: crate::records::account_stream(RealmId(2), AccountNo(1), LEDGER),
+            seq: sequence,
+            at: 0,
+            body: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_newest_are_known_once_somebody_asks() {
+        let trail = Trail::default();
+        trail.note(&[entry(1)], "unheard");
+        assert_eq!(trail.of(AccountNo(1), 1), None);
+        trail.follow();
+        let last = u64::try_from(NOTED_MAX).unwrap() + 1;
+        for sequence in 1..=last {
+            trail.note(&[entry(sequence)], "first");
+        }
+        trail.note(&[entry(last)], "again");
+        assert_eq!(trail.of(AccountNo(1), 1), None);
+        assert_eq!(trail.of(AccountNo(1), 2).as_deref(), Some("first"));
+        assert_eq!(trail.of(AccountNo(1), last).as_deref(), Some("again"));
+        assert_eq!(trail.of(AccountNo(2), last), None);
+    }
+}

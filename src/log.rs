@@ -1,0 +1,330 @@
+//! The log: a line for each thing worth knowing, as text or as JSON, written by a thread of its own.
+//!
+//! **Shape.** A filter, a formatter, and a queue before standard error. A JSON line is one flat object:
+//! time, level, target, the fields of the event, and those of the span that it happened in. So a
+//! line of whatever was done for a request has its `request_id`.
+//!
+//! **Bounds.** [`LINES_MAX`] lines wait for a reader that is slow; what comes then is dropped and
+//! counted ([`dropped`]), so that nobody who asks waits for who reads the log. What the store says at
+//! ERROR is written at once instead, since the process may end with it.
+//!
+//! **Order.** [`begin`] once, [`end`] before the process ends: it writes what waits, within a second.
+//!
+//! **Never in a line:** names, CUITs, keys, aliases, emails, amounts, and of CBUs and CVUs more than
+//! the last four digits. A route stands there as its pattern, which has none of them.
+
+use std::fmt;
+use std::io;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
+use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormattedFields, MakeWriter};
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::config::LogFormat;
+
+/// Lines that wait to be written at most.
+pub const LINES_MAX: usize = 32_768;
+/// Bytes that are written at a time at most.
+const WRITE_BYTES: usize = 64 * 1024;
+/// Whose errors are written at once.
+const AT_ONCE: &str = "caudal_storage";
+
+/// What [`begin`] leaves for [`end`], [`dropped`] and [`fatal`].
+struct Begun {
+    format: LogFormat,
+    lost: ErrorCounter,
+    guard: Mutex<Option<WorkerGuard>>,
+}
+
+static BEGUN: OnceLock<Begun> = OnceLock::new();
+
+/// Begins to write the log on standard error.
+///
+/// # Errors
+/// When a log was begun before.
+pub fn begin(format: LogFormat, filter: EnvFilter) -> Result<(), String> {
+    let buffered = io::BufWriter::with_capacity(WRITE_BYTES, io::stderr());
+    let (queue, guard) = NonBlockingBuilder::default()
+        .buffered_lines_limit(LINES_MAX)
+        .lossy(true)
+        .thread_name("log")
+        .finish(buffered);
+    let lost = queue.error_counter();
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(Output(queue));
+    let begun = match format {
+        LogFormat::Text => log
+            .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
+            .try_init(),
+        LogFormat::Json => log.fmt_fields(Members).event_format(Line).try_init(),
+    };
+    begun.map_err(|why| why.to_string())?;
+    let guard = Mutex::new(Some(guard));
+    let begun = Begun {
+        format,
+        lost,
+        guard,
+    };
+    BEGUN
+        .set(begun)
+        .map_err(|_| "it was begun before".to_owned())
+}
+
+/// Writes what waits; for the end of the process.
+pub fn end() {
+    if let Some(begun) = BEGUN.get() {
+        drop(lock(&begun.guard).take());
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lines that were dropped because too many waited, since the start.
+pub fn dropped() -> usize {
+    BEGUN.get().map_or(0, |begun| begun.lost.dropped_lines())
+}
+
+/// Says why the process ends, as a line of the log where the log is JSON. Gives false, and says
+/// nothing, where it is not.
+pub fn fatal(why: &str) -> bool {
+    if BEGUN.get().map(|begun| begun.format) != Some(LogFormat::Json) {
+        return false;
+    }
+    tracing::error!(why, "the process ends");
+    true
+}
+
+/// Where lines go.
+#[derive(Clone, Debug)]
+struct Output(NonBlocking);
+
+enum Out {
+    Queue(NonBlocking),
+    AtOnce(io::Stderr),
+}
+
+impl io::Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Queue(queue) => queue.write(bytes),
+            Self::AtOnce(stderr) => stderr.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Queue(queue) => queue.flush(),
+            Self::AtOnce(stderr) => stderr.flush(),
+        }
+    }
+}
+
+impl<'a> MakeWriter<'a> for Output {
+    type Writer = Out;
+
+    fn make_writer(&'a self) -> Out {
+        Out::Queue(self.0.clone())
+    }
+
+    fn make_writer_for(&'a self, meta: &Metadata<'_>) -> Out {
+        match *meta.level() == Level::ERROR && meta.target().starts_with(AT_ONCE) {
+            true => Out::AtOnce(io::stderr()),
+            false => self.make_writer(),
+        }
+    }
+}
+
+/// A line of JSON.
+#[derive(Clone, Copy, Debug)]
+struct Line;
+
+impl<S, N> FormatEvent<S, N> for Line
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut line: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let meta = event.metadata();
+        line.write_str("{\"timestamp\":\"")?;
+        SystemTime.format_time(&mut line)?;
+        write!(line, "\",\"level\":\"{}\",\"target\":", meta.level())?;
+        quote(&mut line, meta.target())?;
+        let mut members = Visitor::new(line.by_ref());
+        event.record(&mut members);
+        members.result?;
+        for span in context.event_scope().into_iter().flatten() {
+            if let Some(fields) = span.extensions().get::<FormattedFields<N>>() {
+                line.write_str(&fields.fields)?;
+            }
+        }
+        line.write_str("}\n")
+    }
+}
+
+/// Fields as members of an object, each with a comma before it.
+#[derive(Clone, Copy, Debug)]
+struct Members;
+
+impl<'w> FormatFields<'w> for Members {
+    fn format_fields<R: RecordFields>(&self, writer: Writer<'w>, fields: R) -> fmt::Result {
+        let mut members = Visitor::new(writer);
+        fields.record(&mut members);
+        members.result
+    }
+}
+
+struct Visitor<'w> {
+    line: Writer<'w>,
+    result: fmt::Result,
+}
+
+impl<'w> Visitor<'w> {
+    fn new(line: Writer<'w>) -> Self {
+        let result = Ok(());
+        Self { line, result }
+    }
+
+    fn member(&mut self, field: &Field, value: impl FnOnce(&mut Writer<'w>) -> fmt::Result) {
+        if self.result.is_ok() {
+            // Names of fields are words of our own.
+            self.result =
+                write!(self.line, ",\"{}\":", field.name()).and_then(|()| value(&mut self.line));
+        }
+    }
+}
+
+impl Visit for Visitor<'_> {
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.member(field, |line| write!(line, "{value}"));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.member(field, |line| write!(line, "{value}"));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.member(field, |line| write!(line, "{value}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.member(field, |line| quote(line, value));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.member(field, |line| {
+            line.write_char('"')?;
+            fmt::Write::write_fmt(&mut Escaped(line), format_args!("{value:?}"))?;
+            line.write_char('"')
+        });
+    }
+}
+
+fn quote(line: &mut Writer<'_>, text: &str) -> fmt::Result {
+    line.write_char('"')?;
+    fmt::Write::write_str(&mut Escaped(line), text)?;
+    line.write_char('"')
+}
+
+/// The inside of a JSON string.
+struct Escaped<'a, 'w>(&'a mut Writer<'w>);
+
+impl fmt::Write for Escaped<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut rest = text;
+        let special = |c: char| matches!(c, '"' | '\\') || c.is_control();
+        while let Some((before, after)) =
+            rest.find(special).and_then(|at| rest.split_at_checked(at))
+        {
+            self.0.write_str(before)?;
+            let mut after = after.chars();
+            match after.next() {
+                Some(c @ ('"' | '\\')) => write!(self.0, "\\{c}")?,
+                Some('\n') => self.0.write_str("\\n")?,
+                Some(c) => write!(self.0, "\\u{:04x}", u32::from(c))?,
+                None => {}
+            }
+            rest = after.as_str();
+        }
+        self.0.write_str(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            lock(&self.0).write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn lines(what: impl FnOnce()) -> Vec<serde_json::Value> {
+        let kept = Kept::default();
+        let writer = kept.clone();
+        let log = tracing_subscriber::fmt()
+            .with_max_level(Level::TRACE)
+            .with_writer(move || writer.clone())
+            .fmt_fields(Members)
+            .event_format(Line)
+            .finish();
+        tracing::subscriber::with_default(log, what);
+        let text = String::from_utf8(lock(&kept.0).clone()).unwrap();
+        let read = |line| serde_json::from_str(line).unwrap();
+        text.lines().map(read).collect()
+    }
+
+    #[test]
+    fn a_line_is_one_flat_object_with_the_fields_of_its_spans() {
+        let lines = lines(|| {
+            let span = tracing::info_span!(
+                "request",
+                request_id = "req_1",
+                later = tracing::field::Empty
+            );
+            span.record("later", 7);
+            let _inside = span.enter();
+            let odd = "a \"quote\", a \\ and a\nline\u{1}";
+            tracing::warn!(odd, number = -3, yes = true, debug = ?Some("x\"y"), "what {}", "happened");
+        });
+        let [line] = lines.as_slice() else {
+            panic!("{lines:?}")
+        };
+        assert_eq!(line["level"], "WARN");
+        assert_eq!(line["message"], "what happened");
+        assert_eq!(line["odd"], "a \"quote\", a \\ and a\nline\u{1}");
+        assert_eq!(
+            (&line["number"], &line["yes"]),
+            (&(-3).into(), &true.into())
+        );
+        assert_eq!(line["debug"], "Some(\"x\\\"y\")");
+        assert_eq!(
+            (&line["request_id"], &line["later"]),
+            (&"req_1".into(), &7.into())
+        );
+        assert!(line["timestamp"].is_string() && line["target"].is_string());
+    }
+}

@@ -1,0 +1,166 @@
+//! What an operator finds in the log of a request, and what nobody finds there.
+
+use crate::support::canary::{lines, offence};
+use crate::support::client::fresh;
+use crate::support::{SOON, TestService, json, wait_until};
+use crate::webhooks::hook::{Hook, quick};
+use crate::webhooks::inbox::Inbox;
+
+/// Waits for the lines with a text, at least so many.
+async fn found(text: &str, count: usize) -> Vec<String> {
+    wait_until(&format!("{count} lines with {text}"), SOON, async || {
+        let found = lines(text);
+        (found.len() >= count).then_some(found)
+    })
+    .await
+}
+
+/// The one line of a request.
+async fn line(id: &str) -> String {
+    let found = found(&format!("request_id=\"{id}\""), 1).await;
+    let mut own = found.iter().filter(|line| line.contains("duration_us="));
+    let line = own.next().expect("a line for the request").clone();
+    assert_eq!(own.next(), None, "one line");
+    line
+}
+
+fn id() -> String {
+    format!("log-{}-{}", std::process::id(), fresh())
+}
+
+#[actix_web::test]
+async fn a_request_has_one_line_with_who_what_and_how_it_ended() {
+    let service = TestService::start().await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    let (good, bad, stranger, lost) = (id(), id(), id(), id());
+    let posted = service.a.voucher(&cvu, "IN", "12.34", &good);
+    posted.header("x-request-id", &good).await.is(201);
+    let said = line(&good).await;
+    for part in [
+        "INFO",
+        "tenant=\"tnt_first\"",
+        "mode=\"test\"",
+        "method=\"POST\"",
+        "route=\"/v1/accounts/{cvu}/comprobantes\"",
+        "status=201",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let refused = service.a.voucher(&cvu, "OUT", "99999.99", &bad);
+    let refused = refused.header("x-request-id", &bad).key(&bad).await;
+    refused.refused(400, "insufficient_funds");
+    assert!(line(&bad).await.contains("code=\"insufficient_funds\""));
+    // A refusal that was kept has its code too.
+    let again = id();
+    let kept = service.a.voucher(&cvu, "OUT", "99999.99", &bad);
+    let kept = kept.header("x-request-id", &again).key(&bad).await;
+    assert!(kept.replayed());
+    assert!(line(&again).await.contains("code=\"insufficient_funds\""));
+    let nobody = service.a.with_key(Some("cdl_test_nobody"));
+    let turned = nobody.get("/v1/accounts").header("x-request-id", &stranger);
+    turned.await.refused(401, "unauthorized");
+    let said = line(&stranger).await;
+    assert!(
+        said.contains("status=401") && said.contains("code=\"unauthorized\""),
+        "{said}"
+    );
+    let nowhere = service.a.get("/v1/nowhere").header("x-request-id", &lost);
+    nowhere.await.refused(404, "route_not_found");
+    assert!(line(&lost).await.contains("route=\"none\""));
+}
+
+#[actix_web::test]
+async fn a_transfer_is_followed_from_the_request_to_the_bank_and_the_commit() {
+    let service = TestService::start().await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    service.a.credit(&cvu, "100.00").await;
+    let trail = id();
+    let order = json!({
+        "fromCvu": cvu, "to": {"alias": "DESTINO.0"}, "amount": "10.00", "idExterno": trail,
+    });
+    let sent = service.a.post("/v1/transfers", &order);
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let sent = sent
+        .header("x-request-id", &trail)
+        .header("traceparent", trace);
+    let sent = sent.await.is(201).json;
+    service.a.settled(&sent, "completed").await;
+    let story = found(&trail, 4).await;
+    let tells = |part: &str| story.iter().any(|line| line.contains(part));
+    assert!(
+        tells("trace_id=\"4bf92f3577b34da6a3ce929d0e0e4736\""),
+        "{story:#?}"
+    );
+    assert!(
+        tells("operation=\"transfer\"") && tells("the bank was called"),
+        "{story:#?}"
+    );
+    assert!(tells(sent["id"].as_str().unwrap()), "{story:#?}");
+    // What was committed for it, under the id that its events and deliveries name too.
+    let listed = service
+        .a
+        .get(&format!("/v1/accounts/{cvu}/movements?limit=1&order=desc"));
+    let voucher = listed.await.is(200).json[0]["id"].clone();
+    let committed = story.iter().any(|line| line.contains("committed"));
+    assert!(committed && voucher.is_string(), "{voucher} {story:#?}");
+}
+
+#[actix_web::test]
+async fn a_delivery_names_the_request_and_goes_on_with_its_trace() {
+    let service = TestService::with(quick()).await;
+    service.a.in_and_out().await;
+    let (cvu, inbox) = (service.a.cvu().await, Inbox::start());
+    Hook::of(&service.a, &inbox.url("/"), &["voucher.created"]).await;
+    let (cause, trace) = (id(), "6bf92f3577b34da6a3ce929d0e0e4736");
+    let posted = service.a.voucher(&cvu, "IN", "1.00", &cause);
+    let posted = posted.header("x-request-id", &cause);
+    let parent = format!("00-{trace}-00f067aa0ba902b7-01");
+    posted.header("traceparent", &parent).await.is(201);
+    let calls = inbox.came(1).await;
+    let header = |name: &str| calls[0].request.header(name).unwrap().to_owned();
+    assert_eq!(header("x-request-id"), cause);
+    let passed_on = header("traceparent");
+    assert!(
+        passed_on.contains(trace) && passed_on != parent,
+        "{passed_on}"
+    );
+    // The commit, its voucher, the event, and the delivery are one chain.
+    let story = wait_until("the delivery's line", SOON, async || {
+        let story = lines(&cause);
+        let delivered = story.iter().any(|line| line.contains("was delivered"));
+        delivered.then_some(story)
+    })
+    .await;
+    let voucher = calls[0].body()["data"]["id"].as_str().unwrap().to_owned();
+    let line = |part: &str| {
+        let mut lines = story.iter().filter(|line| line.contains(&voucher));
+        lines.any(|line| line.contains(part))
+    };
+    assert!(
+        line("committed") && line("delivered"),
+        "{voucher} {story:#?}"
+    );
+}
+
+#[test]
+fn the_canary_sees_what_it_is_there_for() {
+    for bad in [
+        "holder=Juana Azurduy",
+        "cuit=20055361682",
+        "cvu=\"0000532609100002749314\"",
+        "key=\"cdl_test_abc_0123\"",
+        "to ana@example.com",
+        "alias=\"Mar.De.Sal\"",
+        "amount=\"12.34\"",
+    ] {
+        assert!(offence(bad).is_some(), "{bad}");
+    }
+    for good in [
+        "2026-03-02T15:04:05.678901Z  INFO request{request_id=\"req_1\"}: status=201 duration_us=1234",
+        "origin=000080001000999 cvu=\"…9314\" peer=127.0.0.1:59236",
+    ] {
+        assert!(offence(good).is_none(), "{good}");
+    }
+}
