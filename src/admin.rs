@@ -134,7 +134,7 @@ fn routes(config: &mut web::ServiceConfig) {
     config
         .service(admin)
         .service(at("/livez", "GET").get(health::livez))
-        .service(at("/readyz", "GET").get(crate::server::readyz))
+        .service(at("/readyz", "GET").get(health::readyz))
         .service(at("/metrics", "GET").get(health::metrics));
 }
 

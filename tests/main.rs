@@ -26,6 +26,8 @@ mod events;
 #[cfg(test)]
 mod fees;
 #[cfg(test)]
+mod folder;
+#[cfg(test)]
 mod golden;
 #[cfg(test)]
 mod holds;

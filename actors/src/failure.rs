@@ -55,7 +55,7 @@ impl From<StoreError> for Failure {
             // An account that doubted itself was reloaded meanwhile: nothing was done.
             StoreError::Overloaded | StoreError::OutOfSequence { .. } => Self::Overloaded,
             StoreError::Full(_) => Self::ReadOnly,
-            StoreError::Poisoned(_) => Self::OutcomeUnknown,
+            StoreError::Poisoned(_) | StoreError::Unreadable(_) => Self::OutcomeUnknown,
             StoreError::Closed => Self::ShuttingDown,
             StoreError::Corrupt(why) => {
                 tracing::error!(%why, "storage is damaged");

@@ -4,6 +4,7 @@ use std::fmt::{Display, Write as _};
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
+use caudal_actors::failure::Failure;
 use caudal_actors::realms::RealmReport;
 use caudal_storage::Stats;
 use rust_decimal::Decimal;
@@ -11,11 +12,26 @@ use rust_decimal::Decimal;
 use super::Desk;
 use super::actors::{RealmFigures, reports};
 use super::webhooks;
+use crate::http::errors::ApiError;
 use crate::http::respond::json;
 
 /// Whether the process answers at all.
 pub async fn livez() -> HttpResponse {
     json(StatusCode::OK, &serde_json::json!({"status": "alive"}))
+}
+
+/// Whether requests are taken and writes and reads are possible, and if not, why: more than the
+/// public listener says, which anybody may ask.
+pub async fn readyz(desk: web::Data<Desk>) -> Result<HttpResponse, ApiError> {
+    let door = &desk.door;
+    if door.gate.is_open()
+        && let Err(why) = door.engine.store().ready()
+    {
+        let message = why.to_string();
+        let error = ApiError::from(Failure::from(why));
+        return Err(ApiError { message, ..error });
+    }
+    crate::server::readyz(web::Data::new(door.clone())).await
 }
 
 /// Prometheus text, made from the figures of the store and of the actors.

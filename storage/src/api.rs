@@ -104,6 +104,9 @@ pub enum StoreError {
     /// A write or flush failed before; nobody knows what is on disk until a restart.
     #[error("storage lost: {0}")]
     Poisoned(Arc<str>),
+    /// The system refused to read; nothing is known of the bytes, and it may pass.
+    #[error("the disk refuses reads: {0}")]
+    Unreadable(Arc<str>),
     /// Bytes on disk are not what was written.
     #[error("{0}")]
     Corrupt(Arc<str>),

@@ -19,6 +19,7 @@ mod open;
 pub(crate) mod options;
 pub(crate) mod project;
 mod queue;
+mod room;
 mod watch;
 pub(crate) mod witness;
 
@@ -355,6 +356,7 @@ impl Store for DurableStore {
         health
             .damaged()
             .or_else(|| health.refusing())
+            .or_else(|| health.reads_fail())
             .map_or(Ok(()), Err)
     }
 

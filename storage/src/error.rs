@@ -27,6 +27,9 @@ pub enum OpenError {
         /// What the system said.
         source: Arc<io::Error>,
     },
+    /// The index has to be rebuilt, and there is no room for that.
+    #[error("{0}")]
+    NoRoom(String),
     /// The index could not be rebuilt: the projection or the disk refused.
     #[error("rebuilding the index failed: {0}")]
     Rebuild(StoreError),
@@ -37,10 +40,11 @@ impl OpenError {
     /// refused something. Otherwise somebody has to look.
     pub fn passes(&self) -> bool {
         match self {
-            Self::Io { .. } => true,
+            Self::Io { .. } | Self::NoRoom(_) => true,
             Self::Rebuild(why) => matches!(
                 why,
                 StoreError::Poisoned(_)
+                    | StoreError::Unreadable(_)
                     | StoreError::Full(_)
                     | StoreError::Overloaded
                     | StoreError::Closed

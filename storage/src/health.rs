@@ -3,13 +3,26 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
-use crate::api::StoreError;
+use crate::api::{Position, StoreError};
 use crate::folder::Folder;
 use crate::sync::lock;
 
 /// The file that says that the index must be rebuilt.
 pub(crate) const MARKER: &str = "INDEX-DAMAGED";
+
+/// How long reads must have succeeded before the store is ready again.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// The last read that the system refused.
+#[derive(Debug)]
+struct Failing {
+    why: Arc<str>,
+    last: Instant,
+    /// Where in the journal it was, to be tried again.
+    place: Option<Position>,
+}
 
 /// What the threads of a store know about its state.
 #[derive(Debug, Default)]
@@ -20,6 +33,8 @@ pub(crate) struct Health {
     folder: Option<Arc<Folder>>,
     /// What commits are refused with while the journal has no next segment.
     stalled: Mutex<Option<StoreError>>,
+    /// Reads that the system refused, of late.
+    failing: Mutex<Option<Failing>>,
     full: AtomicBool,
     full_why: Mutex<String>,
     abort: bool,
@@ -80,6 +95,42 @@ impl Health {
         self.damaged
             .get()
             .map(|why| StoreError::Corrupt(Arc::clone(why)))
+    }
+
+    /// Notes that the system refused a read, and gives the error for the reader. One failure is
+    /// kept, the last.
+    pub(crate) fn unreadable(&self, why: &str, place: Option<Position>) -> StoreError {
+        let why: Arc<str> = Arc::from(why);
+        let now = Failing {
+            why: Arc::clone(&why),
+            last: Instant::now(),
+            place,
+        };
+        if lock(&self.failing).replace(now).is_none() {
+            tracing::error!(%why, "the disk refuses reads: not ready until they succeed");
+        }
+        StoreError::Unreadable(why)
+    }
+
+    /// The error of reads that fail, if they do.
+    pub(crate) fn reads_fail(&self) -> Option<StoreError> {
+        let failing = lock(&self.failing);
+        let why = failing.as_ref().map(|f| Arc::clone(&f.why));
+        why.map(StoreError::Unreadable)
+    }
+
+    /// Where the last refused read of the journal was.
+    pub(crate) fn failing_place(&self) -> Option<Position> {
+        lock(&self.failing).as_ref()?.place
+    }
+
+    /// Forgets refused reads when there has been none for a while.
+    pub(crate) fn forget_failing(&self) {
+        let mut failing = lock(&self.failing);
+        if failing.as_ref().is_some_and(|f| f.last.elapsed() > QUIET) {
+            *failing = None;
+            tracing::info!("the disk has not refused a read for a while: ready again");
+        }
     }
 
     /// Refuses commits with this until [`Self::go_on`].

@@ -13,7 +13,8 @@
 //! the end of a record.
 //!
 //! **Failure.** A block that is missing or broken is never answered from: the read fails, the
-//! store is marked, and the next open rebuilds the index from the journal.
+//! store is marked, and the next open rebuilds the index from the journal. A read that the system
+//! refuses proves nothing: it fails, and the store is not ready until reads succeed.
 
 pub(crate) mod blocks;
 pub(crate) mod bloom;
@@ -24,6 +25,7 @@ pub(crate) mod manifest;
 pub(crate) mod merge;
 pub(crate) mod open;
 pub(crate) mod run;
+pub(crate) mod trouble;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -38,6 +40,7 @@ use crate::index::bytes::Bytes;
 use crate::index::manifest::{Manifest, Mark};
 use crate::index::merge::{RunCursor, Source, merge};
 use crate::index::run::{Run, Stored};
+use crate::index::trouble::Trouble;
 use crate::rows::{STREAM_PREFIX, parse_head, stream_key, stream_prefix};
 use crate::sync::{lock, read, write};
 
@@ -102,8 +105,11 @@ struct View {
 }
 
 impl Index {
-    fn broken(&self, why: &str) -> StoreError {
-        self.health.damage(why)
+    fn broken(&self, why: &Trouble) -> StoreError {
+        match why {
+            Trouble::Read(why) => self.health.unreadable(why, None),
+            Trouble::Write(why) | Trouble::Damaged(why) => self.health.damage(why),
+        }
     }
 
     /// The value under `key`.
@@ -258,7 +264,7 @@ impl Index {
                 (Stored::Gone, _) => None,
                 (Stored::Here(bytes), _) => Some(bytes.to_vec()),
                 (far, Some(run)) => run.value(&self.store, far)?,
-                (_, None) => return Err("a large value outside a run".to_owned()),
+                (_, None) => return Err("a large value outside a run".into()),
             };
             rows.extend(value.map(|v| (key.to_vec(), v)));
             Ok(rows.len() < limit)

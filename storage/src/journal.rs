@@ -9,7 +9,8 @@
 //!
 //! **Order.** The writer appends, syncs, and only then moves `end`; readers never look past it.
 //!
-//! **Failure.** Any error of a write or sync is final for this process. A record that a power cut
+//! **Failure.** Any error of a write or sync is final for this process; a read that the system
+//! refuses fails alone. A record that a power cut
 //! left unfinished is cut at open; anything else that is wrong makes open refuse.
 
 pub(crate) mod check;
@@ -21,13 +22,14 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use crate::api::{CommitNo, Entry, Position, StoreError};
 use crate::files::Files;
 use crate::folder::Folder;
+use crate::health::Health;
 use crate::journal::check::{Checked, segment_name, segment_path};
 use crate::journal::format::{
     EntryRef, FrameError, Hash, RECORD_HEADER, Record, RecordHeader, SEGMENT_HEADER,
@@ -64,6 +66,7 @@ pub(crate) fn split(position: Position) -> (u32, u32) {
 pub(crate) struct Journal {
     files: Files,
     folder: Arc<Folder>,
+    health: Arc<Health>,
     segments: RwLock<Vec<SegmentInfo>>,
     /// Where the durable records end.
     end: AtomicU64,
@@ -72,8 +75,14 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// The journal in `folder` as it was checked.
-    pub(crate) fn new(files: &Files, folder: Arc<Folder>, checked: &Checked) -> Self {
+    pub(crate) fn new(
+        files: &Files,
+        folder: Arc<Folder>,
+        health: Arc<Health>,
+        checked: &Checked,
+    ) -> Self {
         Self {
+            health,
             files: files.clone(),
             folder,
             segments: RwLock::new(checked.segments.clone()),
@@ -128,7 +137,7 @@ impl Journal {
             return Ok(Arc::clone(file));
         }
         let file = self.files.read(&self.folder, &segment_name(segment));
-        let file = file.map_err(|e| lost(&self.path(segment), "opening", &e))?;
+        let file = file.map_err(|e| self.refused("opening", position(segment, 0), &e))?;
         if handles.len() >= HANDLES_MAX {
             handles.clear();
         }
@@ -170,10 +179,25 @@ impl Journal {
                 Ok(0) => break,
                 Ok(n) => done += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(lost(&self.path(segment), "reading", &e)),
+                Err(e) => return Err(self.refused("reading", position(segment, at), &e)),
             }
         }
         Ok(())
+    }
+
+    fn refused(&self, what: &str, at: Position, e: &io::Error) -> StoreError {
+        let path = self.path(split(at).0);
+        let why = format!("{what} {}: {e}", path.display());
+        self.health.unreadable(&why, Some(at))
+    }
+
+    /// Reads where the last read was refused, so that it is known when it works again.
+    pub(crate) fn try_again(&self, at: Position) {
+        let (segment, offset) = split(at);
+        let mut bytes = vec![0; ENTRY_READ_BYTES];
+        let read = self.handle(segment);
+        // a failure is noted on the way
+        drop(read.and_then(|file| self.fill(&file, segment, &mut bytes, offset)));
     }
 
     fn damaged(&self, segment: u32, offset: u32, why: &str) -> StoreError {
@@ -259,16 +283,20 @@ impl Journal {
 
     /// Whether the record before `at` has `hash` and ends with `commit`, by looking at the record
     /// after it; the caller has checked the chain and compares the last one itself.
-    pub(crate) fn follows(&self, at: Position, commit: u64, hash: &Hash) -> bool {
+    pub(crate) fn follows(
+        &self,
+        at: Position,
+        commit: u64,
+        hash: &Hash,
+    ) -> Result<bool, StoreError> {
         let mut good = false;
         let seen = self.records(at, &mut |_, record| {
             good = record.header.first_commit == commit + 1 && record.header.previous == *hash;
             Ok(false)
         });
-        seen.is_ok() && good
+        match seen {
+            Err(e @ StoreError::Unreadable(_)) => Err(e),
+            seen => Ok(seen.is_ok() && good),
+        }
     }
-}
-
-fn lost(path: &Path, what: &str, e: &io::Error) -> StoreError {
-    StoreError::Poisoned(Arc::from(format!("{what} {}: {e}", path.display())))
 }

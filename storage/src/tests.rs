@@ -14,6 +14,7 @@ mod kill;
 mod model;
 mod opening;
 mod parts;
+mod passing;
 mod support;
 mod torn;
 mod witness;

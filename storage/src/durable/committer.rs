@@ -267,6 +267,10 @@ impl Committer {
         let written = witness.write();
         written.map_err(|e| self.lost(&format!("writing the witness: {e}")))?;
         witness.tell("the store is closed");
+        if self.shared.health.full().is_some() {
+            tracing::warn!("the disk is nearly full: the next start reads more of the journal");
+            return Ok(());
+        }
         self.shared.index.freeze(self.mark)?;
         self.shared.index.wait_flushed()
     }

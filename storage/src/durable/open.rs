@@ -21,14 +21,15 @@ use crate::durable::project::Overlay;
 use crate::durable::queue::Queue;
 use crate::durable::watch::{self, Watch};
 use crate::durable::witness::{self, WITNESS, Witness};
-use crate::durable::{Counters, DurableStore, Shared, identity};
+use crate::durable::{Counters, DurableStore, Shared, identity, room};
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::Folder;
 use crate::health::{Health, MARKER};
-use crate::index::blocks::INDEX;
+use crate::index::blocks::{INDEX, probe};
 use crate::index::manifest::Mark;
 use crate::index::open::Wanted;
+use crate::index::trouble::Trouble;
 use crate::index::{Index, Tuning};
 use crate::journal::check::{Checked, check, segment_path};
 use crate::journal::format::{SEGMENT_HEADER, StoreId, genesis};
@@ -59,14 +60,17 @@ pub(super) fn open(
         .map_err(|e| OpenError::io("opening", &journal_dir, e))?;
     let journal_folder = Arc::new(journal_folder);
     let checked = check(&journal_folder, &id, &|p| options.report(p))?;
-    let journal = Arc::new(Journal::new(&files, Arc::clone(&journal_folder), &checked));
+    let health = Arc::new(Health::new(Arc::clone(&folder), options.abort_on_poison));
+    let (of_journal, told) = (Arc::clone(&journal_folder), Arc::clone(&health));
+    let journal = Arc::new(Journal::new(&files, of_journal, told, &checked));
     let testimony = witness::read(&folder, &id)?;
     testify(&path, &options, &checked, &journal, testimony)?;
-    let health = Arc::new(Health::new(Arc::clone(&folder), options.abort_on_poison));
     let index = open_index(&folder, &files, id, &options, projection.version(), &health)?;
     if let Ok(index) = &index {
         agree(&journal_dir, &checked, &journal, index.mark())?;
     }
+    // known before anything is changed
+    let crowded = index.is_err() && room::for_rebuild(&folder, &checked, &options)?;
     let end = Mark {
         commit: checked.last_commit,
         chain: checked.chain,
@@ -88,8 +92,9 @@ pub(super) fn open(
     let index_rebuilt = index.is_err() && checked.last_commit > 0;
     let index = match index {
         Ok(index) => index,
-        Err(wanted) => anew(&path, &wanted, &checked)?,
+        Err(wanted) => anew(&path, &wanted, &checked, crowded)?,
     };
+    room::keep(&folder, &files, &options);
     let shared = Arc::new(Shared {
         queue: Queue::new(options.queue_commits, options.queue_bytes),
         journal,
@@ -168,7 +173,7 @@ fn testify(
         );
         return Err(witness::refused(&file, &why));
     }
-    if bears_out(checked, journal, &mark) {
+    if bears_out(checked, journal, &mark)? {
         return Ok(());
     }
     let why = format!(
@@ -180,12 +185,15 @@ fn testify(
 }
 
 /// Whether the journal holds the record that a mark names.
-fn bears_out(checked: &Checked, journal: &Journal, mark: &Mark) -> bool {
+fn bears_out(checked: &Checked, journal: &Journal, mark: &Mark) -> Result<bool, OpenError> {
     if mark.commit == checked.last_commit {
-        mark.chain == checked.chain
-    } else {
-        journal.follows(mark.end, mark.commit, &mark.chain)
+        return Ok(mark.chain == checked.chain);
     }
+    let follows = journal.follows(mark.end, mark.commit, &mark.chain);
+    follows.map_err(|e| OpenError::Io {
+        what: "checking the journal".to_owned(),
+        source: Arc::new(std::io::Error::other(e.to_string())),
+    })
 }
 
 /// The index, or what to make a new one of.
@@ -222,14 +230,33 @@ fn open_index<'a>(
     };
     let marked = exists(MARKER)?.is_some();
     let opened = if marked {
-        Err("it was found damaged before".to_owned())
+        Err(Trouble::from("it was found damaged before"))
     } else {
-        let open = AssertUnwindSafe(|| Index::open(&wanted, false));
-        catch_unwind(open).unwrap_or_else(|_| Err("sled panicked".to_owned()))
+        let mut opened = try_index(&wanted, false);
+        let full = matches!(&opened, Err(why) if why.no_room());
+        if full && room::give_up(folder).unwrap_or(false) {
+            tracing::warn!("the disk is full: the room that was kept back is given up");
+            opened = try_index(&wanted, false);
+        }
+        opened
     };
+    // a system that cannot read says nothing of what is there
+    let opened = opened.map_err(|why| match why {
+        Trouble::Damaged(_) if exists(INDEX).is_ok_and(|i| i.is_some()) => probe(folder)
+            .err()
+            .filter(|e| !matches!(e, Trouble::Damaged(_)))
+            .unwrap_or(why),
+        why => why,
+    });
     match opened {
         Ok(index) => Ok(Ok(index)),
-        Err(why) => {
+        Err(Trouble::Read(why) | Trouble::Write(why)) => Err(OpenError::Io {
+            what: format!("opening the index in {}", folder.path().display()),
+            source: Arc::new(std::io::Error::other(format!(
+                "{why}. The index was kept as it is; nothing is rebuilt for an error that may pass"
+            ))),
+        }),
+        Err(Trouble::Damaged(why)) => {
             if marked || exists(INDEX)?.is_some() {
                 tracing::warn!(
                     why,
@@ -239,6 +266,11 @@ fn open_index<'a>(
             Ok(Err(wanted))
         }
     }
+}
+
+fn try_index(wanted: &Wanted<'_>, fresh: bool) -> Result<Index, Trouble> {
+    let open = AssertUnwindSafe(|| Index::open(wanted, fresh));
+    catch_unwind(open).unwrap_or_else(|panic| Err(Trouble::panicked(panic.as_ref())))
 }
 
 /// Refuses a journal that lacks what the index proves to have been there.
@@ -253,28 +285,37 @@ fn agree(dir: &Path, checked: &Checked, journal: &Journal, mark: Mark) -> Result
         );
         return refuse(&why);
     }
-    if bears_out(checked, journal, &mark) {
+    if bears_out(checked, journal, &mark)? {
         Ok(())
     } else {
         refuse("the index was made from another journal: one of the two was replaced")
     }
 }
 
-/// Moves the index aside, if there is one, and begins an empty one.
-fn anew(path: &Path, wanted: &Wanted<'_>, checked: &Checked) -> Result<Index, OpenError> {
+/// Moves the index aside, if there is one, or removes it where there is little room, and begins an
+/// empty one.
+fn anew(
+    path: &Path,
+    wanted: &Wanted<'_>,
+    checked: &Checked,
+    crowded: bool,
+) -> Result<Index, OpenError> {
     let store = &wanted.store;
     let fail = |e| OpenError::io("moving aside the index in", path, e);
     if store.has_folder(INDEX).map_err(fail)? {
         drop_old(store).map_err(fail)?;
         let moved = wanted.files.rename(store, INDEX, &format!("{ASIDE}1"));
         moved.map_err(fail)?;
+        if crowded {
+            drop_old(store).map_err(fail)?;
+        }
     } else if checked.last_commit > 0 {
         tracing::warn!("the index is missing and is rebuilt from the journal");
     }
-    let opened = catch_unwind(AssertUnwindSafe(|| Index::open(wanted, true)));
-    let index = opened
-        .unwrap_or_else(|_| Err("sled panicked".to_owned()))
-        .map_err(|why| OpenError::io("creating the index in", path, std::io::Error::other(why)))?;
+    let index = try_index(wanted, true).map_err(|why| {
+        let why = std::io::Error::other(why.to_string());
+        OpenError::io("creating the index in", path, why)
+    })?;
     store.remove(MARKER).map_err(fail)?;
     Ok(index)
 }

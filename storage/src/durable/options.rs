@@ -54,6 +54,8 @@ pub struct Options {
     pub heads_max: usize,
     /// Free bytes on the disk below which writes are refused (`Full`); 0 is off.
     pub free_space_floor: u64,
+    /// Bytes kept in a file for opening the index on a full disk; 0 is off.
+    pub reserve_bytes: u64,
     /// A write or flush that takes longer poisons the store.
     pub stuck_after: Duration,
     /// Ends the process when the store is poisoned, so that a supervisor starts it anew.
@@ -83,6 +85,7 @@ impl Default for Options {
             index_cache_bytes: 64 << 20,
             heads_max: 1_000_000,
             free_space_floor: 256 << 20,
+            reserve_bytes: 16 << 20,
             stuck_after: Duration::from_secs(10),
             abort_on_poison: false,
             create: true,
@@ -103,6 +106,7 @@ impl Options {
             index_cache_bytes: 4 << 20,
             heads_max: 64,
             free_space_floor: 0,
+            reserve_bytes: 0,
             ..Self::default()
         }
     }

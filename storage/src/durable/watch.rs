@@ -83,6 +83,10 @@ pub(crate) fn run(shared: &Shared) {
         if let Err(why) = shared.held.check(shared.journal.segments()) {
             shared.health.poison(&why);
         }
+        if let Some(place) = shared.health.failing_place() {
+            shared.journal.try_again(place);
+        }
+        shared.health.forget_failing();
         if shared.watch.stuck(shared.options.stuck_after) {
             shared
                 .health

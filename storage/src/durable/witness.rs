@@ -174,7 +174,7 @@ impl Witness {
                 mark,
                 written,
                 serial,
-                urgent: true,
+                urgent: false,
                 stop: false,
             }),
             writing: Mutex::new(()),

@@ -8,7 +8,7 @@
 //! **Order.** `sync` is sled's flush and then an fdatasync on our own handle of its file, because
 //! sled 0.34 does not ask the device to flush. One thread writes at a time.
 //!
-//! **Failure.** sled panics on damage; every call that reads or opens is contained. Its folder may
+//! **Failure.** See [`Trouble`]. sled panics on damage; every call that reads or opens is contained. Its folder may
 //! be thrown away at any time: the journal makes it anew.
 
 use std::fs::{self, File};
@@ -22,6 +22,7 @@ use sled::IVec;
 use crate::codec::Cursor;
 use crate::files::Files;
 use crate::folder::Folder;
+use crate::index::trouble::Trouble;
 use crate::sync::lock;
 
 /// sled's folder.
@@ -36,7 +37,7 @@ pub(crate) const PAYLOAD_MAX: usize = VALUE_MAX - OVERHEAD;
 pub(crate) const MANIFEST_KEY: &[u8] = b"\xFFmanifest";
 
 /// Looks at a block's number and value; an error ends the walk.
-pub(crate) type Visit<'a> = &'a mut dyn FnMut(u32, &[u8]) -> Result<(), String>;
+pub(crate) type Visit<'a> = &'a mut dyn FnMut(u32, &[u8]) -> Result<(), Trouble>;
 
 /// How long sled's lock is waited for.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
@@ -120,23 +121,25 @@ pub(crate) struct BlockStore {
 
 impl BlockStore {
     /// Opens or creates sled in a store's folder; the error says what it did.
-    pub(crate) fn open(store: &Arc<Folder>, cache: u64, files: &Files) -> Result<Self, String> {
-        let folder = files.folder(store, INDEX).map_err(|e| e.to_string())?;
+    pub(crate) fn open(store: &Arc<Folder>, cache: u64, files: &Files) -> Result<Self, Trouble> {
+        let folder = files
+            .folder(store, INDEX)
+            .map_err(|e| Trouble::looking(&e))?;
         // sled wants a path and makes files by it later: this one leads to our folder for ever
         let dir = store.steady_path().join(INDEX);
-        remove_unfinished_snapshots(&dir).map_err(|e| e.to_string())?;
+        remove_unfinished_snapshots(&dir).map_err(|e| Trouble::looking(&e))?;
         let config = sled::Config::new().path(&dir).cache_capacity(cache);
         let config = config.mode(sled::Mode::HighThroughput);
         // on a thread of its own: a panic hook may want to abort on ours, but here it is expected
         let opened = std::thread::Builder::new()
             .name("sled-open".to_owned())
             .spawn(move || catch_unwind(AssertUnwindSafe(|| open_patiently(&config))))
-            .map_err(|e| e.to_string())?
+            .map_err(|e| Trouble::looking(&e))?
             .join();
         let db = match opened {
             Ok(Ok(Ok(db))) => db,
-            Ok(Ok(Err(e))) => return Err(format!("sled: {e}")),
-            Ok(Err(_)) | Err(_) => return Err("sled panicked while opening".to_owned()),
+            Ok(Ok(Err(e))) => return Err(Trouble::reading(&e)),
+            Ok(Err(panic)) | Err(panic) => return Err(Trouble::panicked(panic.as_ref())),
         };
         let secured = Self::secure(&dir, files).and_then(|()| {
             files.sync_folder(&folder)?;
@@ -145,7 +148,7 @@ impl BlockStore {
         });
         Ok(Self {
             db,
-            file: secured.map_err(|e| format!("syncing sled's files: {e}"))?,
+            file: secured.map_err(|e| Trouble::looking(&e))?,
             writing: Mutex::new(()),
             files: files.clone(),
             _store: Arc::clone(store),
@@ -166,86 +169,107 @@ impl BlockStore {
     }
 
     /// Writes blocks.
-    pub(crate) fn put(&self, blocks: &mut Vec<([u8; 12], Vec<u8>)>) -> Result<(), String> {
+    pub(crate) fn put(&self, blocks: &mut Vec<([u8; 12], Vec<u8>)>) -> Result<(), Trouble> {
         let _one = lock(&self.writing);
         for (key, value) in blocks.drain(..) {
             self.db
                 .insert(key, value)
-                .map_err(|e| format!("writing the index: {e}"))?;
+                .map_err(|e| Trouble::writing(&e))?;
         }
         Ok(())
     }
 
     /// Writes the manifest.
-    pub(crate) fn put_manifest(&self, value: Vec<u8>) -> Result<(), String> {
+    pub(crate) fn put_manifest(&self, value: Vec<u8>) -> Result<(), Trouble> {
         let _one = lock(&self.writing);
         self.db
             .insert(MANIFEST_KEY, value)
-            .map_err(|e| format!("writing the index: {e}"))?;
+            .map_err(|e| Trouble::writing(&e))?;
         Ok(())
     }
 
     /// Makes everything written durable.
-    pub(crate) fn sync(&self) -> Result<(), String> {
+    pub(crate) fn sync(&self) -> Result<(), Trouble> {
         let _one = lock(&self.writing);
-        self.db
-            .flush()
-            .map_err(|e| format!("flushing the index: {e}"))?;
+        self.db.flush().map_err(|e| Trouble::writing(&e))?;
         self.files
             .sync_data(&self.file)
-            .map_err(|e| format!("syncing the index: {e}"))
+            .map_err(|e| Trouble::writing(&e))
     }
 
     /// Removes the blocks of a run that nothing refers to any more.
-    pub(crate) fn remove(&self, run: u64, blocks: u32) -> Result<(), String> {
+    pub(crate) fn remove(&self, run: u64, blocks: u32) -> Result<(), Trouble> {
         (0..blocks).try_for_each(|block| self.remove_one(run, block))
     }
 
     /// Removes one block.
-    pub(crate) fn remove_one(&self, run: u64, block: u32) -> Result<(), String> {
+    pub(crate) fn remove_one(&self, run: u64, block: u32) -> Result<(), Trouble> {
         let _one = lock(&self.writing);
         let removed = self.db.remove(block_key(run, block));
-        removed
-            .map(drop)
-            .map_err(|e| format!("writing the index: {e}"))
+        removed.map(drop).map_err(|e| Trouble::writing(&e))
     }
 
     /// The value under a key.
-    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<IVec>, String> {
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<IVec>, Trouble> {
         match catch_unwind(AssertUnwindSafe(|| self.db.get(key))) {
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(e)) => Err(format!("sled: {e}")),
-            Err(_) => Err("sled panicked while reading".to_owned()),
+            Ok(Err(e)) => Err(Trouble::reading(&e)),
+            Err(panic) => Err(Trouble::panicked(panic.as_ref())),
         }
     }
 
     /// The first item behind `key`.
-    pub(crate) fn after(&self, key: &[u8]) -> Result<Option<(IVec, IVec)>, String> {
+    pub(crate) fn after(&self, key: &[u8]) -> Result<Option<(IVec, IVec)>, Trouble> {
         match catch_unwind(AssertUnwindSafe(|| self.db.get_gt(key))) {
             Ok(Ok(item)) => Ok(item),
-            Ok(Err(e)) => Err(format!("sled: {e}")),
-            Err(_) => Err("sled panicked while reading".to_owned()),
+            Ok(Err(e)) => Err(Trouble::reading(&e)),
+            Err(panic) => Err(Trouble::panicked(panic.as_ref())),
         }
     }
 
     /// Visits all blocks of a run in order.
-    pub(crate) fn scan(&self, run: u64, blocks: u32, visit: Visit<'_>) -> Result<(), String> {
+    pub(crate) fn scan(&self, run: u64, blocks: u32, visit: Visit<'_>) -> Result<(), Trouble> {
         let range = block_key(run, 0)..block_key(run, blocks);
         let walk = AssertUnwindSafe(|| {
             for item in self.db.range(range) {
-                let (key, value) = item.map_err(|e| format!("sled: {e}"))?;
+                let (key, value) = item.map_err(|e| Trouble::reading(&e))?;
                 let (_, block) = parse_key(&key).ok_or("a key is not one of ours")?;
                 visit(block, &value)?;
             }
             Ok(())
         });
-        catch_unwind(walk).unwrap_or_else(|_| Err("sled panicked while reading".to_owned()))
+        catch_unwind(walk).unwrap_or_else(|panic| Err(Trouble::panicked(panic.as_ref())))
     }
 
     /// Bytes of sled's files.
     pub(crate) fn disk_bytes(&self) -> u64 {
         self.db.size_on_disk().unwrap_or(0)
     }
+}
+
+/// Reads sled's files from end to end: an error says that it is not their bytes that are wrong.
+pub(crate) fn probe(store: &Folder) -> Result<(), Trouble> {
+    let look = || -> std::io::Result<()> {
+        for item in fs::read_dir(store.steady_path().join(INDEX))? {
+            let path = item?.path();
+            if path.is_file() {
+                std::io::copy(&mut File::open(path)?, &mut std::io::sink())?;
+            }
+        }
+        Ok(())
+    };
+    look().map_err(|e| Trouble::looking(&e))
+}
+
+/// Bytes that sled's files take on disk.
+pub(crate) fn taken(store: &Folder) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let files = fs::read_dir(store.steady_path().join(INDEX));
+    let files = files.into_iter().flatten().flatten();
+    files
+        .filter_map(|item| item.metadata().ok())
+        .map(|m| m.blocks().saturating_mul(512))
+        .sum()
 }
 
 /// sled's own lock may be held a moment longer by a child process that was just being started when

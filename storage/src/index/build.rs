@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::index::blocks::{BlockStore, Kind, OVERHEAD, PAYLOAD_MAX, VALUE_MAX, block_key, seal};
 use crate::index::bloom::{self, Bloom};
 use crate::index::run::{FAR, Fences, GONE, Run, RunInfo};
+use crate::index::trouble::Trouble;
 use crate::num::u32_of;
 use crate::rows::stream_prefix;
 
@@ -56,7 +57,7 @@ impl<'a> RunBuilder<'a> {
     }
 
     /// Adds the next row; keys ascend.
-    pub(crate) fn add(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), String> {
+    pub(crate) fn add(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), Trouble> {
         let in_place = value.map_or(0, |v| if v.len() > IN_PLACE_MAX { 8 } else { v.len() });
         if self.block.len() + 5 + key.len() + in_place > VALUE_MAX {
             self.end_block()?;
@@ -122,7 +123,7 @@ impl<'a> RunBuilder<'a> {
         }
     }
 
-    fn end_block(&mut self) -> Result<(), String> {
+    fn end_block(&mut self) -> Result<(), Trouble> {
         if self.block.len() == OVERHEAD {
             return Ok(());
         }
@@ -138,7 +139,7 @@ impl<'a> RunBuilder<'a> {
         Ok(())
     }
 
-    fn write(&mut self, mut value: Vec<u8>, kind: Kind) -> Result<(), String> {
+    fn write(&mut self, mut value: Vec<u8>, kind: Kind) -> Result<(), Trouble> {
         let block = self.info.blocks;
         let crc = seal(&mut value, self.info.id, block, kind);
         self.digest.update(&crc.to_be_bytes());
@@ -150,7 +151,7 @@ impl<'a> RunBuilder<'a> {
         Ok(())
     }
 
-    fn write_long(&mut self, bytes: &[u8], kind: Kind) -> Result<u32, String> {
+    fn write_long(&mut self, bytes: &[u8], kind: Kind) -> Result<u32, Trouble> {
         let start = self.info.blocks;
         for chunk in bytes.chunks(PAYLOAD_MAX) {
             let mut value = vec![0; OVERHEAD];
@@ -161,7 +162,7 @@ impl<'a> RunBuilder<'a> {
     }
 
     /// Writes what is left; the run is complete but not yet synced.
-    pub(crate) fn finish(mut self) -> Result<Arc<Run>, String> {
+    pub(crate) fn finish(mut self) -> Result<Arc<Run>, Trouble> {
         self.end_block()?;
         let fences = std::mem::take(&mut self.fences);
         self.info.fence_bytes = u32_of(fences.bytes.len());

@@ -15,6 +15,7 @@ use crate::index::build::RunBuilder;
 use crate::index::manifest::{Manifest, Mark, RUNS_MAX};
 use crate::index::merge::{RunCursor, Source, merge};
 use crate::index::run::{Run, RunInfo, Stored};
+use crate::index::trouble::Trouble;
 use crate::index::{Frozen, Index};
 use crate::num::u64_of;
 use crate::rows::stream_prefix;
@@ -27,9 +28,11 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 impl Index {
     /// Freezes the table when it is full; `mark` is the end of what it holds. Waits while too many
-    /// tables wait for the flusher.
+    /// tables wait for the flusher. While the disk is nearly full nothing is frozen: no commits are
+    /// taken then, and what is in memory is in the journal.
     pub(crate) fn freeze_if_full(&self, mark: Mark) -> Result<(), StoreError> {
-        if read(&self.state).active_bytes < self.tuning.table_bytes {
+        let small = read(&self.state).active_bytes < self.tuning.table_bytes;
+        if small || self.health.full().is_some() {
             return Ok(());
         }
         self.freeze(mark)
@@ -59,7 +62,8 @@ impl Index {
                 return Err(e);
             }
             let signals = lock(&self.signals);
-            if good(read(&self.state).frozen.len()) {
+            // the flusher waits for room, so nobody waits for the flusher
+            if good(read(&self.state).frozen.len()) || self.health.full().is_some() {
                 return Ok(());
             }
             if signals.stop {
@@ -73,6 +77,11 @@ impl Index {
     pub(crate) fn stop(&self) {
         lock(&self.signals).stop = true;
         self.changed.notify_all();
+    }
+
+    /// Whether there is room to write, and what is there can be read.
+    fn healthy(&self) -> bool {
+        self.health.full().is_none() && self.health.reads_fail().is_none()
     }
 
     fn stopped(&self) -> bool {
@@ -90,14 +99,15 @@ impl Index {
                 }
                 continue;
             };
-            if read(&self.state).runs.len() >= RUNS_WAIT {
+            let full = self.health.full().is_some();
+            if full || read(&self.state).runs.len() >= RUNS_WAIT {
                 drop(wait_for(&self.changed, lock(&self.signals), LOOK_AGAIN));
                 continue;
             }
             match self.flush(&oldest) {
                 Ok(true) => {}
                 Ok(false) => return,
-                Err(why) => self.health.poison(&why),
+                Err(why) => self.health.poison(&why.to_string()),
             }
             self.changed.notify_all();
         }
@@ -112,7 +122,7 @@ impl Index {
     }
 
     /// Writes a frozen table as a run; false when it was told to stop first.
-    fn flush(&self, frozen: &Arc<Frozen>) -> Result<bool, String> {
+    fn flush(&self, frozen: &Arc<Frozen>) -> Result<bool, Trouble> {
         let mut run = None;
         if !frozen.table.is_empty() {
             let streams = frozen
@@ -138,7 +148,7 @@ impl Index {
     }
 
     /// Changes the list of runs, on disk first.
-    fn install(&self, change: impl FnOnce(&mut Vec<Arc<Run>>, &mut Mark)) -> Result<(), String> {
+    fn install(&self, change: impl FnOnce(&mut Vec<Arc<Run>>, &mut Mark)) -> Result<(), Trouble> {
         let mut manifest = lock(&self.manifest);
         let mut runs = read(&self.state).runs.as_ref().clone();
         let mut mark = manifest.mark;
@@ -149,7 +159,7 @@ impl Index {
             ..manifest.clone()
         };
         if next.runs.len() > RUNS_MAX {
-            return Err("the index has more runs than its manifest can name".to_owned());
+            return Err("the index has more runs than its manifest can name".into());
         }
         self.store.put_manifest(next.encode())?;
         self.store.sync()?;
@@ -165,15 +175,25 @@ impl Index {
     /// What the merger thread does.
     pub(crate) fn merge_loop(&self) {
         while !self.stopped() {
-            let inputs = self.to_merge();
+            // a merge needs room for its runs twice, and whole runs to read
+            let inputs = self.healthy().then(|| self.to_merge()).flatten();
             let done = match &inputs {
                 Some(inputs) => self.merge_runs(inputs),
                 None => Ok(true),
             };
-            match done.and_then(|more| self.bury().map(|()| more)) {
+            let bury = |more| {
+                if self.healthy() {
+                    self.bury().map(|()| more)
+                } else {
+                    Ok(more)
+                }
+            };
+            match done.and_then(bury) {
                 Ok(true) => {}
                 Ok(false) => return,
-                Err(why) => self.health.poison(&why),
+                // the runs that were to be merged are still there; it is tried again
+                Err(Trouble::Read(why)) => drop(self.health.unreadable(&why, None)),
+                Err(why) => self.health.poison(&why.to_string()),
             }
             if inputs.is_none() {
                 let signals = lock(&self.signals);
@@ -201,7 +221,7 @@ impl Index {
     }
 
     /// Makes one run of several neighbours; false when it was told to stop first.
-    fn merge_runs(&self, inputs: &[Arc<Run>]) -> Result<bool, String> {
+    fn merge_runs(&self, inputs: &[Arc<Run>]) -> Result<bool, Trouble> {
         let ids: Vec<u64> = inputs.iter().map(|r| r.info.id).collect();
         let oldest = read(&self.state).runs.last().map(|r| r.info.id);
         let bottom = oldest.is_some() && oldest == ids.last().copied();
@@ -216,7 +236,7 @@ impl Index {
         for run in inputs {
             let cursor = RunCursor::new(&self.store, run, &[], None, Order::Ascending);
             sources.push(Source::Run(Box::new(
-                cursor.map_err(|e| self.unreadable(&e))?,
+                cursor.map_err(|e| self.unreadable(e))?,
             )));
         }
         let mut builder = RunBuilder::new(&self.store, self.take_run_id(), level, keys);
@@ -233,11 +253,11 @@ impl Index {
                 (Stored::Gone, _) => builder.add(key, None)?,
                 (Stored::Here(bytes), _) => builder.add(key, Some(bytes))?,
                 (far, Some(run)) => builder.add(key, run.value(&self.store, far)?.as_deref())?,
-                (_, None) => return Err("a large value outside a run".to_owned()),
+                (_, None) => return Err("a large value outside a run".into()),
             }
             Ok(true)
         })
-        .map_err(|e| self.unreadable(&e))?;
+        .map_err(|e| self.unreadable(e))?;
         if stopped {
             return Ok(false);
         }
@@ -253,12 +273,15 @@ impl Index {
     }
 
     /// A merge that meets damage marks the index, so that the next open rebuilds it.
-    fn unreadable(&self, why: &str) -> String {
-        self.health.damage(why).to_string()
+    fn unreadable(&self, why: Trouble) -> Trouble {
+        match why {
+            Trouble::Damaged(why) => Trouble::Damaged(self.health.damage(&why).to_string()),
+            Trouble::Read(_) | Trouble::Write(_) => why,
+        }
     }
 
     /// Removes the blocks of runs that nobody reads any more.
-    fn bury(&self) -> Result<(), String> {
+    fn bury(&self) -> Result<(), Trouble> {
         let free: Vec<Arc<Run>> = {
             let mut signals = lock(&self.signals);
             // the caller's own list of inputs counts too, so they go one round later

@@ -7,6 +7,7 @@ use crate::api::Order;
 use crate::index::blocks::{BlockStore, Kind};
 use crate::index::bytes::Bytes;
 use crate::index::run::{Run, Stored, Unpacked};
+use crate::index::trouble::Trouble;
 
 type Row<'a> = (&'a Bytes, &'a Option<Bytes>);
 
@@ -54,7 +55,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn advance(&mut self) -> Result<(), String> {
+    fn advance(&mut self) -> Result<(), Trouble> {
         match self {
             Self::Copied(iter, row) => *row = iter.next().map(|(k, v)| (k, v)),
             Self::Table(range, row, order) => *row = step(range, *order),
@@ -92,7 +93,7 @@ impl<'a> RunCursor<'a> {
         from: &'a [u8],
         to: Option<&'a [u8]>,
         order: Order,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Trouble> {
         let fences = &run.fences;
         let fence = match (order, to) {
             (Order::Ascending, _) => Some(fences.at_or_before(from).unwrap_or(0)),
@@ -117,14 +118,14 @@ impl<'a> RunCursor<'a> {
         Ok(cursor)
     }
 
-    fn load(&mut self) -> Result<(), String> {
+    fn load(&mut self) -> Result<(), Trouble> {
         let Some(block) = self.fence.and_then(|n| self.run.fences.block(n)) else {
             self.fence = None;
             return Ok(());
         };
         let value = self.run.payload(self.store, block, Kind::Rows)?;
         let place = || format!("run {}, block {block} is unreadable", self.run.info.id);
-        self.block.load(&value).ok_or_else(place)
+        Ok(self.block.load(&value).ok_or_else(place)?)
     }
 
     /// Puts the row at the first one of the block in the direction; the very first block may
@@ -146,7 +147,7 @@ impl<'a> RunCursor<'a> {
     }
 
     /// Moves to the next block while the current one is used up.
-    fn settle(&mut self) -> Result<(), String> {
+    fn settle(&mut self) -> Result<(), Trouble> {
         while let Some(fence) = self.fence
             && self.index().is_none()
         {
@@ -174,7 +175,7 @@ impl<'a> RunCursor<'a> {
         self.block.value(self.index()?)
     }
 
-    fn advance(&mut self) -> Result<(), String> {
+    fn advance(&mut self) -> Result<(), Trouble> {
         match self.order {
             Order::Ascending => self.row += 1,
             Order::Descending => self.row = self.row.saturating_sub(1),
@@ -184,7 +185,7 @@ impl<'a> RunCursor<'a> {
 }
 
 /// Looks at a row and the run it lies in, if any; says whether to go on.
-type Visit<'a> = &'a mut dyn FnMut(&[u8], Stored<'_>, Option<&Run>) -> Result<bool, String>;
+type Visit<'a> = &'a mut dyn FnMut(&[u8], Stored<'_>, Option<&Run>) -> Result<bool, Trouble>;
 
 /// Visits every key once, with the value from the first source that has it; sources come newest
 /// first. `visit` gets the run that a large value lies in, and says whether to go on.
@@ -192,7 +193,7 @@ pub(crate) fn merge(
     sources: &mut [Source<'_>],
     order: Order,
     visit: Visit<'_>,
-) -> Result<(), String> {
+) -> Result<(), Trouble> {
     let mut key = Vec::new();
     loop {
         let mut best: Option<(usize, &[u8])> = None;

@@ -12,6 +12,7 @@ use crate::health::Health;
 use crate::index::blocks::{BlockStore, MANIFEST_KEY, block_key, parse_key};
 use crate::index::manifest::{Manifest, Mark};
 use crate::index::run::load;
+use crate::index::trouble::Trouble;
 use crate::index::{Index, Signals, State, Tuning};
 use crate::journal::format::StoreId;
 
@@ -31,10 +32,10 @@ pub(crate) struct Wanted<'a> {
 
 impl Index {
     /// Opens what is in the folder, or says why that cannot be used. `fresh`: the folder is new.
-    pub(crate) fn open(wanted: &Wanted<'_>, fresh: bool) -> Result<Self, String> {
-        let missing = |e: std::io::Error| format!("looking for it: {e}");
+    pub(crate) fn open(wanted: &Wanted<'_>, fresh: bool) -> Result<Self, Trouble> {
+        let missing = |e: std::io::Error| Trouble::looking(&e);
         if !fresh && wanted.store.id("index/db").map_err(missing)?.is_none() {
-            return Err("it is missing".to_owned());
+            return Err("it is missing".into());
         }
         let store = BlockStore::open(&wanted.store, wanted.cache, wanted.files)?;
         let manifest = match store.get(MANIFEST_KEY)? {
@@ -51,16 +52,17 @@ impl Index {
                 store.sync()?;
                 empty
             }
-            None => return Err("its manifest is missing".to_owned()),
+            None => return Err("its manifest is missing".into()),
         };
         if manifest.id != wanted.id {
-            return Err("it belongs to another store".to_owned());
+            return Err("it belongs to another store".into());
         }
         if manifest.projection != wanted.projection {
             return Err(format!(
                 "its rows are of version {}, this program writes version {}",
                 manifest.projection, wanted.projection
-            ));
+            )
+            .into());
         }
         Self::load(wanted, store, manifest)
     }
@@ -69,7 +71,7 @@ impl Index {
         wanted: &Wanted<'_>,
         store: BlockStore,
         mut manifest: Manifest,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Trouble> {
         let seen = remove_orphans(&store, &manifest)?;
         manifest.next_run = manifest.next_run.max(seen + 1);
         let mut runs = Vec::with_capacity(manifest.runs.len());
@@ -96,7 +98,7 @@ impl Index {
 
 /// Removes blocks of runs that the manifest does not name: what a crash left of a flush or merge.
 /// Gives the largest run number seen.
-fn remove_orphans(store: &BlockStore, manifest: &Manifest) -> Result<u64, String> {
+fn remove_orphans(store: &BlockStore, manifest: &Manifest) -> Result<u64, Trouble> {
     let mut seen = 0;
     let mut at: Vec<u8> = Vec::new();
     while let Some((key, _)) = store.after(&at)? {
@@ -105,14 +107,14 @@ fn remove_orphans(store: &BlockStore, manifest: &Manifest) -> Result<u64, String
                 at = key.to_vec();
                 continue;
             }
-            return Err("sled holds a key that is not ours".to_owned());
+            return Err("sled holds a key that is not ours".into());
         };
         seen = seen.max(run);
         match manifest.runs.iter().find(|r| r.id == run) {
             Some(info) if block < info.blocks => {
                 at = block_key(run, info.blocks - 1).to_vec();
             }
-            Some(_) => return Err("sled holds a block that is not ours".to_owned()),
+            Some(_) => return Err("sled holds a block that is not ours".into()),
             None => {
                 store.remove_one(run, block)?;
                 at = key.to_vec();

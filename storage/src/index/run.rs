@@ -11,6 +11,7 @@ use sled::IVec;
 use crate::codec::Cursor;
 use crate::index::blocks::{BlockStore, Kind, OVERHEAD, block_key, unseal};
 use crate::index::bloom::Bloom;
+use crate::index::trouble::Trouble;
 use crate::num::{u32_of, usize_of32};
 
 /// The length of a removed key's value.
@@ -158,15 +159,15 @@ impl Run {
         store: &BlockStore,
         block: u32,
         kind: Kind,
-    ) -> Result<IVec, String> {
+    ) -> Result<IVec, Trouble> {
         let id = self.info.id;
         let place = || format!("run {id}, block {block}");
         let value = store.get(&block_key(id, block))?;
         let value = value.ok_or_else(|| format!("{} is missing", place()))?;
         match unseal(&value, id, block) {
             Some((k, ..)) if k == kind.byte() => Ok(value),
-            Some(_) => Err(format!("{} is of another kind", place())),
-            None => Err(format!("{} fails its checksum", place())),
+            Some(_) => Err(format!("{} is of another kind", place()).into()),
+            None => Err(format!("{} fails its checksum", place()).into()),
         }
     }
 
@@ -176,7 +177,7 @@ impl Run {
         store: &BlockStore,
         key: &[u8],
         hash: u64,
-    ) -> Result<Option<Option<Vec<u8>>>, String> {
+    ) -> Result<Option<Option<Vec<u8>>>, Trouble> {
         if !self.bloom.may_have(hash) {
             return Ok(None);
         }
@@ -197,7 +198,7 @@ impl Run {
         &self,
         store: &BlockStore,
         stored: Stored<'_>,
-    ) -> Result<Option<Vec<u8>>, String> {
+    ) -> Result<Option<Vec<u8>>, Trouble> {
         let (first, length) = match stored {
             Stored::Gone => return Ok(None),
             Stored::Here(bytes) => return Ok(Some(bytes.to_vec())),
@@ -209,7 +210,7 @@ impl Run {
             let value = self.payload(store, block, Kind::Piece)?;
             let piece = value.get(OVERHEAD..).unwrap_or_default();
             if piece.is_empty() {
-                return Err(format!("run {}, block {block} is empty", self.info.id));
+                return Err(format!("run {}, block {block} is empty", self.info.id).into());
             }
             whole.extend_from_slice(piece);
             block += 1;
@@ -219,14 +220,14 @@ impl Run {
 }
 
 /// Reads every block of a run, checks it, and makes the run ready.
-pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, String> {
+pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, Trouble> {
     let mut digest = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
     let (mut fences, mut bloom) = (Vec::new(), Vec::new());
     let mut next = 0;
     store.scan(info.id, info.blocks, &mut |block, value| {
         let place = || format!("run {}, block {block}", info.id);
         if block != next {
-            return Err(format!("run {}, block {next} is missing", info.id));
+            return Err(format!("run {}, block {next} is missing", info.id).into());
         }
         next += 1;
         let (kind, crc, payload) = unseal(value, info.id, block)
@@ -240,7 +241,7 @@ pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, String> {
         Ok(())
     })?;
     if next != info.blocks || digest.finish().as_ref() != info.digest {
-        return Err(format!("run {} is not what its digest says", info.id));
+        return Err(format!("run {} is not what its digest says", info.id).into());
     }
     let fences = Fences::from_bytes(&fences).ok_or("a fence is unreadable")?;
     let bloom = Bloom::from_bytes(&bloom).ok_or("a Bloom filter is unreadable")?;

@@ -1,0 +1,94 @@
+//! Room on the disk while a store opens.
+//!
+//! **Shape.** `RESERVE` is a file of zeros. sled writes a little when it opens, so on a full disk
+//! the file is given up for it, and made again at a start that finds room. A rebuild of the index
+//! is begun only when there is room for all of it.
+//!
+//! **Bounds.** A rebuilt index takes up to twice what the journal holds, merges included; the floor
+//! stays free besides.
+
+use std::io;
+
+use crate::durable::options::Options;
+use crate::error::OpenError;
+use crate::files::Files;
+use crate::folder::Folder;
+use crate::index::blocks::taken;
+use crate::journal::check::Checked;
+use crate::num::{u64_of, usize_of};
+
+/// The file that is given up for room.
+const RESERVE: &str = "RESERVE";
+/// Bytes written in one go.
+const PIECE: usize = 1 << 20;
+/// What an index takes however small it is.
+const INDEX_LEAST: u64 = 2 << 20;
+
+/// Gives the reserve up; whether there was one.
+pub(crate) fn give_up(folder: &Folder) -> io::Result<bool> {
+    let there = folder.id(RESERVE)?.is_some();
+    folder.remove(RESERVE)?;
+    Ok(there)
+}
+
+/// Makes the reserve where it is missing and the disk has plenty.
+pub(crate) fn keep(folder: &Folder, files: &Files, options: &Options) {
+    let size = options.reserve_bytes;
+    let wanted = size
+        .saturating_mul(2)
+        .saturating_add(options.free_space_floor);
+    let make = || -> io::Result<()> {
+        if size == 0 || folder.id(RESERVE)?.is_some() || folder.free_space()? < wanted {
+            return Ok(());
+        }
+        let file = files.create(folder, RESERVE)?;
+        let zeros = vec![0; PIECE];
+        let mut done = 0;
+        while done < size {
+            let n = usize_of(size - done).min(PIECE);
+            files.write_at(&file, zeros.get(..n).unwrap_or_default(), done)?;
+            done += u64_of(n);
+        }
+        files.sync_all(&file)
+    };
+    if let Err(e) = make() {
+        tracing::warn!(error = %e, "no room could be kept back for opening on a full disk");
+        // half of it is of no use
+        folder.remove(RESERVE).ok();
+    }
+}
+
+/// Refuses a rebuild that would not fit. Says whether the old index has to go first.
+pub(crate) fn for_rebuild(
+    folder: &Folder,
+    checked: &Checked,
+    options: &Options,
+) -> Result<bool, OpenError> {
+    let path = folder.path();
+    let free = folder.free_space();
+    let free = free.map_err(|e| OpenError::io("asking for free space of", path, e))?;
+    let before = checked
+        .segments
+        .iter()
+        .filter(|s| s.number < checked.segment);
+    let written = before.map(|s| u64::from(s.size)).sum::<u64>() + u64::from(checked.offset);
+    let needed = written.saturating_mul(2).saturating_add(INDEX_LEAST);
+    let wanted = needed.saturating_add(options.free_space_floor);
+    if free >= wanted {
+        return Ok(false);
+    }
+    let old = taken(folder);
+    if free.saturating_add(old) >= wanted {
+        return Ok(true);
+    }
+    Err(OpenError::NoRoom(format!(
+        "the index in {} has to be rebuilt from the journal, which takes about {} MiB besides the \
+         {} MiB that are kept free; {} MiB are free and the old index takes {}. Nothing was \
+         changed: make room and start again",
+        path.display(),
+        needed >> 20,
+        options.free_space_floor >> 20,
+        free >> 20,
+        old >> 20,
+    )))
+}
