@@ -40,6 +40,7 @@ use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
+use caudal_ledger::facts::BankRefusal;
 use caudal_ledger::ids::OriginId;
 use caudal_ledger::money::Money;
 use caudal_ledger::remuneration::FundWord;
@@ -53,6 +54,8 @@ use attempts::{Session, client};
 use wire::Ask;
 
 /// The name of the bank whose API this is; its code, 322, is in every path.
+/// The bank's code for a client id that is another client's.
+const CLIENT_TAKEN: &str = "VW012";
 const NAME: &str = "Banco Industrial";
 /// How long a connection may take.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -215,6 +218,10 @@ impl BankGateway for HttpGateway {
     ) -> LocalFuture<'a, BankReply<Cvu>> {
         let ask = Ask::create_cvu(&self.config.collector, client_id, holder);
         Box::pin(self.perform(ask, request_id, self.deadline()))
+    }
+
+    fn is_taken(&self, why: &BankRefusal) -> bool {
+        wire::code(&why.body) == CLIENT_TAKEN
     }
 
     fn set_alias<'a>(

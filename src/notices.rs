@@ -122,7 +122,7 @@ async fn hear(
     }
     if heard == Heard::Ignored {
         match notice {
-            Notice::Created | Notice::Other { .. } => {}
+            Notice::Created | Notice::Other { .. } | Notice::Left(_) => {}
             Notice::Received { coelsa_id, .. } => {
                 tracing::error!(coelsa_id, "money arrived for a CVU of no tenant");
             }

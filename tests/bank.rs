@@ -65,7 +65,7 @@ async fn a_refusal_is_given_as_it_is_kept_and_leaves_nothing() {
     let mut service = TestService::start().await;
     service
         .bank
-        .behave(json!({"operation": "create_cvu", "mode": "reject", "code": "VW012", "count": 1}))
+        .behave(json!({"operation": "create_cvu", "mode": "reject", "code": "VW013", "count": 1}))
         .await;
     let holder = cuit(fresh());
     let mut body = opening(&holder);
@@ -77,7 +77,7 @@ async fn a_refusal_is_given_as_it_is_kept_and_leaves_nothing() {
     assert_eq!(refused["bankStatus"], 409);
     assert_eq!(
         refused["bankBody"],
-        json!({"code": "VW012", "message": "El client_id está asociado a otro CUIT"})
+        json!({"code": "VW013", "message": "No se pudo crear el CVU"})
     );
     for restart in [false, true] {
         if restart {

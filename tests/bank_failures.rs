@@ -6,6 +6,7 @@ mod disputes;
 mod letters;
 mod money;
 mod notices;
+pub mod past;
 pub mod rig;
 
 use crate::support::{Answer, Value, json};
@@ -365,15 +366,21 @@ async fn restart_between_asking_and_answer() {
 async fn refused_after_a_restart_though_the_bank_has_it() {
     let mut rig = Rig::impatient().await;
     rig.behave("transfer", "timeout").await;
-    let sent = rig.send(0, "100.00").await;
+    // On its way there, so its list does not say how it ends.
+    let sent = rig.send(2, "100.00").await;
     rig.taken(&sent).await;
     rig.end(false).await;
     // The order would be refused a second time, for instance because the first used up a limit.
     rig.order(json!({"operation": "transfer", "mode": "reject", "code": "TX040"}))
         .await;
     rig.begin();
-    let ended = rig.ends(&sent, "completed").await;
-    assert_eq!(calls(&ended), [call("transfer_status", 200)]);
+    let asked = rig.called(&sent, "transfer_status", Some(200)).await;
+    assert_eq!(calls(&asked)[0], call("transfer_status", 200));
+    waits(&rig, &sent).await;
+    rig.tell(&sent, "settle", json!({"status": "COMPLETED"}))
+        .await
+        .is(200);
+    rig.ends(&sent, "completed").await;
     left_once(&rig, &sent).await;
     rig.lives(0).await;
 }

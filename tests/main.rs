@@ -56,6 +56,8 @@ mod notices;
 #[cfg(test)]
 mod reconciliation;
 #[cfg(test)]
+mod restores;
+#[cfg(test)]
 mod tidy;
 #[cfg(test)]
 mod transfers;

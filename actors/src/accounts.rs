@@ -179,6 +179,7 @@ impl AccountActor {
                 reason,
                 ticket,
             } => desk.decide_transfer(transfer, verdict, reason, ticket),
+            AccountMessage::Left(departure, ticket) => desk.left(&departure, ticket),
             AccountMessage::CashIn(arrived, ticket) => desk.cash_in(arrived, ticket),
             AccountMessage::Tick => {}
             message => self.question(message, ctx),
@@ -230,7 +231,7 @@ impl AccountActor {
                 ticket,
             } => desk.change(ctx.address(), &order, if_match.as_ref(), ticket),
             AccountMessage::Adopt(ticket) => desk.adopt(ticket),
-            AccountMessage::BankSaid(said) => desk.bank_said(said),
+            AccountMessage::BankSaid(said) => desk.bank_said(ctx.address(), said),
             AccountMessage::Passivate => ctx.stop(),
             // Named in `turn`.
             message => desk.remunerate(message, ctx.address()),

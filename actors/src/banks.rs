@@ -15,6 +15,7 @@ use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
+use caudal_ledger::facts::BankRefusal;
 use caudal_ledger::ids::{OriginId, RealmId};
 use caudal_ledger::money::Money;
 use caudal_ledger::remuneration::FundWord;
@@ -227,6 +228,10 @@ impl BankGateway for RealmBank {
             }
             Err(why) => nobody(&why),
         }
+    }
+
+    fn is_taken(&self, why: &BankRefusal) -> bool {
+        self.now().is_ok_and(|bank| bank.is_taken(why))
     }
 
     fn set_alias<'a>(

@@ -4,6 +4,7 @@
 //! past that the outcome is unknown to the asker, and its idempotency key or external id will tell.
 
 pub mod bank;
+mod catch_up;
 pub mod events;
 pub mod lists;
 pub mod money;
@@ -40,6 +41,7 @@ use crate::mailbox::{Mailbox, Waiting};
 use crate::platform::{self, Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder};
 use crate::ports::Clock;
 use crate::ports::webhooks::{Nobody, WebhookSink};
+use crate::realms::lookout::Lookout;
 use crate::realms::{self, Limits, RealmMessage, RealmReport, RealmSupervisor, Target};
 use crate::records::projection::Place;
 use crate::records::reads;
@@ -150,12 +152,14 @@ impl Realms {
         let bank = Arc::new(RealmBank::new(&self.banks, relation));
         let settings = Arc::new(RwLock::new(Arc::new(settings)));
         let told = Arc::new(Notify::new());
+        let last = reads::events::last_at(self.store.as_ref(), realm)?;
         let shared = Shared {
             realm,
             store: Arc::clone(&self.store),
             clock: Arc::clone(&self.clock),
             bank: Arc::<RealmBank>::clone(&bank),
             bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
+            lookout: Arc::new(Lookout::since(last)),
             pauses: self.pauses,
             schedule: self.schedule,
             event_rules: self.event_rules,

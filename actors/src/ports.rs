@@ -15,7 +15,9 @@ use caudal_ledger::ids::OriginId;
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::remuneration::{BrokerageAccount, FundPosition, FundWord};
 use caudal_ledger::time::{BusinessDay, Timestamp};
-use caudal_ledger::transfers::{BankTransfer, BankWord, Concept, Counterparty, Destination};
+use caudal_ledger::transfers::{
+    BankTransfer, BankWord, Concept, Counterparty, Departure, Destination,
+};
 
 /// Where the time comes from.
 pub trait Clock: Send + Sync + fmt::Debug + 'static {
@@ -194,6 +196,9 @@ pub enum Notice {
         /// Why, in the bank's words.
         reason: String,
     },
+    /// Money left a CVU of ours, by an order that the ledger does not know: what the bank's list
+    /// alone tells.
+    Left(Departure),
     /// The bank has taken down where notices go.
     Created,
     /// Something that is none of ours to know.
@@ -223,6 +228,11 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         holder: &'a Holder,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<Cvu>>;
+
+    /// Whether a refusal to create a CVU says that the client id is somebody else's there.
+    fn is_taken(&self, _: &BankRefusal) -> bool {
+        false
+    }
 
     /// Sets the alias of a CVU; with none, has the bank assign one. Gives the alias as it is then.
     /// Setting the alias that the CVU has already is a success.

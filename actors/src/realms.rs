@@ -13,6 +13,7 @@
 //! **Failure.** An actor that panicked or doubts itself is loaded again by the next order for it.
 
 mod children;
+pub mod lookout;
 mod messages;
 mod money;
 mod names;
@@ -320,6 +321,8 @@ impl Actor for RealmSupervisor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
+        let home = (ctx.address().downgrade(), self.waiting.clone());
+        actix::spawn(lookout::run(Arc::clone(&self.shared), home));
         self.sweep(ctx);
         ctx.run_interval(SWEEP, |supervisor, ctx| {
             // One that is under way goes on by itself.
@@ -402,7 +405,10 @@ impl RealmSupervisor {
                 let number = self.number(target);
                 reply.send(number.map(|number| self.children.passivate(number)));
             }
-            RealmMessage::Report(reply) => reply.send(self.children.report()),
+            RealmMessage::Report(reply) => reply.send(RealmReport {
+                looked: self.shared.lookout.is_passed(),
+                ..self.children.report()
+            }),
             RealmMessage::Webhook(number, order, ticket) => self.webhook(number, order, ticket),
             RealmMessage::TryWebhook(number, id, ticket) => {
                 self.try_webhook(number, id, ticket, ctx);

@@ -24,6 +24,7 @@ use crate::failure::Failure;
 use crate::mailbox::Waiting;
 use crate::ports::webhooks::WebhookSink;
 use crate::ports::{BankError, BankGateway, Clock};
+use crate::realms::lookout::Lookout;
 use crate::records::{self, ANSWER_PART_BYTES, ANSWER_PARTS, ANSWERS, Tail};
 use crate::reply::{Answered, ClaimGuard, Claims, Given, Keyed, Rendered, Reply};
 use crate::trail::Trail;
@@ -41,6 +42,8 @@ pub struct Shared {
     pub bank: Arc<dyn BankGateway>,
     /// The calls about transfers that the realm may have under way at the bank.
     pub bank_slots: Arc<Semaphore>,
+    /// Keeps orders back until the bank's list was looked through.
+    pub lookout: Arc<Lookout>,
     /// How long the bank is left alone between tries of a transfer.
     pub pauses: Pauses,
     /// What the tenant and the platform have set, as of the last change.

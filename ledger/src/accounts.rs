@@ -298,6 +298,32 @@ impl Account {
         vec![fact]
     }
 
+    /// The facts by which an opening that is pending is asked for again under another client id;
+    /// none when no opening is pending.
+    pub fn ask_as(&self, client_id: u64) -> Vec<AccountFact> {
+        match self.pending.clone() {
+            Some(Pending::Opening { alias, .. }) => {
+                vec![AccountFact::OpeningRequested { client_id, alias }]
+            }
+            Some(Pending::Cvu {
+                name,
+                automatic_alias,
+                ..
+            }) => vec![AccountFact::CvuRequested {
+                client_id,
+                name,
+                automatic_alias,
+            }],
+            Some(
+                Pending::Alias(_)
+                | Pending::Identity(_)
+                | Pending::Closing
+                | Pending::Particulars(_),
+            )
+            | None => Vec::new(),
+        }
+    }
+
     /// Takes in a fact of the profile.
     pub fn apply(&mut self, fact: &AccountFact, seq: u64, at: Timestamp) {
         self.profile_seq = seq;

@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::chain::Canonical;
+use crate::cuit::Cuit;
 use crate::tenants::Mode;
+use crate::text::ExternalId;
 
 /// The number of a realm (tenant × mode), from 1; 0 is the platform.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -38,6 +41,30 @@ impl AccountNo {
         u64::from(realm.0)
             .saturating_mul(10_000_000)
             .saturating_add(self.0)
+    }
+}
+
+impl AccountNo {
+    /// The client id of an attempt to open the account. The first is its own number; the bank may
+    /// know that as somebody else's, from a store or a time that is not this one's, so each further
+    /// one is drawn from who it is for.
+    pub fn client_id(self, (realm, tenant): (RealmId, &str), cuit: Cuit, attempt: u32) -> u64 {
+        if attempt == 0 {
+            return self.bank_client_id(realm);
+        }
+        let number = i64::try_from(self.0).unwrap_or(i64::MAX);
+        let form = Canonical::default()
+            .text("client")
+            .text(tenant)
+            .text(cuit.as_str())
+            .number(number)
+            .number(i64::from(attempt));
+        let digest = form.digest().0;
+        let first = digest.first_chunk::<8>().copied().unwrap_or_default();
+        let drawn = u64::from_be_bytes(first)
+            .checked_rem(Self::MAX)
+            .unwrap_or(0);
+        AccountNo(drawn.saturating_add(1)).bank_client_id(realm)
     }
 }
 
@@ -159,14 +186,77 @@ named_by_its_first_voucher! {
     TransferId, "trf_"
 }
 
-/// The reference by which the bank knows a transfer: 15 characters that say which one it is, so
-/// that it is on disk before the bank is asked, and its answers and notices find their way back.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct OriginId(pub VoucherId);
+/// The reference by which the bank knows a transfer: 15 characters of base 32 that are on disk before
+/// the bank is asked, so that its answers and notices find their way back.
+///
+/// It is a digest of whose order it is and of the tenant's own id of it. So it never repeats: not for
+/// another order, not in another store, not after an older copy of a store was put back. The same
+/// order, sent again by a client after such a copy, has the same reference, and the bank pays it once.
+///
+/// References of before said realm, account and transfer; they read on, and their first bit tells
+/// them apart.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct OriginId(u128);
+
+/// What is no reference of a transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoOrigin;
+
+impl fmt::Display for NoOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("is no reference of a transfer: 15 characters")
+    }
+}
 
 impl OriginId {
     const ACCOUNT_BITS: u32 = 24;
     const SEQUENCE_BITS: u32 = 31;
+    const REALM_AT: u32 = Self::ACCOUNT_BITS.wrapping_add(Self::SEQUENCE_BITS);
+    /// Set in references that are digests.
+    const DIGEST: u128 = 1 << 74;
+
+    /// The reference of a tenant's order.
+    pub fn of_order(tenant: &str, mode: Mode, external_id: &ExternalId) -> Self {
+        let form = Canonical::default()
+            .text("transfer")
+            .text(tenant)
+            .text(mode.as_str())
+            .text(external_id.as_str());
+        let digest = form.digest().0;
+        let first = digest.first_chunk::<16>().copied().unwrap_or_default();
+        let digest = u128::from_be_bytes(first);
+        Self(Self::DIGEST | (digest & Self::DIGEST.wrapping_sub(1)))
+    }
+
+    /// The reference that a transfer had when references said where it is.
+    pub fn of_place(place: VoucherId) -> Self {
+        Self(
+            u128::from(place.realm.0).wrapping_shl(Self::REALM_AT)
+                | u128::from(place.account.0).wrapping_shl(Self::SEQUENCE_BITS)
+                | u128::from(place.sequence),
+        )
+    }
+
+    /// Where the transfer is, if the reference says so.
+    pub fn place(self) -> Option<VoucherId> {
+        if self.0 & Self::DIGEST != 0 {
+            return None;
+        }
+        let field = |at: u32, bits: u32| {
+            self.0.wrapping_shr(at) & (1_u128.wrapping_shl(bits).wrapping_sub(1))
+        };
+        Some(VoucherId {
+            realm: RealmId(u32::try_from(field(Self::REALM_AT, 20)).ok()?),
+            account: AccountNo(u64::try_from(field(Self::SEQUENCE_BITS, Self::ACCOUNT_BITS)).ok()?),
+            sequence: u64::try_from(field(0, Self::SEQUENCE_BITS)).ok()?,
+        })
+    }
+
+    /// Its bytes, as keys have them.
+    pub const fn to_bytes(self) -> [u8; 16] {
+        self.0.to_be_bytes()
+    }
 
     /// Reads a reference; `None` for anything that was never written by `Display`.
     pub fn parse(text: &str) -> Option<Self> {
@@ -178,15 +268,20 @@ impl OriginId {
             let digit = u128::try_from(ORIGIN.iter().position(|a| *a == byte)?).ok()?;
             value = value.wrapping_shl(5) | digit;
         }
-        let field = |at: u32, bits: u32| {
-            value.wrapping_shr(at) & (1_u128.wrapping_shl(bits).wrapping_sub(1))
-        };
-        let realm_at = Self::ACCOUNT_BITS.wrapping_add(Self::SEQUENCE_BITS);
-        Some(Self(VoucherId {
-            realm: RealmId(u32::try_from(field(realm_at, 20)).ok()?),
-            account: AccountNo(u64::try_from(field(Self::SEQUENCE_BITS, Self::ACCOUNT_BITS)).ok()?),
-            sequence: u64::try_from(field(0, Self::SEQUENCE_BITS)).ok()?,
-        }))
+        Some(Self(value))
+    }
+}
+
+impl From<OriginId> for String {
+    fn from(id: OriginId) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for OriginId {
+    type Error = NoOrigin;
+    fn try_from(text: String) -> Result<Self, NoOrigin> {
+        Self::parse(&text).ok_or(NoOrigin)
     }
 }
 
@@ -194,16 +289,7 @@ const ORIGIN: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 impl fmt::Display for OriginId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let VoucherId {
-            realm,
-            account,
-            sequence,
-        } = self.0;
-        let value = u128::from(realm.0)
-            .wrapping_shl(Self::ACCOUNT_BITS.wrapping_add(Self::SEQUENCE_BITS))
-            | u128::from(account.0).wrapping_shl(Self::SEQUENCE_BITS)
-            | u128::from(sequence);
-        let digits = base32::<15>(value).map(|digit| digit.to_ascii_uppercase());
+        let digits = base32::<15>(self.0).map(|digit| digit.to_ascii_uppercase());
         f.write_str(std::str::from_utf8(&digits).unwrap_or_default())
     }
 }
@@ -236,9 +322,48 @@ mod tests {
         fn references_of_the_bank_read_back(
             realm in 0_u32..1 << 20, account in 0_u64..=AccountNo::MAX, sequence in 0_u64..1 << 31,
         ) {
-            let id = OriginId(VoucherId { realm: RealmId(realm), account: AccountNo(account), sequence });
+            let place = VoucherId { realm: RealmId(realm), account: AccountNo(account), sequence };
+            let id = OriginId::of_place(place);
             prop_assert_eq!(id.to_string().len(), 15);
             prop_assert_eq!(OriginId::parse(&id.to_string()), Some(id));
+            // The highest bit of a realm that no store ever had.
+            prop_assert_eq!(id.place(), (realm < 1 << 19).then_some(place));
+        }
+    }
+
+    #[test]
+    fn references_of_orders_are_those_of_no_other_order() {
+        let of = |tenant: &str, mode, id: &str| {
+            OriginId::of_order(tenant, mode, &ExternalId::parse(id).unwrap())
+        };
+        let all = [
+            of("tnt_1", Mode::Test, "a"),
+            of("tnt_1", Mode::Live, "a"),
+            of("tnt_1", Mode::Test, "b"),
+            of("tnt_2", Mode::Test, "a"),
+        ];
+        let different: std::collections::BTreeSet<_> = all.into_iter().collect();
+        assert_eq!(different.len(), all.len());
+        for id in all {
+            assert_eq!(OriginId::parse(&id.to_string()), Some(id));
+            assert_eq!(id.place(), None);
+        }
+        // It is at the bank: never another one in a later version.
+        assert_eq!(all[0].to_string(), "TJF76VEKS5RSKT7");
+    }
+
+    #[test]
+    fn client_ids_are_others_when_one_is_taken() {
+        let cuit = Cuit::parse("20055361682").unwrap();
+        let of =
+            |tenant: &str, attempt| AccountNo(7).client_id((RealmId(12), tenant), cuit, attempt);
+        assert_eq!(of("tnt_1", 0), 120_000_007);
+        let mut seen = std::collections::BTreeSet::new();
+        for attempt in 1..100 {
+            for tenant in ["tnt_1", "tnt_2"] {
+                assert!(seen.insert(of(tenant, attempt)));
+                assert_eq!(of(tenant, attempt) / 10_000_000, 12);
+            }
         }
     }
 

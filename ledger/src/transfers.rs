@@ -17,7 +17,7 @@ use crate::alias::Alias;
 use crate::cvu::{Cbu, Cvu};
 use crate::facts::BankRefusal;
 use crate::fees::Charges;
-use crate::ids::AccountNo;
+use crate::ids::{AccountNo, OriginId, RealmId, VoucherId};
 use crate::money::{Amount, Money};
 use crate::text::ExternalId;
 use crate::time::Timestamp;
@@ -196,6 +196,35 @@ pub struct Dispute {
     pub moved: BankMoved,
 }
 
+/// What the bank says of a transfer under a reference of ours that the ledger did not know: it was
+/// ordered before an older copy of the store was put back.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Recovered {
+    /// What it moved.
+    pub moved: BankMoved,
+    /// When, by the bank's clock.
+    pub at: Timestamp,
+}
+
+/// Money that left a CVU under a reference of ours, as the bank lists it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Departure {
+    /// The reference.
+    pub origin: OriginId,
+    /// The bank's own id.
+    pub bank_id: String,
+    /// The id on the rail, once it has one.
+    pub coelsa_id: Option<String>,
+    /// The CVU that it left.
+    pub cvu: Cvu,
+    /// How much.
+    pub amount: Amount,
+    /// Where it went.
+    pub to: Destination,
+    /// What the bank says of it.
+    pub recovered: Recovered,
+}
+
 /// The other side of a movement through the bank.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counterparty {
@@ -251,6 +280,12 @@ pub struct Transfer {
     /// What the bank has under its reference instead; only a person ends it then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispute: Option<Box<Dispute>>,
+    /// The reference by which the bank knows it; one without has that of its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<OriginId>,
+    /// Of a transfer that only the bank remembered: what the bank says it moved, and when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovered: Option<Box<Recovered>>,
     /// When it was asked for.
     pub created_at: Timestamp,
     /// When it last changed.
@@ -350,6 +385,16 @@ impl Transfer {
                 self.status = TransferStatus::Audit;
             }
         }
+    }
+
+    /// The reference by which the bank knows it, of an account of a realm.
+    pub fn origin(&self, realm: RealmId, account: AccountNo) -> OriginId {
+        let place = VoucherId {
+            realm,
+            account,
+            sequence: self.sequence,
+        };
+        self.origin.unwrap_or_else(|| OriginId::of_place(place))
     }
 
     /// Which of the things that were ordered the bank tells otherwise: `amount`, `currency`, `cvu`,

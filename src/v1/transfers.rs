@@ -9,7 +9,7 @@ use caudal_actors::realms::Target;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::facts::BankCall;
-use caudal_ledger::ids::{OriginId, RealmId, TransferId, VoucherId};
+use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
@@ -206,7 +206,7 @@ pub fn transfer(realm: RealmId, view: &TransferView) -> TransferBody {
         concept: transfer.concept.as_str(),
         description: transfer.description.clone(),
         id_externo: transfer.external_id.to_string(),
-        origin_id: (!internal).then(|| OriginId(place).to_string()),
+        origin_id: (!internal).then(|| transfer.origin(realm, *account).to_string()),
         bank_transfer_id: transfer.bank_id.clone(),
         coelsa_id: transfer.coelsa_id.clone(),
         reversed: transfer.reversed.to_string(),

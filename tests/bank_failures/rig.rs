@@ -173,6 +173,11 @@ impl Rig {
         self.meet(running);
     }
 
+    /// The folder of everything that the service keeps.
+    pub fn data(&self) -> &std::path::Path {
+        &self.options.data
+    }
+
     pub fn engine(&self) -> &Engine {
         &self.running.as_ref().unwrap().engine
     }

@@ -263,7 +263,7 @@ async fn wallet(story: &mut Story) {
 
 /// An opening that the bank refuses never was an account.
 async fn refusal(story: &mut Story) {
-    let refuse = json!({"operation": "create_cvu", "mode": "reject", "code": "VW012", "count": 1});
+    let refuse = json!({"operation": "create_cvu", "mode": "reject", "code": "VW013", "count": 1});
     story.service.bank.behave(refuse).await;
     let holder = cuit(fresh());
     let body = opening(&holder);

@@ -194,7 +194,7 @@ pub const MONEY: &[Golden] = &[
             {"id":"trf_0000004000000020000000d049","kind":"bank","status":"requested",
             "fromCvu":"0000999100000200000019","to":{"alias":"DESTINO.2"},"amount":"1.00",
             "fee":null,"concept":"VAR","description":null,"idExterno":"pago-3",
-            "originId":"000200002000006","bankTransferId":null,"coelsaId":null,"reversed":"0.00",
+            "originId":"XZ3JWPR5JTB36PE","bankTransferId":null,"coelsaId":null,"reversed":"0.00",
             "rejection":null,"createdAt":"2026-03-02T15:04:05.678Z",
             "updatedAt":"2026-03-02T15:04:05.678Z"}"#,
     },

@@ -43,6 +43,8 @@ pub struct Desk {
     bank_tail: Option<Tail>,
     transfers_tail: Option<Tail>,
     suspense_tail: Option<Tail>,
+    /// How often another client id was drawn.
+    pub(super) redraws: u32,
     /// Who waits for what the bank is asked about the profile.
     pub(super) waiter: Option<Ticket<AccountView>>,
     /// Who waits for the fund's first word, and about which enrolment.
@@ -71,6 +73,7 @@ impl Desk {
             bank_tail: None,
             transfers_tail: None,
             suspense_tail: None,
+            redraws: 0,
             waiter: None,
             fund_waiter: None,
         }

@@ -15,7 +15,7 @@ use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::remuneration::{Enrol, Enrolment};
 use caudal_ledger::tenants::{Mode, Policy};
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::transfers::{BankTransfer, CashIn, Send, Transfer};
+use caudal_ledger::transfers::{BankTransfer, CashIn, Departure, Send, Transfer};
 use caudal_ledger::voucher_types::VoucherType;
 use caudal_ledger::vouchers::{Outcome, PostAdjustment, Voucher};
 use tokio::sync::oneshot;
@@ -309,6 +309,8 @@ pub enum AccountMessage {
         /// Who asks.
         ticket: Ticket<TransferView>,
     },
+    /// Money left by an order that the ledger does not know.
+    Left(Departure, Ticket<Heard>),
     /// Money arrived from the bank.
     CashIn(CashIn, Ticket<Heard>),
     /// What a movement would cost.
@@ -389,6 +391,7 @@ impl AccountMessage {
             | Self::TransferSaid(_)
             | Self::TransferNotice { .. }
             | Self::Reverse { .. }
+            | Self::Left(..)
             | Self::CashIn(..)
             | Self::FundSaid(..)
             | Self::FundTold(..)

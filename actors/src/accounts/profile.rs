@@ -15,6 +15,9 @@ use crate::ports::BankError;
 use crate::records::{self, PROFILE};
 use crate::scribe::{Page, Ticket};
 
+/// How often a client id that the bank does not give is drawn again.
+const REDRAWS_MAX: u32 = 64;
+
 impl Desk {
     /// Becomes the account of a registration, and asks the bank for a CVU where that is wanted.
     pub(super) fn register(
@@ -124,6 +127,8 @@ impl Desk {
                 pending,
                 holder: self.account.holder.clone(),
                 cvu: self.account.cvu,
+                store: Arc::clone(&self.shared.store),
+                account: (self.shared.realm, self.account.number),
                 request_id,
             };
             actix::spawn(saga.run(durable, home));
@@ -131,9 +136,13 @@ impl Desk {
     }
 
     /// Takes in what the bank said: journals the calls, settles what is pending, answers.
-    pub(super) fn bank_said(&mut self, said: BankSaid) {
+    pub(super) fn bank_said(&mut self, home: Addr<AccountActor>, said: BankSaid) {
         let answer = match said.result {
             Ok(answer) => answer,
+            Err(saga::Trouble::Taken(why)) if self.redraws >= REDRAWS_MAX => {
+                BankAnswer::Refused(why)
+            }
+            Err(saga::Trouble::Taken(_)) => return self.ask_as_another(home, &said.calls),
             Err(saga::Trouble::NotStarted(why)) => return self.give_up(why),
             Err(saga::Trouble::Unknown(error)) => return self.bank_unknown(error, &said.calls),
         };
@@ -162,6 +171,36 @@ impl Desk {
                 self.scribe.finish(page, Ok(view), ticket);
             }
         }
+    }
+
+    /// Asks for the CVU under another client id: the one so far is somebody else's at the bank.
+    fn ask_as_another(&mut self, home: Addr<AccountActor>, calls: &[BankCall]) {
+        self.redraws = self.redraws.saturating_add(1);
+        let settings = self.shared.settings();
+        let client_id = self.account.number.client_id(
+            (self.shared.realm, &settings.tenant),
+            self.account.holder.cuit,
+            self.redraws,
+        );
+        let facts = self.account.ask_as(client_id);
+        let entries = self.write_bank(calls).and_then(|mut entries| {
+            entries.extend(self.write_profile(&facts)?);
+            Ok(entries)
+        });
+        let Ok(entries) = entries else {
+            self.vitals.doubt();
+            return;
+        };
+        let page = Page {
+            entries,
+            ..Page::default()
+        };
+        let (sender, durable) = oneshot::channel();
+        self.scribe
+            .commit(page, move |done| drop(sender.send(done)));
+        let waiter = self.waiter.as_ref();
+        let request_id = waiter.map_or_else(|| "recovery".to_owned(), |it| it.request_id.clone());
+        self.start_saga(home, request_id, durable);
     }
 
     fn give_up(&mut self, why: Failure) {

@@ -1,6 +1,7 @@
 //! Asks the bank for a transfer, and how far it is, until it has said its last word.
 //!
-//! **Order.** The hold and the reference are durable before the first call. The bank makes one
+//! **Order.** The hold and the reference are durable before the first call, and nothing is asked
+//! before the bank's list was looked through for this start (see `realms::lookout`). The bank makes one
 //! transfer of one reference, so asking again after a crash or a timeout is always safe. A notice
 //! may settle the transfer meanwhile; the account says so when it is asked what to do next.
 //!
@@ -20,6 +21,7 @@ use super::transfers::doubt;
 use super::{AccountActor, AccountMessage};
 use crate::failure::Failure;
 use crate::ports::{BankGateway, TransferOrder};
+use crate::realms::lookout::Lookout;
 
 /// How long the bank is left alone between tries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,6 +80,8 @@ pub struct Remittance {
     pub bank: Arc<dyn BankGateway>,
     /// The calls that the realm may have under way.
     pub slots: Arc<Semaphore>,
+    /// Opens when the bank's list was looked through.
+    pub lookout: Arc<Lookout>,
     /// How long the bank is left alone between tries.
     pub pauses: Pauses,
     /// The transfer.
@@ -99,6 +103,7 @@ impl Remittance {
             // It never became durable: the bank is not asked.
             return;
         }
+        self.lookout.passed().await;
         let mut pause = self.pauses.first;
         let mut found = self.found;
         while let Some(mut errand) = self.next(&account).await {

@@ -14,11 +14,15 @@ use caudal_ledger::accounts::{BankAnswer, Holder, Pending};
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{BankCall, BankRefusal};
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_storage::Store;
 use tokio::sync::oneshot;
 
 use crate::accounts::{AccountActor, AccountMessage};
 use crate::failure::Failure;
 use crate::ports::{BankError, BankGateway, BankReply};
+use crate::records::keys;
+use crate::records::projection::Place;
 
 /// The pause after the first try whose outcome is unknown.
 pub const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -32,6 +36,21 @@ pub enum Trouble {
     NotStarted(Failure),
     /// The bank was asked and nobody knows what it did.
     Unknown(BankError),
+    /// The client id is somebody else's at the bank, or its CVU another account's here: this is what
+    /// the bank said.
+    Taken(BankRefusal),
+}
+
+/// Why one try came to nothing.
+enum Halt {
+    Bank(BankError),
+    Taken(BankRefusal),
+}
+
+impl From<BankError> for Halt {
+    fn from(error: BankError) -> Self {
+        Self::Bank(error)
+    }
 }
 
 /// What came of asking the bank, with every call that was made.
@@ -54,12 +73,16 @@ pub struct Saga {
     pub holder: Holder,
     /// The account's CVU, once it has one.
     pub cvu: Option<Cvu>,
+    /// Knows whose a CVU is.
+    pub store: Arc<dyn Store>,
+    /// The account.
+    pub account: (RealmId, AccountNo),
     /// The request that caused it.
     pub request_id: String,
 }
 
 /// How one try ended.
-type Try<T> = Result<T, BankError>;
+type Try<T> = Result<T, Halt>;
 
 impl Saga {
     /// Runs until the bank has answered or the actor is gone; a later actor takes it up again.
@@ -76,8 +99,9 @@ impl Saga {
                 Err(why) => Err(Trouble::NotStarted(why.clone())),
                 Ok(()) => match self.ask(&mut calls).await {
                     Ok(answer) => Ok(answer),
-                    Err(BankError::Refused(why)) => Ok(BankAnswer::Refused(why)),
-                    Err(error) => Err(Trouble::Unknown(error)),
+                    Err(Halt::Taken(why)) => Err(Trouble::Taken(why)),
+                    Err(Halt::Bank(BankError::Refused(why))) => Ok(BankAnswer::Refused(why)),
+                    Err(Halt::Bank(error)) => Err(Trouble::Unknown(error)),
                 },
             };
             let open = matches!(result, Err(Trouble::Unknown(_)));
@@ -106,7 +130,7 @@ impl Saga {
                 _,
             ) if *automatic_alias => self.open(*client_id, None, calls).await,
             (Pending::Cvu { client_id, .. }, _) => {
-                let cvu = take(bank.create_cvu(*client_id, &self.holder, id).await, calls)?;
+                let cvu = self.create(*client_id, calls).await?;
                 Ok(BankAnswer::Opened { cvu, alias: None })
             }
             (Pending::Particulars(change), Some(cvu)) => {
@@ -148,7 +172,7 @@ impl Saga {
         calls: &mut Vec<BankCall>,
     ) -> Try<BankAnswer> {
         let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
-        let cvu = take(bank.create_cvu(client_id, &self.holder, id).await, calls)?;
+        let cvu = self.create(client_id, calls).await?;
         match take(
             bank.set_alias(cvu, self.holder.cuit, alias, id).await,
             calls,
@@ -165,12 +189,45 @@ impl Saga {
                 take(bank.close(cvu, self.holder.cuit, id).await, calls)?;
                 Ok(BankAnswer::Refused(why))
             }
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Creates the CVU of a client id, unless that is somebody else's.
+    async fn create(&self, client_id: u64, calls: &mut Vec<BankCall>) -> Try<Cvu> {
+        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
+        let reply = bank.create_cvu(client_id, &self.holder, id).await;
+        match take(reply, calls) {
+            Ok(cvu) if self.is_anothers(cvu)? => {
+                let body = r#"{"message":"the bank gave the CVU of another account"}"#.to_owned();
+                Err(Halt::Taken(BankRefusal { status: 0, body }))
+            }
+            Err(BankError::Refused(why)) if bank.is_taken(&why) => Err(Halt::Taken(why)),
+            told => Ok(told?),
+        }
+    }
+
+    /// Whether a CVU is attached to another account.
+    fn is_anothers(&self, cvu: Cvu) -> Try<bool> {
+        let (realm, account) = self.account;
+        let own = Place {
+            account,
+            sequence: u64::from(realm.0),
+        };
+        let row = self.store.get(&keys::cvu(cvu));
+        let place = row.and_then(|row| row.map(|row| Place::from_bytes(&row)).transpose());
+        match place {
+            Ok(place) => Ok(place.is_some_and(|place| place != own)),
+            // Nobody knows now; it is asked again.
+            Err(why) => Err(Halt::Bank(BankError::Failed {
+                status: None,
+                body: why.to_string(),
+            })),
         }
     }
 }
 
-fn take<T>(reply: BankReply<T>, calls: &mut Vec<BankCall>) -> Try<T> {
+fn take<T>(reply: BankReply<T>, calls: &mut Vec<BankCall>) -> Result<T, BankError> {
     calls.extend(reply.calls);
     reply.result
 }

@@ -1,11 +1,12 @@
 //! Turns about transfers through the bank: asked for, settled by the bank's word, come back.
 
 use caudal_ledger::accounts::{Account, Movements};
-use caudal_ledger::ids::{OriginId, TransferId, VoucherId};
+use caudal_ledger::ids::{AccountNo, OriginId, TransferId, VoucherId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
+use caudal_ledger::text::ExternalId;
 use caudal_ledger::transfers::{
-    BankMoved, BankTransfer, BankWord, Send, Transfer, TransferFact, TransferRejection,
+    BankMoved, BankTransfer, BankWord, Departure, Send, Transfer, TransferFact, TransferRejection,
     TransferStatus,
 };
 use caudal_ledger::vouchers::Outcome;
@@ -17,7 +18,7 @@ use crate::failure::Failure;
 use crate::ports::{BankError, TransferOrder};
 use crate::records::projection::Place;
 use crate::records::reads;
-use crate::scribe::{Page, Ticket};
+use crate::scribe::{Page, Shared, Ticket};
 
 /// A transfer that the bank is to be asked for once it is on disk.
 pub(super) type Started = (u64, String, oneshot::Receiver<Result<(), Failure>>);
@@ -44,7 +45,8 @@ impl Desk {
         }
         let settings = self.shared.settings();
         let context = settings.context(self.shared.realm, self.now());
-        let (transfer, movements) = match self.account.decide_request(order, &context) {
+        let origin = self.origin(order);
+        let (transfer, movements) = match self.account.decide_request(order, origin, &context) {
             Ok(decided) => decided,
             Err(rejection) => {
                 self.end(Err(rejection.into()), ticket);
@@ -87,7 +89,11 @@ impl Desk {
 
     /// The transfer that an order has made before, if it has.
     pub(super) fn seen(&mut self, order: &Send) -> Result<Option<TransferView>, Failure> {
-        let Some((account, transfer)) = self.sent(&order.external_id)? else {
+        let sent = match self.sent(&order.external_id)? {
+            Some(sent) => Some(sent),
+            None => self.recovered(order)?,
+        };
+        let Some((account, transfer)) = sent else {
             return Ok(None);
         };
         let settings = self.shared.settings();
@@ -95,6 +101,55 @@ impl Desk {
         self.account
             .sent_before(order, (account, &transfer), &context)?;
         Ok(Some(TransferView { account, transfer }))
+    }
+
+    /// The reference of an order at the bank.
+    fn origin(&self, order: &Send) -> OriginId {
+        let settings = self.shared.settings();
+        OriginId::of_order(&settings.tenant, settings.mode, &order.external_id)
+    }
+
+    /// The transfer that an order has made before an older copy of the store was put back, as the
+    /// bank remembers it.
+    fn recovered(&self, order: &Send) -> Result<Option<(AccountNo, Transfer)>, Failure> {
+        let Shared { store, realm, .. } = &*self.shared;
+        let found = reads::money::transfer_by_origin(store.as_ref(), self.origin(order))?;
+        let found = found.filter(|(of, _, it)| of == realm && it.recovered.is_some());
+        Ok(found.map(|(_, account, transfer)| (account, transfer)))
+    }
+
+    /// Takes in money that left by an order that the ledger does not know.
+    pub(super) fn left(&mut self, left: &Departure, ticket: Ticket<Heard>) {
+        let mut open = self.account.transfers.values();
+        let known = open.any(|transfer| transfer.origin == Some(left.origin));
+        let store = self.shared.store.as_ref();
+        let known = match reads::money::transfer_by_origin(store, left.origin) {
+            Ok(found) => known || found.is_some(),
+            Err(why) => return self.scribe.finish(Page::default(), Err(why.into()), ticket),
+        };
+        if known {
+            return self
+                .scribe
+                .finish(Page::default(), Ok(Heard::Known), ticket);
+        }
+        let settings = self.shared.settings();
+        let context = settings.context(self.shared.realm, self.now());
+        let id = ExternalId::parse(&format!("recovered-{}", left.origin));
+        let decided = id
+            .map_err(|_| Rejection::TransferNotFound)
+            .and_then(|id| self.account.decide_departure(left, id, &context));
+        let (account, origin) = (self.account.number.0, left.origin);
+        match decided {
+            Ok(movements) => {
+                tracing::warn!(account, %origin, "money left by an order that the ledger did not know; it is taken in");
+                self.settle(Ok(movements), &[], Some((Heard::Done, ticket)));
+            }
+            Err(why) => {
+                tracing::error!(%why, account, %origin, "money left by an order that the ledger does not know, and cannot be taken in; reconcile the day");
+                self.scribe
+                    .finish(Page::default(), Ok(Heard::Ignored), ticket);
+            }
+        }
     }
 
     /// Has the bank asked until it has said its last word.
@@ -115,6 +170,7 @@ impl Desk {
         let remittance = Remittance {
             bank: std::sync::Arc::clone(&self.shared.bank),
             slots: std::sync::Arc::clone(&self.shared.bank_slots),
+            lookout: std::sync::Arc::clone(&self.shared.lookout),
             pauses: self.shared.pauses,
             transfer,
             found,
@@ -129,14 +185,9 @@ impl Desk {
         if transfer.status == TransferStatus::Audit {
             return None;
         }
-        let origin = OriginId(VoucherId {
-            realm: self.shared.realm,
-            account: self.account.number,
-            sequence: number,
-        });
         Some(Errand {
             order: TransferOrder {
-                origin,
+                origin: transfer.origin(self.shared.realm, self.account.number),
                 from: transfer.from,
                 cuit: self.account.holder.cuit,
                 to: transfer.to.clone(),

@@ -4,20 +4,19 @@ use std::sync::{Arc, PoisonError};
 
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
-use caudal_ledger::ids::{RealmId, VoucherId};
+use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::transfers::{CashIn, Destination};
+use caudal_ledger::transfers::Destination;
 
 use super::money::{Heard, not_found, value};
 use super::{Asker, DEADLINE, Engine, Realms};
 use crate::banks::{self, Collectors, RealmBank, Voice};
 use crate::failure::Failure;
 use crate::ports::{BankGateway as _, Found, Notice};
-use crate::realms::RealmMessage;
+use crate::realms::{RealmMessage, lookout};
+use crate::records::projection::Place;
+use crate::records::reads;
 use crate::scribe::Ticket;
-
-/// How many client ids a realm has at the bank.
-const CLIENTS_OF_A_REALM: u64 = 10_000_000;
 
 impl Realms {
     /// Finds out anew which realms are on which collector account.
@@ -85,65 +84,40 @@ impl Engine {
         request_id: &str,
     ) -> Result<Heard, Failure> {
         let voice = voice.into();
-        let heard = match notice {
-            Notice::Received {
-                coelsa_id,
-                bank_id,
-                cvu,
-                amount,
-                from,
-                at,
-            } => {
-                let Some(realm) = self.home_of(&voice, cvu)? else {
-                    return Ok(Heard::Ignored);
-                };
-                let arrived = CashIn {
-                    coelsa_id,
-                    bank_id,
-                    cvu,
-                    amount,
-                    from,
-                    at,
-                };
-                let message = |ticket| RealmMessage::CashIn(arrived, ticket);
-                self.hear(realm, &voice, request_id, message).await
-            }
-            Notice::Settled { origin, transfer } => {
-                let message = |ticket| RealmMessage::TransferNotice {
-                    account: origin.0.account,
-                    transfer: origin.0.sequence,
-                    said: transfer,
-                    ticket,
-                };
-                self.hear(origin.0.realm, &voice, request_id, message).await
-            }
-            Notice::Reversed {
-                origin:
-                    caudal_ledger::ids::OriginId(VoucherId {
-                        realm,
-                        account,
-                        sequence,
-                    }),
-                coelsa_id,
-                amount,
-                ..
-            } => {
-                let message = |ticket| RealmMessage::Reverse {
-                    account,
-                    transfer: sequence,
-                    amount,
-                    coelsa_id,
-                    ticket,
-                };
-                self.hear(realm, &voice, request_id, message).await
-            }
-            Notice::Created | Notice::Other { .. } => Ok(Heard::Ignored),
+        let Some((realm, place)) = self.place_of(&voice, &notice)? else {
+            return Ok(Heard::Ignored);
         };
+        let Some(message) = lookout::hearing(notice, place) else {
+            return Ok(Heard::Ignored);
+        };
+        let heard = self.hear(realm, &voice, request_id, message).await;
         match heard {
             // About nothing of ours: hearing it again would change nothing.
             Err(Failure::Rejected(_)) => Ok(Heard::Ignored),
             heard => heard,
         }
+    }
+
+    /// The realm that hears a notice, and the transfer that it is about, if it is about one.
+    fn place_of(
+        &self,
+        voice: &Voice,
+        notice: &Notice,
+    ) -> Result<Option<(RealmId, Place)>, Failure> {
+        let nowhere = Place {
+            account: AccountNo(0),
+            sequence: 0,
+        };
+        Ok(match notice {
+            Notice::Received { cvu, .. } => {
+                self.home_of(voice, *cvu)?.map(|realm| (realm, nowhere))
+            }
+            Notice::Left(left) => self.home_of(voice, left.cvu)?.map(|realm| (realm, nowhere)),
+            Notice::Settled { origin, .. } | Notice::Reversed { origin, .. } => {
+                reads::money::of_origin(self.store.as_ref(), *origin)?
+            }
+            Notice::Created | Notice::Other { .. } => None,
+        })
     }
 
     async fn hear(
@@ -171,11 +145,7 @@ impl Engine {
             Err(Failure::Rejected(_)) => {}
             Err(why) => return Err(why),
         }
-        let client: Option<u64> = cvu.as_str().get(9..21).and_then(|id| id.parse().ok());
-        let realm = client
-            .and_then(|client| client.checked_div(CLIENTS_OF_A_REALM))
-            .and_then(|realm| u32::try_from(realm).ok())
-            .map(RealmId);
+        let realm = lookout::realm_in(cvu);
         Ok(realm.filter(|realm| {
             voice.speaks_for(*realm) && self.realms.supervisors.contains_key(realm)
         }))

@@ -11,17 +11,16 @@ use std::sync::Arc;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
 use caudal_ledger::money::Money;
-use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankWord, Suspense};
 use caudal_ledger::vouchers::ReferenceType;
 
 use super::Engine;
-use super::money::{Heard, TransferView};
+use super::money::TransferView;
 use crate::accounts::Placed;
-use crate::banks::{OnCollector, Voice};
+use crate::banks::Voice;
 use crate::failure::Failure;
-use crate::ports::{BankGateway as _, BankMovement, Notice, Way};
+use crate::ports::{BankGateway as _, BankMovement, Way};
 use crate::records::keys::Rail;
 use crate::records::projection::Place;
 use crate::records::reads;
@@ -105,85 +104,6 @@ impl Engine {
             }
         }
         Ok(found)
-    }
-
-    /// Takes in what the bank lists of a day for a collector account and no notice has brought: money
-    /// that arrived and transfers that came back. Says how many there were.
-    pub async fn catch_up(
-        &self,
-        (on, mode): (&OnCollector, Mode),
-        day: BusinessDay,
-        request_id: &str,
-    ) -> Result<usize, Failure> {
-        let realms = on.realms_of(mode);
-        let Some(any) = realms.first() else {
-            return Ok(0);
-        };
-        let bank = self.bank(*any)?;
-        let voice = Voice::from(realms);
-        let reply = bank.movements(day, request_id).await;
-        let mut calls = Some(reply.calls);
-        let mut missed = 0_usize;
-        for movement in reply.result.map_err(Failure::Bank)? {
-            let Some((realm, notice)) = self.missed(&voice, mode, movement)? else {
-                continue;
-            };
-            if let Some(calls) = calls.take() {
-                self.journal(realm, calls);
-            }
-            match self.notice(voice.clone(), notice, request_id).await {
-                Ok(Heard::Done | Heard::Suspended) => missed = missed.saturating_add(1),
-                Ok(Heard::Known | Heard::Ignored) => {}
-                // Busy with a notice of it: the next turn looks again.
-                Err(Failure::Overloaded) => {}
-                Err(why) => return Err(why),
-            }
-        }
-        Ok(missed)
-    }
-
-    /// The notice that should have come of a movement that the bank lists, if it has not.
-    fn missed(
-        &self,
-        voice: &Voice,
-        mode: Mode,
-        movement: BankMovement,
-    ) -> Result<Option<(RealmId, Notice)>, Failure> {
-        let done = movement.way == Way::In && movement.word == BankWord::Completed;
-        let (Some(coelsa_id), Ok(cvu), true) =
-            (movement.coelsa_id, Cvu::parse(&movement.cvu), done)
-        else {
-            return Ok(None);
-        };
-        let store = self.store.as_ref();
-        let (kind, realm, notice) = if movement.reversal {
-            let Some(origin) = movement.origin else {
-                return Ok(None);
-            };
-            let notice = Notice::Reversed {
-                origin,
-                bank_id: movement.bank_id,
-                coelsa_id: coelsa_id.clone(),
-                amount: movement.amount,
-                reason: String::new(),
-            };
-            (Rail::Return, Some(origin.0.realm), notice)
-        } else {
-            let notice = Notice::Received {
-                coelsa_id: coelsa_id.clone(),
-                bank_id: movement.bank_id,
-                cvu,
-                amount: movement.amount,
-                from: movement.counterparty,
-                at: movement.at,
-            };
-            (Rail::Arrival, self.home_of(voice, cvu)?, notice)
-        };
-        let Some(realm) = realm.filter(|realm| voice.speaks_for(*realm)) else {
-            return Ok(None);
-        };
-        let landed = reads::money::landed(store, mode, kind, &coelsa_id)?;
-        Ok(landed.is_none().then_some((realm, notice)))
     }
 
     /// What the bank lists of a day, as far as it is this realm's.
@@ -309,16 +229,12 @@ impl Engine {
         realm: RealmId,
         origin: Option<OriginId>,
     ) -> Result<Option<TransferView>, Failure> {
-        let Some(OriginId(id)) = origin.filter(|origin| origin.0.realm == realm) else {
+        let Some(origin) = origin else {
             return Ok(None);
         };
-        let place = Place {
-            account: id.account,
-            sequence: id.sequence,
-        };
-        let found = reads::money::transfer(self.store.as_ref(), realm, place)?;
-        let account = id.account;
-        Ok(found.map(|transfer| TransferView { account, transfer }))
+        let found = reads::money::transfer_by_origin(self.store.as_ref(), origin)?;
+        let found = found.filter(|(of, ..)| *of == realm);
+        Ok(found.map(|(_, account, transfer)| TransferView { account, transfer }))
     }
 
     /// The ledger's movements of a day that the bank has to have too, but for those `seen`.
@@ -352,8 +268,13 @@ impl Engine {
         let voucher = &placed.voucher;
         let id = voucher.reference_id.as_deref();
         let id = id.filter(|_| voucher.reference_type == ReferenceType::Transfer);
-        let id = id.and_then(TransferId::parse);
-        self.transfer_from(realm, id.map(|id| OriginId(id.0)))
+        let Some(TransferId(id)) = id.and_then(TransferId::parse) else {
+            return Ok(None);
+        };
+        let (account, sequence) = (id.account, id.sequence);
+        let place = Place { account, sequence };
+        let found = reads::money::transfer(self.store.as_ref(), realm, place)?;
+        Ok(found.map(|transfer| TransferView { account, transfer }))
     }
 }
 

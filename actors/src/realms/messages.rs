@@ -10,7 +10,7 @@ use caudal_ledger::money::Amount;
 use caudal_ledger::remuneration::Enrol;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::transfers::{BankTransfer, CashIn, Send, Transfer};
+use caudal_ledger::transfers::{BankTransfer, CashIn, Departure, Send, Transfer};
 use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType};
 use caudal_ledger::vouchers::Outcome;
 use caudal_ledger::webhooks::{Webhook, WebhookOrder};
@@ -90,6 +90,8 @@ pub struct RealmReport {
     pub restarts: u64,
     /// Actors that were passivated.
     pub passivations: u64,
+    /// Whether the bank's list was looked through for this start, so that orders leave.
+    pub looked: bool,
 }
 
 /// Everything that a supervisor can be asked.
@@ -186,6 +188,8 @@ pub enum RealmMessage {
         /// Who asks.
         ticket: Ticket<TransferView>,
     },
+    /// Money left by an order that the ledger does not know.
+    Left(Departure, Ticket<Heard>),
     /// Money arrived from the bank.
     CashIn(CashIn, Ticket<Heard>),
     /// What a movement would cost.
@@ -278,6 +282,7 @@ impl RealmMessage {
             Self::BatchDone(..)
             | Self::TransferNotice { .. }
             | Self::Reverse { .. }
+            | Self::Left(..)
             | Self::CashIn(..)
             | Self::FundTold(..)
             | Self::Journal(_) => false,

@@ -9,7 +9,7 @@ use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
-use caudal_ledger::transfers::{CashIn, Destination, Send, Suspense};
+use caudal_ledger::transfers::{CashIn, Departure, Destination, Send, Suspense};
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::Outcome;
 use caudal_storage::StoreError;
@@ -318,6 +318,29 @@ impl RealmSupervisor {
         });
     }
 
+    /// Money left by an order that the ledger does not know.
+    fn left(&mut self, left: Departure, mut ticket: Ticket<Heard>) {
+        let name = [b"o".as_slice(), &left.origin.to_bytes()].concat();
+        let Shared { claims, .. } = &*self.shared;
+        let everywhere = caudal_ledger::ids::RealmId(0);
+        match claims.claim(everywhere, name, AccountNo(0), false) {
+            Ok(guard) => ticket.guards.push(guard),
+            Err(_) => return self.end(Err(Failure::Overloaded), ticket),
+        }
+        match self.number(Target::Cvu(left.cvu)) {
+            Ok(number) => self.forward(number, ticket, |ticket| AccountMessage::Left(left, ticket)),
+            Err(Failure::Rejected(_)) => {
+                tracing::error!(
+                    origin = %left.origin,
+                    bank_id = left.bank_id,
+                    "money left a CVU of ours that the ledger does not know; reconcile the day"
+                );
+                self.end(Ok(Heard::Ignored), ticket);
+            }
+            Err(why) => self.end(Err(why), ticket),
+        }
+    }
+
     /// Routes what is about money.
     pub(super) fn money(&mut self, message: RealmMessage) {
         match message {
@@ -380,6 +403,7 @@ impl RealmSupervisor {
                 ticket,
             }),
             RealmMessage::CashIn(arrived, ticket) => self.cash_in(arrived, ticket),
+            RealmMessage::Left(departure, ticket) => self.left(departure, ticket),
             RealmMessage::Quote(target, code, amount, reply) => {
                 self.quote(target, &code, amount, reply);
             }

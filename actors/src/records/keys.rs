@@ -4,7 +4,7 @@ use caudal_ledger::alias::Alias;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
@@ -43,6 +43,7 @@ const EVENT: u8 = 0x34;
 const WEBHOOK: u8 = 0x35;
 const PROGRESS: u8 = 0x36;
 const DELIVERY: u8 = 0x37;
+const ORIGIN: u8 = 0x40;
 /// So many bytes of a text count where accounts are sorted by it.
 pub const SORTED_BYTES_MAX: usize = 160;
 
@@ -376,6 +377,13 @@ pub fn transfer_calls(realm: RealmId, account: AccountNo, number: u64) -> Vec<u8
 pub fn transfer_call(realm: RealmId, account: AccountNo, number: u64, call: u64) -> Vec<u8> {
     let mut key = transfer_calls(realm, account, number);
     key.extend_from_slice(&call.to_be_bytes());
+    key
+}
+
+/// Reference of a transfer at the bank → realm, account and number.
+pub fn origin(origin: OriginId) -> Vec<u8> {
+    let mut key = vec![ORIGIN];
+    key.extend_from_slice(&origin.to_bytes());
     key
 }
 

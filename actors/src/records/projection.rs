@@ -27,7 +27,7 @@ use super::{
 
 pub use events::{Noted, Told, known as known_rules};
 pub use lines::Line;
-pub use money::Landed;
+pub use money::{Landed, origin_place};
 pub(super) use totals::parse as parse_totals;
 
 /// The projection of this service. Bump `version` whenever a row changes; which facts are events
@@ -133,8 +133,7 @@ impl Projection for RowsUnder {
             TRANSFERS => money::transfer(under, account, (entry, position), index),
             BANK => {
                 let call: BankCall = decode(&entry.body)?;
-                money::called(realm, account, &call, (entry.seq, position), index);
-                Ok(())
+                money::called(realm, account, &call, (entry.seq, position), index)
             }
             SUSPENSE => money::suspended(realm, account, (entry, position), index),
             PROFILE => profile(under, account, (entry, position), index),

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::holds::HoldStep;
-use caudal_ledger::ids::{HoldId, OriginId, VoucherId};
+use caudal_ledger::ids::{HoldId, VoucherId};
 use caudal_ledger::transfers::TransferStatus;
 use caudal_ledger::voucher_types::SystemType;
 use tokio::task::JoinHandle;
@@ -125,8 +125,9 @@ impl Storm {
                 super::lab::later(Duration::from_millis(1 + dice.roll(40))).await;
                 lab.store.step_some();
                 // An account's actor dies in the middle of a turn; the realm's asks for the time
-                // only when it sweeps, later than this.
-                if deaths > 0 && dice.chance(3) {
+                // only while the bank's list is looked through and when it sweeps, later than this.
+                let looked = lab.engine.report(REALM).await.is_ok_and(|it| it.looked);
+                if looked && deaths > 0 && dice.chance(3) {
                     deaths -= 1;
                     let n = 1 + dice.roll(40);
                     lab.clock.arm(i64::try_from(n).unwrap());
@@ -228,10 +229,11 @@ impl Storm {
         };
         let fate = {
             let mut book = self.bank.book();
-            if book.sent[&OriginId(id)].fate == Fate::Underway {
-                book.resolve(OriginId(id));
+            let origin = view.transfer.origin(REALM, view.account);
+            if book.sent[&origin].fate == Fate::Underway {
+                book.resolve(origin);
             }
-            book.sent[&OriginId(id)].fate
+            book.sent[&origin].fate
         };
         let verdict = match fate {
             Fate::Done => Verdict::Completed,
@@ -350,11 +352,7 @@ impl Storm {
                 assert_eq!(transfer.status, TransferStatus::Completed);
                 continue;
             }
-            let origin = OriginId(VoucherId {
-                realm: REALM,
-                account: view.account,
-                sequence: transfer.sequence,
-            });
+            let origin = transfer.origin(REALM, view.account);
             let sent = &book[&origin];
             let status = match (sent.fate, &sent.returned) {
                 (Fate::Done, None) => TransferStatus::Completed,

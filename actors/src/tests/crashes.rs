@@ -2,11 +2,10 @@
 
 use std::rc::Rc;
 
-use caudal_ledger::ids::{OriginId, VoucherId};
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord};
 
-use super::lab::{Lab, again, nap, outside};
+use super::lab::{Lab, again, nap, origin, outside};
 use super::storms::all;
 use super::*;
 use crate::engine::money::Heard;
@@ -175,7 +174,9 @@ async fn what_comes_back_before_its_transfer_is_settled_on_disk_settles_it_once(
     tokio::time::pause();
     let silent = bank();
     let lab = Lab::new(1, 1, 1000, Arc::<TestBank>::clone(&silent)).await;
-    // The bank has it, and says nothing of it for now.
+    // It gives its lists of two days. It has the transfer, and says nothing of it for now.
+    silent.will_obey();
+    silent.will_obey();
     silent.will_say(BankError::TimedOut);
     value(lab.send(1, outside(), 100, "t").await);
     wait_until(|| {
@@ -185,11 +186,7 @@ async fn what_comes_back_before_its_transfer_is_settled_on_disk_settles_it_once(
             .any(|call| call.starts_with("transfer"))
     })
     .await;
-    let origin = OriginId(VoucherId {
-        realm: REALM,
-        account: AccountNo(1),
-        sequence: 2,
-    });
+    let origin = origin("t");
     lab.store.set_automatic(false);
     let transfer = BankTransfer {
         bank_id: "b".into(),

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicI64;
 use caudal_ledger::balance::Balance;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::holds::OpenHold;
+use caudal_ledger::ids::OriginId;
 use caudal_ledger::transfers::{Concept, Destination, Send};
 
 use super::*;
@@ -131,7 +132,7 @@ impl Lab {
         store.set_automatic(true);
         let lab = Self::over(store, clock, bank);
         let new = NewTenant {
-            id: "tnt_1".into(),
+            id: TENANT.into(),
             name: "One".into(),
             policy: Policy::default(),
             limits: Limits::default(),
@@ -301,9 +302,17 @@ impl Lab {
     }
 }
 
+/// The tenant.
+pub const TENANT: &str = "tnt_1";
+
 /// The CVU of an account.
 pub fn cvu(account: u64) -> Cvu {
     Cvu::compose(999, AccountNo(account).bank_client_id(REALM)).unwrap()
+}
+
+/// The reference at the bank of an order by its external id.
+pub fn origin(id: &str) -> OriginId {
+    OriginId::of_order(TENANT, REALM.mode(), &ExternalId::parse(id).unwrap())
 }
 
 /// An account of the realm as a destination.

@@ -9,7 +9,7 @@ use caudal_ledger::transfers::{
     BankMoved, BankTransfer, BankWord, Counterparty, Destination, TransferStatus,
 };
 
-use super::lab::{Lab, cvu, outside, sending, within};
+use super::lab::{Lab, cvu, origin, outside, sending, within};
 use super::storms::all;
 use super::*;
 use crate::engine::lists::{Order as Way, Page};
@@ -268,7 +268,7 @@ async fn the_first_last_word_of_the_bank_counts_and_reconciliation_shows_the_lie
         },
         moved: BankMoved::default(),
     };
-    let origin = OriginId(place(1, 2));
+    let origin = origin("t");
     let lie = Notice::Settled { origin, transfer };
     assert_eq!(hear(&lab, lie).await, Ok(Heard::Known));
     assert_eq!(both(&lab, 1).await, (900, 0));
@@ -286,7 +286,7 @@ async fn what_was_never_at_the_bank_does_not_come_back_from_it() {
     let sent = lab.engine.transfer(REALM, target, order, false, plain());
     value(sent.await);
     let back = Notice::Reversed {
-        origin: OriginId(place(1, 2)),
+        origin: OriginId::of_place(place(1, 2)),
         bank_id: "b".into(),
         coelsa_id: "back".into(),
         amount: Amount::from_centavos(100).unwrap(),

@@ -97,6 +97,12 @@ fn order(sense: Direction, centavos: i64, id: &str) -> PostAdjustment {
     }
 }
 
+/// The reference of what is sent.
+fn origin() -> crate::ids::OriginId {
+    let id = ExternalId::parse("t").unwrap();
+    crate::ids::OriginId::of_order("tnt_1", crate::tenants::Mode::Test, &id)
+}
+
 fn context() -> Context<'static> {
     Context {
         realm: REALM,

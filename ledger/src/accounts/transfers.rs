@@ -11,15 +11,19 @@ use super::drafts::Draft;
 use super::{Account, Context, Movement, Movements};
 use crate::cvu::Cvu;
 use crate::facts::BankRefusal;
-use crate::ids::{AccountNo, TransferId, VoucherId};
+use crate::ids::{AccountNo, OriginId, TransferId, VoucherId};
 use crate::money::{Amount, Money};
 use crate::rejection::Rejection;
+use crate::text::ExternalId;
 use crate::transfers::{
-    BankTransfer, BankWord, Dispute, OPEN_TRANSFERS_MAX, Send, Transfer, TransferFact,
-    TransferRecord, TransferRejection, TransferStatus,
+    BankTransfer, BankWord, Concept, Departure, Dispute, OPEN_TRANSFERS_MAX, Send, Transfer,
+    TransferFact, TransferRecord, TransferRejection, TransferStatus,
 };
 use crate::voucher_types::SystemType;
 use crate::vouchers::{GivesBack, ReferenceType};
+
+/// The line for people of a transfer that only the bank remembered.
+const RECOVERED: &str = "recovered from the list of the bank";
 
 impl Account {
     /// Says whether a transfer with the same external id was this very one. `existing` is it, with
@@ -30,9 +34,17 @@ impl Account {
         (number, existing): (AccountNo, &Transfer),
         context: &Context<'_>,
     ) -> Result<(), Rejection> {
+        // Of one that the bank alone remembered, its record says where it went.
+        let elsewhere = match &existing.recovered {
+            None => existing.to != order.to,
+            Some(recovered) => {
+                let asked = self.transfer(order, existing.from, context);
+                asked.differs(&recovered.moved).contains(&"to")
+            }
+        };
         let differs = [
             ("fromCvu", number != self.number),
-            ("to", existing.to != order.to),
+            ("to", elsewhere),
             ("amount", existing.amount != order.amount),
         ];
         let fields: Vec<_> = differs
@@ -68,6 +80,8 @@ impl Account {
             rejection: None,
             reversed: Money::ZERO,
             dispute: None,
+            origin: None,
+            recovered: None,
             created_at: self.instant(context.now),
             updated_at: self.instant(context.now),
         }
@@ -144,10 +158,11 @@ impl Account {
         }
     }
 
-    /// Decides a transfer through the bank: holds its amount and its charges.
+    /// Decides a transfer through the bank under a reference: holds its amount and its charges.
     pub fn decide_request(
         &self,
         order: &Send,
+        origin: OriginId,
         context: &Context<'_>,
     ) -> Result<(Transfer, Movements), Rejection> {
         let from = self.may(Movement::Send)?;
@@ -179,6 +194,7 @@ impl Account {
         }
         let transfer = Transfer {
             charges,
+            origin: Some(origin),
             ..self.transfer(order, from, context)
         };
         let requested = TransferRecord {
@@ -263,6 +279,54 @@ impl Account {
                 Ok(told)
             }
         }
+    }
+
+    /// Takes in money that left by an order that the ledger does not know: held and gone at once, in
+    /// any state of the account and beyond every limit, without charges. Only money that is not there
+    /// refuses it.
+    pub fn decide_departure(
+        &self,
+        left: &Departure,
+        external_id: ExternalId,
+        context: &Context<'_>,
+    ) -> Result<Movements, Rejection> {
+        let from = self.may(Movement::Settle)?;
+        let order = Send {
+            to: left.to.clone(),
+            amount: left.amount,
+            concept: Concept::default(),
+            description: Some(RECOVERED.to_owned()),
+            external_id,
+        };
+        let transfer = Transfer {
+            origin: Some(left.origin),
+            recovered: Some(Box::new(left.recovered.clone())),
+            ..self.transfer(&order, from, context)
+        };
+        let mut drafts = self.draft(context)?;
+        let reference = TransferId(drafts.next_id()).to_string();
+        for system in [SystemType::Hold, SystemType::TransferOut] {
+            drafts.add(Draft {
+                external_id: Some(order.external_id.clone()),
+                description: order.description.clone(),
+                reference_id: Some(reference.clone()),
+                ..Draft::of(system, left.amount, ReferenceType::Transfer)
+            })?;
+        }
+        let number = transfer.sequence;
+        let done = TransferFact::Completed {
+            bank_id: Some(left.bank_id.clone()),
+            coelsa_id: left.coelsa_id.clone(),
+        };
+        let facts = [TransferFact::Requested(transfer), done];
+        let record = |fact| TransferRecord {
+            transfer: number,
+            fact,
+        };
+        Ok(Movements {
+            vouchers: drafts.vouchers,
+            transfers: facts.into_iter().map(record).collect(),
+        })
     }
 
     /// Completes an open transfer because a person says that its money left; nothing when it is not

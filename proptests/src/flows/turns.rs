@@ -5,10 +5,11 @@ use caudal_ledger::balance::Direction;
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::holds::{HoldStep, OpenHold};
-use caudal_ledger::ids::{AccountNo, TransferId, VoucherId};
+use caudal_ledger::ids::{AccountNo, OriginId, TransferId, VoucherId};
 use caudal_ledger::limits::{Change, Limits, LimitsChange};
 use caudal_ledger::money::Money;
 use caudal_ledger::rejection::Rejection;
+use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{
@@ -187,7 +188,10 @@ impl Desk {
         let sender = &self.slots[from];
         let context = self.context(sender.realm);
         let Some(to) = inside else {
-            let (_, movements) = sender.account.decide_request(order, &context)?;
+            let (_, movements) = {
+                let origin = OriginId::of_order("tnt", Mode::Test, &order.external_id);
+                sender.account.decide_request(order, origin, &context)?
+            };
             return Ok(vec![(from, movements)]);
         };
         let receiver = &self.slots[to].account;

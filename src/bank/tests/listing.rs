@@ -18,7 +18,7 @@ fn day() -> BusinessDay {
 }
 
 fn origin() -> OriginId {
-    OriginId(VoucherId {
+    OriginId::of_place(VoucherId {
         realm: RealmId(1),
         account: AccountNo(7),
         sequence: 3,

@@ -177,7 +177,7 @@ fn headers_that_are_missing_or_wrong_are_named() {
 }
 
 fn origin() -> OriginId {
-    OriginId(VoucherId {
+    OriginId::of_place(VoucherId {
         realm: RealmId(1),
         account: AccountNo(7),
         sequence: 3,

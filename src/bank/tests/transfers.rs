@@ -15,7 +15,7 @@ const SEND: &str = "transfer";
 const ASK: &str = "transfer_status";
 
 pub(super) fn origin(sequence: u64) -> OriginId {
-    OriginId(VoucherId {
+    OriginId::of_place(VoucherId {
         realm: RealmId(1),
         account: AccountNo(7),
         sequence,

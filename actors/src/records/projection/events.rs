@@ -40,7 +40,7 @@ pub enum Noted {
     /// The hold as it was after the voucher.
     Hold(Hold),
     /// The transfer as it was after the fact.
-    Transfer(Transfer),
+    Transfer(Box<Transfer>),
 }
 
 const HEAD: usize = 17;

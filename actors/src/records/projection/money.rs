@@ -156,6 +156,10 @@ pub fn transfer(
                 &keys::transfer_external(realm, &transfer.external_id),
                 &place,
             );
+            if let Some(origin) = transfer.origin {
+                let row = [realm.0.to_be_bytes().as_slice(), &place].concat();
+                index.put(&keys::origin(origin), &row);
+            }
             transfer.clone()
         }
         _ => {
@@ -193,7 +197,7 @@ pub fn transfer(
     let told = match fact {
         // The fact itself says all of it.
         TransferFact::Requested(_) => told,
-        _ => told.noting(Noted::Transfer(transfer))?,
+        _ => told.noting(Noted::Transfer(Box::new(transfer)))?,
     };
     events::tell(realm, told, index)
 }
@@ -228,13 +232,40 @@ pub fn called(
     call: &BankCall,
     (seq, position): (u64, Position),
     index: &mut dyn IndexWriter,
-) {
-    if let Some(OriginId(id)) = OriginId::parse(&call.reference)
-        && (id.realm, id.account) == (realm, account)
+) -> Result<(), StoreError> {
+    let Some(origin) = OriginId::parse(&call.reference) else {
+        return Ok(());
+    };
+    let row = index.get(&keys::origin(origin))?;
+    let found = origin_place(row.as_deref(), origin)?;
+    if let Some((of, place)) = found
+        && (of, place.account) == (realm, account)
     {
-        let key = keys::transfer_call(realm, account, id.sequence, seq);
+        let key = keys::transfer_call(realm, account, place.sequence, seq);
         index.put(&key, &position.0.to_be_bytes());
     }
+    Ok(())
+}
+
+/// Where the transfer of a reference is: where its row says, or the reference itself.
+pub fn origin_place(
+    row: Option<&[u8]>,
+    origin: OriginId,
+) -> Result<Option<(RealmId, Place)>, StoreError> {
+    let Some(row) = row else {
+        return Ok(origin.place().map(|id| {
+            let place = Place {
+                account: id.account,
+                sequence: id.sequence,
+            };
+            (id.realm, place)
+        }));
+    };
+    let (realm, place) = row
+        .split_first_chunk::<4>()
+        .ok_or_else(|| StoreError::Corrupt("the place of a reference is cut short".into()))?;
+    let realm = RealmId(u32::from_be_bytes(*realm));
+    Ok(Some((realm, Place::from_bytes(place)?)))
 }
 
 /// What money that no account could take adds.

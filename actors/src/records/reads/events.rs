@@ -41,6 +41,15 @@ pub fn told_at(store: &dyn Store, realm: RealmId, number: u64) -> Result<Option<
     row.as_deref().map(Told::parse).transpose()
 }
 
+/// When the last thing happened in a realm that is an event.
+pub fn last_at(store: &dyn Store, realm: RealmId) -> Result<Option<Timestamp>, StoreError> {
+    let last = super::totals(store, realm)?.events;
+    match told_at(store, realm, last)? {
+        Some(told) => Ok(Some(Timestamp::from_millis(store.entry(told.position)?.at))),
+        None => Ok(None),
+    }
+}
+
 /// The first number up to `last` that no event has; `None` when there is no gap.
 pub fn gap(store: &dyn Store, realm: RealmId, last: u64) -> Result<Option<u64>, StoreError> {
     let mut seen = 0;
@@ -74,7 +83,7 @@ pub fn event(
     };
     let subject = match (noted, entry.stream.kind) {
         (Some(Noted::Hold(hold)), LEDGER) => Subject::Hold(Box::new(hold)),
-        (Some(Noted::Transfer(transfer)), TRANSFERS) => Subject::Transfer(Box::new(transfer)),
+        (Some(Noted::Transfer(transfer)), TRANSFERS) => Subject::Transfer(transfer),
         (Some(Noted::Movements(movements)), PROFILE) => {
             account(store, realm, (told.account, movements), &entry)?
         }

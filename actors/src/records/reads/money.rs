@@ -3,7 +3,7 @@
 use caudal_ledger::accounts::Account;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::holds::Hold;
-use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
@@ -13,7 +13,7 @@ use caudal_storage::{Order, Position, Store, StoreError};
 use super::Place;
 use crate::records::decode;
 use crate::records::keys::{self, Rail};
-use crate::records::projection::Landed;
+use crate::records::projection::{Landed, origin_place};
 
 /// How many keys are read at once.
 const KEYS_PAGE: usize = 1000;
@@ -115,6 +115,28 @@ pub fn transfer(
         .get(&keys::transfer(realm, place.account, place.sequence))?
         .map(|row| decode(&row))
         .transpose()
+}
+
+/// Where the transfer of a reference is.
+pub fn of_origin(
+    store: &dyn Store,
+    origin: OriginId,
+) -> Result<Option<(RealmId, Place)>, StoreError> {
+    origin_place(store.get(&keys::origin(origin))?.as_deref(), origin)
+}
+
+/// The transfer of a reference, with its realm and the account that sends.
+pub fn transfer_by_origin(
+    store: &dyn Store,
+    origin: OriginId,
+) -> Result<Option<(RealmId, AccountNo, Transfer)>, StoreError> {
+    let Some((realm, place)) = of_origin(store, origin)? else {
+        return Ok(None);
+    };
+    // A place may have another transfer by now, if the reference is one of those that say a place.
+    let found = transfer(store, realm, place)?;
+    let found = found.filter(|found| found.origin(realm, place.account) == origin);
+    Ok(found.map(|found| (realm, place.account, found)))
 }
 
 /// The transfer that holds an external id, with the account that sends.

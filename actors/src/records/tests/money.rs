@@ -57,6 +57,8 @@ fn transfer(to: Destination) -> Transfer {
         rejection: None,
         reversed: Money::ZERO,
         dispute: None,
+        origin: None,
+        recovered: None,
         created_at: at(1),
         updated_at: at(2),
     }

@@ -43,7 +43,9 @@ fn wrong(right: &BankMoved) -> [(BankMoved, &'static str); 4] {
 #[test]
 fn a_record_of_something_else_settles_nothing_and_only_a_person_ends_it() {
     let (mut account, context) = (with_money(1_000), context());
-    let (transfer, asked) = account.decide_request(&send(300), &context).unwrap();
+    let (transfer, asked) = account
+        .decide_request(&send(300), origin(), &context)
+        .unwrap();
     take(&mut account, &asked);
     let number = transfer.sequence;
     let right = BankMoved {
@@ -103,7 +105,7 @@ fn an_alias_is_compared_where_it_was_ordered_by_alias() {
         to: Destination::Alias(Alias::parse("eva.perez").unwrap()),
         ..send(1)
     };
-    let (to_alias, _) = account.decide_request(&alias, &context).unwrap();
+    let (to_alias, _) = account.decide_request(&alias, origin(), &context).unwrap();
     let told = |alias: &str| BankMoved {
         to_alias: text(alias),
         to_key: text("any"),

@@ -218,7 +218,9 @@ fn the_banks_word_settles_a_transfer_and_nothing_else_does() {
     ];
     for (word, status, after) in table {
         let mut account = with_money(1_000);
-        let (mut transfer, asked) = account.decide_request(&send(500), &context).unwrap();
+        let (mut transfer, asked) = account
+            .decide_request(&send(500), origin(), &context)
+            .unwrap();
         take(&mut account, &asked);
         assert_eq!(balance(&account), (379, 621), "the charges are held too");
         let settled = account
@@ -311,7 +313,7 @@ fn limits_refuse_what_leaves_and_a_release_gives_back() {
     assert_eq!(refused.code(), "limit_exceeded");
     assert_eq!(
         account
-            .decide_request(&send(200), &context())
+            .decide_request(&send(200), origin(), &context())
             .unwrap_err()
             .code(),
         "limit_exceeded"
@@ -465,7 +467,9 @@ fn a_clock_that_is_set_back_opens_no_limit_and_gives_back_where_it_was_counted()
         .unwrap()
         .into_inner();
     first.iter().for_each(|v| account.apply_voucher(v));
-    let (transfer, asked) = account.decide_request(&send(500), &on(19)).unwrap();
+    let (transfer, asked) = account
+        .decide_request(&send(500), origin(), &on(19))
+        .unwrap();
     take(&mut account, &asked);
     let why = TransferRejection {
         reason: "no".into(),
@@ -486,6 +490,6 @@ fn charges_beyond_the_largest_amount_are_refused_and_not_dropped() {
         },
         ..context()
     };
-    let refused = with_money(1_000).decide_request(&send(100), &context);
+    let refused = with_money(1_000).decide_request(&send(100), origin(), &context);
     assert_eq!(refused.unwrap_err(), Rejection::AmountOverflow);
 }

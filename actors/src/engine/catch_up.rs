@@ -1,0 +1,58 @@
+//! Catching up with the bank: what its list of a day has and no notice brought is taken in.
+
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::tenants::Mode;
+use caudal_ledger::time::BusinessDay;
+
+use super::Engine;
+use super::money::Heard;
+use crate::banks::{OnCollector, Voice};
+use crate::failure::Failure;
+use crate::ports::BankGateway as _;
+use crate::realms::lookout;
+
+impl Engine {
+    /// Takes in what the bank lists of a day for a collector account and no notice has brought: money
+    /// that arrived, transfers that ended or came back, and money that left by an order that the
+    /// ledger does not know. Says how much of it was news.
+    pub async fn catch_up(
+        &self,
+        (on, mode): (&OnCollector, Mode),
+        day: BusinessDay,
+        request_id: &str,
+    ) -> Result<usize, Failure> {
+        let realms = on.realms_of(mode);
+        let Some(any) = realms.first() else {
+            return Ok(0);
+        };
+        let bank = self.bank(*any)?;
+        let voice = Voice::from(realms);
+        let reply = bank.movements(day, request_id).await;
+        let mut calls = Some(reply.calls);
+        let mut missed = 0_usize;
+        let mut listed = reply.result.map_err(Failure::Bank)?;
+        listed.sort_by_key(lookout::rank);
+        for movement in listed {
+            let Ok(cvu) = Cvu::parse(&movement.cvu) else {
+                continue;
+            };
+            let Some(realm) = self.home_of(&voice, cvu)? else {
+                continue;
+            };
+            let Some(notice) = lookout::news(self.store.as_ref(), realm, movement)? else {
+                continue;
+            };
+            if let Some(calls) = calls.take() {
+                self.journal(realm, calls);
+            }
+            match self.notice(voice.clone(), notice, request_id).await {
+                Ok(Heard::Done | Heard::Suspended) => missed = missed.saturating_add(1),
+                Ok(Heard::Known | Heard::Ignored) => {}
+                // Busy with a notice of it: the next turn looks again.
+                Err(Failure::Overloaded) => {}
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(missed)
+    }
+}

@@ -1,0 +1,362 @@
+//! Looks through the bank's list before the first order of a start leaves.
+//!
+//! **Why.** An older copy of the store may have been put back: orders that left after it was taken are
+//! unknown here, and the bank alone remembers them. What it lists is taken in before anything new is
+//! ordered, so that nothing is decided on money that has left.
+//!
+//! **Shape.** Orders wait at the [`Lookout`]; the first one that waits has the list read. So a realm
+//! that sends nothing costs the bank nothing at a start.
+//!
+//! **Bounds.** The list of each day since the realm's last event, yesterday's and today's at least,
+//! those of [`DAYS_MAX`] days at most: what left before is shown by the reconciliation of its day.
+//!
+//! **Order.** Of all days what arrived is taken in first, then what left, then what came back: money
+//! has to be there to leave, and a transfer has to be known to come back.
+//!
+//! **Failure.** While the bank does not give its list, orders wait and it is asked again with growing
+//! pauses, [`PAUSE_MAX`] at most.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::WeakAddr;
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cvu::{Cbu, Cvu};
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::transfers::{
+    BankMoved, BankTransfer, BankWord, CURRENCY, CashIn, Departure, Destination, Recovered,
+    TransferStatus,
+};
+use caudal_storage::{Store, StoreError};
+use tokio::sync::{Notify, watch};
+
+use super::{MAILBOX, RealmMessage, RealmSupervisor};
+use crate::accounts::Heard;
+use crate::failure::Failure;
+use crate::mailbox::{Mailbox, Waiting};
+use crate::ports::{BankMovement, Notice, Way};
+use crate::records::keys::{self, Rail};
+use crate::records::projection::Place;
+use crate::records::reads;
+use crate::reply::{Given, Reply};
+use crate::scribe::{Shared, Ticket};
+
+/// The most days whose lists are read.
+pub const DAYS_MAX: usize = 31;
+/// The longest pause between tries to read the list.
+pub const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// The receiver of money of which the bank does not say where it went.
+const NOBODY: &str = "sin.destino.conocido";
+/// The request id of what is asked here.
+const REQUEST: &str = "lookout";
+
+/// Where orders wait until the list was looked through.
+#[derive(Debug)]
+pub struct Lookout {
+    since: Option<Timestamp>,
+    wanted: Notify,
+    looked: watch::Sender<bool>,
+}
+
+impl Lookout {
+    /// For a realm whose last event was at an instant; `None` when it has none.
+    pub fn since(since: Option<Timestamp>) -> Self {
+        Self {
+            since,
+            wanted: Notify::new(),
+            looked: watch::Sender::new(false),
+        }
+    }
+
+    /// Waits until the list was looked through.
+    pub async fn passed(&self) {
+        if self.is_passed() {
+            return;
+        }
+        self.wanted.notify_one();
+        let mut looked = self.looked.subscribe();
+        // The sender lives as long as we do.
+        looked.wait_for(|looked| *looked).await.ok();
+    }
+
+    /// Whether it was looked through.
+    pub fn is_passed(&self) -> bool {
+        *self.looked.borrow()
+    }
+
+    /// The days whose lists are read, oldest first.
+    fn days(&self, today: BusinessDay) -> Vec<BusinessDay> {
+        let yesterday = today.before();
+        let since = self.since.map_or(yesterday, Timestamp::business_day);
+        let first = since.min(yesterday);
+        let mut days = vec![today];
+        while let Some(last) = days.last().copied()
+            && last > first
+            && days.len() < DAYS_MAX
+        {
+            days.push(last.before());
+        }
+        days.reverse();
+        days
+    }
+}
+
+/// The way to the realm's supervisor, which may be gone.
+pub(super) type Home = (WeakAddr<RealmSupervisor>, Waiting);
+
+/// Waits until somebody wants to order something, looks the list through, and lets orders go.
+pub(super) async fn run(shared: Arc<Shared>, supervisor: Home) {
+    shared.lookout.wanted.notified().await;
+    let mut pause = shared.pauses.first;
+    while let Err(why) = look(&shared, &supervisor).await {
+        if why == Failure::ShuttingDown {
+            return;
+        }
+        tracing::warn!(
+            %why,
+            realm = shared.realm.0,
+            "transfers wait: the bank's list could not be looked through; it is asked for again"
+        );
+        tokio::time::sleep(pause).await;
+        pause = pause.saturating_mul(2).min(PAUSE_MAX);
+    }
+    shared.lookout.looked.send_replace(true);
+}
+
+async fn look(shared: &Shared, supervisor: &Home) -> Result<(), Failure> {
+    let (store, realm) = (shared.store.as_ref(), shared.realm);
+    let mut listed = Vec::new();
+    for day in shared.lookout.days(shared.clock.now().business_day()) {
+        let reply = shared.bank.movements(day, REQUEST).await;
+        let calls = RealmMessage::Journal(reply.calls);
+        tell(supervisor, calls)?;
+        listed.extend(reply.result.map_err(Failure::Bank)?);
+    }
+    listed.sort_by_key(rank);
+    for movement in listed {
+        let Ok(cvu) = Cvu::parse(&movement.cvu) else {
+            continue;
+        };
+        if !is_of(store, realm, cvu)? {
+            continue;
+        }
+        let Some(notice) = news(store, realm, movement)? else {
+            continue;
+        };
+        let place = match &notice {
+            Notice::Settled { origin, .. } | Notice::Reversed { origin, .. } => {
+                reads::money::of_origin(store, *origin)?
+            }
+            _ => None,
+        };
+        let nowhere = Place {
+            account: caudal_ledger::ids::AccountNo(0),
+            sequence: 0,
+        };
+        let place = place.map_or(nowhere, |(_, place)| place);
+        if let Some(message) = hearing(notice, place) {
+            hear(supervisor, message).await?;
+        }
+    }
+    Ok(())
+}
+
+fn tell(supervisor: &Home, message: RealmMessage) -> Result<(), Failure> {
+    let (address, waiting) = supervisor;
+    let address = address.upgrade().ok_or(Failure::ShuttingDown)?;
+    Mailbox::new(address, waiting.clone(), MAILBOX).tell(message)
+}
+
+async fn hear(supervisor: &Home, message: Hearing) -> Result<(), Failure> {
+    let (reply, answer) = Reply::new();
+    let ticket = Ticket {
+        reply: Some(reply),
+        keyed: None,
+        guards: Vec::new(),
+        request_id: REQUEST.to_owned(),
+    };
+    tell(supervisor, message(ticket))?;
+    match answer.await {
+        Ok(Ok(Given::Value(_) | Given::Kept { .. }) | Err(Failure::Rejected(_))) => Ok(()),
+        Ok(Err(why)) => Err(why),
+        Err(_) => Err(Failure::OutcomeUnknown),
+    }
+}
+
+/// Whether money of a CVU is a realm's: the account's, or by the client id in it.
+fn is_of(store: &dyn Store, realm: RealmId, cvu: Cvu) -> Result<bool, StoreError> {
+    Ok(match store.get(&keys::cvu(cvu))? {
+        Some(row) => Place::from_bytes(&row)?.sequence == u64::from(realm.0),
+        None => realm_in(cvu) == Some(realm),
+    })
+}
+
+/// How many client ids a realm has at the bank.
+const CLIENTS_OF_A_REALM: u64 = 10_000_000;
+
+/// The realm of the client id in a CVU.
+pub(crate) fn realm_in(cvu: Cvu) -> Option<RealmId> {
+    let client: u64 = cvu.as_str().get(9..21)?.parse().ok()?;
+    let realm = client.checked_div(CLIENTS_OF_A_REALM)?;
+    u32::try_from(realm).ok().map(RealmId)
+}
+
+/// In which order what the bank lists is taken in: arrived, left, come back, each by its time.
+pub(crate) fn rank(movement: &BankMovement) -> (u8, Timestamp) {
+    let kind = match (movement.way, movement.reversal) {
+        (Way::In, false) => 0,
+        (Way::Out, _) => 1,
+        (Way::In, true) => 2,
+    };
+    (kind, movement.at)
+}
+
+/// The notice that a movement of a realm should have brought, if it has not.
+pub(crate) fn news(
+    store: &dyn Store,
+    realm: RealmId,
+    movement: BankMovement,
+) -> Result<Option<Notice>, StoreError> {
+    match movement.way {
+        Way::In => arrived(store, realm, movement),
+        Way::Out => left(store, movement),
+    }
+}
+
+fn arrived(
+    store: &dyn Store,
+    realm: RealmId,
+    movement: BankMovement,
+) -> Result<Option<Notice>, StoreError> {
+    let done = movement.word == BankWord::Completed;
+    let (Some(coelsa_id), Ok(cvu), true) = (movement.coelsa_id, Cvu::parse(&movement.cvu), done)
+    else {
+        return Ok(None);
+    };
+    let (kind, notice) = if movement.reversal {
+        let Some(origin) = movement.origin else {
+            return Ok(None);
+        };
+        if let Some((.., transfer)) = reads::money::transfer_by_origin(store, origin)?
+            && transfer.from != cvu
+        {
+            tracing::error!(%origin, coelsa_id, "the bank returns a transfer to another CVU than it left; reconcile the day");
+            return Ok(None);
+        }
+        let notice = Notice::Reversed {
+            origin,
+            bank_id: movement.bank_id,
+            coelsa_id: coelsa_id.clone(),
+            amount: movement.amount,
+            reason: String::new(),
+        };
+        (Rail::Return, notice)
+    } else {
+        let notice = Notice::Received {
+            coelsa_id: coelsa_id.clone(),
+            bank_id: movement.bank_id,
+            cvu,
+            amount: movement.amount,
+            from: movement.counterparty,
+            at: movement.at,
+        };
+        (Rail::Arrival, notice)
+    };
+    let landed = reads::money::landed(store, realm.mode(), kind, &coelsa_id)?;
+    Ok(landed.is_none().then_some(notice))
+}
+
+fn left(store: &dyn Store, movement: BankMovement) -> Result<Option<Notice>, StoreError> {
+    let (Some(origin), Ok(cvu)) = (movement.origin, Cvu::parse(&movement.cvu)) else {
+        return Ok(None);
+    };
+    let other = movement.counterparty;
+    let moved = BankMoved {
+        amount: Some(movement.amount),
+        currency: Some(CURRENCY.to_owned()),
+        cvu: Some(movement.cvu),
+        to_key: other.cbu.clone(),
+        to_alias: other.alias.clone(),
+    };
+    if let Some((.., known)) = reads::money::transfer_by_origin(store, origin)? {
+        let waits = known.status.is_open() && known.status != TransferStatus::Audit;
+        let ended = match movement.word {
+            BankWord::Completed | BankWord::Failed { .. } => true,
+            BankWord::InProgress | BankWord::Lost => false,
+        };
+        let transfer = BankTransfer {
+            bank_id: movement.bank_id,
+            coelsa_id: movement.coelsa_id,
+            word: movement.word,
+            moved,
+        };
+        return Ok((waits && ended).then_some(Notice::Settled { origin, transfer }));
+    }
+    if movement.word != BankWord::Completed {
+        return Ok(None);
+    }
+    let key = other.cbu.as_deref().and_then(|key| Cbu::parse(key).ok());
+    let alias = other.alias.as_deref().unwrap_or(NOBODY);
+    let alias = Alias::parse(alias).ok().map(Destination::Alias);
+    let Some(to) = key.map(Destination::Key).or(alias) else {
+        return Ok(None);
+    };
+    Ok(Some(Notice::Left(Departure {
+        origin,
+        bank_id: movement.bank_id,
+        coelsa_id: movement.coelsa_id,
+        cvu,
+        amount: movement.amount,
+        to,
+        recovered: Recovered {
+            moved,
+            at: movement.at,
+        },
+    })))
+}
+
+/// How a realm is told of a notice.
+pub(crate) type Hearing = Box<dyn FnOnce(Ticket<Heard>) -> RealmMessage>;
+
+/// How a realm is told of a notice; `place` is the transfer that it is about, if it is about one.
+pub(crate) fn hearing(notice: Notice, place: Place) -> Option<Hearing> {
+    let Place { account, sequence } = place;
+    Some(match notice {
+        Notice::Received {
+            coelsa_id,
+            bank_id,
+            cvu,
+            amount,
+            from,
+            at,
+        } => {
+            let arrived = CashIn {
+                coelsa_id,
+                bank_id,
+                cvu,
+                amount,
+                from,
+                at,
+            };
+            Box::new(|ticket| RealmMessage::CashIn(arrived, ticket))
+        }
+        Notice::Left(left) => Box::new(|ticket| RealmMessage::Left(left, ticket)),
+        Notice::Settled { transfer, .. } => Box::new(move |ticket| RealmMessage::TransferNotice {
+            account,
+            transfer: sequence,
+            said: transfer,
+            ticket,
+        }),
+        Notice::Reversed {
+            coelsa_id, amount, ..
+        } => Box::new(move |ticket| RealmMessage::Reverse {
+            account,
+            transfer: sequence,
+            amount,
+            coelsa_id,
+            ticket,
+        }),
+        Notice::Created | Notice::Other { .. } => return None,
+    })
+}
