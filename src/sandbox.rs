@@ -2,7 +2,7 @@
 //! domain §5), so that the service always talks through the client that it uses in production.
 //!
 //! **Shape.** `book` decides and remembers (accounts and aliases; `rail` and `transfers` do so for
-//! transfers, `fund` for remuneration), `log` keeps them on disk, `behaviours` says how each operation misbehaves at the
+//! transfers, `fund` for remuneration; `worlds` says which collector account is whose), `log` keeps them on disk, `behaviours` says how each operation misbehaves at the
 //! moment, `answers` puts the three together, `notices` tells the service, `routes` and `payments`
 //! are the bank's own API and `control` the pages and switches beside it.
 //!
@@ -29,6 +29,7 @@ mod routes;
 mod shapes;
 mod transfers;
 mod words;
+mod worlds;
 
 #[cfg(test)]
 mod tests;
@@ -48,16 +49,19 @@ use tokio::sync::oneshot;
 
 pub use behaviours::{Mode, Operation};
 pub use book::Rules;
+pub use worlds::{collector, psp};
 
 use answers::Bank;
 
-/// The user that the sandbox lets in.
+/// The user of the test rail that the sandbox lets in.
 pub const USERNAME: &str = "caudal";
-/// Its password.
+/// The user of the live rail, which knows nothing of the other.
+pub const LIVE_USERNAME: &str = "caudal-live";
+/// The password of both.
 pub const PASSWORD: &str = "sandbox";
-/// The collector account of the PSP at the sandbox: all its CVUs hang on it.
+/// The collector account that needs no realm, on the test rail; [`collector`] gives each realm one.
 pub const COLLECTOR: &str = "3220001805007351350083";
-/// The PSP code in the sandbox's CVUs, unless another is configured.
+/// The PSP code in the CVUs of [`COLLECTOR`], unless another is configured.
 pub const PSP: u16 = 999;
 /// What signs the notices of the embedded sandbox. It is no secret: nothing here is worth any.
 pub const NOTICE_SECRET: &str = "caudal-sandbox-notices-are-signed-with-this";
@@ -81,7 +85,7 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Where it keeps its accounts; in memory when there is none.
     pub data_dir: Option<PathBuf>,
-    /// The PSP code in its CVUs, 1 to 9999.
+    /// The PSP code in the CVUs of [`COLLECTOR`], 1 to 9999.
     pub psp: u16,
     /// Rules that can be switched.
     pub rules: Rules,

@@ -21,6 +21,7 @@ use super::book::{Book, Keeping};
 use super::log::{Kept, Log};
 use super::notices::Notices;
 use super::refusals::{Refusal, Trouble};
+use super::worlds::Rail;
 use super::{HELD_MAX, Options};
 
 /// How long a token is good.
@@ -38,7 +39,7 @@ pub(super) struct Bank {
     pub notices: Notices,
     /// What happens next by itself has changed.
     next_changed: Notify,
-    tokens: Mutex<VecDeque<(String, Instant)>>,
+    tokens: Mutex<VecDeque<(String, Instant, Rail)>>,
     leaving: watch::Sender<bool>,
     hurried: Notify,
     pub psp: u16,
@@ -68,8 +69,10 @@ impl Bank {
                 Some(options.notice_secret.clone()),
             )
             .map_err(io::Error::other)?;
+        let book = Book::new(options.psp, options.rules, keeping, kept);
+        let book = book.ok_or_else(|| io::Error::other("the collector account is none"))?;
         Ok(Self {
-            book: Mutex::new(Book::new(options.psp, options.rules, keeping, kept)),
+            book: Mutex::new(book),
             behaviours: Mutex::default(),
             notices,
             next_changed: Notify::new(),
@@ -154,8 +157,8 @@ impl Bank {
         self.book().shut();
     }
 
-    /// A new token.
-    pub fn token(&self) -> Option<(String, u64)> {
+    /// A new token, good on one rail.
+    pub fn token(&self, rail: Rail) -> Option<(String, u64)> {
         let mut chance = [0_u8; 24];
         aws_lc_rs::rand::fill(&mut chance).ok()?;
         let token = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(chance);
@@ -163,7 +166,7 @@ impl Bank {
         while tokens.len() >= TOKENS_MAX {
             tokens.pop_front();
         }
-        tokens.push_back((token.clone(), Instant::now()));
+        tokens.push_back((token.clone(), Instant::now(), rail));
         Some((token, TOKEN_LIFE.as_secs()))
     }
 
@@ -172,17 +175,13 @@ impl Bank {
         locked(&self.tokens).clear();
     }
 
-    fn knows(&self, request: &HttpRequest) -> bool {
-        let header = request.headers().get(AUTHORIZATION);
-        let Some(token) = header
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.strip_prefix("JWT "))
-        else {
-            return false;
-        };
-        locked(&self.tokens)
-            .iter()
-            .any(|(known, since)| known == token && since.elapsed() < TOKEN_LIFE)
+    /// The rail on which a request is logged in.
+    fn knows(&self, request: &HttpRequest) -> Option<Rail> {
+        let header = request.headers().get(AUTHORIZATION)?;
+        let token = header.to_str().ok()?.strip_prefix("JWT ")?;
+        let tokens = locked(&self.tokens);
+        let mut good = tokens.iter().filter(|it| it.1.elapsed() < TOKEN_LIFE);
+        good.find(|(known, ..)| known == token).map(|it| it.2)
     }
 
     /// Answers an operation.
@@ -190,9 +189,9 @@ impl Bank {
         &self,
         request: &HttpRequest,
         operation: Operation,
-        effect: impl FnOnce(&mut Book, u64) -> Result<Value, Trouble>,
+        effect: impl FnOnce(&mut Book, Rail, u64) -> Result<Value, Trouble>,
     ) -> HttpResponse {
-        let effect = |book: &mut Book, _, now| effect(book, now);
+        let effect = |book: &mut Book, rail, (_, now)| effect(book, rail, now);
         self.answer_by_mode(request, operation, effect).await
     }
 
@@ -201,15 +200,15 @@ impl Bank {
         &self,
         request: &HttpRequest,
         operation: Operation,
-        effect: impl FnOnce(&mut Book, Mode, u64) -> Result<Value, Trouble>,
+        effect: impl FnOnce(&mut Book, Rail, (Mode, u64)) -> Result<Value, Trouble>,
     ) -> HttpResponse {
-        if !self.knows(request) {
+        let Some(rail) = self.knows(request) else {
             return error(
                 StatusCode::UNAUTHORIZED,
                 "GE003",
                 "Token inválido o vencido",
             );
-        }
+        };
         let behaviour = locked(&self.behaviours).take(operation);
         tracing::debug!(
             operation = operation.as_str(),
@@ -229,7 +228,7 @@ impl Bank {
             | Mode::Reset
             | Mode::Garbage => {}
         }
-        let answer = answer_of(self.happen(|book, now| effect(book, behaviour.mode, now)));
+        let answer = answer_of(self.happen(|book, now| effect(book, rail, (behaviour.mode, now))));
         self.deliver(request, &behaviour, answer).await
     }
 

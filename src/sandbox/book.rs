@@ -1,10 +1,10 @@
-//! The sandbox's book: the CVUs of the PSP and their aliases, and the bank's rules about them.
+//! The sandbox's book: the CVUs of each world and their aliases, and the bank's rules about them.
 //! What happens to its transfers is in `rail`.
 //!
 //! **Order.** Each operation decides on the account as it is, makes the account as it shall be,
 //! and `keep`s that: first on disk, then in memory. What cannot be written has not happened.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 
 use caudal_ledger::alias::Alias;
@@ -19,7 +19,8 @@ use super::refusals::{Trouble, refusal};
 use super::shapes::Notice;
 use super::transfers::{Line, Transfer, Transfers};
 use super::words::three_words;
-use super::{PSP_NAME, external};
+use super::worlds::{Rail, World};
+use super::{COLLECTOR, PSP_NAME, external};
 
 /// The form of a line on disk.
 pub(super) const FORMAT: u8 = 1;
@@ -53,22 +54,34 @@ pub(super) struct Account {
     pub active: bool,
     pub opened_at: u64,
     pub closed_at: Option<u64>,
+    /// The collector account that it hangs on; none before there were worlds.
+    #[serde(default)]
+    pub collector: Option<Cbu>,
 }
+
+/// An account of a world by its client id.
+type Place = (World, u64);
 
 /// To whom an alias is reserved, and which CVU has it now.
 #[derive(Clone, Copy, Debug)]
 struct Claim {
     cuit: Cuit,
-    held_by: Option<u64>,
+    held_by: Option<Place>,
 }
 
-/// All CVUs of the PSP, and all transfers from and to them.
+/// All CVUs of all worlds, and all transfers from and to them.
 #[derive(Debug)]
 pub(super) struct Book {
     pub(super) psp: u16,
+    /// The world of who names no other.
+    main: World,
     rules: Rules,
-    accounts: BTreeMap<u64, Account>,
-    claims: HashMap<String, Claim>,
+    accounts: BTreeMap<Place, Account>,
+    places: HashMap<Cvu, Place>,
+    /// By rail and alias.
+    claims: HashMap<(Rail, String), Claim>,
+    /// The worlds that were used.
+    worlds: BTreeSet<World>,
     keeping: Keeping,
     pub(super) transfers: Transfers,
     /// Enrolments in remuneration, by their references.
@@ -89,43 +102,102 @@ pub(super) enum Keeping {
 }
 
 impl Book {
-    pub fn new(psp: u16, rules: Rules, keeping: Keeping, kept: Kept) -> Self {
+    /// `None` when [`COLLECTOR`] were no collector account.
+    pub fn new(psp: u16, rules: Rules, keeping: Keeping, kept: Kept) -> Option<Self> {
         let Kept {
             accounts,
             transfers,
             enrolments,
         } = kept;
         let fund = enrolments.into_iter().map(|it| (it.reference.clone(), it));
+        let main = World::of(COLLECTOR, psp)?;
         let mut book = Self {
             psp,
+            main,
             rules,
             accounts: BTreeMap::new(),
+            places: HashMap::new(),
             claims: HashMap::new(),
+            worlds: BTreeSet::from([main]),
             keeping,
             transfers: Transfers::default(),
             fund: fund.collect(),
             notices: Vec::new(),
         };
         for transfer in transfers {
-            book.transfers.put(transfer);
+            let collector = transfer.collector.or(Some(main.collector));
+            book.transfers.put(Transfer {
+                collector,
+                ..transfer
+            });
         }
-        for account in &accounts {
+        for account in accounts {
+            let named = account
+                .collector
+                .map(|named| World::of(named.as_str(), psp));
+            let home = named.flatten().unwrap_or(main);
+            book.worlds.insert(home);
+            book.places.insert(account.cvu, (home, account.client_id));
+            book.accounts.insert((home, account.client_id), account);
+        }
+        book.claim_all();
+        Some(book)
+    }
+
+    /// Finds out anew which alias is whose.
+    fn claim_all(&mut self) {
+        self.claims.clear();
+        let all = self.accounts.iter();
+        let all: Vec<_> = all.map(|(at, it)| (*at, it.clone())).collect();
+        for ((home, _), account) in &all {
             for alias in &account.past_aliases {
-                book.claim(alias, account.cuit, None);
+                self.claim(home.rail, alias, account.cuit, None);
             }
         }
         // After all the past ones: a holder may use on one CVU what another of theirs gave up.
-        for account in accounts {
+        for (at, account) in &all {
             if let Some(alias) = &account.alias {
-                book.claim(alias, account.cuit, Some(account.client_id));
+                self.claim(at.0.rail, alias, account.cuit, Some(*at));
             }
-            book.accounts.insert(account.client_id, account);
         }
-        book
     }
 
-    pub fn accounts(&self) -> impl ExactSizeIterator<Item = &Account> {
-        self.accounts.values()
+    /// Enters the world of a collector account: what was kept for its realm before there were
+    /// worlds moves there.
+    pub fn enter(&mut self, collector: &str, rail: Rail) -> Result<World, Trouble> {
+        let world = World::for_login(collector, self.psp, rail)?;
+        if !self.worlds.insert(world) {
+            return Ok(world);
+        }
+        let Some((first, end)) = world.clients() else {
+            return Ok(world);
+        };
+        let theirs = (self.main, first)..(self.main, end);
+        let old = self.accounts.range(theirs);
+        let old: Vec<_> = old.filter(|(_, it)| it.collector.is_none()).collect();
+        let old: Vec<_> = old.into_iter().map(|(at, it)| (*at, it.clone())).collect();
+        if old.is_empty() {
+            return Ok(world);
+        }
+        let cvus: BTreeSet<_> = old.iter().map(|(_, it)| it.cvu).collect();
+        for (at, account) in old {
+            self.accounts.remove(&at);
+            self.places.insert(account.cvu, (world, account.client_id));
+            self.accounts.insert((world, account.client_id), account);
+        }
+        self.transfers
+            .move_to(world.collector, |cvu| cvus.contains(cvu));
+        self.claim_all();
+        Ok(world)
+    }
+
+    pub fn accounts(&self) -> impl ExactSizeIterator<Item = (&World, &Account)> {
+        self.accounts.iter().map(|((home, _), it)| (home, it))
+    }
+
+    /// The worlds that were used.
+    pub fn worlds(&self) -> impl Iterator<Item = &World> {
+        self.worlds.iter()
     }
 
     /// Lets nothing more happen, and lets go of the file, so that another sandbox may have it.
@@ -133,8 +205,9 @@ impl Book {
         self.keeping = Keeping::Shut;
     }
 
-    fn claim(&mut self, alias: &Alias, cuit: Cuit, held_by: Option<u64>) {
-        self.claims.insert(alias.folded(), Claim { cuit, held_by });
+    fn claim(&mut self, rail: Rail, alias: &Alias, cuit: Cuit, held_by: Option<Place>) {
+        let claim = Claim { cuit, held_by };
+        self.claims.insert((rail, alias.folded()), claim);
     }
 
     fn write(&mut self, line: &impl Serialize) -> Result<(), Trouble> {
@@ -161,35 +234,50 @@ impl Book {
         Ok(())
     }
 
-    fn keep(&mut self, account: Account) -> Result<(), Trouble> {
+    fn keep(&mut self, world: World, account: Account) -> Result<(), Trouble> {
+        let account = Account {
+            collector: Some(world.collector),
+            ..account
+        };
         self.write(&account)?;
-        let before = self.accounts.get(&account.client_id);
+        let at = (world, account.client_id);
+        let before = self.accounts.get(&at);
         let given_up = before.and_then(|before| before.alias.clone());
         if let Some(alias) = given_up {
-            self.claim(&alias, account.cuit, None);
+            self.claim(world.rail, &alias, account.cuit, None);
         }
         if let Some(alias) = &account.alias {
-            self.claim(alias, account.cuit, Some(account.client_id));
+            self.claim(world.rail, alias, account.cuit, Some(at));
         }
-        self.accounts.insert(account.client_id, account);
+        self.places.insert(account.cvu, at);
+        self.accounts.insert(at, account);
         Ok(())
     }
 
-    pub(super) fn by_cvu(&self, cvu: &str) -> Option<&Account> {
-        let client_id: u64 = cvu.get(9..21)?.parse().ok()?;
-        self.accounts
-            .get(&client_id)
-            .filter(|account| account.cvu.as_str() == cvu)
+    /// An account of whatever world.
+    pub(super) fn by_cvu(&self, cvu: &str) -> Option<(World, &Account)> {
+        let at = self.places.get(&Cvu::parse(cvu).ok()?)?;
+        Some((at.0, self.accounts.get(at)?))
     }
 
-    pub(super) fn open_by_cvu(&self, cvu: &str) -> Result<&Account, Trouble> {
-        self.by_cvu(cvu)
-            .filter(|account| account.active)
-            .ok_or_else(|| refusal("VW006").into())
+    /// The world whose collector account takes money for a CVU.
+    pub(super) fn home_of(&self, cvu: &Cvu) -> World {
+        let known = self.places.get(cvu).map(|(home, _)| *home);
+        let psp = cvu.as_str().get(3..7).and_then(|code| code.parse().ok());
+        let of_psp = || self.worlds.iter().find(|it| Some(it.psp) == psp).copied();
+        known.or_else(of_psp).unwrap_or(self.main)
+    }
+
+    pub(super) fn open_by_cvu(&self, world: World, cvu: &str) -> Result<&Account, Trouble> {
+        let (_, account) = self
+            .by_cvu(cvu)
+            .filter(|(home, account)| *home == world && account.active)
+            .ok_or_else(|| refusal("VW006"))?;
+        Ok(account)
     }
 
     /// Creates the CVU of a client id, opens a closed one again, or gives the one there is.
-    pub fn create(&mut self, order: &Create, now: u64) -> Result<Value, Trouble> {
+    pub fn create(&mut self, world: World, order: &Create, now: u64) -> Result<Value, Trouble> {
         let client_id = order.client_id().ok_or_else(|| refusal("VW001"))?;
         let cuit = Cuit::parse_relaxed(&order.cuit).map_err(|_| refusal("PA004"))?;
         let name = good_name(&order.name)?;
@@ -197,7 +285,9 @@ impl Book {
             return Err(refusal("TX012").into());
         }
         let answer = |cvu: Cvu, reactivated: bool| json!({"cvu": cvu, "label": "", "reactivated": reactivated});
-        let account = match self.accounts.get(&client_id) {
+        let known = self.accounts.get(&(world, client_id));
+        let again = known.is_some();
+        let account = match known {
             Some(known) if known.cuit != cuit => return Err(refusal("VW012").into()),
             Some(known) if known.active => return Ok(answer(known.cvu, false)),
             Some(closed) => Account {
@@ -209,7 +299,9 @@ impl Book {
             None => Account {
                 format: FORMAT,
                 client_id,
-                cvu: Cvu::compose(self.psp, client_id).ok_or_else(|| refusal("VW013"))?,
+                cvu: Cvu::compose(world.psp, client_id)
+                    .filter(|cvu| !self.places.contains_key(cvu))
+                    .ok_or_else(|| refusal("VW013"))?,
                 cuit,
                 name,
                 alias: None,
@@ -218,16 +310,22 @@ impl Book {
                 active: true,
                 opened_at: now,
                 closed_at: None,
+                collector: None,
             },
         };
-        let answer = answer(account.cvu, self.accounts.contains_key(&client_id));
-        self.keep(account)?;
+        let answer = answer(account.cvu, again);
+        self.keep(world, account)?;
         Ok(answer)
     }
 
     /// Sets an alias, or draws one when there is none yet.
-    pub fn set_alias(&mut self, order: &SetAlias, now: u64) -> Result<Value, Trouble> {
-        let account = self.open_by_cvu(&order.cvu)?;
+    pub fn set_alias(
+        &mut self,
+        world: World,
+        order: &SetAlias,
+        now: u64,
+    ) -> Result<Value, Trouble> {
+        let account = self.open_by_cvu(world, &order.cvu)?;
         if account.cuit.as_str() != order.cuit {
             return Err(refusal("VW009").into());
         }
@@ -236,12 +334,12 @@ impl Book {
             (Some(label), _) => Alias::parse(label).map_err(|_| refusal("TX009"))?,
             // Asking again for an assigned alias must not change it.
             (None, Some(own)) => return Ok(json!({"status": "OK", "label": own})),
-            (None, None) => self.drawn().ok_or_else(|| refusal("VW008"))?,
+            (None, None) => self.drawn(world.rail).ok_or_else(|| refusal("VW008"))?,
         };
         if account.alias.as_ref() == Some(&alias) {
             return Err(refusal("VW010").into());
         }
-        if let Some(claim) = self.claims.get(&alias.folded())
+        if let Some(claim) = self.claims.get(&(world.rail, alias.folded()))
             && (claim.held_by.is_some() || claim.cuit != account.cuit)
         {
             return Err(refusal("VW007").into());
@@ -258,7 +356,7 @@ impl Book {
         account.past_aliases.retain(|past| *past != alias);
         account.alias = Some(alias.clone());
         account.alias_at = Some(now);
-        self.keep(account)?;
+        self.keep(world, account)?;
         Ok(if assign {
             json!({"status": "OK", "label": alias})
         } else {
@@ -266,45 +364,56 @@ impl Book {
         })
     }
 
-    fn drawn(&self) -> Option<Alias> {
+    fn drawn(&self, rail: Rail) -> Option<Alias> {
         (0..DRAWS_MAX)
             .filter_map(|_| three_words())
             .filter_map(|words| Alias::parse(&words).ok())
-            .find(|alias| !self.claims.contains_key(&alias.folded()))
+            .find(|alias| !self.claims.contains_key(&(rail, alias.folded())))
     }
 
     /// Changes the holder's name.
-    pub fn rename(&mut self, cvu: &str, name: &str) -> Result<Value, Trouble> {
+    pub fn rename(&mut self, world: World, cvu: &str, name: &str) -> Result<Value, Trouble> {
         let name = good_name(name)?;
         let account = Account {
             name,
-            ..self.open_by_cvu(cvu)?.clone()
+            ..self.open_by_cvu(world, cvu)?.clone()
         };
-        self.keep(account)?;
+        self.keep(world, account)?;
         Ok(json!({"status": "OK"}))
     }
 
     /// Closes a CVU; its alias stays reserved to its holder.
-    pub fn close(&mut self, cvu: &str, cuit: &str, now: u64) -> Result<Value, Trouble> {
+    pub fn close(
+        &mut self,
+        world: World,
+        (cvu, cuit): (&str, &str),
+        now: u64,
+    ) -> Result<Value, Trouble> {
         let mut account = self
             .by_cvu(cvu)
-            .filter(|account| account.active && account.cuit.as_str() == cuit)
-            .cloned()
+            .filter(|(home, it)| *home == world && it.active && it.cuit.as_str() == cuit)
+            .map(|(_, account)| account.clone())
             .ok_or_else(|| refusal("VW015"))?;
         give_up_alias(&mut account);
         account.active = false;
         account.closed_at = Some(now);
-        self.keep(account)?;
+        self.keep(world, account)?;
         Ok(json!({"status": "OK"}))
     }
 
-    /// Whether a key is one of the PSP's CVUs, open or not, given out or not.
+    /// Whether a key is a CVU of a PSP at the sandbox, open or not, given out or not.
     pub(super) fn is_own(&self, key: &Cbu) -> bool {
-        key.entity().len() == 4 && key.entity().parse() == Ok(self.psp)
+        let code = key.entity();
+        code.len() == 4 && self.worlds.iter().any(|it| code.parse() == Ok(it.psp))
     }
 
-    /// What a CBU or CVU names: an account of the PSP, or one of the rest of the country.
-    pub(super) fn find_key(&self, address: &str) -> Result<(Option<&Account>, Cbu), Trouble> {
+    /// What a CBU or CVU names for who asks on a rail: an account of a PSP of that rail, or one of
+    /// the rest of the country. What is on the other rail does not exist.
+    pub(super) fn find_key(
+        &self,
+        rail: Rail,
+        address: &str,
+    ) -> Result<(Option<(World, &Account)>, Cbu), Trouble> {
         let unknown = || {
             refusal(if address.starts_with("000") {
                 "PA012"
@@ -313,52 +422,60 @@ impl Book {
             })
         };
         let key = Cbu::parse(address).map_err(|_| unknown())?;
-        let account = self.by_cvu(address);
+        let account = self.by_cvu(address).filter(|(home, _)| home.rail == rail);
         if account.is_none() && (self.is_own(&key) || !external::exists(&key)) {
             return Err(unknown().into());
         }
         Ok((account, key))
     }
 
-    /// What an alias names.
-    pub(super) fn find_alias(&self, alias: &Alias) -> Result<(Option<&Account>, Cbu), Trouble> {
-        let holder = self
-            .claims
-            .get(&alias.folded())
-            .and_then(|claim| self.accounts.get(&claim.held_by?));
+    /// What an alias names on a rail.
+    pub(super) fn find_alias(
+        &self,
+        rail: Rail,
+        alias: &Alias,
+    ) -> Result<(Option<(World, &Account)>, Cbu), Trouble> {
+        let claim = self.claims.get(&(rail, alias.folded()));
+        let holder = claim.and_then(|claim| {
+            let at = claim.held_by?;
+            Some((at.0, self.accounts.get(&at)?))
+        });
         match (holder, external::by_alias(alias.as_str())) {
-            (Some(account), _) => Ok((Some(account), account.cvu.into())),
+            (Some((home, account)), _) => Ok((Some((home, account)), account.cvu.into())),
             (None, Some(key)) => Ok((None, key)),
             (None, None) => Err(refusal("PA011").into()),
         }
     }
 
     /// Who is behind a CBU or CVU.
-    pub fn lookup(&self, address: &str) -> Result<Value, Trouble> {
-        Ok(self.shown_found(self.find_key(address)?))
+    pub fn lookup(&self, rail: Rail, address: &str) -> Result<Value, Trouble> {
+        Ok(shown_found(self.find_key(rail, address)?))
     }
 
     /// Who is behind an alias.
-    pub fn lookup_alias(&self, text: &str) -> Result<Value, Trouble> {
+    pub fn lookup_alias(&self, rail: Rail, text: &str) -> Result<Value, Trouble> {
         let alias = Alias::parse(text).map_err(|_| refusal("PA006"))?;
-        Ok(self.shown_found(self.find_alias(&alias)?))
+        Ok(shown_found(self.find_alias(rail, &alias)?))
     }
+}
 
-    fn shown_found(&self, (account, key): (Option<&Account>, Cbu)) -> Value {
-        account.map_or_else(|| external::shown(&key), |account| self.shown(account))
-    }
+fn shown_found((account, key): (Option<(World, &Account)>, Cbu)) -> Value {
+    account.map_or_else(
+        || external::shown(&key),
+        |(home, account)| shown(home, account),
+    )
+}
 
-    fn shown(&self, account: &Account) -> Value {
-        json!({
-            "owners": [external::owner(account.cuit, &account.name)],
-            "type": "CVU",
-            "is_active": account.active,
-            "currency": "ARS",
-            "label": account.alias.as_ref().map_or("", Alias::as_str),
-            "account_routing": {"scheme": "CVU", "address": account.cvu},
-            "bank_routing": {"scheme": "NAME", "address": PSP_NAME, "code": format!("{:04}", self.psp)},
-        })
-    }
+fn shown(home: World, account: &Account) -> Value {
+    json!({
+        "owners": [external::owner(account.cuit, &account.name)],
+        "type": "CVU",
+        "is_active": account.active,
+        "currency": "ARS",
+        "label": account.alias.as_ref().map_or("", Alias::as_str),
+        "account_routing": {"scheme": "CVU", "address": account.cvu},
+        "bank_routing": {"scheme": "NAME", "address": PSP_NAME, "code": format!("{:04}", home.psp)},
+    })
 }
 
 fn give_up_alias(account: &mut Account) {

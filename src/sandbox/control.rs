@@ -15,6 +15,7 @@ use super::behaviours::{Mode, Operation, Order};
 use super::book::Account;
 use super::fund::Tell;
 use super::rail::{CashIn, Reverse, Settle};
+use super::worlds::World;
 use super::{COLLECTOR, NOTICE_SECRET, external, shapes};
 
 /// The most accounts that the view of the state shows.
@@ -107,8 +108,9 @@ async fn hurry(bank: Data<Bank>) -> HttpResponse {
     HttpResponse::NoContent().finish()
 }
 
-fn shown(account: &Account) -> Value {
+fn shown((home, account): (&World, &Account)) -> Value {
     json!({
+        "collector": home.collector,
         "clientId": account.client_id,
         "cvu": account.cvu,
         "alias": account.alias,
@@ -131,7 +133,13 @@ async fn state(bank: Data<Bank>) -> HttpResponse {
             "accounts": accounts.collect::<Vec<_>>(),
             "transfersTotal": book.transfers.count(),
             "transfers": transfers.map(shapes::transfer).collect::<Vec<_>>(),
-            "balance": book.transfers.balance(),
+            "balance": book.transfers.balance_of_all(),
+            "worlds": book.worlds().take(ACCOUNTS_SHOWN_MAX).map(|world| json!({
+                "collector": world.collector,
+                "psp": world.psp,
+                "rail": world.rail.as_str(),
+                "balance": book.transfers.balance(world.collector),
+            })).collect::<Vec<_>>(),
             "enrolments": book.fund.values().take(ACCOUNTS_SHOWN_MAX).collect::<Vec<_>>(),
         })
     };

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::book::Book;
 use super::refusals::{Trouble, refusal};
+use super::worlds::World;
 
 /// The form of a line of an enrolment on disk.
 pub(super) const FORMAT: u8 = 1;
@@ -179,7 +180,7 @@ fn today(now: u64) -> BusinessDay {
 impl Book {
     /// Enrols a CVU, or gives what the reference has made before. The last character of the
     /// brokerage account decides: 1 is rejected, 2 waits until the bank is told.
-    pub fn enrol(&mut self, order: &Enrol, now: u64) -> Result<Value, Trouble> {
+    pub fn enrol(&mut self, world: World, order: &Enrol, now: u64) -> Result<Value, Trouble> {
         let reference = &order.reference;
         let good = (1..=REFERENCE_MAX).contains(&reference.len())
             && reference.bytes().all(|b| b.is_ascii_graphic());
@@ -187,7 +188,7 @@ impl Book {
         let (true, Ok(brokerage_account)) = (good, brokerage_account) else {
             return Err(Trouble::Bad("reference or brokerage_account is none"));
         };
-        let account = self.open_by_cvu(&order.cvu)?;
+        let account = self.open_by_cvu(world, &order.cvu)?;
         if account.cuit.as_str() != order.cuit {
             return Err(refusal("VW009").into());
         }
@@ -226,9 +227,13 @@ impl Book {
     }
 
     /// How far an enrolment is; that of a closed CVU has ended.
-    pub fn enrolled(&self, reference: &str, now: u64) -> Result<Value, Trouble> {
-        let known = self.fund.get(reference).ok_or_else(|| refusal("RM001"))?;
-        let closed = self.by_cvu(known.cvu.as_str()).is_none_or(|it| !it.active);
+    pub fn enrolled(&self, world: World, reference: &str, now: u64) -> Result<Value, Trouble> {
+        let known = self.fund.get(reference);
+        let known = known.filter(|it| self.home_of(&it.cvu) == world);
+        let known = known.ok_or_else(|| refusal("RM001"))?;
+        let closed = self
+            .by_cvu(known.cvu.as_str())
+            .is_none_or(|(_, it)| !it.active);
         let mut known = known.clone();
         if closed && !known.is_over() {
             known.status = Status::Ended;

@@ -68,7 +68,7 @@ impl Log {
             })?;
             match entry {
                 Entry::Account(account) => {
-                    accounts.insert(account.client_id, *account);
+                    accounts.insert(account.cvu, *account);
                 }
                 Entry::Transfers(changed) => {
                     transfers.extend(changed.into_iter().map(|it| (it.number, it)));

@@ -10,9 +10,8 @@ use super::answers::Bank;
 use super::behaviours::Operation;
 use super::rail::Send;
 use super::refusals::Trouble;
-use super::routes::known;
+use super::shapes;
 use super::transfers::{Query, Status};
-use super::{COLLECTOR, shapes};
 
 /// How many transfers a page has, unless the request says otherwise.
 const PAGE: usize = 50;
@@ -38,26 +37,29 @@ async fn send(
     path: Path<String>,
     body: Json<Send>,
 ) -> HttpResponse {
-    bank.answer_by_mode(&request, Operation::Transfer, |book, mode, now| {
-        known(&path)?;
-        book.send(&body, mode, now)
+    bank.answer_by_mode(&request, Operation::Transfer, |book, rail, at| {
+        let world = book.enter(&path, rail)?;
+        book.send(world, &body, at)
     })
     .await
 }
 
 async fn one(request: HttpRequest, bank: Data<Bank>, path: Path<(String, String)>) -> HttpResponse {
     let (collector, id) = path.into_inner();
-    bank.answer(&request, Operation::TransferStatus, |book, _| {
-        known(&collector)?;
-        book.transfer(&id)
+    bank.answer(&request, Operation::TransferStatus, |book, rail, _| {
+        let world = book.enter(&collector, rail)?;
+        book.transfer(world, &id)
     })
     .await
 }
 
 async fn list(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> HttpResponse {
-    bank.answer(&request, Operation::TransferList, |book, _| {
-        known(&path)?;
-        let query = query(request.headers())?;
+    bank.answer(&request, Operation::TransferList, |book, rail, _| {
+        let collector = Some(book.enter(&path, rail)?.collector);
+        let query = Query {
+            collector,
+            ..query(request.headers())?
+        };
         let found = book.transfers.list(&query).map(shapes::transfer);
         Ok(Value::Array(found.collect()))
     })
@@ -65,11 +67,11 @@ async fn list(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> Htt
 }
 
 async fn balance(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> HttpResponse {
-    bank.answer(&request, Operation::Balance, |book, now| {
-        known(&path)?;
+    bank.answer(&request, Operation::Balance, |book, rail, now| {
+        let collector = book.enter(&path, rail)?.collector;
         Ok(json!({
-            "id": COLLECTOR,
-            "balance": {"currency": "ARS", "amount": book.transfers.balance()},
+            "id": collector,
+            "balance": {"currency": "ARS", "amount": book.transfers.balance(collector)},
             "at": Timestamp::from_millis(now).to_string(),
         }))
     })
@@ -111,6 +113,7 @@ pub(super) fn query(headers: &HeaderMap) -> Result<Query, Trouble> {
     let to = day("obp_to_date", "obp_to_date must be YYYY-MM-DD")?;
     Ok(Query {
         limit,
+        collector: None,
         offset: number("obp_offset", 0, "obp_offset must be a number from 0")?,
         from: from.map(|day| day.start().millis()),
         to: to.map(|day| day.end().millis()),

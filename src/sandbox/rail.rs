@@ -14,6 +14,7 @@ use super::book::{Account, Book};
 use super::refusals::{Trouble, refusal};
 use super::transfers::{Due, Kind, Next, Party, Status, Transfer};
 use super::words::rail_id;
+use super::worlds::{Rail, World};
 use super::{SETTLE_AFTER, external, shapes};
 
 /// The word of the rail for what it does not know of the other side.
@@ -89,8 +90,8 @@ pub(super) struct Reverse {
 
 /// Where a transfer goes.
 enum Target {
-    /// To a CVU of the PSP.
-    Own(Account),
+    /// To a CVU of this or another PSP at the sandbox.
+    Own(World, Account),
     /// To the rest of the country.
     Other(Cbu),
 }
@@ -133,19 +134,24 @@ impl Send {
 
 impl Book {
     /// Sends a transfer, or gives the one there is for the origin id.
-    pub fn send(&mut self, order: &Send, mode: Mode, now: u64) -> Result<Value, Trouble> {
+    pub fn send(
+        &mut self,
+        world: World,
+        order: &Send,
+        (mode, now): (Mode, u64),
+    ) -> Result<Value, Trouble> {
         if !order.good_id() {
             return Err(refusal("TX033").into());
         }
-        if let Some(known) = self.transfers.by_origin(&order.origin_id) {
+        if let Some(known) = self.transfers.by_origin(world.collector, &order.origin_id) {
             return Ok(shapes::repeated(known));
         }
         let (amount, concept) = order.checked()?;
-        let origin = self.open_by_cvu(&order.origin_debit.cvu)?.clone();
+        let origin = self.open_by_cvu(world, &order.origin_debit.cvu)?.clone();
         if origin.cuit.as_str() != order.origin_debit.cuit {
             return Err(refusal("VW009").into());
         }
-        let (target, other) = self.destination(&order.to)?;
+        let (target, other) = self.destination(world.rail, &order.to)?;
         let mut transfer = Transfer {
             number: self.transfers.number(now),
             kind: Kind::Out,
@@ -165,15 +171,17 @@ impl Book {
             reverses: None,
             notices: Some(mode).filter(|mode| mode.is_of_notices()),
             due: None,
+            collector: Some(world.collector),
         };
         if mode == Mode::Forget {
             return Ok(shapes::transfer(&transfer));
         }
         let arrival = match target {
-            Target::Own(account) => {
+            Target::Own(home, account) => {
                 transfer.status = Status::Completed;
                 transfer.coelsa_id = new_rail_id()?;
-                Some(arrival(&transfer, &account, self.party(&origin)))
+                let from = party(world, &origin);
+                Some(arrival(&transfer, (home, &account), from))
             }
             Target::Other(key) => {
                 decide(&mut transfer, &key, now)?;
@@ -187,18 +195,20 @@ impl Book {
         Ok(shown)
     }
 
-    fn destination(&self, to: &To) -> Result<(Target, Party), Trouble> {
+    fn destination(&self, rail: Rail, to: &To) -> Result<(Target, Party), Trouble> {
         let found = match (&to.cbu, &to.label) {
-            (Some(address), _) => self.find_key(address)?,
+            (Some(address), _) => self.find_key(rail, address)?,
             (None, Some(text)) => {
                 let alias = Alias::parse(text).map_err(|_| refusal("PA006"))?;
-                self.find_alias(&alias)?
+                self.find_alias(rail, &alias)?
             }
             (None, None) => return Err(refusal("PA005").into()),
         };
         let (target, mut party) = match found {
-            (Some(account), _) if !account.active => return Err(refusal("PA012").into()),
-            (Some(account), _) => (Target::Own(account.clone()), self.party(account)),
+            (Some((_, account)), _) if !account.active => return Err(refusal("PA012").into()),
+            (Some((home, account)), _) => {
+                (Target::Own(home, account.clone()), party(home, account))
+            }
             (None, key) => (Target::Other(key), external::party(&key)),
         };
         if let (None, Some(label)) = (&to.cbu, &to.label) {
@@ -207,29 +217,17 @@ impl Book {
         Ok((target, party))
     }
 
-    /// An account of the PSP as the other side sees it.
-    fn party(&self, account: &Account) -> Party {
-        Party {
-            cbu: account.cvu.to_string(),
-            label: account
-                .alias
-                .as_ref()
-                .map_or_else(String::new, |alias| alias.as_str().to_owned()),
-            cuit: account.cuit.to_string(),
-            name: account.name.clone(),
-            bank_code: format!("{:04}", self.psp),
-            bank_name: super::PSP_NAME.to_owned(),
-        }
-    }
-
     /// A transfer by the service's id or the bank's.
-    pub fn transfer(&self, id: &str) -> Result<Value, Trouble> {
-        let found = self.transfers.find(id).ok_or_else(|| refusal("TX019"))?;
-        Ok(shapes::transfer(found))
+    pub fn transfer(&self, world: World, id: &str) -> Result<Value, Trouble> {
+        let found = self.transfers.find(world.collector, id);
+        Ok(shapes::transfer(found.ok_or_else(|| refusal("TX019"))?))
     }
 
     fn outgoing(&self, id: &str) -> Result<Transfer, Trouble> {
-        let found = self.transfers.find(id).filter(|it| it.kind == Kind::Out);
+        let found = self
+            .transfers
+            .find_anywhere(id)
+            .filter(|it| it.kind == Kind::Out);
         Ok(found.ok_or_else(|| refusal("TX019"))?.clone())
     }
 
@@ -330,7 +328,8 @@ impl Book {
         let amount = amount_of(&order.amount)?;
         let other = sender(order)?;
         let coelsa_id = order.coelsa_id.clone().map_or_else(new_rail_id, Ok)?;
-        let holder = self.by_cvu(cvu.as_str());
+        let collector = Some(self.home_of(&cvu).collector);
+        let holder = self.by_cvu(cvu.as_str()).map(|(_, account)| account);
         let transfer = Transfer {
             number: self.transfers.number(now),
             kind: Kind::In,
@@ -350,6 +349,7 @@ impl Book {
             reverses: None,
             notices: None,
             due: None,
+            collector,
         };
         let notice = shapes::received(&transfer, now);
         self.keep_transfers(vec![transfer])?;
@@ -370,8 +370,21 @@ impl Book {
     }
 }
 
-/// What a transfer between CVUs of the PSP is for the one who gets it.
-fn arrival(transfer: &Transfer, account: &Account, other: Party) -> Transfer {
+/// An account at the sandbox as the other side sees it.
+fn party(home: World, account: &Account) -> Party {
+    let alias = account.alias.as_ref();
+    Party {
+        cbu: account.cvu.to_string(),
+        label: alias.map_or_else(String::new, |alias| alias.as_str().to_owned()),
+        cuit: account.cuit.to_string(),
+        name: account.name.clone(),
+        bank_code: format!("{:04}", home.psp),
+        bank_name: super::PSP_NAME.to_owned(),
+    }
+}
+
+/// What a transfer between CVUs at the sandbox is for the one who gets it.
+fn arrival(transfer: &Transfer, (home, account): (World, &Account), other: Party) -> Transfer {
     Transfer {
         number: transfer.number.saturating_add(1),
         kind: Kind::In,
@@ -379,6 +392,7 @@ fn arrival(transfer: &Transfer, account: &Account, other: Party) -> Transfer {
         cvu: account.cvu,
         cuit: account.cuit.to_string(),
         name: account.name.clone(),
+        collector: Some(home.collector),
         other,
         notices: None,
         ..transfer.clone()

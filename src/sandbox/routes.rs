@@ -11,8 +11,8 @@ use super::answers::{Bank, error, failed};
 use super::behaviours::Operation;
 use super::book::{Create, Rename, SetAlias};
 use super::fund::Enrol;
-use super::refusals::{Trouble, refusal};
-use super::{BODY_MAX, COLLECTOR, PASSWORD, USERNAME, control, payments};
+use super::worlds::Rail;
+use super::{BODY_MAX, PASSWORD, control, payments};
 
 /// All routes of the sandbox.
 pub(super) fn configure(config: &mut ServiceConfig) {
@@ -61,25 +61,17 @@ struct Login {
 }
 
 async fn login(bank: Data<Bank>, body: Json<Login>) -> HttpResponse {
-    if body.username != USERNAME || body.password != PASSWORD {
+    let rail = Rail::of_user(&body.username).filter(|_| body.password == PASSWORD);
+    let Some(rail) = rail else {
         return error(
             StatusCode::UNAUTHORIZED,
             "GE403",
             "Usuario o clave incorrectos",
         );
-    }
-    match bank.token() {
+    };
+    match bank.token(rail) {
         Some((token, life)) => HttpResponse::Ok().json(json!({"token": token, "expires_in": life})),
         None => failed(),
-    }
-}
-
-/// Whether it is the collector account.
-pub(super) fn known(collector: &str) -> Result<(), Trouble> {
-    if collector == COLLECTOR {
-        Ok(())
-    } else {
-        Err(refusal("VW003").into())
     }
 }
 
@@ -89,9 +81,9 @@ async fn create(
     path: Path<String>,
     body: Json<Create>,
 ) -> HttpResponse {
-    bank.answer(&request, Operation::CreateCvu, |book, now| {
-        known(&path)?;
-        book.create(&body, now)
+    bank.answer(&request, Operation::CreateCvu, |book, rail, now| {
+        let world = book.enter(&path, rail)?;
+        book.create(world, &body, now)
     })
     .await
 }
@@ -102,9 +94,9 @@ async fn set_alias(
     path: Path<String>,
     body: Json<SetAlias>,
 ) -> HttpResponse {
-    bank.answer(&request, Operation::SetAlias, |book, now| {
-        known(&path)?;
-        book.set_alias(&body, now)
+    bank.answer(&request, Operation::SetAlias, |book, rail, now| {
+        let world = book.enter(&path, rail)?;
+        book.set_alias(world, &body, now)
     })
     .await
 }
@@ -116,9 +108,9 @@ async fn rename(
     body: Json<Rename>,
 ) -> HttpResponse {
     let (collector, cvu) = path.into_inner();
-    bank.answer(&request, Operation::Rename, |book, _| {
-        known(&collector)?;
-        book.rename(&cvu, &body.name)
+    bank.answer(&request, Operation::Rename, |book, rail, _| {
+        let world = book.enter(&collector, rail)?;
+        book.rename(world, &cvu, &body.name)
     })
     .await
 }
@@ -129,9 +121,9 @@ async fn close(
     path: Path<(String, String, String)>,
 ) -> HttpResponse {
     let (collector, cvu, cuit) = path.into_inner();
-    bank.answer(&request, Operation::Close, |book, now| {
-        known(&collector)?;
-        book.close(&cvu, &cuit, now)
+    bank.answer(&request, Operation::Close, |book, rail, now| {
+        let world = book.enter(&collector, rail)?;
+        book.close(world, (&cvu, &cuit), now)
     })
     .await
 }
@@ -142,9 +134,9 @@ async fn enrol(
     path: Path<String>,
     body: Json<Enrol>,
 ) -> HttpResponse {
-    bank.answer(&request, Operation::Remuneration, |book, now| {
-        known(&path)?;
-        book.enrol(&body, now)
+    bank.answer(&request, Operation::Remuneration, |book, rail, now| {
+        let world = book.enter(&path, rail)?;
+        book.enrol(world, &body, now)
     })
     .await
 }
@@ -155,21 +147,23 @@ async fn enrolled(
     path: Path<(String, String)>,
 ) -> HttpResponse {
     let (collector, reference) = path.into_inner();
-    bank.answer(&request, Operation::Remuneration, |book, now| {
-        known(&collector)?;
-        book.enrolled(&reference, now)
+    bank.answer(&request, Operation::Remuneration, |book, rail, now| {
+        let world = book.enter(&collector, rail)?;
+        book.enrolled(world, &reference, now)
     })
     .await
 }
 
 async fn lookup(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> HttpResponse {
-    bank.answer(&request, Operation::Lookup, |book, _| book.lookup(&path))
-        .await
+    bank.answer(&request, Operation::Lookup, |book, rail, _| {
+        book.lookup(rail, &path)
+    })
+    .await
 }
 
 async fn lookup_alias(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> HttpResponse {
-    bank.answer(&request, Operation::Lookup, |book, _| {
-        book.lookup_alias(&path)
+    bank.answer(&request, Operation::Lookup, |book, rail, _| {
+        book.lookup_alias(rail, &path)
     })
     .await
 }

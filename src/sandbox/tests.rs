@@ -5,6 +5,7 @@ mod kept;
 mod notices;
 mod receiver;
 mod transfers;
+mod worlds;
 
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use caudal_ledger::cvu::Cvu;
+use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::money::Amount;
 use serde::{Deserialize, Serialize};
 
@@ -129,6 +129,9 @@ pub(super) struct Transfer {
     /// How its notices behave, as ordered when it was sent.
     pub notices: Option<Mode>,
     pub due: Option<Due>,
+    /// The collector account that it moves; none before there were worlds.
+    #[serde(default)]
+    pub collector: Option<Cbu>,
 }
 
 impl Transfer {
@@ -159,6 +162,8 @@ impl Transfer {
 pub(super) struct Query {
     pub limit: usize,
     pub offset: usize,
+    /// Those of this collector account.
+    pub collector: Option<Cbu>,
     /// The first and the last instant, in milliseconds since 1970.
     pub from: Option<u64>,
     pub to: Option<u64>,
@@ -168,7 +173,8 @@ pub(super) struct Query {
 
 impl Query {
     fn fits(&self, transfer: &Transfer) -> bool {
-        self.from.is_none_or(|from| transfer.at >= from)
+        self.collector == transfer.collector
+            && self.from.is_none_or(|from| transfer.at >= from)
             && self.to.is_none_or(|to| transfer.at <= to)
             && self.incoming.is_none_or(|it| transfer.incoming() == it)
             && self.status.is_none_or(|it| transfer.status == it)
@@ -179,10 +185,10 @@ impl Query {
 #[derive(Default, Debug)]
 pub(super) struct Transfers {
     all: BTreeMap<u64, Transfer>,
-    by_origin: HashMap<String, u64>,
+    by_origin: HashMap<(Option<Cbu>, String), u64>,
     received: HashMap<String, u64>,
     due: BTreeSet<(u64, u64)>,
-    balance: i128,
+    balances: HashMap<Option<Cbu>, i128>,
 }
 
 impl Transfers {
@@ -196,17 +202,24 @@ impl Transfers {
     pub fn put(&mut self, transfer: Transfer) {
         let number = transfer.number;
         if let Some(before) = self.all.get(&number) {
-            self.balance = self.balance.saturating_sub(before.moves());
+            let balance = self.balances.entry(before.collector).or_default();
+            *balance = balance.saturating_sub(before.moves());
+            if let Some(origin_id) = &before.origin_id {
+                self.by_origin
+                    .remove(&(before.collector, origin_id.clone()));
+            }
             if let Some(due) = before.due {
                 self.due.remove(&(due.at, number));
             }
         }
-        self.balance = self.balance.saturating_add(transfer.moves());
+        let balance = self.balances.entry(transfer.collector).or_default();
+        *balance = balance.saturating_add(transfer.moves());
         if let Some(due) = transfer.due {
             self.due.insert((due.at, number));
         }
         if let Some(origin_id) = &transfer.origin_id {
-            self.by_origin.insert(origin_id.clone(), number);
+            let key = (transfer.collector, origin_id.clone());
+            self.by_origin.insert(key, number);
         }
         if transfer.kind == Kind::In {
             self.received.insert(transfer.coelsa_id.clone(), number);
@@ -214,18 +227,49 @@ impl Transfers {
         self.all.insert(number, transfer);
     }
 
-    /// A transfer by the service's id or the bank's.
-    pub fn find(&self, id: &str) -> Option<&Transfer> {
-        if let Some(known) = self.by_origin(id) {
-            return Some(known);
-        }
+    /// A transfer of a collector account by the service's id or the bank's.
+    pub fn find(&self, collector: Cbu, id: &str) -> Option<&Transfer> {
+        let known = self.by_origin(collector, id);
+        known.or_else(|| {
+            self.by_number(id)
+                .filter(|it| it.collector == Some(collector))
+        })
+    }
+
+    /// The same, of whatever collector account.
+    pub fn find_anywhere(&self, id: &str) -> Option<&Transfer> {
+        let mut all = self.balances.keys();
+        let key = |collector: &Option<Cbu>| (*collector, id.to_owned());
+        let known = all.find_map(|collector| self.by_origin.get(&key(collector)));
+        let known = known.and_then(|number| self.all.get(number));
+        known.or_else(|| self.by_number(id))
+    }
+
+    fn by_number(&self, id: &str) -> Option<&Transfer> {
         let number: u64 = id.split('-').nth(2)?.parse().ok()?;
         self.all.get(&number).filter(|found| found.id() == id)
     }
 
-    /// An outgoing transfer by the service's id.
-    pub fn by_origin(&self, origin_id: &str) -> Option<&Transfer> {
-        self.all.get(self.by_origin.get(origin_id)?)
+    /// An outgoing transfer of a collector account by the service's id.
+    pub fn by_origin(&self, collector: Cbu, origin_id: &str) -> Option<&Transfer> {
+        let key = (Some(collector), origin_id.to_owned());
+        self.all.get(self.by_origin.get(&key)?)
+    }
+
+    /// Gives the transfers of some CVUs another collector account.
+    pub fn move_to(&mut self, collector: Cbu, is_theirs: impl Fn(&Cvu) -> bool) {
+        let theirs: Vec<_> = self
+            .all
+            .values()
+            .filter(|it| is_theirs(&it.cvu))
+            .cloned()
+            .collect();
+        for transfer in theirs {
+            self.put(Transfer {
+                collector: Some(collector),
+                ..transfer
+            });
+        }
     }
 
     /// An incoming transfer by the rail's id.
@@ -265,12 +309,23 @@ impl Transfers {
         self.all.get(number).filter(|_| *at <= now)
     }
 
-    /// The balance of the collector account, with two decimals.
-    pub fn balance(&self) -> String {
-        let sign = if self.balance < 0 { "-" } else { "" };
-        let centavos = self.balance.unsigned_abs();
-        format!("{sign}{}.{:02}", centavos / 100, centavos % 100)
+    /// The balance of a collector account, with two decimals.
+    pub fn balance(&self, collector: Cbu) -> String {
+        let known = self.balances.get(&Some(collector)).copied();
+        written(known.unwrap_or_default())
     }
+
+    /// What all collector accounts have, with two decimals.
+    pub fn balance_of_all(&self) -> String {
+        let all = self.balances.values();
+        written(all.fold(0, |sum, more| i128::saturating_add(sum, *more)))
+    }
+}
+
+fn written(balance: i128) -> String {
+    let sign = if balance < 0 { "-" } else { "" };
+    let centavos = balance.unsigned_abs();
+    format!("{sign}{}.{:02}", centavos / 100, centavos % 100)
 }
 
 /// A line of transfers on disk: those that change together.

@@ -11,6 +11,8 @@ use super::super::payments::query;
 use super::super::rail::{CashIn, Send};
 use super::super::refusals::Trouble;
 use super::super::shapes;
+use super::super::transfers::Query;
+use super::super::worlds::World;
 use super::*;
 
 fn is_rail_id(id: &Value) -> bool {
@@ -354,12 +356,13 @@ async fn lists_have_pages() {
 
 #[test]
 fn days_begin_at_three_utc() {
-    let mut book = Book::new(PSP, Rules::default(), Keeping::Memory, Kept::default());
+    let book = Book::new(PSP, Rules::default(), Keeping::Memory, Kept::default());
+    let (mut book, world) = (book.unwrap(), World::of(COLLECTOR, PSP).unwrap());
     let create: Create = serde_json::from_value(
         json!({"client_id": 1, "cuit": CUIT, "name": "Ana Acosta", "currency": "ARS"}),
     )
     .unwrap();
-    book.create(&create, 0).unwrap();
+    book.create(world, &create, 0).unwrap();
     for (id, at) in [
         ("N1", "2026-03-01T02:59:59.999Z"),
         ("N2", "2026-03-01T03:00:00.000Z"),
@@ -369,7 +372,7 @@ fn days_begin_at_three_utc() {
         let at = Timestamp::parse(at).unwrap().millis();
         let order = Rig::order(id, &json!({"cbu": destination(0)}), "1.00");
         let order: Send = serde_json::from_value(order).unwrap();
-        book.send(&order, Mode::Ok, at).unwrap();
+        book.send(world, &order, (Mode::Ok, at)).unwrap();
     }
     for (from, to, expected) in [
         ("2026-02-28", "2026-02-28", "N1"),
@@ -385,6 +388,10 @@ fn days_begin_at_three_utc() {
         }
         let Ok(query) = query(&headers) else {
             panic!("{from} {to}");
+        };
+        let query = Query {
+            collector: Some(world.collector),
+            ..query
         };
         let found = book.transfers.list(&query).map(shapes::transfer);
         let found: Vec<_> = found
