@@ -9,9 +9,11 @@ mod actors;
 mod health;
 mod keys;
 mod money;
+mod relations;
 mod shapes;
 mod storage;
 mod tenants;
+mod treasury;
 mod webhooks;
 
 use std::net::{SocketAddr, TcpListener};
@@ -127,6 +129,7 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(at("/accounts/{cvu}/fee-schedule", "PUT").put(money::set_fees))
         .service(at("/transfers/{id}/decide", "POST").post(money::decide))
         .service(at("/webhooks", "GET").get(webhooks::list))
+        .service(at("/treasury", "GET").get(treasury::list))
         .service(at("/journal", "GET").get(storage::journal))
         .service(at("/verify", "POST").post(storage::verify))
         .default_service(web::to(not_found))

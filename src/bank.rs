@@ -46,7 +46,7 @@ use caudal_ledger::money::Money;
 use caudal_ledger::remuneration::FundWord;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankTransfer, Destination};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use url::{Host, Url};
 
 use crate::clients::Clients;
@@ -101,6 +101,8 @@ pub struct Config {
     pub replica_lag: Duration,
     /// See [`PAGES_MAX`]; at least 1.
     pub pages: usize,
+    /// Our PSP code, where it is known: a CVU of another PSP is not taken for ours.
+    pub psp_code: Option<u16>,
     /// The secret under which the bank signs its notices, when it sends any.
     pub notice_secret: Option<SecretString>,
     /// Lets plain http pass to hosts other than the loopback, for a private link.
@@ -126,6 +128,7 @@ impl Config {
             attempts: ATTEMPTS_MAX,
             replica_lag: REPLICA_LAG,
             pages: PAGES_MAX,
+            psp_code: None,
             notice_secret: None,
             plain_http: false,
         }
@@ -206,6 +209,11 @@ impl BankGateway for HttpGateway {
         }
     }
 
+    fn has_signed(&self, fits: &dyn Fn(&str) -> bool) -> bool {
+        let secret = self.config.notice_secret.as_ref();
+        secret.is_some_and(|secret| fits(secret.expose_secret()))
+    }
+
     fn place(&self) -> String {
         format!("{} {}", self.base, self.config.collector)
     }
@@ -216,7 +224,7 @@ impl BankGateway for HttpGateway {
         holder: &'a Holder,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<Cvu>> {
-        let ask = Ask::create_cvu(&self.config.collector, client_id, holder);
+        let ask = Ask::create_cvu(&self.config, client_id, holder);
         Box::pin(self.perform(ask, request_id, self.deadline()))
     }
 

@@ -17,7 +17,7 @@ use caudal_ledger::deliveries::Schedule;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
-use crate::service::{Banking, Options};
+use crate::service::{Banking, Options, Usual};
 use crate::webhooks::Limits;
 use crate::{bank, calendar, sandbox, service};
 
@@ -118,7 +118,7 @@ struct RateLimit {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Banks {
-    live: Bank,
+    live: Option<Bank>,
     test: Bank,
 }
 
@@ -129,6 +129,7 @@ struct Bank {
     username: Option<String>,
     password: Option<SecretString>,
     collector: Option<String>,
+    psp_code: Option<u16>,
     notice_secret: Option<SecretString>,
     connect_timeout_ms: Option<u64>,
     attempt_timeout_ms: Option<u64>,
@@ -330,16 +331,22 @@ impl Settings {
             collector: Some(sandbox::COLLECTOR.into()),
             ..Bank::default()
         };
-        let live = self.bank.live.config("bank.live", &Bank::default(), wrong);
         let test = self.bank.test.config("bank.test", &sandbox, wrong);
-        let (live, test) = (live.map(Box::new), test.map(Box::new));
-        if self.bank.live.notice_secret.as_ref().is_none_or(is_empty) {
+        let worlds = self.bank.test.collector.is_none();
+        let test = test.map(|config| Box::new(Usual { config, worlds }));
+        // Without the section there is no bank for live keys, and none are issued.
+        let Some(live) = &self.bank.live else {
+            let (live, test) = (None, test?);
+            return Some(Banking::Remote { live, test });
+        };
+        let config = live.config("bank.live", &Bank::default(), wrong);
+        if live.notice_secret.as_ref().is_none_or(is_empty) {
             wrong.add(
                 "bank.live.notice_secret",
                 "is not set: the secret under which your bank signs its notices",
             );
         }
-        let (live, test) = (live?, test?);
+        let (live, test) = (config?, test?);
         if live.password.expose_secret() == sandbox::PASSWORD {
             wrong.add(
                 "bank.live.password",
@@ -350,14 +357,15 @@ impl Settings {
             let secret = bank.notice_secret.as_ref();
             secret.map(|secret| secret.expose_secret().to_owned())
         };
-        if secret(&live).is_some() && secret(&live) == secret(&test) {
+        if secret(&live).is_some() && secret(&live) == secret(&test.config) {
             let why = "must not be that of bank.test: a sandbox bank would speak for your bank";
             wrong.add("bank.live.notice_secret", why);
         }
-        if live.base_url == test.base_url {
+        if live.base_url == test.config.base_url {
             let why = "must not be the bank of live keys: test keys talk to a sandbox bank only";
             wrong.add("bank.test.base_url", why);
         }
+        let live = Some(Box::new(live.into()));
         Some(Banking::Remote { live, test })
     }
 }
@@ -416,11 +424,15 @@ impl Bank {
         let deadline = millis("deadline_ms", self.deadline_ms, bank::DEADLINE);
         let attempts = self.attempts.unwrap_or(bank::ATTEMPTS_MAX);
         wrong.range(&format!("{section}.attempts"), attempts, 1, 10);
+        if let Some(code) = self.psp_code {
+            wrong.range(&format!("{section}.psp_code"), code, 1, 9_999);
+        }
         Some(bank::Config {
             connect_timeout,
             attempt_timeout,
             deadline,
             attempts,
+            psp_code: self.psp_code,
             notice_secret,
             plain_http: self.plain_http,
             ..bank::Config::new(base_url?, username?, password?, collector?)

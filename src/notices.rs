@@ -1,19 +1,21 @@
 //! Where the bank tells what it was not asked: money that arrived, transfers that ended or came back.
 //!
-//! **Who may.** Whoever signs with the secret of a mode speaks for that mode's bank; no API key is
-//! asked for, and without a signature nothing is read.
+//! **Who may.** Whoever signs with the secret of a bank speaks for the realms whose relation has that
+//! secret, and for no others; no API key is asked for, and without a signature nothing is read.
 //!
 //! **Failure.** Only 200 ends a notice: the bank sends anything else again. A notice is heard as
 //! often as it comes and does its work once, by the ids of the rail.
 
+use std::cell::RefCell;
+
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
 use actix_web::{HttpRequest, HttpResponse, web};
+use caudal_actors::banks::Voice;
 use caudal_actors::engine::money::Heard;
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::Notice;
-use caudal_ledger::tenants::Mode;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;
 
 use crate::bank::notices::{Headers, read, verify};
@@ -28,15 +30,6 @@ pub const PATH: &str = "/bank/v1/notifications";
 const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
-
-/// What the banks sign their notices with.
-#[derive(Clone, Debug)]
-pub struct NoticeSecrets {
-    /// The sponsor bank's, when there is one.
-    pub live: Option<SecretString>,
-    /// The sandbox bank's.
-    pub test: SecretString,
-}
 
 /// The answer to a notice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -58,26 +51,28 @@ pub fn routes(config: &mut web::ServiceConfig) {
     config.service(resource.default_service(web::to(refuse)));
 }
 
-/// The modes whose bank signed a notice: on a machine for a first look, one sandbox is both.
-fn signers(request: &HttpRequest, body: &[u8]) -> Vec<Mode> {
-    let Some(secrets) = request.app_data::<web::Data<NoticeSecrets>>() else {
-        return Vec::new();
-    };
+/// The realms whose bank signed a notice: on a machine for a first look, one sandbox is everybody's.
+/// Each secret is tried once, however many realms have it.
+fn signers(request: &HttpRequest, door: &Door, body: &[u8]) -> Option<Voice> {
     let headers = Headers {
         id: only(request, &ID),
         timestamp: only(request, &TIMESTAMP),
         signature: only(request, &SIGNATURE),
     };
     let now = crate::clock::now();
-    let known = [
-        (secrets.live.as_ref(), Mode::Live),
-        (Some(&secrets.test), Mode::Test),
-    ];
-    let fits = |secret: &SecretString| verify(secret, headers, body, now).is_ok();
-    let fitting = known
-        .into_iter()
-        .filter(|(secret, _)| secret.is_some_and(fits));
-    fitting.map(|(_, mode)| mode).collect()
+    let tried: RefCell<Vec<(SecretString, bool)>> = RefCell::default();
+    let fits = |secret: &str| {
+        let mut tried = tried.borrow_mut();
+        let known = tried.iter().find(|(it, _)| it.expose_secret() == secret);
+        if let Some((_, fits)) = known {
+            return *fits;
+        }
+        let secret = SecretString::from(secret);
+        let fits = verify(&secret, headers, body, now).is_ok();
+        tried.push((secret, fits));
+        fits
+    };
+    door.engine.signers(&fits)
 }
 
 /// `POST /bank/v1/notifications`
@@ -89,8 +84,7 @@ async fn hear(
     if !door.gate.is_open() {
         return Err(Failure::ShuttingDown.into());
     }
-    let modes = signers(&request, &body);
-    if modes.is_empty() {
+    let Some(voice) = signers(&request, &door, &body) else {
         tracing::warn!(peer = ?request.peer_addr(), "a notice without a right signature");
         let message = "no signature of this notice fits, or it is of another time";
         return Err(ApiError::new(
@@ -98,7 +92,7 @@ async fn hear(
             "unauthorized",
             message,
         ));
-    }
+    };
     let notice = read(&body).map_err(|why| {
         tracing::error!(%why, "a signed notice cannot be read");
         ApiError::new(
@@ -108,18 +102,8 @@ async fn hear(
         )
     })?;
     let request_id = frame::request().id;
-    let mut heard = Heard::Ignored;
-    for mode in modes {
-        let notice = notice.clone();
-        heard = door
-            .engine
-            .notice(mode, notice, &request_id)
-            .await
-            .map_err(again)?;
-        if heard != Heard::Ignored {
-            break;
-        }
-    }
+    let told = door.engine.notice(voice, notice.clone(), &request_id);
+    let heard = told.await.map_err(again)?;
     if heard == Heard::Ignored {
         match notice {
             Notice::Created | Notice::Other { .. } | Notice::Left(_) => {}

@@ -18,6 +18,7 @@ mod answers;
 mod behaviours;
 mod book;
 mod control;
+mod directory;
 mod external;
 mod fund;
 mod log;

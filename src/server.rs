@@ -18,7 +18,7 @@ use crate::http::errors::ApiError;
 use crate::http::paths::Paths;
 use crate::http::trace::Requests;
 use crate::http::{Door, frame};
-use crate::notices::{self, NoticeSecrets};
+use crate::notices;
 use crate::{v1, wallet};
 
 /// How long an idle connection is kept.
@@ -38,15 +38,13 @@ pub struct Running {
 /// Routes that a caller adds (the bench's no-op handler).
 pub type Extra = Option<fn(&mut web::ServiceConfig)>;
 
-/// Starts the public server; notices are believed that are signed with these secrets. When it is
-/// stopped, requests in flight have `grace` to finish, in whole seconds; who reads no answer by
+/// Starts the public server. When it is stopped, requests in flight have `grace` to finish, in whole seconds; who reads no answer by
 /// then is cut off.
 ///
 /// # Errors
 /// When the listener cannot be used.
 pub fn start(
     door: Door,
-    secrets: Option<NoticeSecrets>,
     listener: TcpListener,
     workers: usize,
     grace: Duration,
@@ -56,7 +54,6 @@ pub fn start(
     let document = openapi();
     let head_deadline = door.deadlines.head;
     let door = web::Data::new(door);
-    let secrets = secrets.map(web::Data::new);
     let server = HttpServer::new(move || {
         let (app, _) = App::new()
             .configure(batch_by_post_alone)
@@ -64,10 +61,6 @@ pub fn start(
             .configure(v1::routes)
             .configure(wallet::routes)
             .split_for_parts();
-        let app = match &secrets {
-            Some(secrets) => app.app_data(secrets.clone()),
-            None => app,
-        };
         let app = app
             .app_data(door.clone())
             .app_data(web::Data::new(Paths::of(&document)))

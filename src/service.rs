@@ -10,6 +10,7 @@
 //! **Failure.** [`Service::stop`] loses nothing that was accepted. Dropping a service instead is
 //! like a crash: what was acknowledged is in the journal.
 
+mod banks;
 mod catch_up;
 mod folder;
 mod parts;
@@ -41,8 +42,9 @@ use crate::http::errors::ApiError;
 use crate::keys::Keyring;
 use crate::v1::events::stream::StreamOptions;
 use crate::webhooks::{Limits as AttemptLimits, Reach};
-use crate::{admin, bank, calendar, server};
+use crate::{admin, calendar, server};
 
+pub use banks::Usual;
 pub use folder::{STORE, new_secret};
 pub(crate) use folder::{had_store, hold, open as open_store};
 pub(crate) use folder::{read as read_file, write as write_file};
@@ -64,12 +66,12 @@ pub enum Banking {
         /// Where it keeps its accounts; in memory when there is none.
         data: Option<PathBuf>,
     },
-    /// Banks over HTTP, one per mode.
+    /// Banks over HTTP, one per mode, for tenants that have no other.
     Remote {
-        /// The bank of live realms.
-        live: Box<bank::Config>,
+        /// The bank of live realms; without one, tenants without a bank of their own get no live keys.
+        live: Option<Box<Usual>>,
         /// The sandbox bank of test realms.
-        test: Box<bank::Config>,
+        test: Box<Usual>,
     },
     /// Whatever the caller makes.
     Given(Banks),
@@ -85,8 +87,8 @@ impl fmt::Debug for Banking {
                 .finish(),
             Self::Remote { live, test } => f
                 .debug_struct("Remote")
-                .field("live", &live.base_url)
-                .field("test", &test.base_url)
+                .field("live", live)
+                .field("test", test)
                 .finish(),
             Self::Given(_) => f.write_str("Given"),
         }

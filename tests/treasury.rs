@@ -3,6 +3,8 @@
 mod bodies;
 mod crowd;
 mod cuts;
+mod relations;
+mod two;
 mod wallet;
 
 use std::time::Duration;

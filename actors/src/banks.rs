@@ -216,6 +216,10 @@ impl BankGateway for RealmBank {
             .map_or_else(|_| String::new(), |bank| bank.place())
     }
 
+    fn has_signed(&self, fits: &dyn Fn(&str) -> bool) -> bool {
+        self.now().is_ok_and(|bank| bank.has_signed(fits))
+    }
+
     fn create_cvu<'a>(
         &'a self,
         client_id: u64,

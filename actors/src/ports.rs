@@ -221,6 +221,11 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         self.collector().cbu
     }
 
+    /// Whether the bank's secret of notices is the one that `fits`; a bank without one never speaks.
+    fn has_signed(&self, _fits: &dyn Fn(&str) -> bool) -> bool {
+        false
+    }
+
     /// Creates the CVU of a client id, or gives the one it has. `request_id` goes along for tracing.
     fn create_cvu<'a>(
         &'a self,

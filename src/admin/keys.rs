@@ -9,8 +9,8 @@ use caudal_ledger::tenants::{ApiKey, Mode, Platform};
 use caudal_ledger::time::Timestamp;
 use serde::Serialize;
 
-use super::Desk;
 use super::shapes::List;
+use super::{Desk, relations};
 use crate::http::Door;
 use crate::http::body::{Body, read};
 use crate::http::errors::ApiError;
@@ -93,13 +93,14 @@ fn kept(platform: &Platform, id: &str) -> Result<ApiKey, ApiError> {
 /// Issues a key to a tenant: its text, to be shown this once, and what is kept of it.
 ///
 /// # Errors
-/// When the tenant does not exist or has too many keys.
+/// When the tenant does not exist, has no bank of that mode, or has too many keys.
 pub async fn issue(
     door: &Door,
     tenant: &str,
     mode: Mode,
     label: Option<String>,
 ) -> Result<(String, ApiKey), ApiError> {
+    relations::has_bank(door, tenant, mode)?;
     let Issued { text, record } = make(door, &door.engine.platform(), tenant, mode, label)?;
     let id = record.id.clone();
     let platform = door
@@ -153,6 +154,7 @@ pub async fn rotate(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) 
     fields.done()?;
     let platform = desk.door.engine.platform();
     let old = kept(&platform, &path)?;
+    relations::has_bank(&desk.door, &old.tenant, old.mode)?;
     let made = make(&desk.door, &platform, &old.tenant, old.mode, None)?;
     let id = made.record.id.clone();
     let order = PlatformOrder::RotateKey {

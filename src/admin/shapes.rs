@@ -11,6 +11,8 @@ use caudal_ledger::voucher_types::TypeCode;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
+use super::relations::RelationsBody;
+use crate::http::Door;
 use crate::http::body::{Fields, read};
 use crate::v1::account_bodies::LimitsBody;
 
@@ -203,11 +205,13 @@ pub struct TenantBody {
     policy: PolicyBody,
     limits: LimitsBody,
     fee_schedule: Vec<FeeBody>,
+    bank: RelationsBody,
     created_at: String,
 }
 
-impl From<&Tenant> for TenantBody {
-    fn from(tenant: &Tenant) -> Self {
+impl TenantBody {
+    /// A tenant as it is.
+    pub fn of(door: &Door, tenant: &Tenant) -> Self {
         Self {
             id: tenant.id.clone(),
             name: tenant.name.clone(),
@@ -217,6 +221,7 @@ impl From<&Tenant> for TenantBody {
             },
             limits: LimitsBody::from(&tenant.limits),
             fee_schedule: tenant.fees.iter().map(FeeBody::from).collect(),
+            bank: RelationsBody::of(door, tenant),
             created_at: tenant.created_at.to_string(),
         }
     }

@@ -2,12 +2,13 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
+use caudal_actors::banks::Relation;
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_ledger::limits::Limits;
-use caudal_ledger::tenants::{BankRelations, Policy, Tenant};
+use caudal_ledger::tenants::{BankRelations, Mode, Policy, Tenant};
 
-use super::Desk;
 use super::shapes::{self, List, PlatformBody, TenantBody};
+use super::{Desk, relations};
 use crate::http::Door;
 use crate::http::body::{Body, read};
 use crate::http::errors::ApiError;
@@ -42,7 +43,10 @@ pub async fn list(desk: web::Data<Desk>) -> HttpResponse {
     let platform = desk.door.engine.platform();
     let mut found: Vec<_> = platform.tenants.values().collect();
     found.sort_by_key(|tenant| (tenant.created_at, tenant.live));
-    let items: Vec<_> = found.into_iter().map(TenantBody::from).collect();
+    let items: Vec<_> = found
+        .into_iter()
+        .map(|it| TenantBody::of(&desk.door, it))
+        .collect();
     json(StatusCode::OK, &List::of(items))
 }
 
@@ -53,24 +57,38 @@ pub async fn post(desk: web::Data<Desk>, sent: Body) -> Answer {
     let policy = shapes::policy(&mut fields, Policy::default());
     let limits = shapes::limits(&mut fields).unwrap_or_default();
     let fees = shapes::fees(&mut fields);
+    let banks = relations::read(&mut fields, &BankRelations::default()).unwrap_or_default();
     fields.done()?;
+    let (live, test) = desk.door.engine.platform().next_realms();
+    for (mode, realm) in [(Mode::Live, live), (Mode::Test, test)] {
+        let relation = Relation {
+            tenant: String::new(),
+            realm,
+            mode,
+            own: banks.of(mode).clone(),
+        };
+        relations::check(&desk.door, &relation)?;
+    }
     let new = NewTenant {
         id: new_id(),
         name: name.unwrap_or_default(),
         policy: policy.unwrap_or_default(),
         limits: Limits::default().changed(limits),
         fees: fees.unwrap_or_default(),
-        banks: BankRelations::default(),
+        banks,
     };
     let tenant = create(&desk.door, new).await?;
-    Ok(json(StatusCode::CREATED, &TenantBody::from(&tenant)))
+    Ok(json(
+        StatusCode::CREATED,
+        &TenantBody::of(&desk.door, &tenant),
+    ))
 }
 
 /// `GET /admin/tenants/{id}`
 pub async fn read(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
     let platform = desk.door.engine.platform();
     let tenant = platform.tenant(&path)?;
-    Ok(json(StatusCode::OK, &TenantBody::from(tenant)))
+    Ok(json(StatusCode::OK, &TenantBody::of(&desk.door, tenant)))
 }
 
 /// `PATCH /admin/tenants/{id}`: what is not sent stays.
@@ -78,19 +96,31 @@ pub async fn change(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) 
     let _turn = desk.changes.lock().await;
     let old = desk.door.engine.platform().tenant(&path)?.clone();
     let mut fields = sent.fields();
+    let banks = relations::read(&mut fields, &old.banks);
     let change = TenantChange {
         name: fields.optional("name", read::line(NAME_MAX)),
         policy: shapes::policy(&mut fields, old.policy),
         limits: shapes::limits(&mut fields).map(|change| old.limits.changed(change)),
         fees: shapes::fees(&mut fields),
-        ..TenantChange::default()
+        live_bank: banks.as_ref().map(|banks| banks.live.clone()),
+        test_bank: banks.as_ref().map(|banks| banks.test.clone()),
     };
     fields.done()?;
+    for mode in [Mode::Live, Mode::Test] {
+        let new = banks.as_ref().map(|banks| banks.of(mode));
+        if let Some(new) = new.filter(|new| *new != old.banks.of(mode)) {
+            let relation = Relation {
+                own: new.clone(),
+                ..Relation::of(&old, mode)
+            };
+            relations::check(&desk.door, &relation)?;
+        }
+    }
     let order = PlatformOrder::ChangeTenant(old.id.clone(), change);
     let platform = desk.door.engine.administer(order).await?;
     tracing::info!(tenant = old.id, "tenant changed");
     let tenant = platform.tenant(&old.id)?;
-    Ok(json(StatusCode::OK, &TenantBody::from(tenant)))
+    Ok(json(StatusCode::OK, &TenantBody::of(&desk.door, tenant)))
 }
 
 /// `GET /admin/platform`

@@ -8,9 +8,9 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::BODY_MAX;
 use super::names::for_the_bank;
 use super::redact::last4;
+use super::{BODY_MAX, Config};
 
 /// What an answer says. Only answers with 2xx and 4xx come this far.
 #[derive(PartialEq, Eq, Debug)]
@@ -89,12 +89,17 @@ impl<T> Ask<T> {
 
 impl Ask<Cvu> {
     /// Creates the CVU of a client id, or gives the one there is.
-    pub fn create_cvu(collector: &str, client_id: u64, holder: &Holder) -> Self {
+    pub fn create_cvu(config: &Config, client_id: u64, holder: &Holder) -> Self {
+        let psp = config.psp_code;
+        let of_psp = move |cvu: &Cvu| {
+            let code = cvu.as_str().get(3..7).and_then(|code| code.parse().ok());
+            psp.is_none_or(|psp| code == Some(psp))
+        };
         Self {
             operation: "create_cvu",
             reference: client_id.to_string(),
             method: Method::POST,
-            path: wallet(collector, &["cvu"]),
+            path: wallet(&config.collector, &["cvu"]),
             body: Some(json!({
                 "client_id": client_id,
                 "cuit": holder.cuit,
@@ -112,8 +117,11 @@ impl Ask<Cvu> {
                     .read()
                     .and_then(|created: Created| Cvu::parse(&created.cvu).ok());
                 match cvu {
-                    // The client id is in the CVU: this one is really the answer to our question.
-                    Some(cvu) if client_id_of(&cvu) == Some(client_id) => Verdict::Done(cvu),
+                    // The client id and the PSP are in the CVU: this one is really the answer to our
+                    // question.
+                    Some(cvu) if client_id_of(&cvu) == Some(client_id) && of_psp(&cvu) => {
+                        Verdict::Done(cvu)
+                    }
                     Some(_) | None => Verdict::Nonsense,
                 }
             }),

@@ -293,7 +293,7 @@ impl Site {
             rate: None,
         };
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
-        let server = server::start(door, None, listener, layout.workers, GRACE, Some(extra))?;
+        let server = server::start(door, listener, layout.workers, GRACE, Some(extra))?;
         Ok(Self {
             engine,
             realm,

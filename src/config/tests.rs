@@ -52,7 +52,7 @@ fn the_example_is_complete_and_names_what_must_be_set() {
         settings.rate_limit = None;
         settings.pepper = None;
         settings.calendar = None;
-        settings.bank.live = Bank::default();
+        settings.bank.live = Some(Bank::default());
         settings.bank.test = Bank::default();
         format!("{settings:?}")
     };
@@ -95,6 +95,7 @@ fn a_variable_wins_over_the_file() {
     let Banking::Remote { live, test } = &found.banking else {
         panic!("{:?}", found.banking);
     };
+    let (live, test) = (&live.as_ref().unwrap().config, &test.config);
     assert_eq!(live.password.expose_secret(), "00123");
     let secret = live.notice_secret.as_ref().unwrap();
     assert_eq!(secret.expose_secret(), format!("{NOTICES}-of-this-week"));

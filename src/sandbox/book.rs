@@ -20,7 +20,7 @@ use super::shapes::Notice;
 use super::transfers::{Line, Transfer, Transfers};
 use super::words::three_words;
 use super::worlds::{Rail, World};
-use super::{COLLECTOR, PSP_NAME, external};
+use super::{COLLECTOR, external};
 
 /// The form of a line on disk.
 pub(super) const FORMAT: u8 = 1;
@@ -60,13 +60,13 @@ pub(super) struct Account {
 }
 
 /// An account of a world by its client id.
-type Place = (World, u64);
+pub(super) type Place = (World, u64);
 
 /// To whom an alias is reserved, and which CVU has it now.
 #[derive(Clone, Copy, Debug)]
-struct Claim {
+pub(super) struct Claim {
     cuit: Cuit,
-    held_by: Option<Place>,
+    pub(super) held_by: Option<Place>,
 }
 
 /// All CVUs of all worlds, and all transfers from and to them.
@@ -76,12 +76,12 @@ pub(super) struct Book {
     /// The world of who names no other.
     main: World,
     rules: Rules,
-    accounts: BTreeMap<Place, Account>,
+    pub(super) accounts: BTreeMap<Place, Account>,
     places: HashMap<Cvu, Place>,
     /// By rail and alias.
-    claims: HashMap<(Rail, String), Claim>,
+    pub(super) claims: HashMap<(Rail, String), Claim>,
     /// The worlds that were used.
-    worlds: BTreeSet<World>,
+    pub(super) worlds: BTreeSet<World>,
     keeping: Keeping,
     pub(super) transfers: Transfers,
     /// Enrolments in remuneration, by their references.
@@ -400,82 +400,6 @@ impl Book {
         self.keep(world, account)?;
         Ok(json!({"status": "OK"}))
     }
-
-    /// Whether a key is a CVU of a PSP at the sandbox, open or not, given out or not.
-    pub(super) fn is_own(&self, key: &Cbu) -> bool {
-        let code = key.entity();
-        code.len() == 4 && self.worlds.iter().any(|it| code.parse() == Ok(it.psp))
-    }
-
-    /// What a CBU or CVU names for who asks on a rail: an account of a PSP of that rail, or one of
-    /// the rest of the country. What is on the other rail does not exist.
-    pub(super) fn find_key(
-        &self,
-        rail: Rail,
-        address: &str,
-    ) -> Result<(Option<(World, &Account)>, Cbu), Trouble> {
-        let unknown = || {
-            refusal(if address.starts_with("000") {
-                "PA012"
-            } else {
-                "PA005"
-            })
-        };
-        let key = Cbu::parse(address).map_err(|_| unknown())?;
-        let account = self.by_cvu(address).filter(|(home, _)| home.rail == rail);
-        if account.is_none() && (self.is_own(&key) || !external::exists(&key)) {
-            return Err(unknown().into());
-        }
-        Ok((account, key))
-    }
-
-    /// What an alias names on a rail.
-    pub(super) fn find_alias(
-        &self,
-        rail: Rail,
-        alias: &Alias,
-    ) -> Result<(Option<(World, &Account)>, Cbu), Trouble> {
-        let claim = self.claims.get(&(rail, alias.folded()));
-        let holder = claim.and_then(|claim| {
-            let at = claim.held_by?;
-            Some((at.0, self.accounts.get(&at)?))
-        });
-        match (holder, external::by_alias(alias.as_str())) {
-            (Some((home, account)), _) => Ok((Some((home, account)), account.cvu.into())),
-            (None, Some(key)) => Ok((None, key)),
-            (None, None) => Err(refusal("PA011").into()),
-        }
-    }
-
-    /// Who is behind a CBU or CVU.
-    pub fn lookup(&self, rail: Rail, address: &str) -> Result<Value, Trouble> {
-        Ok(shown_found(self.find_key(rail, address)?))
-    }
-
-    /// Who is behind an alias.
-    pub fn lookup_alias(&self, rail: Rail, text: &str) -> Result<Value, Trouble> {
-        let alias = Alias::parse(text).map_err(|_| refusal("PA006"))?;
-        Ok(shown_found(self.find_alias(rail, &alias)?))
-    }
-}
-
-fn shown_found((account, key): (Option<(World, &Account)>, Cbu)) -> Value {
-    account.map_or_else(
-        || external::shown(&key),
-        |(home, account)| shown(home, account),
-    )
-}
-
-fn shown(home: World, account: &Account) -> Value {
-    json!({
-        "owners": [external::owner(account.cuit, &account.name)],
-        "type": "CVU",
-        "is_active": account.active,
-        "currency": "ARS",
-        "label": account.alias.as_ref().map_or("", Alias::as_str),
-        "account_routing": {"scheme": "CVU", "address": account.cvu},
-        "bank_routing": {"scheme": "NAME", "address": PSP_NAME, "code": format!("{:04}", home.psp)},
-    })
 }
 
 fn give_up_alias(account: &mut Account) {

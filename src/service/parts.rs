@@ -8,23 +8,20 @@ use std::time::{Duration, Instant};
 use actix_web::dev::ServerHandle;
 use actix_web::rt::System;
 use actix_web::rt::task::JoinHandle;
-use caudal_actors::banks::Relation;
 use caudal_actors::engine::{Banks, Engine};
 use caudal_actors::failure::Failure;
-use caudal_actors::ports::BankGateway;
 use caudal_actors::ports::webhooks::WebhookSink;
 use caudal_actors::records::projection::Rows;
-use caudal_ledger::tenants::Mode;
 use caudal_storage::{DurableStore, Store};
-use secrecy::SecretString;
 use tokio::sync::oneshot;
 
+use super::banks::{Usual, maker};
 use super::catch_up;
 use super::{Banking, Options, StartError, Started, folder};
 use crate::bank::{self, HttpGateway};
 use crate::http::{Door, Hooks, frame::Gate, rate::RateLimit};
 use crate::keys::Keyring;
-use crate::notices::{self, NoticeSecrets};
+use crate::notices;
 use crate::sandbox::{self, Sandbox};
 use crate::v1::events::stream::{StreamOptions, Streams};
 use crate::webhooks::resolve::SystemLookup;
@@ -97,7 +94,6 @@ impl Parts {
         folder::remember(&options.data, &pepper)?;
         let weak = Arc::downgrade(&store);
         let (banks, sandbox) = banks(&options.banking)?;
-        let secrets = secrets(&options.banking);
         let clock = Arc::clone(&options.clock);
         let store: Arc<dyn Store> = store;
         let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
@@ -125,8 +121,8 @@ impl Parts {
         };
         let failed = |why| StartError::io("starting the public listener", why);
         let (grace, extra) = (options.grace, options.extra);
-        let public = server::start(door.clone(), secrets, listener, workers, grace, extra)
-            .map_err(failed)?;
+        let public =
+            server::start(door.clone(), listener, workers, grace, extra).map_err(failed)?;
         if let Some(sandbox) = &sandbox {
             let failed = |why| StartError::io("telling the sandbox bank where notices go", why);
             let url = format!("http://{}{}", reachable(public.addr), notices::PATH);
@@ -202,30 +198,22 @@ fn reachable(mut addr: SocketAddr) -> SocketAddr {
     addr
 }
 
-/// What the banks sign their notices with. The sandbox's secret is known to everyone, and speaks
-/// for live accounts only where the sandbox is their bank.
-fn secrets(banking: &Banking) -> Option<NoticeSecrets> {
-    let known = || SecretString::from(sandbox::NOTICE_SECRET);
-    match banking {
-        Banking::Given(_) => None,
-        Banking::Sandbox { .. } => Some(NoticeSecrets {
-            live: Some(known()),
-            test: known(),
-        }),
-        Banking::Remote { live, test } => Some(NoticeSecrets {
-            live: live.notice_secret.clone(),
-            test: test.notice_secret.clone().unwrap_or_else(known),
-        }),
-    }
-}
-
 fn banks(banking: &Banking) -> Result<(Banks, Option<sandbox::Running>), StartError> {
     match banking {
         Banking::Given(banks) => Ok((Arc::clone(banks), None)),
-        Banking::Remote { live, test } => Ok((
-            gateways(live.as_ref().clone(), test.as_ref().clone())?,
-            None,
-        )),
+        Banking::Remote { live, test } => {
+            let live = live.as_deref().cloned();
+            let mut test = test.as_ref().clone();
+            // The secret of the sandbox bank is known to everyone.
+            let known = || sandbox::NOTICE_SECRET.into();
+            test.config.notice_secret.get_or_insert_with(known);
+            for (mode, usual) in [("live", live.as_ref()), ("test", Some(&test))] {
+                let made = usual.map(|usual| HttpGateway::new(usual.config.clone()));
+                made.transpose()
+                    .map_err(|why| StartError::Setting(format!("bank.{mode}: {why}")))?;
+            }
+            Ok((maker(live, Some(test)), None))
+        }
         Banking::Sandbox { listen, data } => {
             let options = sandbox::Options {
                 listen: *listen,
@@ -239,31 +227,20 @@ fn banks(banking: &Banking) -> Result<(Banks, Option<sandbox::Running>), StartEr
                 ))
             };
             let running = Sandbox::start(options).map_err(failed)?;
-            let config = bank::Config::new(
-                running.url(),
-                sandbox::USERNAME,
-                sandbox::PASSWORD,
-                sandbox::COLLECTOR,
-            );
-            Ok((gateways(config.clone(), config)?, Some(running)))
+            let config = bank::Config {
+                notice_secret: Some(sandbox::NOTICE_SECRET.into()),
+                ..bank::Config::new(
+                    running.url(),
+                    sandbox::USERNAME,
+                    sandbox::PASSWORD,
+                    sandbox::COLLECTOR,
+                )
+            };
+            let worlds = true;
+            let usual = Some(Usual { config, worlds });
+            Ok((maker(usual.clone(), usual), Some(running)))
         }
     }
-}
-
-fn gateways(live: bank::Config, test: bank::Config) -> Result<Banks, StartError> {
-    let gateway = |config, mode: &str| {
-        let made = HttpGateway::new(config);
-        let made = made.map_err(|why| StartError::Setting(format!("bank.{mode}: {why}")))?;
-        let made: Arc<dyn BankGateway> = Arc::new(made);
-        Ok::<_, StartError>(made)
-    };
-    let (live, test) = (gateway(live, "live")?, gateway(test, "test")?);
-    Ok(Arc::new(move |relation: &Relation| {
-        Ok(match relation.mode {
-            Mode::Live => Arc::clone(&live),
-            Mode::Test => Arc::clone(&test),
-        })
-    }))
 }
 
 /// Listens; a burst of connections waits instead of being turned away.

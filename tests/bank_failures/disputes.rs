@@ -65,7 +65,7 @@ impl Liar {
             unreachable!("the rig's bank is a remote one");
         };
         let liar = Self {
-            bank: test.base_url.trim_end_matches('/').to_owned(),
+            bank: test.config.base_url.trim_end_matches('/').to_owned(),
             http: reqwest::Client::builder()
                 .no_proxy()
                 .tls_certs_only([])
@@ -85,10 +85,13 @@ impl Liar {
         let server = server.bind(("127.0.0.1", 0)).unwrap();
         let base_url = format!("http://{}", server.addrs()[0]);
         actix_web::rt::spawn(server.run());
-        let test = Config { base_url, ..*test };
+        let test = Config {
+            base_url,
+            ..test.config
+        };
         let banking = Banking::Remote {
             live,
-            test: Box::new(test),
+            test: Box::new(test.into()),
         };
         let options = Options { banking, ..options };
         (options, changes)

@@ -60,8 +60,8 @@ fn banking(bank: &sandbox::Running, attempt: Duration) -> Banking {
         ..config.clone()
     };
     Banking::Remote {
-        live: Box::new(live),
-        test: Box::new(config),
+        live: Some(Box::new(live.into())),
+        test: Box::new(config.into()),
     }
 }
 

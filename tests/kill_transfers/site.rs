@@ -111,6 +111,7 @@ impl Site {
             notice_secret = "the-live-bank-is-not-part-of-this-7412"
             [bank.test]
             base_url = "{bank_url}"
+            collector = "{COLLECTOR}"
             "#
         );
         std::fs::write(folder.path().join("caudal.toml"), settings).unwrap();

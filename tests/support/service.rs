@@ -9,15 +9,17 @@ use std::time::Duration;
 use caudal::bank::Config;
 use caudal::http::body::Deadlines;
 use caudal::sandbox::{self, Sandbox};
-use caudal::service::{Banking, Options, Service};
+use caudal::service::{Banking, Options, Service, Usual};
 use caudal::v1::events::stream::StreamOptions;
 use caudal::webhooks::{Limits as AttemptLimits, Reach};
 use caudal_actors::engine::{self, Engine};
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_actors::ports::Clock;
+use caudal_ledger::cvu::Cbu;
 use caudal_ledger::deliveries::Schedule;
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::limits::Limits;
-use caudal_ledger::tenants::{BankRelations, Mode, Policy};
+use caudal_ledger::tenants::{BankRelation, BankRelations, Mode, Policy};
 use caudal_ledger::time::Timestamp;
 use tempfile::TempDir;
 
@@ -159,6 +161,11 @@ impl Bank {
         self.behave(behaviour).await;
     }
 
+    /// Whoever calls the bank beside the service.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
     pub async fn state(&self) -> Answer {
         self.client.get("/sandbox/state").await.is(200)
     }
@@ -218,10 +225,14 @@ impl Bank {
         config.deadline = deadline;
         config.replica_lag = Duration::from_millis(20);
         config.notice_secret = Some(sandbox::NOTICE_SECRET.into());
-        let config = Box::new(config);
+        // The live rail is another world, and each live realm has one of its own on it.
+        let live = Usual {
+            config: config.clone(),
+            worlds: true,
+        };
         Banking::Remote {
-            live: config.clone(),
-            test: config,
+            live: Some(Box::new(live)),
+            test: Box::new(config.into()),
         }
     }
 }
@@ -264,7 +275,7 @@ impl TestService {
                 policy: Policy::default(),
                 limits: Limits::default(),
                 fees: Vec::new(),
-                banks: BankRelations::default(),
+                banks: banks_of(tenant),
             };
             running.add_tenant(new).await.unwrap();
             for mode in [Mode::Test, Mode::Live] {
@@ -420,6 +431,19 @@ impl Drop for TestService {
         if !std::thread::panicking() {
             canary::sings();
         }
+    }
+}
+
+/// The first tenant has the platform's collector account at the sandbox, the other one of its own.
+fn banks_of(tenant: &str) -> BankRelations {
+    let own = (tenant == OTHER).then(|| sandbox::collector(RealmId(4)));
+    let collector = own.map(|own| Cbu::parse(&own).unwrap());
+    BankRelations {
+        test: BankRelation {
+            collector,
+            ..BankRelation::default()
+        },
+        ..BankRelations::default()
     }
 }
 

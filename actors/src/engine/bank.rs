@@ -1,5 +1,6 @@
 //! The door for what comes from the bank: lookups and its notices.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
 use caudal_ledger::cvu::Cvu;
@@ -10,13 +11,24 @@ use caudal_ledger::transfers::Destination;
 
 use super::money::{Heard, not_found, value};
 use super::{Asker, DEADLINE, Engine, Realms};
-use crate::banks::{self, Collectors, RealmBank, Voice};
+use crate::banks::{self, Collectors, NoBank, RealmBank, Relation, Voice};
 use crate::failure::Failure;
 use crate::ports::{BankGateway as _, Found, Notice};
 use crate::realms::{RealmMessage, lookout};
 use crate::records::projection::Place;
 use crate::records::reads;
 use crate::scribe::Ticket;
+
+/// Why a realm does not get another relation.
+#[derive(Debug)]
+pub enum NotRelated {
+    /// It cannot be used.
+    NoBank(NoBank),
+    /// The realm's accounts are on another collector account.
+    HasAccounts,
+    /// The store cannot be read.
+    Failed(Failure),
+}
 
 impl Realms {
     /// Finds out anew which realms are on which collector account.
@@ -54,6 +66,54 @@ impl Engine {
     /// are left out.
     pub fn collectors(&self) -> Arc<Collectors> {
         self.realms.collectors()
+    }
+
+    /// Whether a realm has a bank that can be asked, as its relation is.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn has_bank(&self, relation: &Relation) -> Result<(), NoBank> {
+        (self.realms.banks)(relation).map(|_| ())
+    }
+
+    /// Whether a realm may have another relation: it can be used, and a realm with accounts stays on
+    /// its collector account, because their CVUs hang on it and what was sent is asked for there.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn may_relate(&self, relation: &Relation) -> Result<(), NotRelated> {
+        let made = (self.realms.banks)(relation);
+        let place = made.as_ref().map(|bank| bank.place());
+        let Ok(known) = self.realms.bank(relation.realm) else {
+            return made.map(|_| ()).map_err(NotRelated::NoBank);
+        };
+        let before = known.now().map(|bank| bank.place());
+        // One that cannot be asked any more may be mended.
+        if before.is_ok() && before != place.clone().map_err(Clone::clone) {
+            let totals = reads::totals(self.store.as_ref(), relation.realm);
+            let totals = totals.map_err(|why| NotRelated::Failed(why.into()))?;
+            if totals.census.everyone() > 0 {
+                return Err(match made {
+                    Err(why @ NoBank::Wrong { .. }) => NotRelated::NoBank(why),
+                    Err(NoBank::Absent) | Ok(_) => NotRelated::HasAccounts,
+                });
+            }
+        }
+        made.map(|_| ()).map_err(NotRelated::NoBank)
+    }
+
+    /// The CBU of the collector account that a realm is on; `None` without a bank.
+    pub fn collector_of(&self, realm: RealmId) -> Option<String> {
+        let bank = self.realms.bank(realm).ok()?.now().ok()?;
+        Some(bank.collector().cbu)
+    }
+
+    /// The realms whose bank has signed something; `fits` says whether a secret does.
+    pub fn signers(&self, fits: &dyn Fn(&str) -> bool) -> Option<Voice> {
+        let known = self.realms.supervisors.iter();
+        let spoken = known.filter(|known| known.value().bank.has_signed(fits));
+        let realms: BTreeSet<_> = spoken.map(|known| *known.key()).collect();
+        (!realms.is_empty()).then(|| realms.into())
     }
 
     /// Journals calls to the bank that concern no account.

@@ -9,7 +9,6 @@
 //! **Consistency.** One position is exact as of a commit, the sum of a snapshot too. A list is read
 //! row by row while money moves, so its sum is the snapshot's only while nothing does.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
 use actix::Actor as _;
@@ -69,13 +68,10 @@ impl Realms {
     /// The bank of a realm and the collector account that it is on.
     fn standing(&self, realm: RealmId) -> Result<Standing, Failure> {
         let bank = self.bank(realm)?;
-        let on = bank.now().ok().map(|_| {
-            Arc::new(OnCollector {
-                place: format!("{} {}", bank.place(), realm.0),
-                collector: bank.collector(),
-                realms: BTreeSet::from([realm]),
-            })
-        });
+        let on = match bank.now() {
+            Ok(_) => self.collectors().get(&bank.place()).cloned(),
+            Err(_) => None,
+        };
         Ok(Standing { bank, on })
     }
 

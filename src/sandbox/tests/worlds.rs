@@ -83,7 +83,8 @@ async fn each_collector_account_is_a_world_and_the_rail_connects_them() {
     let two = Place::of(&rig, 4).await;
     let live = Place::of(&rig, 1).await;
     let (a, b, c) = (one.open().await, two.open().await, live.open().await);
-    assert_eq!([&a[3..7], &b[3..7], &c[3..7]], ["1001", "1003", "1000"]);
+    let codes = [&a, &b, &c].map(|cvu| cvu.get(3..7).unwrap());
+    assert_eq!(codes, ["1001", "1003", "1000"]);
     // Another PSP of the rail is seen as one; what is on the other rail does not exist.
     let (status, found) = one.lookup(&format!("cbu/{b}")).await;
     assert_eq!(

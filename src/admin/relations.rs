@@ -1,0 +1,145 @@
+//! A tenant's relations to its banks: read from a body, checked before they are kept, shown.
+
+use actix_web::http::StatusCode;
+use caudal_actors::banks::{NoBank, Relation};
+use caudal_actors::engine::bank::NotRelated;
+use caudal_ledger::cvu::Cbu;
+use caudal_ledger::tenants::{BankRelation, BankRelations, Mode};
+use serde::Serialize;
+
+use crate::http::Door;
+use crate::http::body::{Fields, read};
+use crate::http::errors::ApiError;
+
+/// The longest URL, user and path, in characters.
+const TEXT_MAX: usize = 500;
+/// The largest PSP code.
+const PSP_MAX: u64 = 9_999;
+
+/// Relations in which what was not sent stays as it was, and null goes back to the platform's.
+pub fn read(fields: &mut Fields, old: &BankRelations) -> Option<BankRelations> {
+    fields.object("bank", |inner| BankRelations {
+        live: inner
+            .object("live", |it| relation(it, &old.live))
+            .unwrap_or_else(|| old.live.clone()),
+        test: inner
+            .object("test", |it| relation(it, &old.test))
+            .unwrap_or_else(|| old.test.clone()),
+    })
+}
+
+fn relation(fields: &mut Fields, old: &BankRelation) -> BankRelation {
+    let collector = fields.nullable("collectorCbu", read::text(collector));
+    let psp_code = fields.nullable("pspCode", read::integer(1, PSP_MAX));
+    let psp_code = psp_code.map(|code| code.and_then(|code| u16::try_from(code).ok()));
+    let mut text = |name, old: &Option<String>| {
+        let sent = fields.nullable(name, read::line(TEXT_MAX));
+        sent.unwrap_or_else(|| old.clone())
+    };
+    BankRelation {
+        base_url: text("baseUrl", &old.base_url),
+        username: text("username", &old.username),
+        password_file: text("passwordFile", &old.password_file),
+        notice_secret_file: text("noticeSecretFile", &old.notice_secret_file),
+        collector: collector.unwrap_or(old.collector),
+        psp_code: psp_code.unwrap_or(old.psp_code),
+    }
+}
+
+fn collector(text: &str) -> Result<Cbu, String> {
+    let cbu = Cbu::parse(text).map_err(|why| why.to_string())?;
+    match cbu.cvu() {
+        None => Ok(cbu),
+        Some(_) => Err("must be the CBU of a bank account, not a CVU".to_owned()),
+    }
+}
+
+/// Whether a realm may have a relation.
+///
+/// # Errors
+/// 400 that names the field, or 409 where the realm's accounts are on another collector account.
+pub fn check(door: &Door, relation: &Relation) -> Result<(), ApiError> {
+    let mode = relation.mode.as_str();
+    match door.engine.may_relate(relation) {
+        Ok(()) | Err(NotRelated::NoBank(NoBank::Absent)) => Ok(()),
+        Err(NotRelated::NoBank(NoBank::Wrong { field, why })) => {
+            Err(ApiError::field(&format!("bank.{mode}.{field}"), why))
+        }
+        Err(NotRelated::HasAccounts) => Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "bank_in_use",
+            format!(
+                "the {mode} realm has accounts, and their CVUs are on its present collector \
+                 account: collectorCbu and baseUrl can be changed until the first account is opened"
+            ),
+        )),
+        Err(NotRelated::Failed(why)) => Err(why.into()),
+    }
+}
+
+/// Whether keys of a mode make sense: the realm has a bank.
+///
+/// # Errors
+/// 409 that says where one is set.
+pub fn has_bank(door: &Door, tenant: &str, mode: Mode) -> Result<(), ApiError> {
+    let platform = door.engine.platform();
+    let relation = Relation::of(platform.tenant(tenant)?, mode);
+    let mode = mode.as_str();
+    let Err(why) = door.engine.has_bank(&relation) else {
+        return Ok(());
+    };
+    let message = match why {
+        NoBank::Absent => format!(
+            "there is no bank for {mode} keys: set [bank.{mode}] in the settings of the service, \
+             or bank.{mode} of this tenant"
+        ),
+        NoBank::Wrong { field, why } => {
+            format!("the tenant's bank cannot be used: bank.{mode}.{field} {why}")
+        }
+    };
+    let status = StatusCode::CONFLICT;
+    Err(ApiError::new(status, "bank_not_set", message))
+}
+
+/// A relation: what the tenant has of its own, and the collector account that follows.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RelationBody {
+    collector_cbu: Option<String>,
+    psp_code: Option<u16>,
+    base_url: Option<String>,
+    username: Option<String>,
+    password_file: Option<String>,
+    notice_secret_file: Option<String>,
+    /// The collector account in use, its own or the platform's; null without a bank.
+    collector_in_use: Option<String>,
+}
+
+/// The relations of a tenant.
+#[derive(Debug, Serialize)]
+pub struct RelationsBody {
+    live: RelationBody,
+    test: RelationBody,
+}
+
+impl RelationsBody {
+    /// Those of a tenant.
+    pub fn of(door: &Door, tenant: &caudal_ledger::tenants::Tenant) -> Self {
+        let one = |mode| {
+            let own = tenant.banks.of(mode).clone();
+            RelationBody {
+                collector_cbu: own.collector.map(|cbu| cbu.to_string()),
+                psp_code: own.psp_code,
+                base_url: own.base_url,
+                username: own.username,
+                password_file: own.password_file,
+                notice_secret_file: own.notice_secret_file,
+                collector_in_use: door.engine.collector_of(tenant.realm(mode)),
+            }
+        };
+        Self {
+            live: one(Mode::Live),
+            test: one(Mode::Test),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The treasury of every collector account, for operators: the whole of it, whoever shares it.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_ledger::tenants::Mode;
+use futures_util::future::join_all;
+use serde::Serialize;
+
+use super::Desk;
+use super::shapes::List;
+use crate::http::errors::ApiError;
+use crate::http::frame;
+use crate::http::respond::json;
+use crate::v1::treasury::Treasury;
+
+/// How many banks are asked at the same time.
+const AT_ONCE: usize = 16;
+
+/// A realm whose money is on the account.
+#[derive(Debug, Serialize)]
+struct RealmBody {
+    tenant: String,
+    mode: &'static str,
+}
+
+/// A collector account.
+#[derive(Debug, Serialize)]
+struct CollectorBody {
+    realms: Vec<RealmBody>,
+    /// Whether several realms share it: none of them sees its balance.
+    shared: bool,
+    treasury: Treasury,
+}
+
+/// `GET /admin/treasury`: each collector account beside what all realms on it owe, of one instant.
+pub async fn list(desk: web::Data<Desk>) -> Result<HttpResponse, ApiError> {
+    let engine = &desk.door.engine;
+    let (platform, request_id) = (engine.platform(), frame::request().id);
+    let all: Vec<_> = engine.collectors().values().cloned().collect();
+    let mut items = Vec::with_capacity(all.len());
+    for some in all.chunks(AT_ONCE) {
+        let taken = some.iter().map(|on| {
+            let asked = engine.treasury_of(on.clone(), &request_id);
+            async move { (on, asked.await) }
+        });
+        for (on, taken) in join_all(taken).await {
+            let tenants = platform.tenants.values();
+            let realms: Vec<_> = tenants
+                .flat_map(|tenant| [(tenant, Mode::Live), (tenant, Mode::Test)])
+                .filter(|(tenant, mode)| on.realms.contains(&tenant.realm(*mode)))
+                .map(|(tenant, mode)| RealmBody {
+                    tenant: tenant.id.clone(),
+                    mode: mode.as_str(),
+                })
+                .collect();
+            items.push(CollectorBody {
+                shared: realms.len() > 1,
+                realms,
+                treasury: Treasury::from(&taken?),
+            });
+        }
+    }
+    Ok(json(StatusCode::OK, &List::of(items)))
+}

@@ -1,0 +1,83 @@
+//! The sandbox's directory: what a CBU, CVU or alias names for who asks on a rail.
+
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cvu::Cbu;
+use serde_json::{Value, json};
+
+use super::book::{Account, Book};
+use super::refusals::{Trouble, refusal};
+use super::worlds::{Rail, World};
+use super::{PSP_NAME, external};
+
+/// An account at the sandbox, if it is one, and its key.
+pub(super) type Found<'a> = (Option<(World, &'a Account)>, Cbu);
+
+impl Book {
+    /// Whether a key is a CVU of a PSP at the sandbox, open or not, given out or not.
+    pub(super) fn is_own(&self, key: &Cbu) -> bool {
+        let code = key.entity();
+        code.len() == 4 && self.worlds.iter().any(|it| code.parse() == Ok(it.psp))
+    }
+
+    /// What a CBU or CVU names for who asks on a rail: an account of a PSP of that rail, or one of
+    /// the rest of the country. What is on the other rail does not exist.
+    pub(super) fn find_key(&self, rail: Rail, address: &str) -> Result<Found<'_>, Trouble> {
+        let unknown = || {
+            refusal(if address.starts_with("000") {
+                "PA012"
+            } else {
+                "PA005"
+            })
+        };
+        let key = Cbu::parse(address).map_err(|_| unknown())?;
+        let account = self.by_cvu(address).filter(|(home, _)| home.rail == rail);
+        if account.is_none() && (self.is_own(&key) || !external::exists(&key)) {
+            return Err(unknown().into());
+        }
+        Ok((account, key))
+    }
+
+    /// What an alias names on a rail.
+    pub(super) fn find_alias(&self, rail: Rail, alias: &Alias) -> Result<Found<'_>, Trouble> {
+        let claim = self.claims.get(&(rail, alias.folded()));
+        let holder = claim.and_then(|claim| {
+            let at = claim.held_by?;
+            Some((at.0, self.accounts.get(&at)?))
+        });
+        match (holder, external::by_alias(alias.as_str())) {
+            (Some((home, account)), _) => Ok((Some((home, account)), account.cvu.into())),
+            (None, Some(key)) => Ok((None, key)),
+            (None, None) => Err(refusal("PA011").into()),
+        }
+    }
+
+    /// Who is behind a CBU or CVU.
+    pub fn lookup(&self, rail: Rail, address: &str) -> Result<Value, Trouble> {
+        Ok(shown_found(self.find_key(rail, address)?))
+    }
+
+    /// Who is behind an alias.
+    pub fn lookup_alias(&self, rail: Rail, text: &str) -> Result<Value, Trouble> {
+        let alias = Alias::parse(text).map_err(|_| refusal("PA006"))?;
+        Ok(shown_found(self.find_alias(rail, &alias)?))
+    }
+}
+
+fn shown_found((account, key): Found<'_>) -> Value {
+    account.map_or_else(
+        || external::shown(&key),
+        |(home, account)| shown(home, account),
+    )
+}
+
+fn shown(home: World, account: &Account) -> Value {
+    json!({
+        "owners": [external::owner(account.cuit, &account.name)],
+        "type": "CVU",
+        "is_active": account.active,
+        "currency": "ARS",
+        "label": account.alias.as_ref().map_or("", Alias::as_str),
+        "account_routing": {"scheme": "CVU", "address": account.cvu},
+        "bank_routing": {"scheme": "NAME", "address": PSP_NAME, "code": format!("{:04}", home.psp)},
+    })
+}

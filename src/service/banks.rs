@@ -1,0 +1,170 @@
+//! The banks of all realms: what each relation makes of the platform's settings for its mode.
+//!
+//! **Order.** A relation's own values come first, the platform's fill in the rest; at a sandbox of
+//! worlds each realm has the collector account that the sandbox gives it.
+//!
+//! **What is kept apart.** The platform's password goes to the platform's bank alone: a relation
+//! with a URL of its own needs a user, a password and a collector account of its own, and the
+//! platform's secret of notices does not speak for it. Passwords and secrets are read from their
+//! files when the gateway is made, at start and when the relation changes.
+//!
+//! **Failure.** A relation that cannot be used says which of its settings is wrong; the service runs
+//! on, and that realm's bank is not asked.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use caudal_actors::banks::{Banks, NoBank, Relation};
+use caudal_actors::ports::BankGateway;
+use caudal_ledger::tenants::Mode;
+use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::bank::{self, HttpGateway};
+use crate::sandbox;
+
+/// The longest file of a password or secret, in bytes.
+const SECRET_BYTES_MAX: u64 = 4096;
+/// The shortest secret of notices, in bytes.
+const NOTICE_SECRET_MIN: usize = 32;
+
+/// The platform's bank of a mode.
+#[derive(Clone)]
+pub struct Usual {
+    /// How it is reached.
+    pub config: bank::Config,
+    /// It is a sandbox, and realms that name no collector account have one of their own there.
+    pub worlds: bool,
+}
+
+impl From<bank::Config> for Usual {
+    /// A bank on whose one collector account everybody is who names no other.
+    fn from(config: bank::Config) -> Self {
+        let worlds = false;
+        Self { config, worlds }
+    }
+}
+
+impl fmt::Debug for Usual {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Usual")
+            .field("base_url", &self.config.base_url)
+            .field("worlds", &self.worlds)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The port of the engine.
+pub(super) fn maker(live: Option<Usual>, test: Option<Usual>) -> Banks {
+    Arc::new(move |relation| {
+        let config = match relation.mode {
+            Mode::Live => config(relation, live.as_ref())?,
+            Mode::Test => {
+                let config = config(relation, test.as_ref())?;
+                // The platform's own are compared where they are read.
+                let real = live.as_ref().filter(|_| relation.own.base_url.is_some());
+                if real.is_some_and(|real| real.config.base_url == config.base_url) {
+                    let why = "is the bank of live keys; test keys talk to a sandbox bank only";
+                    return Err(wrong("baseUrl", why));
+                }
+                config
+            }
+        };
+        let made = HttpGateway::new(config).map_err(|why| wrong("baseUrl", why))?;
+        let made: Arc<dyn BankGateway> = Arc::new(made);
+        Ok(made)
+    })
+}
+
+fn wrong(field: &'static str, why: impl ToString) -> NoBank {
+    let why = why.to_string();
+    NoBank::Wrong { field, why }
+}
+
+fn config(relation: &Relation, usual: Option<&Usual>) -> Result<bank::Config, NoBank> {
+    let own = &relation.own;
+    let file = |field, path: &Option<String>| path.as_deref().map(|path| secret(field, path));
+    let password = file("passwordFile", &own.password_file).transpose()?;
+    let notices = file("noticeSecretFile", &own.notice_secret_file).transpose()?;
+    if notices
+        .as_ref()
+        .is_some_and(|it| it.expose_secret().len() < NOTICE_SECRET_MIN)
+    {
+        let why = format!("holds less than {NOTICE_SECRET_MIN} bytes; agree on a longer secret");
+        return Err(wrong("noticeSecretFile", why));
+    }
+    if own.username.is_some() != password.is_some() {
+        return Err(wrong("username", "and passwordFile go together; set both"));
+    }
+    let collector = own.collector.map(|collector| collector.to_string());
+    let mut config = match (&own.base_url, usual) {
+        (None, None) if own.is_usual() => return Err(NoBank::Absent),
+        (None, None) => {
+            let why = "is needed: the settings of the service name no bank for this mode";
+            return Err(wrong("baseUrl", why));
+        }
+        (None, Some(usual)) => platforms(relation, usual),
+        (Some(url), usual) => {
+            let needed = |field| wrong(field, "is needed with a baseUrl of its own");
+            let username = own.username.clone().ok_or_else(|| needed("username"))?;
+            let password = password.clone().ok_or_else(|| needed("passwordFile"))?;
+            let collector = collector.clone();
+            let collector = collector.ok_or_else(|| needed("collectorCbu"))?;
+            let fresh = bank::Config::new(url, username, password, collector);
+            match usual {
+                None => fresh,
+                Some(Usual { config: usual, .. }) => bank::Config {
+                    connect_timeout: usual.connect_timeout,
+                    attempt_timeout: usual.attempt_timeout,
+                    deadline: usual.deadline,
+                    attempts: usual.attempts,
+                    ..fresh
+                },
+            }
+        }
+    };
+    if let (Some(username), Some(password)) = (&own.username, password) {
+        (config.username, config.password) = (username.clone(), password);
+    }
+    if let Some(collector) = collector {
+        config.collector = collector;
+    }
+    config.psp_code = own.psp_code.or(config.psp_code);
+    config.notice_secret = notices.or(config.notice_secret);
+    Ok(config)
+}
+
+/// The platform's bank for a realm.
+fn platforms(relation: &Relation, usual: &Usual) -> bank::Config {
+    let mut config = usual.config.clone();
+    if usual.worlds {
+        config.collector = sandbox::collector(relation.realm);
+        if relation.mode == Mode::Live && config.username == sandbox::USERNAME {
+            sandbox::LIVE_USERNAME.clone_into(&mut config.username);
+        }
+    }
+    config
+}
+
+/// What a file holds, without the end of its line.
+fn secret(field: &'static str, path: &str) -> Result<SecretString, NoBank> {
+    if !Path::new(path).is_absolute() {
+        return Err(wrong(field, "must be an absolute path"));
+    }
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| {
+        let mut file = file.take(SECRET_BYTES_MAX.saturating_add(1));
+        file.read_to_string(&mut text)
+    });
+    let read = read.map_err(|why| wrong(field, format!("cannot be read: {why}")))?;
+    if u64::try_from(read).unwrap_or(u64::MAX) > SECRET_BYTES_MAX {
+        let why = format!("holds more than {SECRET_BYTES_MAX} bytes");
+        return Err(wrong(field, why));
+    }
+    match text.trim_end_matches(['\r', '\n']) {
+        "" => Err(wrong(field, "holds nothing")),
+        some => Ok(some.into()),
+    }
+}
