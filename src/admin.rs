@@ -6,6 +6,7 @@
 //! **Bounds.** [`WORKERS`] thread; one change of a tenant and one verification at a time.
 
 mod actors;
+mod clock;
 mod health;
 mod keys;
 mod money;
@@ -130,6 +131,8 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(at("/transfers/{id}/decide", "POST").post(money::decide))
         .service(at("/webhooks", "GET").get(webhooks::list))
         .service(at("/treasury", "GET").get(treasury::list))
+        .service(at("/clock", "GET").get(clock::show))
+        .service(at("/clock/confirm", "POST").post(clock::confirm))
         .service(at("/journal", "GET").get(storage::journal))
         .service(at("/verify", "POST").post(storage::verify))
         .default_service(web::to(not_found))

@@ -1,11 +1,15 @@
 //! The one place that reads the machine's clock.
 
+mod guard;
+
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use caudal_actors::ports::Clock;
 use caudal_ledger::time::Timestamp;
 
-/// The machine's clock.
+pub use guard::{DOWN_MAX, GuardedClock, JUMP_MAX, Machine, Sources};
+
+/// The machine's clock, believed whatever it says. A service uses [`GuardedClock`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 

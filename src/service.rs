@@ -35,7 +35,7 @@ use caudal_storage::OpenError;
 use secrecy::SecretString;
 use tokio::sync::oneshot;
 
-use crate::clock::SystemClock;
+use crate::clock::GuardedClock;
 use crate::http::Door;
 use crate::http::bytes::Deadlines;
 use crate::http::errors::ApiError;
@@ -167,7 +167,7 @@ impl Options {
             reach: Reach::loopback(),
             streams: StreamOptions::default(),
             attempt: AttemptLimits::default(),
-            clock: Arc::new(SystemClock),
+            clock: Arc::new(GuardedClock::of_machine()),
             calendar: Arc::new(calendar::load(None).unwrap_or_default()),
             extra: None,
             data,

@@ -58,6 +58,8 @@ pub const MAILBOX: usize = 1024;
 pub const SNAPSHOT_EVERY: u64 = 128;
 /// The longest that an alarm for the end of a hold is set ahead; it is set again then.
 const ALARM_MAX: Duration = Duration::from_secs(3600);
+/// How long the alarm waits at least while the clock is in doubt: no hold ends meanwhile.
+const ALARM_IN_DOUBT: Duration = Duration::from_secs(1);
 
 /// The actor.
 #[derive(Debug)]
@@ -105,7 +107,11 @@ impl AccountActor {
         }
         if let Some(at) = next {
             let wait = at.millis().saturating_sub(desk.now().millis());
-            let wait = Duration::from_millis(wait).min(ALARM_MAX);
+            let least = match desk.shared.clock.doubt() {
+                Some(_) => ALARM_IN_DOUBT,
+                None => Duration::ZERO,
+            };
+            let wait = Duration::from_millis(wait).clamp(least, ALARM_MAX);
             let alarm = ctx.run_later(wait, |actor, ctx| {
                 actor.alarm = None;
                 match &mut actor.desk {

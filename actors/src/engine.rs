@@ -5,6 +5,7 @@
 
 pub mod bank;
 mod catch_up;
+mod clock;
 pub mod events;
 pub mod lists;
 pub mod money;
@@ -215,6 +216,7 @@ impl Engine {
         options: Options,
     ) -> Result<Self, Failure> {
         let loaded = PlatformActor::load(store.as_ref())?;
+        clock.begin(clock::known(store.as_ref(), &loaded.0)?);
         let arbiters = (0..options.arbiters)
             .map(|_| Arbiter::new().handle())
             .collect();
@@ -295,11 +297,6 @@ impl Engine {
         &self.store
     }
 
-    /// Whether writes are possible.
-    pub fn ready(&self) -> Result<(), Failure> {
-        Ok(self.store.ready()?)
-    }
-
     /// Makes everything durable and stops the store. Orders that come later fail.
     pub fn close(&self) -> Result<(), Failure> {
         Ok(self.store.close()?)
@@ -329,6 +326,7 @@ impl Engine {
     ) -> Answered<T> {
         let (reply, answer) = Reply::new();
         let Asker { keyed, request_id } = asker;
+        self.certain()?;
         let ticket = Ticket {
             reply: Some(reply),
             keyed,
@@ -414,6 +412,11 @@ impl Engine {
 
     /// Orders something of the platform.
     pub async fn administer(&self, order: PlatformOrder) -> Result<Arc<Platform>, Failure> {
+        self.certain()?;
+        self.instruct(order).await
+    }
+
+    async fn instruct(&self, order: PlatformOrder) -> Result<Arc<Platform>, Failure> {
         let (reply, answer) = Reply::new();
         self.platform.tell(PlatformMessage(order, reply))?;
         wait(answer, DEADLINE).await

@@ -35,6 +35,9 @@ pub enum Failure {
     /// The disk is nearly full. Nothing was done.
     #[error("the service takes no writes at present; try again later")]
     ReadOnly,
+    /// The machine's clock is in doubt. Nothing was done.
+    #[error("the service doubts its clock and takes no orders; try again later")]
+    ClockInDoubt,
     /// The service is stopping. Nothing was done.
     #[error("the service is shutting down; try again shortly")]
     ShuttingDown,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use actix::{Actor, AsyncContext, Context, Handler};
-use caudal_ledger::facts::PlatformFact;
+use caudal_ledger::facts::{ClockWord, PlatformFact};
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::limits::Limits;
 use caudal_ledger::rejection::Rejection;
@@ -90,6 +90,8 @@ pub enum PlatformOrder {
     },
     /// End a key at once.
     RevokeKey(String),
+    /// Believe the machine's clock.
+    ConfirmClock(ClockWord),
     /// Set the limits and fees of tenants that have none of their own.
     ChangePlatform {
         /// Limits, when they change.
@@ -199,6 +201,7 @@ impl PlatformActor {
             PlatformOrder::RevokeKey(id) => {
                 Ok(vec![self.platform.decide_end(&id, now, true, now)?])
             }
+            PlatformOrder::ConfirmClock(word) => Ok(vec![PlatformFact::ClockConfirmed(word)]),
             PlatformOrder::ChangePlatform { limits, fees } => {
                 let limits = limits.unwrap_or(self.platform.limits);
                 let fees = fees.unwrap_or_else(|| self.platform.fees.clone());

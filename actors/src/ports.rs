@@ -1,5 +1,6 @@
 //! What the actors need from outside: a bank and a clock. The real ones live in `src`.
 
+mod time;
 pub mod webhooks;
 
 use std::fmt;
@@ -19,11 +20,7 @@ use caudal_ledger::transfers::{
     BankTransfer, BankWord, Concept, Counterparty, Departure, Destination,
 };
 
-/// Where the time comes from.
-pub trait Clock: Send + Sync + fmt::Debug + 'static {
-    /// The present.
-    fn now(&self) -> Timestamp;
-}
+pub use time::{Cause, Clock, Doubt, Known};
 
 /// How a bank operation ended when it did not succeed.
 #[derive(Clone, PartialEq, Eq, Debug)]

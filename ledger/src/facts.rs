@@ -205,6 +205,19 @@ pub enum RealmFact {
     },
 }
 
+/// A person's word that the machine's clock is right.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ClockWord {
+    /// What the clock said.
+    pub says: Timestamp,
+    /// What was believed until then.
+    pub believed: Timestamp,
+    /// Who confirmed it.
+    pub by: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// What happened to the platform: tenants and keys.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum PlatformFact {
@@ -250,6 +263,8 @@ pub enum PlatformFact {
         /// What it has of its own.
         relation: BankRelation,
     },
+    /// A person confirmed the machine's clock, which was in doubt.
+    ClockConfirmed(ClockWord),
 }
 
 /// A call to the bank, for the auditor: what was asked, what came back, how long it took.

@@ -174,6 +174,8 @@ pub struct Platform {
     pub limits: Limits,
     /// Fees for tenants that have none of their own.
     pub fees: Vec<FeeRule>,
+    /// What a person last confirmed of the clock: what it said, and what was believed until then.
+    pub clock: Option<(Timestamp, Timestamp)>,
     realms: u32,
 }
 
@@ -255,6 +257,9 @@ impl Platform {
                     key.ends_at = Some(*at);
                     key.revoked = key.revoked || *revoked;
                 }
+            }
+            PlatformFact::ClockConfirmed(word) => {
+                self.clock = Some((word.says, word.believed));
             }
             PlatformFact::PlatformChanged { limits, fees } => {
                 self.limits = *limits;

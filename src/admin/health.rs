@@ -38,6 +38,7 @@ pub async fn readyz(desk: web::Data<Desk>) -> Result<HttpResponse, ApiError> {
 pub async fn metrics(desk: web::Data<Desk>) -> HttpResponse {
     let mut page = Page::default();
     store(&mut page, &desk);
+    clock(&mut page, &desk);
     match reports(&desk).await {
         Ok(realms) => actors(&mut page, &realms),
         // The store's figures are wanted most when the actors cannot answer.
@@ -78,6 +79,24 @@ impl Page {
         self.family(name, "counter", help);
         self.sample(name, "", value);
     }
+}
+
+fn clock(page: &mut Page, desk: &Desk) {
+    let doubt = desk.door.engine.clock_doubt();
+    let apart = doubt.map_or(0, |doubt| {
+        let (says, believed) = (doubt.says.millis(), doubt.believed.millis());
+        i128::from(says).saturating_sub(i128::from(believed))
+    });
+    page.gauge(
+        "clock_in_doubt",
+        "1 while the machine's clock is not believed and no order is taken.",
+        u8::from(doubt.is_some()),
+    );
+    page.gauge(
+        "clock_apart_milliseconds",
+        "How far a clock in doubt is ahead of what is believed.",
+        apart,
+    );
 }
 
 fn store(page: &mut Page, desk: &Desk) {

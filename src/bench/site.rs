@@ -34,7 +34,7 @@ use futures_util::StreamExt as _;
 
 use super::client::{NOOP_PATH, Requests};
 use super::machine::Actors;
-use crate::clock::SystemClock;
+use crate::clock::GuardedClock;
 use crate::http::bytes::Deadlines;
 use crate::http::frame::Gate;
 use crate::http::{Door, Hooks};
@@ -217,7 +217,13 @@ pub fn open(folder: &Path, arbiters: usize) -> anyhow::Result<Opened> {
         Ok(bank)
     });
     let sink = Arc::new(HttpSink::new(Reach::loopback(), Sealer::new(PEPPER)?)?);
-    let engine = Engine::carrying(store, Arc::new(SystemClock), banks, sink, options)?;
+    let engine = Engine::carrying(
+        store,
+        Arc::new(GuardedClock::of_machine()),
+        banks,
+        sink,
+        options,
+    )?;
     Ok(Opened {
         engine: Arc::new(engine),
         store_nanos,

@@ -223,6 +223,7 @@ impl From<&Failure> for ApiError {
             Failure::Stale => of(StatusCode::PRECONDITION_FAILED, "version_mismatch"),
             Failure::Overloaded => of(unavailable, "overloaded").later(1),
             Failure::ReadOnly => of(unavailable, "read_only").later(30),
+            Failure::ClockInDoubt => of(unavailable, "clock_in_doubt").later(30),
             Failure::ShuttingDown => of(unavailable, "shutting_down").later(5),
             Failure::OutcomeUnknown => of(unavailable, "outcome_unknown").later(1),
             Failure::Damaged => of(unavailable, "storage_damaged").later(60),

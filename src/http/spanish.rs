@@ -49,6 +49,10 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "El cuerpo de la solicitud es demasiado grande",
     ),
     (
+        "clock_in_doubt",
+        "El servicio duda de su reloj y no acepta cambios; reintente más tarde",
+    ),
+    (
         "cuit_immutable",
         "El CUIT no se puede cambiar cuando la cuenta ya tiene CVU",
     ),

@@ -81,7 +81,7 @@ pub struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         Self {
-            clock: Arc::new(caudal::clock::SystemClock),
+            clock: Arc::new(caudal::clock::GuardedClock::of_machine()),
             patience: (Duration::from_secs(3), Duration::from_secs(8)),
             rate: None,
             streams: StreamOptions::default(),
@@ -410,12 +410,17 @@ impl TestService {
 
     /// Begins again where the service ended.
     pub async fn begin(&mut self) {
+        self.begin_in_doubt().await;
+        self.a.get("/readyz").await.is(200);
+    }
+
+    /// Begins again, ready or not.
+    pub async fn begin_in_doubt(&mut self) {
         let running = Service::start(self.options.clone()).unwrap();
         for client in [&mut self.a, &mut self.live, &mut self.b] {
             client.url.clone_from(&running.url);
         }
         self.running = Some(running);
-        self.a.get("/readyz").await.is(200);
     }
 
     /// Replays the journal and compares: no difference, and so many vouchers.

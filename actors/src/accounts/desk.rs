@@ -248,7 +248,8 @@ impl Desk {
     /// decided on money that should be free.
     pub(super) fn expire(&mut self) {
         let now = self.account.instant(self.shared.clock.now());
-        if self.account.next_expiry().is_none_or(|end| now < end) {
+        let due = self.account.next_expiry().is_some_and(|end| end <= now);
+        if !due || self.shared.clock.doubt().is_some() {
             return;
         }
         let settings = self.shared.settings();

@@ -19,6 +19,10 @@ impl RealmSupervisor {
     /// whose time has come.
     pub(super) fn sweep(&mut self, ctx: &mut Context<Self>) {
         self.ensure_courier();
+        // What is due by a clock in doubt may not be due.
+        if self.shared.clock.doubt().is_some() {
+            return;
+        }
         let Shared {
             store,
             realm,

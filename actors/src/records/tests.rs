@@ -15,7 +15,8 @@ use caudal_ledger::chain::Digest;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::facts::{
-    AccountFact, Answer, BankCall, BankRefusal, LedgerFact, PlatformFact, RealmFact, Registration,
+    AccountFact, Answer, BankCall, BankRefusal, ClockWord, LedgerFact, PlatformFact, RealmFact,
+    Registration,
 };
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::kyc::Kyc;
@@ -306,7 +307,17 @@ fn platform_facts() -> Vec<PlatformFact> {
                 ..BankRelations::default()
             },
         })),
+        clock_confirmed(),
     ]
+}
+
+fn clock_confirmed() -> PlatformFact {
+    PlatformFact::ClockConfirmed(ClockWord {
+        says: at(8),
+        believed: at(9),
+        by: "Ana".into(),
+        reason: "a new battery".into(),
+    })
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -1,0 +1,82 @@
+//! The door of the clock: what the journal knows of the time, and what a person says of it.
+//!
+//! While the machine's clock is in doubt, orders are refused here and nothing expires; questions are
+//! answered. What is under way at the bank is settled, stamped with the time that is believed.
+
+use caudal_ledger::facts::ClockWord;
+use caudal_ledger::tenants::Platform;
+use caudal_ledger::time::Timestamp;
+use caudal_storage::{CommitNo, Store, StoreError};
+
+use super::Engine;
+use crate::failure::Failure;
+use crate::platform::PlatformOrder;
+use crate::ports::{Doubt, Known};
+
+/// How many of the last commits are asked for their time.
+const COMMITS: u64 = 64;
+
+impl Engine {
+    /// Why the machine's clock is not believed; `None` while it is.
+    pub fn clock_doubt(&self) -> Option<Doubt> {
+        self.clock.doubt()
+    }
+
+    /// Whether writes are possible.
+    ///
+    /// # Errors
+    /// When they are not: why.
+    pub fn ready(&self) -> Result<(), Failure> {
+        self.certain()?;
+        Ok(self.store.ready()?)
+    }
+
+    /// Refuses while the clock is in doubt.
+    pub(super) fn certain(&self) -> Result<(), Failure> {
+        match self.clock.doubt() {
+            None => Ok(()),
+            Some(_) => Err(Failure::ClockInDoubt),
+        }
+    }
+
+    /// Believes the machine's clock as it stands, because a person says so; the doubt that this ends,
+    /// if there was one. It is a fact, so that the next start does not ask again.
+    ///
+    /// # Errors
+    /// When the store takes no writes; the clock is in doubt then as before.
+    pub async fn confirm_clock(
+        &self,
+        by: String,
+        reason: String,
+    ) -> Result<Option<Doubt>, Failure> {
+        let Some(doubt) = self.clock.doubt() else {
+            return Ok(None);
+        };
+        let word = ClockWord {
+            says: doubt.says,
+            believed: doubt.believed,
+            by,
+            reason,
+        };
+        self.instruct(PlatformOrder::ConfirmClock(word)).await?;
+        self.clock.confirm();
+        Ok(Some(doubt))
+    }
+}
+
+/// What a journal knows of the time.
+pub(super) fn known(store: &dyn Store, platform: &Platform) -> Result<Known, StoreError> {
+    let last = store.stats().last_commit;
+    let mut newest = None;
+    if last > 0 {
+        let from = last.saturating_sub(COMMITS).saturating_add(1);
+        store.replay(CommitNo(from.max(1)), &mut |_, entry| {
+            newest = newest.max(Some(Timestamp::from_millis(entry.at)));
+            true
+        })?;
+    }
+    Ok(Known {
+        newest,
+        confirmed: platform.clock,
+    })
+}

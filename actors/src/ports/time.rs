@@ -1,0 +1,117 @@
+//! Time as the actors see it: the present, and whether it is believed.
+
+use std::fmt;
+
+use caudal_ledger::time::Timestamp;
+
+/// Where the time comes from. Whatever is decided by time is decided by [`Clock::now`] and nothing
+/// else.
+pub trait Clock: Send + Sync + fmt::Debug + 'static {
+    /// The present as far as it is believed. A clock in doubt goes on from the last instant that was
+    /// sure, so that nothing expires because somebody set the machine's clock.
+    fn now(&self) -> Timestamp;
+
+    /// Why the machine's clock is not believed; `None` while it is.
+    fn doubt(&self) -> Option<Doubt> {
+        None
+    }
+
+    /// Begins anew with what the journal knows of the time; called before anything is decided.
+    fn begin(&self, _: Known) {}
+
+    /// Believes the machine's clock as it stands, because a person says so.
+    fn confirm(&self) {}
+}
+
+/// What a journal knows of the time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Known {
+    /// The newest stamp among its last commits; `None` for a new journal.
+    pub newest: Option<Timestamp>,
+    /// What a person confirmed last: what the machine's clock said, and what was believed until then.
+    pub confirmed: Option<(Timestamp, Timestamp)>,
+}
+
+impl Known {
+    /// The instant that the present cannot be before. After a person has said that the past went too
+    /// far ahead, what they confirmed counts until stamps have passed what was believed then.
+    pub fn reference(&self) -> Option<Timestamp> {
+        match (self.newest, self.confirmed) {
+            (Some(newest), Some((said, believed))) if newest <= believed => Some(said),
+            (newest, _) => newest,
+        }
+    }
+}
+
+/// How a clock contradicts what is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// It was set while the service ran.
+    Jumped,
+    /// At the start it is behind the journal.
+    Behind,
+    /// At the start it is further ahead of the journal than a service is ever down.
+    Ahead,
+}
+
+impl Cause {
+    /// A stable word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Jumped => "jumped",
+            Self::Behind => "behind_the_journal",
+            Self::Ahead => "ahead_of_the_journal",
+        }
+    }
+}
+
+/// A clock that is not believed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Doubt {
+    /// Why.
+    pub cause: Cause,
+    /// What the machine's clock says.
+    pub says: Timestamp,
+    /// What is believed instead.
+    pub believed: Timestamp,
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            cause,
+            says,
+            believed,
+        } = self;
+        let found = match cause {
+            Cause::Jumped => "it was set while the service ran",
+            Cause::Behind => "that is before the journal's newest entry",
+            Cause::Ahead => "that is too long after the journal's newest entry",
+        };
+        write!(
+            f,
+            "the machine's clock says {says}, and {found}; {believed} is believed. Set the clock \
+             right, or confirm it: POST /admin/clock/confirm"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_confirmed_counts_until_stamps_have_passed_what_was_believed() {
+        let at = Timestamp::from_millis;
+        let reference = |newest, confirmed| Known { newest, confirmed }.reference();
+        assert_eq!(reference(None, None), None);
+        assert_eq!(reference(Some(at(9)), None), Some(at(9)));
+        // Set back from 9 to 5, and used since.
+        let back = Some((at(5), at(9)));
+        assert_eq!(reference(Some(at(9)), back), Some(at(5)));
+        assert_eq!(reference(Some(at(6)), back), Some(at(5)));
+        assert_eq!(reference(Some(at(10)), back), Some(at(10)));
+        // Set ahead from 9 to 50, and used since.
+        assert_eq!(reference(Some(at(51)), Some((at(50), at(9)))), Some(at(51)));
+    }
+}

@@ -1,0 +1,62 @@
+//! The machine's clock: whether it is believed, and an operator's word that it is right.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::ports::Doubt;
+use serde::Serialize;
+
+use super::Desk;
+use crate::http::body::{Body, read};
+use crate::http::errors::ApiError;
+use crate::http::respond::json;
+
+/// The longest name of who confirms, in characters.
+const BY_MAX: usize = 80;
+/// The longest reason, in characters.
+const REASON_MAX: usize = 500;
+
+/// Whether the clock is believed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ClockBody {
+    in_doubt: bool,
+    /// The present, as far as it is believed.
+    now: String,
+    /// Why it is in doubt: `jumped`, `behind_the_journal` or `ahead_of_the_journal`.
+    cause: Option<&'static str>,
+    /// What the machine's clock says, while it is in doubt.
+    machine_says: Option<String>,
+}
+
+fn shown(desk: &Desk) -> HttpResponse {
+    let engine = &desk.door.engine;
+    let doubt: Option<Doubt> = engine.clock_doubt();
+    let body = ClockBody {
+        in_doubt: doubt.is_some(),
+        now: engine.now().to_string(),
+        cause: doubt.map(|doubt| doubt.cause.as_str()),
+        machine_says: doubt.map(|doubt| doubt.says.to_string()),
+    };
+    json(StatusCode::OK, &body)
+}
+
+/// `GET /admin/clock`
+pub async fn show(desk: web::Data<Desk>) -> HttpResponse {
+    shown(&desk)
+}
+
+/// `POST /admin/clock/confirm`: the clock is right as it stands. Where it is not in doubt, nothing
+/// happens.
+pub async fn confirm(desk: web::Data<Desk>, sent: Body) -> Result<HttpResponse, ApiError> {
+    let mut fields = sent.fields();
+    let by = fields.required("by", read::line(BY_MAX));
+    let reason = fields.required("reason", read::line(REASON_MAX));
+    fields.done()?;
+    let (Some(by), Some(reason)) = (by, reason) else {
+        return Err(ApiError::field("body", "is incomplete"));
+    };
+    if let Some(doubt) = desk.door.engine.confirm_clock(by, reason).await? {
+        tracing::warn!(says = %doubt.says, believed = %doubt.believed, "the clock was confirmed");
+    }
+    Ok(shown(&desk))
+}
