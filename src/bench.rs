@@ -20,6 +20,8 @@ pub mod history;
 pub mod lists;
 pub mod load;
 pub mod machine;
+pub mod neighbours;
+pub mod overload;
 pub mod reopen;
 pub mod report;
 pub mod rows;
@@ -106,6 +108,13 @@ pub struct Args {
     /// Events behind a dead webhook.
     #[arg(long, value_name = "EVENTS", default_value_t = 1_000_000)]
     undelivered: u64,
+    /// Only measure a quiet tenant beside a flood of batches, for so many seconds each.
+    #[arg(long, value_name = "SECONDS", conflicts_with = "overload")]
+    neighbours: Option<u64>,
+    /// Only ask for twice what the service can do, for so many seconds; raise the limit of open files
+    /// before (`ulimit -n 20000`).
+    #[arg(long, value_name = "SECONDS")]
+    overload: Option<u64>,
     /// Threads that serve HTTP [default: as many as there are processors].
     #[arg(long)]
     workers: Option<usize>,
@@ -223,6 +232,29 @@ impl Args {
 /// When the service cannot be started or fails.
 pub fn run(args: &Args) -> anyhow::Result<bool> {
     let folder = Folder::new(args)?;
+    if let Some(seconds) = args.neighbours {
+        let plan = neighbours::Plan {
+            accounts: args.accounts.max(1),
+            clients: 8,
+            items: 5000,
+            time: Duration::from_secs(seconds.max(1)),
+            layout: args.layout(),
+        };
+        let found = on_system(neighbours::run(&folder.path, &plan))?;
+        write!(std::io::stdout().lock(), "{found}")?;
+        return Ok(found.wrong == 0 && (found.holds() || !args.strict));
+    }
+    if let Some(seconds) = args.overload {
+        let plan = overload::Plan {
+            accounts: args.accounts.max(1),
+            connections: 4096,
+            time: Duration::from_secs(seconds.max(1)),
+            layout: args.layout(),
+        };
+        let found = on_system(overload::run(&folder.path, &plan))?;
+        write!(std::io::stdout().lock(), "{found}")?;
+        return Ok(found.passed());
+    }
     let mut report = Report::new(args.layout(), args.quick);
     let plan = args.cases();
     if plan.rounds > 0 {

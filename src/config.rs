@@ -2,12 +2,12 @@
 //!
 //! **Failure.** A wrong or unknown setting stops the start with a message that names it.
 
+mod rates;
 mod webhooks;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +17,11 @@ use caudal_ledger::deliveries::Schedule;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
+use crate::http::rate::REALM_RATE;
 use crate::service::{Banking, Options, Usual};
 use crate::webhooks::Limits;
 use crate::{bank, calendar, sandbox, service};
+use rates::RateLimit;
 
 /// The settings with their meanings and defaults, ready to be filled in.
 pub const EXAMPLE: &str = include_str!("config/example.toml");
@@ -90,6 +92,7 @@ pub struct Settings {
     actors: Actors,
     storage: Storage,
     rate_limit: Option<RateLimit>,
+    realm_rate_limit: RateLimit,
     bank: Banks,
 }
 
@@ -106,13 +109,6 @@ struct Storage {
     segment_mib: u32,
     free_space_floor_mib: u64,
     index_cache_mib: u64,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RateLimit {
-    per_second: NonZeroU32,
-    burst: NonZeroU32,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -162,6 +158,7 @@ impl Default for Settings {
             actors: Actors::default(),
             storage: Storage::default(),
             rate_limit: None,
+            realm_rate_limit: RateLimit::of(REALM_RATE),
             bank: Banks::default(),
         }
     }
@@ -303,7 +300,8 @@ impl Settings {
             pepper,
             reach,
             attempt,
-            rate: self.rate_limit.map(|limit| (limit.per_second, limit.burst)),
+            rate: self.rate_limit.map(RateLimit::rate),
+            realm_rate: Some(self.realm_rate_limit.rate()),
             grace: Duration::from_secs(self.shutdown_grace_seconds),
             log_every: self.log_requests_every,
             catch_up: (self.bank_catch_up_seconds > 0)

@@ -42,7 +42,7 @@ pub struct Door {
     pub deadlines: bytes::Deadlines,
     /// Of so many requests that succeed one has its line in the log; 0 is none.
     pub log_every: u32,
-    /// The rate limit of each key; none unless configured.
+    /// The rate limits of each key and each realm; none unless configured.
     pub rate: Option<Arc<rate::RateLimit>>,
 }
 

@@ -18,7 +18,6 @@ mod parts;
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -39,6 +38,7 @@ use crate::clock::GuardedClock;
 use crate::http::Door;
 use crate::http::bytes::Deadlines;
 use crate::http::errors::ApiError;
+use crate::http::rate::Rate;
 use crate::keys::Keyring;
 use crate::v1::events::stream::StreamOptions;
 use crate::webhooks::{Limits as AttemptLimits, Reach};
@@ -117,7 +117,9 @@ pub struct Options {
     /// The pepper of API keys; without one it is kept in the folder.
     pub pepper: Option<SecretString>,
     /// Requests per second and at once of each API key; `None` is no limit.
-    pub rate: Option<(NonZeroU32, NonZeroU32)>,
+    pub rate: Option<Rate>,
+    /// The same of each realm, over all its keys.
+    pub realm_rate: Option<Rate>,
     /// How long requests in flight have to finish when the service stops.
     pub grace: Duration,
     /// How long the parts of a request may take to arrive.
@@ -160,6 +162,7 @@ impl Options {
             admin_key,
             pepper: None,
             rate: None,
+            realm_rate: None,
             grace: GRACE,
             deadlines: Deadlines::default(),
             log_every: 1,

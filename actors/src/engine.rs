@@ -9,6 +9,7 @@ mod clock;
 pub mod events;
 pub mod lists;
 pub mod money;
+pub mod operators;
 mod options;
 pub mod reconciliation;
 pub mod remuneration;
@@ -22,29 +23,29 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use actix::{Actor as _, Arbiter, ArbiterHandle};
-use caudal_ledger::accounts::{Account, Order};
+use caudal_ledger::accounts::Order;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::deliveries::Schedule;
-use caudal_ledger::facts::{Answer, BankCall, Registration};
-use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::facts::{Answer, Registration};
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Stats, Store};
+use caudal_storage::Store;
 use dashmap::DashMap;
 use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::accounts::remittance::Pauses;
-use crate::accounts::{AccountView, BalanceView, Observed, Settings, Versions};
+use crate::accounts::{AccountView, BalanceView, Settings, Versions};
 use crate::banks::{Collectors, RealmBank, Relation};
 use crate::failure::Failure;
+use crate::lanes::{Lane, Traffic};
 use crate::mailbox::{Mailbox, Waiting};
 use crate::platform::{self, Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder};
 use crate::ports::Clock;
 use crate::ports::webhooks::{Nobody, WebhookSink};
 use crate::realms::lookout::Lookout;
-use crate::realms::{self, Limits, RealmMessage, RealmReport, RealmSupervisor, Target};
-use crate::records::projection::Place;
+use crate::realms::{self, Limits, RealmMessage, RealmSupervisor, Target};
 use crate::records::reads;
 use crate::reply::{Answered, Claims, Keyed, Reply};
 use crate::scribe::{Shared, Ticket};
@@ -53,6 +54,7 @@ use crate::treasury::Treasury;
 pub use crate::banks::Banks;
 pub use options::Options;
 use options::settings;
+use turns::Cost;
 
 /// How long an answer is waited for.
 pub const DEADLINE: Duration = Duration::from_secs(10);
@@ -105,6 +107,7 @@ struct Realms {
     event_rules: u16,
     treasury_every: Duration,
     arbiters: Vec<ArbiterHandle>,
+    traffic: Arc<Traffic>,
     supervisors: DashMap<RealmId, Supervised>,
     collectors: RwLock<Arc<Collectors>>,
 }
@@ -116,6 +119,7 @@ struct Supervised {
     settings: Arc<RwLock<Arc<Settings>>>,
     bank: Arc<RealmBank>,
     told: Arc<Notify>,
+    lane: Arc<Lane>,
 }
 
 impl Realms {
@@ -154,9 +158,12 @@ impl Realms {
         let settings = Arc::new(RwLock::new(Arc::new(settings)));
         let told = Arc::new(Notify::new());
         let last = reads::events::last_at(self.store.as_ref(), realm)?;
+        let store = Arc::clone(&self.store);
+        let lane = Lane::new(realm, store, Arc::clone(&self.traffic));
+        let store: Arc<dyn Store> = Arc::<Lane>::clone(&lane);
         let shared = Shared {
             realm,
-            store: Arc::clone(&self.store),
+            store,
             clock: Arc::clone(&self.clock),
             bank: Arc::<RealmBank>::clone(&bank),
             bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
@@ -185,6 +192,7 @@ impl Realms {
             settings,
             bank,
             told,
+            lane,
         })
     }
 
@@ -234,6 +242,7 @@ impl Engine {
             event_rules: options.event_rules,
             treasury_every: options.treasury_every,
             arbiters,
+            traffic: Arc::default(),
             supervisors: DashMap::new(),
             collectors: RwLock::default(),
         });
@@ -287,19 +296,9 @@ impl Engine {
         Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Figures of the store.
-    pub fn stats(&self) -> Stats {
-        self.store.stats()
-    }
-
     /// The store, for verification.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
-    }
-
-    /// Makes everything durable and stops the store. Orders that come later fail.
-    pub fn close(&self) -> Result<(), Failure> {
-        Ok(self.store.close()?)
     }
 
     fn tell(&self, realm: RealmId, message: RealmMessage) -> Result<(), Failure> {
@@ -401,8 +400,10 @@ impl Engine {
     }
 
     /// What an idempotency key did.
-    pub fn answers(&self, realm: RealmId, key: &str) -> Result<Vec<Answer>, Failure> {
-        let answers = reads::answers(self.store.as_ref(), realm, key, ANSWERS_MAX)?;
+    pub async fn answers(&self, realm: RealmId, key: &str) -> Result<Vec<Answer>, Failure> {
+        let key = key.to_owned();
+        let read = move |store: &dyn Store| reads::answers(store, realm, &key, ANSWERS_MAX);
+        let answers = self.scan(realm, Cost::Page, read).await?;
         if answers.is_empty() {
             Err(Failure::KeyUnknown)
         } else {
@@ -420,54 +421,6 @@ impl Engine {
         let (reply, answer) = Reply::new();
         self.platform.tell(PlatformMessage(order, reply))?;
         wait(answer, DEADLINE).await
-    }
-
-    /// How the actors of a realm are doing.
-    pub async fn report(&self, realm: RealmId) -> Result<RealmReport, Failure> {
-        let (reply, answer) = Reply::new();
-        self.tell(realm, RealmMessage::Report(reply))?;
-        wait(async { answer.await.map(Ok) }, DEADLINE).await
-    }
-
-    /// The live state of an account's actor, if it is resident.
-    pub async fn observe(
-        &self,
-        realm: RealmId,
-        target: Target,
-    ) -> Result<Option<Observed>, Failure> {
-        self.ask(realm, DEADLINE, |reply| {
-            RealmMessage::Observe(target, reply)
-        })
-        .await
-    }
-
-    /// Sends an account's actor away if it is idle; whether it is gone.
-    pub async fn passivate(&self, realm: RealmId, target: Target) -> Result<bool, Failure> {
-        self.ask(realm, DEADLINE, |reply| {
-            RealmMessage::Passivate(target, reply)
-        })
-        .await
-    }
-
-    /// The account as the disk says, with its last calls to the bank.
-    pub fn on_disk(
-        &self,
-        realm: RealmId,
-        account: AccountNo,
-    ) -> Result<(Account, Vec<BankCall>), Failure> {
-        let loaded = reads::account(self.store.as_ref(), realm, account)?;
-        let (loaded, _) = loaded.ok_or(Rejection::AccountNotFound)?;
-        let calls = reads::bank_calls(self.store.as_ref(), realm, account, ANSWERS_MAX)?;
-        Ok((loaded, calls))
-    }
-
-    /// The realm and account of a CVU, whoever owns it: for operators.
-    pub fn locate(&self, cvu: caudal_ledger::cvu::Cvu) -> Result<(RealmId, AccountNo), Failure> {
-        let key = crate::records::keys::cvu(cvu);
-        let row = self.store.get(&key)?.ok_or(Rejection::AccountNotFound)?;
-        let place = Place::from_bytes(&row)?;
-        let realm = u32::try_from(place.sequence).map_err(|_| Rejection::AccountNotFound)?;
-        Ok((RealmId(realm), place.account))
     }
 }
 

@@ -20,6 +20,7 @@ pub mod banks;
 pub mod courier;
 pub mod engine;
 pub mod failure;
+pub mod lanes;
 pub mod mailbox;
 pub mod platform;
 pub mod ports;

@@ -48,6 +48,7 @@ use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
 use children::Children;
 
 pub use children::Booked;
+pub(crate) use postings::BULK_PART;
 pub use postings::Bulk;
 
 pub use messages::{Adjustment, BatchMode, RealmMessage, RealmReport, Target, TypeRef};
@@ -358,6 +359,7 @@ impl RealmSupervisor {
                 ticket,
             } => self.batch(items, mode, ticket, ctx),
             RealmMessage::BatchMore(bulk) => self.bulk(bulk, ctx),
+            RealmMessage::BatchDone(outcomes, ticket) => self.batch_done(outcomes, ticket, ctx),
             RealmMessage::Register {
                 registration,
                 open,

@@ -82,6 +82,24 @@ impl<T> std::fmt::Debug for Keyed<T> {
     }
 }
 
+impl<T: Send + 'static> Keyed<T> {
+    /// Renders the answer of a success now, off this thread, and gives the value back: for one that
+    /// takes longer than a turn should.
+    ///
+    /// # Errors
+    /// [`Failure::OutcomeUnknown`] when that panics.
+    pub async fn rendered(self, value: T) -> Result<(Self, T), Failure> {
+        let Self { scope, render } = self;
+        let work = tokio::task::spawn_blocking(move || (render(Ok(&value)), value));
+        let (rendered, value) = work.await.map_err(|why| {
+            tracing::error!(%why, "an answer could not be rendered");
+            Failure::OutcomeUnknown
+        })?;
+        let render = Box::new(move |_: Result<&T, &Failure>| rendered);
+        Ok((Self { scope, render }, value))
+    }
+}
+
 /// What an idempotency key is bound to: method, path and the body's fields.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scope {

@@ -170,18 +170,18 @@ impl From<BankCall> for CallBody {
     }
 }
 
-fn locate(desk: &Desk, cvu: &str) -> Result<(Cvu, RealmId, AccountNo), ApiError> {
+async fn locate(desk: &Desk, cvu: &str) -> Result<(Cvu, RealmId, AccountNo), ApiError> {
     let cvu = Cvu::parse(cvu).map_err(|why| ApiError::field("cvu", why))?;
-    let (realm, account) = desk.door.engine.locate(cvu)?;
+    let (realm, account) = desk.door.engine.locate(cvu).await?;
     Ok((cvu, realm, account))
 }
 
 /// `GET /admin/actors/{cvu}`
 pub async fn read(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
-    let (cvu, realm, number) = locate(&desk, &path)?;
+    let (cvu, realm, number) = locate(&desk, &path).await?;
     let engine = &desk.door.engine;
     let observed = engine.observe(realm, Target::Account(number)).await?;
-    let (disk, calls) = engine.on_disk(realm, number)?;
+    let (disk, calls) = engine.on_disk(realm, number).await?;
     let platform = engine.platform();
     let owner = platform
         .tenants
@@ -210,7 +210,7 @@ pub async fn read(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
 
 /// `POST /admin/actors/{cvu}/passivate`: sends the actor away when it is idle.
 pub async fn passivate(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
-    let (cvu, realm, number) = locate(&desk, &path)?;
+    let (cvu, realm, number) = locate(&desk, &path).await?;
     let target = Target::Account(number);
     let gone = desk.door.engine.passivate(realm, target).await?;
     let body = serde_json::json!({"cvu": cvu.to_string(), "passivated": gone});

@@ -44,7 +44,7 @@ pub async fn metrics(desk: web::Data<Desk>) -> HttpResponse {
         // The store's figures are wanted most when the actors cannot answer.
         Err(why) => tracing::warn!(%why, "metrics without the actors' figures"),
     }
-    match webhooks::all(&desk) {
+    match webhooks::all(&desk).await {
         Ok(found) => hooks(&mut page, &found),
         Err(why) => tracing::warn!(%why, "metrics without the webhooks' figures"),
     }

@@ -35,7 +35,7 @@ pub async fn set_fees(desk: web::Data<Desk>, path: web::Path<String>, sent: Body
     let rules = shapes::fees(&mut fields);
     fields.done()?;
     let engine = &desk.door.engine;
-    let (realm, account) = engine.locate(cvu)?;
+    let (realm, account) = engine.locate(cvu).await?;
     let order = Order::ChangeFees(rules.unwrap_or_default());
     let asker = Asker {
         keyed: None,

@@ -60,12 +60,12 @@ fn row(tenant_id: String, mode: Mode, found: WebhookBody) -> Row {
 }
 
 /// The webhooks of every realm.
-pub(super) fn all(desk: &Desk) -> Result<Vec<Row>, Failure> {
+pub(super) async fn all(desk: &Desk) -> Result<Vec<Row>, Failure> {
     let engine = &desk.door.engine;
     let mut rows = Vec::new();
     for (tenant, mode) in realms(&engine.platform()) {
         let realm: RealmId = tenant.realm(mode);
-        for view in engine.webhooks(realm)? {
+        for view in engine.webhooks(realm).await? {
             rows.push(row(tenant.id.clone(), mode, webhook(realm, &view)));
         }
     }
@@ -74,6 +74,6 @@ pub(super) fn all(desk: &Desk) -> Result<Vec<Row>, Failure> {
 
 /// `GET /admin/webhooks`
 pub async fn list(desk: web::Data<Desk>) -> Result<HttpResponse, ApiError> {
-    let rows = all(&desk)?;
+    let rows = all(&desk).await?;
     Ok(json(StatusCode::OK, &List::of(rows)))
 }

@@ -126,9 +126,22 @@ pub struct Measured {
 /// # Errors
 /// When a connection cannot be made or breaks.
 pub async fn run(site: &Site, job: Job, tally: Tally) -> anyhow::Result<(Measured, Tally)> {
+    run_as(site, &site.requests, job, tally).await
+}
+
+/// Asks with the requests of some tenant until it is over.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_as(
+    site: &Site,
+    requests: &Arc<Requests>,
+    job: Job,
+    tally: Tally,
+) -> anyhow::Result<(Measured, Tally)> {
     let (sender, ended) = oneshot::channel();
     let engine = Arc::clone(&site.engine);
-    let requests = Arc::clone(&site.requests);
+    let requests = Arc::clone(requests);
     let actors = site.actors.clone();
     let body = move || {
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -48,6 +48,8 @@ use crate::webhooks::{HttpSink, Reach, Sealer, Secret};
 pub const VOUCHER_TYPE: &str = "BENCH_IN";
 const PEPPER: &[u8] = b"the pepper of a bench";
 const TENANT: &str = "tnt_bench";
+/// A tenant beside it.
+const NEIGHBOUR: &str = "tnt_neighbour";
 /// The PSP whose CVUs the bench's bank gives out.
 const PSP: u16 = 999;
 /// Accounts that are opened at the same time.
@@ -246,8 +248,12 @@ pub fn open_store(folder: &Path) -> anyhow::Result<Arc<DurableStore>> {
 /// # Errors
 /// When the store has none.
 pub fn realm(engine: &Engine) -> anyhow::Result<RealmId> {
+    realm_of(engine, TENANT)
+}
+
+fn realm_of(engine: &Engine, id: &str) -> anyhow::Result<RealmId> {
     let platform = engine.platform();
-    let tenant = platform.tenants.get(TENANT);
+    let tenant = platform.tenants.get(id);
     Ok(tenant.context("the store has no tenant of the bench")?.test)
 }
 
@@ -255,6 +261,7 @@ pub fn realm(engine: &Engine) -> anyhow::Result<RealmId> {
 pub struct Site {
     /// The actors.
     pub engine: Arc<Engine>,
+    keyring: Arc<Keyring>,
     /// The realm.
     pub realm: RealmId,
     /// Where it listens.
@@ -275,18 +282,14 @@ impl Site {
         let engine = open(folder, layout.arbiters)?.engine;
         let actors = Actors::now();
         let keyring = Arc::new(Keyring::new(PEPPER));
-        let key = tenant(&engine, &keyring).await?;
+        let key = tenant(&engine, &keyring, TENANT).await?;
         let realm = realm(&engine)?;
         register(&engine, realm, accounts).await?;
-        let cvu = |n| Cvu::compose(PSP, AccountNo(n).bank_client_id(realm));
-        let cvus: Option<Vec<String>> = (1..=accounts)
-            .map(|n| cvu(n).map(|cvu| cvu.to_string()))
-            .collect();
-        let cvus = cvus.context("an account has no CVU")?;
+        let cvus = cvus(realm, accounts)?;
         let door = Door {
             calendar: Arc::default(),
             engine: Arc::clone(&engine),
-            keyring,
+            keyring: Arc::clone(&keyring),
             gate: Arc::new(Gate::default()),
             room: Arc::default(),
             hooks: Arc::new(Hooks {
@@ -302,12 +305,25 @@ impl Site {
         let server = server::start(door, listener, layout.workers, GRACE, Some(extra))?;
         Ok(Self {
             engine,
+            keyring,
             realm,
             addr: server.addr,
             requests: Arc::new(Requests::new(&key, VOUCHER_TYPE, cvus)),
             actors,
             server,
         })
+    }
+
+    /// Another tenant beside the site's, with so many accounts; gives the requests in its name.
+    ///
+    /// # Errors
+    /// When anything of it fails.
+    pub async fn neighbour(&self, accounts: u64) -> anyhow::Result<Arc<Requests>> {
+        let key = tenant(&self.engine, &self.keyring, NEIGHBOUR).await?;
+        let realm = realm_of(&self.engine, NEIGHBOUR)?;
+        register(&self.engine, realm, accounts).await?;
+        let cvus = cvus(realm, accounts)?;
+        Ok(Arc::new(Requests::new(&key, VOUCHER_TYPE, cvus)))
     }
 
     /// Stops serving and closes the store. What is given tells when the last thread let it go.
@@ -354,9 +370,18 @@ pub fn sealed() -> anyhow::Result<Vec<u8>> {
     Ok(Sealer::new(PEPPER)?.seal(TENANT, &Secret::new()?)?)
 }
 
-async fn tenant(engine: &Engine, keyring: &Keyring) -> anyhow::Result<String> {
+/// The CVUs of a realm's first accounts.
+fn cvus(realm: RealmId, accounts: u64) -> anyhow::Result<Vec<String>> {
+    let cvu = |n| Cvu::compose(PSP, AccountNo(n).bank_client_id(realm));
+    let cvus: Option<Vec<String>> = (1..=accounts)
+        .map(|n| cvu(n).map(|cvu| cvu.to_string()))
+        .collect();
+    cvus.context("an account has no CVU")
+}
+
+async fn tenant(engine: &Engine, keyring: &Keyring, id: &str) -> anyhow::Result<String> {
     let new = NewTenant {
-        id: TENANT.to_owned(),
+        id: id.to_owned(),
         name: "Bench".to_owned(),
         policy: Policy::default(),
         limits: Limits::default(),
@@ -364,7 +389,7 @@ async fn tenant(engine: &Engine, keyring: &Keyring) -> anyhow::Result<String> {
         banks: BankRelations::default(),
     };
     engine.administer(PlatformOrder::CreateTenant(new)).await?;
-    let issued = keyring.issue(TENANT, Mode::Test, None)?;
+    let issued = keyring.issue(id, Mode::Test, None)?;
     engine
         .administer(PlatformOrder::IssueKey(issued.record))
         .await?;
@@ -375,7 +400,9 @@ async fn tenant(engine: &Engine, keyring: &Keyring) -> anyhow::Result<String> {
         description: None,
         category: None,
     };
-    engine.create_type(realm(engine)?, order, asker()).await?;
+    engine
+        .create_type(realm_of(engine, id)?, order, asker())
+        .await?;
     Ok(issued.text)
 }
 

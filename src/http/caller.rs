@@ -85,14 +85,10 @@ fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
     // For the request's line in the log.
     request.extensions_mut().insert(identity.clone());
     if let Some(rate) = &door.rate {
-        let taken = rate.take(&identity.key);
-        // The headers tell of the limit whether the request passes it or not.
-        let allowance = taken
-            .as_ref()
-            .copied()
-            .unwrap_or_else(|_| rate.nothing_left());
-        request.extensions_mut().insert(allowance);
-        taken?;
+        let taken = rate.take(&identity.key, identity.realm);
+        // The headers tell of the limits whether the request passes them or not.
+        request.extensions_mut().insert(taken);
+        taken.check()?;
     }
     refuse_dry_run(request)?;
     Ok(Caller {

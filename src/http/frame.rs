@@ -12,7 +12,7 @@ use actix_web::{Error, HttpMessage as _, http::header};
 
 use tokio::sync::Notify;
 
-use super::rate::Allowance;
+use super::rate::Allowances;
 use super::trace::Trace;
 
 /// Open while the service takes requests.
@@ -125,7 +125,7 @@ pub async fn frame<B: MessageBody + 'static>(
     let request = request.unwrap_or_default();
     let header = HeaderValue::from_str(&request.id).ok();
     let mut answer = REQUEST.scope(request, next.call(call)).await?;
-    let allowance = answer.request().extensions().get::<Allowance>().copied();
+    let allowance = answer.request().extensions().get::<Allowances>().copied();
     let headers = answer.headers_mut();
     if let Some(allowance) = allowance {
         allowance.write(headers);

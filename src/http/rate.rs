@@ -1,13 +1,15 @@
-//! The rate limit of a key: off unless configured, one bucket per key.
+//! Rate limits: one of each key, off unless configured, and one of each realm, over all its keys.
 //!
-//! **Bounds.** The buckets are as many as there are keys that were used lately; idle ones are
-//! dropped whenever [`SWEEP_EVERY`] requests have passed.
+//! **Bounds.** The buckets are as many as there are keys and realms that were used lately; idle ones
+//! are dropped whenever [`SWEEP_EVERY`] requests have passed.
 
+use std::hash::Hash;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use caudal_ledger::ids::RealmId;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
@@ -18,103 +20,151 @@ use super::errors::ApiError;
 /// After so many requests idle buckets are dropped.
 const SWEEP_EVERY: u64 = 10_000;
 
-type Buckets =
-    RateLimiter<String, DefaultKeyedStateStore<String>, DefaultClock, StateInformationMiddleware>;
+/// Requests a second in the long run, and at once.
+pub type Rate = (NonZeroU32, NonZeroU32);
 
-/// Limits the requests of each key.
-pub struct RateLimit {
-    buckets: Buckets,
-    per_second: NonZeroU32,
-    burst: NonZeroU32,
-    seen: AtomicU64,
-    clock: DefaultClock,
-}
+/// What `serve` grants each realm unless it is told otherwise: more than a realm that works asks for,
+/// and less than one machine can do, so that no realm has all of it.
+pub const REALM_RATE: Rate = (whole(5000), whole(10_000));
 
-impl std::fmt::Debug for RateLimit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "RateLimit({}/s, burst {})", self.per_second, self.burst)
+const fn whole(number: u32) -> NonZeroU32 {
+    match NonZeroU32::new(number) {
+        Some(number) => number,
+        None => NonZeroU32::MIN,
     }
 }
 
-/// What is left of a key's allowance, for the headers of its answer.
+/// Limits the requests of each key and of each realm.
+#[derive(Debug)]
+pub struct RateLimit {
+    key: Option<Buckets<String>>,
+    realm: Option<Buckets<RealmId>>,
+    seen: AtomicU64,
+}
+
+/// What is left of the allowances of a request, for the headers of its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Allowance {
+pub struct Allowances {
+    key: Option<Allowance>,
+    realm: Option<Allowance>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Allowance {
     burst: u32,
     window_seconds: u32,
     remaining: u32,
+    /// Seconds until a request passes again, when this one did not.
+    pause: Option<u32>,
 }
 
-impl RateLimit {
-    /// So many requests a second in the long run, and so many at once.
-    pub fn new(per_second: NonZeroU32, burst: NonZeroU32) -> Self {
-        let quota = Quota::per_second(per_second).allow_burst(burst);
-        let buckets = RateLimiter::keyed(quota).with_middleware();
-        let seen = AtomicU64::new(0);
+struct Buckets<K: Hash + Eq + Clone> {
+    limiter: RateLimiter<K, DefaultKeyedStateStore<K>, DefaultClock, StateInformationMiddleware>,
+    rate: Rate,
+    clock: DefaultClock,
+}
+
+impl<K: Hash + Eq + Clone> std::fmt::Debug for Buckets<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/s, burst {}", self.rate.0, self.rate.1)
+    }
+}
+
+impl<K: Hash + Eq + Clone> Buckets<K> {
+    fn new(rate: Rate) -> Self {
+        let quota = Quota::per_second(rate.0).allow_burst(rate.1);
         Self {
-            buckets,
-            per_second,
-            burst,
-            seen,
+            limiter: RateLimiter::keyed(quota).with_middleware(),
+            rate,
             clock: DefaultClock::default(),
         }
     }
 
-    fn window_seconds(&self) -> u32 {
-        self.burst.get().div_ceil(self.per_second.get())
-    }
-
-    /// The allowance of a key whose bucket is empty.
-    pub fn nothing_left(&self) -> Allowance {
-        Allowance {
-            burst: self.burst.get(),
-            window_seconds: self.window_seconds(),
-            remaining: 0,
-        }
-    }
-
-    /// Takes one request out of a key's bucket.
-    ///
-    /// # Errors
-    /// 429 when the bucket is empty, with the seconds until it is not.
-    pub fn take(&self, key: &str) -> Result<Allowance, ApiError> {
-        if self.seen.fetch_add(1, Ordering::Relaxed) % SWEEP_EVERY == SWEEP_EVERY.saturating_sub(1)
-        {
-            self.buckets.retain_recent();
-        }
-        match self.buckets.check_key(&key.to_owned()) {
-            Ok(state) => Ok(Allowance {
-                burst: self.burst.get(),
-                window_seconds: self.window_seconds(),
-                remaining: state.remaining_burst_capacity(),
-            }),
+    fn take(&self, whose: &K) -> Allowance {
+        let (per_second, burst) = (self.rate.0.get(), self.rate.1.get());
+        let (remaining, pause) = match self.limiter.check_key(whose) {
+            Ok(state) => (state.remaining_burst_capacity(), None),
             Err(wait) => {
-                let pause = wait
-                    .wait_time_from(self.clock.now())
-                    .as_millis()
-                    .div_ceil(1000)
-                    .max(1);
-                let message = "too many requests with this key; wait and try again";
-                Err(ApiError {
-                    retry_after: Some(u32::try_from(pause).unwrap_or(u32::MAX)),
-                    ..ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message)
-                })
+                let wait = wait.wait_time_from(self.clock.now()).as_millis();
+                let seconds = wait.div_ceil(1000).max(1);
+                (0, Some(u32::try_from(seconds).unwrap_or(u32::MAX)))
             }
+        };
+        Allowance {
+            burst,
+            window_seconds: burst.div_ceil(per_second),
+            remaining,
+            pause,
         }
     }
 }
 
-impl Allowance {
+impl RateLimit {
+    /// These limits of each key and of each realm; `None` is none.
+    pub fn new(key: Option<Rate>, realm: Option<Rate>) -> Self {
+        Self {
+            key: key.map(Buckets::new),
+            realm: realm.map(Buckets::new),
+            seen: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes one request out of the buckets of a key and of its realm. What a key may not ask counts
+    /// for its realm no more.
+    pub fn take(&self, key: &String, realm: RealmId) -> Allowances {
+        let seen = self.seen.fetch_add(1, Ordering::Relaxed);
+        if seen % SWEEP_EVERY == SWEEP_EVERY.saturating_sub(1) {
+            self.key.iter().for_each(|it| it.limiter.retain_recent());
+            self.realm.iter().for_each(|it| it.limiter.retain_recent());
+        }
+        let key = self.key.as_ref().map(|buckets| buckets.take(key));
+        let refused = key.is_some_and(|key| key.pause.is_some());
+        let buckets = self.realm.as_ref().filter(|_| !refused);
+        let realm = buckets.map(|buckets| buckets.take(&realm));
+        Allowances { key, realm }
+    }
+}
+
+impl Allowances {
+    /// Whether the request may pass.
+    ///
+    /// # Errors
+    /// 429 when a bucket is empty, with the seconds until it is not.
+    pub fn check(self) -> Result<(), ApiError> {
+        let refused = |allowance: Option<Allowance>| allowance.and_then(|it| it.pause);
+        let (whose, pause) = match (refused(self.key), refused(self.realm)) {
+            (None, None) => return Ok(()),
+            (Some(pause), _) => ("with this key", pause),
+            (None, Some(pause)) => ("of this realm, over all its keys", pause),
+        };
+        let message = format!("too many requests {whose}; wait and try again");
+        Err(ApiError {
+            retry_after: Some(pause),
+            ..ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message)
+        })
+    }
+
     /// Writes the headers of the draft standard.
     pub fn write(self, headers: &mut HeaderMap) {
-        let Self {
-            burst,
-            window_seconds,
-            remaining,
-        } = self;
-        let policy = format!("\"key\";q={burst};w={window_seconds}");
-        let limit = format!("\"key\";r={remaining};t={window_seconds}");
+        let (mut policy, mut limit) = (String::new(), String::new());
+        for (name, allowance) in [("key", self.key), ("realm", self.realm)] {
+            let Some(Allowance {
+                burst,
+                window_seconds,
+                remaining,
+                pause: _,
+            }) = allowance
+            else {
+                continue;
+            };
+            let comma = if policy.is_empty() { "" } else { ", " };
+            policy += &format!("{comma}\"{name}\";q={burst};w={window_seconds}");
+            limit += &format!("{comma}\"{name}\";r={remaining};t={window_seconds}");
+        }
         for (name, text) in [("ratelimit-policy", policy), ("ratelimit", limit)] {
-            if let Ok(value) = HeaderValue::from_str(&text) {
+            if let Ok(value) = HeaderValue::from_str(&text)
+                && !text.is_empty()
+            {
                 headers.insert(HeaderName::from_static(name), value);
             }
         }
@@ -125,20 +175,50 @@ impl Allowance {
 mod tests {
     use super::*;
 
+    const ONE: RealmId = RealmId(1);
+
+    fn rate(per_second: u32, burst: u32) -> Option<Rate> {
+        Some((NonZeroU32::new(per_second)?, NonZeroU32::new(burst)?))
+    }
+
+    fn headers(taken: Allowances) -> (String, String) {
+        let mut headers = HeaderMap::new();
+        taken.write(&mut headers);
+        let text = |name| headers.get(name).unwrap().to_str().unwrap().to_owned();
+        (text("ratelimit-policy"), text("ratelimit"))
+    }
+
     #[test]
     fn a_bucket_empties_for_its_key_alone() {
-        let two = NonZeroU32::new(2).unwrap();
-        let limit = RateLimit::new(NonZeroU32::MIN, two);
-        assert_eq!(limit.take("a").unwrap().remaining, 1);
-        assert_eq!(limit.take("a").unwrap().remaining, 0);
-        let refused = limit.take("a").unwrap_err();
+        let limit = RateLimit::new(rate(1, 2), None);
+        let (a, b) = ("a".to_owned(), "b".to_owned());
+        assert!(limit.take(&a, ONE).check().is_ok());
+        let last = limit.take(&a, ONE);
+        assert_eq!(last.key.unwrap().remaining, 0);
+        assert!(last.check().is_ok());
+        let refused = limit.take(&a, ONE).check().unwrap_err();
         assert_eq!(
             (refused.code, refused.retry_after),
             ("rate_limited", Some(1))
         );
-        assert!(limit.take("b").is_ok());
-        let mut headers = HeaderMap::new();
-        limit.take("b").unwrap().write(&mut headers);
-        assert_eq!(headers.get("ratelimit-policy").unwrap(), "\"key\";q=2;w=2");
+        assert!(limit.take(&b, ONE).check().is_ok());
+        assert_eq!(headers(limit.take(&b, ONE)).0, "\"key\";q=2;w=2");
+    }
+
+    #[test]
+    fn all_keys_of_a_realm_share_its_bucket() {
+        let limit = RateLimit::new(rate(10, 10), rate(1, 3));
+        let key = |n: u32| format!("key-{n}");
+        for n in 0..3 {
+            assert!(limit.take(&key(n), ONE).check().is_ok());
+        }
+        let refused = limit.take(&key(3), ONE);
+        let (policy, left) = headers(refused);
+        assert_eq!(policy, "\"key\";q=10;w=1, \"realm\";q=3;w=3");
+        assert_eq!(left, "\"key\";r=9;t=1, \"realm\";r=0;t=3");
+        let why = refused.check().unwrap_err();
+        assert!(why.message.contains("of this realm"), "{}", why.message);
+        assert!(why.retry_after.unwrap() >= 1);
+        assert!(limit.take(&key(0), RealmId(2)).check().is_ok());
     }
 }

@@ -1,23 +1,53 @@
-//! Room for bulk: how many items of batches may be on their way at once.
+//! Room for bulk: how many items of batches may be on their way at once, and who reads them.
 //!
-//! **Bounds.** [`ITEMS_MAX`]. Each item of another account is a commit of its own, and the store's
-//! queue refuses what it has no place for. Beyond it a batch waits for its turn, first come first
-//! served, and is answered `overloaded` as a whole, with nothing done, when the turn does not come.
+//! **Shape.** What a batch needs of the processor before and after it is posted (reading and writing
+//! a megabyte of JSON) is done off the threads that serve requests, a few at a time.
+//!
+//! **Bounds.** [`ITEMS_MAX`] items of all realms, [`ITEMS_OF_REALM_MAX`] of one; [`WORKS_MAX`] works
+//! of all realms at once, one of each. Beyond it a batch waits for its turn, first come first served
+//! among those of its realm and then among the realms, and is answered `overloaded` as a whole, with
+//! nothing done, when the turn does not come. So a realm that floods waits for itself.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use caudal_actors::engine::DEADLINE;
 use caudal_actors::failure::Failure;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use caudal_ledger::ids::RealmId;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Half of what the store's queue holds: single postings find place beside the batches.
 const ITEMS_MAX: u32 = 4096;
+/// How many of them are of one realm.
+const ITEMS_OF_REALM_MAX: u32 = 2048;
+/// How many batches are read or written at the same time.
+const WORKS_MAX: usize = 2;
+/// What is read or written where requests are served, in bytes: it costs less than another thread.
+pub const INLINE_BYTES: usize = 16 * 1024;
+/// The same of items.
+pub const INLINE_ITEMS: usize = 64;
 
 /// The room of one process.
 #[derive(Debug)]
 pub struct Room {
-    free: Semaphore,
+    items: Arc<Semaphore>,
+    works: Arc<Semaphore>,
+    realms: Mutex<HashMap<RealmId, Own>>,
     longest: Duration,
+}
+
+/// What a realm has of it.
+#[derive(Clone, Debug)]
+struct Own {
+    items: Arc<Semaphore>,
+    work: Arc<Semaphore>,
+}
+
+/// A place in the room, until it is dropped.
+#[derive(Debug)]
+pub struct Turn {
+    _permits: [OwnedSemaphorePermit; 2],
 }
 
 impl Default for Room {
@@ -26,24 +56,76 @@ impl Default for Room {
     }
 }
 
+fn semaphore(permits: u32) -> Arc<Semaphore> {
+    let permits = usize::try_from(permits).unwrap_or(usize::MAX);
+    Arc::new(Semaphore::new(permits))
+}
+
 impl Room {
     fn new(longest: Duration) -> Self {
-        let free = usize::try_from(ITEMS_MAX).unwrap_or(usize::MAX);
         Self {
-            free: Semaphore::new(free),
+            items: semaphore(ITEMS_MAX),
+            works: Arc::new(Semaphore::new(WORKS_MAX)),
+            realms: Mutex::default(),
             longest,
         }
     }
 
-    /// Waits until so many items have room; a batch that is larger than the room has it alone. They
-    /// have it until what is given is dropped.
+    fn own(&self, realm: RealmId) -> Own {
+        let new = || Own {
+            items: semaphore(ITEMS_OF_REALM_MAX),
+            work: semaphore(1),
+        };
+        let mut realms = self.realms.lock().unwrap_or_else(PoisonError::into_inner);
+        realms.entry(realm).or_insert_with(new).clone()
+    }
+
+    /// Waits until so many items have room; a batch that is larger than its realm's share has that
+    /// alone. They have it until what is given is dropped.
     ///
     /// # Errors
     /// [`Failure::Overloaded`] when that takes too long.
-    pub async fn enter(&self, items: usize) -> Result<SemaphorePermit<'_>, Failure> {
-        let items = u32::try_from(items).unwrap_or(u32::MAX).min(ITEMS_MAX);
-        let turn = tokio::time::timeout(self.longest, self.free.acquire_many(items)).await;
-        turn.ok().and_then(Result::ok).ok_or(Failure::Overloaded)
+    pub async fn enter(&self, realm: RealmId, items: usize) -> Result<Turn, Failure> {
+        let items = u32::try_from(items).unwrap_or(u32::MAX);
+        let items = items.min(ITEMS_OF_REALM_MAX);
+        let own = self.own(realm).items;
+        self.turn([own, Arc::clone(&self.items)], items).await
+    }
+
+    /// Does work off the thread that serves, when it is the realm's turn.
+    ///
+    /// # Errors
+    /// [`Failure::Overloaded`] when the turn does not come; [`Failure::Bug`] when the work panics.
+    pub async fn work<T: Send + 'static>(
+        &self,
+        realm: RealmId,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        let own = self.own(realm).work;
+        let turn = self.turn([own, Arc::clone(&self.works)], 1).await?;
+        let done = tokio::task::spawn_blocking(move || {
+            let result = work();
+            drop(turn);
+            result
+        });
+        done.await.map_err(|why| {
+            tracing::error!(%why, "a batch could not be read or written");
+            Failure::Bug
+        })
+    }
+
+    /// Waits among the realm's own first, then among all.
+    async fn turn(&self, queues: [Arc<Semaphore>; 2], permits: u32) -> Result<Turn, Failure> {
+        let [own, all] = queues;
+        let both = async {
+            let own = own.acquire_many_owned(permits).await.ok()?;
+            let all = all.acquire_many_owned(permits).await.ok()?;
+            Some(Turn {
+                _permits: [own, all],
+            })
+        };
+        let turn = tokio::time::timeout(self.longest, both).await;
+        turn.ok().flatten().ok_or(Failure::Overloaded)
     }
 }
 
@@ -51,18 +133,47 @@ impl Room {
 mod tests {
     use super::*;
 
+    const LOUD: RealmId = RealmId(1);
+    const QUIET: RealmId = RealmId(2);
+
     #[actix_web::test]
-    async fn a_batch_waits_until_others_have_left() {
+    async fn a_batch_waits_until_others_of_its_realm_have_left() {
         let room = Room::new(Duration::from_millis(5));
-        let first = room.enter(4000).await.unwrap();
-        let second = room.enter(96).await.unwrap();
-        assert_eq!(room.enter(1).await.unwrap_err(), Failure::Overloaded);
-        drop(first);
+        let first = room.enter(LOUD, 2000).await.unwrap();
+        let second = room.enter(LOUD, 48).await.unwrap();
+        assert_eq!(room.enter(LOUD, 1).await.unwrap_err(), Failure::Overloaded);
+        // Another realm has its own share.
+        let other = room.enter(QUIET, 10_000).await.unwrap();
+        let third = room.enter(RealmId(3), 1).await;
+        assert_eq!(third.unwrap_err(), Failure::Overloaded);
+        drop((first, other));
         // The largest has to be alone.
-        assert!(room.enter(10_000).await.is_err());
+        assert!(room.enter(LOUD, 10_000).await.is_err());
         drop(second);
-        assert!(room.enter(10_000).await.is_ok());
+        assert!(room.enter(LOUD, 10_000).await.is_ok());
         // Who gave up waiting stands in nobody's way.
-        assert!(room.enter(1).await.is_ok());
+        assert!(room.enter(LOUD, 1).await.is_ok());
+    }
+
+    #[actix_web::test]
+    async fn one_work_of_a_realm_is_done_at_once_and_a_panic_is_a_bug() {
+        let room = Room::new(Duration::from_millis(5));
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let busy = room.work(LOUD, move || wait.recv().is_ok());
+        let others = async {
+            let own = room.work(LOUD, || ()).await;
+            assert_eq!(own.unwrap_err(), Failure::Overloaded);
+            assert_eq!(room.work(QUIET, || 7).await, Ok(7));
+            go.send(()).unwrap();
+        };
+        let (busy, ()) = tokio::join!(busy, others);
+        assert_eq!(busy, Ok(true));
+        let panics = room.work(LOUD, || assert!(room_is_on_fire(), "as the test wants"));
+        assert_eq!(panics.await.unwrap_err(), Failure::Bug);
+        assert_eq!(room.work(LOUD, || 1).await, Ok(1));
+    }
+
+    const fn room_is_on_fire() -> bool {
+        false
     }
 }

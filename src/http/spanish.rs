@@ -143,7 +143,7 @@ pub const SENTENCES: &[(&str, &str)] = &[
     ),
     (
         "rate_limited",
-        "Demasiadas solicitudes con esta clave; espere y reintente",
+        "Demasiadas solicitudes con esta clave o de este PSP; espere y reintente",
     ),
     (
         "read_only",

@@ -107,9 +107,8 @@ impl Parts {
             calendar: options.calendar,
             deadlines: options.deadlines,
             log_every: options.log_every,
-            rate: options
-                .rate
-                .map(|(per_second, burst)| Arc::new(RateLimit::new(per_second, burst))),
+            rate: (options.rate.is_some() || options.realm_rate.is_some())
+                .then(|| Arc::new(RateLimit::new(options.rate, options.realm_rate))),
         };
         let listener = listen(options.admin_listen, "admin_listen")?;
         let failed = |why| StartError::io("starting the admin listener", why);

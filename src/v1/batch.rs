@@ -13,10 +13,12 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, post};
+use actix_web::{HttpRequest, HttpResponse, post, web};
 use caudal_actors::accounts::Placed;
 use caudal_actors::engine::money::ItemOutcome;
+use caudal_actors::failure::Failure;
 use caudal_actors::realms::BatchMode;
+use caudal_actors::reply::{Answered, Given};
 use caudal_ledger::ids::{RealmId, VoucherId};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Outcome;
@@ -26,12 +28,14 @@ use utoipa::ToSchema;
 
 use super::Problems;
 use super::vouchers::VoucherBody;
+use crate::http::body::Fingerprint;
 use crate::http::bytes::Json;
 use crate::http::caller::Caller;
 use crate::http::errors::{ApiError, FieldError};
 use crate::http::frame;
 use crate::http::query::{DRY_RUN, Query};
-use crate::http::respond::{asker_for, give, raw};
+use crate::http::respond::{IDEMPOTENCY_KEY, asker_for, give, raw};
+use crate::http::room::{INLINE_BYTES, INLINE_ITEMS};
 use items::Sent;
 
 /// The largest body of a batch, in bytes.
@@ -342,11 +346,12 @@ pub async fn post(
 ) -> Result<HttpResponse, ApiError> {
     let dry_run = query.flag(DRY_RUN);
     query.done()?;
+    let (sent, fingerprint) = read(&request, &caller, body.0).await?;
     let Sent {
         atomic,
         orders,
         unreadable,
-    } = items::read(&body.0)?;
+    } = sent?;
     let plan = Arc::new(Plan {
         realm: caller.realm(),
         atomic,
@@ -365,23 +370,70 @@ pub async fn post(
     let asker = asker_for(
         &request,
         &caller,
-        || items::fingerprint(&body.0),
+        || fingerprint.unwrap_or_else(|| Ok(Fingerprint::default())),
         |_| false,
         move |outcomes: &Vec<ItemOutcome>| {
             let plan = &*shown;
             Report { plan, outcomes }.answer()
         },
     )?;
-    let turn = caller.door.room.enter(plan.total).await?;
+    let turn = caller.door.room.enter(plan.realm, plan.total).await?;
     let engine = caller.engine();
     let mode = BatchMode { atomic, dry_run };
     let answered = engine.batch(plan.realm, orders, mode, asker).await;
     drop(turn);
-    give(answered, |outcomes| {
-        let (plan, outcomes) = (&*plan, &outcomes);
-        let (status, text) = Report { plan, outcomes }.answer();
-        raw(status, text)
+    show(&caller, plan, answered).await
+}
+
+/// Reads a batch, and takes its fingerprint where it has a key; a long one off the thread that
+/// serves.
+async fn read(
+    request: &HttpRequest,
+    caller: &Caller,
+    body: web::Bytes,
+) -> Result<
+    (
+        Result<Sent, ApiError>,
+        Option<Result<Fingerprint, ApiError>>,
+    ),
+    ApiError,
+> {
+    let keyed = request.headers().contains_key(&IDEMPOTENCY_KEY);
+    let long = body.len() > INLINE_BYTES;
+    let work = move || {
+        let fingerprint = keyed.then(|| items::fingerprint(&body));
+        (items::read(&body), fingerprint)
+    };
+    Ok(match long {
+        true => caller.door.room.work(caller.realm(), work).await?,
+        false => work(),
     })
+}
+
+/// Writes what became of a batch; a long one off the thread that serves.
+async fn show(
+    caller: &Caller,
+    plan: Arc<Plan>,
+    answered: Answered<Vec<ItemOutcome>>,
+) -> Result<HttpResponse, ApiError> {
+    let outcomes = match answered {
+        Ok(Given::Value(outcomes)) => outcomes,
+        kept => return give(kept, |_| raw(StatusCode::OK, String::new())),
+    };
+    let long = outcomes.len() > INLINE_ITEMS;
+    let work = move || {
+        let (plan, outcomes) = (&*plan, &outcomes);
+        Report { plan, outcomes }.answer()
+    };
+    let (status, text) = match long {
+        // It is done: who has to wait too long for the answer does not know that.
+        true => {
+            let written = caller.door.room.work(caller.realm(), work).await;
+            written.map_err(|_| Failure::OutcomeUnknown)?
+        }
+        false => work(),
+    };
+    Ok(raw(status, text))
 }
 
 #[cfg(test)]

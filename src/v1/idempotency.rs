@@ -56,7 +56,7 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Result<HttpRespons
             "must have 1 to 255 visible ASCII characters",
         ));
     }
-    let answers = caller.engine().answers(caller.realm(), &key)?;
+    let answers = caller.engine().answers(caller.realm(), &key).await?;
     let requests = answers.into_iter().map(|answer| {
         let done = answer.status != 0;
         KeyedRequest {

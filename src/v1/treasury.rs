@@ -292,7 +292,7 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
 #[get("/v1/treasury/positions/{cvu}")]
 pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let target = target(&path)?;
-    let position = caller.engine().position(caller.realm(), target)?;
+    let position = caller.engine().position(caller.realm(), target).await?;
     Ok(json(StatusCode::OK, &PositionBody::from(&position)))
 }
 

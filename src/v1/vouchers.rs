@@ -341,7 +341,8 @@ pub async fn by_external(caller: Caller, path: web::Path<String>, mut query: Que
     let id = ExternalId::parse(&path).map_err(|why| ApiError::field("idExterno", why))?;
     let placed = caller
         .engine()
-        .voucher_by_external(caller.realm(), &id, direction)?;
+        .voucher_by_external(caller.realm(), &id, direction)
+        .await?;
     Ok(json(StatusCode::OK, &voucher(caller.realm(), &placed)))
 }
 
@@ -355,6 +356,6 @@ pub async fn by_external(caller: Caller, path: web::Path<String>, mut query: Que
 #[get("/v1/comprobantes/{id}")]
 pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let id = VoucherId::parse(&path).ok_or(Rejection::VoucherNotFound)?;
-    let placed = caller.engine().voucher(caller.realm(), id)?;
+    let placed = caller.engine().voucher(caller.realm(), id).await?;
     Ok(json(StatusCode::OK, &voucher(caller.realm(), &placed)))
 }

@@ -85,7 +85,7 @@ fn url(caller: &Caller) -> impl Fn(&str) -> Result<String, String> {
 #[get("/v1/webhooks")]
 pub async fn list(caller: Caller) -> Answer {
     let realm = caller.realm();
-    let found = caller.engine().webhooks(realm)?;
+    let found = caller.engine().webhooks(realm).await?;
     let bodies: Vec<_> = found.iter().map(|view| webhook(realm, view)).collect();
     Ok(json(StatusCode::OK, &bodies))
 }
@@ -107,7 +107,7 @@ pub async fn list(caller: Caller) -> Answer {
 #[post("/v1/webhooks")]
 pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
     let secret = NewSecret::make(&caller)?;
-    let asker = secret.asker(StatusCode::CREATED, &request, &caller, &body)?;
+    let asker = secret.asker(StatusCode::CREATED, &request, &caller, &body, None)?;
     let mut fields = body.fields();
     let url = fields.required("url", read_body::text(url(&caller)));
     let wanted = fields.optional("types", types);
@@ -123,7 +123,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
         .engine()
         .order_webhook(caller.realm(), 0, order, asker)
         .await;
-    secret.give(StatusCode::CREATED, &caller, made)
+    secret.give(StatusCode::CREATED, &caller, made, None)
 }
 
 /// Reads a webhook.
@@ -136,7 +136,10 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
 #[get("/v1/webhooks/{id}")]
 pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let realm = caller.realm();
-    let view = caller.engine().webhook(realm, number(&caller, &path)?)?;
+    let view = caller
+        .engine()
+        .webhook(realm, number(&caller, &path)?)
+        .await?;
     Ok(json(StatusCode::OK, &webhook(realm, &view)))
 }
 
@@ -166,8 +169,9 @@ pub async fn change(caller: Caller, path: web::Path<String>, body: Body) -> Answ
         .engine()
         .order_webhook(realm, number, order, plain(&caller))
         .await;
+    let known = caller.engine().webhook(realm, number).await.ok();
     give(changed, |changed| {
-        json(StatusCode::OK, &ordered(&caller, &changed))
+        json(StatusCode::OK, &ordered(&caller, &changed, known))
     })
 }
 
@@ -212,7 +216,9 @@ pub async fn rotate(
 ) -> Answer {
     let number = number(&caller, &path)?;
     let secret = NewSecret::make(&caller)?;
-    let asker = secret.asker(StatusCode::OK, &request, &caller, &body)?;
+    // A new secret changes nothing of how far it has come.
+    let known = caller.engine().webhook(caller.realm(), number).await.ok();
+    let asker = secret.asker(StatusCode::OK, &request, &caller, &body, known.clone())?;
     let mut fields = body.fields();
     let overlap = fields.optional("overlapSeconds", read_body::integer(0, OVERLAP_MAX));
     fields.done()?;
@@ -225,7 +231,7 @@ pub async fn rotate(
         .engine()
         .order_webhook(caller.realm(), number, order, asker)
         .await;
-    secret.give(StatusCode::OK, &caller, rotated)
+    secret.give(StatusCode::OK, &caller, rotated, known)
 }
 
 /// Sends a webhook an event of type `webhook.test` now, and says how that went.
@@ -327,7 +333,7 @@ pub async fn redeliver(
     let id = id.ok_or(Rejection::DeliveryNotFound)?;
     body.clone_fields().fields().done()?;
     let engine = caller.engine();
-    engine.delivery(realm, id.webhook.number, id.event)?;
+    engine.delivery(realm, id.webhook.number, id.event).await?;
     again(
         &request,
         &caller,

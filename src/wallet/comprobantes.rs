@@ -227,7 +227,7 @@ pub async fn by_external(caller: Caller, path: web::Path<String>, mut query: Que
     query.done()?;
     let id = ExternalId::parse(&path).map_err(|why| ApiError::field("idExterno", why))?;
     let (engine, realm) = (caller.engine(), caller.realm());
-    let placed = engine.voucher_by_external(realm, &id, direction)?;
+    let placed = engine.voucher_by_external(realm, &id, direction).await?;
     let types = engine.voucher_types(realm).await?;
     Ok(json(StatusCode::OK, &comprobante(realm, &placed, &types)))
 }

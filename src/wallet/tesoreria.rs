@@ -82,8 +82,8 @@ pub async fn balances(caller: Caller, mut query: Query) -> Answer {
     Ok(paged(&listing, json(StatusCode::OK, &body)))
 }
 
-fn balance(caller: &Caller, target: Target) -> Answer {
-    let position = caller.engine().position(caller.realm(), target)?;
+async fn balance(caller: &Caller, target: Target) -> Answer {
+    let position = caller.engine().position(caller.realm(), target).await?;
     Ok(json(StatusCode::OK, &SaldoCliente::from(&position)))
 }
 
@@ -96,7 +96,7 @@ fn balance(caller: &Caller, target: Target) -> Answer {
 )]
 #[get("/wallet/v1/SaldoClienteByCVU/{cvu}")]
 pub async fn by_cvu(caller: Caller, path: web::Path<String>) -> Answer {
-    balance(&caller, by_its_cvu(&path)?)
+    balance(&caller, by_its_cvu(&path)?).await
 }
 
 /// Reads what a client has, by its wallet account.
@@ -109,7 +109,7 @@ pub async fn by_cvu(caller: Caller, path: web::Path<String>) -> Answer {
 #[get("/wallet/v1/SaldoClienteByIdCuenta/{idCuenta}")]
 pub async fn by_account(caller: Caller, path: web::Path<String>) -> Answer {
     let number = queries::account(&path).map_err(|why| ApiError::field(queries::ACCOUNT, why))?;
-    balance(&caller, Target::Account(number))
+    balance(&caller, Target::Account(number)).await
 }
 
 /// Lists the ledger movements of a client, newest first.

@@ -233,7 +233,7 @@ impl Rig {
     /// Enables or disables the first account, as the wallet's clients do.
     pub async fn enable(&self, enabled: bool) {
         let cvu = Cvu::parse(&self.cvu).unwrap();
-        let (realm, account) = self.engine().locate(cvu).unwrap();
+        let (realm, account) = self.engine().locate(cvu).await.unwrap();
         let (target, order) = (Target::Account(account), Order::SetEnabled(enabled));
         let asker = Asker {
             keyed: None,

@@ -12,7 +12,7 @@
 //! not wait. A→B, B→A and rings end.
 //!
 //! **Bounds.** An actor whose desk is lent is not idle: it stays until the desk is home. A batch is
-//! decided in parts of [`PART`] items, with all desks lent, and committed as one.
+//! decided in parts of [`BULK_PART`] items, with all desks lent, and committed as one.
 //!
 //! **Failure.** A lent desk comes home when the convoy is dropped, wherever that happens. If a turn
 //! panics, every desk it had comes home in doubt, and its owner is loaded again from what is on
@@ -35,7 +35,7 @@ use tokio::sync::oneshot;
 
 use super::{AccountActor, AccountMessage, Desk, ItemOutcome, TransferView, is_kept};
 use crate::failure::Failure;
-use crate::realms::{BatchMode, Booked};
+use crate::realms::{BULK_PART, BatchMode, Booked};
 use crate::scribe::{Page, Scribe, Ticket};
 
 /// An order about several accounts, on its way through them.
@@ -59,9 +59,6 @@ impl Convoy {
         }
     }
 }
-
-/// How many items of a batch are decided before others of the thread take their turns.
-const PART: usize = 64;
 
 /// What several accounts decide as one.
 #[derive(Debug)]
@@ -303,7 +300,7 @@ async fn batch(
     let mut pages: BTreeMap<AccountNo, Page> = BTreeMap::new();
     let mut outcomes = Vec::with_capacity(items.len());
     for (place, item) in items.into_iter().enumerate() {
-        if place > 0 && place.is_multiple_of(PART) {
+        if place > 0 && place.is_multiple_of(BULK_PART) {
             tokio::task::yield_now().await;
         }
         let outcome = match item {
@@ -325,6 +322,15 @@ async fn batch(
     }
     ticket.keyed = ticket.keyed.filter(|_| is_kept(&outcomes));
     let all = outcomes.iter().all(Result::is_ok);
+    if outcomes.len() > BULK_PART
+        && let Some(keyed) = ticket.keyed.take()
+    {
+        // Nothing is written yet, so this may take its time elsewhere.
+        match keyed.rendered(outcomes).await {
+            Ok((keyed, given)) => (ticket.keyed, outcomes) = (Some(keyed), given),
+            Err(_) => return desks.values().for_each(|desk| desk.vitals.doubt()),
+        }
+    }
     if mode.dry_run || !all {
         pages.clear();
         for (number, bookmark) in before {

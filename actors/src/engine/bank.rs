@@ -10,6 +10,7 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::Destination;
 
 use super::money::{Heard, not_found, value};
+use super::turns::{Books, Cost};
 use super::{Asker, DEADLINE, Engine, Realms};
 use crate::banks::{self, Collectors, NoBank, RealmBank, Relation, Voice};
 use crate::failure::Failure;
@@ -144,7 +145,10 @@ impl Engine {
         request_id: &str,
     ) -> Result<Heard, Failure> {
         let voice = voice.into();
-        let Some((realm, place)) = self.place_of(&voice, &notice)? else {
+        let (asked, about) = (voice.clone(), notice.clone());
+        let find = move |books: &Books| books.place_of(&asked, &about);
+        let found = self.look(RealmId(0), Cost::Point, find).await?;
+        let Some((realm, place)) = found else {
             return Ok(Heard::Ignored);
         };
         let Some(message) = lookout::hearing(notice, place) else {
@@ -158,6 +162,26 @@ impl Engine {
         }
     }
 
+    async fn hear(
+        &self,
+        realm: RealmId,
+        voice: &Voice,
+        request_id: &str,
+        message: impl FnOnce(Ticket<Heard>) -> RealmMessage,
+    ) -> Result<Heard, Failure> {
+        if !voice.speaks_for(realm) {
+            return Err(Rejection::TransferNotFound.into());
+        }
+        let asker = Asker {
+            keyed: None,
+            request_id: request_id.to_owned(),
+        };
+        let answered = self.order(realm, DEADLINE, asker, message).await;
+        value(answered.map_err(|why| not_found(why, Rejection::TransferNotFound)))
+    }
+}
+
+impl Books {
     /// The realm that hears a notice, and the transfer that it is about, if it is about one.
     fn place_of(
         &self,
@@ -178,24 +202,6 @@ impl Engine {
             }
             Notice::Created | Notice::Other { .. } => None,
         })
-    }
-
-    async fn hear(
-        &self,
-        realm: RealmId,
-        voice: &Voice,
-        request_id: &str,
-        message: impl FnOnce(Ticket<Heard>) -> RealmMessage,
-    ) -> Result<Heard, Failure> {
-        if !voice.speaks_for(realm) {
-            return Err(Rejection::TransferNotFound.into());
-        }
-        let asker = Asker {
-            keyed: None,
-            request_id: request_id.to_owned(),
-        };
-        let answered = self.order(realm, DEADLINE, asker, message).await;
-        value(answered.map_err(|why| not_found(why, Rejection::TransferNotFound)))
     }
 
     /// The realm that money for a CVU belongs to: the account's, or that of the client id in it.

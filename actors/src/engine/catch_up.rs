@@ -1,14 +1,16 @@
 //! Catching up with the bank: what its list of a day has and no notice brought is taken in.
 
 use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::BusinessDay;
 
 use super::Engine;
 use super::money::Heard;
+use super::turns::{Books, Cost};
 use crate::banks::{OnCollector, Voice};
 use crate::failure::Failure;
-use crate::ports::BankGateway as _;
+use crate::ports::{BankGateway as _, BankMovement, Notice};
 use crate::realms::lookout;
 
 impl Engine {
@@ -22,26 +24,23 @@ impl Engine {
         request_id: &str,
     ) -> Result<usize, Failure> {
         let realms = on.realms_of(mode);
-        let Some(any) = realms.first() else {
+        let Some(any) = realms.first().copied() else {
             return Ok(0);
         };
-        let bank = self.bank(*any)?;
+        let bank = self.bank(any)?;
         let voice = Voice::from(realms);
         let reply = bank.movements(day, request_id).await;
         let mut calls = Some(reply.calls);
         let mut missed = 0_usize;
         let mut listed = reply.result.map_err(Failure::Bank)?;
         listed.sort_by_key(lookout::rank);
-        for movement in listed {
-            let Ok(cvu) = Cvu::parse(&movement.cvu) else {
-                continue;
-            };
-            let Some(realm) = self.home_of(&voice, cvu)? else {
-                continue;
-            };
-            let Some(notice) = lookout::news(self.store.as_ref(), realm, movement)? else {
-                continue;
-            };
+        let asked = voice.clone();
+        let look = move |books: &Books| {
+            let news = listed.into_iter().map(|it| books.news(&asked, it));
+            news.filter_map(Result::transpose).collect()
+        };
+        let news: Vec<(RealmId, Notice)> = self.look(any, Cost::Scan, look).await?;
+        for (realm, notice) in news {
             if let Some(calls) = calls.take() {
                 self.journal(realm, calls);
             }
@@ -54,5 +53,23 @@ impl Engine {
             }
         }
         Ok(missed)
+    }
+}
+
+impl Books {
+    /// What of a movement that the bank lists the ledger does not know, and whose it is.
+    fn news(
+        &self,
+        voice: &Voice,
+        movement: BankMovement,
+    ) -> Result<Option<(RealmId, Notice)>, Failure> {
+        let Ok(cvu) = Cvu::parse(&movement.cvu) else {
+            return Ok(None);
+        };
+        let Some(realm) = self.home_of(voice, cvu)? else {
+            return Ok(None);
+        };
+        let notice = lookout::news(self.store.as_ref(), realm, movement)?;
+        Ok(notice.map(|notice| (realm, notice)))
     }
 }

@@ -93,8 +93,12 @@ impl Engine {
         let hold = match open {
             Some(open) => open,
             // The answer came when all that the account had done was on disk: the index has it.
-            None => reads::money::hold(self.store.as_ref(), realm, account, sequence)?
-                .ok_or(Rejection::HoldNotFound)?,
+            None => {
+                let read =
+                    move |store: &dyn Store| reads::money::hold(store, realm, account, sequence);
+                let found = self.scan(realm, Cost::Point, read).await?;
+                found.ok_or(Rejection::HoldNotFound)?
+            }
         };
         Ok(HoldView { account, hold })
     }
@@ -150,14 +154,17 @@ impl Engine {
             account: id.0.account,
             sequence: id.0.sequence,
         };
-        let store = self.store.as_ref();
-        let transfer = match open {
-            Some(open) => open,
-            None => {
-                reads::money::transfer(store, realm, place)?.ok_or(Rejection::TransferNotFound)?
-            }
+        let known = open.is_some();
+        let read = move |store: &dyn Store| {
+            let kept = match known {
+                true => None,
+                false => reads::money::transfer(store, realm, place)?,
+            };
+            let calls = reads::money::transfer_calls(store, realm, place, CALLS_MAX)?;
+            Ok((kept, calls))
         };
-        let calls = reads::money::transfer_calls(store, realm, place, CALLS_MAX)?;
+        let (kept, calls) = self.scan(realm, Cost::Point, read).await?;
+        let transfer = open.or(kept).ok_or(Rejection::TransferNotFound)?;
         let account = id.0.account;
         Ok((TransferView { account, transfer }, calls))
     }

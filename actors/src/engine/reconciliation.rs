@@ -3,7 +3,8 @@
 //! **Shape.** What the bank lists is looked for in the ledger by its reference, whatever day it was
 //! posted; what the ledger has of the day and the bank's list does not, is looked for on the lists of
 //! the days before and after, because both clocks differ around midnight. Each movement appears in
-//! the reconciliation of one day.
+//! the reconciliation of one day. The bank is asked where requests are served, the ledger is read off
+//! those threads.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use caudal_ledger::vouchers::ReferenceType;
 
 use super::Engine;
 use super::money::TransferView;
+use super::turns::{Books, Cost};
 use crate::accounts::Placed;
 use crate::banks::Voice;
 use crate::failure::Failure;
@@ -72,14 +74,18 @@ impl Engine {
         day: BusinessDay,
         request_id: &str,
     ) -> Result<Vec<Reconciled>, Failure> {
-        let mut found = Vec::new();
-        let mut seen = BTreeSet::new();
-        for movement in self.listed_by_bank(realm, day, request_id).await? {
-            let reconciled = self.against_ledger(realm, movement)?;
-            seen.extend(reconciled.iter().flat_map(place));
-            found.extend(reconciled);
-        }
-        let ours = self.of_the_day(realm, day, &seen)?;
+        let listed = self.listed_by_bank(realm, day, request_id).await?;
+        let compare = move |books: &Books| {
+            let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+            for movement in books.own(realm, listed)? {
+                let reconciled = books.against_ledger(realm, movement)?;
+                seen.extend(reconciled.iter().flat_map(place));
+                found.extend(reconciled);
+            }
+            let ours = books.of_the_day(realm, day, &seen)?;
+            Ok((found, seen, ours))
+        };
+        let (mut found, mut seen, ours) = self.look(realm, Cost::Scan, compare).await?;
         if ours.is_empty() {
             return Ok(found);
         }
@@ -87,26 +93,34 @@ impl Engine {
             if other > self.now().business_day() {
                 continue;
             }
-            for movement in self.listed_by_bank(realm, other, request_id).await? {
-                let reconciled = self.against_ledger(realm, movement)?;
-                seen.extend(reconciled.iter().flat_map(place));
-            }
+            let listed = self.listed_by_bank(realm, other, request_id).await?;
+            let compare = move |books: &Books| {
+                for movement in books.own(realm, listed)? {
+                    let reconciled = books.against_ledger(realm, movement)?;
+                    seen.extend(reconciled.iter().flat_map(place));
+                }
+                Ok(seen)
+            };
+            seen = self.look(realm, Cost::Scan, compare).await?;
         }
-        for placed in ours {
-            if !seen.contains(&(placed.account, placed.voucher.sequence)) {
-                found.push(Reconciled {
-                    bank: None,
-                    transfer: self.transfer_behind(realm, &placed)?,
-                    voucher: Some(placed),
-                    suspense: None,
-                    agreement: Agreement::MissingAtBank,
-                });
+        let rest = move |books: &Books| {
+            for placed in ours {
+                if !seen.contains(&(placed.account, placed.voucher.sequence)) {
+                    found.push(Reconciled {
+                        bank: None,
+                        transfer: books.transfer_behind(realm, &placed)?,
+                        voucher: Some(placed),
+                        suspense: None,
+                        agreement: Agreement::MissingAtBank,
+                    });
+                }
             }
-        }
-        Ok(found)
+            Ok(found)
+        };
+        self.look(realm, Cost::Scan, rest).await
     }
 
-    /// What the bank lists of a day, as far as it is this realm's.
+    /// What the bank lists of a day.
     async fn listed_by_bank(
         &self,
         realm: RealmId,
@@ -115,9 +129,19 @@ impl Engine {
     ) -> Result<Vec<BankMovement>, Failure> {
         let reply = self.bank(realm)?.movements(day, request_id).await;
         self.journal(realm, reply.calls);
-        let mut own = reply.result.map_err(Failure::Bank)?;
+        reply.result.map_err(Failure::Bank)
+    }
+}
+
+impl Books {
+    /// What the bank lists, as far as it is this realm's.
+    fn own(
+        &self,
+        realm: RealmId,
+        mut listed: Vec<BankMovement>,
+    ) -> Result<Vec<BankMovement>, Failure> {
         let mut failed = None;
-        own.retain(|movement| {
+        listed.retain(|movement| {
             let Ok(cvu) = Cvu::parse(&movement.cvu) else {
                 return false;
             };
@@ -129,7 +153,7 @@ impl Engine {
                 }
             }
         });
-        failed.map_or(Ok(own), Err)
+        failed.map_or(Ok(listed), Err)
     }
 
     /// What the ledger has of a movement that the bank lists; `None` where no money moved at all.

@@ -21,7 +21,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{Order, Store, StoreError};
 
 use super::lists::{AccountFilter, Listing, Page, Picker, listed};
-use super::turns::Cost;
+use super::turns::{Books, Cost};
 use super::{DEADLINE, Engine, Realms, wait};
 use crate::banks::OnCollector;
 use crate::failure::Failure;
@@ -159,28 +159,32 @@ impl Engine {
     }
 
     /// What a client has.
-    pub fn position(&self, realm: RealmId, target: Target) -> Result<Position, Failure> {
-        let store = self.store.as_ref();
-        let number = match target {
-            Target::Account(number) => Some(number),
-            Target::Cvu(cvu) => reads::account_of_cvu(store, realm, cvu)?,
-        };
-        let found = match number {
-            Some(number) => reads::profile(store, realm, number)?,
-            None => None,
-        };
-        let account = found.filter(|account| account.status != Status::Void);
-        let account = account.ok_or(Rejection::AccountNotFound)?;
-        if account.cvu.is_none() {
-            return Err(Rejection::AccountWithoutCvu.into());
-        }
-        let (balance, last_movement_at) = funds(store, realm, account.number)?;
-        Ok(Position {
-            account,
-            balance,
-            last_movement_at,
-        })
+    pub async fn position(&self, realm: RealmId, target: Target) -> Result<Position, Failure> {
+        let read = move |books: &Books| position(books.store.as_ref(), realm, target);
+        self.look(realm, Cost::Point, read).await
     }
+}
+
+fn position(store: &dyn Store, realm: RealmId, target: Target) -> Result<Position, Failure> {
+    let number = match target {
+        Target::Account(number) => Some(number),
+        Target::Cvu(cvu) => reads::account_of_cvu(store, realm, cvu)?,
+    };
+    let found = match number {
+        Some(number) => reads::profile(store, realm, number)?,
+        None => None,
+    };
+    let account = found.filter(|account| account.status != Status::Void);
+    let account = account.ok_or(Rejection::AccountNotFound)?;
+    if account.cvu.is_none() {
+        return Err(Rejection::AccountWithoutCvu.into());
+    }
+    let (balance, last_movement_at) = funds(store, realm, account.number)?;
+    Ok(Position {
+        account,
+        balance,
+        last_movement_at,
+    })
 }
 
 fn funds(store: &dyn Store, realm: RealmId, account: AccountNo) -> Result<Funds, StoreError> {

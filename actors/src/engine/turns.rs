@@ -1,4 +1,5 @@
-//! Whose turn it is to read: lists run off the actors' threads, so many at a time.
+//! Whose turn it is to read: what reads the store runs off the actors' threads and off those that
+//! serve requests, so many at a time.
 //!
 //! **Bounds.** A page that costs what its rows cost waits for other pages only, never for a scan.
 //! Scans are few, so that they leave processors to the rest, and no realm has all of them. Who has
@@ -12,9 +13,11 @@ use dashmap::DashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::{DEADLINE, Engine};
+use super::{DEADLINE, Engine, Realms};
 use crate::failure::Failure;
 
+/// How many single things are looked up at the same time.
+const POINTS_MAX: usize = 64;
 /// How many pages are read at the same time.
 const PAGES_MAX: usize = 32;
 /// How many scans run at the same time.
@@ -25,6 +28,8 @@ const SCANS_OF_REALM_MAX: usize = 2;
 /// What a list costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cost {
+    /// A few rows, however many there are.
+    Point,
     /// What its rows cost, whatever there is besides.
     Page,
     /// More, the more there is.
@@ -41,6 +46,7 @@ impl Cost {
 /// The turns.
 #[derive(Debug)]
 pub(super) struct Turns {
+    points: Arc<Semaphore>,
     pages: Arc<Semaphore>,
     scans: Arc<Semaphore>,
     realms: DashMap<RealmId, Arc<Semaphore>>,
@@ -49,6 +55,7 @@ pub(super) struct Turns {
 impl Default for Turns {
     fn default() -> Self {
         Self {
+            points: Arc::new(Semaphore::new(POINTS_MAX)),
             pages: Arc::new(Semaphore::new(PAGES_MAX)),
             scans: Arc::new(Semaphore::new(SCANS_MAX)),
             realms: DashMap::new(),
@@ -61,6 +68,7 @@ impl Turns {
     /// dropped.
     async fn take(&self, realm: RealmId, cost: Cost) -> Result<Vec<OwnedSemaphorePermit>, Failure> {
         let queues = match cost {
+            Cost::Point => vec![Arc::clone(&self.points)],
             Cost::Page => vec![Arc::clone(&self.pages)],
             Cost::Scan => {
                 let new = || Arc::new(Semaphore::new(SCANS_OF_REALM_MAX));
@@ -81,26 +89,48 @@ impl Turns {
     }
 }
 
+/// What a reader has before it.
+pub(super) struct Books {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// The realms that there are.
+    pub realms: Arc<Realms>,
+}
+
 impl Engine {
-    /// Reads off the actors' threads, when it is its turn.
+    /// Reads rows off the threads that serve, when it is its turn.
     pub(super) async fn scan<T: Send + 'static>(
         &self,
         realm: RealmId,
         cost: Cost,
         work: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Failure> {
+        self.look(realm, cost, move |books| Ok(work(books.store.as_ref())?))
+            .await
+    }
+
+    /// Reads off the threads that serve, when it is its turn.
+    pub(super) async fn look<T: Send + 'static>(
+        &self,
+        realm: RealmId,
+        cost: Cost,
+        work: impl FnOnce(&Books) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
         let turn = self.turns.take(realm, cost).await?;
-        let store = Arc::clone(&self.store);
+        let books = Books {
+            store: Arc::clone(&self.store),
+            realms: Arc::clone(&self.realms),
+        };
         let done = tokio::task::spawn_blocking(move || {
-            let result = work(store.as_ref());
+            let result = work(&books);
             drop(turn);
             result
         });
         // A thread that reads does nothing but read, so a panic there leaves nothing behind.
-        Ok(done.await.map_err(|why| {
+        done.await.map_err(|why| {
             tracing::error!(%why, "a read did not end");
             Failure::Bug
-        })??)
+        })?
     }
 }
 

@@ -8,7 +8,9 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType};
 use caudal_ledger::vouchers::Outcome;
+use caudal_storage::{Store, StoreError};
 
+use super::turns::Cost;
 use super::{Asker, DEADLINE, Engine};
 use crate::accounts::Placed;
 use crate::failure::Failure;
@@ -77,7 +79,7 @@ impl Engine {
     }
 
     /// A voucher by its id.
-    pub fn voucher(&self, realm: RealmId, id: VoucherId) -> Result<Placed, Failure> {
+    pub async fn voucher(&self, realm: RealmId, id: VoucherId) -> Result<Placed, Failure> {
         if id.realm != realm {
             return Err(Rejection::VoucherNotFound.into());
         }
@@ -85,7 +87,8 @@ impl Engine {
             account: id.account,
             sequence: id.sequence,
         };
-        let voucher = reads::voucher(self.store.as_ref(), realm, place)?;
+        let read = move |store: &dyn Store| reads::voucher(store, realm, place);
+        let voucher = self.scan(realm, Cost::Point, read).await?;
         let voucher = voucher.ok_or(Rejection::VoucherNotFound)?;
         Ok(Placed {
             account: id.account,
@@ -94,27 +97,39 @@ impl Engine {
     }
 
     /// The adjustment that holds an external id; of two directions the newest.
-    pub fn voucher_by_external(
+    pub async fn voucher_by_external(
         &self,
         realm: RealmId,
         id: &ExternalId,
         direction: Option<Direction>,
     ) -> Result<Placed, Failure> {
-        let directions = direction.map_or(vec![Direction::Credit, Direction::Debit], |d| vec![d]);
-        let mut found: Option<Placed> = None;
-        for direction in directions {
-            let held = reads::voucher_by_external(self.store.as_ref(), realm, direction, id)?;
-            if let Some((account, voucher)) = held
-                && found
-                    .as_ref()
-                    .is_none_or(|older| older.voucher.at <= voucher.at)
-            {
-                found = Some(Placed {
-                    account,
-                    voucher: Arc::new(voucher),
-                });
-            }
-        }
+        let id = id.clone();
+        let read = move |store: &dyn Store| by_external(store, realm, &id, direction);
+        let found = self.scan(realm, Cost::Point, read).await?;
         Ok(found.ok_or(Rejection::VoucherNotFound)?)
     }
+}
+
+fn by_external(
+    store: &dyn Store,
+    realm: RealmId,
+    id: &ExternalId,
+    direction: Option<Direction>,
+) -> Result<Option<Placed>, StoreError> {
+    let directions = direction.map_or(vec![Direction::Credit, Direction::Debit], |d| vec![d]);
+    let mut found: Option<Placed> = None;
+    for direction in directions {
+        let held = reads::voucher_by_external(store, realm, direction, id)?;
+        if let Some((account, voucher)) = held
+            && found
+                .as_ref()
+                .is_none_or(|older| older.voucher.at <= voucher.at)
+        {
+            found = Some(Placed {
+                account,
+                voucher: Arc::new(voucher),
+            });
+        }
+    }
+    Ok(found)
 }

@@ -7,13 +7,15 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 
 use super::lists::{AccountFilter, AccountSort, Listing, Page};
 use super::turns::Cost;
-use super::{Asker, Engine};
+use super::{Asker, DEADLINE, Engine, wait};
 use crate::accounts::{AccountView, BalanceView};
 use crate::failure::Failure;
-use crate::realms::Target;
+use crate::realms::{RealmMessage, Target};
 use crate::records::reads;
-use crate::reply::Answered;
+use crate::reply::{Answered, Reply};
 
+/// How many accounts of one page are asked for their balances at the same time.
+const BALANCES_AT_ONCE: usize = 16;
 /// How many accounts of one CUIT are listed.
 pub const OF_CUIT_MAX: usize = 1000;
 
@@ -65,8 +67,17 @@ impl Engine {
             .accounts(realm, filter, AccountSort::CreatedAt, page)
             .await?;
         let mut items = Vec::with_capacity(listing.items.len());
-        for account in &listing.items {
-            items.push(self.balance(realm, Target::Account(account.number)).await?);
+        for some in listing.items.chunks(BALANCES_AT_ONCE) {
+            let mut asked = Vec::with_capacity(some.len());
+            for account in some {
+                let (reply, answer) = Reply::new();
+                let target = Target::Account(account.number);
+                self.tell(realm, RealmMessage::BalanceOf(target, reply))?;
+                asked.push(answer);
+            }
+            for answer in asked {
+                items.push(wait(answer, DEADLINE).await?);
+            }
         }
         Ok(Listing {
             items,

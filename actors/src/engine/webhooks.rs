@@ -43,32 +43,24 @@ pub struct DeliveryView {
 
 impl Engine {
     /// The webhooks of a realm.
-    pub fn webhooks(&self, realm: RealmId) -> Result<Vec<WebhookView>, Failure> {
-        let store = self.store.as_ref();
-        let found = reads::webhooks::webhooks(store, realm)?;
-        let last_event = self.last_event(realm)?;
-        let views = found.into_iter().map(|webhook| {
-            let progress = reads::webhooks::progress(store, realm, &webhook)?;
-            Ok(WebhookView {
-                webhook,
-                progress,
-                last_event,
-            })
-        });
-        views.collect()
+    pub async fn webhooks(&self, realm: RealmId) -> Result<Vec<WebhookView>, Failure> {
+        self.scan(realm, Cost::Page, move |store| {
+            let found = reads::webhooks::webhooks(store, realm)?;
+            let views = found.into_iter();
+            views.map(|webhook| shown(store, realm, webhook)).collect()
+        })
+        .await
     }
 
     /// A webhook.
-    pub fn webhook(&self, realm: RealmId, number: u64) -> Result<WebhookView, Failure> {
-        let store = self.store.as_ref();
-        let found = reads::webhooks::webhook(store, realm, number)?;
-        let webhook = found.ok_or(Rejection::WebhookNotFound)?;
-        let progress = reads::webhooks::progress(store, realm, &webhook)?;
-        Ok(WebhookView {
-            webhook,
-            progress,
-            last_event: self.last_event(realm)?,
-        })
+    pub async fn webhook(&self, realm: RealmId, number: u64) -> Result<WebhookView, Failure> {
+        let found = self.scan(realm, Cost::Point, move |store| {
+            let found = reads::webhooks::webhook(store, realm, number)?;
+            found
+                .map(|webhook| shown(store, realm, webhook))
+                .transpose()
+        });
+        Ok(found.await?.ok_or(Rejection::WebhookNotFound)?)
     }
 
     /// Orders something about a webhook; `number` is of no meaning for a new one.
@@ -108,7 +100,7 @@ impl Engine {
         ending: Option<Ending>,
         page: Page,
     ) -> Result<Listing<DeliveryView>, Failure> {
-        self.webhook(realm, number)?;
+        self.webhook(realm, number).await?;
         let cost = Cost::scan_if(ending.is_some());
         self.scan(realm, cost, move |store| {
             deliveries(store, realm, number, ending, &page)
@@ -117,21 +109,32 @@ impl Engine {
     }
 
     /// What became of one event at a webhook.
-    pub fn delivery(
+    pub async fn delivery(
         &self,
         realm: RealmId,
         number: u64,
         event: u64,
     ) -> Result<DeliveryView, Failure> {
-        let store = self.store.as_ref();
-        // Those of a webhook that was removed are still on disk.
-        let delivery = match reads::webhooks::webhook(store, realm, number)? {
-            Some(_) => reads::webhooks::delivery(store, realm, number, event)?,
-            None => None,
-        };
-        let delivery = delivery.ok_or(Rejection::DeliveryNotFound)?;
-        Ok(view(store, realm, delivery)?)
+        let found = self.scan(realm, Cost::Point, move |store| {
+            // Those of a webhook that was removed are still on disk.
+            let delivery = match reads::webhooks::webhook(store, realm, number)? {
+                Some(_) => reads::webhooks::delivery(store, realm, number, event)?,
+                None => None,
+            };
+            let view = |delivery| view(store, realm, delivery);
+            delivery.map(view).transpose()
+        });
+        Ok(found.await?.ok_or(Rejection::DeliveryNotFound)?)
     }
+}
+
+fn shown(store: &dyn Store, realm: RealmId, webhook: Webhook) -> Result<WebhookView, StoreError> {
+    let progress = reads::webhooks::progress(store, realm, &webhook)?;
+    Ok(WebhookView {
+        webhook,
+        progress,
+        last_event: reads::totals(store, realm)?.events,
+    })
 }
 
 fn view(store: &dyn Store, realm: RealmId, delivery: Delivery) -> Result<DeliveryView, StoreError> {

@@ -407,7 +407,6 @@ impl RealmSupervisor {
             RealmMessage::Quote(target, code, amount, reply) => {
                 self.quote(target, &code, amount, reply);
             }
-            RealmMessage::BatchDone(outcomes, ticket) => self.end(Ok(outcomes), ticket),
             RealmMessage::Journal(calls) => self.journal(&calls),
             message => self.remunerate(message),
         }

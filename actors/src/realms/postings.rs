@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use actix::fut::{ActorFutureExt as _, wrap_future};
 use actix::{AsyncContext as _, Context};
 use caudal_ledger::balance::Direction;
 use caudal_ledger::ids::AccountNo;
@@ -176,6 +177,40 @@ impl RealmSupervisor {
         }
     }
 
+    /// Keeps the answer of a batch for its key. A long one is rendered off this thread first.
+    pub(super) fn batch_done(
+        &mut self,
+        outcomes: Vec<ItemOutcome>,
+        ticket: Ticket<Vec<ItemOutcome>>,
+        ctx: &mut Context<Self>,
+    ) {
+        if outcomes.len() <= BULK_PART {
+            return self.end(Ok(outcomes), ticket);
+        }
+        let Ticket {
+            reply,
+            keyed,
+            guards,
+            request_id,
+        } = ticket;
+        let Some(keyed) = keyed else { return };
+        let rendered = keyed.rendered(outcomes);
+        ctx.spawn(
+            wrap_future::<_, Self>(rendered).map(move |rendered, realm, _| {
+                // Without an answer its outcome is unknown; its items are known by their ids.
+                if let Ok((keyed, outcomes)) = rendered {
+                    let ticket = Ticket {
+                        reply,
+                        keyed: Some(keyed),
+                        guards,
+                        request_id,
+                    };
+                    realm.end(Ok(outcomes), ticket);
+                }
+            }),
+        );
+    }
+
     /// Its own mailbox.
     fn home(&self, ctx: &Context<Self>) -> Mailbox<Self> {
         Mailbox::new(ctx.address(), self.waiting.clone(), MAILBOX)
@@ -262,7 +297,7 @@ impl RealmSupervisor {
 }
 
 /// How many items of a batch are looked at in one turn.
-const BULK_PART: usize = 64;
+pub(crate) const BULK_PART: usize = 64;
 
 /// A batch on its way through the supervisor.
 #[derive(Debug)]

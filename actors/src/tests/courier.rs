@@ -239,7 +239,7 @@ impl Town {
     /// Waits until a webhook has sent all there is.
     async fn caught_up(&self, number: u64) {
         for _ in 0..20_000 {
-            let view = self.lab.engine.webhook(REALM, number).unwrap();
+            let view = self.lab.engine.webhook(REALM, number).await.unwrap();
             let main = view.progress.courses.first().unwrap();
             if view.progress.courses.len() == 1 && main.lanes.is_empty() && main.next > self.last()
             {
@@ -291,7 +291,7 @@ async fn every_event_arrives_in_the_order_of_its_account_whatever_fails() {
         }
         // The dead one and the fickle one hold nobody up.
         later(Duration::from_secs(2)).await;
-        let view = town.lab.engine.webhook(REALM, healthy).unwrap();
+        let view = town.lab.engine.webhook(REALM, healthy).await.unwrap();
         assert_eq!(view.progress.courses[0].next, town.last() + 1);
         town.receivers.calm.store(true, Ordering::Relaxed);
         town.caught_up(fickle).await;
@@ -301,7 +301,7 @@ async fn every_event_arrives_in_the_order_of_its_account_whatever_fails() {
             kind == EventKind::VoucherCreated || kind.as_str().starts_with("hold.")
         });
         assert!(town.receivers.of(DEAD).is_empty());
-        let view = town.lab.engine.webhook(REALM, dead).unwrap();
+        let view = town.lab.engine.webhook(REALM, dead).await.unwrap();
         assert_eq!((view.progress.delivered, view.progress.parked), (0, 0));
         rebuilt(&town).await;
         let got = u64::try_from(town.receivers.of(FICKLE).len()).unwrap();
@@ -335,7 +335,7 @@ async fn a_receiver_that_says_gone_is_left_alone_until_its_tenant_says_otherwise
     let number = town.webhook(GONE, None).await;
     value(town.lab.post(1, "IN", 1, "a").await);
     later(Duration::from_secs(2)).await;
-    let view = town.lab.engine.webhook(REALM, number).unwrap();
+    let view = town.lab.engine.webhook(REALM, number).await.unwrap();
     assert_eq!(view.progress.stopped.unwrap().reason, StopReason::Gone);
     let tries = town.receivers.tries.load(Ordering::Relaxed);
     value(town.lab.post(1, "IN", 1, "b").await);
@@ -376,7 +376,7 @@ async fn a_dead_receiver_is_tried_less_and_less_and_stops_after_three_days() {
     let day = town.receivers.tries.load(Ordering::Relaxed) - first;
     assert!((10..=400).contains(&day), "{day} tries in a day");
     later(Duration::from_hours(60)).await;
-    let view = town.lab.engine.webhook(REALM, number).unwrap();
+    let view = town.lab.engine.webhook(REALM, number).await.unwrap();
     assert_eq!(
         view.progress.stopped.unwrap().reason,
         StopReason::Unreachable
@@ -385,6 +385,7 @@ async fn a_dead_receiver_is_tried_less_and_less_and_stops_after_three_days() {
         .lab
         .engine
         .delivery(REALM, number, view.webhook.after + 1)
+        .await
         .unwrap();
     assert_eq!(delivery.delivery.ending(), Some(Ending::Failed));
     assert!(delivery.delivery.tries > 5);
@@ -420,7 +421,12 @@ async fn what_was_delivered_is_delivered_again_when_its_tenant_asks() {
     numbers.sort_unstable();
     numbers.dedup();
     assert_eq!(numbers, (from + 11..=from + 20).collect::<Vec<_>>());
-    let delivery = town.lab.engine.delivery(REALM, number, from + 11).unwrap();
+    let delivery = town
+        .lab
+        .engine
+        .delivery(REALM, number, from + 11)
+        .await
+        .unwrap();
     assert!(delivery.delivery.tries >= 2);
 }
 

@@ -109,7 +109,8 @@ async fn an_order_whose_asker_left_before_its_turn_is_not_executed() {
     drop(leaving);
     value(staying.await);
     assert_eq!((lab.disk(1), lab.disk(2)), (1001, 1000));
-    let totals = lab.engine.on_disk(REALM, AccountNo(3));
+    let totals =
+        crate::engine::operators::on_disk(lab.engine.store().as_ref(), REALM, AccountNo(3));
     assert_eq!(totals.unwrap_err(), Rejection::AccountNotFound.into());
     // What they claimed is free: the same ids and keys do it now.
     let again = value(lab.post(1, "IN", 7, "l0").await);

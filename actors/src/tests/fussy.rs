@@ -2,14 +2,17 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::thread::ThreadId;
 
+use caudal_ledger::ids::{HoldId, TransferId, VoucherId};
 use caudal_ledger::transfers::TransferStatus;
 use caudal_storage::{
     Commit, CommitNo, Done, Entry, Head, Order as Way, Pair, Position, Stats, Store, StreamId,
 };
 
-use super::lab::{Lab, outside, sending};
+use super::lab::{Lab, cvu, outside, sending};
 use super::*;
+use crate::engine::lists::{AccountFilter, Page};
 
 struct Fussy {
     inner: Arc<FaultyStore>,
@@ -17,6 +20,10 @@ struct Fussy {
     /// The next commit is kept from the store, for the test to fail it.
     keeps: AtomicBool,
     kept: Mutex<Option<Done>>,
+    /// A thread that must not read.
+    serving: Mutex<Option<ThreadId>>,
+    /// What it read all the same.
+    blocked: Mutex<Vec<&'static str>>,
 }
 
 impl std::fmt::Debug for Fussy {
@@ -32,13 +39,30 @@ impl Fussy {
             refuse: AtomicUsize::new(0),
             keeps: AtomicBool::new(false),
             kept: Mutex::new(None),
+            serving: Mutex::new(None),
+            blocked: Mutex::default(),
         })
     }
 
     fn engine(self: &Arc<Self>, clock: &Arc<lab::LabClock>, bank: &Arc<TestBank>) -> Engine {
+        self.engine_on(0, clock, bank)
+    }
+
+    fn reads(&self, what: &'static str) {
+        if *self.serving.lock().unwrap() == Some(std::thread::current().id()) {
+            self.blocked.lock().unwrap().push(what);
+        }
+    }
+
+    fn engine_on(
+        self: &Arc<Self>,
+        arbiters: usize,
+        clock: &Arc<lab::LabClock>,
+        bank: &Arc<TestBank>,
+    ) -> Engine {
         let gateway: Arc<dyn BankGateway> = Arc::<TestBank>::clone(bank);
         let options = Options {
-            arbiters: 0,
+            arbiters,
             ..Options::default()
         };
         let banks = Arc::new(move |_: &crate::banks::Relation| Ok(Arc::clone(&gateway)));
@@ -66,6 +90,7 @@ impl Store for Fussy {
         }
     }
     fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError> {
+        self.reads("head");
         self.inner.head(stream)
     }
     fn read(
@@ -76,15 +101,19 @@ impl Store for Fussy {
         order: Way,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
+        self.reads("read");
         self.inner.read(stream, from, to, order, limit)
     }
     fn seq_at(&self, stream: StreamId, at: u64) -> Result<Option<u64>, StoreError> {
+        self.reads("seq_at");
         self.inner.seq_at(stream, at)
     }
     fn entry(&self, position: Position) -> Result<Entry, StoreError> {
+        self.reads("entry");
         self.inner.entry(position)
     }
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.reads("get");
         self.inner.get(key)
     }
     fn scan(
@@ -94,6 +123,7 @@ impl Store for Fussy {
         order: Way,
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError> {
+        self.reads("scan");
         self.inner.scan(from, to, order, limit)
     }
     fn replay(
@@ -101,6 +131,7 @@ impl Store for Fussy {
         from: CommitNo,
         visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
     ) -> Result<CommitNo, StoreError> {
+        self.reads("replay");
         self.inner.replay(from, visit)
     }
     fn stats(&self) -> Stats {
@@ -163,7 +194,59 @@ async fn what_may_be_on_disk_is_not_called_overloaded() {
     let (both, ()) = tokio::join!(both, flush);
     assert_eq!(both.unwrap_err(), Failure::OutcomeUnknown);
     assert_eq!(lost.await.unwrap_err(), Failure::Overloaded);
-    let disk = |n| engine.on_disk(REALM, AccountNo(n)).unwrap().0.balance;
+    let disk = |n| {
+        crate::engine::operators::on_disk(engine.store().as_ref(), REALM, AccountNo(n))
+            .unwrap()
+            .0
+            .balance
+    };
     assert_eq!(disk(1).total().centavos(), 1007);
     assert_eq!(disk(2).total().centavos(), 1000);
+}
+
+#[actix::test]
+async fn nothing_reads_the_store_where_requests_are_served() {
+    let bank: Arc<TestBank> = Arc::default();
+    let first = Lab::new(1, 2, 1000, Arc::<TestBank>::clone(&bank)).await;
+    let held = value(first.hold(1, 7, "h", None).await).into_inner();
+    let given = value(first.give((1, 2), 5, "t").await).into_inner();
+    let store = Fussy::over(first.store.crash(0));
+    store.inner.set_automatic(true);
+    // The actors have a thread of their own; this one serves.
+    let engine = store.engine_on(1, &first.clock, &bank);
+    *store.serving.lock().unwrap() = Some(std::thread::current().id());
+    let of = |sequence| VoucherId {
+        realm: REALM,
+        account: AccountNo(1),
+        sequence,
+    };
+    let target = Target::Account(AccountNo(1));
+    engine.voucher(REALM, of(1)).await.unwrap();
+    let id = ExternalId::parse("first-1").unwrap();
+    engine.voucher_by_external(REALM, &id, None).await.unwrap();
+    engine.position(REALM, target).await.unwrap();
+    engine.locate(cvu(1)).await.unwrap();
+    engine.on_disk(REALM, AccountNo(1)).await.unwrap();
+    let hold = HoldId(of(held.hold.sequence));
+    engine.hold(REALM, hold).await.unwrap();
+    let transfer = TransferId(of(given.transfer.sequence));
+    engine.transfer_of(REALM, transfer).await.unwrap();
+    let unknown = engine.answers(REALM, "no-key").await;
+    assert_eq!(unknown.unwrap_err(), Failure::KeyUnknown);
+    assert_eq!(engine.webhooks(REALM).await.unwrap(), []);
+    engine.webhook(REALM, 1).await.unwrap_err();
+    engine.delivery(REALM, 1, 1).await.unwrap_err();
+    let all = AccountFilter::default();
+    let page = Page {
+        order: Way::Ascending,
+        limit: 10,
+        offset: 0,
+        cursor: None,
+    };
+    let balances = engine.balances(REALM, all, page).await.unwrap();
+    let balances: Vec<_> = balances.items.iter().map(|it| it.account.0).collect();
+    assert_eq!(balances, [1, 2]);
+    let day = first.clock.peek().business_day();
+    engine.reconcile(REALM, day, "r").await.unwrap();
+    assert_eq!(*store.blocked.lock().unwrap(), Vec::<&str>::new());
 }

@@ -292,7 +292,12 @@ impl Lab {
 
     /// The total of an account as the disk has it.
     pub fn disk(&self, account: u64) -> i64 {
-        let (account, _) = self.engine.on_disk(REALM, AccountNo(account)).unwrap();
+        let (account, _) = crate::engine::operators::on_disk(
+            self.engine.store().as_ref(),
+            REALM,
+            AccountNo(account),
+        )
+        .unwrap();
         account.balance.total().centavos()
     }
 

@@ -111,14 +111,18 @@ async fn a_hold_ends_in_a_balance_in_a_sweep_and_after_a_crash() {
     assert!(lab.engine.passivate(REALM, target).await.unwrap());
     lab.clock.jump(3_600_001);
     super::lab::later(Duration::from_secs(31)).await;
-    let (account, _) = lab.engine.on_disk(REALM, AccountNo(1)).unwrap();
+    let (account, _) =
+        crate::engine::operators::on_disk(lab.engine.store().as_ref(), REALM, AccountNo(1))
+            .unwrap();
     assert_eq!(account.balance.held, Money::ZERO);
     // Nor after a restart, where its alarm is gone.
     value(lab.hold(1, 30, "c", soon(&lab)).await);
     lab.clock.jump(3_600_001);
     lab = lab.crash(0, bank());
     super::lab::later(Duration::from_secs(1)).await;
-    let (account, _) = lab.engine.on_disk(REALM, AccountNo(1)).unwrap();
+    let (account, _) =
+        crate::engine::operators::on_disk(lab.engine.store().as_ref(), REALM, AccountNo(1))
+            .unwrap();
     assert_eq!(account.balance.held, Money::ZERO);
     assert_eq!(both(&lab, 1).await, (1000, 0));
     let ended = lab.engine.hold(REALM, HoldId(place(1, 6))).await.unwrap();

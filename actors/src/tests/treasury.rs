@@ -463,7 +463,7 @@ async fn a_row_that_is_wrong_is_found_and_a_dead_treasury_is_replaced() {
     assert_eq!(report.differences, [wrong]);
     // The bank's port panics in the treasury's turn: that snapshot is lost, the next is not.
     world.bank.will_panic();
-    let lost = world.engine.treasury(RealmId(2), "r").await;
+    let lost = world.engine.treasury(REALM, "r").await;
     assert!(lost.is_err(), "{lost:?}");
     let after = world.engine.treasury(REALM, "r").await.unwrap();
     assert_eq!(after.totals.available.to_string(), "5.01");

@@ -222,11 +222,10 @@ pub fn webhook(realm: RealmId, view: &WebhookView) -> WebhookBody {
     }
 }
 
-/// A webhook as an order left it, with how far it has come.
-pub fn ordered(caller: &Caller, found: &Webhook) -> WebhookBody {
+/// A webhook as an order left it, with how far it has come where that is known.
+pub fn ordered(caller: &Caller, found: &Webhook, known: Option<WebhookView>) -> WebhookBody {
     let realm = caller.realm();
     let engine = caller.engine();
-    let known = engine.webhook(realm, found.number).ok();
     let view = WebhookView {
         webhook: found.clone(),
         progress: known.map_or_else(|| Progress::new(found.after), |known| known.progress),

@@ -17,6 +17,7 @@ use crate::http::errors::ApiError;
 use crate::http::respond;
 use crate::webhooks::Secret;
 use crate::webhooks::seal::SealError;
+use caudal_actors::engine::webhooks::WebhookView;
 
 /// How a rendered answer ends that has no secret: the field is the last one.
 const NONE: &str = "\"secret\":null}";
@@ -44,17 +45,18 @@ impl NewSecret {
         })
     }
 
-    /// Who asks; what the key keeps has no secret.
+    /// Who asks; what the key keeps has no secret. `known` is how far the webhook has come.
     pub fn asker(
         &self,
         status: StatusCode,
         request: &HttpRequest,
         caller: &Caller,
         body: &Body,
+        known: Option<WebhookView>,
     ) -> Result<Asker<Webhook>, ApiError> {
         let owned = caller.clone();
         respond::asker(request, caller, body, move |made: &Webhook| {
-            let webhook = ordered(&owned, made);
+            let webhook = ordered(&owned, made, known);
             let shown = WithSecret {
                 webhook,
                 secret: None,
@@ -64,7 +66,13 @@ impl NewSecret {
     }
 
     /// The answer, with the secret the first time.
-    pub fn give(self, status: StatusCode, caller: &Caller, answered: Answered<Webhook>) -> Answer {
+    pub fn give(
+        self,
+        status: StatusCode,
+        caller: &Caller,
+        answered: Answered<Webhook>,
+        known: Option<WebhookView>,
+    ) -> Answer {
         let text = self.text.expose_secret();
         let answered = answered.map(|given| match given {
             Given::Kept {
@@ -80,7 +88,7 @@ impl NewSecret {
         });
         respond::give(answered, |made| -> HttpResponse {
             let shown = WithSecret {
-                webhook: ordered(caller, &made),
+                webhook: ordered(caller, &made, known),
                 secret: Some(text.to_owned()),
             };
             respond::json(status, &shown)

@@ -1,0 +1,126 @@
+//! The door for operators: figures, live actors beside the disk, whose a CVU is, and the end.
+
+use std::time::{Duration, Instant};
+
+use caudal_ledger::accounts::Account;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::facts::BankCall;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::rejection::Rejection;
+use caudal_storage::{Stats, Store};
+
+use super::turns::{Books, Cost};
+use super::{ANSWERS_MAX, DEADLINE, Engine, wait};
+use crate::accounts::Observed;
+use crate::failure::Failure;
+use crate::realms::{RealmMessage, RealmReport, Target};
+use crate::records::projection::Place;
+use crate::records::reads;
+use crate::reply::Reply;
+
+/// How long the lanes have to hand over what waits when the store closes.
+const DRAIN: Duration = Duration::from_secs(2);
+
+impl Engine {
+    /// Figures of the store.
+    pub fn stats(&self) -> Stats {
+        let stats = self.store.stats();
+        let waiting = self.realms.supervisors.iter();
+        let waiting = waiting.map(|known| known.value().lane.waiting());
+        let waiting = waiting.fold(0, usize::saturating_add);
+        let queued = u64::try_from(waiting).unwrap_or(u64::MAX);
+        Stats {
+            queued: stats.queued.saturating_add(queued),
+            ..stats
+        }
+    }
+
+    /// Makes everything durable and stops the store. Orders that come later fail. What still waits
+    /// in a lane after [`DRAIN`] fails too, and nothing of it is done.
+    pub fn close(&self) -> Result<(), Failure> {
+        let (tell, told) = std::sync::mpsc::channel();
+        for known in &self.realms.supervisors {
+            let tell = tell.clone();
+            let lane = &known.value().lane;
+            lane.barrier(Box::new(move |_| {
+                // Nobody listens any more when that took too long.
+                tell.send(()).ok();
+            }));
+        }
+        drop(tell);
+        let since = Instant::now();
+        while let Some(left) = DRAIN.checked_sub(since.elapsed())
+            && told.recv_timeout(left).is_ok()
+        {}
+        Ok(self.store.close()?)
+    }
+
+    /// How the actors of a realm are doing.
+    pub async fn report(&self, realm: RealmId) -> Result<RealmReport, Failure> {
+        let (reply, answer) = Reply::new();
+        self.tell(realm, RealmMessage::Report(reply))?;
+        wait(async { answer.await.map(Ok) }, DEADLINE).await
+    }
+
+    /// The live state of an account's actor, if it is resident.
+    pub async fn observe(
+        &self,
+        realm: RealmId,
+        target: Target,
+    ) -> Result<Option<Observed>, Failure> {
+        self.ask(realm, DEADLINE, |reply| {
+            RealmMessage::Observe(target, reply)
+        })
+        .await
+    }
+
+    /// Sends an account's actor away if it is idle; whether it is gone.
+    pub async fn passivate(&self, realm: RealmId, target: Target) -> Result<bool, Failure> {
+        self.ask(realm, DEADLINE, |reply| {
+            RealmMessage::Passivate(target, reply)
+        })
+        .await
+    }
+
+    /// The account as the disk says, with its last calls to the bank.
+    pub async fn on_disk(
+        &self,
+        realm: RealmId,
+        account: AccountNo,
+    ) -> Result<(Account, Vec<BankCall>), Failure> {
+        self.look(realm, Cost::Scan, move |books| {
+            on_disk(books.store.as_ref(), realm, account)
+        })
+        .await
+    }
+
+    /// The realm and account of a CVU, whoever owns it: for operators.
+    pub async fn locate(&self, cvu: Cvu) -> Result<(RealmId, AccountNo), Failure> {
+        // It is of no realm before it is found.
+        self.look(RealmId(0), Cost::Point, move |books| books.locate(cvu))
+            .await
+    }
+}
+
+impl Books {
+    /// The realm and account of a CVU, whoever owns it.
+    pub(super) fn locate(&self, cvu: Cvu) -> Result<(RealmId, AccountNo), Failure> {
+        let key = crate::records::keys::cvu(cvu);
+        let row = self.store.get(&key)?.ok_or(Rejection::AccountNotFound)?;
+        let place = Place::from_bytes(&row)?;
+        let realm = u32::try_from(place.sequence).map_err(|_| Rejection::AccountNotFound)?;
+        Ok((RealmId(realm), place.account))
+    }
+}
+
+/// An account as the disk says, with its last calls to the bank.
+pub(crate) fn on_disk(
+    store: &dyn Store,
+    realm: RealmId,
+    account: AccountNo,
+) -> Result<(Account, Vec<BankCall>), Failure> {
+    let loaded = reads::account(store, realm, account)?;
+    let (loaded, _) = loaded.ok_or(Rejection::AccountNotFound)?;
+    let calls = reads::bank_calls(store, realm, account, ANSWERS_MAX)?;
+    Ok((loaded, calls))
+}

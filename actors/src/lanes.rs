@@ -1,0 +1,410 @@
+//! Fair turns between realms before the store's queue.
+//!
+//! **Shape.** Each realm submits through a lane of its own, a [`Store`] that passes everything on but
+//! holds commits back: so many vouchers of one realm are with the store at once, and the rest waits
+//! in the lane. As the store ends one, the lane hands it the next. So what stands before a commit of
+//! a quiet realm in the store's queue is a small share of each of the others, however much they
+//! bring, and the store's promises stay as they are.
+//!
+//! **Bounds.** With the store at once: [`SHARE`] entries of a realm while another realm writes too,
+//! [`ALONE`] while none does, and always one commit, however large. In the lane: [`COMMITS_MAX`]
+//! commits and [`BYTES_MAX`] bytes; beyond that a commit is refused as by a full store.
+//!
+//! **Order.** The order of submission within a realm is the order in which the store gets its
+//! commits. A barrier keeps its place among them. Between realms there is none: no stream is of two.
+//!
+//! **Failure.** A store that refuses is passed on. Whoever is refused hears it from the thread that
+//! hands over, with no lock held.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use caudal_ledger::ids::RealmId;
+use caudal_storage::{
+    Commit, CommitNo, Done, Entry, Head, Order, Pair, Position, Stats, Store, StoreError, StreamId,
+};
+
+/// Entries of a realm that are with the store at once while another realm writes too. It takes the
+/// store some milliseconds to write them.
+pub const SHARE: usize = 256;
+/// The same while no other realm writes.
+pub const ALONE: usize = 2048;
+/// How long a realm that has written counts as writing, in milliseconds.
+const WRITING_MS: u64 = 1000;
+/// Commits that wait in one lane at most.
+pub const COMMITS_MAX: usize = 4096;
+/// Bytes of entries that wait in one lane at most.
+pub const BYTES_MAX: usize = 32 << 20;
+
+/// Who has written lately, over all lanes.
+#[derive(Debug)]
+pub struct Traffic {
+    start: Instant,
+    /// The realm that wrote last.
+    last: AtomicU64,
+    /// When a realm wrote after another one, in milliseconds since the start and 1 on; 0 is never.
+    mixed: AtomicU64,
+}
+
+impl Default for Traffic {
+    fn default() -> Self {
+        Self {
+            start: Instant::now(),
+            last: AtomicU64::new(u64::MAX),
+            mixed: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Traffic {
+    /// Notes that a realm writes; gives how much of it may be with the store.
+    fn share(&self, realm: RealmId) -> usize {
+        let passed = self.start.elapsed().as_millis();
+        let now = u64::try_from(passed).unwrap_or(u64::MAX).saturating_add(1);
+        let before = self.last.swap(u64::from(realm.0), Ordering::Relaxed);
+        if before != u64::from(realm.0) && before != u64::MAX {
+            self.mixed.store(now, Ordering::Relaxed);
+        }
+        let mixed = self.mixed.load(Ordering::Relaxed);
+        match mixed > 0 && now.saturating_sub(mixed) < WRITING_MS {
+            true => SHARE,
+            false => ALONE,
+        }
+    }
+}
+
+/// What waits in a lane.
+enum Item {
+    Commit(Commit, Done),
+    Barrier(Done),
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Item>,
+    commits: usize,
+    bytes: usize,
+    /// Commits and entries that the store has and has not ended.
+    under_way: (usize, usize),
+    /// How many entries it may have.
+    share: usize,
+    /// Somebody hands over; whoever else comes leaves it to him.
+    handing: bool,
+}
+
+/// The lane of a realm.
+pub struct Lane {
+    realm: RealmId,
+    store: Arc<dyn Store>,
+    traffic: Arc<Traffic>,
+    state: Arc<Mutex<State>>,
+}
+
+impl fmt::Debug for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lane")
+            .field("realm", &self.realm)
+            .field("store", &self.store)
+            .finish_non_exhaustive()
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn bytes(commit: &Commit) -> usize {
+    let entries = commit.entries.iter().map(|entry| entry.body.len());
+    let hints = commit.hints.iter();
+    let hints = hints.map(|row| row.value.as_ref().map_or(0, Vec::len));
+    entries.chain(hints).fold(0, usize::saturating_add)
+}
+
+impl State {
+    /// The next that may go to the store.
+    fn next(&mut self) -> Option<Item> {
+        if let Some(Item::Commit(commit, _)) = self.waiting.front() {
+            let (commits, entries) = self.under_way;
+            let then = entries.saturating_add(commit.entries.len());
+            if commits > 0 && then > self.share {
+                return None;
+            }
+            self.commits = self.commits.saturating_sub(1);
+            self.bytes = self.bytes.saturating_sub(bytes(commit));
+            self.under_way = (commits.saturating_add(1), then);
+        }
+        self.waiting.pop_front()
+    }
+}
+
+impl Lane {
+    /// The lane of a realm to a store.
+    pub fn new(realm: RealmId, store: Arc<dyn Store>, traffic: Arc<Traffic>) -> Arc<Self> {
+        Arc::new(Self {
+            realm,
+            store,
+            traffic,
+            state: Arc::default(),
+        })
+    }
+
+    /// Commits that wait here.
+    pub fn waiting(&self) -> usize {
+        lock(&self.state).commits
+    }
+
+    fn add(&self, item: Item) {
+        let share = self.traffic.share(self.realm);
+        let mut state = lock(&self.state);
+        state.share = share;
+        if let Item::Commit(commit, _) = &item {
+            let bytes = state.bytes.saturating_add(bytes(commit));
+            let full = state.commits >= COMMITS_MAX || state.commits > 0 && bytes > BYTES_MAX;
+            if full {
+                drop(state);
+                return refuse(item);
+            }
+            state.commits = state.commits.saturating_add(1);
+            state.bytes = bytes;
+        }
+        state.waiting.push_back(item);
+        drop(state);
+        hand_over(&self.state, &self.store);
+    }
+}
+
+fn refuse(item: Item) {
+    let (Item::Commit(_, done) | Item::Barrier(done)) = item;
+    done(Err(StoreError::Overloaded));
+}
+
+/// Hands the store whatever may go. One at a time does it, so that the order is kept and a store
+/// that answers at once does not pile up calls.
+fn hand_over(state: &Arc<Mutex<State>>, store: &Arc<dyn Store>) {
+    let mut now = lock(state);
+    if now.handing {
+        return;
+    }
+    now.handing = true;
+    while let Some(item) = now.next() {
+        drop(now);
+        match item {
+            Item::Barrier(done) => store.barrier(done),
+            Item::Commit(commit, done) => {
+                let entries = commit.entries.len();
+                let (own, next) = (Arc::clone(state), Arc::clone(store));
+                let ended = move |result: Result<CommitNo, StoreError>| {
+                    let mut now = lock(&own);
+                    let (commits, all) = now.under_way;
+                    now.under_way = (commits.saturating_sub(1), all.saturating_sub(entries));
+                    let more = !now.waiting.is_empty();
+                    drop(now);
+                    done(result);
+                    if more {
+                        hand_over(&own, &next);
+                    }
+                };
+                store.submit(commit, Box::new(ended));
+            }
+        }
+        now = lock(state);
+    }
+    now.handing = false;
+}
+
+impl Store for Lane {
+    fn submit(&self, commit: Commit, done: Done) {
+        self.add(Item::Commit(commit, done));
+    }
+
+    fn barrier(&self, done: Done) {
+        self.add(Item::Barrier(done));
+    }
+
+    fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError> {
+        self.store.head(stream)
+    }
+
+    fn read(
+        &self,
+        stream: StreamId,
+        from: u64,
+        to: u64,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.store.read(stream, from, to, order, limit)
+    }
+
+    fn seq_at(&self, stream: StreamId, at: u64) -> Result<Option<u64>, StoreError> {
+        self.store.seq_at(stream, at)
+    }
+
+    fn entry(&self, position: Position) -> Result<Entry, StoreError> {
+        self.store.entry(position)
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.get(key)
+    }
+
+    fn scan(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Pair>, StoreError> {
+        self.store.scan(from, to, order, limit)
+    }
+
+    fn replay(
+        &self,
+        from: CommitNo,
+        visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
+    ) -> Result<CommitNo, StoreError> {
+        self.store.replay(from, visit)
+    }
+
+    fn stats(&self) -> Stats {
+        self.store.stats()
+    }
+
+    fn ready(&self) -> Result<(), StoreError> {
+        self.store.ready()
+    }
+
+    fn close(&self) -> Result<(), StoreError> {
+        self.store.close()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use caudal_storage::FaultyStore;
+
+    use super::*;
+    use crate::records::projection::Rows;
+    use crate::records::{LEDGER, account_stream};
+    use caudal_ledger::ids::AccountNo;
+
+    /// The answers of a lane, in the order in which they came.
+    type Heard = Arc<Mutex<Vec<(RealmId, u64, bool)>>>;
+
+    struct Rig {
+        store: Arc<FaultyStore>,
+        traffic: Arc<Traffic>,
+        heard: Heard,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            Self {
+                store: FaultyStore::new(Arc::new(Rows), 1),
+                traffic: Arc::default(),
+                heard: Arc::default(),
+            }
+        }
+
+        fn lane(&self, realm: u32) -> Arc<Lane> {
+            let store: Arc<dyn Store> = Arc::<FaultyStore>::clone(&self.store);
+            Lane::new(RealmId(realm), store, Arc::clone(&self.traffic))
+        }
+
+        fn done(&self, lane: &Lane, number: u64) -> Done {
+            let (heard, realm) = (Arc::clone(&self.heard), lane.realm);
+            Box::new(move |result| {
+                heard.lock().unwrap().push((realm, number, result.is_ok()));
+            })
+        }
+
+        /// Submits the `number`-th commit of a lane, with so many entries on a stream of its own
+        /// that no projection looks at.
+        fn submit(&self, lane: &Lane, number: u64, entries: u64) {
+            let stream = StreamId {
+                kind: 250,
+                ..account_stream(lane.realm, AccountNo(number), LEDGER)
+            };
+            let entry = |seq| Entry {
+                stream,
+                seq,
+                at: 1,
+                body: vec![0; 100],
+            };
+            let commit = Commit {
+                entries: (1..=entries).map(entry).collect(),
+                hints: Vec::new(),
+            };
+            lane.submit(commit, self.done(lane, number));
+        }
+
+        fn heard(&self) -> Vec<(RealmId, u64, bool)> {
+            self.heard.lock().unwrap().clone()
+        }
+    }
+
+    #[test]
+    fn a_realm_that_floods_has_its_share_and_a_quiet_one_waits_for_no_more() {
+        let rig = Rig::new();
+        let (loud, quiet) = (rig.lane(1), rig.lane(2));
+        rig.submit(&quiet, 1, 1);
+        rig.store.step_all();
+        for number in 1..=1000 {
+            rig.submit(&loud, number, 64);
+        }
+        assert_eq!(rig.store.pending(), SHARE / 64);
+        assert_eq!(loud.waiting(), 1000 - SHARE / 64);
+        rig.submit(&quiet, 2, 1);
+        let mut steps = 0;
+        while !rig.heard().contains(&(RealmId(2), 2, true)) {
+            assert!(rig.store.step());
+            steps += 1;
+        }
+        assert_eq!(steps, SHARE / 64 + 1);
+        rig.store.step_all();
+        let loud_ones = rig
+            .heard()
+            .into_iter()
+            .filter(|heard| heard.0 == RealmId(1));
+        let numbers: Vec<u64> = loud_ones.map(|heard| heard.1).collect();
+        assert_eq!(numbers, (1..=1000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_barrier_keeps_its_place_and_a_large_commit_goes_alone() {
+        let rig = Rig::new();
+        let (lane, other) = (rig.lane(1), rig.lane(2));
+        rig.submit(&other, 9, 1);
+        rig.submit(&lane, 1, 5000);
+        rig.submit(&lane, 2, 1);
+        lane.barrier(rig.done(&lane, 3));
+        rig.submit(&lane, 4, 1);
+        assert_eq!(rig.store.pending(), 2);
+        rig.store.step_all();
+        let heard: Vec<u64> = rig.heard().iter().map(|heard| heard.1).collect();
+        assert_eq!(heard, [9, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_full_lane_refuses_and_a_lost_store_ends_all_that_waits() {
+        let rig = Rig::new();
+        let (lane, other) = (rig.lane(1), rig.lane(2));
+        rig.submit(&other, 1, 1);
+        let with_store = u64::try_from(SHARE).unwrap();
+        let most = with_store + u64::try_from(COMMITS_MAX).unwrap();
+        for number in 1..=most + 10 {
+            rig.submit(&lane, number, 1);
+        }
+        let refused = rig.heard();
+        assert_eq!(refused.len(), 10);
+        assert!(refused.iter().all(|(_, number, ok)| *number > most && !ok));
+        rig.store.poison("the test says so", 0);
+        let heard = rig.heard();
+        assert_eq!(u64::try_from(heard.len()).unwrap(), most + 10 + 1);
+        assert!(heard.iter().all(|heard| !heard.2));
+        assert_eq!(lane.waiting(), 0);
+    }
+}

@@ -1,0 +1,299 @@
+//! Twice what the service can do, asked for by clients that leave: does it stay whole, and is it as
+//! fast afterwards?
+//!
+//! **Shape.** First the rate of [`CLOSED`] connections that wait for their answers. Then twice as many
+//! requests a second are begun on many connections, whatever becomes of the ones before; who has no
+//! answer after [`PATIENCE`] closes the connection and opens another. Then the rate once more.
+//!
+//! **What is checked.** Every answered voucher was posted. Of those that were posted without an
+//! answer there are few: whose turn had come when the asker left.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::sync::oneshot;
+use tokio::task::LocalSet;
+use tokio::time::Instant;
+
+use super::client::{Connection, Requests};
+use super::draw::{Draw, Mix};
+use super::figures::{Thousandths, grouped, mebibytes, nanos, per_second};
+use super::load::{self, End, Job, THREAD, Way};
+use super::machine;
+use super::site::{Layout, Site};
+use super::tally::Tally;
+
+/// Connections whose rate is what the service can do.
+const CLOSED: usize = 256;
+/// How long that is measured.
+const MEASURE: Duration = Duration::from_secs(3);
+/// How long a client waits for its answer before it leaves.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// How often the memory is read.
+const READING: Duration = Duration::from_millis(500);
+/// How long the service has to come to rest.
+const REST_MAX: Duration = Duration::from_secs(30);
+
+/// What is to be run.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Accounts.
+    pub accounts: u64,
+    /// Connections that ask for too much.
+    pub connections: usize,
+    /// For how long.
+    pub time: Duration,
+    /// Threads.
+    pub layout: Layout,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Overload {
+    /// Vouchers a second before and after.
+    rates: (u64, u64),
+    /// Requests that were begun a second.
+    offered: u64,
+    counts: Counts,
+    /// Vouchers that were posted while too much was asked.
+    posted: u64,
+    /// Resident memory before, at most, and at the end, in bytes.
+    memory: (u64, u64, u64),
+}
+
+/// What became of the requests.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    begun: u64,
+    answered: u64,
+    refused: u64,
+    left: u64,
+    /// Connections that ended, and answers that were neither.
+    broken: u64,
+}
+
+impl Overload {
+    /// Whether everything that was answered was posted.
+    pub const fn passed(&self) -> bool {
+        self.posted >= self.counts.answered
+    }
+}
+
+impl fmt::Display for Overload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Counts {
+            begun,
+            answered,
+            refused,
+            left,
+            broken,
+        } = self.counts;
+        let unheard = self.posted.saturating_sub(answered);
+        let (before, most, end) = self.memory;
+        writeln!(
+            f,
+            "twice what the service can do: {} requests/s begun, {} answered before, {} after ({})",
+            grouped(self.offered),
+            grouped(self.rates.0),
+            grouped(self.rates.1),
+            Thousandths::ratio(self.rates.1, self.rates.0)
+        )?;
+        writeln!(
+            f,
+            "  {} begun: {} posted and answered, {} refused with 503, {} left, {} broken",
+            grouped(begun),
+            grouped(answered),
+            grouped(refused),
+            grouped(left),
+            grouped(broken)
+        )?;
+        writeln!(
+            f,
+            "  {} posted, {} of them for clients that left during their turn ({} of those that left)",
+            grouped(self.posted),
+            grouped(unheard),
+            Thousandths::ratio(unheard, left)
+        )?;
+        writeln!(
+            f,
+            "  memory {} MiB before, {} at most, {} at the end: {}",
+            mebibytes(before),
+            mebibytes(most),
+            mebibytes(end),
+            if self.passed() { "ok" } else { "FAIL" }
+        )
+    }
+}
+
+/// Runs it on a new store in a folder.
+///
+/// # Errors
+/// When the service fails.
+pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Overload> {
+    let site = Site::build(folder, plan.layout, plan.accounts).await?;
+    let accounts = usize::try_from(plan.accounts).unwrap_or(usize::MAX);
+    let mix = Mix::Spread(accounts);
+    let closed = || Job {
+        way: Way::Http(site.addr),
+        connections: CLOSED,
+        mix,
+        end: End::After(Duration::from_millis(500), MEASURE),
+    };
+    let rate = |vouchers| per_second(vouchers, nanos(MEASURE));
+    let (before, tally) = load::run(&site, closed(), Tally::new(plan.accounts)).await?;
+    at_rest(&site).await;
+    let (offered, entries) = (rate(before.vouchers).saturating_mul(2), posted(&site));
+    let memory = machine::memory().0;
+    super::say(&format!("asking for {offered} vouchers a second"));
+    let draw = Draw::new(mix, tally.asked);
+    let requests = Arc::clone(&site.requests);
+    let (counts, most, next_id) = crowd(site.addr, requests, *plan, offered, draw).await?;
+    at_rest(&site).await;
+    let all_posted = posted(&site).saturating_sub(entries);
+    let tally = Tally {
+        asked: next_id,
+        ..tally
+    };
+    let (after, _) = load::run(&site, closed(), tally).await?;
+    let end = machine::memory().0;
+    let held = site.close().await?;
+    drop(held);
+    Ok(Overload {
+        rates: (rate(before.vouchers), rate(after.vouchers)),
+        offered: per_second(counts.begun, nanos(plan.time)),
+        counts,
+        posted: all_posted,
+        memory: (memory, most, end),
+    })
+}
+
+fn posted(site: &Site) -> u64 {
+    site.engine.stats().entries
+}
+
+/// Waits until the store gets nothing more to do.
+async fn at_rest(site: &Site) {
+    let start = Instant::now();
+    let mut last = None;
+    while start.elapsed() < REST_MAX {
+        let now = (posted(site), site.engine.stats().queued);
+        if last.replace(now) == Some(now) && now.1 == 0 {
+            return;
+        }
+        tokio::time::sleep(READING).await;
+    }
+}
+
+/// Asks for too much on a thread of its own; gives what became of it, the most memory, and the next
+/// external id.
+async fn crowd(
+    to: SocketAddr,
+    requests: Arc<Requests>,
+    plan: Plan,
+    offered: u64,
+    draw: Draw,
+) -> anyhow::Result<(Counts, u64, u64)> {
+    let (sender, ended) = oneshot::channel();
+    let body = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let outcome = runtime.map_err(anyhow::Error::from).map(|runtime| {
+            let crowd = Rc::new(Crowd {
+                to,
+                requests,
+                end: Instant::now().checked_add(plan.time),
+                counts: Cell::default(),
+                draw: RefCell::new(draw),
+            });
+            let local = LocalSet::new();
+            let most = runtime.block_on(local.run_until(crowd.clone().all(plan, offered)));
+            let next = crowd.draw.borrow().next_id();
+            (crowd.counts.get(), most, next)
+        });
+        drop(sender.send(outcome));
+    };
+    std::thread::Builder::new()
+        .name(THREAD.to_owned())
+        .spawn(body)?;
+    ended.await.context("the thread of the load is gone")?
+}
+
+struct Crowd {
+    to: SocketAddr,
+    requests: Arc<Requests>,
+    end: Option<Instant>,
+    counts: Cell<Counts>,
+    draw: RefCell<Draw>,
+}
+
+impl Crowd {
+    fn is_over(&self) -> bool {
+        self.end.is_none_or(|end| Instant::now() >= end)
+    }
+
+    fn count(&self, what: impl FnOnce(&mut Counts)) {
+        let mut counts = self.counts.get();
+        what(&mut counts);
+        self.counts.set(counts);
+    }
+
+    /// Gives the most memory.
+    async fn all(self: Rc<Self>, plan: Plan, offered: u64) -> u64 {
+        let connections = u64::try_from(plan.connections.max(1)).unwrap_or(1);
+        let pause = super::figures::scaled(connections, 1_000_000_000, offered.max(1));
+        let pause = Duration::from_nanos(pause);
+        let tasks: Vec<_> = (0..plan.connections)
+            .map(|_| tokio::task::spawn_local(Rc::clone(&self).one(pause)))
+            .collect();
+        let mut most = 0;
+        while !self.is_over() {
+            most = machine::memory().0.max(most);
+            tokio::time::sleep(READING).await;
+        }
+        for task in tasks {
+            task.await.ok();
+        }
+        most
+    }
+
+    async fn one(self: Rc<Self>, pause: Duration) {
+        let mut connection = None;
+        let mut due = Instant::now();
+        while !self.is_over() {
+            tokio::time::sleep_until(due).await;
+            due = due.checked_add(pause).unwrap_or(due).max(Instant::now());
+            let asked = self.draw.borrow_mut().ask();
+            self.count(|counts| counts.begun = counts.begun.saturating_add(1));
+            let asking = async {
+                let open = match connection.take() {
+                    Some(open) => open,
+                    None => Connection::open(self.to).await?,
+                };
+                let open = connection.insert(open);
+                open.ask(&self.requests, &asked)
+                    .await
+                    .map(|(status, _)| status)
+            };
+            let answer = tokio::time::timeout(PATIENCE, asking).await;
+            if !matches!(answer, Ok(Ok(201 | 503))) {
+                connection = None;
+            }
+            self.count(|counts| {
+                let count = match answer {
+                    Ok(Ok(201)) => &mut counts.answered,
+                    Ok(Ok(503)) => &mut counts.refused,
+                    Ok(_) => &mut counts.broken,
+                    Err(_) => &mut counts.left,
+                };
+                *count = count.saturating_add(1);
+            });
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The settings of rate limits.
+
+use std::num::NonZeroU32;
+
+use serde::Deserialize;
+
+use crate::http::rate::Rate;
+
+/// How many requests pass, in the long run and at once.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RateLimit {
+    per_second: NonZeroU32,
+    burst: NonZeroU32,
+}
+
+impl RateLimit {
+    pub(super) const fn of((per_second, burst): Rate) -> Self {
+        Self { per_second, burst }
+    }
+
+    pub(super) const fn rate(self) -> Rate {
+        (self.per_second, self.burst)
+    }
+}
