@@ -1,4 +1,4 @@
-//! The admin API: tenants, keys, actors, webhooks, the journal, verification; for operators alone.
+//! The admin API: tenants, keys, cases, actors, webhooks, the journal, verification; for operators alone.
 //!
 //! **Shape.** A listener and a credential of its own (`x-admin-key`): no path of it exists on the
 //! public listener, and no key of a tenant opens it. Health and metrics are here without a key.
@@ -6,6 +6,7 @@
 //! **Bounds.** [`WORKERS`] thread; one change of a tenant and one verification at a time.
 
 mod actors;
+mod cases;
 mod clock;
 mod health;
 mod keys;
@@ -128,7 +129,10 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(at("/actors/{cvu}", "GET").get(actors::read))
         .service(at("/actors/{cvu}/passivate", "POST").post(actors::passivate))
         .service(at("/accounts/{cvu}/fee-schedule", "PUT").put(money::set_fees))
-        .service(at("/transfers/{id}/decide", "POST").post(money::decide))
+        .service(at("/cases", "GET").get(cases::list))
+        .service(at("/cases/{id}", "GET").get(cases::one))
+        .service(at("/cases/{id}/decide", "POST").post(cases::decide))
+        .service(at("/transfers/{id}/decide", "POST").post(cases::decide_transfer))
         .service(at("/webhooks", "GET").get(webhooks::list))
         .service(at("/treasury", "GET").get(treasury::list))
         .service(at("/clock", "GET").get(clock::show))

@@ -34,7 +34,7 @@ use std::time::Duration;
 
 use caudal_actors::ports::{
     BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundTold,
-    LocalFuture, TransferOrder,
+    LocalFuture, ReturnOrder, TransferOrder,
 };
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
@@ -290,6 +290,14 @@ impl BankGateway for HttpGateway {
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<BankTransfer>> {
         Box::pin(self.send(order, request_id))
+    }
+
+    fn give_back<'a>(
+        &'a self,
+        order: &'a ReturnOrder,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
+        Box::pin(self.returned(order, request_id))
     }
 
     fn transfer_status<'a>(

@@ -192,7 +192,7 @@ async fn timeout_then_success() {
     // The bank has it, we do not know: neither side is shown as what it is not.
     assert_eq!(
         reconciled(&rig, &sent).await,
-        (json!("missing_in_ledger"), json!("completed"))
+        (json!("pending"), json!("completed"))
     );
     rig.behave("transfer_status", "ok").await;
     let ended = rig.ends(&sent, "completed").await;
@@ -259,10 +259,11 @@ async fn forgotten_then_sent_again() {
     rig.lives(0).await;
 }
 
-/// An operator decides.
+/// An operator decides, though the bank may not have given up.
 async fn decide(rig: &Rig, transfer: &Value, outcome: &str) -> Answer {
     let id = transfer["id"].as_str().unwrap();
-    let body = json!({"outcome": outcome, "reason": "the bank told us by telephone"});
+    let body = json!({"outcome": outcome, "reason": "the bank told us by telephone",
+        "by": "Ana", "force": true});
     rig.admin
         .post(&format!("/admin/transfers/{id}/decide"), &body)
         .header("x-admin-key", caudal::service::TEST_ADMIN_KEY)
@@ -271,11 +272,11 @@ async fn decide(rig: &Rig, transfer: &Value, outcome: &str) -> Answer {
 
 #[actix_web::test]
 async fn never_until_a_person_decides() {
-    for (outcome, word, later) in [
-        ("completed", "COMPLETED", 0),
-        ("rejected", "FAILED", 0),
+    for (outcome, word, wrong) in [
+        ("completed", "COMPLETED", false),
+        ("rejected", "FAILED", false),
         // The person was wrong: only reconciliation can say so.
-        ("rejected", "COMPLETED", 1),
+        ("rejected", "COMPLETED", true),
     ] {
         let rig = Rig::start().await;
         let sent = rig.send(2, "100.00").await;
@@ -283,7 +284,7 @@ async fn never_until_a_person_decides() {
         waits(&rig, &sent).await;
         assert_eq!(
             reconciled(&rig, &sent).await,
-            (json!("matched"), json!("in_progress"))
+            (json!("pending"), json!("in_progress"))
         );
         // Nothing is stuck for others, nor for itself.
         rig.lives(0).await;
@@ -300,18 +301,17 @@ async fn never_until_a_person_decides() {
             let refused = decide(&rig, &sent, again).await;
             refused.refused(400, "transfer_not_open");
         }
-        let expected = if outcome == "completed" {
-            "matched"
-        } else {
-            "missing_in_ledger"
-        };
-        assert_eq!(reconciled(&rig, &sent).await.0, expected);
+        assert_eq!(reconciled(&rig, &sent).await.0, "decided");
         // The bank's own word comes after all, and moves nothing twice.
         let told = json!({"status": word});
         rig.tell(&sent, "settle", told).await.is(200);
         rig.heard().await;
         rig.has(total, "0.00").await;
-        rig.lives(later).await;
+        let found = rig.reconciled("transferId", &sent["id"]).await;
+        assert_eq!(found["contradicted"], wrong, "{found}");
+        if !wrong {
+            rig.lives(0).await;
+        }
     }
 }
 
@@ -326,7 +326,7 @@ async fn given_up_by_the_bank_waits_for_a_person() {
     rig.has("1000.00", "100.00").await;
     assert_eq!(
         reconciled(&rig, &sent).await,
-        (json!("matched"), json!("unknown"))
+        (json!("pending"), json!("unknown"))
     );
     let rejected = decide(&rig, &sent, "rejected").await.is(200);
     assert_eq!(

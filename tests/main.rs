@@ -16,6 +16,8 @@ mod bank_failures;
 #[cfg(test)]
 mod batch;
 #[cfg(test)]
+mod cases;
+#[cfg(test)]
 mod clock;
 #[cfg(test)]
 mod contract;

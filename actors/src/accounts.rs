@@ -15,6 +15,7 @@
 //! again. What waits for the bank is on disk, and is taken up again when the actor starts.
 
 mod batch;
+mod cases;
 mod desk;
 pub mod enrolment;
 mod joint;
@@ -42,7 +43,7 @@ pub use desk::Desk;
 pub use joint::{Convoy, Joint};
 pub use messages::{
     AccountMessage, AccountView, BalanceView, EnrolmentView, Heard, HoldView, ItemOutcome,
-    Observed, Placed, Quote, Settings, TransferView, Verdict, Versions,
+    Observed, Placed, Quote, Settings, TransferView, Versions,
 };
 
 use crate::failure::Failure;
@@ -182,10 +183,13 @@ impl AccountActor {
             AccountMessage::DecideTransfer {
                 transfer,
                 verdict,
-                reason,
+                decision,
                 ticket,
-            } => desk.decide_transfer(transfer, verdict, reason, ticket),
+            } => desk.decide_transfer(transfer, verdict, *decision, ticket),
             AccountMessage::Left(departure, ticket) => desk.left(&departure, ticket),
+            AccountMessage::Credit(parked, decision, ticket) => {
+                desk.credit(*parked, *decision, ticket);
+            }
             AccountMessage::CashIn(arrived, ticket) => desk.cash_in(arrived, ticket),
             AccountMessage::Tick => {}
             message => self.question(message, ctx),

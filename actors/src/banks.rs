@@ -25,7 +25,7 @@ use caudal_ledger::transfers::{BankTransfer, Destination};
 
 use crate::ports::{
     BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundTold,
-    LocalFuture, TransferOrder,
+    LocalFuture, ReturnOrder, TransferOrder,
 };
 
 /// A realm's relation to its bank.
@@ -282,6 +282,17 @@ impl BankGateway for RealmBank {
     ) -> LocalFuture<'a, BankReply<BankTransfer>> {
         match self.now() {
             Ok(bank) => Box::pin(async move { bank.transfer(order, request_id).await }),
+            Err(why) => nobody(&why),
+        }
+    }
+
+    fn give_back<'a>(
+        &'a self,
+        order: &'a ReturnOrder,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
+        match self.now() {
+            Ok(bank) => Box::pin(async move { bank.give_back(order, request_id).await }),
             Err(why) => nobody(&why),
         }
     }

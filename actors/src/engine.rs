@@ -4,6 +4,7 @@
 //! past that the outcome is unknown to the asker, and its idempotency key or external id will tell.
 
 pub mod bank;
+pub mod cases;
 mod catch_up;
 mod clock;
 pub mod events;

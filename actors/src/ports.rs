@@ -70,6 +70,20 @@ pub struct TransferOrder {
     pub description: Option<String>,
 }
 
+/// Money that is returned to who sent it, as the bank is asked for it. It leaves the collector
+/// account itself: no CVU has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReturnOrder {
+    /// Our reference: the bank never makes two transfers of one.
+    pub origin: OriginId,
+    /// Where it goes.
+    pub to: Cbu,
+    /// How much.
+    pub amount: Amount,
+    /// The id on the rail of what is returned.
+    pub returns: String,
+}
+
 /// An enrolment in remuneration as the bank is asked for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EnrolmentOrder {
@@ -269,6 +283,24 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         order: &'a TransferOrder,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<BankTransfer>>;
+
+    /// Returns money from the collector account, or gives the return that the reference has made
+    /// before; [`Self::transfer_status`] and [`Self::movements`] know it like any transfer. A refusal
+    /// says that there is none and will be none; a bank that cannot do it refuses always.
+    fn give_back<'a>(
+        &'a self,
+        _: &'a ReturnOrder,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
+        let refusal = BankRefusal {
+            status: 0,
+            body: r#"{"message":"the bank sends nothing from the collector account"}"#.to_owned(),
+        };
+        Box::pin(std::future::ready(BankReply {
+            result: Err(BankError::Refused(refusal)),
+            calls: Vec::new(),
+        }))
+    }
 
     /// Asks how far a transfer is. `Ok(None)`: the bank does not know it (yet).
     fn transfer_status<'a>(

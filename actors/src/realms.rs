@@ -12,6 +12,7 @@
 //!
 //! **Failure.** An actor that panicked or doubts itself is loaded again by the next order for it.
 
+mod cases;
 mod children;
 pub mod lookout;
 mod messages;
@@ -47,6 +48,7 @@ use crate::reply::{Answered, Given, Reply};
 use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
 use children::Children;
 
+pub use cases::{CaseMessage, ReturnSaid};
 pub use children::Booked;
 pub(crate) use postings::BULK_PART;
 pub use postings::Bulk;
@@ -325,6 +327,8 @@ impl Actor for RealmSupervisor {
         let home = (ctx.address().downgrade(), self.waiting.clone());
         actix::spawn(lookout::run(Arc::clone(&self.shared), home));
         self.sweep(ctx);
+        let home = self.home(ctx);
+        self.take_up_returns(&home);
         ctx.run_interval(SWEEP, |supervisor, ctx| {
             // One that is under way goes on by itself.
             if supervisor.swept.is_none() {
@@ -415,6 +419,7 @@ impl RealmSupervisor {
             RealmMessage::TryWebhook(number, id, ticket) => {
                 self.try_webhook(number, id, ticket, ctx);
             }
+            RealmMessage::Case(message) => self.case(message, ctx),
             message => self.money(message),
         }
     }

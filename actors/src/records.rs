@@ -42,6 +42,10 @@ pub const WEBHOOKS: u8 = 10;
 /// How far a webhook has come; the stream's number is the webhook's.
 pub const DELIVERIES: u8 = 11;
 
+/// What people decide about money in suspense: by the account that it was credited to; by the realm
+/// (0) for what is returned, where the sequence is the number of the return.
+pub const CASES: u8 = 12;
+
 /// The format of every record: named fields of MessagePack.
 const FORMAT: u8 = 1;
 

@@ -9,6 +9,7 @@
 //! then changed or refused. Between them the account is `pending` and refuses another such order.
 //! An enrolment in remuneration waits for the fund beside that, perhaps for days.
 
+mod cases;
 mod drafts;
 mod movements;
 mod particulars;

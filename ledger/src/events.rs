@@ -11,6 +11,7 @@ use std::fmt;
 
 use crate::accounts::Account;
 use crate::balance::{Balance, Direction};
+use crate::cases::{CaseFact, Parked};
 use crate::facts::{AccountFact, RealmFact};
 use crate::holds::Hold;
 use crate::ids::{AccountNo, RealmId, VoucherId};
@@ -138,6 +139,10 @@ kinds! {
     CashInSuspended = 26, "cash_in.suspended";
     /// The fund accepted, refused, suspended or ended the remuneration of an account's balance.
     AccountRemunerationUpdated = 27, "account.remuneration.updated";
+    /// A person said how a transfer ended; what it then is, is told right after.
+    TransferDecided = 28, "transfer.decided";
+    /// Money that no account could take was credited to one, or returned.
+    SuspenseResolved = 29, "suspense.resolved";
 }
 
 impl EventKind {
@@ -204,14 +209,43 @@ impl EventKind {
         if matches!(fact, TransferFact::Advanced { .. }) && before == Some(after) {
             return None;
         }
-        Some(match after {
+        if matches!(fact, TransferFact::Decided { .. }) {
+            return Some(Self::TransferDecided);
+        }
+        Some(Self::of_status(after))
+    }
+
+    /// What a fact of a transfer tells beside that: how the transfer ended, when a person said so.
+    pub const fn of_ending(fact: &TransferFact) -> Option<Self> {
+        match fact {
+            TransferFact::Decided { verdict, .. } => Some(Self::of_status(verdict.status())),
+            TransferFact::Requested(_)
+            | TransferFact::Advanced { .. }
+            | TransferFact::Completed { .. }
+            | TransferFact::Rejected(_)
+            | TransferFact::Reversed { .. }
+            | TransferFact::Disputed(_) => None,
+        }
+    }
+
+    const fn of_status(status: TransferStatus) -> Self {
+        match status {
             TransferStatus::Requested => Self::TransferRequested,
             TransferStatus::InProgress => Self::TransferInProgress,
             TransferStatus::Audit => Self::TransferAudit,
             TransferStatus::Completed => Self::TransferCompleted,
             TransferStatus::Rejected => Self::TransferRejected,
             TransferStatus::Reversed => Self::TransferReversed,
-        })
+        }
+    }
+
+    /// What a fact of money in suspense tells; `None` while the bank is asked.
+    pub const fn of_case(fact: &CaseFact) -> Option<Self> {
+        if fact.resolves() {
+            Some(Self::SuspenseResolved)
+        } else {
+            None
+        }
     }
 
     /// What a fact of a realm tells; `None` for what concerns the count of events itself.
@@ -286,6 +320,8 @@ pub enum Subject {
     VoucherType(Box<VoucherType>),
     /// Money that no account could take.
     Suspense(Box<Suspense>),
+    /// The same with what became of it.
+    Resolved(Box<Parked>),
 }
 
 /// An event, whole.

@@ -218,11 +218,29 @@ impl OriginId {
 
     /// The reference of a tenant's order.
     pub fn of_order(tenant: &str, mode: Mode, external_id: &ExternalId) -> Self {
-        let form = Canonical::default()
-            .text("transfer")
-            .text(tenant)
-            .text(mode.as_str())
-            .text(external_id.as_str());
+        Self::of_form(
+            Canonical::default()
+                .text("transfer")
+                .text(tenant)
+                .text(mode.as_str())
+                .text(external_id.as_str()),
+        )
+    }
+
+    /// The reference of the n-th try to return money in suspense that arrived under an id of the
+    /// rail. The same try, made again after an older copy of the store was put back, has the same.
+    pub fn of_return(tenant: &str, mode: Mode, coelsa_id: &str, attempt: u32) -> Self {
+        Self::of_form(
+            Canonical::default()
+                .text("return")
+                .text(tenant)
+                .text(mode.as_str())
+                .text(coelsa_id)
+                .number(i64::from(attempt)),
+        )
+    }
+
+    fn of_form(form: Canonical) -> Self {
         let digest = form.digest().0;
         let first = digest.first_chunk::<16>().copied().unwrap_or_default();
         let digest = u128::from_be_bytes(first);
@@ -342,10 +360,19 @@ mod tests {
             of("tnt_1", Mode::Test, "b"),
             of("tnt_2", Mode::Test, "a"),
         ];
-        let different: std::collections::BTreeSet<_> = all.into_iter().collect();
+        let of = OriginId::of_return;
+        let returns = [
+            of("tnt_1", Mode::Test, "a", 1),
+            of("tnt_1", Mode::Test, "a", 2),
+            of("tnt_1", Mode::Live, "a", 1),
+            of("tnt_1", Mode::Test, "b", 1),
+            of("tnt_2", Mode::Test, "a", 1),
+        ];
+        let all: Vec<_> = all.into_iter().chain(returns).collect();
+        let different: std::collections::BTreeSet<_> = all.iter().copied().collect();
         assert_eq!(different.len(), all.len());
-        for id in all {
-            assert_eq!(OriginId::parse(&id.to_string()), Some(id));
+        for id in &all {
+            assert_eq!(OriginId::parse(&id.to_string()), Some(*id));
             assert_eq!(id.place(), None);
         }
         // It is at the bank: never another one in a later version.

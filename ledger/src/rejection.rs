@@ -5,6 +5,7 @@ use crate::cvu::Cvu;
 use crate::ids::{TransferId, VoucherId};
 use crate::limits::{Breach, Quantity};
 use crate::money::{Amount, Money};
+use crate::transfers::TransferStatus;
 use crate::voucher_types::TypeCode;
 
 /// A refusal by a rule. Nothing changed.
@@ -200,6 +201,27 @@ pub enum Rejection {
     /// There is no account that could receive.
     #[error("the destination account does not exist")]
     DestinationNotFound,
+    /// The bank has not given up on the transfer, and nobody insists.
+    #[error(
+        "the transfer is {}: the bank may still end it; decide with force: true if you know better",
+        .status.as_str()
+    )]
+    TransferNotInAudit {
+        /// Its state.
+        status: TransferStatus,
+    },
+    /// There is no such case.
+    #[error("case not found")]
+    CaseNotFound,
+    /// The case was decided before.
+    #[error("the case has been decided; read it to see by whom and why")]
+    CaseDecided,
+    /// The bank is being asked to return the money.
+    #[error("the bank is being asked to return this money; what it says decides the case")]
+    ReturnInFlight,
+    /// The bank did not say where the money came from.
+    #[error("the bank did not say from which CBU the money came; credit it to a CVU instead")]
+    SenderUnknown,
     /// The external id was used by another transfer.
     #[error("idExterno was used before by transfer {held_by} with other data")]
     TransferExternalIdReused {
@@ -295,6 +317,11 @@ impl Rejection {
             Self::SameAccount => "same_account",
             Self::DestinationClosed => "destination_closed",
             Self::DestinationNotFound => "destination_not_found",
+            Self::TransferNotInAudit { .. } => "transfer_not_in_audit",
+            Self::CaseNotFound => "case_not_found",
+            Self::CaseDecided => "case_decided",
+            Self::ReturnInFlight => "return_in_flight",
+            Self::SenderUnknown => "sender_unknown",
             Self::TransferExternalIdReused { .. } => "id_externo_reused",
             Self::EnrolledOtherwise => "remuneration_enrolled",
             Self::TenantNotFound => "tenant_not_found",

@@ -14,6 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::alias::Alias;
+use crate::cases::{Decision, Verdict};
 use crate::cvu::{Cbu, Cvu};
 use crate::facts::BankRefusal;
 use crate::fees::Charges;
@@ -290,6 +291,9 @@ pub struct Transfer {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+    /// Who ended it and why, when it was a person and not the bank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Box<Decision>>,
 }
 
 /// Why a transfer was rejected.
@@ -335,6 +339,13 @@ pub enum TransferFact {
     },
     /// The bank has something else under its reference: a person decides.
     Disputed(Dispute),
+    /// A person said how it ended.
+    Decided {
+        /// How.
+        verdict: Verdict,
+        /// Who, why and when.
+        decision: Decision,
+    },
 }
 
 /// A fact and the transfer that it is of, as they are kept.
@@ -383,6 +394,17 @@ impl Transfer {
             TransferFact::Disputed(dispute) => {
                 self.dispute = Some(Box::new(dispute.clone()));
                 self.status = TransferStatus::Audit;
+            }
+            TransferFact::Decided { verdict, decision } => {
+                self.status = verdict.status();
+                self.decision = Some(Box::new(decision.clone()));
+                self.rejection = match verdict {
+                    Verdict::Completed => None,
+                    Verdict::Rejected => Some(TransferRejection {
+                        reason: decision.reason.clone(),
+                        bank: None,
+                    }),
+                };
             }
         }
     }

@@ -206,6 +206,11 @@ impl Totals {
     pub const fn suspended(&mut self, amount: Sum) {
         self.incoming = self.incoming.plus(amount);
     }
+
+    /// Counts such money that was credited to an account or returned.
+    pub const fn resolved(&mut self, amount: Sum) {
+        self.incoming = self.incoming.minus(amount);
+    }
 }
 
 /// What part of the clients' money the collector account has, in ten-thousandths, rounded down so

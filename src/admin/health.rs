@@ -4,8 +4,11 @@ use std::fmt::{Display, Write as _};
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
+use caudal_actors::engine::cases::CaseFigures;
 use caudal_actors::failure::Failure;
+use caudal_actors::platform::realms;
 use caudal_actors::realms::RealmReport;
+use caudal_ledger::time::Timestamp;
 use caudal_storage::Stats;
 use rust_decimal::Decimal;
 
@@ -47,6 +50,10 @@ pub async fn metrics(desk: web::Data<Desk>) -> HttpResponse {
     match webhooks::all(&desk).await {
         Ok(found) => hooks(&mut page, &found),
         Err(why) => tracing::warn!(%why, "metrics without the webhooks' figures"),
+    }
+    match figures(&desk) {
+        Ok(found) => cases(&mut page, &found, desk.door.engine.now()),
+        Err(why) => tracing::warn!(%why, "metrics without the cases"),
     }
     HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")
@@ -308,5 +315,52 @@ fn hooks(page: &mut Page, found: &[webhooks::Row]) {
             let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\",webhook=\"{id}\"}}");
             page.sample(name, &labels, figure(row));
         }
+    }
+}
+
+/// What waits for a person in a realm.
+type RealmCases = (String, &'static str, CaseFigures);
+
+fn figures(desk: &Desk) -> Result<Vec<RealmCases>, Failure> {
+    let engine = &desk.door.engine;
+    let platform = engine.platform();
+    let all = realms(&platform).map(|(tenant, mode)| {
+        let found = engine.case_figures(tenant.realm(mode))?;
+        Ok((tenant.id.clone(), mode.as_str(), found))
+    });
+    all.collect()
+}
+
+fn cases(page: &mut Page, found: &[RealmCases], now: Timestamp) {
+    let age = |since: Option<Timestamp>| {
+        let millis = since.map_or(0, |since| now.millis().saturating_sub(since.millis()));
+        millis.checked_div(1000).unwrap_or(0)
+    };
+    let kinds = |it: &CaseFigures| {
+        [
+            ("transfer", it.counts.transfers, it.oldest_transfer),
+            ("suspense", it.counts.suspense, it.oldest_suspense),
+        ]
+    };
+    page.family("cases_open", "gauge", "Cases that wait for a person.");
+    for (tenant, mode, it) in found {
+        for (kind, count, _) in kinds(it) {
+            let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\",kind=\"{kind}\"}}");
+            page.sample("cases_open", &labels, count);
+        }
+    }
+    let help = "For how long the oldest open case has waited; 0 without one.";
+    page.family("cases_oldest_seconds", "gauge", help);
+    for (tenant, mode, it) in found {
+        for (kind, _, since) in kinds(it) {
+            let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\",kind=\"{kind}\"}}");
+            page.sample("cases_oldest_seconds", &labels, age(since));
+        }
+    }
+    let help = "Money that arrived and that no account could take, in ARS.";
+    page.family("suspense_pesos", "gauge", help);
+    for (tenant, mode, it) in found {
+        let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\"}}");
+        page.sample("suspense_pesos", &labels, it.amount);
     }
 }

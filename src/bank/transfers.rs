@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use caudal_actors::ports::{BankError, BankMovement, BankReply, TransferOrder, Way};
+use caudal_actors::ports::{BankError, BankMovement, BankReply, ReturnOrder, TransferOrder, Way};
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::OriginId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
@@ -74,6 +74,39 @@ impl Ask<BankTransfer> {
             body: Some(body),
             redacted: redacted.to_string(),
             ..Self::get(SEND, &path(collector, &["transaction-requests"]), judge)
+        }
+    }
+
+    /// Returns money from the collector account, or gives the return there is.
+    fn give_back(collector: &str, order: &ReturnOrder) -> Self {
+        let (origin, amount) = (order.origin, order.amount);
+        let value = json!({"currency": "ARS", "amount": amount.to_string()});
+        let described = format!("Devolucion {}", order.returns);
+        let body = json!({
+            "origin_id": origin.to_string(),
+            "to": {"cbu": order.to},
+            "value": value,
+            "concept": "VAR",
+            "description": read::line(&described, DESCRIPTION_MAX),
+        });
+        let redacted = json!({
+            "origin_id": origin.to_string(),
+            "to": {"cbu": last4(order.to.as_str())},
+            "value": value,
+        });
+        let judge = Box::new(move |answer: &Answer| judge_sent(answer, origin));
+        let mut path = vec!["banks", "322", "accounts", collector, "owner"];
+        path.extend([
+            "transaction-request-types",
+            "TRANSFER",
+            "transaction-requests",
+        ]);
+        Self {
+            reference: origin.to_string(),
+            method: Method::POST,
+            body: Some(body),
+            redacted: redacted.to_string(),
+            ..Self::get(SEND, &path, judge)
         }
     }
 
@@ -239,7 +272,8 @@ fn movement(
         origin: origin.as_deref().and_then(OriginId::parse),
         reversal,
         way,
-        cvu: read::id(ours.get("cvu")?.as_str()?)?,
+        // What leaves the collector account itself has no CVU.
+        cvu: read::id(ours.get("cvu").or_else(|| ours.get("cbu"))?.as_str()?)?,
         counterparty: read::counterparty(other),
         amount: listed.value.amount()?,
         word: transfer.word,
@@ -262,13 +296,32 @@ impl HttpGateway {
         order: &TransferOrder,
         request_id: &str,
     ) -> BankReply<BankTransfer> {
+        let ask = Ask::transfer(&self.config.collector, order);
+        self.sent(ask, order.origin, request_id).await
+    }
+
+    /// Returns money, or gives the return there is.
+    pub(super) async fn returned(
+        &self,
+        order: &ReturnOrder,
+        request_id: &str,
+    ) -> BankReply<BankTransfer> {
+        let ask = Ask::give_back(&self.config.collector, order);
+        self.sent(ask, order.origin, request_id).await
+    }
+
+    async fn sent(
+        &self,
+        ask: Ask<BankTransfer>,
+        origin: OriginId,
+        request_id: &str,
+    ) -> BankReply<BankTransfer> {
         let collector = &self.config.collector;
         let deadline = self.deadline();
-        let ask = Ask::transfer(collector, order);
         let mut reply = self.perform(ask, request_id, deadline).await;
         // It may refuse the second attempt because of the first: the day's limit is used up, say.
         if matches!(reply.result, Err(BankError::Refused(_))) && doubted(&reply.calls) {
-            let ask = Ask::confirmed(collector, order.origin);
+            let ask = Ask::confirmed(collector, origin);
             let found = self.perform(ask, request_id, deadline).await;
             reply.calls.extend(found.calls);
             match found.result {

@@ -271,6 +271,7 @@ fn short(name: &str, there: Money, requested: Amount) -> serde_json::Value {
 }
 
 /// Refusals of the ledger. Every variant is named: a new one stops the compiler here.
+#[expect(clippy::too_many_lines, reason = "a line for each rejection")]
 fn refused(rejection: &Rejection) -> ApiError {
     let of = |status| ApiError::new(status, rejection.code(), rejection.to_string());
     let (bad, conflict) = (StatusCode::BAD_REQUEST, StatusCode::CONFLICT);
@@ -280,6 +281,7 @@ fn refused(rejection: &Rejection) -> ApiError {
         | Rejection::VoucherTypeNotFound { .. }
         | Rejection::HoldNotFound
         | Rejection::TransferNotFound
+        | Rejection::CaseNotFound
         | Rejection::WebhookNotFound
         | Rejection::DeliveryNotFound
         | Rejection::TenantNotFound
@@ -287,9 +289,11 @@ fn refused(rejection: &Rejection) -> ApiError {
         Rejection::AliasTaken
         | Rejection::TenantTaken
         | Rejection::AccountCodeTaken
+        | Rejection::CaseDecided
         | Rejection::EnrolledOtherwise
         | Rejection::VoucherTypeTaken { .. } => of(conflict),
         Rejection::OperationInFlight | Rejection::ExternalIdInFlight => of(conflict).later(1),
+        Rejection::ReturnInFlight => of(conflict).later(5),
         Rejection::ExternalIdReused {
             held_by,
             cvu,
@@ -335,6 +339,8 @@ fn refused(rejection: &Rejection) -> ApiError {
         | Rejection::TooManyOpenHolds { .. }
         | Rejection::TooManyOpenTransfers { .. }
         | Rejection::TransferNotOpen
+        | Rejection::TransferNotInAudit { .. }
+        | Rejection::SenderUnknown
         | Rejection::NothingToReverse
         | Rejection::SameAccount
         | Rejection::DestinationClosed

@@ -49,6 +49,11 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "El cuerpo de la solicitud es demasiado grande",
     ),
     (
+        "case_decided",
+        "El caso ya fue resuelto; léalo para ver por quién y por qué",
+    ),
+    ("case_not_found", "El caso no existe"),
+    (
         "clock_in_doubt",
         "El servicio duda de su reloj y no acepta cambios; reintente más tarde",
     ),
@@ -194,6 +199,10 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "Se alcanzó la cantidad máxima de webhooks",
     ),
     ("transfer_not_found", "La transferencia no existe"),
+    (
+        "transfer_not_in_audit",
+        "El banco todavía puede definir la transferencia; resuélvala con force: true si le consta",
+    ),
     ("transfer_not_open", "La transferencia ya es definitiva"),
     (
         "unauthorized",

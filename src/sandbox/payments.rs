@@ -20,8 +20,13 @@ const PAGE_MAX: usize = 200;
 
 pub(super) fn configure(config: &mut ServiceConfig) {
     let owner = "/banks/322/accounts/{collector}/owner";
-    let transfers = format!("{owner}/transaction-request-types/TRANSFER-CVU");
+    let types = format!("{owner}/transaction-request-types");
+    let transfers = format!("{types}/TRANSFER-CVU");
     config
+        .route(
+            &format!("{types}/TRANSFER/transaction-requests"),
+            web::post().to(send_own),
+        )
         .route(
             &format!("{transfers}/transaction-requests"),
             web::post().to(send),
@@ -40,6 +45,19 @@ async fn send(
     bank.answer_by_mode(&request, Operation::Transfer, |book, rail, at| {
         let world = book.enter(&path, rail)?;
         book.send(world, &body, at)
+    })
+    .await
+}
+
+async fn send_own(
+    request: HttpRequest,
+    bank: Data<Bank>,
+    path: Path<String>,
+    body: Json<Send>,
+) -> HttpResponse {
+    bank.answer_by_mode(&request, Operation::Transfer, |book, rail, at| {
+        let world = book.enter(&path, rail)?;
+        book.send_own(world, &body, at)
     })
     .await
 }

@@ -146,11 +146,38 @@ impl Book {
         if let Some(known) = self.transfers.by_origin(world.collector, &order.origin_id) {
             return Ok(shapes::repeated(known));
         }
-        let (amount, concept) = order.checked()?;
         let origin = self.open_by_cvu(world, &order.origin_debit.cvu)?.clone();
         if origin.cuit.as_str() != order.origin_debit.cuit {
             return Err(refusal("VW009").into());
         }
+        self.pay(world, order, Some(&origin), (mode, now))
+    }
+
+    /// Sends a transfer from the collector account itself, in the name of no CVU, or gives the one
+    /// there is for the origin id.
+    pub fn send_own(
+        &mut self,
+        world: World,
+        order: &Send,
+        at: (Mode, u64),
+    ) -> Result<Value, Trouble> {
+        if !order.good_id() {
+            return Err(refusal("TX033").into());
+        }
+        if let Some(known) = self.transfers.by_origin(world.collector, &order.origin_id) {
+            return Ok(shapes::repeated(known));
+        }
+        self.pay(world, order, None, at)
+    }
+
+    fn pay(
+        &mut self,
+        world: World,
+        order: &Send,
+        origin: Option<&Account>,
+        (mode, now): (Mode, u64),
+    ) -> Result<Value, Trouble> {
+        let (amount, concept) = order.checked()?;
         let (target, other) = self.destination(world.rail, &order.to)?;
         let mut transfer = Transfer {
             number: self.transfers.number(now),
@@ -162,9 +189,9 @@ impl Book {
             amount,
             concept: format!("{concept:?}").to_ascii_uppercase(),
             description: order.description.clone().unwrap_or_default(),
-            cvu: origin.cvu,
-            cuit: origin.cuit.to_string(),
-            name: origin.name.clone(),
+            cvu: origin.map(|it| it.cvu),
+            cuit: origin.map_or_else(|| UNAVAILABLE.into(), |it| it.cuit.to_string()),
+            name: origin.map_or_else(|| super::PSP_NAME.into(), |it| it.name.clone()),
             other,
             at: now,
             returned: 0,
@@ -180,7 +207,7 @@ impl Book {
             Target::Own(home, account) => {
                 transfer.status = Status::Completed;
                 transfer.coelsa_id = new_rail_id()?;
-                let from = party(world, &origin);
+                let from = origin.map_or_else(|| own_party(world), |it| party(world, it));
                 Some(arrival(&transfer, (home, &account), from))
             }
             Target::Other(key) => {
@@ -340,7 +367,7 @@ impl Book {
             amount,
             concept: "VAR".into(),
             description: String::new(),
-            cvu,
+            cvu: Some(cvu),
             cuit: holder.map_or_else(|| UNAVAILABLE.into(), |it| it.cuit.to_string()),
             name: holder.map_or_else(|| UNAVAILABLE.into(), |it| it.name.clone()),
             other,
@@ -370,6 +397,18 @@ impl Book {
     }
 }
 
+/// A collector account as the other side sees it.
+fn own_party(world: World) -> Party {
+    Party {
+        cbu: world.collector.to_string(),
+        label: String::new(),
+        cuit: UNAVAILABLE.to_owned(),
+        name: super::PSP_NAME.to_owned(),
+        bank_code: format!("{:04}", world.psp),
+        bank_name: super::PSP_NAME.to_owned(),
+    }
+}
+
 /// An account at the sandbox as the other side sees it.
 fn party(home: World, account: &Account) -> Party {
     let alias = account.alias.as_ref();
@@ -389,7 +428,7 @@ fn arrival(transfer: &Transfer, (home, account): (World, &Account), other: Party
         number: transfer.number.saturating_add(1),
         kind: Kind::In,
         origin_id: None,
-        cvu: account.cvu,
+        cvu: Some(account.cvu),
         cuit: account.cuit.to_string(),
         name: account.name.clone(),
         collector: Some(home.collector),

@@ -49,6 +49,14 @@ fn business_date(transfer: &Transfer) -> Timestamp {
     Timestamp::from_millis(transfer.at).business_day().start()
 }
 
+/// The side of the PSP: a CVU with its holder, or the collector account itself.
+fn own(transfer: &Transfer) -> Map<String, Value> {
+    object(match transfer.cvu {
+        Some(cvu) => json!({"cvu": cvu, "cuit": transfer.cuit}),
+        None => json!({"cbu": transfer.collector}),
+    })
+}
+
 /// A transfer in an answer.
 pub(super) fn transfer(transfer: &Transfer) -> Value {
     let mut shown = object(json!({
@@ -73,18 +81,20 @@ pub(super) fn transfer(transfer: &Transfer) -> Value {
         put("reverses", json!(reverses));
     }
     let kind = match transfer.kind {
+        Kind::Out if transfer.cvu.is_none() => "TRANSFER",
         Kind::Out => "TRANSFER-CVU",
         Kind::In => "TRANSFERENCIA",
         Kind::Reversal => "REVERSAL",
     };
     put("type", json!(kind));
     if transfer.incoming() {
-        let credit = json!({"cvu": transfer.cvu, "cuit": transfer.cuit});
+        let credit = Value::Object(own(transfer));
         put("origin_debit", party(&transfer.other));
         put("origin_credit", credit);
     } else {
-        let debit = json!({"cvu": transfer.cvu, "cuit": transfer.cuit, "name": transfer.name});
-        put("origin_debit", debit);
+        let mut debit = own(transfer);
+        debit.insert("name".to_owned(), json!(transfer.name));
+        put("origin_debit", Value::Object(debit));
         put("to", party(&transfer.other));
     }
     Value::Object(shown)
@@ -108,7 +118,7 @@ pub(super) fn received(transfer: &Transfer, now: u64) -> Notice {
         "value": value_of(transfer),
         "details": {
             "origin_debit": party(&transfer.other),
-            "origin_credit": {"cvu": transfer.cvu, "cuit": transfer.cuit},
+            "origin_credit": own(transfer),
         },
     });
     Notice {
@@ -135,7 +145,7 @@ pub(super) fn ended(transfer: &Transfer, now: u64) -> Option<Notice> {
         "coelsa_id": transfer.coelsa_id,
         "status": transfer.status.as_str(),
         "value": value_of(transfer),
-        "origin_debit": {"cvu": transfer.cvu, "cuit": transfer.cuit},
+        "origin_debit": own(transfer),
         "to": party(&transfer.other),
     }));
     if let Some(reason) = &transfer.reject_reason {

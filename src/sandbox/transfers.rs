@@ -115,7 +115,9 @@ pub(super) struct Transfer {
     pub amount: Amount,
     pub concept: String,
     pub description: String,
-    pub cvu: Cvu,
+    /// The CVU; none when the collector account itself sends.
+    #[serde(default)]
+    pub cvu: Option<Cvu>,
     /// The holder of the CVU.
     pub cuit: String,
     pub name: String,
@@ -261,7 +263,7 @@ impl Transfers {
         let theirs: Vec<_> = self
             .all
             .values()
-            .filter(|it| is_theirs(&it.cvu))
+            .filter(|it| it.cvu.as_ref().is_some_and(&is_theirs))
             .cloned()
             .collect();
         for transfer in theirs {

@@ -13,6 +13,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get};
 use caudal_actors::accounts::Placed;
 use caudal_actors::engine::money::{HoldView, TransferView};
+use caudal_ledger::cases::{Parked, ParkedState, SuspenseId};
 use caudal_ledger::events::{Event, EventId, EventKinds, Subject};
 use caudal_ledger::ids::{HoldId, RealmId, TransferId, VoucherId};
 use caudal_ledger::transfers::Suspense;
@@ -21,7 +22,7 @@ use utoipa::ToSchema;
 
 use super::Problems;
 use super::holds::{HoldBody, hold};
-use super::transfers::{TransferBody, transfer};
+use super::transfers::{DecisionBody, TransferBody, transfer};
 use super::voucher_types::{VoucherTypeBody, voucher_type};
 use super::vouchers::{VoucherBody, voucher};
 use crate::http::caller::Caller;
@@ -59,13 +60,74 @@ pub enum EventData {
     /// A hold.
     Hold(HoldBody),
     /// A transfer.
-    Transfer(TransferBody),
+    Transfer(Box<TransferBody>),
     /// A voucher type.
     VoucherType(VoucherTypeBody),
     /// An account.
     Account(Box<AccountEvent>),
+    /// Money that no account could take, with what became of it.
+    Resolved(Box<ResolvedBody>),
     /// Money that arrived and that no account could take.
     Suspense(SuspenseBody),
+}
+
+/// Money that no account could take, with what became of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = ResolvedSuspense)]
+pub struct ResolvedBody {
+    /// Its id.
+    pub id: String,
+    /// `credited` or `returned`.
+    pub outcome: &'static str,
+    /// The CVU that it was credited to.
+    pub credited_cvu: Option<String>,
+    /// The voucher that credited it.
+    pub voucher_id: Option<String>,
+    /// The reference at the bank of the transfer that returned it.
+    pub return_origin_id: Option<String>,
+    /// The bank's own id of that transfer.
+    pub return_bank_transfer_id: Option<String>,
+    /// Its id on the rail.
+    pub return_coelsa_id: Option<String>,
+    /// Who decided it, and why.
+    pub decision: Option<DecisionBody>,
+    /// What arrived.
+    #[serde(flatten)]
+    pub arrived: SuspenseBody,
+}
+
+/// Renders money that no account could take, with what became of it.
+pub fn resolved(realm: RealmId, parked: &Parked) -> ResolvedBody {
+    let (credited_cvu, voucher_id) = match &parked.state {
+        ParkedState::Credited {
+            cvu,
+            account,
+            voucher,
+            ..
+        } => {
+            let id = VoucherId {
+                realm,
+                account: *account,
+                sequence: *voucher,
+            };
+            (Some(cvu.to_string()), Some(id.to_string()))
+        }
+        ParkedState::Waiting | ParkedState::Returning(_) | ParkedState::Returned(_) => (None, None),
+    };
+    let returned = parked.returned();
+    let place = parked.place;
+    ResolvedBody {
+        id: SuspenseId { realm, place }.to_string(),
+        outcome: parked.state.as_str(),
+        credited_cvu,
+        voucher_id,
+        return_origin_id: returned.map(|it| it.origin.to_string()),
+        return_bank_transfer_id: returned.and_then(|it| it.bank_id.clone()),
+        return_coelsa_id: returned.and_then(|it| it.coelsa_id.clone()),
+        decision: parked.decision().map(DecisionBody::from),
+        arrived: suspense(&parked.suspense),
+    }
 }
 
 /// Money that arrived and that no account could take; it waits for a person.
@@ -110,7 +172,10 @@ pub fn about(event: &Event) -> Option<String> {
         Subject::Voucher(found) => Some(at(found.sequence).to_string()),
         Subject::Hold(found) => Some(HoldId(at(found.sequence)).to_string()),
         Subject::Transfer(found) => Some(TransferId(at(found.sequence)).to_string()),
-        Subject::Account(..) | Subject::VoucherType(_) | Subject::Suspense(_) => None,
+        Subject::Account(..)
+        | Subject::VoucherType(_)
+        | Subject::Suspense(_)
+        | Subject::Resolved(_) => None,
     }
 }
 
@@ -131,19 +196,20 @@ fn data(tenant: &str, realm: RealmId, event: &Event) -> EventData {
                 hold: found.as_ref().clone(),
             },
         )),
-        Subject::Transfer(found) => EventData::Transfer(transfer(
+        Subject::Transfer(found) => EventData::Transfer(Box::new(transfer(
             realm,
             &TransferView {
                 account,
                 transfer: found.as_ref().clone(),
             },
-        )),
+        ))),
         Subject::VoucherType(found) => EventData::VoucherType(voucher_type(tenant, found)),
         Subject::Account(found, balance, movements) => {
             let told = accounts::account(found, *balance, *movements, event.at);
             EventData::Account(Box::new(told))
         }
         Subject::Suspense(found) => EventData::Suspense(suspense(found)),
+        Subject::Resolved(found) => EventData::Resolved(Box::new(resolved(realm, found))),
     }
 }
 

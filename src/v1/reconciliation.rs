@@ -3,17 +3,20 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get};
 use caudal_actors::engine::money::TransferView;
-use caudal_actors::engine::reconciliation::{Agreement, Reconciled, moved};
+use caudal_actors::engine::reconciliation::{Reconciled, tally};
 use caudal_actors::ports::Way;
 use caudal_ledger::balance::Direction;
+use caudal_ledger::cases::{Parked, SuspenseId};
 use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
 use caudal_ledger::money::Money;
+use caudal_ledger::reconciliation::Agreement;
 use caudal_ledger::time::BusinessDay;
 use caudal_ledger::transfers::{BankWord, Counterparty, Destination};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Problems;
+use super::transfers::DecisionBody;
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::query::Query;
@@ -59,13 +62,17 @@ pub struct ReconciledVoucher {
     pub created_at: String,
 }
 
-/// Why money that arrived is on no account.
+/// Money that no account could take, and what became of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub struct SuspenseBody {
-    /// The stable word of the refusal.
+    /// Its id.
+    pub id: String,
+    /// Why no account took it: the stable word of the refusal.
     pub reason: String,
-    /// Since when it waits.
+    /// Since when it waits, or waited.
     pub at: String,
+    /// `waiting`, `returning`, `credited` or `returned`.
+    pub state: &'static str,
 }
 
 /// One movement: the bank's side, the ledger's, or both.
@@ -94,10 +101,15 @@ pub struct ReconciledItem {
     pub transfer_id: Option<String>,
     /// Whether it is a transfer that came back.
     pub reversal: bool,
-    /// Where it waits when no account could take it.
+    /// Where it waits, or waited, when no account could take it.
     pub suspense: Option<SuspenseBody>,
-    /// `matched`, `missing_in_ledger`, `missing_at_bank` or `amount_differs`.
+    /// `matched`, `missing_in_ledger`, `missing_at_bank`, `amount_differs`, `pending` (one side is
+    /// not final) or `decided` (a person ended it).
     pub result: &'static str,
+    /// Who ended it and why, when it was a person.
+    pub decision: Option<DecisionBody>,
+    /// Whether the bank's last word is not what the ledger has ended it with.
+    pub contradicted: bool,
 }
 
 /// The counts and sums of a day.
@@ -112,9 +124,15 @@ pub struct ReconciliationSummary {
     pub missing_at_bank: u64,
     /// Both have it, with different amounts.
     pub amount_differs: u64,
-    /// What arrived at the bank: its completed movements.
+    /// One side is not final; in no other count, and in no sum.
+    pub pending: u64,
+    /// A person ended it.
+    pub decided: u64,
+    /// The bank has ended it otherwise than the ledger; these are in their other counts too.
+    pub contradicted: u64,
+    /// What arrived at the bank: its completed movements, without those that are pending here.
     pub amount_in: String,
-    /// What left at the bank: its completed movements.
+    /// What left at the bank: its completed movements, without those that are pending here.
     pub amount_out: String,
 }
 
@@ -142,15 +160,6 @@ const fn word(word: &BankWord) -> &'static str {
         BankWord::Failed { .. } => "failed",
         BankWord::InProgress => "in_progress",
         BankWord::Lost => "unknown",
-    }
-}
-
-const fn result(agreement: Agreement) -> &'static str {
-    match agreement {
-        Agreement::Matched => "matched",
-        Agreement::MissingInLedger => "missing_in_ledger",
-        Agreement::MissingAtBank => "missing_at_bank",
-        Agreement::AmountDiffers => "amount_differs",
     }
 }
 
@@ -190,10 +199,11 @@ fn by_ledger(found: &Reconciled) -> (Way, String, String, CounterpartyBody) {
         let (cvu, amount) = (voucher.cvu.to_string(), voucher.amount.to_string());
         return (way, cvu, amount, other.unwrap_or_default());
     }
-    if let Some((suspense, _)) = &found.suspense {
-        let arrived = &suspense.cash_in;
+    if let Some(parked) = &found.suspense {
+        // Without the bank's word there is only what was returned.
+        let arrived = &parked.suspense.cash_in;
         let (cvu, amount) = (arrived.cvu.to_string(), arrived.amount.to_string());
-        return (Way::In, cvu, amount, arrived.from.clone().into());
+        return (Way::Out, cvu, amount, arrived.from.clone().into());
     }
     let cvu = transfer.map(|transfer| transfer.from.to_string());
     let amount = transfer.map_or(Money::ZERO, |transfer| transfer.amount.money());
@@ -204,10 +214,7 @@ fn by_ledger(found: &Reconciled) -> (Way, String, String, CounterpartyBody) {
 fn item(realm: RealmId, found: &Reconciled) -> ReconciledItem {
     let bank = found.bank.as_ref();
     let transfer = found.transfer.as_ref();
-    let arrived = found
-        .suspense
-        .as_ref()
-        .map(|(suspense, _)| &suspense.cash_in);
+    let returned = found.suspense.as_ref().and_then(Parked::returned);
     let (direction, cvu, amount, counterparty) = match bank {
         Some(bank) => (
             bank.way,
@@ -231,11 +238,11 @@ fn item(realm: RealmId, found: &Reconciled) -> ReconciledItem {
         bank_transfer_id: bank
             .map(|bank| bank.bank_id.clone())
             .or_else(|| transfer.and_then(|view| view.transfer.bank_id.clone()))
-            .or_else(|| arrived.map(|arrived| arrived.bank_id.clone())),
+            .or_else(|| returned.and_then(|returned| returned.bank_id.clone())),
         coelsa_id: bank
             .and_then(|bank| bank.coelsa_id.clone())
             .or_else(|| transfer.and_then(|view| view.transfer.coelsa_id.clone()))
-            .or_else(|| arrived.map(|arrived| arrived.coelsa_id.clone())),
+            .or_else(|| returned.and_then(|returned| returned.coelsa_id.clone())),
         direction: way(direction),
         cvu,
         counterparty,
@@ -245,26 +252,34 @@ fn item(realm: RealmId, found: &Reconciled) -> ReconciledItem {
         voucher,
         transfer_id: transfer.map(|view| transfer_id(realm, view)),
         reversal: bank.is_some_and(|bank| bank.reversal),
-        suspense: found.suspense.as_ref().map(|(suspense, at)| SuspenseBody {
-            reason: suspense.reason.clone(),
-            at: at.to_string(),
+        suspense: found.suspense.as_ref().map(|parked| SuspenseBody {
+            id: SuspenseId {
+                realm,
+                place: parked.place,
+            }
+            .to_string(),
+            reason: parked.suspense.reason.clone(),
+            at: parked.since.to_string(),
+            state: parked.state.as_str(),
         }),
-        result: result(found.agreement),
+        result: found.judged.agreement.as_str(),
+        decision: found.decision().map(DecisionBody::from),
+        contradicted: found.judged.contradicted,
     }
 }
 
 fn summary(found: &[Reconciled]) -> ReconciliationSummary {
-    let count = |wanted: Agreement| {
-        let those = found.iter().filter(|it| it.agreement == wanted);
-        u64::try_from(those.count()).unwrap_or(u64::MAX)
-    };
+    let tally = tally(found);
     ReconciliationSummary {
-        matched: count(Agreement::Matched),
-        missing_in_ledger: count(Agreement::MissingInLedger),
-        missing_at_bank: count(Agreement::MissingAtBank),
-        amount_differs: count(Agreement::AmountDiffers),
-        amount_in: moved(found, Way::In).to_string(),
-        amount_out: moved(found, Way::Out).to_string(),
+        matched: tally.of(Agreement::Matched),
+        missing_in_ledger: tally.of(Agreement::MissingInLedger),
+        missing_at_bank: tally.of(Agreement::MissingAtBank),
+        amount_differs: tally.of(Agreement::AmountDiffers),
+        pending: tally.of(Agreement::Pending),
+        decided: tally.of(Agreement::Decided),
+        contradicted: tally.contradicted,
+        amount_in: tally.amount_in.to_string(),
+        amount_out: tally.amount_out.to_string(),
     }
 }
 

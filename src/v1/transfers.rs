@@ -7,6 +7,7 @@ use caudal_actors::engine::money::{TransferFilter, TransferView};
 use caudal_actors::failure::Failure;
 use caudal_actors::realms::Target;
 use caudal_ledger::alias::Alias;
+use caudal_ledger::cases::Decision;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
@@ -137,6 +138,35 @@ fn dispute(transfer: &Transfer) -> Option<Box<DisputeBody>> {
     }))
 }
 
+/// What a person decided, by name and reason.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Decision)]
+pub struct DecisionBody {
+    /// Who decided, as they named themselves.
+    pub by: String,
+    /// Why.
+    pub reason: String,
+    /// When.
+    pub at: String,
+    /// What the bank calls that on which the decision rests.
+    pub bank_reference: Option<String>,
+    /// Whether it was decided though the bank had not given up.
+    pub forced: bool,
+}
+
+impl From<&Decision> for DecisionBody {
+    fn from(decision: &Decision) -> Self {
+        Self {
+            by: decision.by.clone(),
+            reason: decision.reason.clone(),
+            at: decision.at.to_string(),
+            bank_reference: decision.bank_reference.clone(),
+            forced: decision.forced,
+        }
+    }
+}
+
 /// A transfer.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -176,6 +206,9 @@ pub struct TransferBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<DisputeBody>)]
     pub dispute: Option<Box<DisputeBody>>,
+    /// Who ended it and why, when it was a person and not the bank.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<DecisionBody>,
     /// When it was asked for.
     pub created_at: String,
     /// When it last changed.
@@ -212,6 +245,7 @@ pub fn transfer(realm: RealmId, view: &TransferView) -> TransferBody {
         reversed: transfer.reversed.to_string(),
         rejection: transfer.rejection.as_ref().map(RejectionBody::from),
         dispute: dispute(transfer),
+        decision: transfer.decision.as_deref().map(DecisionBody::from),
         created_at: transfer.created_at.to_string(),
         updated_at: transfer.updated_at.to_string(),
     }

@@ -83,12 +83,8 @@ async fn notice_lost_and_found_by_asking() {
         settle(&rig, &sent, status).await;
         assert_eq!(rig.bank().await["notices"]["lost"], 1);
         waits(&rig, &sent).await;
-        let expected = if status == "COMPLETED" {
-            json!("missing_in_ledger")
-        } else {
-            Value::Null
-        };
-        assert_eq!(reconciled(&rig, &sent).await.0, expected);
+        // The ledger's side is not final yet, whatever the bank's is.
+        assert_eq!(reconciled(&rig, &sent).await.0, "pending");
         rig.behave("transfer_status", "ok").await;
         let found = rig.ends(&sent, word).await;
         assert_eq!(calls(&found).last(), Some(&call("transfer_status", 200)));

@@ -82,11 +82,11 @@ pub const ENDPOINTS: &[(&str, Shape)] = &[
             ("", "fecha:s items:a summary:o"),
             (
                 "summary",
-                "matched:i missingInLedger:i missingAtBank:i amountDiffers:i amountIn:s amountOut:s",
+                "matched:i missingInLedger:i missingAtBank:i amountDiffers:i pending:i decided:i contradicted:i amountIn:s amountOut:s",
             ),
             (
                 "items/0",
-                "bankTransferId:* coelsaId:* direction:s cvu:s counterparty:o amount:s status:s bankAt:* voucher:o? result:s",
+                "bankTransferId:* coelsaId:* direction:s cvu:s counterparty:o amount:s status:s bankAt:* voucher:o? result:s decision:o? contradicted:b",
             ),
             ("items/0/counterparty", "cuit:* name:* cbu:* alias:* bank:*"),
             ("items/0/voucher", "id:s amount:s createdAt:s"),

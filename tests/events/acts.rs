@@ -169,11 +169,13 @@ async fn transfers(story: &mut Story, from: &str, to: &str) {
         "/admin/transfers/{}/decide",
         in_progress["id"].as_str().unwrap()
     );
-    let word = json!({"outcome": "completed", "reason": "the bank's clerk said so"});
+    let word =
+        json!({"outcome": "completed", "reason": "the bank's clerk said so", "by": "Ana Gómez"});
     story.step();
     story.service.admin("POST", &path, &word).await.is(200);
     story.vouchers(from, 1).await;
     let done = story.read_transfer(&in_progress).await;
+    story.tell("transfer.decided", done.clone());
     story.tell("transfer.completed", done);
     // What was completed comes back.
     let done = story.sent(from, 0, "completed").await;
@@ -204,6 +206,7 @@ async fn arrivals(story: &mut Story, cvu: &str, closed: &str) {
     })
     .await;
     story.vouchers(cvu, 1).await;
+    let open = cvu;
     for (cvu, amount, why) in [
         (closed.to_owned(), "3.00", "account_closed"),
         (unknown_like(cvu), "4.50", "account_not_found"),
@@ -224,6 +227,36 @@ async fn arrivals(story: &mut Story, cvu: &str, closed: &str) {
             right[name] = last[name].clone();
         }
         story.tell("cash_in.suspended", right);
+    }
+    resolutions(story, open).await;
+}
+
+/// A person decides about the money in suspense: the first is credited, the second returned.
+async fn resolutions(story: &mut Story, open: &str) {
+    let list = "/admin/cases?kind=suspense";
+    for (outcome, cvu) in [("credit", json!(open)), ("return", Value::Null)] {
+        let cases = story.service.admin_get(list).await.is(200);
+        let id = cases["items"][0]["id"].as_str().unwrap().to_owned();
+        let mut body = json!({"outcome": outcome, "reason": "on paper", "by": "Ana Gómez"});
+        if outcome == "credit" {
+            body["cvu"] = cvu;
+        }
+        let path = format!("/admin/cases/{id}");
+        story.step();
+        let decide = format!("{path}/decide");
+        story.service.admin("POST", &decide, &body).await.is(200);
+        let case = wait_until("the case is decided", SOON, async || {
+            let case = story.service.admin_get(&path).await.is(200);
+            (case["state"] == "decided").then_some(case.json)
+        });
+        let mut case = case.await["suspense"].take();
+        let parts = case.as_object_mut().unwrap();
+        parts.remove("counterparty");
+        parts.remove("returnRefusal");
+        if outcome == "credit" {
+            story.vouchers(open, 1).await;
+        }
+        story.tell("suspense.resolved", case);
     }
 }
 

@@ -184,7 +184,7 @@ pub const MONEY: &[Golden] = &[
         status: 200,
         answer: r#"
             {"fecha":"2026-03-01","items":[],"summary":{"matched":0,"missingInLedger":0,
-            "missingAtBank":0,"amountDiffers":0,"amountIn":"0.00","amountOut":"0.00"}}"#,
+            "missingAtBank":0,"amountDiffers":0,"pending":0,"decided":0,"contradicted":0,"amountIn":"0.00","amountOut":"0.00"}}"#,
     },
     Golden {
         request: "POST /v1/transfers",

@@ -178,6 +178,21 @@ impl Bank {
         arrived["coelsaId"].as_str().unwrap().to_owned()
     }
 
+    /// The same from an account that the test names.
+    pub async fn cash_in_from(&self, cvu: &str, amount: &str, cbu: &str) -> String {
+        let body = json!({"cvu": cvu, "amount": amount, "fromCbu": cbu});
+        let arrived = self.client.post("/sandbox/cash-in", &body).await;
+        assert!((200..300).contains(&arrived.status), "{}", arrived.text);
+        arrived["coelsaId"].as_str().unwrap().to_owned()
+    }
+
+    /// Tells of money once more that arrived before.
+    pub async fn again(&self, cvu: &str, amount: &str, coelsa: &Value) -> String {
+        let body = json!({"cvu": cvu, "amount": amount, "coelsaId": coelsa});
+        let arrived = self.client.post("/sandbox/cash-in", &body).await.is(200);
+        arrived["coelsaId"].as_str().unwrap().to_owned()
+    }
+
     /// Tells how a transfer ends that the bank keeps pending.
     pub async fn settle(&self, origin: &Value, status: &str) {
         let path = format!("/sandbox/transfers/{}/settle", origin.as_str().unwrap());
@@ -352,6 +367,29 @@ impl TestService {
             .header("x-admin-key", key)
             .json(body)
             .await
+    }
+
+    /// A question to the admin listener.
+    pub async fn admin_get(&self, path: &str) -> Answer {
+        let url = &self.running.as_ref().unwrap().admin_url;
+        let key = caudal::service::TEST_ADMIN_KEY;
+        let call = Client::new(url, None).get(path);
+        call.header("x-admin-key", key).await
+    }
+
+    /// The same without the admin key.
+    pub async fn admin_bare(&self, path: &str) -> Answer {
+        let url = &self.running.as_ref().unwrap().admin_url;
+        Client::new(url, None).get(path).await
+    }
+
+    /// Waits until the bank has told everything that it has to tell.
+    pub async fn heard(&self) {
+        super::wait_until("all notices are heard", super::SOON, async || {
+            let state = self.bank.state().await;
+            (state["notices"]["pending"] == 0).then_some(())
+        })
+        .await;
     }
 
     /// Changes the first tenant by the admin API.

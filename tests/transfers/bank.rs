@@ -207,18 +207,19 @@ async fn an_operator_decides_what_the_bank_has_lost() {
             .is(201)
             .json;
         let open = service.a.settled(&sent, "in_progress").await;
-        let body = json!({"outcome": outcome, "reason": "the bank's clerk said so"});
+        let body = json!({"outcome": outcome, "reason": "the bank's clerk said so",
+            "by": "Ana", "force": true});
         let done = service.admin("POST", &decide(&open), &body).await.is(200);
         assert_eq!(done["status"], outcome);
         assert_eq!(service.a.funds(&from).await, funds(after, "0.00"));
         let again = service.admin("POST", &decide(&open), &body).await;
         again.refused(400, "transfer_not_open");
-        let wrong = json!({"outcome": "lost", "reason": "?"});
+        let wrong = json!({"outcome": "lost", "reason": "?", "by": "Ana"});
         let wrong = service.admin("POST", &decide(&open), &wrong).await;
         wrong.refused(400, "invalid_request");
     }
     let nothing = "/admin/transfers/trf_0/decide";
-    let body = json!({"outcome": "completed", "reason": "?"});
+    let body = json!({"outcome": "completed", "reason": "?", "by": "Ana"});
     let refused = service.admin("POST", nothing, &body).await;
     refused.refused(404, "transfer_not_found");
 }

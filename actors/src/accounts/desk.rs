@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 
 use caudal_ledger::accounts::{Account, Movements};
 use caudal_ledger::balance::Direction;
+use caudal_ledger::cases::CaseFact;
 use caudal_ledger::facts::{AccountFact, BankCall, LedgerFactRef};
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::limits::Levels;
@@ -24,7 +25,7 @@ use caudal_storage::{Entry, Row, StoreError, StreamId};
 
 use super::{AccountView, EnrolmentView, SNAPSHOT_EVERY};
 use crate::failure::Failure;
-use crate::records::{self, BANK, LEDGER, PROFILE, SUSPENSE, TRANSFERS, Tail, keys, reads};
+use crate::records::{self, BANK, CASES, LEDGER, PROFILE, SUSPENSE, TRANSFERS, Tail, keys, reads};
 use crate::reply::Reply;
 use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
 
@@ -45,6 +46,7 @@ pub struct Desk {
     suspense_tail: Option<Tail>,
     /// How often another client id was drawn.
     pub(super) redraws: u32,
+    cases_tail: Option<Tail>,
     /// Who waits for what the bank is asked about the profile.
     pub(super) waiter: Option<Ticket<AccountView>>,
     /// Who waits for the fund's first word, and about which enrolment.
@@ -74,6 +76,7 @@ impl Desk {
             transfers_tail: None,
             suspense_tail: None,
             redraws: 0,
+            cases_tail: None,
             waiter: None,
             fund_waiter: None,
         }
@@ -241,6 +244,15 @@ impl Desk {
         let mut tail = self.tail(self.suspense_tail, stream)?;
         let entry = tail.next(stream, self.shared.clock.now(), suspense)?;
         self.suspense_tail = Some(tail);
+        Ok(entry)
+    }
+
+    /// The entry of what a person decided about money in suspense that this account got.
+    pub(super) fn write_case(&mut self, fact: &CaseFact) -> Result<Entry, StoreError> {
+        let stream = self.stream(CASES);
+        let mut tail = self.tail(self.cases_tail, stream)?;
+        let entry = tail.next(stream, self.shared.clock.now(), fact)?;
+        self.cases_tail = Some(tail);
         Ok(entry)
     }
 

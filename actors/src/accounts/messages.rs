@@ -5,6 +5,7 @@ use std::sync::Arc;
 use actix::Message;
 use caudal_ledger::accounts::{Account, Context, Order, Terms};
 use caudal_ledger::balance::{Balance, Direction};
+use caudal_ledger::cases::{Decision, Parked, Verdict};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::fees::{Charges, FeeRule};
@@ -197,15 +198,6 @@ impl Quote {
     }
 }
 
-/// What an operator decides about a transfer that waits for the bank.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
-    /// The money left.
-    Completed,
-    /// It did not.
-    Rejected,
-}
-
 /// What became of a notice of the bank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Heard {
@@ -302,15 +294,17 @@ pub enum AccountMessage {
     DecideTransfer {
         /// The transfer.
         transfer: u64,
-        /// What.
-        verdict: Verdict,
-        /// Why.
-        reason: String,
+        /// What, and whether they insist though the bank has not given up.
+        verdict: (Verdict, bool),
+        /// By whom and why.
+        decision: Box<Decision>,
         /// Who asks.
         ticket: Ticket<TransferView>,
     },
     /// Money left by an order that the ledger does not know.
     Left(Departure, Ticket<Heard>),
+    /// Credit money in suspense: a person says that it is this account's.
+    Credit(Box<Parked>, Box<Decision>, Ticket<Parked>),
     /// Money arrived from the bank.
     CashIn(CashIn, Ticket<Heard>),
     /// What a movement would cost.
@@ -377,6 +371,7 @@ impl AccountMessage {
             Self::Send { ticket, .. } => ticket.is_left(),
             Self::Joint(convoy) => convoy.order.is_left(),
             Self::DecideTransfer { ticket, .. } => ticket.is_left(),
+            Self::Credit(_, _, ticket) => ticket.is_left(),
             Self::Enrol(_, ticket) | Self::AdoptEnrolment(_, ticket) => ticket.is_left(),
             Self::Change { ticket, .. } | Self::Adopt(ticket) => ticket.is_left(),
             Self::Quote(_, _, reply) => reply.is_closed(),

@@ -6,14 +6,13 @@ use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::transfers::{
-    BankMoved, BankTransfer, BankWord, Departure, Send, Transfer, TransferFact, TransferRejection,
-    TransferStatus,
+    BankMoved, BankTransfer, BankWord, Departure, Send, Transfer, TransferFact, TransferStatus,
 };
 use caudal_ledger::vouchers::Outcome;
 use tokio::sync::oneshot;
 
 use super::remittance::{Errand, Remittance, Said, TransferSaid};
-use super::{Desk, Heard, TransferView, Verdict};
+use super::{Desk, Heard, TransferView};
 use crate::failure::Failure;
 use crate::ports::{BankError, TransferOrder};
 use crate::records::projection::Place;
@@ -217,6 +216,10 @@ impl Desk {
                 return self.settle(Ok(Movements::default()), &said.calls, None);
             }
             Said::Refused(why) => {
+                if !self.account.transfers.contains_key(&number) {
+                    let reason = String::new();
+                    drop(self.late(number, &BankWord::Failed { reason }));
+                }
                 let rejection = Account::refused_by_bank(&why);
                 let settings = self.shared.settings();
                 let context = settings.context(self.shared.realm, self.now());
@@ -224,6 +227,11 @@ impl Desk {
                 return self.settle(movements, &said.calls, None);
             }
         };
+        if !self.account.transfers.contains_key(&number)
+            && let Err(why) = self.late(number, &word.word)
+        {
+            tracing::warn!(%why, transfer = number, "a late word of the bank was not compared");
+        }
         let movements = self.settled(number, &word);
         self.settle(movements, &said.calls, None);
     }
@@ -282,26 +290,7 @@ impl Desk {
     /// Takes in a notice about a transfer.
     pub(super) fn noticed(&mut self, number: u64, said: &BankTransfer, ticket: Ticket<Heard>) {
         if !self.account.transfers.contains_key(&number) {
-            let heard = self.known(number).map(|known| {
-                let contradicts = known.as_ref().is_some_and(|transfer| {
-                    // One whose end is in flight looks open.
-                    let ended = !transfer.status.is_open();
-                    let rejected = transfer.status == TransferStatus::Rejected;
-                    match said.word {
-                        BankWord::Completed => rejected,
-                        BankWord::Failed { .. } => ended && !rejected,
-                        BankWord::InProgress | BankWord::Lost => false,
-                    }
-                });
-                if contradicts {
-                    tracing::error!(
-                        account = self.account.number.0,
-                        transfer = number,
-                        "the bank contradicts what it said of a transfer before; reconcile the day"
-                    );
-                }
-                known.map_or(Heard::Ignored, |_| Heard::Known)
-            });
+            let heard = self.late(number, &said.word);
             return self.scribe.finish(Page::default(), heard, ticket);
         }
         let movements = self.settled(number, said);
@@ -310,8 +299,26 @@ impl Desk {
         self.settle(movements, &[], Some((heard, ticket)));
     }
 
+    /// A word of the bank about a transfer that is not open any more moves nothing. Where it
+    /// contradicts what ended the transfer, a person has to look.
+    fn late(&self, number: u64, word: &BankWord) -> Result<Heard, Failure> {
+        let Some(transfer) = self.known(number)? else {
+            return Ok(Heard::Ignored);
+        };
+        // One whose end is in flight looks open.
+        if transfer.is_contradicted(word) {
+            tracing::error!(
+                account = self.account.number.0,
+                transfer = number,
+                decided_by_a_person = transfer.decision.is_some(),
+                "the bank contradicts how a transfer ended; reconcile the day"
+            );
+        }
+        Ok(Heard::Known)
+    }
+
     /// A transfer of this account, open or not.
-    fn known(&self, number: u64) -> Result<Option<Transfer>, Failure> {
+    pub(super) fn known(&self, number: u64) -> Result<Option<Transfer>, Failure> {
         if let Some(open) = self.account.transfers.get(&number) {
             return Ok(Some(open.clone()));
         }
@@ -387,52 +394,6 @@ impl Desk {
                 self.scribe
                     .finish(Page::default(), Ok(Heard::Ignored), ticket);
             }
-        }
-    }
-
-    /// A person decides about a transfer that waits for the bank.
-    pub(super) fn decide_transfer(
-        &mut self,
-        number: u64,
-        verdict: Verdict,
-        reason: String,
-        ticket: Ticket<TransferView>,
-    ) {
-        let Some(mut transfer) = self.account.transfers.get(&number).cloned() else {
-            let outcome = match self.known(number) {
-                Ok(Some(_)) => Rejection::TransferNotOpen.into(),
-                Ok(None) => Rejection::TransferNotFound.into(),
-                Err(why) => why,
-            };
-            return self.scribe.finish(Page::default(), Err(outcome), ticket);
-        };
-        let settings = self.shared.settings();
-        let now = self.now();
-        let context = settings.context(self.shared.realm, now);
-        let decided = match verdict {
-            Verdict::Completed => self.account.complete_by_hand(number, &context),
-            Verdict::Rejected => {
-                let rejection = TransferRejection { reason, bank: None };
-                self.account.reject(number, rejection, &context)
-            }
-        };
-        let account = self.account.number;
-        let movements = match decided {
-            Ok(movements) => movements,
-            Err(why) => {
-                return self.scribe.finish(Page::default(), Err(why.into()), ticket);
-            }
-        };
-        for record in &movements.transfers {
-            transfer.apply(&record.fact, now);
-        }
-        let written = self.record_all(movements);
-        self.note_business();
-        match written {
-            Ok(page) => self
-                .scribe
-                .finish(page, Ok(TransferView { account, transfer }), ticket),
-            Err(why) => self.scribe.fail(why, ticket.reply),
         }
     }
 }

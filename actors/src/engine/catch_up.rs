@@ -12,6 +12,7 @@ use crate::banks::{OnCollector, Voice};
 use crate::failure::Failure;
 use crate::ports::{BankGateway as _, BankMovement, Notice};
 use crate::realms::lookout;
+use crate::records::reads;
 
 impl Engine {
     /// Takes in what the bank lists of a day for a collector account and no notice has brought: money
@@ -63,10 +64,14 @@ impl Books {
         voice: &Voice,
         movement: BankMovement,
     ) -> Result<Option<(RealmId, Notice)>, Failure> {
-        let Ok(cvu) = Cvu::parse(&movement.cvu) else {
-            return Ok(None);
+        let realm = match reads::cases::return_of(self.store.as_ref(), movement.origin)? {
+            Some((realm, _)) => Some(realm).filter(|realm| voice.speaks_for(*realm)),
+            None => match Cvu::parse(&movement.cvu) {
+                Ok(cvu) => self.home_of(voice, cvu)?,
+                Err(_) => None,
+            },
         };
-        let Some(realm) = self.home_of(voice, cvu)? else {
+        let Some(realm) = realm else {
             return Ok(None);
         };
         let notice = lookout::news(self.store.as_ref(), realm, movement)?;

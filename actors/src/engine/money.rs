@@ -20,7 +20,7 @@ use crate::records::projection::Place;
 use crate::records::{decode, keys, reads};
 use crate::reply::{Answered, Given};
 
-pub use crate::accounts::{Heard, HoldView, ItemOutcome, Quote, TransferView, Verdict};
+pub use crate::accounts::{Heard, HoldView, ItemOutcome, Quote, TransferView};
 
 /// How many calls to the bank are shown with a transfer, the newest ones.
 const CALLS_MAX: usize = 100;
@@ -185,29 +185,6 @@ impl Engine {
             transfers(store, realm, &filter, from, &page)
         })
         .await
-    }
-
-    /// A person decides about a transfer that waits for the bank; of any realm.
-    pub async fn decide_transfer(
-        &self,
-        id: TransferId,
-        verdict: Verdict,
-        reason: String,
-        request_id: String,
-    ) -> Result<TransferView, Failure> {
-        let asker = Asker {
-            keyed: None,
-            request_id,
-        };
-        let message = |ticket| RealmMessage::DecideTransfer {
-            account: id.0.account,
-            transfer: id.0.sequence,
-            verdict,
-            reason,
-            ticket,
-        };
-        let answered = self.order(id.0.realm, DEADLINE, asker, message).await;
-        value(answered.map_err(|why| not_found(why, Rejection::TransferNotFound)))
     }
 
     /// What a movement of a type would cost.

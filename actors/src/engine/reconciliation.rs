@@ -2,18 +2,19 @@
 //!
 //! **Shape.** What the bank lists is looked for in the ledger by its reference, whatever day it was
 //! posted; what the ledger has of the day and the bank's list does not, is looked for on the lists of
-//! the days before and after, because both clocks differ around midnight. Each movement appears in
-//! the reconciliation of one day. The bank is asked where requests are served, the ledger is read off
-//! those threads.
+//! the days before and after, because both clocks differ around midnight, and of the day on which it
+//! began, because some are settled late. Each movement appears in the reconciliation of one day. What
+//! follows of a movement is judged by the ledger's rules. The bank is asked where requests are served,
+//! the ledger is read off those threads.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use caudal_ledger::cases::{Decision, Parked, RETURNS, SuspensePlace};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
-use caudal_ledger::money::Money;
-use caudal_ledger::time::{BusinessDay, Timestamp};
-use caudal_ledger::transfers::{BankWord, Suspense};
+use caudal_ledger::reconciliation::{Judged, Listed, Ours, Tally, judge, unlisted};
+use caudal_ledger::time::BusinessDay;
 use caudal_ledger::vouchers::ReferenceType;
 
 use super::Engine;
@@ -27,19 +28,6 @@ use crate::records::keys::Rail;
 use crate::records::projection::Place;
 use crate::records::reads;
 
-/// What reconciliation says of one movement.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Agreement {
-    /// Bank and ledger agree.
-    Matched,
-    /// The bank has it, the ledger has not.
-    MissingInLedger,
-    /// The ledger has it, the bank has not.
-    MissingAtBank,
-    /// Both have it, with different amounts.
-    AmountDiffers,
-}
-
 /// One movement of a reconciliation: the bank's side, the ledger's, or both.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reconciled {
@@ -49,20 +37,47 @@ pub struct Reconciled {
     pub voucher: Option<Placed>,
     /// The transfer that it belongs to, when it is one of ours.
     pub transfer: Option<TransferView>,
-    /// Where it waits, when no account could take it.
-    pub suspense: Option<(Suspense, Timestamp)>,
+    /// The money in suspense that it brought, or that it returns.
+    pub suspense: Option<Parked>,
     /// What follows.
-    pub agreement: Agreement,
+    pub judged: Judged,
 }
 
-/// What the bank moved in one direction; a sum beyond the range of money stays where it was.
-pub fn moved(found: &[Reconciled], way: Way) -> Money {
-    let counts = |bank: &&BankMovement| bank.way == way && bank.word == BankWord::Completed;
-    let banks = found.iter().filter_map(|it| it.bank.as_ref());
-    let amounts = banks.filter(counts).map(|bank| bank.amount.money());
-    amounts.fold(Money::ZERO, |sum, more| sum.plus(more).unwrap_or(sum))
+impl Reconciled {
+    /// Who ended it and why, when it was a person; of what came back later nobody did.
+    pub fn decision(&self) -> Option<&Decision> {
+        let came_back = self.bank.as_ref().is_some_and(|bank| bank.reversal);
+        let of_transfer = self.transfer.as_ref().filter(|_| !came_back);
+        let of_transfer = of_transfer.and_then(|view| view.transfer.decision.as_deref());
+        of_transfer.or_else(|| self.suspense.as_ref().and_then(Parked::decision))
+    }
 }
 
+/// The bank's side of a movement, as it is compared.
+fn listed(bank: &BankMovement) -> Listed<'_> {
+    Listed {
+        word: &bank.word,
+        amount: bank.amount,
+        cvu: &bank.cvu,
+    }
+}
+
+/// The counts and sums of a day.
+pub fn tally(found: &[Reconciled]) -> Tally {
+    let mut tally = Tally::default();
+    for it in found {
+        let bank = it.bank.as_ref();
+        let bank = bank.map(|bank| (bank.way == Way::In, listed(bank)));
+        tally.count(
+            it.judged,
+            bank.as_ref().map(|(incoming, it)| (*incoming, it)),
+        );
+    }
+    tally
+}
+
+/// How many lists of other days are asked for, for movements that the ledger has of this day.
+const OTHER_DAYS_MAX: usize = 8;
 /// How many keys are read at once.
 const KEYS_PAGE: usize = 1000;
 
@@ -79,45 +94,49 @@ impl Engine {
             let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
             for movement in books.own(realm, listed)? {
                 let reconciled = books.against_ledger(realm, movement)?;
-                seen.extend(reconciled.iter().flat_map(place));
+                seen.extend(reconciled.iter().filter_map(place));
                 found.extend(reconciled);
             }
             let ours = books.of_the_day(realm, day, &seen)?;
             Ok((found, seen, ours))
         };
-        let (mut found, mut seen, ours) = self.look(realm, Cost::Scan, compare).await?;
-        if ours.is_empty() {
-            return Ok(found);
-        }
-        for other in [day.before(), day.next()] {
-            if other > self.now().business_day() {
-                continue;
+        let (mut found, mut seen, mut ours) = self.look(realm, Cost::Scan, compare).await?;
+        for other in self.other_days(day, &ours) {
+            if ours.is_empty() {
+                break;
             }
             let listed = self.listed_by_bank(realm, other, request_id).await?;
             let compare = move |books: &Books| {
                 for movement in books.own(realm, listed)? {
                     let reconciled = books.against_ledger(realm, movement)?;
-                    seen.extend(reconciled.iter().flat_map(place));
+                    seen.extend(reconciled.iter().filter_map(place));
                 }
                 Ok(seen)
             };
             seen = self.look(realm, Cost::Scan, compare).await?;
+            ours.retain(|it| place(it).is_none_or(|place| !seen.contains(&place)));
         }
-        let rest = move |books: &Books| {
-            for placed in ours {
-                if !seen.contains(&(placed.account, placed.voucher.sequence)) {
-                    found.push(Reconciled {
-                        bank: None,
-                        transfer: books.transfer_behind(realm, &placed)?,
-                        voucher: Some(placed),
-                        suspense: None,
-                        agreement: Agreement::MissingAtBank,
-                    });
+        found.append(&mut ours);
+        Ok(found)
+    }
+
+    /// On which other days the bank may list what the ledger has of this day: the ones before and
+    /// after, and those on which a transfer was asked for, or money arrived, that was settled late.
+    fn other_days(&self, day: BusinessDay, ours: &[Reconciled]) -> Vec<BusinessDay> {
+        let mut days = vec![day.before(), day.next()];
+        for it in ours {
+            let asked = it.transfer.as_ref().map(|view| view.transfer.created_at);
+            let arrived = it.suspense.as_ref().map(|it| it.suspense.cash_in.at);
+            for begun in [asked, arrived].into_iter().flatten() {
+                let begun = begun.business_day();
+                if begun != day && !days.contains(&begun) && days.len() < OTHER_DAYS_MAX {
+                    days.push(begun);
                 }
             }
-            Ok(found)
-        };
-        self.look(realm, Cost::Scan, rest).await
+        }
+        let today = self.now().business_day();
+        days.retain(|other| *other <= today);
+        days
     }
 
     /// What the bank lists of a day.
@@ -142,18 +161,24 @@ impl Books {
     ) -> Result<Vec<BankMovement>, Failure> {
         let mut failed = None;
         listed.retain(|movement| {
-            let Ok(cvu) = Cvu::parse(&movement.cvu) else {
-                return false;
-            };
-            match self.home_of(&Voice::Mode(realm.mode()), cvu) {
-                Ok(home) => home == Some(realm),
-                Err(why) => {
-                    failed = Some(why);
-                    false
-                }
-            }
+            self.is_of(realm, movement).unwrap_or_else(|why| {
+                failed = Some(why);
+                false
+            })
         });
         failed.map_or(Ok(listed), Err)
+    }
+
+    /// Whether a movement is a realm's: a return by its reference, any other by its CVU.
+    fn is_of(&self, realm: RealmId, movement: &BankMovement) -> Result<bool, Failure> {
+        if let Some((of, _)) = reads::cases::return_of(self.store.as_ref(), movement.origin)? {
+            return Ok(of == realm);
+        }
+        let Ok(cvu) = Cvu::parse(&movement.cvu) else {
+            return Ok(false);
+        };
+        let home = self.home_of(&Voice::Mode(realm.mode()), cvu)?;
+        Ok(home == Some(realm))
     }
 
     /// What the ledger has of a movement that the bank lists; `None` where no money moved at all.
@@ -162,61 +187,92 @@ impl Books {
         realm: RealmId,
         movement: BankMovement,
     ) -> Result<Option<Reconciled>, Failure> {
+        let returned = reads::cases::return_of(self.store.as_ref(), movement.origin)?;
+        if let (Way::Out, Some((_, number))) = (movement.way, returned) {
+            return self.return_against(realm, movement, number);
+        }
         let transfer = self.transfer_from(realm, movement.origin)?;
         let (voucher, suspense) = match movement.way {
-            Way::In => self.arrival(realm, &movement)?,
-            Way::Out => (self.departure(realm, &movement, transfer.as_ref())?, None),
+            Way::In => self.arrival(realm, &movement, returned.is_some())?,
+            Way::Out => (self.departure(realm, transfer.as_ref())?, None),
         };
-        let failed = matches!(movement.word, BankWord::Failed { .. });
-        let agreement = match &voucher {
-            // Nothing moved, neither there nor here.
-            None if failed => return Ok(None),
-            None => Agreement::MissingInLedger,
-            Some(_) if failed => Agreement::MissingAtBank,
-            Some(placed) if placed.voucher.amount == movement.amount => Agreement::Matched,
-            Some(_) => Agreement::AmountDiffers,
+        let credit = voucher.as_ref().map(|placed| &placed.voucher);
+        let ours = match (movement.way, &suspense, credit, &transfer) {
+            (Way::In, Some(parked), ..) => Ours::Parked(parked),
+            (Way::In, None, Some(credit), _) => Ours::Credit(credit.amount, credit.cvu.as_str()),
+            (Way::In, None, None, _) | (Way::Out, _, _, None) => Ours::Nothing,
+            (Way::Out, _, _, Some(view)) => Ours::Transfer(&view.transfer),
         };
-        Ok(Some(Reconciled {
+        let judged = judge(&listed(&movement), &ours);
+        // A credit on another CVU is none of this movement: it is missing at the bank.
+        let elsewhere = match (&ours, &suspense) {
+            (Ours::Credit(_, cvu), None) => *cvu != movement.cvu,
+            _ => false,
+        };
+        Ok(judged.map(|judged| Reconciled {
             bank: Some(movement),
-            voucher,
+            voucher: voucher.filter(|_| !elsewhere),
             transfer,
             suspense,
-            agreement,
+            judged,
         }))
     }
 
-    /// The credit of money that arrived or came back, or where it waits.
-    #[expect(clippy::type_complexity, reason = "two alternatives of one answer")]
+    /// The same of money in suspense that was returned.
+    fn return_against(
+        &self,
+        realm: RealmId,
+        movement: BankMovement,
+        number: u64,
+    ) -> Result<Option<Reconciled>, Failure> {
+        let parked = reads::cases::returned(self.store.as_ref(), realm, number)?;
+        let ours = parked.as_ref();
+        let ours = ours.map_or(Ours::Nothing, |parked| Ours::Return(parked, number));
+        let judged = judge(&listed(&movement), &ours);
+        Ok(judged.map(|judged| Reconciled {
+            bank: Some(movement),
+            voucher: None,
+            transfer: None,
+            suspense: parked,
+            judged,
+        }))
+    }
+
+    /// The credit of money that arrived or came back, and the case where it waits or waited.
     fn arrival(
         &self,
         realm: RealmId,
         movement: &BankMovement,
-    ) -> Result<(Option<Placed>, Option<(Suspense, Timestamp)>), Failure> {
+        returned: bool,
+    ) -> Result<(Option<Placed>, Option<Parked>), Failure> {
         let store = self.store.as_ref();
-        let kind = if movement.reversal {
-            Rail::Return
-        } else {
-            Rail::Arrival
-        };
         let landed = match &movement.coelsa_id {
-            Some(id) => reads::money::landed(store, realm.mode(), kind, id)?,
+            Some(id) => reads::money::landed(store, realm.mode(), rail_of(movement, returned), id)?,
             None => None,
         };
         let Some(landed) = landed.filter(|landed| landed.realm == realm) else {
             return Ok((None, None));
         };
+        let waits = landed.suspended.then_some(SuspensePlace {
+            account: landed.account,
+            sequence: landed.sequence,
+        });
+        let parked = match waits.or(landed.case) {
+            Some(place) => reads::cases::parked(store, realm, place)?,
+            None => None,
+        };
         if landed.suspended {
-            return Ok((None, reads::money::suspense(store, realm, landed)?));
+            return Ok((None, parked));
         }
-        Ok((self.placed(realm, landed.account, landed.sequence)?, None))
+        let credit = self.placed(realm, landed.account, landed.sequence)?;
+        Ok((credit, parked))
     }
 
     /// What the ledger has of a transfer that the bank lists: what took the money out, or keeps it
-    /// apart while neither side has said its last word.
+    /// apart while the transfer is open.
     fn departure(
         &self,
         realm: RealmId,
-        movement: &BankMovement,
         transfer: Option<&TransferView>,
     ) -> Result<Option<Placed>, Failure> {
         let Some(TransferView { account, transfer }) = transfer else {
@@ -224,12 +280,9 @@ impl Books {
         };
         let store = self.store.as_ref();
         let left = reads::money::confirmed(store, realm, *account, transfer.sequence)?;
-        let on_its_way = matches!(movement.word, BankWord::InProgress | BankWord::Lost);
         match left {
             Some(sequence) => self.placed(realm, *account, sequence),
-            None if on_its_way && transfer.status.is_open() => {
-                self.placed(realm, *account, transfer.sequence)
-            }
+            None if transfer.status.is_open() => self.placed(realm, *account, transfer.sequence),
             None => Ok(None),
         }
     }
@@ -267,7 +320,7 @@ impl Books {
         realm: RealmId,
         day: BusinessDay,
         seen: &BTreeSet<(AccountNo, u64)>,
-    ) -> Result<Vec<Placed>, Failure> {
+    ) -> Result<Vec<Reconciled>, Failure> {
         let (mut found, mut after) = (Vec::new(), None);
         loop {
             let store = self.store.as_ref();
@@ -275,7 +328,7 @@ impl Books {
             after = places.last().copied();
             for (account, sequence) in &places {
                 if !seen.contains(&(*account, *sequence)) {
-                    found.extend(self.placed(realm, *account, *sequence)?);
+                    found.extend(self.unlisted(realm, (*account, *sequence))?);
                 }
             }
             if places.len() < KEYS_PAGE {
@@ -284,25 +337,75 @@ impl Books {
         }
     }
 
-    fn transfer_behind(
+    /// A movement of the ledger that the bank does not list, with all that it belongs to.
+    fn unlisted(
         &self,
         realm: RealmId,
-        placed: &Placed,
-    ) -> Result<Option<TransferView>, Failure> {
-        let voucher = &placed.voucher;
-        let id = voucher.reference_id.as_deref();
-        let id = id.filter(|_| voucher.reference_type == ReferenceType::Transfer);
-        let Some(TransferId(id)) = id.and_then(TransferId::parse) else {
+        (account, sequence): (AccountNo, u64),
+    ) -> Result<Option<Reconciled>, Failure> {
+        let store = self.store.as_ref();
+        let alone = |voucher, transfer: Option<TransferView>, suspense| Reconciled {
+            bank: None,
+            judged: unlisted(transfer.as_ref().map(|view| &view.transfer)).into(),
+            voucher,
+            transfer,
+            suspense,
+        };
+        if account == RETURNS {
+            let parked = reads::cases::returned(store, realm, sequence)?;
+            return Ok(parked.map(|parked| alone(None, None, Some(parked))));
+        }
+        let Some(placed) = self.placed(realm, account, sequence)? else {
             return Ok(None);
         };
-        let (account, sequence) = (id.account, id.sequence);
-        let place = Place { account, sequence };
-        let found = reads::money::transfer(self.store.as_ref(), realm, place)?;
-        Ok(found.map(|transfer| TransferView { account, transfer }))
+        let voucher = &placed.voucher;
+        let id = voucher.reference_id.as_deref();
+        let (transfer, parked) = match (voucher.reference_type, id) {
+            (ReferenceType::Transfer, Some(id)) => {
+                let found = TransferId::parse(id).map(|TransferId(id)| {
+                    let (account, sequence) = (id.account, id.sequence);
+                    let place = Place { account, sequence };
+                    let found = reads::money::transfer(store, realm, place)?;
+                    let view = |transfer| TransferView { account, transfer };
+                    Ok::<_, Failure>(found.map(view))
+                });
+                (found.transpose()?.flatten(), None)
+            }
+            (ReferenceType::CashIn, Some(id)) => {
+                let landed = reads::money::landed(store, realm.mode(), Rail::Arrival, id)?;
+                let case = landed.and_then(|landed| landed.case);
+                let parked = case.map(|place| reads::cases::parked(store, realm, place));
+                (None, parked.transpose()?.flatten())
+            }
+            _ => (None, None),
+        };
+        Ok(Some(alone(Some(placed), transfer, parked)))
     }
 }
 
+/// Under which kind of id of the rail a movement is kept: what was returned and came back is money
+/// that arrived again.
+const fn rail_of(movement: &BankMovement, returned: bool) -> Rail {
+    if movement.reversal && !returned {
+        Rail::Return
+    } else {
+        Rail::Arrival
+    }
+}
+
+/// Where the ledger keeps a movement of its own.
 fn place(reconciled: &Reconciled) -> Option<(AccountNo, u64)> {
-    let placed = reconciled.voucher.as_ref()?;
-    Some((placed.account, placed.voucher.sequence))
+    if let Some(placed) = &reconciled.voucher {
+        return Some((placed.account, placed.voucher.sequence));
+    }
+    let outgoing = reconciled
+        .bank
+        .as_ref()
+        .is_none_or(|bank| bank.way == Way::Out);
+    let returned = reconciled
+        .suspense
+        .as_ref()
+        .filter(|_| outgoing)?
+        .returned()?;
+    Some((RETURNS, returned.number))
 }

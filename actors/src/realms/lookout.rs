@@ -21,8 +21,9 @@ use std::time::Duration;
 
 use actix::WeakAddr;
 use caudal_ledger::alias::Alias;
+use caudal_ledger::cases::{Parked, ParkedState, RETURNS};
 use caudal_ledger::cvu::{Cbu, Cvu};
-use caudal_ledger::ids::RealmId;
+use caudal_ledger::ids::{OriginId, RealmId};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{
     BankMoved, BankTransfer, BankWord, CURRENCY, CashIn, Departure, Destination, Recovered,
@@ -31,7 +32,7 @@ use caudal_ledger::transfers::{
 use caudal_storage::{Store, StoreError};
 use tokio::sync::{Notify, watch};
 
-use super::{MAILBOX, RealmMessage, RealmSupervisor};
+use super::{CaseMessage, MAILBOX, RealmMessage, RealmSupervisor};
 use crate::accounts::Heard;
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Waiting};
@@ -135,10 +136,7 @@ async fn look(shared: &Shared, supervisor: &Home) -> Result<(), Failure> {
     }
     listed.sort_by_key(rank);
     for movement in listed {
-        let Ok(cvu) = Cvu::parse(&movement.cvu) else {
-            continue;
-        };
-        if !is_of(store, realm, cvu)? {
+        if !is_of(store, realm, &movement)? {
             continue;
         }
         let Some(notice) = news(store, realm, movement)? else {
@@ -184,8 +182,16 @@ async fn hear(supervisor: &Home, message: Hearing) -> Result<(), Failure> {
     }
 }
 
-/// Whether money of a CVU is a realm's: the account's, or by the client id in it.
-fn is_of(store: &dyn Store, realm: RealmId, cvu: Cvu) -> Result<bool, StoreError> {
+/// Whether a movement is a realm's: a return of money in suspense by its reference, any other by its
+/// CVU, which is the account's, or by the client id in it. What left the collector account itself and
+/// is no return of ours is nobody's, and nothing is booked of it.
+fn is_of(store: &dyn Store, realm: RealmId, movement: &BankMovement) -> Result<bool, StoreError> {
+    if let Some((of, _)) = reads::cases::return_of(store, movement.origin)? {
+        return Ok(of == realm);
+    }
+    let Ok(cvu) = Cvu::parse(&movement.cvu) else {
+        return Ok(false);
+    };
     Ok(match store.get(&keys::cvu(cvu))? {
         Some(row) => Place::from_bytes(&row)?.sequence == u64::from(realm.0),
         None => realm_in(cvu) == Some(realm),
@@ -230,8 +236,9 @@ fn arrived(
     movement: BankMovement,
 ) -> Result<Option<Notice>, StoreError> {
     let done = movement.word == BankWord::Completed;
-    let (Some(coelsa_id), Ok(cvu), true) = (movement.coelsa_id, Cvu::parse(&movement.cvu), done)
-    else {
+    let returned = reads::cases::return_of(store, movement.origin)?.is_some();
+    let cvu = Cvu::parse(&movement.cvu).ok();
+    let (Some(coelsa_id), true) = (movement.coelsa_id, done) else {
         return Ok(None);
     };
     let (kind, notice) = if movement.reversal {
@@ -239,7 +246,7 @@ fn arrived(
             return Ok(None);
         };
         if let Some((.., transfer)) = reads::money::transfer_by_origin(store, origin)?
-            && transfer.from != cvu
+            && Some(transfer.from) != cvu
         {
             tracing::error!(%origin, coelsa_id, "the bank returns a transfer to another CVU than it left; reconcile the day");
             return Ok(None);
@@ -251,8 +258,17 @@ fn arrived(
             amount: movement.amount,
             reason: String::new(),
         };
-        (Rail::Return, notice)
+        // What was returned and came back is money that arrived again.
+        let kind = if returned {
+            Rail::Arrival
+        } else {
+            Rail::Return
+        };
+        (kind, notice)
     } else {
+        let Some(cvu) = cvu else {
+            return Ok(None);
+        };
         let notice = Notice::Received {
             coelsa_id: coelsa_id.clone(),
             bank_id: movement.bank_id,
@@ -268,19 +284,18 @@ fn arrived(
 }
 
 fn left(store: &dyn Store, movement: BankMovement) -> Result<Option<Notice>, StoreError> {
-    let (Some(origin), Ok(cvu)) = (movement.origin, Cvu::parse(&movement.cvu)) else {
+    let Some(origin) = movement.origin else {
         return Ok(None);
     };
     let other = movement.counterparty;
     let moved = BankMoved {
         amount: Some(movement.amount),
         currency: Some(CURRENCY.to_owned()),
-        cvu: Some(movement.cvu),
+        cvu: Some(movement.cvu.clone()),
         to_key: other.cbu.clone(),
         to_alias: other.alias.clone(),
     };
-    if let Some((.., known)) = reads::money::transfer_by_origin(store, origin)? {
-        let waits = known.status.is_open() && known.status != TransferStatus::Audit;
+    if let Some(waits) = is_awaited(store, origin)? {
         let ended = match movement.word {
             BankWord::Completed | BankWord::Failed { .. } => true,
             BankWord::InProgress | BankWord::Lost => false,
@@ -293,6 +308,9 @@ fn left(store: &dyn Store, movement: BankMovement) -> Result<Option<Notice>, Sto
         };
         return Ok((waits && ended).then_some(Notice::Settled { origin, transfer }));
     }
+    let Ok(cvu) = Cvu::parse(&movement.cvu) else {
+        return Ok(None);
+    };
     if movement.word != BankWord::Completed {
         return Ok(None);
     }
@@ -316,10 +334,23 @@ fn left(store: &dyn Store, movement: BankMovement) -> Result<Option<Notice>, Sto
     })))
 }
 
+/// Whether the bank's last word is awaited of a transfer or return; `None` when there is none of this
+/// reference.
+fn is_awaited(store: &dyn Store, origin: OriginId) -> Result<Option<bool>, StoreError> {
+    if let Some((realm, number)) = reads::cases::return_of(store, Some(origin))? {
+        let parked = reads::cases::returned(store, realm, number)?;
+        let waits = |parked: &Parked| matches!(&parked.state, ParkedState::Returning(it) if it.number == number);
+        return Ok(Some(parked.as_ref().is_some_and(waits)));
+    }
+    let known = reads::money::transfer_by_origin(store, origin)?;
+    Ok(known.map(|(.., known)| known.status.is_open() && known.status != TransferStatus::Audit))
+}
+
 /// How a realm is told of a notice.
 pub(crate) type Hearing = Box<dyn FnOnce(Ticket<Heard>) -> RealmMessage>;
 
-/// How a realm is told of a notice; `place` is the transfer that it is about, if it is about one.
+/// How a realm is told of a notice; `place` is the transfer or return that it is about, if it is about
+/// one.
 pub(crate) fn hearing(notice: Notice, place: Place) -> Option<Hearing> {
     let Place { account, sequence } = place;
     Some(match notice {
@@ -342,6 +373,21 @@ pub(crate) fn hearing(notice: Notice, place: Place) -> Option<Hearing> {
             Box::new(|ticket| RealmMessage::CashIn(arrived, ticket))
         }
         Notice::Left(left) => Box::new(|ticket| RealmMessage::Left(left, ticket)),
+        Notice::Settled { transfer, .. } if account == RETURNS => Box::new(move |ticket| {
+            RealmMessage::Case(CaseMessage::Notice(sequence, transfer, ticket))
+        }),
+        Notice::Reversed {
+            bank_id,
+            coelsa_id,
+            amount,
+            ..
+        } if account == RETURNS => Box::new(move |ticket| {
+            RealmMessage::Case(CaseMessage::CameBack {
+                number: sequence,
+                arrived: (bank_id, coelsa_id, amount),
+                ticket,
+            })
+        }),
         Notice::Settled { transfer, .. } => Box::new(move |ticket| RealmMessage::TransferNotice {
             account,
             transfer: sequence,

@@ -2,6 +2,7 @@
 
 use caudal_ledger::accounts::Order;
 use caudal_ledger::alias::Alias;
+use caudal_ledger::cases::{Decision, Verdict};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{BankCall, Registration};
 use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
@@ -17,10 +18,11 @@ use caudal_ledger::webhooks::{Webhook, WebhookOrder};
 use chrono::NaiveDate;
 
 use super::Bulk;
+use super::cases::CaseMessage;
 use crate::accounts::enrolment::FundSaid;
 use crate::accounts::{
     AccountView, BalanceView, EnrolmentView, Heard, HoldView, ItemOutcome, Observed, Placed, Quote,
-    TransferView, Verdict, Versions,
+    TransferView, Versions,
 };
 use crate::failure::Failure;
 use crate::ports::webhooks::Sent;
@@ -181,15 +183,17 @@ pub enum RealmMessage {
         account: AccountNo,
         /// The transfer.
         transfer: u64,
-        /// What.
-        verdict: Verdict,
-        /// Why.
-        reason: String,
+        /// What, and whether they insist though the bank has not given up.
+        verdict: (Verdict, bool),
+        /// By whom and why.
+        decision: Box<Decision>,
         /// Who asks.
         ticket: Ticket<TransferView>,
     },
     /// Money left by an order that the ledger does not know.
     Left(Departure, Ticket<Heard>),
+    /// Something about money in suspense.
+    Case(CaseMessage),
     /// Money arrived from the bank.
     CashIn(CashIn, Ticket<Heard>),
     /// What a movement would cost.
@@ -279,6 +283,7 @@ impl RealmMessage {
             Self::Observe(_, reply) => reply.is_closed(),
             Self::Passivate(_, reply) => reply.is_closed(),
             Self::Report(reply) => reply.is_closed(),
+            Self::Case(message) => message.is_left(),
             Self::BatchDone(..)
             | Self::TransferNotice { .. }
             | Self::Reverse { .. }

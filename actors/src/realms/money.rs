@@ -208,7 +208,7 @@ impl RealmSupervisor {
     }
 
     /// Claims an id of the rail, and says whether what it is of has landed before.
-    fn claim_rail(&self, kind: Rail, id: &str) -> Result<Option<ClaimGuard>, Failure> {
+    pub(super) fn claim_rail(&self, kind: Rail, id: &str) -> Result<Option<ClaimGuard>, Failure> {
         let Shared {
             realm,
             store,
@@ -247,24 +247,29 @@ impl RealmSupervisor {
                     cash_in: arrived,
                     reason: unknown.code().to_owned(),
                 };
-                let stream = records::account_stream(self.shared.realm, AccountNo(0), SUSPENSE);
-                match self.own_entry(stream, &suspense) {
-                    Ok(entry) => {
-                        let page = Page {
-                            entries: vec![entry],
-                            ..Page::default()
-                        };
-                        self.scribe.finish(page, Ok(Heard::Suspended), ticket);
-                    }
-                    Err(why) => self.scribe.fail(why, ticket.reply),
-                }
+                self.park(&suspense, ticket);
             }
             Err(why) => self.end(Err(why), ticket),
         }
     }
 
+    /// Keeps money that no account is known for, until a person decides about it.
+    pub(super) fn park(&mut self, suspense: &Suspense, ticket: Ticket<Heard>) {
+        let stream = records::account_stream(self.shared.realm, AccountNo(0), SUSPENSE);
+        match self.own_entry(stream, suspense) {
+            Ok(entry) => {
+                let page = Page {
+                    entries: vec![entry],
+                    ..Page::default()
+                };
+                self.scribe.finish(page, Ok(Heard::Suspended), ticket);
+            }
+            Err(why) => self.scribe.fail(why, ticket.reply),
+        }
+    }
+
     /// The next entry of a stream that is the realm's own.
-    fn own_entry<R: serde::Serialize>(
+    pub(super) fn own_entry<R: serde::Serialize>(
         &mut self,
         stream: caudal_storage::StreamId,
         record: &R,
@@ -394,12 +399,12 @@ impl RealmSupervisor {
                 account,
                 transfer,
                 verdict,
-                reason,
+                decision,
                 ticket,
             } => self.forward(account, ticket, |ticket| AccountMessage::DecideTransfer {
                 transfer,
                 verdict,
-                reason,
+                decision,
                 ticket,
             }),
             RealmMessage::CashIn(arrived, ticket) => self.cash_in(arrived, ticket),

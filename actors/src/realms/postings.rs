@@ -212,7 +212,7 @@ impl RealmSupervisor {
     }
 
     /// Its own mailbox.
-    fn home(&self, ctx: &Context<Self>) -> Mailbox<Self> {
+    pub(super) fn home(&self, ctx: &Context<Self>) -> Mailbox<Self> {
         Mailbox::new(ctx.address(), self.waiting.clone(), MAILBOX)
     }
 

@@ -1,5 +1,6 @@
 //! What each fact adds to the index. Deterministic, so that a rebuild gives the same rows.
 
+mod cases;
 mod events;
 mod lines;
 mod money;
@@ -21,10 +22,11 @@ use serde::{Deserialize, Serialize};
 
 use super::keys::Sorted;
 use super::{
-    ANSWERS, BANK, DELIVERIES, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, WEBHOOKS,
+    ANSWERS, BANK, CASES, DELIVERIES, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, WEBHOOKS,
     account_stream, decode, encode, keys, roll,
 };
 
+pub use cases::CaseCounts;
 pub use events::{Noted, Told, known as known_rules};
 pub use lines::Line;
 pub use money::{Landed, origin_place};
@@ -113,7 +115,7 @@ impl Projection for Rows {
 
 impl Projection for RowsUnder {
     fn version(&self) -> u32 {
-        9
+        11
     }
 
     fn project(
@@ -136,6 +138,7 @@ impl Projection for RowsUnder {
                 money::called(realm, account, &call, (entry.seq, position), index)
             }
             SUSPENSE => money::suspended(realm, account, (entry, position), index),
+            CASES => cases::happened(realm, account, (entry, position), index),
             PROFILE => profile(under, account, (entry, position), index),
             REALM => events::of_realm(under, &decode(&entry.body)?, position, index),
             WEBHOOKS => webhooks::set(realm, &decode(&entry.body)?, index),

@@ -1,5 +1,6 @@
 //! Typed reads: accounts, vouchers and answers as the rooms above know them.
 
+pub mod cases;
 pub mod events;
 pub mod money;
 pub mod webhooks;

@@ -3,6 +3,7 @@
 //! `fixtures.txt` has one record a line: the name of a sample below, and its bytes. A line is never
 //! changed. When today's bytes of a sample differ, a line is added, and both go on being read.
 
+mod cases;
 mod money;
 
 use std::collections::BTreeMap;
@@ -360,6 +361,12 @@ fn records_of_every_version_are_read() {
         check(&format!("transfer-{n}"), record, &mut missing);
     }
     check("suspense", &money::suspense(), &mut missing);
+    for (n, record) in cases::verdicts().iter().enumerate() {
+        check(&format!("verdict-{n}"), record, &mut missing);
+    }
+    for (n, fact) in cases::facts().iter().enumerate() {
+        check(&format!("case-{n}"), fact, &mut missing);
+    }
     check(
         "fees",
         &AccountFact::FeesChanged(money::fees()),

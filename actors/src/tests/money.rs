@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use caudal_ledger::holds::{HoldStatus, HoldStep};
 use caudal_ledger::ids::{HoldId, OriginId, VoucherId};
+use caudal_ledger::reconciliation::Agreement;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::transfers::{
     BankMoved, BankTransfer, BankWord, Counterparty, Destination, TransferStatus,
@@ -14,7 +15,6 @@ use super::storms::all;
 use super::*;
 use crate::engine::lists::{Order as Way, Page};
 use crate::engine::money::{Heard, HoldView, ItemOutcome, TransferFilter};
-use crate::engine::reconciliation::Agreement;
 use crate::ports::Notice;
 
 const EVERYTHING: Page = Page {
@@ -278,8 +278,8 @@ async fn the_first_last_word_of_the_bank_counts_and_reconciliation_shows_the_lie
     assert_eq!(both(&lab, 1).await, (900, 0));
     let today = lab.clock.peek().business_day();
     let found = lab.engine.reconcile(REALM, today, "r").await.unwrap();
-    let found: Vec<_> = found.into_iter().map(|one| one.agreement).collect();
-    assert_eq!(found, [Agreement::MissingAtBank]);
+    let found: Vec<_> = found.into_iter().map(|one| one.judged).collect();
+    assert_eq!(found, [Agreement::MissingAtBank.into()]);
 }
 
 #[actix::test]

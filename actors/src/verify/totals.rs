@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use caudal_ledger::cases::{CaseFact, SuspensePlace};
+use caudal_ledger::events::EventKind;
 use caudal_ledger::events::rules::{EventRules, RuleSets};
 use caudal_ledger::facts::RealmFact;
 use caudal_ledger::ids::{AccountNo, RealmId};
@@ -12,8 +14,8 @@ use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Entry, Store, StoreError};
 
 use super::Report;
-use crate::records::projection;
-use crate::records::{PROFILE, REALM, SUSPENSE, TRANSFERS, decode, reads};
+use crate::records::projection::{self, CaseCounts};
+use crate::records::{CASES, PROFILE, REALM, SUSPENSE, TRANSFERS, decode, reads};
 
 /// The sums of every realm as the journal gives them.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub(super) struct Sums {
     realms: BTreeMap<RealmId, Totals>,
     /// Transfers that wait for the bank, with their amounts and states.
     open: BTreeMap<(RealmId, AccountNo, u64), (Amount, TransferStatus)>,
+    /// Money in suspense.
+    parked: BTreeMap<(RealmId, SuspensePlace), Amount>,
 }
 
 impl Sums {
@@ -31,6 +35,7 @@ impl Sums {
             sets,
             realms: BTreeMap::new(),
             open: BTreeMap::new(),
+            parked: BTreeMap::new(),
         }
     }
 
@@ -73,56 +78,103 @@ impl Sums {
         match entry.stream.kind {
             SUSPENSE => {
                 let Suspense { cash_in, .. } = decode(&entry.body)?;
+                let place = SuspensePlace {
+                    account,
+                    sequence: entry.seq,
+                };
+                self.parked.insert((realm, place), cash_in.amount);
                 let totals = self.realms.entry(realm).or_default();
                 totals.suspended(cash_in.amount.into());
             }
-            TRANSFERS => {
-                let TransferRecord { transfer, fact } = decode(&entry.body)?;
-                let at = (realm, account, transfer);
-                let known = self.open.get(&at).map(|(_, status)| *status);
-                // What the bank calls one that has ended changes no state.
-                let before = match &fact {
-                    TransferFact::Advanced { status, .. } => known.or(Some(*status)),
-                    _ => known,
-                };
-                let after = match &fact {
-                    TransferFact::Requested(asked) => asked.status,
-                    TransferFact::Advanced { status, .. } => *status,
-                    TransferFact::Completed { .. } => TransferStatus::Completed,
-                    TransferFact::Rejected(_) => TransferStatus::Rejected,
-                    TransferFact::Disputed(_) => TransferStatus::Audit,
-                    TransferFact::Reversed { .. } => TransferStatus::Reversed,
-                };
+            CASES => {
+                let fact: CaseFact = decode(&entry.body)?;
                 let totals = self.realms.entry(realm).or_default();
-                if (rules.transfer)(&fact, before, after).is_some() {
+                if EventKind::of_case(&fact).is_some() {
                     totals.tell();
                 }
-                match fact {
-                    TransferFact::Advanced { status, .. } => {
-                        if let Some((_, known)) = self.open.get_mut(&at) {
-                            *known = status;
-                        }
-                    }
-                    TransferFact::Disputed(_) => {
-                        if let Some((_, known)) = self.open.get_mut(&at) {
-                            *known = TransferStatus::Audit;
-                        }
-                    }
-                    TransferFact::Requested(asked) if asked.status.is_open() => {
-                        self.open.insert(at, (asked.amount, asked.status));
-                        totals.waits(asked.amount, false, true);
-                    }
-                    TransferFact::Completed { .. } | TransferFact::Rejected(_) => {
-                        if let Some((amount, _)) = self.open.remove(&at) {
-                            totals.waits(amount, true, false);
-                        }
-                    }
-                    TransferFact::Requested(_) | TransferFact::Reversed { .. } => {}
+                let left = fact.resolves().then_some((realm, fact.case()));
+                if let Some(amount) = left.and_then(|case| self.parked.remove(&case)) {
+                    totals.resolved(amount.into());
                 }
+            }
+            TRANSFERS => {
+                let record = decode(&entry.body)?;
+                self.transfer((realm, account), record, rules);
             }
             _ => {}
         }
         Ok(())
+    }
+
+    /// Counts what happens to a transfer.
+    fn transfer(
+        &mut self,
+        (realm, account): (RealmId, AccountNo),
+        record: TransferRecord,
+        rules: &EventRules,
+    ) {
+        let TransferRecord { transfer, fact } = record;
+        let at = (realm, account, transfer);
+        let known = self.open.get(&at).map(|(_, status)| *status);
+        // What the bank calls one that has ended changes no state.
+        let before = match &fact {
+            TransferFact::Advanced { status, .. } => known.or(Some(*status)),
+            _ => known,
+        };
+        let after = match &fact {
+            TransferFact::Requested(asked) => asked.status,
+            TransferFact::Advanced { status, .. } => *status,
+            TransferFact::Completed { .. } => TransferStatus::Completed,
+            TransferFact::Rejected(_) => TransferStatus::Rejected,
+            TransferFact::Reversed { .. } => TransferStatus::Reversed,
+            TransferFact::Disputed(_) => TransferStatus::Audit,
+            TransferFact::Decided { verdict, .. } => verdict.status(),
+        };
+        let totals = self.realms.entry(realm).or_default();
+        if (rules.transfer)(&fact, before, after).is_some() {
+            totals.tell();
+        }
+        match fact {
+            TransferFact::Advanced { status, .. } => {
+                if let Some((_, known)) = self.open.get_mut(&at) {
+                    *known = status;
+                }
+            }
+            TransferFact::Disputed(_) => {
+                if let Some((_, known)) = self.open.get_mut(&at) {
+                    *known = TransferStatus::Audit;
+                }
+            }
+            TransferFact::Requested(asked) if asked.status.is_open() => {
+                self.open.insert(at, (asked.amount, asked.status));
+                totals.waits(asked.amount, false, true);
+            }
+            TransferFact::Completed { .. }
+            | TransferFact::Rejected(_)
+            | TransferFact::Decided { .. } => {
+                if EventKind::of_ending(&fact).is_some() {
+                    totals.tell();
+                }
+                if let Some((amount, _)) = self.open.remove(&at) {
+                    totals.waits(amount, true, false);
+                }
+            }
+            TransferFact::Requested(_) | TransferFact::Reversed { .. } => {}
+        }
+    }
+
+    /// How many cases of a realm are open.
+    fn cases(&self, realm: RealmId) -> CaseCounts {
+        let count = |those: usize| u64::try_from(those).unwrap_or(u64::MAX);
+        let audit = self
+            .open
+            .iter()
+            .filter(|((of, ..), (_, status))| *of == realm && *status == TransferStatus::Audit);
+        let parked = self.parked.keys().filter(|(of, _)| *of == realm);
+        CaseCounts {
+            transfers: count(audit.count()),
+            suspense: count(parked.count()),
+        }
     }
 
     /// Compares with the rows. A running service moves on meanwhile: only what stands still can be
@@ -142,6 +194,12 @@ impl Sums {
             }
             row.census = Census::default();
             let still = store.stats().last_commit <= report.commit;
+            if reads::cases::counts(store, realm)? != self.cases(realm) && still {
+                report.differs(format!(
+                    "realm {}: the open cases of the index are not those of the journal",
+                    realm.0
+                ));
+            }
             let vouchers = |totals: &Totals| (totals.available, totals.held, totals.fees);
             let moved_on = row.sequence > right.sequence
                 || (row.sequence == right.sequence && vouchers(&row) == vouchers(&right));

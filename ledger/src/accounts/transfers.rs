@@ -82,6 +82,7 @@ impl Account {
             dispute: None,
             origin: None,
             recovered: None,
+            decision: None,
             created_at: self.instant(context.now),
             updated_at: self.instant(context.now),
         }

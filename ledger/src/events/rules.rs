@@ -15,7 +15,9 @@ use crate::holds::Hold;
 use crate::transfers::{TransferFact, TransferStatus};
 use crate::vouchers::Voucher;
 
-/// One set of rules. Under every set a voucher is one event, and so is a record of suspense.
+/// One set of rules. Under every set a voucher is one event, and so is a record of suspense; a
+/// decision on a transfer publishes its ending too ([`EventKind::of_ending`]), and what becomes of
+/// money in suspense is published as [`EventKind::of_case`] says.
 #[derive(Clone, Copy, Debug)]
 pub struct EventRules {
     /// What a fact of an account's profile publishes.

@@ -7,6 +7,7 @@
 //! **Order.** Numbers follow the journal: commits in their order, facts within a commit in theirs,
 //! counted under the set of rules that was in force in the realm at that place.
 
+use caudal_ledger::cases::Parked;
 use caudal_ledger::events::EventKind;
 use caudal_ledger::events::rules::{EventRules, RuleSets};
 use caudal_ledger::facts::RealmFact;
@@ -41,6 +42,8 @@ pub enum Noted {
     Hold(Hold),
     /// The transfer as it was after the fact.
     Transfer(Box<Transfer>),
+    /// Money in suspense with what had become of it.
+    Parked(Box<Parked>),
 }
 
 const HEAD: usize = 17;

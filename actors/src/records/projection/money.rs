@@ -1,6 +1,7 @@
 //! Rows of vouchers, holds, transfers and what the bank brings.
 
 use caudal_ledger::balance::Direction;
+use caudal_ledger::cases::{CaseKind, Parked, SuspensePlace};
 use caudal_ledger::events::EventKind;
 use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::facts::BankCall;
@@ -13,7 +14,7 @@ use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 use serde::{Deserialize, Serialize};
 
 use super::events::{self, Noted, Told};
-use super::{Line, Place, totals};
+use super::{Line, Place, cases, totals};
 use crate::records::keys::{self, Rail};
 use crate::records::{decode, encode, roll};
 
@@ -28,6 +29,9 @@ pub struct Landed {
     pub sequence: u64,
     /// Whether it waits for a person.
     pub suspended: bool,
+    /// The record of suspense from which a person had it credited.
+    #[serde(default)]
+    pub case: Option<SuspensePlace>,
 }
 
 /// What a voucher adds.
@@ -73,6 +77,7 @@ pub fn posted(
             account,
             sequence: voucher.sequence,
             suspended: false,
+            case: None,
         };
         let key = keys::rail(realm.mode(), Rail::Arrival, rail);
         index.put(&key, &encode(&landed)?);
@@ -189,6 +194,7 @@ pub fn transfer(
         })?;
     }
     index.put(&key, &encode(&transfer)?);
+    doubted(realm, (account, before), &transfer, index)?;
     let rules = events::rules(sets, realm, index)?;
     let Some(kind) = (rules.transfer)(&fact, before, transfer.status) else {
         return Ok(());
@@ -199,7 +205,34 @@ pub fn transfer(
         TransferFact::Requested(_) => told,
         _ => told.noting(Noted::Transfer(Box::new(transfer)))?,
     };
-    events::tell(realm, told, index)
+    let ending = EventKind::of_ending(&fact).map(|kind| Told {
+        kind,
+        ..told.clone()
+    });
+    events::tell(realm, told, index)?;
+    ending.map_or(Ok(()), |ending| events::tell(realm, ending, index))
+}
+
+/// A transfer is a case while it is in `audit`.
+fn doubted(
+    realm: RealmId,
+    (account, before): (AccountNo, Option<TransferStatus>),
+    transfer: &Transfer,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    let audit = |status| status == TransferStatus::Audit;
+    let place = Place {
+        account,
+        sequence: transfer.sequence,
+    };
+    match (before.is_some_and(audit), audit(transfer.status)) {
+        (false, true) => {
+            let case = (place, transfer.updated_at);
+            cases::opens(realm, CaseKind::Transfer, case, index)
+        }
+        (true, false) => cases::closes(realm, CaseKind::Transfer, place, index),
+        (true, true) | (false, false) => Ok(()),
+    }
 }
 
 /// Where a transfer that came back has landed.
@@ -218,6 +251,7 @@ fn came_back(
             account,
             sequence: *voucher,
             suspended: false,
+            case: None,
         };
         let key = keys::rail(realm.mode(), Rail::Return, coelsa_id);
         index.put(&key, &encode(&landed)?);
@@ -247,7 +281,8 @@ pub fn called(
     Ok(())
 }
 
-/// Where the transfer of a reference is: where its row says, or the reference itself.
+/// Where the transfer of a reference is: where its row says, or the reference itself. A return of money
+/// in suspense is under the account [`RETURNS`](caudal_ledger::cases::RETURNS).
 pub fn origin_place(
     row: Option<&[u8]>,
     origin: OriginId,
@@ -275,16 +310,23 @@ pub fn suspended(
     (entry, position): (&Entry, Position),
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
-    let Suspense { cash_in, .. } = decode(&entry.body)?;
+    let suspense: Suspense = decode(&entry.body)?;
     let landed = Landed {
         realm,
         account,
         sequence: entry.seq,
         suspended: true,
+        case: None,
     };
-    let rail = keys::rail(realm.mode(), Rail::Arrival, &cash_in.coelsa_id);
+    let rail = keys::rail(realm.mode(), Rail::Arrival, &suspense.cash_in.coelsa_id);
     index.put(&rail, &encode(&landed)?);
-    let amount = cash_in.amount.into();
+    let amount = suspense.cash_in.amount.into();
+    let place = SuspensePlace {
+        account,
+        sequence: entry.seq,
+    };
+    let parked = Parked::new(place, suspense, Timestamp::from_millis(entry.at));
+    cases::parked(realm, &parked, index)?;
     totals::update(realm, index, |totals| totals.suspended(amount))?;
     let told = Told::new(EventKind::CashInSuspended, account, position);
     events::tell(realm, told, index)

@@ -12,7 +12,7 @@ use caudal_storage::{Entry, Order, Store, StoreError};
 
 use crate::records::projection::{Noted, Place, Told};
 use crate::records::{
-    LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, account_stream, decode, keys, realm_stream,
+    CASES, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, account_stream, decode, keys, realm_stream,
 };
 
 /// How many rows are read at once while they are counted.
@@ -84,6 +84,7 @@ pub fn event(
     let subject = match (noted, entry.stream.kind) {
         (Some(Noted::Hold(hold)), LEDGER) => Subject::Hold(Box::new(hold)),
         (Some(Noted::Transfer(transfer)), TRANSFERS) => Subject::Transfer(transfer),
+        (Some(Noted::Parked(parked)), CASES) => Subject::Resolved(parked),
         (Some(Noted::Movements(movements)), PROFILE) => {
             account(store, realm, (told.account, movements), &entry)?
         }
@@ -97,7 +98,8 @@ pub fn event(
             | TransferFact::Completed { .. }
             | TransferFact::Rejected(_)
             | TransferFact::Reversed { .. }
-            | TransferFact::Disputed(_) => return Err(lost()),
+            | TransferFact::Disputed(_)
+            | TransferFact::Decided { .. } => return Err(lost()),
         },
         (None, REALM) => voucher_type(store, realm, told.kind, &entry)?,
         (None, SUSPENSE) => Subject::Suspense(Box::new(decode::<Suspense>(&entry.body)?)),

@@ -61,6 +61,7 @@ fn transfer(to: Destination) -> Transfer {
         recovered: None,
         created_at: at(1),
         updated_at: at(2),
+        decision: None,
     }
 }
 

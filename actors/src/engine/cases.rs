@@ -1,0 +1,224 @@
+//! The door for what waits for a person: transfers in doubt and money in suspense, of all tenants.
+//!
+//! **Bounds.** Cases are listed as they wait, longest first, over all realms that are asked for: a
+//! page reads no more cases of each realm than come up to its end.
+
+use caudal_ledger::cases::{CaseKind, Decision, Parked, SuspenseId, SuspensePlace, Verdict};
+use caudal_ledger::facts::BankCall;
+use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::treasury::Sum;
+use caudal_storage::{Store, StoreError};
+
+use super::money::{TransferView, not_found, value};
+use super::turns::Cost;
+use super::{Asker, DEADLINE, Engine};
+use crate::failure::Failure;
+use crate::realms::{CaseMessage, RealmMessage, Target};
+use crate::records::projection::{CaseCounts, Place};
+use crate::records::reads;
+
+/// One case.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Case {
+    /// A transfer, with the instant since which it waits for a person, if it does.
+    Transfer(Box<TransferView>, Option<Timestamp>),
+    /// Money in suspense.
+    Suspense(Box<Parked>),
+}
+
+/// What waits for a person in a realm, in figures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CaseFigures {
+    /// How many.
+    pub counts: CaseCounts,
+    /// Since when the oldest transfer waits.
+    pub oldest_transfer: Option<Timestamp>,
+    /// Since when the oldest money in suspense waits.
+    pub oldest_suspense: Option<Timestamp>,
+    /// How much is in suspense.
+    pub amount: Sum,
+}
+
+/// A case with the realm that it is of.
+pub type RealmCase = (RealmId, Case);
+
+impl Engine {
+    /// The open cases of some realms and kinds, those first that have waited longest, and how many
+    /// there are in all.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or no turn to read comes in time.
+    pub async fn cases(
+        &self,
+        realms: Vec<RealmId>,
+        kinds: Vec<CaseKind>,
+        (offset, limit): (usize, usize),
+    ) -> Result<(Vec<RealmCase>, u64), Failure> {
+        // Of no realm: operators do not take turns from tenants.
+        self.scan(RealmId(0), Cost::Page, move |store| {
+            cases(store, &realms, &kinds, (offset, limit))
+        })
+        .await
+    }
+
+    /// Money in suspense with what becomes of it.
+    ///
+    /// # Errors
+    /// When there is none of this id.
+    pub fn suspense_case(&self, id: SuspenseId) -> Result<Parked, Failure> {
+        let found = reads::cases::parked(self.store.as_ref(), id.realm, id.place)?;
+        Ok(found.ok_or(Rejection::CaseNotFound)?)
+    }
+
+    /// A transfer as a case, with its last calls to the bank, oldest first.
+    ///
+    /// # Errors
+    /// When there is none of this id.
+    pub async fn transfer_case(
+        &self,
+        id: TransferId,
+    ) -> Result<(Case, Vec<(Timestamp, BankCall)>), Failure> {
+        let VoucherId {
+            realm,
+            account,
+            sequence,
+        } = id.0;
+        let (view, calls) = self.transfer_of(realm, id).await?;
+        let place = Place { account, sequence };
+        let kind = CaseKind::Transfer;
+        let since = reads::cases::since(self.store.as_ref(), realm, kind, place)?;
+        Ok((Case::Transfer(Box::new(view), since), calls))
+    }
+
+    /// A person decides about a transfer that waits for the bank; of any realm.
+    ///
+    /// # Errors
+    /// When it is not open, or is not in `audit` and nobody insists.
+    pub async fn decide_transfer(
+        &self,
+        id: TransferId,
+        verdict: (Verdict, bool),
+        decision: Decision,
+        request_id: String,
+    ) -> Result<TransferView, Failure> {
+        let message = |ticket| RealmMessage::DecideTransfer {
+            account: id.0.account,
+            transfer: id.0.sequence,
+            verdict,
+            decision: Box::new(decision),
+            ticket,
+        };
+        let asker = Asker {
+            keyed: None,
+            request_id,
+        };
+        let answered = self.order(id.0.realm, DEADLINE, asker, message).await;
+        value(answered.map_err(|why| not_found(why, Rejection::TransferNotFound)))
+    }
+
+    /// A person has money in suspense credited to an account of its realm.
+    ///
+    /// # Errors
+    /// When there is no such case, it cannot be decided now, or the account cannot take it.
+    pub async fn credit_suspense(
+        &self,
+        id: SuspenseId,
+        target: Target,
+        decision: Decision,
+        request_id: String,
+    ) -> Result<Parked, Failure> {
+        let decision = Box::new(decision);
+        let message = |place, ticket| CaseMessage::Credit(place, target, decision, ticket);
+        self.decide_suspense(id, request_id, message).await
+    }
+
+    /// A person has money in suspense returned to its sender: the bank is asked once that is on disk.
+    ///
+    /// # Errors
+    /// When there is no such case, it cannot be decided now, or nobody knows who sent it.
+    pub async fn return_suspense(
+        &self,
+        id: SuspenseId,
+        decision: Decision,
+        request_id: String,
+    ) -> Result<Parked, Failure> {
+        let decision = Box::new(decision);
+        let message = |place, ticket| CaseMessage::Return(place, decision, ticket);
+        self.decide_suspense(id, request_id, message).await
+    }
+
+    async fn decide_suspense(
+        &self,
+        id: SuspenseId,
+        request_id: String,
+        message: impl FnOnce(SuspensePlace, crate::scribe::Ticket<Parked>) -> CaseMessage,
+    ) -> Result<Parked, Failure> {
+        // No supervisor is asked about what is not there.
+        self.suspense_case(id)?;
+        let asker = Asker {
+            keyed: None,
+            request_id,
+        };
+        let message = |ticket| RealmMessage::Case(message(id.place, ticket));
+        value(self.order(id.realm, DEADLINE, asker, message).await)
+    }
+
+    /// What waits for a person in a realm, in figures.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn case_figures(&self, realm: RealmId) -> Result<CaseFigures, Failure> {
+        let store = self.store.as_ref();
+        let oldest = |kind| {
+            let first = reads::cases::open(store, realm, kind, 1)?;
+            Ok::<_, Failure>(first.first().map(|(since, _)| *since))
+        };
+        Ok(CaseFigures {
+            counts: reads::cases::counts(store, realm)?,
+            oldest_transfer: oldest(CaseKind::Transfer)?,
+            oldest_suspense: oldest(CaseKind::Suspense)?,
+            amount: reads::totals(store, realm)?.incoming,
+        })
+    }
+}
+
+fn cases(
+    store: &dyn Store,
+    realms: &[RealmId],
+    kinds: &[CaseKind],
+    (offset, limit): (usize, usize),
+) -> Result<(Vec<RealmCase>, u64), StoreError> {
+    let (mut found, mut total) = (Vec::new(), 0_u64);
+    let end = offset.saturating_add(limit);
+    for realm in realms {
+        let mut counts = reads::cases::counts(store, *realm)?;
+        for kind in kinds {
+            total = total.saturating_add(*counts.of(*kind));
+            for (since, place) in reads::cases::open(store, *realm, *kind, end)? {
+                found.push((since, *realm, *kind, place));
+            }
+        }
+    }
+    found.sort_by_key(|(since, realm, kind, place)| (*since, *realm, *kind, place.to_bytes()));
+    let page = found.into_iter().skip(offset).take(limit);
+    let mut cases = Vec::with_capacity(limit.min(64));
+    for (since, realm, kind, place) in page {
+        let Place { account, sequence } = place;
+        let case = match kind {
+            CaseKind::Transfer => {
+                let transfer = reads::money::transfer(store, realm, place)?;
+                let view = transfer.map(|transfer| TransferView { account, transfer });
+                view.map(|view| Case::Transfer(Box::new(view), Some(since)))
+            }
+            CaseKind::Suspense => {
+                let place = SuspensePlace { account, sequence };
+                let parked = reads::cases::parked(store, realm, place)?;
+                parked.map(|parked| Case::Suspense(Box::new(parked)))
+            }
+        };
+        cases.extend(case.map(|case| (realm, case)));
+    }
+    Ok((cases, total))
+}

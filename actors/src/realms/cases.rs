@@ -1,0 +1,477 @@
+//! Money in suspense: credited to an account, or returned to its sender through the bank.
+//!
+//! **Order.** Whoever changes a case claims it first, then looks, and the claim ends when the index
+//! shows the change: two operators, a word of the bank and a notice never decide about the same
+//! money at once. A credit is decided by the account that gets it, whose voucher and the decision
+//! are one commit. A return is the realm's own: the request is durable before the bank is asked, its
+//! reference is in the request, and asking again under it is always safe.
+//!
+//! **Bounds.** Calls about returns wait in the queue of those about transfers; between tries the pause
+//! doubles from the first to the last of `Pauses`. At a start at most [`RETURNS_MAX`] returns are
+//! taken up.
+//!
+//! **Failure.** An unknown outcome is asked again, also after a restart. A refusal is kept with the
+//! case, which is open again. What the bank says under the reference of a return that is not what
+//! was ordered, or that has ended otherwise, moves nothing and is logged.
+
+use std::sync::Arc;
+
+use actix::Context;
+use caudal_ledger::cases::{CaseFact, Decision, Parked, Return, SuspensePlace};
+use caudal_ledger::facts::BankCall;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::money::Amount;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::transfers::{BankTransfer, CashIn, Suspense, TransferRejection};
+use caudal_storage::StoreError;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::lookout::Lookout;
+use super::{RealmMessage, RealmSupervisor, Target};
+use crate::accounts::remittance::{Pauses, Said};
+use crate::accounts::{AccountMessage, Heard};
+use crate::failure::Failure;
+use crate::mailbox::Mailbox;
+use crate::ports::{BankError, BankGateway, ReturnOrder};
+use crate::records::keys::Rail;
+use crate::records::{self, BANK, CASES, reads};
+use crate::reply::ClaimGuard;
+use crate::scribe::{Page, Shared, Ticket};
+
+/// The most returns that are taken up at a start; the others wait for the next.
+const RETURNS_MAX: usize = 10_000;
+
+/// What a supervisor can be asked about money in suspense.
+#[derive(Debug)]
+pub enum CaseMessage {
+    /// Credit it to an account.
+    Credit(SuspensePlace, Target, Box<Decision>, Ticket<Parked>),
+    /// Return it to its sender.
+    Return(SuspensePlace, Box<Decision>, Ticket<Parked>),
+    /// What the bank said of a return; answers whether it is over.
+    Said(ReturnSaid, oneshot::Sender<bool>),
+    /// What a notice of the bank says of the return of this number.
+    Notice(u64, BankTransfer, Ticket<Heard>),
+    /// What was returned under this number has come back, whole or in part.
+    CameBack {
+        /// The number of the return.
+        number: u64,
+        /// The bank's own id of what came back, its id on the rail, and how much.
+        arrived: (String, String, Amount),
+        /// Who asks.
+        ticket: Ticket<Heard>,
+    },
+}
+
+impl CaseMessage {
+    /// Whether whoever asked has left. What the bank has said goes on without anybody.
+    pub(super) fn is_left(&self) -> bool {
+        match self {
+            Self::Credit(_, _, _, ticket) | Self::Return(_, _, ticket) => ticket.is_left(),
+            Self::Said(..) | Self::Notice(..) | Self::CameBack { .. } => false,
+        }
+    }
+}
+
+/// What came of one try to return money.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReturnSaid {
+    /// The number of the return.
+    pub number: u64,
+    /// What the bank said.
+    pub said: Said,
+    /// The calls, oldest first.
+    pub calls: Vec<BankCall>,
+}
+
+impl RealmSupervisor {
+    /// Takes what is about money in suspense.
+    pub(super) fn case(&mut self, message: CaseMessage, ctx: &Context<Self>) {
+        match message {
+            CaseMessage::Credit(place, target, decision, ticket) => {
+                self.credit_case(place, target, decision, ticket);
+            }
+            CaseMessage::Return(place, decision, ticket) => {
+                self.return_case(place, *decision, ticket, self.home(ctx));
+            }
+            CaseMessage::Said(said, over) => self.return_said(said, over),
+            CaseMessage::Notice(number, said, ticket) => self.return_told(number, said, ticket),
+            CaseMessage::CameBack {
+                number,
+                arrived,
+                ticket,
+            } => self.came_back(number, arrived, ticket),
+        }
+    }
+
+    /// Asks the bank on for every return that was under way.
+    pub(super) fn take_up_returns(&self, home: &Mailbox<Self>) {
+        let Shared { store, realm, .. } = &*self.shared;
+        let open = reads::cases::open_returns(store.as_ref(), *realm, RETURNS_MAX);
+        let found = open.and_then(|numbers| {
+            let all = numbers.into_iter();
+            let all = all.map(|number| reads::cases::returned(store.as_ref(), *realm, number));
+            all.collect::<Result<Vec<_>, _>>()
+        });
+        match found {
+            Ok(found) => {
+                for parked in found.into_iter().flatten() {
+                    self.ask_return(&parked, "recovery".into(), true, home.clone());
+                }
+            }
+            Err(why) => tracing::error!(%why, realm = realm.0, "cannot look for open returns"),
+        }
+    }
+
+    fn claim_case(&self, place: SuspensePlace) -> Option<ClaimGuard> {
+        let Shared { realm, claims, .. } = &*self.shared;
+        let (account, sequence) = (place.account.0.to_be_bytes(), place.sequence.to_be_bytes());
+        let name = [b"s".as_slice(), &account, &sequence].concat();
+        claims.claim(*realm, name, AccountNo(0), false).ok()
+    }
+
+    /// The money in suspense that a person decides about, claimed for the request.
+    fn claimed<T>(&self, place: SuspensePlace, ticket: &mut Ticket<T>) -> Result<Parked, Failure> {
+        let guard = self.claim_case(place).ok_or(Rejection::OperationInFlight)?;
+        ticket.guards.push(guard);
+        let Shared { store, realm, .. } = &*self.shared;
+        let parked = reads::cases::parked(store.as_ref(), *realm, place)?;
+        let parked = parked.ok_or(Rejection::CaseNotFound)?;
+        parked.is_decidable()?;
+        Ok(parked)
+    }
+
+    fn credit_case(
+        &mut self,
+        place: SuspensePlace,
+        target: Target,
+        decision: Box<Decision>,
+        mut ticket: Ticket<Parked>,
+    ) {
+        let found = self.claimed(place, &mut ticket);
+        let found = found.and_then(|parked| Ok((parked, self.number(target)?)));
+        match found {
+            Err(why) => self.end(Err(why), ticket),
+            Ok((parked, number)) => self.forward(number, ticket, |ticket| {
+                AccountMessage::Credit(Box::new(parked), decision, ticket)
+            }),
+        }
+    }
+
+    fn return_case(
+        &mut self,
+        place: SuspensePlace,
+        decision: Decision,
+        mut ticket: Ticket<Parked>,
+        home: Mailbox<Self>,
+    ) {
+        let settings = self.shared.settings();
+        let decided = self.claimed(place, &mut ticket).and_then(|parked| {
+            let of = (settings.tenant.as_str(), settings.mode);
+            let fact = parked.decide_return(of, decision)?;
+            Ok((parked, fact))
+        });
+        let (parked, fact) = match decided {
+            Ok(decided) => decided,
+            Err(why) => return self.end(Err(why), ticket),
+        };
+        let request_id = ticket.request_id.clone();
+        match self.case_page(parked, &fact, &[]) {
+            Err(why) => self.scribe.fail(why, ticket.reply),
+            Ok((page, parked)) => {
+                let errand = self.errand(&parked, request_id, false);
+                let (sender, durable) = oneshot::channel();
+                let outcome = Ok(parked);
+                self.scribe
+                    .finish_and(page, outcome, ticket, |done| drop(sender.send(done)));
+                actix::spawn(async move {
+                    // What never became durable is not asked for.
+                    if let (Ok(Ok(())), Some(errand)) = (durable.await, errand) {
+                        errand.run(home).await;
+                    }
+                });
+            }
+        }
+    }
+
+    /// The page of a fact of the realm's own about a case, with calls to the bank, and the case
+    /// after it.
+    fn case_page(
+        &mut self,
+        mut parked: Parked,
+        fact: &CaseFact,
+        calls: &[BankCall],
+    ) -> Result<(Page, Parked), StoreError> {
+        let realm = self.shared.realm;
+        let stream = records::account_stream(realm, AccountNo(0), CASES);
+        let entry = self.own_entry(stream, fact)?;
+        parked.apply(fact, entry.seq);
+        let mut page = Page {
+            entries: vec![entry],
+            ..Page::default()
+        };
+        let stream = records::account_stream(realm, AccountNo(0), BANK);
+        for call in calls {
+            page.entries.push(self.own_entry(stream, call)?);
+        }
+        Ok((page, parked))
+    }
+
+    fn errand(&self, parked: &Parked, request_id: String, found: bool) -> Option<Errand> {
+        let Return {
+            number, origin, to, ..
+        } = parked.returned()?;
+        let arrived = &parked.suspense.cash_in;
+        Some(Errand {
+            bank: Arc::clone(&self.shared.bank),
+            slots: Arc::clone(&self.shared.bank_slots),
+            lookout: Arc::clone(&self.shared.lookout),
+            pauses: self.shared.pauses,
+            number: *number,
+            order: ReturnOrder {
+                origin: *origin,
+                to: *to,
+                amount: arrived.amount,
+                returns: arrived.coelsa_id.clone(),
+            },
+            found,
+            request_id,
+        })
+    }
+
+    fn ask_return(&self, parked: &Parked, request_id: String, found: bool, home: Mailbox<Self>) {
+        if let Some(errand) = self.errand(parked, request_id, found) {
+            actix::spawn(errand.run(home));
+        }
+    }
+
+    /// What a word of the bank makes of a return: the fact, with the case as it was and the claim of
+    /// it. `Ok(None)` when there is nothing to write, `Err(None)` when somebody else has the case.
+    fn heard_of_return(&self, number: u64, said: &Said) -> Result<Word, Option<StoreError>> {
+        let Shared { store, realm, .. } = &*self.shared;
+        let look = || reads::cases::returned(store.as_ref(), *realm, number);
+        let Some(place) = look().map_err(Some)?.map(|parked| parked.place) else {
+            return Ok(Word::Nothing);
+        };
+        let guard = self.claim_case(place).ok_or(None)?;
+        let Some(parked) = look().map_err(Some)? else {
+            return Ok(Word::Nothing);
+        };
+        let fact = match said {
+            Said::Unknown => None,
+            Said::Refused(why) => refused(&parked, number, why),
+            Said::Transfer(told) => settled(*realm, &parked, number, told),
+        };
+        Ok(match fact {
+            None if is_over(&parked, number) => Word::Over,
+            None => Word::Goes,
+            Some(fact) => Word::Fact(Box::new((parked, fact)), guard),
+        })
+    }
+
+    fn return_said(&mut self, said: ReturnSaid, over: oneshot::Sender<bool>) {
+        let ReturnSaid {
+            number,
+            said,
+            calls,
+        } = said;
+        let heard = match self.heard_of_return(number, &said) {
+            Ok(heard) => heard,
+            Err(why) => {
+                if let Some(why) = why {
+                    tracing::error!(%why, number, "a return cannot be looked up");
+                }
+                self.journal(&calls);
+                over.send(false).ok();
+                return;
+            }
+        };
+        match heard {
+            Word::Fact(both, guard) => {
+                let (parked, fact) = *both;
+                let ended = !matches!(fact, CaseFact::ReturnNamed { .. });
+                match self.case_page(parked, &fact, &calls) {
+                    Ok((page, _)) => self.scribe.commit(page, move |done| {
+                        drop(guard);
+                        over.send(ended && done.is_ok()).ok();
+                    }),
+                    Err(why) => self.scribe.fail::<()>(why, None),
+                }
+            }
+            heard => {
+                self.journal(&calls);
+                let ended = matches!(heard, Word::Over | Word::Nothing);
+                over.send(ended).ok();
+            }
+        }
+    }
+
+    fn return_told(&mut self, number: u64, told: BankTransfer, mut ticket: Ticket<Heard>) {
+        match self.heard_of_return(number, &Said::Transfer(told)) {
+            Err(None) => self.end(Err(Failure::Overloaded), ticket),
+            Err(Some(why)) => self.end(Err(why.into()), ticket),
+            Ok(Word::Nothing) => self.end(Ok(Heard::Ignored), ticket),
+            Ok(Word::Over | Word::Goes) => self.end(Ok(Heard::Known), ticket),
+            Ok(Word::Fact(both, guard)) => {
+                ticket.guards.push(guard);
+                let (parked, fact) = *both;
+                match self.case_page(parked, &fact, &[]) {
+                    Ok((page, _)) => self.scribe.finish(page, Ok(Heard::Done), ticket),
+                    Err(why) => self.scribe.fail(why, ticket.reply),
+                }
+            }
+        }
+    }
+
+    /// Money that was returned and came back waits for a person again, as what it is: new money of
+    /// the same sender, for the same CVU.
+    fn came_back(
+        &mut self,
+        number: u64,
+        (bank_id, coelsa_id, amount): (String, String, Amount),
+        mut ticket: Ticket<Heard>,
+    ) {
+        let Shared { store, realm, .. } = &*self.shared;
+        let parked = match reads::cases::returned(store.as_ref(), *realm, number) {
+            Ok(Some(parked)) => parked,
+            Ok(None) => return self.end(Ok(Heard::Ignored), ticket),
+            Err(why) => return self.end(Err(why.into()), ticket),
+        };
+        match self.claim_rail(Rail::Arrival, &coelsa_id) {
+            Err(why) => return self.end(Err(why), ticket),
+            Ok(None) => return self.end(Ok(Heard::Known), ticket),
+            Ok(Some(guard)) => ticket.guards.push(guard),
+        }
+        let suspense = Suspense {
+            cash_in: CashIn {
+                coelsa_id,
+                bank_id,
+                amount,
+                at: self.shared.clock.now(),
+                ..parked.suspense.cash_in
+            },
+            reason: "return_came_back".to_owned(),
+        };
+        self.park(&suspense, ticket);
+    }
+}
+
+/// What a word of the bank about a return comes to.
+#[derive(Debug)]
+enum Word {
+    /// It is about no return of this realm.
+    Nothing,
+    /// The return has ended before.
+    Over,
+    /// The return goes on, and nothing is new.
+    Goes,
+    /// This has happened to this case.
+    Fact(Box<(Parked, CaseFact)>, ClaimGuard),
+}
+
+fn is_over(parked: &Parked, number: u64) -> bool {
+    use caudal_ledger::cases::ParkedState;
+    !matches!(&parked.state, ParkedState::Returning(it) if it.number == number)
+}
+
+fn refused(
+    parked: &Parked,
+    number: u64,
+    why: &caudal_ledger::facts::BankRefusal,
+) -> Option<CaseFact> {
+    if is_over(parked, number) {
+        return None;
+    }
+    let why = TransferRejection {
+        reason: "the bank refused the return".to_owned(),
+        bank: Some(why.clone()),
+    };
+    let case = parked.place;
+    Some(CaseFact::ReturnRefused { case, number, why })
+}
+
+fn settled(realm: RealmId, parked: &Parked, number: u64, told: &BankTransfer) -> Option<CaseFact> {
+    if parked.is_contradicted(number, &told.word) {
+        tracing::error!(
+            realm = realm.0,
+            number,
+            "the bank contradicts how a return of money in suspense ended; reconcile the day"
+        );
+    }
+    parked.settle_return(number, told)
+}
+
+/// One return on its way: asks the bank until it has said its last word.
+#[derive(Debug)]
+struct Errand {
+    bank: Arc<dyn BankGateway>,
+    slots: Arc<Semaphore>,
+    /// Opens when the bank's list was looked through.
+    lookout: Arc<Lookout>,
+    pauses: Pauses,
+    number: u64,
+    order: ReturnOrder,
+    /// Whether somebody who is gone may have asked for it already.
+    found: bool,
+    request_id: String,
+}
+
+impl Errand {
+    async fn run(self, home: Mailbox<RealmSupervisor>) {
+        self.lookout.passed().await;
+        let mut pause = self.pauses.first;
+        let mut asked = self.found;
+        loop {
+            let Ok(slot) = self.slots.acquire().await else {
+                return;
+            };
+            let said = self.ask(asked).await;
+            drop(slot);
+            asked = true;
+            let (sender, over) = oneshot::channel();
+            let message = RealmMessage::Case(CaseMessage::Said(said, sender));
+            // What the bank has said is never refused.
+            if home.put(home.book(), message).is_err() {
+                // The supervisor is gone; another takes it up again.
+                return;
+            }
+            // Not written down counts as not heard.
+            if over.await.unwrap_or(false) {
+                return;
+            }
+            tokio::time::sleep(pause).await;
+            pause = pause.saturating_mul(2).min(self.pauses.last);
+        }
+    }
+
+    /// Asks how far it is, or for it: again when the bank does not know it.
+    async fn ask(&self, asked: bool) -> ReturnSaid {
+        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
+        let mut calls = Vec::new();
+        let mut said = None;
+        if asked {
+            let reply = bank.transfer_status(self.order.origin, id).await;
+            calls.extend(reply.calls);
+            said = match reply.result {
+                Ok(Some(transfer)) => Some(Said::Transfer(transfer)),
+                Ok(None) => None,
+                // Refusing to say is not refusing to do.
+                Err(_) => Some(Said::Unknown),
+            };
+        }
+        if said.is_none() {
+            let reply = bank.give_back(&self.order, id).await;
+            calls.extend(reply.calls);
+            said = Some(match reply.result {
+                Ok(transfer) => Said::Transfer(transfer),
+                Err(BankError::Refused(why)) => Said::Refused(why),
+                Err(BankError::Failed { .. } | BankError::TimedOut) => Said::Unknown,
+            });
+        }
+        ReturnSaid {
+            number: self.number,
+            said: said.unwrap_or(Said::Unknown),
+            calls,
+        }
+    }
+}

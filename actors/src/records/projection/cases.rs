@@ -1,0 +1,164 @@
+//! Rows of cases: what waits for a person, by kind and by how long; money in suspense with what
+//! becomes of it; returns that the bank is asked for.
+//!
+//! **Shape.** A case that is open has two rows: one that sorts by the instant since which it waits,
+//! and one that leads there from its place. Counts and the sum are a row of their own, rewritten with
+//! each case and with nothing else.
+
+use caudal_ledger::cases::{CaseFact, CaseKind, Parked, RETURNS, SuspensePlace};
+use caudal_ledger::events::EventKind;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::time::Timestamp;
+use caudal_storage::{Entry, IndexWriter, Position, StoreError};
+use serde::{Deserialize, Serialize};
+
+use super::events::{self, Noted, Told};
+use super::{Landed, Place, totals};
+use crate::records::keys::{self, Rail};
+use crate::records::{decode, encode};
+
+/// How many cases of a realm are open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct CaseCounts {
+    /// Transfers in `audit`.
+    pub transfers: u64,
+    /// Money in suspense, with what the bank is being asked to return.
+    pub suspense: u64,
+}
+
+impl CaseCounts {
+    /// The count of a kind.
+    pub const fn of(&mut self, kind: CaseKind) -> &mut u64 {
+        match kind {
+            CaseKind::Transfer => &mut self.transfers,
+            CaseKind::Suspense => &mut self.suspense,
+        }
+    }
+}
+
+fn counted(
+    realm: RealmId,
+    index: &mut dyn IndexWriter,
+    change: impl FnOnce(&mut CaseCounts),
+) -> Result<(), StoreError> {
+    let key = keys::case_counts(realm);
+    let row = index.get(&key)?.map(|row| decode(&row)).transpose()?;
+    let mut counts: CaseCounts = row.unwrap_or_default();
+    change(&mut counts);
+    index.put(&key, &encode(&counts)?);
+    Ok(())
+}
+
+/// A case opens.
+pub fn opens(
+    realm: RealmId,
+    kind: CaseKind,
+    (place, since): (Place, Timestamp),
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    index.put(&keys::open_case(realm, kind, since, place), &[]);
+    let since = since.millis().to_be_bytes();
+    index.put(&keys::case_since(realm, kind, place), &since);
+    counted(realm, index, |counts| {
+        let count = counts.of(kind);
+        *count = count.saturating_add(1);
+    })
+}
+
+/// A case is closed.
+pub fn closes(
+    realm: RealmId,
+    kind: CaseKind,
+    place: Place,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    let key = keys::case_since(realm, kind, place);
+    let Some(since) = index.get(&key)?.as_deref().and_then(keys::account_of) else {
+        return Ok(());
+    };
+    let since = Timestamp::from_millis(since.0);
+    index.delete(&keys::open_case(realm, kind, since, place));
+    index.delete(&key);
+    counted(realm, index, |counts| {
+        let count = counts.of(kind);
+        *count = count.saturating_sub(1);
+    })
+}
+
+const fn place_of(case: SuspensePlace) -> Place {
+    Place {
+        account: case.account,
+        sequence: case.sequence,
+    }
+}
+
+/// Money begins to wait.
+pub fn parked(
+    realm: RealmId,
+    parked: &Parked,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    let place = place_of(parked.place);
+    index.put(&keys::parked(realm, place), &encode(parked)?);
+    opens(realm, CaseKind::Suspense, (place, parked.since), index)
+}
+
+/// What a fact of a case adds.
+pub fn happened(
+    realm: RealmId,
+    account: AccountNo,
+    (entry, position): (&Entry, Position),
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    let fact: CaseFact = decode(&entry.body)?;
+    let place = place_of(fact.case());
+    let key = keys::parked(realm, place);
+    let lost = || StoreError::Corrupt("a case goes on that was never opened".into());
+    let mut parked: Parked = decode(&index.get(&key)?.ok_or_else(lost)?)?;
+    parked.apply(&fact, entry.seq);
+    index.put(&key, &encode(&parked)?);
+    match &fact {
+        CaseFact::Credited { voucher, .. } => {
+            // The voucher of the same commit has taken the rail's id; it says where from.
+            let landed = Landed {
+                realm,
+                account,
+                sequence: *voucher,
+                suspended: false,
+                case: Some(parked.place),
+            };
+            let rail = &parked.suspense.cash_in.coelsa_id;
+            let rail = keys::rail(realm.mode(), Rail::Arrival, rail);
+            index.put(&rail, &encode(&landed)?);
+        }
+        CaseFact::ReturnRequested { origin, .. } => {
+            let at = Place {
+                account: RETURNS,
+                sequence: entry.seq,
+            };
+            let row = [realm.0.to_be_bytes().as_slice(), &at.to_bytes()].concat();
+            index.put(&keys::origin(*origin), &row);
+            index.put(&keys::return_of(realm, entry.seq), &place.to_bytes());
+            index.put(&keys::open_return(realm, entry.seq), &place.to_bytes());
+        }
+        CaseFact::ReturnNamed { .. } => {}
+        CaseFact::Returned { number, .. } => {
+            index.delete(&keys::open_return(realm, *number));
+            let day = Timestamp::from_millis(entry.at).business_day();
+            index.put(&keys::bank_day_of(realm, day, RETURNS, *number), &[]);
+        }
+        CaseFact::ReturnRefused { number, .. } => {
+            index.delete(&keys::open_return(realm, *number));
+        }
+    }
+    if fact.resolves() {
+        closes(realm, CaseKind::Suspense, place, index)?;
+        let amount = parked.suspense.cash_in.amount.into();
+        totals::update(realm, index, |totals| totals.resolved(amount))?;
+    }
+    let Some(kind) = EventKind::of_case(&fact) else {
+        return Ok(());
+    };
+    let told = Told::new(kind, account, position).noting(Noted::Parked(Box::new(parked)))?;
+    events::tell(realm, told, index)
+}

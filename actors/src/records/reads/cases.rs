@@ -1,0 +1,124 @@
+//! Typed reads of cases.
+
+use caudal_ledger::cases::{CaseKind, Parked, RETURNS, SuspensePlace};
+use caudal_ledger::ids::{OriginId, RealmId};
+use caudal_ledger::time::Timestamp;
+use caudal_storage::{Order, Store, StoreError};
+
+use super::Place;
+use crate::records::projection::CaseCounts;
+use crate::records::{decode, keys};
+
+/// A case that is open: since when, and its place.
+pub type OpenCase = (Timestamp, Place);
+
+/// Money in suspense with what becomes of it.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn parked(
+    store: &dyn Store,
+    realm: RealmId,
+    place: SuspensePlace,
+) -> Result<Option<Parked>, StoreError> {
+    let place = Place {
+        account: place.account,
+        sequence: place.sequence,
+    };
+    let row = store.get(&keys::parked(realm, place))?;
+    row.map(|row| decode(&row)).transpose()
+}
+
+/// Money in suspense, by the number of the request to return it.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn returned(
+    store: &dyn Store,
+    realm: RealmId,
+    number: u64,
+) -> Result<Option<Parked>, StoreError> {
+    let Some(row) = store.get(&keys::return_of(realm, number))? else {
+        return Ok(None);
+    };
+    let Place { account, sequence } = Place::from_bytes(&row)?;
+    parked(store, realm, SuspensePlace { account, sequence })
+}
+
+/// The realm and the number of the return of a reference; `None` when it is that of a transfer, or of
+/// nothing.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn return_of(
+    store: &dyn Store,
+    origin: Option<OriginId>,
+) -> Result<Option<(RealmId, u64)>, StoreError> {
+    let Some(origin) = origin else {
+        return Ok(None);
+    };
+    let found = super::money::of_origin(store, origin)?;
+    let found = found.filter(|(_, place)| place.account == RETURNS);
+    Ok(found.map(|(realm, place)| (realm, place.sequence)))
+}
+
+/// The numbers of the returns that the bank is asked for, oldest first.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn open_returns(
+    store: &dyn Store,
+    realm: RealmId,
+    limit: usize,
+) -> Result<Vec<u64>, StoreError> {
+    let from = keys::open_returns(realm);
+    let rows = store.scan(&from, &keys::after_prefix(&from), Order::Ascending, limit)?;
+    let numbers = rows.iter().filter_map(|(key, _)| keys::account_of(key));
+    Ok(numbers.map(|number| number.0).collect())
+}
+
+/// The open cases of a kind, those first that have waited longest.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn open(
+    store: &dyn Store,
+    realm: RealmId,
+    kind: CaseKind,
+    limit: usize,
+) -> Result<Vec<OpenCase>, StoreError> {
+    let from = keys::open_cases(realm, kind);
+    let rows = store.scan(&from, &keys::after_prefix(&from), Order::Ascending, limit)?;
+    Ok(rows.iter().filter_map(|(key, _)| opened(key)).collect())
+}
+
+fn opened(key: &[u8]) -> Option<OpenCase> {
+    let (account, sequence) = keys::numbers_of(key)?;
+    let since = keys::account_of(key.get(..key.len().checked_sub(16)?)?)?;
+    let place = Place { account, sequence };
+    Some((Timestamp::from_millis(since.0), place))
+}
+
+/// Since when a case waits; `None` when it is not open.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn since(
+    store: &dyn Store,
+    realm: RealmId,
+    kind: CaseKind,
+    place: Place,
+) -> Result<Option<Timestamp>, StoreError> {
+    let row = store.get(&keys::case_since(realm, kind, place))?;
+    let since = row.as_deref().and_then(keys::account_of);
+    Ok(since.map(|since| Timestamp::from_millis(since.0)))
+}
+
+/// How many cases of a realm are open.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn counts(store: &dyn Store, realm: RealmId) -> Result<CaseCounts, StoreError> {
+    let row = store.get(&keys::case_counts(realm))?;
+    Ok(row.map(|row| decode(&row)).transpose()?.unwrap_or_default())
+}

@@ -1,0 +1,76 @@
+//! Samples of what people decide.
+
+use caudal_ledger::cases::{CaseFact, Decision, SuspensePlace, Verdict};
+use caudal_ledger::cvu::Cbu;
+use caudal_ledger::ids::OriginId;
+use caudal_ledger::transfers::{TransferFact, TransferRecord, TransferRejection};
+
+use super::*;
+
+fn decision(forced: bool) -> Decision {
+    Decision {
+        by: "Ana".into(),
+        reason: "it is on paper".into(),
+        at: at(9),
+        bank_reference: forced.then(|| "1-20267565393-8-0".into()),
+        forced,
+    }
+}
+
+pub fn verdicts() -> Vec<TransferRecord> {
+    [(Verdict::Completed, false), (Verdict::Rejected, true)]
+        .map(|(verdict, forced)| TransferRecord {
+            transfer: 3,
+            fact: TransferFact::Decided {
+                verdict,
+                decision: decision(forced),
+            },
+        })
+        .into()
+}
+
+pub fn facts() -> Vec<CaseFact> {
+    let case = SuspensePlace {
+        account: AccountNo(7),
+        sequence: 2,
+    };
+    let (bank_id, coelsa_id) = (Some("1-0-8-0".to_owned()), Some("80V1JXON".to_owned()));
+    vec![
+        CaseFact::Credited {
+            case,
+            cvu: Cvu::compose(999, 1).unwrap(),
+            account: AccountNo(1),
+            voucher: 4,
+            decision: decision(false),
+        },
+        CaseFact::ReturnRequested {
+            case,
+            origin: OriginId::of_return("tnt_1", Mode::Test, "80V1JXON", 1),
+            to: Cbu::parse("2850590940090418135201").unwrap(),
+            decision: decision(false),
+        },
+        CaseFact::ReturnNamed {
+            case,
+            number: 1,
+            bank_id: bank_id.clone(),
+            coelsa_id: None,
+        },
+        CaseFact::Returned {
+            case,
+            number: 1,
+            bank_id,
+            coelsa_id,
+        },
+        CaseFact::ReturnRefused {
+            case,
+            number: 1,
+            why: TransferRejection {
+                reason: "closed".into(),
+                bank: Some(BankRefusal {
+                    status: 409,
+                    body: "{}".into(),
+                }),
+            },
+        },
+    ]
+}

@@ -1,0 +1,160 @@
+//! Cases: what waits for a person, and what the person decides.
+//!
+//! **Shape.** Two kinds: a transfer in `audit`, which is decided `completed` or `rejected`
+//! ([`Verdict`]), and money that arrived and that no account could take ([`Parked`]), which is
+//! credited to a CVU of its realm or returned to its sender through the bank. Every decision says by
+//! whom and why ([`Decision`]), and is a fact.
+//!
+//! **Returning.** The money lies on the collector account and belongs to no CVU, and a bank sends
+//! nothing in the name of a CVU that is closed or was never given out. So a return leaves the
+//! collector account itself, under a reference of its own: that of what arrived and of how many tries
+//! there have been ([`OriginId::of_return`](crate::ids::OriginId::of_return)). Only the bank's word ends it, as with any transfer; a refusal leaves the case
+//! open, with the bank's reason, and the next try has another reference.
+//!
+//! **Order.** Money in suspense is decided once: while the bank is asked to return it nothing else
+//! can be decided, and what is decided stays so whatever arrives later.
+
+mod suspense;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AccountNo, RealmId, VoucherId};
+use crate::time::Timestamp;
+use crate::transfers::{BankWord, Transfer, TransferStatus};
+
+pub use suspense::{CaseFact, Parked, ParkedState, Return};
+
+/// The longest name of who decides, in characters.
+pub const BY_MAX: usize = 100;
+/// The longest reason of a decision, in characters.
+pub const REASON_MAX: usize = 500;
+
+/// The account number under which returns are kept: no account has it.
+pub const RETURNS: AccountNo = AccountNo(AccountNo::MAX + 1);
+
+/// What a person decided, by name and reason.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Decision {
+    /// Who, as they named themselves: 1 to [`BY_MAX`] characters.
+    pub by: String,
+    /// Why: 1 to [`REASON_MAX`] characters.
+    pub reason: String,
+    /// When.
+    pub at: Timestamp,
+    /// What the bank calls that on which the decision rests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bank_reference: Option<String>,
+    /// Whether it was decided though the bank had not given up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
+}
+
+/// What a person says of a transfer that waits for the bank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The money left.
+    Completed,
+    /// It did not.
+    Rejected,
+}
+
+impl Verdict {
+    /// The state in which it leaves the transfer.
+    pub const fn status(self) -> TransferStatus {
+        match self {
+            Self::Completed => TransferStatus::Completed,
+            Self::Rejected => TransferStatus::Rejected,
+        }
+    }
+}
+
+/// The kinds of cases. The numbers are on disk.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum CaseKind {
+    /// A transfer in `audit`.
+    Transfer,
+    /// Money that no account could take.
+    Suspense,
+}
+
+impl CaseKind {
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Self::Transfer, Self::Suspense];
+
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Transfer => "transfer",
+            Self::Suspense => "suspense",
+        }
+    }
+
+    /// The number on disk.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Transfer => 1,
+            Self::Suspense => 2,
+        }
+    }
+}
+
+/// Where a record of suspense is: the account that the money was for (0 when nobody knows one), and
+/// its number there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct SuspensePlace {
+    /// The account.
+    pub account: AccountNo,
+    /// The number.
+    pub sequence: u64,
+}
+
+/// The id of money in suspense: realm and place. Written `sus_` and 26 characters.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SuspenseId {
+    /// The realm.
+    pub realm: RealmId,
+    /// The place in it.
+    pub place: SuspensePlace,
+}
+
+const PREFIX: &str = "sus_";
+
+impl SuspenseId {
+    /// Reads an id; `None` for anything that was never written by `Display`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let VoucherId {
+            realm,
+            account,
+            sequence,
+        } = VoucherId::after(PREFIX, text)?;
+        let place = SuspensePlace { account, sequence };
+        Some(Self { realm, place })
+    }
+}
+
+impl std::fmt::Display for SuspenseId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let place = VoucherId {
+            realm: self.realm,
+            account: self.place.account,
+            sequence: self.place.sequence,
+        };
+        place.write(PREFIX, f)
+    }
+}
+
+impl Transfer {
+    /// Whether the bank's word says otherwise than how the transfer ended.
+    pub const fn is_contradicted(&self, word: &BankWord) -> bool {
+        let rejected = matches!(self.status, TransferStatus::Rejected);
+        match word {
+            BankWord::Completed => rejected,
+            BankWord::Failed { .. } => !self.status.is_open() && !rejected,
+            BankWord::InProgress | BankWord::Lost => false,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,383 @@
+//! Money in suspense: what a person decides about it, and what the bank's word makes of a return.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Decision, SuspensePlace};
+use crate::cvu::{Cbu, Cvu};
+use crate::ids::{AccountNo, OriginId};
+use crate::rejection::Rejection;
+use crate::tenants::Mode;
+use crate::time::Timestamp;
+use crate::transfers::{BankMoved, BankTransfer, BankWord, CURRENCY, Suspense, TransferRejection};
+
+/// Money on its way back to its sender.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Return {
+    /// The number of the request in its realm.
+    pub number: u64,
+    /// The reference by which the bank knows it.
+    pub origin: OriginId,
+    /// Where it goes.
+    pub to: Cbu,
+    /// Who decided it, and why.
+    pub decision: Decision,
+    /// The bank's own id of it.
+    pub bank_id: Option<String>,
+    /// Its id on the rail.
+    pub coelsa_id: Option<String>,
+}
+
+/// What becomes of money in suspense.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum ParkedState {
+    /// It waits for a person.
+    Waiting,
+    /// The bank is asked to return it.
+    Returning(Return),
+    /// It was credited.
+    Credited {
+        /// To this CVU.
+        cvu: Cvu,
+        /// Of this account.
+        account: AccountNo,
+        /// By the voucher of this sequence.
+        voucher: u64,
+        /// Who decided it, and why.
+        decision: Decision,
+    },
+    /// The bank has returned it.
+    Returned(Return),
+}
+
+impl ParkedState {
+    /// The word on the wire.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Returning(_) => "returning",
+            Self::Credited { .. } => "credited",
+            Self::Returned(_) => "returned",
+        }
+    }
+}
+
+/// Money that arrived and that no account could take, with what becomes of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Parked {
+    /// Where its record is.
+    pub place: SuspensePlace,
+    /// What arrived, and why no account took it.
+    pub suspense: Suspense,
+    /// Since when it waits.
+    pub since: Timestamp,
+    /// What becomes of it.
+    pub state: ParkedState,
+    /// Why the bank refused the last try to return it, while nothing else has been decided.
+    pub refused: Option<TransferRejection>,
+    /// How many times a person wanted it returned.
+    pub tries: u32,
+}
+
+/// What happens to money in suspense.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum CaseFact {
+    /// A person had it credited, by a voucher of the same commit.
+    Credited {
+        /// The money.
+        case: SuspensePlace,
+        /// To this CVU.
+        cvu: Cvu,
+        /// Of this account.
+        account: AccountNo,
+        /// The sequence of the voucher.
+        voucher: u64,
+        /// Who decided it, and why.
+        decision: Decision,
+    },
+    /// A person wants it returned: the bank will be asked. The sequence of this fact is the number of
+    /// the request.
+    ReturnRequested {
+        /// The money.
+        case: SuspensePlace,
+        /// The reference by which the bank will know it.
+        origin: OriginId,
+        /// Where it goes.
+        to: Cbu,
+        /// Who decided it, and why.
+        decision: Decision,
+    },
+    /// The bank has said what it calls the return.
+    ReturnNamed {
+        /// The money.
+        case: SuspensePlace,
+        /// The number of the request.
+        number: u64,
+        /// The bank's own id.
+        bank_id: Option<String>,
+        /// The id on the rail.
+        coelsa_id: Option<String>,
+    },
+    /// The bank has returned it.
+    Returned {
+        /// The money.
+        case: SuspensePlace,
+        /// The number of the request.
+        number: u64,
+        /// The bank's own id.
+        bank_id: Option<String>,
+        /// The id on the rail.
+        coelsa_id: Option<String>,
+    },
+    /// The bank has not returned it and will not, under this reference.
+    ReturnRefused {
+        /// The money.
+        case: SuspensePlace,
+        /// The number of the request.
+        number: u64,
+        /// Why.
+        why: TransferRejection,
+    },
+}
+
+impl CaseFact {
+    /// The money that it is about.
+    pub const fn case(&self) -> SuspensePlace {
+        match self {
+            Self::Credited { case, .. }
+            | Self::ReturnRequested { case, .. }
+            | Self::ReturnNamed { case, .. }
+            | Self::Returned { case, .. }
+            | Self::ReturnRefused { case, .. } => *case,
+        }
+    }
+
+    /// Whether the money has left suspense by it.
+    pub const fn resolves(&self) -> bool {
+        match self {
+            Self::Credited { .. } | Self::Returned { .. } => true,
+            Self::ReturnRequested { .. }
+            | Self::ReturnNamed { .. }
+            | Self::ReturnRefused { .. } => false,
+        }
+    }
+}
+
+impl Parked {
+    /// Money that begins to wait.
+    pub const fn new(place: SuspensePlace, suspense: Suspense, since: Timestamp) -> Self {
+        Self {
+            place,
+            suspense,
+            since,
+            state: ParkedState::Waiting,
+            refused: None,
+            tries: 0,
+        }
+    }
+
+    /// Whether a person can decide about it now.
+    ///
+    /// # Errors
+    /// When it has been decided, or while the bank is asked to return it.
+    pub const fn is_decidable(&self) -> Result<(), Rejection> {
+        match &self.state {
+            ParkedState::Waiting => Ok(()),
+            ParkedState::Returning(_) => Err(Rejection::ReturnInFlight),
+            ParkedState::Credited { .. } | ParkedState::Returned(_) => Err(Rejection::CaseDecided),
+        }
+    }
+
+    /// Who decided what becomes of it, and why.
+    pub const fn decision(&self) -> Option<&Decision> {
+        match &self.state {
+            ParkedState::Waiting => None,
+            ParkedState::Returning(on_its_way) | ParkedState::Returned(on_its_way) => {
+                Some(&on_its_way.decision)
+            }
+            ParkedState::Credited { decision, .. } => Some(decision),
+        }
+    }
+
+    /// The return that the bank is asked for or has made.
+    pub const fn returned(&self) -> Option<&Return> {
+        match &self.state {
+            ParkedState::Returning(on_its_way) | ParkedState::Returned(on_its_way) => {
+                Some(on_its_way)
+            }
+            ParkedState::Waiting | ParkedState::Credited { .. } => None,
+        }
+    }
+
+    /// Decides to return it to who sent it, for a tenant in a mode.
+    ///
+    /// # Errors
+    /// When it cannot be decided now, or the bank did not say who sent it.
+    pub fn decide_return(
+        &self,
+        (tenant, mode): (&str, Mode),
+        decision: Decision,
+    ) -> Result<CaseFact, Rejection> {
+        self.is_decidable()?;
+        let arrived = &self.suspense.cash_in;
+        let sender = arrived.from.cbu.as_deref();
+        let to = sender.and_then(|text| Cbu::parse(text).ok());
+        Ok(CaseFact::ReturnRequested {
+            case: self.place,
+            origin: OriginId::of_return(
+                tenant,
+                mode,
+                &arrived.coelsa_id,
+                self.tries.saturating_add(1),
+            ),
+            to: to.ok_or(Rejection::SenderUnknown)?,
+            decision,
+        })
+    }
+
+    /// What of a return the bank tells otherwise than it was ordered.
+    fn differs(&self, on_its_way: &Return, moved: &BankMoved) -> Vec<&'static str> {
+        let amount = moved
+            .amount
+            .is_some_and(|it| it != self.suspense.cash_in.amount);
+        let currency = moved.currency.as_ref().is_some_and(|it| it != CURRENCY);
+        let to = moved
+            .to_key
+            .as_ref()
+            .is_some_and(|it| it != on_its_way.to.as_str());
+        let all = [("amount", amount), ("currency", currency), ("to", to)];
+        let differing = all.into_iter().filter(|(_, differs)| *differs);
+        differing.map(|(name, _)| name).collect()
+    }
+
+    /// What the bank's word makes of a return on its way; nothing for any other, or when it says
+    /// nothing new. A record of something else under its reference means that the return was never
+    /// made: the bank has one transfer of each.
+    pub fn settle_return(&self, number: u64, told: &BankTransfer) -> Option<CaseFact> {
+        let case = self.place;
+        let ParkedState::Returning(on_its_way) = &self.state else {
+            return None;
+        };
+        if on_its_way.number != number {
+            return None;
+        }
+        let differing = self.differs(on_its_way, &told.moved);
+        if !differing.is_empty() {
+            let differing = differing.join(", ");
+            let why = TransferRejection {
+                reason: format!("the bank has something else under this reference: {differing}"),
+                bank: None,
+            };
+            return Some(CaseFact::ReturnRefused { case, number, why });
+        }
+        let bank_id = Some(told.bank_id.clone()).filter(|id| !id.is_empty());
+        let coelsa_id = told.coelsa_id.clone();
+        match &told.word {
+            BankWord::Completed => Some(CaseFact::Returned {
+                case,
+                number,
+                bank_id,
+                coelsa_id,
+            }),
+            BankWord::Failed { reason } => Some(CaseFact::ReturnRefused {
+                case,
+                number,
+                why: TransferRejection {
+                    reason: reason.clone(),
+                    bank: None,
+                },
+            }),
+            BankWord::InProgress | BankWord::Lost => {
+                let news =
+                    |told: &Option<String>, known: &Option<String>| told.is_some() && told != known;
+                let named =
+                    news(&bank_id, &on_its_way.bank_id) || news(&coelsa_id, &on_its_way.coelsa_id);
+                named.then_some(CaseFact::ReturnNamed {
+                    case,
+                    number,
+                    bank_id,
+                    coelsa_id,
+                })
+            }
+        }
+    }
+
+    /// Whether the bank's word says otherwise than what became of a return before.
+    pub fn is_contradicted(&self, number: u64, word: &BankWord) -> bool {
+        let returned = match &self.state {
+            ParkedState::Returning(on_its_way) if on_its_way.number == number => return false,
+            ParkedState::Returned(done) => done.number == number,
+            ParkedState::Waiting | ParkedState::Returning(_) | ParkedState::Credited { .. } => {
+                false
+            }
+        };
+        match word {
+            BankWord::Completed => !returned,
+            BankWord::Failed { .. } => returned,
+            BankWord::InProgress | BankWord::Lost => false,
+        }
+    }
+
+    /// Takes in what happened; `sequence` is that of the fact.
+    pub fn apply(&mut self, fact: &CaseFact, sequence: u64) {
+        match fact {
+            CaseFact::Credited {
+                case: _,
+                cvu,
+                account,
+                voucher,
+                decision,
+            } => {
+                self.refused = None;
+                self.state = ParkedState::Credited {
+                    cvu: *cvu,
+                    account: *account,
+                    voucher: *voucher,
+                    decision: decision.clone(),
+                };
+            }
+            CaseFact::ReturnRequested {
+                case: _,
+                origin,
+                to,
+                decision,
+            } => {
+                self.refused = None;
+                self.tries = self.tries.saturating_add(1);
+                self.state = ParkedState::Returning(Return {
+                    number: sequence,
+                    origin: *origin,
+                    to: *to,
+                    decision: decision.clone(),
+                    bank_id: None,
+                    coelsa_id: None,
+                });
+            }
+            CaseFact::ReturnNamed {
+                bank_id, coelsa_id, ..
+            } => self.named(bank_id.as_ref(), coelsa_id.as_ref()),
+            CaseFact::Returned {
+                bank_id, coelsa_id, ..
+            } => {
+                self.named(bank_id.as_ref(), coelsa_id.as_ref());
+                if let ParkedState::Returning(on_its_way) = &self.state {
+                    self.state = ParkedState::Returned(on_its_way.clone());
+                }
+            }
+            CaseFact::ReturnRefused { why, .. } => {
+                self.refused = Some(why.clone());
+                self.state = ParkedState::Waiting;
+            }
+        }
+    }
+
+    fn named(&mut self, bank_id: Option<&String>, coelsa_id: Option<&String>) {
+        if let ParkedState::Returning(on_its_way) = &mut self.state {
+            if bank_id.is_some() {
+                on_its_way.bank_id = bank_id.cloned();
+            }
+            if coelsa_id.is_some() {
+                on_its_way.coelsa_id = coelsa_id.cloned();
+            }
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Cases: what waits for a person, of all tenants, and what the person decides.
+//!
+//! Who decides says so in `by`: there is one admin key, so nobody checks the name, but it goes with
+//! the reason into the journal, the transfer, the event and the day's reconciliation.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::engine::cases::{Case, RealmCase};
+use caudal_actors::engine::money::TransferView;
+use caudal_actors::platform::realms;
+use caudal_actors::realms::Target;
+use caudal_ledger::cases::{BY_MAX, CaseKind, Decision, Parked, REASON_MAX, SuspenseId, Verdict};
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::tenants::Mode;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::TransferStatus;
+use serde::Serialize;
+
+use super::Desk;
+use crate::http::body::{Body, Fields, read};
+use crate::http::errors::ApiError;
+use crate::http::frame;
+use crate::http::query::Query;
+use crate::http::respond::json;
+use crate::v1::events::{ResolvedBody, resolved};
+use crate::v1::reconciliation::CounterpartyBody;
+use crate::v1::transfers::{BankCallBody, DecisionBody, RejectionBody, TransferBody, transfer};
+
+/// The longest reference of the bank, in characters.
+const REFERENCE_MAX: usize = 64;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// The id of a case: that of its transfer, or of its money in suspense.
+enum CaseId {
+    Transfer(TransferId),
+    Suspense(SuspenseId),
+}
+
+impl CaseId {
+    fn parse(text: &str) -> Result<Self, Rejection> {
+        let transfer = TransferId::parse(text).map(Self::Transfer);
+        let suspense = || SuspenseId::parse(text).map(Self::Suspense);
+        transfer.or_else(suspense).ok_or(Rejection::CaseNotFound)
+    }
+}
+
+/// A case.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CaseBody {
+    id: String,
+    kind: &'static str,
+    tenant_id: Option<String>,
+    mode: &'static str,
+    /// `open`, `returning` (the bank is asked), `decided`, or `not_waiting`: a transfer that no
+    /// person has to decide.
+    state: &'static str,
+    /// Since when it waits, or waited.
+    since: Option<String>,
+    /// For how long it has waited; null when it does not wait.
+    age_seconds: Option<u64>,
+    cvu: String,
+    amount: String,
+    /// Why it waits, in a word.
+    reason: String,
+    decision: Option<DecisionBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transfer: Option<TransferBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suspense: Option<SuspenseDetail>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    bank_calls: Vec<BankCallBody>,
+}
+
+/// Money in suspense, with who sent it and why the bank refused to return it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SuspenseDetail {
+    #[serde(flatten)]
+    suspense: ResolvedBody,
+    counterparty: CounterpartyBody,
+    return_refusal: Option<RejectionBody>,
+}
+
+/// A page of cases.
+#[derive(Debug, Serialize)]
+struct CasesPage {
+    items: Vec<CaseBody>,
+    total: u64,
+    limit: usize,
+    offset: usize,
+}
+
+fn tenant_of(desk: &Desk, realm: RealmId) -> Option<String> {
+    let platform = desk.door.engine.platform();
+    let mut all = realms(&platform);
+    let found = all.find(|(tenant, mode)| tenant.realm(*mode) == realm);
+    found.map(|(tenant, _)| tenant.id.clone())
+}
+
+fn render(desk: &Desk, (realm, case): &RealmCase) -> CaseBody {
+    match case {
+        Case::Transfer(view, since) => of_transfer(desk, *realm, view, *since),
+        Case::Suspense(parked) => of_suspense(desk, *realm, parked),
+    }
+}
+
+fn age(desk: &Desk, since: Timestamp) -> u64 {
+    let now = desk.door.engine.now().millis();
+    now.saturating_sub(since.millis())
+        .checked_div(1000)
+        .unwrap_or(0)
+}
+
+fn of_transfer(
+    desk: &Desk,
+    realm: RealmId,
+    view: &TransferView,
+    since: Option<Timestamp>,
+) -> CaseBody {
+    let body = transfer(realm, view);
+    let it = &view.transfer;
+    CaseBody {
+        id: body.id.clone(),
+        kind: CaseKind::Transfer.as_str(),
+        tenant_id: tenant_of(desk, realm),
+        mode: realm.mode().as_str(),
+        state: match (&it.decision, it.status) {
+            (Some(_), _) => "decided",
+            (None, TransferStatus::Audit) => "open",
+            (None, _) => "not_waiting",
+        },
+        since: since.map(|since| since.to_string()),
+        age_seconds: since.map(|since| age(desk, since)),
+        cvu: body.from_cvu.clone(),
+        amount: body.amount.clone(),
+        reason: body.status.to_owned(),
+        decision: body.decision.clone(),
+        transfer: Some(body),
+        suspense: None,
+        bank_calls: Vec::new(),
+    }
+}
+
+fn of_suspense(desk: &Desk, realm: RealmId, parked: &Parked) -> CaseBody {
+    let arrived = &parked.suspense.cash_in;
+    let body = resolved(realm, parked);
+    let state = match body.outcome {
+        "waiting" => "open",
+        "returning" => "returning",
+        _ => "decided",
+    };
+    CaseBody {
+        id: body.id.clone(),
+        kind: CaseKind::Suspense.as_str(),
+        tenant_id: tenant_of(desk, realm),
+        mode: realm.mode().as_str(),
+        state,
+        since: Some(parked.since.to_string()),
+        age_seconds: (state != "decided").then(|| age(desk, parked.since)),
+        cvu: arrived.cvu.to_string(),
+        amount: arrived.amount.to_string(),
+        reason: parked.suspense.reason.clone(),
+        decision: body.decision.clone(),
+        transfer: None,
+        suspense: Some(SuspenseDetail {
+            suspense: body,
+            counterparty: arrived.from.clone().into(),
+            return_refusal: parked.refused.as_ref().map(RejectionBody::from),
+        }),
+        bank_calls: Vec::new(),
+    }
+}
+
+/// `GET /admin/cases`: what waits for a person, longest first.
+pub async fn list(desk: web::Data<Desk>, mut query: Query) -> Answer {
+    let engine = &desk.door.engine;
+    let kinds = CaseKind::ALL.map(|kind| (kind.as_str(), kind));
+    let kind = query.choice("kind", &kinds);
+    let modes = [Mode::Live, Mode::Test].map(|mode| (mode.as_str(), mode));
+    let mode = query.choice("mode", &modes);
+    let tenant = query.text("tenant");
+    let page = query.page();
+    if page.cursor.is_some() {
+        query.mistake("cursor", "is not known here; use offset");
+    }
+    query.done()?;
+    let platform = engine.platform();
+    if let Some(id) = &tenant {
+        platform.tenant(id)?;
+    }
+    let wanted = realms(&platform).filter(|(found, of)| {
+        tenant.as_ref().is_none_or(|id| found.id == *id) && mode.is_none_or(|mode| mode == *of)
+    });
+    let wanted = wanted.map(|(tenant, mode)| tenant.realm(mode)).collect();
+    let kinds = kind.map_or_else(|| CaseKind::ALL.to_vec(), |kind| vec![kind]);
+    let span = (page.offset, page.limit);
+    let (cases, total) = engine.cases(wanted, kinds, span).await?;
+    let body = CasesPage {
+        items: cases.iter().map(|case| render(&desk, case)).collect(),
+        total,
+        limit: page.limit,
+        offset: page.offset,
+    };
+    Ok(json(StatusCode::OK, &body))
+}
+
+/// A transfer that is not there is a case that is not there.
+fn no_case(why: caudal_actors::failure::Failure) -> ApiError {
+    use caudal_actors::failure::Failure;
+    match why {
+        Failure::Rejected(Rejection::TransferNotFound) => Rejection::CaseNotFound.into(),
+        why => why.into(),
+    }
+}
+
+/// `GET /admin/cases/{id}`: one case, open or decided, with the calls to the bank.
+pub async fn one(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
+    let engine = &desk.door.engine;
+    let body = match CaseId::parse(&path)? {
+        CaseId::Transfer(id) => {
+            let found = engine.transfer_case(id).await.map_err(no_case)?;
+            let (case, calls) = found;
+            CaseBody {
+                bank_calls: calls.iter().map(BankCallBody::from).collect(),
+                ..render(&desk, &(id.0.realm, case))
+            }
+        }
+        CaseId::Suspense(id) => of_suspense(&desk, id.realm, &engine.suspense_case(id)?),
+    };
+    Ok(json(StatusCode::OK, &body))
+}
+
+/// Who decides, and why.
+fn decision(desk: &Desk, fields: &mut Fields) -> Option<Decision> {
+    let by = fields.required("by", read::line(BY_MAX));
+    let reason = fields.required("reason", read::line(REASON_MAX));
+    Some(Decision {
+        by: by?,
+        reason: reason?,
+        at: desk.door.engine.now(),
+        bank_reference: fields.optional("bankReference", read::line(REFERENCE_MAX)),
+        forced: false,
+    })
+}
+
+fn incomplete() -> ApiError {
+    ApiError::field("body", "is incomplete")
+}
+
+fn verdict(word: &str) -> Result<Verdict, &'static str> {
+    match word {
+        "completed" => Ok(Verdict::Completed),
+        "rejected" => Ok(Verdict::Rejected),
+        _ => Err("must be one of completed, rejected: the case is a transfer"),
+    }
+}
+
+/// Decides about a transfer, as the body says.
+async fn of_transfer_by(desk: &Desk, id: TransferId, sent: Body) -> Result<TransferView, ApiError> {
+    let mut fields = sent.fields();
+    let outcome = fields.required("outcome", read::text(verdict));
+    let decision = decision(desk, &mut fields);
+    let force = fields.optional("force", read::boolean).unwrap_or(false);
+    fields.done()?;
+    let (Some(outcome), Some(decision)) = (outcome, decision) else {
+        return Err(incomplete());
+    };
+    let by = decision.by.clone();
+    let engine = &desk.door.engine;
+    let request_id = frame::request().id;
+    let decided = engine.decide_transfer(id, (outcome, force), decision, request_id);
+    let view = decided.await?;
+    tracing::warn!(transfer = %id, ?outcome, by, force, "an operator decided about a transfer");
+    Ok(view)
+}
+
+/// What becomes of money in suspense.
+enum Resolution {
+    Credit,
+    Return,
+}
+
+fn resolution(word: &str) -> Result<Resolution, &'static str> {
+    match word {
+        "credit" => Ok(Resolution::Credit),
+        "return" => Ok(Resolution::Return),
+        _ => Err("must be one of credit, return: the case is money in suspense"),
+    }
+}
+
+async fn of_suspense_by(desk: &Desk, id: SuspenseId, sent: Body) -> Result<Parked, ApiError> {
+    let mut fields = sent.fields();
+    let outcome = fields.required("outcome", read::text(resolution));
+    let decision = decision(desk, &mut fields);
+    let cvu = match &outcome {
+        Some(Resolution::Credit) => fields.required("cvu", read::text(Cvu::parse)),
+        _ if fields.has("cvu") => {
+            fields.mistake("cvu", "goes with outcome credit alone");
+            fields.optional("cvu", read::text(Cvu::parse))
+        }
+        _ => None,
+    };
+    fields.done()?;
+    let (Some(outcome), Some(decision)) = (outcome, decision) else {
+        return Err(incomplete());
+    };
+    let by = decision.by.clone();
+    let engine = &desk.door.engine;
+    let request_id = frame::request().id;
+    let parked = match (outcome, cvu) {
+        (Resolution::Credit, Some(cvu)) => {
+            let target = Target::Cvu(cvu);
+            let credited = engine.credit_suspense(id, target, decision, request_id);
+            credited.await?
+        }
+        (Resolution::Credit, None) => return Err(incomplete()),
+        (Resolution::Return, _) => engine.return_suspense(id, decision, request_id).await?,
+    };
+    let state = parked.state.as_str();
+    tracing::warn!(suspense = %id, state, by, "an operator decided about money in suspense");
+    Ok(parked)
+}
+
+/// `POST /admin/cases/{id}/decide`: what a person found out.
+pub async fn decide(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) -> Answer {
+    let body = match CaseId::parse(&path)? {
+        CaseId::Transfer(id) => {
+            let decided = of_transfer_by(&desk, id, sent).await;
+            let view = decided.map_err(|why| match why.code {
+                "transfer_not_found" => Rejection::CaseNotFound.into(),
+                _ => why,
+            })?;
+            of_transfer(&desk, id.0.realm, &view, None)
+        }
+        CaseId::Suspense(id) => {
+            let parked = of_suspense_by(&desk, id, sent).await?;
+            of_suspense(&desk, id.realm, &parked)
+        }
+    };
+    Ok(json(StatusCode::OK, &body))
+}
+
+/// `POST /admin/transfers/{id}/decide`: the same for a transfer, which is answered alone.
+pub async fn decide_transfer(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) -> Answer {
+    let id = TransferId::parse(&path).ok_or(Rejection::TransferNotFound)?;
+    let VoucherId { realm, .. } = id.0;
+    let view = of_transfer_by(&desk, id, sent).await?;
+    Ok(json(StatusCode::OK, &transfer(realm, &view)))
+}

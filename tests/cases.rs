@@ -1,0 +1,118 @@
+//! What waits for a person: listed, decided by name and reason, once, and seen everywhere after.
+
+mod desk;
+mod returns;
+mod suspense;
+mod transfers;
+
+use caudal_ledger::cvu::Cvu;
+
+use crate::support::{Answer, SOON, TestService, Value, json, wait_until};
+
+/// A service that hears the bank, with an account that is open and one that is closed.
+async fn start() -> (TestService, String, String) {
+    let service = TestService::start().await;
+    service.hear().await;
+    service.a.in_and_out().await;
+    let (open, closed) = (service.a.cvu().await, service.a.cvu().await);
+    let path = format!("/v1/accounts/{closed}");
+    service.a.delete(&path).await.is(200);
+    (service, open, closed)
+}
+
+/// A CVU of the realm, by its client id at the bank, that nobody was given.
+fn unknown_like(cvu: &str) -> String {
+    let client: u64 = cvu.get(9..21).unwrap().parse().unwrap();
+    Cvu::compose(999, client + 77).unwrap().to_string()
+}
+
+impl TestService {
+    /// The CBU of an account elsewhere that behaves by its digit.
+    async fn elsewhere(&self, digit: u8) -> String {
+        let path = format!("/v1/lookup/alias/DESTINO.{digit}");
+        let found = self.a.get(&path).await.is(200);
+        found["cbu"].as_str().unwrap().to_owned()
+    }
+
+    /// Money from there arrives that no account can take: its case, once it is there.
+    async fn parked(&self, cvu: &str, amount: &str, digit: u8) -> Value {
+        let from = self.elsewhere(digit).await;
+        let rail = self.bank.cash_in_from(cvu, amount, &from).await;
+        wait_until("the money waits", SOON, async || {
+            let open = self.cases("?kind=suspense").await;
+            let mut all = open["items"].as_array().unwrap().iter();
+            all.find(|it| it["suspense"]["coelsaId"] == rail).cloned()
+        })
+        .await
+    }
+
+    async fn cases(&self, query: &str) -> Value {
+        let path = format!("/admin/cases{query}");
+        self.admin_get(&path).await.is(200).json
+    }
+
+    async fn case(&self, case: &Value) -> Value {
+        let path = format!("/admin/cases/{}", case["id"].as_str().unwrap());
+        self.admin_get(&path).await.is(200).json
+    }
+
+    async fn decide(&self, case: &Value, body: &Value) -> Answer {
+        let path = format!("/admin/cases/{}/decide", case["id"].as_str().unwrap());
+        self.admin("POST", &path, body).await
+    }
+
+    /// Waits until a case is in a state, and gives it.
+    async fn becomes(&self, case: &Value, state: &str) -> Value {
+        wait_until(&format!("the case is {state}"), SOON, async || {
+            let now = self.case(case).await;
+            (now["state"] == state).then_some(now)
+        })
+        .await
+    }
+
+    /// The events of a type, oldest first.
+    async fn told(&self, kind: &str) -> Vec<Value> {
+        let path = format!("/v1/events?types={kind}&limit=200");
+        let page = self.a.get(&path).await.is(200);
+        page["items"].as_array().unwrap().clone()
+    }
+
+    /// What today's reconciliation says of the movements that have a value in a field.
+    async fn today(&self, field: &str, value: &Value) -> Vec<Value> {
+        let day = self.a.get("/v1/bank/conciliacion").await.is(200);
+        let items = day["items"].as_array().unwrap().iter();
+        items.filter(|it| it[field] == *value).cloned().collect()
+    }
+
+    /// What the treasury says is on its way in.
+    async fn incoming(&self) -> Value {
+        let treasury = self.a.get("/v1/treasury").await.is(200);
+        treasury["inTransit"]["incoming"].clone()
+    }
+
+    /// The figures of the metrics page that begin so.
+    async fn figure(&self, name: &str, labels: &[&str]) -> String {
+        let page = self.admin_get("/metrics").await.text;
+        let mut lines = page.lines().filter(|line| line.starts_with(name));
+        let found = lines.find(|line| labels.iter().all(|label| line.contains(label)));
+        let found = found.unwrap_or_else(|| panic!("no {name} {labels:?} in {page}"));
+        found.rsplit(' ').next().unwrap().to_owned()
+    }
+}
+
+fn by(outcome: &str) -> Value {
+    json!({"outcome": outcome, "reason": "the clerk has it on paper", "by": "Ana Gómez"})
+}
+
+fn with(mut body: Value, name: &str, value: impl Into<Value>) -> Value {
+    body[name] = value.into();
+    body
+}
+
+/// A decision as it is shown.
+fn shows(found: &Value, by: &str) {
+    let decision = &found["decision"];
+    assert_eq!(decision["by"], by, "{found}");
+    assert_eq!(decision["reason"], "the clerk has it on paper", "{found}");
+    assert!(decision["at"].is_string(), "{found}");
+}
