@@ -3,7 +3,8 @@
 //! **Shape.** A listener and a credential of its own (`x-admin-key`): no path of it exists on the
 //! public listener, and no key of a tenant opens it. Health and metrics are here without a key.
 //!
-//! **Bounds.** [`WORKERS`] thread; one change of a tenant and one verification at a time.
+//! **Bounds.** [`WORKERS`] thread; [`CONNECTIONS`] of its own, whatever the public listener has; one
+//! change of a tenant and one verification at a time; wrong keys as [`crate::http::strangers`] says.
 
 mod actors;
 mod cases;
@@ -20,13 +21,14 @@ mod webhooks;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServerHandle, ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
 use actix_web::middleware::{Next, from_fn};
-use actix_web::{App, Error, HttpResponse, HttpServer, Resource, ResponseError as _, web};
+use actix_web::{App, Error, HttpResponse, Resource, ResponseError as _, web};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -35,6 +37,7 @@ use tracing_actix_web::TracingLogger;
 
 use crate::http::errors::ApiError;
 use crate::http::trace::Requests;
+use crate::http::wire::{self, Bounds, Limits, Listening};
 use crate::http::{Door, caller, frame};
 
 pub use keys::issue as issue_key;
@@ -46,8 +49,10 @@ pub use tenants::new_id as new_tenant_id;
 pub const ADMIN_KEY: HeaderName = HeaderName::from_static("x-admin-key");
 /// Threads of the listener.
 const WORKERS: usize = 1;
-/// How long requests in flight have to finish when the listener stops, in seconds.
-const GRACE_SECONDS: u64 = 20;
+/// Connections of the listener.
+pub const CONNECTIONS: usize = 64;
+/// How long requests in flight have to finish when the listener stops.
+const GRACE: Duration = Duration::from_secs(20);
 
 /// An admin listener that runs.
 #[derive(Debug)]
@@ -74,6 +79,19 @@ struct Desk {
 /// When the listener cannot be used.
 pub fn start(door: Door, key: &SecretString, listener: TcpListener) -> std::io::Result<Running> {
     let addr = listener.local_addr()?;
+    let limits = Limits {
+        connections: CONNECTIONS,
+        // Whoever watches the service may come from one address.
+        per_peer: 0,
+        ..Limits::default()
+    };
+    let how = Listening {
+        workers: WORKERS,
+        bounds: Arc::new(Bounds::new(limits, Arc::clone(&door.gate))),
+        head: door.deadlines.head,
+        answer: wire::ANSWER_PATIENCE,
+        grace: GRACE,
+    };
     let data = web::Data::new(door.clone());
     let desk = web::Data::from(Arc::new(Desk {
         door,
@@ -81,7 +99,7 @@ pub fn start(door: Door, key: &SecretString, listener: TcpListener) -> std::io::
         changes: Mutex::new(()),
         verifying: Semaphore::new(1),
     }));
-    let server = HttpServer::new(move || {
+    let app = move || {
         App::new()
             .app_data(desk.clone())
             .app_data(data.clone())
@@ -89,12 +107,8 @@ pub fn start(door: Door, key: &SecretString, listener: TcpListener) -> std::io::
             .default_service(web::to(not_found))
             .wrap(from_fn(frame::frame))
             .wrap(TracingLogger::<Requests>::new())
-    })
-    .workers(WORKERS)
-    .shutdown_timeout(GRACE_SECONDS)
-    .disable_signals()
-    .listen(listener)?
-    .run();
+    };
+    let server = wire::listen(app, listener, &how)?;
     let handle = server.handle();
     actix_web::rt::spawn(server);
     Ok(Running { addr, handle })
@@ -168,21 +182,30 @@ async fn authorize(
     call: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<impl MessageBody>, Error> {
-    let right = call.app_data::<web::Data<Desk>>().map(|desk| desk.key);
+    let desk = call.app_data::<web::Data<Desk>>();
+    let right = desk.map(|desk| desk.key);
+    let shown = call.headers().contains_key(&ADMIN_KEY);
     let given = caller::only(call.request(), &ADMIN_KEY).unwrap_or_default();
     let given = digest::digest(&digest::SHA256, given.as_bytes());
     let same =
         right.is_some_and(|right| verify_slices_are_equal(right.as_ref(), given.as_ref()).is_ok());
     if same {
+        wire::recognise(call.request());
         return Ok(next.call(call).await?.map_into_left_body());
     }
-    let peer = call.peer_addr().map(|peer| peer.to_string());
-    tracing::warn!(peer, "the admin key was refused");
-    let refusal = ApiError::new(
+    let usual = ApiError::new(
         StatusCode::UNAUTHORIZED,
         "unauthorized",
         "admin key absent or invalid; send it in the x-admin-key header",
     );
+    let refusal = match desk {
+        Some(desk) if shown => {
+            desk.door
+                .strangers
+                .wrong(call.peer_addr(), "the admin key was refused", usual)
+        }
+        Some(_) | None => usual,
+    };
     let answer = call.into_response(refusal.error_response());
     Ok(answer.map_into_right_body())
 }

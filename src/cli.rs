@@ -6,6 +6,7 @@
 
 mod dev;
 mod offices;
+mod process;
 mod remote;
 mod sandbox_bank;
 mod serve;

@@ -2,7 +2,9 @@
 //!
 //! **Failure.** A wrong or unknown setting stops the start with a message that names it.
 
+mod connections;
 mod rates;
+mod sizes;
 mod webhooks;
 
 use std::collections::{BTreeSet, HashMap};
@@ -22,24 +24,29 @@ use crate::service::{Banking, Options, Usual};
 use crate::webhooks::Limits;
 use crate::{bank, calendar, sandbox, service};
 use rates::RateLimit;
+use sizes::{Actors, Storage};
 
 /// The settings with their meanings and defaults, ready to be filled in.
 pub const EXAMPLE: &str = include_str!("config/example.toml");
 /// What every variable begins with.
 const PREFIX: &str = "CAUDAL_";
 /// Variables of the command line that are no settings.
-const NOT_SETTINGS: [&str; 2] = ["CAUDAL_CONFIG", "CAUDAL_ADMIN_URL"];
+const NOT_SETTINGS: [&str; 3] = [
+    "CAUDAL_CONFIG",
+    "CAUDAL_ADMIN_URL",
+    "CAUDAL_SANDBOX_NOTICE_SECRET",
+];
 /// The shortest secret, in characters.
 pub const SECRET_CHARS_MIN: usize = 32;
 /// The fewest different characters of a secret: a line of zeros is none.
 const SECRET_VARIETY_MIN: usize = 10;
 /// Words of secrets that were copied from somewhere.
-const SECRET_WORDS: [&str; 6] = [
-    "change", "example", "replace", "password", "default", "of-tests",
+const SECRET_WORDS: [&str; 7] = [
+    "change", "example", "replace", "password", "default", "of-tests", "sandbox",
 ];
 /// The sandbox bank of test realms, unless set.
 const SANDBOX_URL: &str = "http://127.0.0.1:8082";
-/// What is logged, unless set: the server library says little of use when all is well.
+/// What is logged, unless set; the one beneath the server writes of whatever strangers send.
 const LOG_USUAL: &str = "info,actix_server=warn";
 const MIB: u64 = 1 << 20;
 
@@ -91,24 +98,10 @@ pub struct Settings {
     log_requests_every: u32,
     actors: Actors,
     storage: Storage,
+    connections: connections::Connections,
     rate_limit: Option<RateLimit>,
     realm_rate_limit: RateLimit,
     bank: Banks,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Actors {
-    threads: usize,
-    resident: usize,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Storage {
-    segment_mib: u32,
-    free_space_floor_mib: u64,
-    index_cache_mib: u64,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -157,29 +150,10 @@ impl Default for Settings {
             log_requests_every: 1,
             actors: Actors::default(),
             storage: Storage::default(),
+            connections: connections::Connections::default(),
             rate_limit: None,
             realm_rate_limit: RateLimit::of(REALM_RATE),
             bank: Banks::default(),
-        }
-    }
-}
-
-impl Default for Actors {
-    fn default() -> Self {
-        let usual = engine::Options::default();
-        Self {
-            threads: usual.arbiters,
-            resident: usual.realm.resident,
-        }
-    }
-}
-
-impl Default for Storage {
-    fn default() -> Self {
-        Self {
-            segment_mib: 64,
-            free_space_floor_mib: 256,
-            index_cache_mib: 64,
         }
     }
 }
@@ -274,6 +248,7 @@ impl Settings {
         self.sizes(&mut wrong);
         let banking = self.banking(&mut wrong);
         let reach = self.reach(&mut wrong);
+        let limits = self.connections.limits(&mut wrong);
         let (attempt, schedule) = (self.attempt(&mut wrong), self.schedule(&mut wrong));
         let calendar = calendar::load(self.calendar.as_deref());
         let calendar = calendar.map_err(|why| wrong.add("calendar", why));
@@ -300,6 +275,9 @@ impl Settings {
             pepper,
             reach,
             attempt,
+            limits,
+            deadlines: self.connections.deadlines(),
+            answer: self.connections.answer(),
             rate: self.rate_limit.map(RateLimit::rate),
             realm_rate: Some(self.realm_rate_limit.rate()),
             grace: Duration::from_secs(self.shutdown_grace_seconds),

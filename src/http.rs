@@ -7,12 +7,15 @@ pub mod errors;
 pub mod frame;
 pub mod paths;
 pub mod persons;
+pub mod pieces;
 pub mod query;
 pub mod rate;
 pub mod respond;
 pub mod room;
 pub mod spanish;
+pub mod strangers;
 pub mod trace;
+pub mod wire;
 
 use std::sync::Arc;
 
@@ -42,6 +45,8 @@ pub struct Door {
     pub deadlines: bytes::Deadlines,
     /// Of so many requests that succeed one has its line in the log; 0 is none.
     pub log_every: u32,
+    /// Those without a right key.
+    pub strangers: Arc<strangers::Strangers>,
     /// The rate limits of each key and each realm; none unless configured.
     pub rate: Option<Arc<rate::RateLimit>>,
 }

@@ -1,7 +1,8 @@
 //! Where the bank tells what it was not asked: money that arrived, transfers that ended or came back.
 //!
 //! **Who may.** Whoever signs with the secret of a bank speaks for the realms whose relation has that
-//! secret, and for no others; no API key is asked for, and without a signature nothing is read.
+//! secret, and for no others; no API key is asked for, and without a signature nothing is read. For a
+//! realm whose bank has no secret nobody speaks.
 //!
 //! **Failure.** Only 200 ends a notice: the bank sends anything else again. A notice is heard as
 //! often as it comes and does its work once, by the ids of the rail.
@@ -85,7 +86,9 @@ async fn hear(
         return Err(Failure::ShuttingDown.into());
     }
     let Some(voice) = signers(&request, &door, &body) else {
-        tracing::warn!(peer = ?request.peer_addr(), "a notice without a right signature");
+        if door.strangers.may_tell() {
+            tracing::warn!(peer = ?request.peer_addr(), "a notice without a right signature");
+        }
         let message = "no signature of this notice fits, or it is of another time";
         return Err(ApiError::new(
             StatusCode::UNAUTHORIZED,

@@ -64,7 +64,8 @@ pub const PASSWORD: &str = "sandbox";
 pub const COLLECTOR: &str = "3220001805007351350083";
 /// The PSP code in the CVUs of [`COLLECTOR`], unless another is configured.
 pub const PSP: u16 = 999;
-/// What signs the notices of the embedded sandbox. It is no secret: nothing here is worth any.
+/// What signs notices unless another is given. It is known to everyone: `caudal dev` draws one of its
+/// own, and `caudal serve` takes none.
 pub const NOTICE_SECRET: &str = "caudal-sandbox-notices-are-signed-with-this";
 /// The name of the PSP at the sandbox.
 const PSP_NAME: &str = "CAUDAL SANDBOX";
@@ -76,6 +77,8 @@ pub const BODY_MAX: usize = 64 * 1024;
 pub const HELD_MAX: Duration = Duration::from_secs(60);
 /// How long `late` waits, unless it says otherwise.
 pub const LATE_DEFAULT: Duration = Duration::from_secs(2);
+/// Connections at the same time.
+const CONNECTIONS_MAX: usize = 512;
 /// How long requests in flight have to finish when the sandbox stops, in seconds.
 const GRACE_SECONDS: u64 = 2;
 
@@ -158,6 +161,7 @@ async fn serve(
     })
     .on_connect(answers::remember_connection)
     .workers(1)
+    .max_connections(CONNECTIONS_MAX)
     .worker_max_blocking_threads(1)
     .disable_signals()
     .shutdown_timeout(GRACE_SECONDS)

@@ -1,30 +1,27 @@
 //! The public server: both families, health, the OpenAPI document and its pages.
 
+mod pages;
+
 use std::net::{SocketAddr, TcpListener};
-use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use actix_web::http::StatusCode;
 use actix_web::middleware::from_fn;
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer, guard, web};
+use actix_web::{App, HttpRequest, HttpResponse, guard, web};
 use tracing_actix_web::TracingLogger;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
 use utoipa_actix_web::AppExt as _;
-use utoipa_swagger_ui::SwaggerUi;
+use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::http::errors::ApiError;
 use crate::http::paths::Paths;
 use crate::http::trace::Requests;
+use crate::http::wire::{self, Listening};
 use crate::http::{Door, frame};
 use crate::notices;
 use crate::{v1, wallet};
-
-/// How long an idle connection is kept.
-const KEEP_ALIVE: Duration = Duration::from_secs(75);
-/// Connections of one worker at most.
-const CONNECTIONS_MAX: usize = 10_000;
 
 /// A server that runs.
 #[derive(Debug, Clone)]
@@ -38,59 +35,47 @@ pub struct Running {
 /// Routes that a caller adds (the bench's no-op handler).
 pub type Extra = Option<fn(&mut web::ServiceConfig)>;
 
-/// Starts the public server. When it is stopped, requests in flight have `grace` to finish, in whole seconds; who reads no answer by
-/// then is cut off.
+/// Starts the public server. When it is stopped, requests in flight have `how.grace` to finish; who
+/// reads no answer is cut off.
 ///
 /// # Errors
 /// When the listener cannot be used.
 pub fn start(
     door: Door,
     listener: TcpListener,
-    workers: usize,
-    grace: Duration,
+    how: &Listening,
     extra: Extra,
 ) -> std::io::Result<Running> {
     let addr = listener.local_addr()?;
-    let document = openapi();
-    let head_deadline = door.deadlines.head;
     let door = web::Data::new(door);
-    let server = HttpServer::new(move || {
-        let (app, _) = App::new()
-            .configure(batch_by_post_alone)
-            .into_utoipa_app()
-            .configure(v1::routes)
-            .configure(wallet::routes)
-            .split_for_parts();
-        let app = app
+    let paths = web::Data::new(Paths::when_asked(openapi));
+    let app = move || {
+        let app = App::new()
             .app_data(door.clone())
-            .app_data(web::Data::new(Paths::of(&document)))
+            .app_data(paths.clone())
             .wrap(from_fn(frame::frame))
             .wrap(TracingLogger::<Requests>::new())
+            .configure(batch_by_post_alone)
+            .configure(|config| families(&mut ServiceConfig::new(config)))
             .configure(notices::routes)
             .service(web::resource("/livez").get(livez))
             .service(web::resource("/readyz").get(readyz))
-            .service(web::resource("/docs").get(to_docs))
-            .service(SwaggerUi::new("/docs/{_:.*}").url("/openapi.json", document.clone()))
+            .configure(pages::routes)
             .default_service(web::to(unknown));
         match extra {
             Some(extra) => app.configure(extra),
             None => app,
         }
-    })
-    .workers(workers)
-    .max_connections(CONNECTIONS_MAX)
-    .client_request_timeout(head_deadline)
-    .keep_alive(KEEP_ALIVE)
-    // Who closes its side has left: its handler is dropped, and so is its order, if its turn has
-    // not come.
-    .h1_allow_half_closed(false)
-    .shutdown_timeout(grace.as_secs())
-    .disable_signals()
-    .listen(listener)?
-    .run();
+    };
+    let server = wire::listen(app, listener, how)?;
     let handle = server.handle();
     actix::spawn(server);
     Ok(Running { addr, handle })
+}
+
+/// The routes of both families.
+fn families(config: &mut ServiceConfig) {
+    config.configure(v1::routes).configure(wallet::routes);
 }
 
 /// Schemas that are only mentioned inside others, which are not collected from the handlers.
@@ -124,8 +109,7 @@ struct Nested;
 pub fn openapi() -> OpenApi {
     let (_, mut document) = App::new()
         .into_utoipa_app()
-        .configure(v1::routes)
-        .configure(wallet::routes)
+        .configure(families)
         .split_for_parts();
     document.merge(Nested::openapi());
     document.info.title = "Caudal".into();
@@ -167,12 +151,6 @@ pub async fn readyz(door: web::Data<Door>) -> Result<HttpResponse, ApiError> {
 fn batch_by_post_alone(config: &mut web::ServiceConfig) {
     let others = web::resource("/v1/comprobantes/batch").guard(guard::Not(guard::Post()));
     config.service(others.to(unknown));
-}
-
-async fn to_docs() -> HttpResponse {
-    HttpResponse::Found()
-        .insert_header(("location", "/docs/"))
-        .finish()
 }
 
 async fn unknown(request: HttpRequest, paths: web::Data<Paths>) -> Result<HttpResponse, ApiError> {

@@ -4,7 +4,7 @@
 //! any runtime, or none, may call it, and several services live in one process. `caudal dev`,
 //! `caudal serve`, the tests and the bench all come through here.
 //!
-//! **Order.** Folder, pepper, store (every byte checked), bank, actors, admin listener, public
+//! **Order.** Descriptors, folder, pepper, store (every byte checked), bank, actors, admin listener, public
 //! listener; and back: gate, listeners, store, bank.
 //!
 //! **Failure.** [`Service::stop`] loses nothing that was accepted. Dropping a service instead is
@@ -12,12 +12,14 @@
 
 mod banks;
 mod catch_up;
+mod descriptors;
 mod folder;
 mod parts;
 
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -35,10 +37,10 @@ use secrecy::SecretString;
 use tokio::sync::oneshot;
 
 use crate::clock::GuardedClock;
-use crate::http::Door;
 use crate::http::bytes::Deadlines;
 use crate::http::errors::ApiError;
 use crate::http::rate::Rate;
+use crate::http::{Door, strangers, wire};
 use crate::keys::Keyring;
 use crate::v1::events::stream::StreamOptions;
 use crate::webhooks::{Limits as AttemptLimits, Reach};
@@ -116,6 +118,12 @@ pub struct Options {
     pub admin_key: SecretString,
     /// The pepper of API keys; without one it is kept in the folder.
     pub pepper: Option<SecretString>,
+    /// How many connections the public listener has.
+    pub limits: wire::Limits,
+    /// How long an answer may stand still that its client does not read.
+    pub answer: Duration,
+    /// How many wrong keys a peer may show at once; one more every few seconds.
+    pub wrong_keys: NonZeroU32,
     /// Requests per second and at once of each API key; `None` is no limit.
     pub rate: Option<Rate>,
     /// The same of each realm, over all its keys.
@@ -161,6 +169,9 @@ impl Options {
             },
             admin_key,
             pepper: None,
+            limits: wire::Limits::default(),
+            answer: wire::ANSWER_PATIENCE,
+            wrong_keys: strangers::WRONG_BURST,
             rate: None,
             realm_rate: None,
             grace: GRACE,
@@ -178,7 +189,7 @@ impl Options {
     }
 
     /// The same with limits that suit a test: one worker, small segments, no floor of free space,
-    /// and [`TEST_ADMIN_KEY`].
+    /// as many wrong keys as it likes, and [`TEST_ADMIN_KEY`].
     pub fn for_tests(data: impl Into<PathBuf>) -> Self {
         Self {
             workers: 1,
@@ -190,6 +201,7 @@ impl Options {
                 free_space_floor: 0,
                 ..caudal_storage::Options::default()
             },
+            wrong_keys: NonZeroU32::MAX,
             grace: Duration::from_secs(5),
             catch_up: None,
             ..Self::local(data, TEST_ADMIN_KEY.into())

@@ -62,6 +62,8 @@ mod reconciliation;
 #[cfg(test)]
 mod restores;
 #[cfg(test)]
+mod strangers;
+#[cfg(test)]
 mod tidy;
 #[cfg(test)]
 mod transfers;

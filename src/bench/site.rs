@@ -37,6 +37,7 @@ use super::machine::Actors;
 use crate::clock::GuardedClock;
 use crate::http::bytes::Deadlines;
 use crate::http::frame::Gate;
+use crate::http::wire::{self, Bounds, Listening};
 use crate::http::{Door, Hooks};
 use crate::keys::Keyring;
 use crate::server::{self, Running};
@@ -299,10 +300,18 @@ impl Site {
             }),
             deadlines: Deadlines::default(),
             log_every: 1,
+            strangers: Arc::default(),
             rate: None,
         };
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
-        let server = server::start(door, listener, layout.workers, GRACE, Some(extra))?;
+        let how = Listening {
+            workers: layout.workers,
+            bounds: Arc::new(Bounds::new(wire::Limits::default(), Arc::clone(&door.gate))),
+            head: door.deadlines.head,
+            answer: wire::ANSWER_PATIENCE,
+            grace: GRACE,
+        };
+        let server = server::start(door, listener, &how, Some(extra))?;
         Ok(Self {
             engine,
             keyring,

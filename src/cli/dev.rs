@@ -1,5 +1,6 @@
 //! `caudal dev`: the whole service on one machine, for a first look.
 
+use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,8 @@ use caudal_ledger::tenants::{BankRelations, Mode, Policy};
 use serde::{Deserialize, Serialize};
 
 use super::Exit;
-use super::terminal::{self, Signals, say};
+use super::process;
+use super::terminal::{self, Hangup, Signals, say};
 use crate::config::LogFormat;
 use crate::service::{self, Banking, Options, Service, StartError};
 
@@ -76,14 +78,22 @@ impl DevFile {
 
 /// Runs it until a signal.
 pub fn run(args: Args) -> Result<(), Exit> {
+    process::keep_files_private();
     terminal::log(
         LogFormat::Text,
         "warn,caudal::request=info,caudal::bank=info",
     )?;
+    process::give_memory_back()?;
     terminal::wait(async {
-        let signals = Signals::listen()?;
+        let signals = Signals::listen(Hangup::Ends)?;
+        let kept = args.data.join(DEV_FILE);
         let (service, file) = start(args).await?;
         greet(&file)?;
+        // What is not a terminal is likely kept: by a log, by a journal of the system.
+        match io::stdout().is_terminal() {
+            true => show_keys(&file)?,
+            false => say(&format!("The keys are in {}", kept.display()))?,
+        }
         terminal::serve(service, signals).await
     })
 }
@@ -183,10 +193,7 @@ fn greet(file: &DevFile) -> Result<(), Exit> {
         url,
         admin_url,
         bank_url,
-        tenant_id: _,
-        test_key,
-        live_key,
-        admin_key,
+        ..
     } = file;
     say(&format!(
         r#"Caudal runs. Press Ctrl-C to stop it; the folder keeps everything.
@@ -194,8 +201,20 @@ fn greet(file: &DevFile) -> Result<(), Exit> {
   API           {url}     (pages at {url}/docs/)
   admin API     {admin_url}
   sandbox bank  {bank_url}
+"#
+    ))
+}
 
-  test key      {test_key}
+fn show_keys(file: &DevFile) -> Result<(), Exit> {
+    let DevFile {
+        url,
+        test_key,
+        live_key,
+        admin_key,
+        ..
+    } = file;
+    say(&format!(
+        r#"  test key      {test_key}
   live key      {live_key}
   admin key     {admin_key}
 

@@ -3,8 +3,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use secrecy::SecretString;
+
 use super::Exit;
-use super::terminal::{self, Signals, say};
+use super::process;
+use super::terminal::{self, Hangup, Signals, say};
 use crate::config::LogFormat;
 use crate::sandbox::{self, Sandbox};
 
@@ -21,18 +24,31 @@ pub struct Args {
     /// Where notices of transfers go, for instance http://127.0.0.1:8080/bank/v1/notifications
     #[arg(long, value_name = "URL")]
     notify: Option<String>,
+    /// What notices are signed with; without it a text that everyone knows, which `serve` refuses
+    #[arg(
+        long,
+        value_name = "SECRET",
+        env = "CAUDAL_SANDBOX_NOTICE_SECRET",
+        hide_env_values = true
+    )]
+    notice_secret: Option<SecretString>,
 }
 
 /// Runs it until a signal.
 pub fn run(args: Args) -> Result<(), Exit> {
+    process::keep_files_private();
     terminal::log(LogFormat::Text, "info")?;
     terminal::wait(async {
-        let mut signals = Signals::listen()?;
+        let mut signals = Signals::listen(Hangup::Ends)?;
+        let usual = sandbox::Options::default();
         let options = sandbox::Options {
             listen: args.listen,
             data_dir: args.data,
             notice_url: args.notify,
-            ..sandbox::Options::default()
+            notice_secret: args
+                .notice_secret
+                .unwrap_or_else(|| usual.notice_secret.clone()),
+            ..usual
         };
         let failed = |why| Exit::usage(format!("the sandbox bank at {}: {why}", args.listen));
         let mut bank = Sandbox::start(options).map_err(failed)?;

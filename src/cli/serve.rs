@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use super::Exit;
-use super::terminal::{self, Signals, say};
+use super::process;
+use super::terminal::{self, Hangup, Signals, say};
 use crate::config::{EXAMPLE, Settings};
 use crate::service::Service;
 
 /// Run the service. Settings come from the file; `CAUDAL_…` variables win over it. It stops on
-/// SIGTERM or Ctrl-C: not ready at once, requests in flight finish, exit code 0.
+/// SIGTERM or Ctrl-C: not ready at once, requests in flight finish, exit code 0. It goes on after
+/// SIGHUP, SIGUSR1 and SIGUSR2: settings are read at the start alone.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The file with the settings (TOML)
@@ -29,12 +31,16 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     let Some(file) = args.config.as_ref().filter(|_| !args.example) else {
         return say(EXAMPLE.trim_end());
     };
+    process::keep_files_private();
     let settings = Settings::load(file).map_err(Exit::usage)?;
     let (format, log) = (settings.log_format, settings.log.clone());
     let mut options = settings.options().map_err(Exit::usage)?;
     terminal::log(format, &log)?;
+    process::keep_memory_private();
+    process::warn_if_shared(file);
+    process::give_memory_back()?;
     terminal::wait(async {
-        let signals = Signals::listen()?;
+        let signals = Signals::listen(Hangup::GoesOn)?;
         let line = terminal::progress("opening");
         options.storage.progress = Some(terminal::watch_opening(&line));
         let service = Service::start(options);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use caudal_storage::{OnProgress, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use super::Exit;
@@ -16,7 +17,7 @@ pub const LOG: &str = "CAUDAL_LOG";
 
 /// The part of the server library that reports what clients send and is no HTTP, as errors of ours:
 /// unheard, unless the filter names it.
-const GARBAGE: &str = "actix_http::h1";
+const GARBAGE: &str = "actix_http";
 
 /// Prints a line on standard output.
 pub fn say(line: &str) -> Result<(), Exit> {
@@ -58,30 +59,59 @@ pub fn wait<T>(work: impl Future<Output = Result<T, Exit>>) -> Result<T, Exit> {
     runtime.block_on(work)
 }
 
-/// The signals that end a service.
+/// What a process does when its terminal goes away.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hangup {
+    /// It ends: somebody looked at it there.
+    Ends,
+    /// It goes on: it never needed one.
+    GoesOn,
+}
+
+/// The signals that end a service, and those that do not.
 #[derive(Debug)]
 pub struct Signals {
-    #[cfg(unix)]
-    term: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
+    hangup: Hangup,
+    term: Signal,
+    interrupt: Signal,
+    hung_up: Signal,
+    users: [Signal; 2],
 }
 
 impl Signals {
     /// Listens from now on.
-    pub fn listen() -> Result<Self, Exit> {
-        use tokio::signal::unix::{SignalKind, signal};
+    pub fn listen(hangup: Hangup) -> Result<Self, Exit> {
+        let to = |kind| signal(kind).map_err(Exit::failed);
         Ok(Self {
-            term: signal(SignalKind::terminate()).map_err(Exit::failed)?,
-            interrupt: signal(SignalKind::interrupt()).map_err(Exit::failed)?,
+            hangup,
+            term: to(SignalKind::terminate())?,
+            interrupt: to(SignalKind::interrupt())?,
+            hung_up: to(SignalKind::hangup())?,
+            users: [
+                to(SignalKind::user_defined1())?,
+                to(SignalKind::user_defined2())?,
+            ],
         })
     }
 
-    /// Waits for the next.
+    /// Waits for the next that ends the service.
     pub async fn next(&mut self) {
-        tokio::select! {
-            _ = self.term.recv() => {}
-            _ = self.interrupt.recv() => {}
+        loop {
+            let [one, two] = &mut self.users;
+            let ignored = tokio::select! {
+                _ = self.term.recv() => return,
+                _ = self.interrupt.recv() => return,
+                _ = self.hung_up.recv() => "SIGHUP",
+                _ = one.recv() => "SIGUSR1",
+                _ = two.recv() => "SIGUSR2",
+            };
+            if ignored == "SIGHUP" && self.hangup == Hangup::Ends {
+                return;
+            }
+            tracing::info!(
+                signal = ignored,
+                "goes on: settings are read at the start alone"
+            );
         }
     }
 }

@@ -19,8 +19,9 @@ use crate::service::{self, STORE, StartError};
 /// service, with the actors. Names what differs; exit code 1 when anything does.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The data folder of a service that does not run; without it, a running service is asked
-    #[arg(long, value_name = "DIR", conflicts_with = "admin_url")]
+    /// The data folder of a service that does not run, whatever CAUDAL_ADMIN_URL says; without it,
+    /// a running service is asked
+    #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     #[command(flatten)]
     which: Which,

@@ -118,7 +118,13 @@ fn all_refused(rows: &[Row<'_>]) {
 fn the_secret_of_notices_is_one() {
     let good = enough("");
     let silent = good.replace(NOTICES, "");
-    let rows: [Row<'_>; 6] = [
+    let public = crate::sandbox::NOTICE_SECRET;
+    let rows: [Row<'_>; 7] = [
+        (
+            &good,
+            &[("CAUDAL_BANK__TEST__NOTICE_SECRET", public)],
+            "bank.test.notice_secret looks like a placeholder",
+        ),
         (&silent, &[], "bank.live.notice_secret is not set"),
         (
             &good,
@@ -150,6 +156,25 @@ fn the_secret_of_notices_is_one() {
         ),
     ];
     all_refused(&rows);
+}
+
+#[test]
+fn connections_have_their_bounds() {
+    let set = "[connections]\nmost = 500\nper_peer = 0\nanswer_ms = 2000\n\
+               trusted_proxies = [\"10.0.0.0/8\"]\n";
+    let found = options(&enough(set), &[("CAUDAL_CONNECTIONS__HEAD_MS", "900")]).unwrap();
+    assert_eq!((found.limits.connections, found.limits.per_peer), (500, 0));
+    assert_eq!(found.limits.proxies, ["10.0.0.0/8".parse().unwrap()]);
+    assert_eq!(found.deadlines.head.as_millis(), 900);
+    assert_eq!(found.answer.as_millis(), 2000);
+    let (few, none) = (
+        enough("[connections]\nmost = 3\n"),
+        enough("[connections]\ntrusted_proxies = [\"x\"]\n"),
+    );
+    all_refused(&[
+        (&few, &[], "connections.most is 3"),
+        (&none, &[], "connections.trusted_proxies `x` is no network"),
+    ]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::errors::ApiError;
 use super::frame;
 use super::paths::Paths;
 use super::query;
+use super::wire;
 use crate::keys::Identity;
 
 /// The header that carries the key.
@@ -78,10 +79,11 @@ fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
         return Err(caudal_actors::failure::Failure::ShuttingDown.into());
     }
     let key = only(request, &API_KEY).ok_or_else(ApiError::unauthorized)?;
-    let identity = door
-        .keyring
-        .identify(key, &door.engine)
-        .ok_or_else(ApiError::unauthorized)?;
+    let identity = door.keyring.identify(key, &door.engine).ok_or_else(|| {
+        let (from, usual) = (request.peer_addr(), ApiError::unauthorized());
+        door.strangers.wrong(from, "an API key was refused", usual)
+    })?;
+    wire::recognise(request);
     // For the request's line in the log.
     request.extensions_mut().insert(identity.clone());
     if let Some(rate) = &door.rate {

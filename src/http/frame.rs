@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use actix_web::body::{BodySize, EitherBody, MessageBody};
+use actix_web::body::{BodySize, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
@@ -12,8 +12,10 @@ use actix_web::{Error, HttpMessage as _, http::header};
 
 use tokio::sync::Notify;
 
+use super::pieces::{self, Carried};
 use super::rate::Allowances;
 use super::trace::Trace;
+use super::wire;
 
 /// Open while the service takes requests.
 #[derive(Debug, Default)]
@@ -97,7 +99,7 @@ pub(super) fn request_id(headers: &HeaderMap, trace: Option<Trace>) -> String {
 }
 
 /// An id that no other request of any process has: random once, then counted.
-fn made_id() -> String {
+pub(super) fn made_id() -> String {
     static PROCESS: LazyLock<String> = LazyLock::new(|| uuid::Uuid::now_v7().simple().to_string());
     static REQUESTS: AtomicU64 = AtomicU64::new(0);
     format!(
@@ -114,7 +116,8 @@ fn made_id() -> String {
 pub async fn frame<B: MessageBody + 'static>(
     mut call: ServiceRequest,
     next: Next<B>,
-) -> Result<ServiceResponse<EitherBody<B, ()>>, Error> {
+) -> Result<ServiceResponse<Carried<B>>, Error> {
+    let under_way = wire::under_way(call.request());
     let head_alone = call.method() == Method::HEAD;
     if head_alone {
         // Answered as GET (RFC 9110, 9.3.2); the server leaves the body out by itself.
@@ -133,18 +136,39 @@ pub async fn frame<B: MessageBody + 'static>(
     if let Some(value) = header {
         headers.insert(REQUEST_ID, value);
     }
-    headers.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
+    protect(headers);
+    // A body without an end would go on being made, with nobody to send it to.
+    if head_alone && answer.response().body().size() == BodySize::Stream {
+        return Ok(answer.map_body(|_, _| pieces::nothing(under_way)));
+    }
+    Ok(answer.map_body(|_, body| pieces::carry(body, under_way)))
+}
+
+/// What a browser may do with a page of ours: run its own scripts, show its own pictures, ask this
+/// service. Swagger UI writes styles into its elements.
+const PAGES_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+     font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'none'",
+);
+
+/// The headers that keep a browser from doing with an answer what it should not.
+fn protect(headers: &mut HeaderMap) {
+    let html = headers.get(header::CONTENT_TYPE);
+    if html.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html")) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, PAGES_POLICY);
+        let deny = HeaderValue::from_static("DENY");
+        headers.insert(header::X_FRAME_OPTIONS, deny);
+    }
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
     if !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
-    // A body without an end would go on being made, with nobody to send it to.
-    if head_alone && answer.response().body().size() == BodySize::Stream {
-        return Ok(answer.map_body(|_, _| EitherBody::right(())));
-    }
-    Ok(answer.map_into_left_body())
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! The operations as the document has them: which methods a path knows, and which operations can be
 //! asked what they would do. One table, made from the route table, so that no handler can forget.
 
+use std::sync::LazyLock;
+
 use actix_web::http::Method;
 use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
 use utoipa::openapi::{OpenApi, RefOr};
@@ -18,8 +20,12 @@ struct Known {
 
 /// The paths of the document with their methods, for telling 404 from 405 and for refusing dry runs
 /// where there are none.
-#[derive(Clone, Debug)]
-pub struct Paths(Vec<Known>);
+///
+/// The table is made when it is first asked for: the document that it is taken from is large.
+#[derive(Debug)]
+pub struct Paths(LazyLock<Vec<Known>, Making>);
+
+type Making = Box<dyn FnOnce() -> Vec<Known> + Send + Sync>;
 
 fn operations(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
     let all = [
@@ -42,8 +48,8 @@ fn knows_dry_runs(operation: &Operation) -> bool {
 }
 
 impl Paths {
-    /// Those of a document.
-    pub fn of(document: &OpenApi) -> Self {
+    /// Those of a document, which is made when one is asked for.
+    pub fn when_asked(document: fn() -> OpenApi) -> Self {
         let known = |(path, item): (&String, &PathItem)| Known {
             segments: path.split('/').map(str::to_owned).collect(),
             methods: operations(item).map(|(method, _)| method).collect(),
@@ -52,7 +58,9 @@ impl Paths {
                 .map(|(method, _)| method)
                 .collect(),
         };
-        Self(document.paths.paths.iter().map(known).collect())
+        Self(LazyLock::new(Box::new(move || {
+            document().paths.paths.iter().map(known).collect()
+        })))
     }
 
     /// The path of the document that a path is of.

@@ -72,6 +72,14 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "first_holder_differs",
         "El primer titular debe tener el CUIT de la cuenta",
     ),
+    (
+        "head_too_large",
+        "La cabecera de la solicitud es demasiado grande",
+    ),
+    (
+        "head_too_slow",
+        "La cabecera de la solicitud no llegó a tiempo",
+    ),
     ("hold_not_found", "La retención no existe"),
     ("hold_not_open", "La retención ya no está abierta"),
     (
@@ -120,6 +128,10 @@ pub const SENTENCES: &[(&str, &str)] = &[
     (
         "malformed_body",
         "El cuerpo debe ser un objeto JSON en UTF-8 sin campos repetidos",
+    ),
+    (
+        "malformed_request",
+        "Cada línea de la cabecera debe terminar en CR LF",
     ),
     (
         "method_not_allowed",
@@ -173,6 +185,10 @@ pub const SENTENCES: &[(&str, &str)] = &[
     (
         "too_many_accounts",
         "Se alcanzó la cantidad máxima de cuentas",
+    ),
+    (
+        "too_many_attempts",
+        "Demasiados intentos con claves incorrectas; espere y reintente",
     ),
     (
         "too_many_keys",

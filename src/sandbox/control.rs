@@ -16,7 +16,7 @@ use super::book::Account;
 use super::fund::Tell;
 use super::rail::{CashIn, Reverse, Settle};
 use super::worlds::World;
-use super::{COLLECTOR, NOTICE_SECRET, external, shapes};
+use super::{COLLECTOR, external, shapes};
 
 /// The most accounts that the view of the state shows.
 const ACCOUNTS_SHOWN_MAX: usize = 10_000;
@@ -165,7 +165,7 @@ fn rows<'a>(pairs: impl Iterator<Item = (String, &'a str)>) -> String {
     rows
 }
 
-async fn docs() -> HttpResponse {
+async fn docs(bank: web::Data<Bank>) -> HttpResponse {
     let operations = Operation::ALL
         .iter()
         .map(|it| (it.as_str().to_owned(), it.says()));
@@ -185,7 +185,7 @@ async fn docs() -> HttpResponse {
         .replace("{{modes}}", &rows(modes))
         .replace("{{digits}}", &rows(digits))
         .replace("{{collector}}", COLLECTOR)
-        .replace("{{secret}}", NOTICE_SECRET);
+        .replace("{{secret}}", &bank.notices.secret());
     HttpResponse::Ok()
         .content_type(ContentType::html())
         .insert_header((

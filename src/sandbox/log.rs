@@ -8,8 +8,9 @@
 //! write the file is cut back to its last good end before the next one.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -147,7 +148,10 @@ fn opened(path: &Path) -> io::Result<File> {
         .write(true)
         .create(true)
         .truncate(false)
+        .mode(0o600)
         .open(path)?;
+    // One of an earlier version may be open to others: it holds names and CUITs.
+    file.set_permissions(Permissions::from_mode(0o600))?;
     file.try_lock().map_err(|why| {
         let text = format!("{} is used by another sandbox bank: {why}", path.display());
         io::Error::new(io::ErrorKind::ResourceBusy, text)

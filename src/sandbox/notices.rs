@@ -203,6 +203,13 @@ impl Notices {
         Ok(())
     }
 
+    /// What notices are signed with from now on.
+    pub fn secret(&self) -> String {
+        let state = locked(&self.state);
+        let secret = state.secret.as_ref().map(ExposeSecret::expose_secret);
+        secret.unwrap_or_default().to_owned()
+    }
+
     /// Takes a notice that happened after all those before.
     pub fn post(&self, notice: Notice, behaviour: &Behaviour) {
         let id = rail_id().unwrap_or_default();

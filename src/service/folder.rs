@@ -206,6 +206,13 @@ pub(super) fn remember(data: &Path, pepper: &[u8]) -> Result<(), StartError> {
     }
 }
 
+/// The secret of the embedded sandbox's notices: one of this folder, that nobody else knows.
+pub(super) fn notice_secret(pepper: &[u8]) -> SecretString {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, pepper);
+    let mark = URL_SAFE_NO_PAD.encode(hmac::sign(&key, b"caudal sandbox notices"));
+    mark.into()
+}
+
 /// A small file; `None` when it is not there.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, StartError> {
     let failed = |why| StartError::io(format!("reading {}", path.display()), why);

@@ -13,19 +13,24 @@ use caudal_actors::failure::Failure;
 use caudal_actors::ports::webhooks::WebhookSink;
 use caudal_actors::records::projection::Rows;
 use caudal_storage::{DurableStore, Store};
+use secrecy::SecretString;
 use tokio::sync::oneshot;
 
 use super::banks::{Usual, maker};
 use super::catch_up;
-use super::{Banking, Options, StartError, Started, folder};
+use super::{Banking, Options, StartError, Started, descriptors, folder};
 use crate::bank::{self, HttpGateway};
-use crate::http::{Door, Hooks, frame::Gate, rate::RateLimit};
+use crate::http::frame::Gate;
+use crate::http::rate::RateLimit;
+use crate::http::strangers::Strangers;
+use crate::http::wire::{Bounds, Limits, Listening};
+use crate::http::{Door, Hooks};
 use crate::keys::Keyring;
 use crate::notices;
 use crate::sandbox::{self, Sandbox};
 use crate::v1::events::stream::{StreamOptions, Streams};
 use crate::webhooks::resolve::SystemLookup;
-use crate::webhooks::{HttpSink, Limits, Reach, Sealer};
+use crate::webhooks::{HttpSink, Limits as AttemptLimits, Reach, Sealer};
 use crate::{admin, server};
 
 /// Connections that wait to be taken by a listener.
@@ -87,13 +92,15 @@ fn released(store: &Weak<DurableStore>) {
 
 impl Parts {
     fn start(options: Options) -> Result<Self, StartError> {
+        let room = descriptors::raise()?;
         folder::prepare(&options.data)?;
         let held = folder::hold(&options.data)?;
         let pepper = folder::pepper(&options.data, options.pepper.as_ref())?;
         let store = folder::open(&options.data, options.storage, Arc::new(Rows))?;
         folder::remember(&options.data, &pepper)?;
         let weak = Arc::downgrade(&store);
-        let (banks, sandbox) = banks(&options.banking)?;
+        let notices = folder::notice_secret(&pepper);
+        let (banks, sandbox) = banks(&options.banking, &notices)?;
         let clock = Arc::clone(&options.clock);
         let store: Arc<dyn Store> = store;
         let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
@@ -107,6 +114,7 @@ impl Parts {
             calendar: options.calendar,
             deadlines: options.deadlines,
             log_every: options.log_every,
+            strangers: Arc::new(Strangers::new(options.wrong_keys)),
             rate: (options.rate.is_some() || options.realm_rate.is_some())
                 .then(|| Arc::new(RateLimit::new(options.rate, options.realm_rate))),
         };
@@ -114,14 +122,19 @@ impl Parts {
         let failed = |why| StartError::io("starting the admin listener", why);
         let admin = admin::start(door.clone(), &options.admin_key, listener).map_err(failed)?;
         let listener = listen(options.listen, "listen")?;
-        let workers = match options.workers {
-            0 => std::thread::available_parallelism().map_or(2, usize::from),
-            some => some,
+        let how = Listening {
+            workers: match options.workers {
+                0 => std::thread::available_parallelism().map_or(2, usize::from),
+                some => some,
+            },
+            bounds: Arc::new(bounds(options.limits, room, &door.gate)),
+            head: options.deadlines.head,
+            answer: options.answer,
+            grace: options.grace,
         };
         let failed = |why| StartError::io("starting the public listener", why);
-        let (grace, extra) = (options.grace, options.extra);
-        let public =
-            server::start(door.clone(), listener, workers, grace, extra).map_err(failed)?;
+        let public = server::start(door.clone(), listener, &how, options.extra);
+        let (public, grace) = (public.map_err(failed)?, options.grace);
         if let Some(sandbox) = &sandbox {
             let failed = |why| StartError::io("telling the sandbox bank where notices go", why);
             let url = format!("http://{}{}", reachable(public.addr), notices::PATH);
@@ -187,6 +200,23 @@ async fn stop(handle: &ServerHandle, gracefully: bool, grace: Duration) {
     }
 }
 
+/// The bounds of the public listener, within what descriptors leave.
+fn bounds(limits: Limits, room: usize, gate: &Arc<Gate>) -> Bounds {
+    let wanted = limits.connections;
+    if wanted > room {
+        tracing::warn!(
+            wanted,
+            connections = room,
+            "the limit of descriptors leaves fewer connections than are set"
+        );
+    }
+    let limits = Limits {
+        connections: wanted.min(room),
+        ..limits
+    };
+    Bounds::new(limits, Arc::clone(gate))
+}
+
 /// Where this machine reaches a listener that may listen everywhere.
 fn reachable(mut addr: SocketAddr) -> SocketAddr {
     match addr.ip() {
@@ -197,15 +227,17 @@ fn reachable(mut addr: SocketAddr) -> SocketAddr {
     addr
 }
 
-fn banks(banking: &Banking) -> Result<(Banks, Option<sandbox::Running>), StartError> {
+/// The banks of all realms. The embedded sandbox signs its notices with a secret of this folder;
+/// without a secret no notice is believed.
+fn banks(
+    banking: &Banking,
+    notices: &SecretString,
+) -> Result<(Banks, Option<sandbox::Running>), StartError> {
     match banking {
         Banking::Given(banks) => Ok((Arc::clone(banks), None)),
         Banking::Remote { live, test } => {
             let live = live.as_deref().cloned();
-            let mut test = test.as_ref().clone();
-            // The secret of the sandbox bank is known to everyone.
-            let known = || sandbox::NOTICE_SECRET.into();
-            test.config.notice_secret.get_or_insert_with(known);
+            let test = test.as_ref().clone();
             for (mode, usual) in [("live", live.as_ref()), ("test", Some(&test))] {
                 let made = usual.map(|usual| HttpGateway::new(usual.config.clone()));
                 made.transpose()
@@ -217,6 +249,7 @@ fn banks(banking: &Banking) -> Result<(Banks, Option<sandbox::Running>), StartEr
             let options = sandbox::Options {
                 listen: *listen,
                 data_dir: data.clone(),
+                notice_secret: notices.clone(),
                 ..sandbox::Options::default()
             };
             let failed = |why| {
@@ -227,7 +260,7 @@ fn banks(banking: &Banking) -> Result<(Banks, Option<sandbox::Running>), StartEr
             };
             let running = Sandbox::start(options).map_err(failed)?;
             let config = bank::Config {
-                notice_secret: Some(sandbox::NOTICE_SECRET.into()),
+                notice_secret: Some(notices.clone()),
                 ..bank::Config::new(
                     running.url(),
                     sandbox::USERNAME,
@@ -265,7 +298,7 @@ fn listen(addr: SocketAddr, setting: &str) -> Result<TcpListener, StartError> {
 fn webhooks(
     reach: Reach,
     streams: StreamOptions,
-    attempt: Limits,
+    attempt: AttemptLimits,
     pepper: &[u8],
 ) -> Result<(Arc<dyn WebhookSink>, Hooks), StartError> {
     let failed = |why: &dyn std::fmt::Display| StartError::Setting(format!("webhooks: {why}"));

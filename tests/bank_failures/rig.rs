@@ -48,6 +48,7 @@ fn banking(bank: &sandbox::Running, attempt: Duration) -> Banking {
         attempt_timeout: attempt,
         deadline: attempt * 3,
         replica_lag: Duration::from_millis(20),
+        notice_secret: Some(sandbox::NOTICE_SECRET.into()),
         ..Config::new(
             bank.url(),
             sandbox::USERNAME,

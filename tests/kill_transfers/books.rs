@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use caudal::sandbox::NOTICE_SECRET;
-
-use super::site::Site;
+use super::site::{NOTICES, Site};
 use super::{ACCOUNTS, CASH_IN_EVERY, FIRST, Load, amount, order, rail_id};
 use crate::bank_failures::rig::{deliver, now, reversed};
 use crate::support::{Client, Value, json, wait_until};
@@ -110,7 +108,7 @@ async fn told_by_hand(site: &Site, expected: &Expected) -> usize {
         let text = |name: &str| item[name].as_str().unwrap();
         let notice = reversed(&transfer.json, text("amount"), text("coelsaId"));
         for result in ["done", "known"] {
-            let secret = (NOTICE_SECRET, now());
+            let secret = (NOTICES, now());
             let heard = deliver(&site.client, secret, &notice, |body| body).await;
             assert_eq!(heard.is(200)["result"], result);
         }

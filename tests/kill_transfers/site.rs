@@ -19,6 +19,8 @@ const START: Duration = Duration::from_secs(60);
 /// The file of what the service trusts beside the machine's own.
 const TRUSTED: &str = "trusted.pem";
 const ADMIN_KEY: &str = "an-admin-key-for-kills-0123456789abcdef";
+/// What the bank of test keys signs its notices with.
+pub const NOTICES: &str = "the-bank-of-kills-signs-with-this-8530";
 
 /// A process that ends with its handle.
 struct Process(Child);
@@ -71,6 +73,7 @@ fn start_bank(notify: &str) -> (Process, String) {
             "--notify",
             notify,
         ])
+        .env("CAUDAL_SANDBOX_NOTICE_SECRET", NOTICES)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -112,6 +115,7 @@ impl Site {
             [bank.test]
             base_url = "{bank_url}"
             collector = "{COLLECTOR}"
+            notice_secret = "{NOTICES}"
             "#
         );
         std::fs::write(folder.path().join("caudal.toml"), settings).unwrap();

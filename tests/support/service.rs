@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use caudal::bank::Config;
 use caudal::http::body::Deadlines;
+use caudal::http::wire;
 use caudal::sandbox::{self, Sandbox};
 use caudal::service::{Banking, Options, Service, Usual};
 use caudal::v1::events::stream::StreamOptions;
@@ -76,6 +77,14 @@ pub struct Setup {
     pub deadlines: Deadlines,
     /// How often the bank is asked for a balance at most.
     pub treasury_every: Duration,
+    /// How many connections there may be.
+    pub limits: wire::Limits,
+    /// How long an answer may stand still that its client does not read.
+    pub answer: Duration,
+    /// How many wrong keys one address may show at once.
+    pub wrong_keys: u32,
+    /// How long requests in flight have to finish when the service stops.
+    pub grace: Duration,
 }
 
 impl Default for Setup {
@@ -90,6 +99,10 @@ impl Default for Setup {
             attempt: AttemptLimits::default(),
             deadlines: Deadlines::default(),
             treasury_every: Duration::ZERO,
+            limits: wire::Limits::default(),
+            answer: wire::ANSWER_PATIENCE,
+            wrong_keys: u32::MAX,
+            grace: Duration::from_secs(5),
         }
     }
 }
@@ -105,6 +118,10 @@ impl Setup {
             reach: self.reach,
             attempt: self.attempt,
             deadlines: self.deadlines,
+            limits: self.limits,
+            answer: self.answer,
+            wrong_keys: whole(self.wrong_keys),
+            grace: self.grace,
             banking: bank.banking(self.patience),
             streams: self.streams,
             engine: engine::Options {
@@ -355,6 +372,21 @@ impl TestService {
             .post("/sandbox/notify", &json!({"url": url}));
         let told = told.await;
         assert!((200..300).contains(&told.status), "{}", told.text);
+    }
+
+    /// A client of the admin listener, without its key.
+    pub fn admin_client(&self) -> Client {
+        Client::new(&self.running.as_ref().unwrap().admin_url, None)
+    }
+
+    /// Agrees on no secret of notices with the bank, from the next beginning on.
+    pub fn without_notice_secrets(&mut self) {
+        if let Banking::Remote { live, test } = &mut self.options.banking {
+            test.config.notice_secret = None;
+            if let Some(live) = live {
+                live.config.notice_secret = None;
+            }
+        }
     }
 
     /// A call of the admin API.

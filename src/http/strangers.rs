@@ -1,0 +1,113 @@
+//! Those without a right key: how often they may try, and how much is written about them.
+//!
+//! **Shape.** Whoever shows a right key is served, whatever else came from the same address: a key has
+//! 256 random bits (the admin key at least 32 characters), so that guessing is hopeless, and nobody
+//! can lock others out by guessing. What is bounded is what guessing costs those who do not guess.
+//!
+//! **Bounds.** [`WRONG_BURST`] wrong keys of a peer at once and one more every [`WRONG_EVERY`]; beyond
+//! that the answer is 429. An IPv6 peer is its /64; behind a proxy all clients are one peer, and so
+//! share one allowance of wrong keys. One line of the log for each that is within it, at most
+//! [`LINES_PER_MINUTE`] of all. Idle peers are forgotten each time [`SWEEP_EVERY`] have been counted.
+
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use governor::clock::{Clock as _, DefaultClock};
+use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLimiter};
+
+use super::errors::ApiError;
+use super::wire::seats::peer;
+
+/// Wrong keys of one peer at once.
+pub const WRONG_BURST: NonZeroU32 = NonZeroU32::new(20).unwrap();
+/// How soon one more is judged.
+pub const WRONG_EVERY: Duration = Duration::from_secs(3);
+/// Lines of the log about wrong keys and signatures, of all peers together.
+pub const LINES_PER_MINUTE: NonZeroU32 = NonZeroU32::new(60).unwrap();
+/// After so many wrong keys those that have been quiet are forgotten.
+const SWEEP_EVERY: u64 = 10_000;
+
+/// Counts wrong keys.
+#[derive(Debug)]
+pub struct Strangers {
+    peers: DefaultKeyedRateLimiter<IpAddr>,
+    lines: DefaultDirectRateLimiter,
+    seen: AtomicU64,
+    clock: DefaultClock,
+}
+
+impl Default for Strangers {
+    fn default() -> Self {
+        Self::new(WRONG_BURST)
+    }
+}
+
+impl Strangers {
+    /// So many wrong keys of each peer at once.
+    pub fn new(burst: NonZeroU32) -> Self {
+        let every = Quota::with_period(WRONG_EVERY).unwrap_or(Quota::per_second(NonZeroU32::MIN));
+        Self {
+            peers: RateLimiter::keyed(every.allow_burst(burst)),
+            lines: RateLimiter::direct(Quota::per_minute(LINES_PER_MINUTE)),
+            seen: AtomicU64::new(0),
+            clock: DefaultClock::default(),
+        }
+    }
+
+    /// What a wrong key is answered: the usual refusal, or 429 when the peer has shown too many.
+    pub fn wrong(&self, from: Option<SocketAddr>, what: &str, usual: ApiError) -> ApiError {
+        if self.seen.fetch_add(1, Ordering::Relaxed) % SWEEP_EVERY == SWEEP_EVERY.saturating_sub(1)
+        {
+            self.peers.retain_recent();
+        }
+        let ip = from.map_or(IpAddr::from([0, 0, 0, 0]), |from| peer(from.ip()));
+        let Err(wait) = self.peers.check_key(&ip) else {
+            if self.may_tell() {
+                tracing::warn!(peer = ?from.map(|from| from.ip()), "{what}");
+            }
+            return usual;
+        };
+        let wait = wait.wait_time_from(self.clock.now());
+        let seconds = wait.as_millis().div_ceil(1000).max(1);
+        let message = "too many wrong keys from this address; wait before the next one";
+        let refusal = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_attempts", message);
+        refusal.later(u32::try_from(seconds).unwrap_or(u32::MAX))
+    }
+
+    /// Whether one more line about strangers may be written.
+    pub fn may_tell(&self) -> bool {
+        self.lines.check().is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_guesses_is_slowed_and_no_other() {
+        let strangers = Strangers::default();
+        let try_from = |ip: &str| {
+            let from = SocketAddr::new(ip.parse().unwrap(), 1);
+            let refusal = strangers.wrong(Some(from), "a test", ApiError::unauthorized());
+            (refusal.status.as_u16(), refusal.retry_after.unwrap_or(0))
+        };
+        let answers: Vec<_> = (0..30).map(|_| try_from("192.0.2.7").0).collect();
+        assert!(
+            answers[..20].iter().all(|status| *status == 401),
+            "{answers:?}"
+        );
+        assert!(
+            answers[21..].iter().all(|status| *status == 429),
+            "{answers:?}"
+        );
+        let (_, wait) = try_from("192.0.2.7");
+        assert!((1..=3).contains(&wait), "{wait}");
+        assert_eq!(try_from("192.0.2.8"), (401, 0));
+        let told = (0..1000).filter(|_| strangers.may_tell()).count();
+        assert!(told <= 60, "{told}");
+    }
+}

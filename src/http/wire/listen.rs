@@ -1,0 +1,105 @@
+//! Serves an application over wires: what `HttpServer` does, with the stream in our hands.
+
+use std::fmt;
+use std::io;
+use std::net::TcpListener;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_http::error::DispatchError;
+use actix_http::{HttpService, Protocol, Request, Response};
+use actix_service::{
+    IntoServiceFactory, Service, ServiceFactory, ServiceFactoryExt as _, fn_service, map_config,
+};
+use actix_web::Error;
+use actix_web::body::MessageBody;
+use actix_web::dev::{AppConfig, Server};
+use tokio::net::TcpStream;
+
+use super::seats::{Bounds, Seats};
+use super::{Patience, Wire};
+
+/// How long an idle connection is kept.
+pub const KEEP_ALIVE: Duration = Duration::from_secs(75);
+
+/// How a listener is run.
+#[derive(Clone, Debug)]
+pub struct Listening {
+    /// Its threads.
+    pub workers: usize,
+    /// How many connections there may be.
+    pub bounds: Arc<Bounds>,
+    /// How long a client may take to send a head.
+    pub head: Duration,
+    /// How long an answer may stand still.
+    pub answer: Duration,
+    /// How long requests in flight have to finish when it stops, in whole seconds.
+    pub grace: Duration,
+}
+
+/// Serves what the factory makes, once for each thread. Signals are the caller's.
+///
+/// # Errors
+/// When the listener cannot be used.
+pub fn listen<F, I, S, B>(factory: F, listener: TcpListener, how: &Listening) -> io::Result<Server>
+where
+    F: Fn() -> I + Send + Clone + 'static,
+    I: IntoServiceFactory<S, Request>,
+    S: ServiceFactory<Request, Config = AppConfig> + 'static,
+    S::Error: Into<Error> + 'static,
+    S::InitError: fmt::Debug,
+    S::Response: Into<Response<B>> + 'static,
+    <S::Service as Service<Request>>::Future: 'static,
+    S::Service: 'static,
+    B: MessageBody + 'static,
+{
+    let addr = listener.local_addr()?;
+    let bounds = Arc::clone(&how.bounds);
+    let patience = Patience {
+        head: how.head,
+        answer: how.answer,
+    };
+    let share = bounds.share(how.workers);
+    let builder = Server::build();
+    let stop = builder.graceful_shutdown_signal();
+    let builder = builder
+        .workers(how.workers)
+        .max_concurrent_connections(share.most)
+        .shutdown_timeout(how.grace.as_secs())
+        .disable_signals();
+    let serve = move || {
+        let (factory, stop) = (factory.clone(), stop.clone());
+        let seats = Rc::new(Seats::new(Arc::clone(&bounds), share));
+        let app = factory().into_factory();
+        let app = app.map_err(|why| why.into().error_response());
+        let http = HttpService::build()
+            .graceful_shutdown_signal(move || {
+                let stop = stop.clone();
+                async move { stop.notified().await }
+            })
+            .keep_alive(KEEP_ALIVE)
+            // The wire has its own clock for heads, of which this one knows the first alone.
+            .client_request_timeout(Duration::ZERO)
+            // Who closes its side has left: its handler is dropped, and so is its order, if its turn
+            // has not come.
+            .h1_allow_half_closed(false)
+            .local_addr(addr)
+            .on_connect_ext(|wire: &Wire, data| {
+                data.insert(wire.seat.pass());
+            })
+            .finish(map_config(app, |()| AppConfig::default()));
+        fn_service(move |io: TcpStream| {
+            let from = io.peer_addr().ok();
+            let seat = Rc::clone(&seats).wait(from);
+            async move {
+                let seat = seat.await;
+                let seat = seat
+                    .ok_or_else(|| DispatchError::Io(io::Error::other("too many connections")))?;
+                Ok((Wire::new(io, seat, patience), Protocol::Http1, from))
+            }
+        })
+        .and_then(http)
+    };
+    Ok(builder.listen(addr.to_string(), listener, serve)?.run())
+}

@@ -1,0 +1,112 @@
+//! What passes and what does not, in one piece and cut anywhere.
+
+use super::*;
+
+/// The outcome of these bytes in pieces of so many: how many passed, and why no more.
+fn passes(bytes: &[u8], piece: usize) -> (usize, Option<Refusal>, u64) {
+    let mut scan = Scanner::default();
+    let mut passed = 0;
+    for part in bytes.chunks(piece) {
+        match scan.feed(part) {
+            Ok(()) => passed += part.len(),
+            Err((keep, why)) => return (passed + keep, Some(why), scan.heads()),
+        }
+    }
+    (passed, None, scan.heads())
+}
+
+/// The same however it is cut.
+fn outcome(bytes: &[u8]) -> (Option<Refusal>, u64) {
+    let (_, why, heads) = passes(bytes, bytes.len().max(1));
+    for piece in 1..bytes.len().min(80) {
+        let (passed, other, others) = passes(bytes, piece);
+        assert_eq!((other, others), (why, heads), "in pieces of {piece}");
+        assert!(passed <= bytes.len());
+    }
+    (why, heads)
+}
+
+const GET: &str = "GET /a HTTP/1.1\r\nhost: x\r\n\r\n";
+
+#[test]
+fn what_is_framed_well_passes() {
+    let chunked = "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let sized = "POST /a HTTP/1.1\r\nhost: x\r\ncontent-length:  5 \r\n\r\n";
+    for (bytes, heads) in [
+        (GET.to_owned(), 1),
+        (GET.repeat(3), 3),
+        (format!("\r\n\r\n{GET}"), 1),
+        (format!("{sized}a\nb\n\n{GET}"), 2),
+        (format!("{sized}a\n"), 1),
+        (format!("{chunked}5\r\na\nb\n\n\r\n0\r\n\r\n{GET}"), 2),
+        (
+            format!("{chunked}5;x=y\r\na\nb\n\n\r\n0\r\na: b\r\n\r\n{GET}"),
+            2,
+        ),
+        (format!("{chunked}A\r\n0123456789\r\n"), 1),
+    ] {
+        assert_eq!(outcome(bytes.as_bytes()), (None, heads), "{bytes:?}");
+    }
+}
+
+#[test]
+fn what_is_not_stops_there() {
+    let chunked = "POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
+    let long = "x".repeat(CHUNK_LINE_BYTES_MAX);
+    let trailer = "x".repeat(TRAILER_BYTES_MAX);
+    for (bytes, why) in [
+        (
+            "GET /a HTTP/1.1\nhost: x\r\n\r\n".to_owned(),
+            Refusal::BareLineFeed,
+        ),
+        (
+            "GET /a HTTP/1.1\r\nhost: x\n\r\n".to_owned(),
+            Refusal::BareLineFeed,
+        ),
+        (
+            "GET /a HTTP/1.1\r\nhost: x\r\n\n".to_owned(),
+            Refusal::BareLineFeed,
+        ),
+        ("\nGET /a HTTP/1.1\r\n".to_owned(), Refusal::BareLineFeed),
+        (
+            format!("{GET}{}", GET.replace("\r\n", "\n")),
+            Refusal::BareLineFeed,
+        ),
+        (format!("{chunked}5;{long}\r\n"), Refusal::Framing),
+        (format!("{chunked}fffffffffffffffff\r\n"), Refusal::Framing),
+        (format!("{chunked}0\r\na: b\n\r\n"), Refusal::Framing),
+        (format!("{chunked}0\r\n\n"), Refusal::Framing),
+        (format!("{chunked}0\r\na: {trailer}"), Refusal::Framing),
+    ] {
+        assert_eq!(outcome(bytes.as_bytes()).0, Some(why), "{bytes:?}");
+    }
+}
+
+#[test]
+fn a_head_of_the_longest_length_passes_and_one_byte_more_does_not() {
+    let head = |length: usize| {
+        let rest = "GET /a HTTP/1.1\r\nhost: x\r\nx: \r\n\r\n".len();
+        let fill = "y".repeat(length - rest);
+        format!("GET /a HTTP/1.1\r\nhost: x\r\nx: {fill}\r\n\r\n")
+    };
+    let longest = head(HEAD_BYTES_MAX);
+    assert_eq!(longest.len(), HEAD_BYTES_MAX);
+    assert_eq!(passes(longest.as_bytes(), 1000), (HEAD_BYTES_MAX, None, 1));
+    let longer = head(HEAD_BYTES_MAX + 1);
+    for piece in [1, 7, 8192, longer.len()] {
+        let (passed, why, heads) = passes(longer.as_bytes(), piece);
+        assert_eq!((why, heads), (Some(Refusal::LongHead), 0));
+        assert!(passed <= HEAD_BYTES_MAX);
+    }
+    // Each head counts from nothing.
+    assert_eq!(outcome(GET.repeat(700).as_bytes()), (None, 700));
+}
+
+#[test]
+fn nothing_of_a_line_that_is_refused_is_shown() {
+    let bytes = b"GET /a HTTP/1.1\r\nhost: x\n\n";
+    assert_eq!(
+        passes(bytes, bytes.len()),
+        (17, Some(Refusal::BareLineFeed), 0)
+    );
+}

@@ -1,0 +1,70 @@
+//! How many connections the process has descriptors for.
+//!
+//! **Shape.** At the start the soft limit of descriptors is raised to the hard one. What this module
+//! names is kept back for everything but the public listener, whose connections have the rest.
+//!
+//! **Failure.** With too few descriptors nothing starts, and it says how many are needed. The store
+//! also holds some back itself, for what nobody here foresees.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::StartError;
+use crate::admin;
+
+/// Threads, listeners, timers, signals, standard streams, the log.
+const PROCESS: usize = 64;
+/// The journal's segments, the index, the folder.
+const STORE: usize = 64;
+/// Requests to the banks.
+const BANKS: usize = 64;
+/// Attempts at webhooks, and looking up where they go.
+const WEBHOOKS: usize = 96;
+/// What is kept back for all but the public listener.
+pub const KEPT_BACK: usize = PROCESS + STORE + BANKS + WEBHOOKS + admin::CONNECTIONS;
+/// The fewest connections with which the service starts.
+pub const CONNECTIONS_MIN: usize = 32;
+
+/// Raises the limit as far as the process may, and gives how many connections that leaves.
+pub(super) fn raise() -> Result<usize, StartError> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_some() && current != maximum {
+        let raised = Rlimit {
+            current: maximum,
+            maximum,
+        };
+        if let Err(why) = setrlimit(Resource::Nofile, raised) {
+            tracing::warn!(%why, "the limit of descriptors stays at the soft one");
+        }
+    }
+    left(getrlimit(Resource::Nofile).current)
+}
+
+/// What a limit leaves for connections; `None` is no limit.
+fn left(limit: Option<u64>) -> Result<usize, StartError> {
+    let limit = limit.map_or(usize::MAX, |limit| {
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    });
+    let left = limit.saturating_sub(KEPT_BACK);
+    if left < CONNECTIONS_MIN {
+        let needed = KEPT_BACK.saturating_add(CONNECTIONS_MIN);
+        return Err(StartError::Setting(format!(
+            "the process may open {limit} files and connections; it needs at least {needed}. Raise \
+             the limit: LimitNOFILE= in a systemd unit, ulimit -n in a shell"
+        )));
+    }
+    Ok(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_less_than_the_limit_and_too_little_is_said() {
+        assert_eq!(left(None).unwrap(), usize::MAX - KEPT_BACK);
+        assert_eq!(left(Some(1024)).unwrap(), 1024 - KEPT_BACK);
+        let few = left(Some(40)).unwrap_err().to_string();
+        assert!(few.contains("40") && few.contains("LimitNOFILE"), "{few}");
+        assert!(raise().unwrap() >= CONNECTIONS_MIN);
+    }
+}

@@ -1,0 +1,180 @@
+//! Crowds before the real binary: those who read nothing, those who say nothing, heads without end.
+//!
+//! `CAUDAL_CROWD` is how many parts of a full crowd come (2,000 readers, 5,000 idle connections, 8,000
+//! heads): 100 is all of them, 5 when absent. Figures are printed; `--nocapture` shows them.
+
+use std::time::Instant;
+
+use futures_util::future::join_all;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tempfile::TempDir;
+
+use super::process::Process;
+use super::{Line, endless};
+use crate::support::{Client, SOON, json, wait_until};
+
+/// What a crowd may take of memory, in MiB.
+const GROWTH_MAX: u64 = 300;
+/// What may be left of it afterwards, in MiB.
+const LEFT_MAX: u64 = 64;
+/// How soon it is given back.
+const GIVEN_BACK: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// So many of a full crowd, if this process may have the connections.
+fn crowd(full: usize) -> Option<usize> {
+    let set = std::env::var("CAUDAL_CROWD").ok();
+    let percent: usize = set.map_or(5, |set| set.parse().unwrap());
+    let many = full * percent / 100;
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    setrlimit(Resource::Nofile, raised).unwrap();
+    let room = maximum.map_or(usize::MAX, |most| usize::try_from(most).unwrap());
+    if room < many + 1000 {
+        println!("not run: {many} connections need a higher limit of descriptors than {room}");
+        return None;
+    }
+    Some(many)
+}
+
+fn mib(process: &Process) -> u64 {
+    process.status("RssAnon") / 1024
+}
+
+/// Opens so many connections at once and sends each this; those that are refused are left out.
+async fn come(client: &Client, many: usize, text: &[u8]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for from in (0..many).step_by(250) {
+        let some = (from..many.min(from + 250)).map(|_| async {
+            let mut line = Line::to(client).await;
+            line.send(text).await;
+            line
+        });
+        lines.extend(join_all(some).await);
+    }
+    lines
+}
+
+/// Follows the memory of a process until it is what it was.
+async fn given_back(process: &Process, before: u64, what: &str, crowd: usize, most: u64) {
+    let back = wait_until("memory is given back", GIVEN_BACK, async || {
+        let now = mib(process);
+        (now <= before + LEFT_MAX).then_some(now)
+    })
+    .await;
+    println!(
+        "{what}: {crowd} connections; {before} MiB before, {most} MiB at most, {back} MiB after"
+    );
+    assert!(
+        most <= before + GROWTH_MAX,
+        "{before} MiB became {most} MiB"
+    );
+}
+
+#[actix_web::test]
+async fn those_who_read_nothing() {
+    let Some(many) = crowd(2000) else { return };
+    let dir = TempDir::new().unwrap();
+    let mut process = Process::demo(dir.path(), "ulimit -n 8192").await;
+    let (client, cvu) = (process.client.clone(), process.client.cvu().await);
+    client.get("/openapi.json").await.is(200);
+    let (before, held) = (mib(&process), process.descriptors());
+    let document = "GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".repeat(8);
+    let lines = come(&client, many, document.as_bytes()).await;
+    let mut most = 0;
+    wait_until("all are cut off", GIVEN_BACK, async || {
+        most = most.max(mib(&process));
+        client.balance(&cvu).await;
+        (process.descriptors() < held + 10).then_some(())
+    })
+    .await;
+    given_back(&process, before, "readers of nothing", lines.len(), most).await;
+    process.stop().await;
+}
+
+#[actix_web::test]
+async fn those_who_say_nothing_where_descriptors_are_few() {
+    let Some(many) = crowd(5000) else { return };
+    let dir = TempDir::new().unwrap();
+    // A part of a crowd meets a part of the descriptors.
+    let limit = if many < 1500 { 400 } else { 1024 };
+    let mut process = Process::demo(dir.path(), &format!("ulimit -n {limit}")).await;
+    let client = process.client.clone();
+    client.in_and_out().await;
+    let cvu = client.cvu().await;
+    let bulk = async |round: usize| {
+        let items: Vec<_> = (0..500)
+            .map(|n| {
+                let id = format!("b-{round}-{n}");
+                json!({"cvu": cvu, "voucherTypeCode": "IN", "amount": "0.01", "idExterno": id})
+            })
+            .collect();
+        let body = json!({"items": items});
+        client.post("/v1/comprobantes/batch", &body).await.is(200);
+    };
+    let (mut lines, mut served, mut rounds) = (Vec::new(), 0, 0);
+    let since = Instant::now();
+    while lines.len() < many {
+        lines.extend(
+            come(
+                &client,
+                many.div_ceil(10),
+                if rounds % 2 == 0 { b"" } else { b"GET" },
+            )
+            .await,
+        );
+        let newly = Client::new(&client.url, client.key.as_deref());
+        tokio::join!(bulk(rounds), async {
+            for n in 0..10 {
+                let posted = newly.voucher(&cvu, "IN", "1.00", &format!("h-{rounds}-{n}"));
+                posted.await.is(201);
+                Line::to(&newly).await.lives().await;
+                served += 1;
+            }
+        });
+        rounds += 1;
+    }
+    let open = process.descriptors();
+    println!(
+        "idle: {} connections in {:?} at {limit} descriptors ({open} open); {served} honest requests and \
+         {rounds} batches of 500 served",
+        lines.len(),
+        since.elapsed()
+    );
+    assert!(open < limit, "{open}");
+    let expected = format!("{}.00", served + rounds * 5);
+    assert_eq!(client.available(&cvu).await, expected);
+    drop(lines);
+    process.stop().await;
+}
+
+#[actix_web::test]
+async fn heads_without_an_end() {
+    let Some(many) = crowd(8000) else { return };
+    let dir = TempDir::new().unwrap();
+    let mut process = Process::demo(dir.path(), "ulimit -n 16384").await;
+    let client = process.client.clone();
+    client.get("/livez").await.is(200);
+    let before = mib(&process);
+    for (what, length) in [("heads of 120 KB", 120_000), ("heads of 15 KB", 15_000)] {
+        let head = endless(length);
+        let lines = come(&client, many, head.as_bytes()).await;
+        let most = mib(&process);
+        client.get("/livez").await.is(200);
+        let mut closed = lines;
+        let answers = join_all(closed.iter_mut().map(Line::answer)).await;
+        let told = answers
+            .iter()
+            .flatten()
+            .filter(|answer| [408, 431].contains(&answer.status));
+        println!("{what}: {} of {many} were answered", told.count());
+        given_back(&process, before, what, many, most).await;
+    }
+    wait_until("the process has no connections", SOON, async || {
+        (process.descriptors() < 200).then_some(())
+    })
+    .await;
+    process.stop().await;
+}

@@ -1,0 +1,128 @@
+//! Wrong keys and forged notices.
+
+use aws_lc_rs::hmac;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use caudal::sandbox::NOTICE_SECRET;
+use caudal::service::{Options, Service};
+use tempfile::TempDir;
+
+use crate::support::{Client, SOON, Setup, TestService, json, wait_until};
+
+/// How many wrong keys the tests may show.
+const BURST: u32 = 5;
+
+async fn strict() -> TestService {
+    TestService::with(Setup {
+        wrong_keys: BURST,
+        ..Setup::default()
+    })
+    .await
+}
+
+#[actix_web::test]
+async fn wrong_keys_are_slowed_and_right_ones_are_not() {
+    let service = strict().await;
+    let right = service.a.key.clone().unwrap();
+    let wrong = format!("{right}x");
+    let guess = service.a.with_key(Some(&wrong));
+    for _ in 0..BURST {
+        guess.get("/v1/accounts").await.refused(401, "unauthorized");
+    }
+    let mut slowed = 0;
+    for _ in 0..50 {
+        let answer = guess.get("/v1/accounts").await;
+        if answer.status == 401 {
+            // One more is judged every few seconds.
+            continue;
+        }
+        let refused = answer.refused(429, "too_many_attempts");
+        let wait: u64 = refused.header("retry-after").parse().unwrap();
+        assert!((1..=3).contains(&wait), "{wait}");
+        slowed += 1;
+    }
+    assert!(slowed > 30, "{slowed}");
+    // From the same address: whoever has a key is served, whoever has none hears the same as ever.
+    service.a.get("/v1/accounts").await.is(200);
+    let none = service.a.with_key(None);
+    none.get("/v1/accounts").await.refused(401, "unauthorized");
+}
+
+#[actix_web::test]
+async fn wrong_admin_keys_are_slowed_and_an_operator_gets_in() {
+    let service = strict().await;
+    let guess = |key: &'static str| {
+        let admin = service.admin_client();
+        async move { admin.get("/admin/tenants").header("x-admin-key", key).await }
+    };
+    for _ in 0..BURST {
+        guess("guess").await.refused(401, "unauthorized");
+    }
+    let mut slowed = 0;
+    for _ in 0..50 {
+        let answer = guess("guess").await;
+        if answer.status == 429 {
+            assert!(answer.header("retry-after").parse::<u64>().unwrap() > 0);
+            slowed += 1;
+        }
+    }
+    assert!(slowed > 30, "{slowed}");
+    guess(caudal::service::TEST_ADMIN_KEY).await.is(200);
+}
+
+/// Sends a notice that is signed with a secret; gives the status of the answer.
+async fn forge(client: &Client, cvu: &str, secret: &str) -> u16 {
+    let seconds = (caudal::clock::now().millis() / 1000).to_string();
+    let data = json!({"cvu": cvu, "amount": "1000000.00"});
+    let body = json!({"id": "forged", "object": "event", "type": "transfer.cashin", "data": data});
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    let tag = hmac::sign(&key, format!("forged.{seconds}.{body}").as_bytes());
+    let signature = format!("v1,{}", STANDARD.encode(tag));
+    let stranger = client.with_key(None);
+    let call = stranger
+        .call("POST", caudal::notices::PATH)
+        .text(body.to_string());
+    let call = call.header("webhook-id", "forged");
+    let call = call.header("webhook-timestamp", &seconds);
+    call.header("webhook-signature", &signature).await.status
+}
+
+/// The sandbox within a service signs with a secret of its folder: the one that everybody knows opens
+/// nothing, and its own notices are heard.
+#[actix_web::test]
+async fn the_secret_that_everybody_knows_opens_nothing() {
+    let dir = TempDir::new().unwrap();
+    let service = Service::start(Options::for_tests(dir.path())).unwrap();
+    let tenant = service.create_tenant("uno").await.unwrap();
+    for mode in [
+        caudal_ledger::tenants::Mode::Test,
+        caudal_ledger::tenants::Mode::Live,
+    ] {
+        let key = service.issue_key(&tenant.id, mode).await.unwrap();
+        let client = Client::new(&service.url, Some(&key));
+        let cvu = client.cvu().await;
+        assert_eq!(forge(&client, &cvu, NOTICE_SECRET).await, 401);
+        let bank = Client::new(service.bank_url.as_deref().unwrap(), None);
+        let body = json!({"cvu": cvu, "amount": "7.00"});
+        bank.post("/sandbox/cash-in", &body).await;
+        wait_until("the money arrives", SOON, async || {
+            (client.available(&cvu).await == "7.00").then_some(())
+        })
+        .await;
+    }
+    service.stop().await.unwrap();
+}
+
+/// Without a secret of test notices nobody speaks for the sandbox, as in `serve` unless it is set.
+#[actix_web::test]
+async fn without_a_secret_no_notice_is_believed() {
+    let mut service = TestService::start().await;
+    let cvu = service.a.cvu().await;
+    service.end(true).await;
+    service.without_notice_secrets();
+    service.begin().await;
+    for secret in [NOTICE_SECRET, ""] {
+        assert_eq!(forge(&service.a, &cvu, secret).await, 401);
+    }
+    assert_eq!(service.a.available(&cvu).await, "0.00");
+}

@@ -1,0 +1,96 @@
+//! Clients that do not read what they asked for.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+
+use super::Line;
+use crate::support::{SOON, Setup, TestService, wait_until};
+
+/// The largest answer that there is without a key.
+const DOCUMENT: &str = "GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n";
+
+/// Waits until the other side has reset the connection, without reading.
+async fn reset(line: &Line) {
+    wait_until("the connection is cut off", SOON, async || {
+        let failed = line.stream.take_error().unwrap().map(|why| why.kind());
+        // Something has to be sent for a reset to be noticed.
+        let sent = line.stream.try_write(b"\r\n").map_err(|why| why.kind());
+        let reset = [ErrorKind::ConnectionReset, ErrorKind::BrokenPipe];
+        let seen = failed.or(sent.err()).filter(|why| reset.contains(why));
+        seen.map(|_| ())
+    })
+    .await;
+}
+
+#[actix_web::test]
+async fn whoever_takes_nothing_of_an_answer_is_cut_off() {
+    let service = TestService::with(Setup {
+        answer: Duration::from_secs(1),
+        ..Setup::default()
+    })
+    .await;
+    let mut deaf = Vec::new();
+    for _ in 0..20 {
+        let mut line = Line::to(&service.a).await;
+        // More than the kernels of both sides take in.
+        line.send(DOCUMENT.repeat(16)).await;
+        deaf.push(line);
+    }
+    service.a.get("/livez").await.is(200);
+    for line in &deaf {
+        reset(line).await;
+    }
+    service.a.get("/livez").await.is(200);
+}
+
+#[actix_web::test]
+async fn whoever_reads_steadily_gets_everything() {
+    let service = TestService::with(Setup {
+        answer: Duration::from_secs(1),
+        ..Setup::default()
+    })
+    .await;
+    let whole = service.a.get("/openapi.json").await.is(200).text.len();
+    let mut line = Line::to(&service.a).await;
+    line.send(DOCUMENT.repeat(4)).await;
+    // 4 MiB at some 1.6 MB a second: longer than one that stands still would be waited for.
+    let mut ticks = tokio::time::interval(Duration::from_millis(10));
+    let (mut got, mut chunk) = (0, vec![0; 16 * 1024]);
+    while got < 4 * whole {
+        ticks.tick().await;
+        let read = tokio::time::timeout(SOON, line.stream.read(&mut chunk)).await;
+        let n = read.unwrap().unwrap();
+        assert!(n > 0, "it ended after {got} bytes");
+        got += n;
+    }
+}
+
+#[actix_web::test]
+async fn a_stop_does_not_wait_for_those_who_do_not_read() {
+    let mut service = TestService::with(Setup {
+        grace: Duration::from_secs(250),
+        ..Setup::default()
+    })
+    .await;
+    let mut deaf = Vec::new();
+    for n in 0..8 {
+        let mut line = Line::to(&service.a).await;
+        line.send(DOCUMENT.repeat(16)).await;
+        // Answers are under way.
+        line.stream.readable().await.unwrap();
+        deaf.push(line);
+        // And whoever has not said what it wants, or wants nothing any more.
+        let mut other = Line::to(&service.a).await;
+        match n % 2 {
+            0 => other.send("GET /livez HTTP/1.1\r\nx").await,
+            _ => other.lives().await,
+        }
+        deaf.push(other);
+    }
+    let stopped = tokio::time::timeout(Duration::from_secs(60), service.end(true));
+    stopped
+        .await
+        .expect("it stops long before its grace is over");
+}

@@ -1,0 +1,147 @@
+//! What a request may look like on the wire: heads, line ends, chunks.
+
+use std::time::Duration;
+
+use caudal::http::body::Deadlines;
+
+use super::{HELLO, Line, endless};
+use crate::support::{Setup, TestService};
+
+/// Patience that a test can wait for.
+const HASTY: Deadlines = Deadlines {
+    head: Duration::from_millis(300),
+    body: Duration::from_secs(10),
+};
+
+/// A posting in chunks.
+fn chunked(service: &TestService, cvu: &str, id: &str, extension: &str) -> String {
+    let key = service.a.key.as_deref().unwrap();
+    let body = format!(r#"{{"voucherTypeCode":"IN","amount":"1.00","idExterno":"{id}"}}"#);
+    format!(
+        "POST /v1/accounts/{cvu}/comprobantes HTTP/1.1\r\nhost: x\r\nx-api-key: {key}\r\n\
+         content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n\
+         {:x}{extension}\r\n{body}\r\n0\r\n\r\n",
+        body.len()
+    )
+}
+
+#[actix_web::test]
+async fn a_head_of_16_kib_is_the_longest() {
+    let service = TestService::start().await;
+    let head = |length: usize| {
+        let rest = "GET /livez HTTP/1.1\r\nhost: x\r\nx: \r\n\r\n".len();
+        let fill = "y".repeat(length - rest);
+        format!("GET /livez HTTP/1.1\r\nhost: x\r\nx: {fill}\r\n\r\n")
+    };
+    let mut line = Line::to(&service.a).await;
+    line.send(head(16 * 1024)).await;
+    assert_eq!(line.answer().await.unwrap().status, 200);
+    // What came before it has its answer first.
+    line.send(format!("{HELLO}{HELLO}{}", head(120_000))).await;
+    let answers = [
+        line.answer().await,
+        line.answer().await,
+        line.answer().await,
+    ];
+    let statuses = answers
+        .each_ref()
+        .map(|answer| answer.as_ref().unwrap().status);
+    assert_eq!(statuses, [200, 200, 431]);
+    assert_eq!(answers[2].as_ref().unwrap().code(), "head_too_large");
+    assert!(line.closed().await.is_empty());
+    // One that has no end is not waited for.
+    for sent in [17_000, 120_000, 1_000_000] {
+        let mut line = Line::to(&service.a).await;
+        line.send(endless(sent)).await;
+        assert_eq!(line.answer().await.unwrap().status, 431, "{sent}");
+    }
+    Line::to(&service.a).await.lives().await;
+}
+
+#[actix_web::test]
+async fn lines_of_a_head_end_in_cr_lf() {
+    let service = TestService::start().await;
+    let bare = HELLO.replace("\r\n", "\n");
+    for wrong in [
+        bare.clone(),
+        HELLO.replacen("\r\n", "\n", 1),
+        HELLO.replace("x\r\n\r\n", "x\n\r\n"),
+        HELLO.replace("x\r\n\r\n", "x\r\n\n"),
+        format!("\n{HELLO}"),
+    ] {
+        let mut line = Line::to(&service.a).await;
+        line.send(&wrong).await;
+        let refused = line.answer().await.unwrap();
+        assert_eq!(
+            (refused.status, refused.code().as_str()),
+            (400, "malformed_request")
+        );
+        assert!(line.closed().await.is_empty(), "{wrong:?}");
+    }
+    // The second request of a connection is looked at as the first.
+    let mut line = Line::to(&service.a).await;
+    line.send(format!("{HELLO}{bare}")).await;
+    assert_eq!(line.answer().await.unwrap().status, 200);
+    assert_eq!(line.answer().await.unwrap().status, 400);
+    // Bodies may have whatever lines they like.
+    let key = service.a.key.as_deref().unwrap();
+    let mut line = Line::to(&service.a).await;
+    let body = "{\n\n\"code\": \"LF\",\n\"name\": \"Line\", \"sense\": \"credit\"}\n\n";
+    line.send(format!(
+        "POST /v1/voucher-types HTTP/1.1\r\nhost: x\r\nx-api-key: {key}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}{HELLO}",
+        body.len()
+    ))
+    .await;
+    assert_eq!(line.answer().await.unwrap().status, 201);
+    assert_eq!(line.answer().await.unwrap().status, 200);
+}
+
+#[actix_web::test]
+async fn chunks_have_short_lines() {
+    let service = TestService::start().await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    let mut line = Line::to(&service.a).await;
+    for (id, extension) in [("c-1", ""), ("c-2", ";a=b"), ("c-3", ";name=\"value\"")] {
+        line.send(chunked(&service, &cvu, id, extension)).await;
+        assert_eq!(line.answer().await.unwrap().status, 201, "{extension}");
+    }
+    for (id, length) in [("c-4", 200), ("c-5", 64 * 1024)] {
+        let mut line = Line::to(&service.a).await;
+        let extension = format!(";a={}", "b".repeat(length));
+        line.send(chunked(&service, &cvu, id, &extension)).await;
+        let refused = line.answer().await.unwrap();
+        assert_eq!(
+            (refused.status, refused.code().as_str()),
+            (400, "malformed_body")
+        );
+        assert!(line.closed().await.is_empty());
+    }
+    assert_eq!(service.a.available(&cvu).await, "3.00");
+}
+
+#[actix_web::test]
+async fn a_head_has_its_time_also_on_a_connection_that_has_served() {
+    let service = TestService::with(Setup {
+        deadlines: HASTY,
+        ..Setup::default()
+    })
+    .await;
+    let half = endless(1);
+    for served in [0, 1, 3] {
+        let mut line = Line::to(&service.a).await;
+        for _ in 0..served {
+            line.lives().await;
+        }
+        line.send(&half).await;
+        let refused = line.answer().await.unwrap();
+        assert_eq!(
+            (refused.status, refused.code().as_str()),
+            (408, "head_too_slow")
+        );
+        assert!(line.closed().await.is_empty());
+    }
+    // Whoever says nothing hears nothing.
+    assert!(Line::to(&service.a).await.closed().await.is_empty());
+}
