@@ -60,7 +60,7 @@ fn signers(request: &HttpRequest, door: &Door, body: &[u8]) -> Option<Voice> {
         timestamp: only(request, &TIMESTAMP),
         signature: only(request, &SIGNATURE),
     };
-    let now = door.engine.now();
+    let now = crate::clock::now();
     let tried: RefCell<Vec<(SecretString, bool)>> = RefCell::default();
     let fits = |secret: &str| {
         let mut tried = tried.borrow_mut();

@@ -5,6 +5,7 @@
 
 pub mod canary;
 pub mod client;
+mod clock;
 mod journals;
 pub mod service;
 

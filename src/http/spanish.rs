@@ -219,6 +219,14 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "transfer_not_in_audit",
         "El banco todavía puede definir la transferencia; resuélvala con force: true si le consta",
     ),
+    (
+        "return_in_flight",
+        "La devolución ya está en curso en el banco; espere su respuesta",
+    ),
+    (
+        "sender_unknown",
+        "No se conoce el CBU del remitente; acredite el dinero en una CVU",
+    ),
     ("transfer_not_open", "La transferencia ya es definitiva"),
     (
         "unauthorized",

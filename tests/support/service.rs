@@ -3,7 +3,6 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use caudal::bank::Config;
@@ -21,42 +20,17 @@ use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::limits::Limits;
 use caudal_ledger::tenants::{BankRelation, BankRelations, Mode, Policy};
-use caudal_ledger::time::Timestamp;
 use tempfile::TempDir;
 
 use super::canary;
 use super::client::{Answer, Client};
+pub use super::clock::TestClock;
 use super::journals;
 use super::{Value, json};
 
 /// The tenant that tests work with, and the one that must never be seen.
 pub const TENANT: &str = "tnt_first";
 pub const OTHER: &str = "tnt_other";
-
-/// A clock that stands still until it is told to go on.
-#[derive(Debug, Default)]
-pub struct TestClock(AtomicU64);
-
-impl TestClock {
-    pub fn at(instant: &str) -> Arc<Self> {
-        let clock = Self::default();
-        clock.set(instant);
-        Arc::new(clock)
-    }
-
-    pub fn set(&self, instant: &str) {
-        self.0.store(
-            Timestamp::parse(instant).unwrap().millis(),
-            Ordering::SeqCst,
-        );
-    }
-}
-
-impl Clock for TestClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(self.0.load(Ordering::SeqCst))
-    }
-}
 
 /// How a service is put together.
 pub struct Setup {
@@ -189,8 +163,11 @@ impl Bank {
 
     /// Has money arrive on a CVU; gives its id on the rail.
     pub async fn cash_in(&self, cvu: &str, amount: &str) -> String {
-        let body = json!({"cvu": cvu, "amount": amount});
-        let arrived = self.client.post("/sandbox/cash-in", &body).await;
+        self.arrive(&json!({"cvu": cvu, "amount": amount})).await
+    }
+
+    async fn arrive(&self, body: &Value) -> String {
+        let arrived = self.client.post("/sandbox/cash-in", body).await;
         assert!((200..300).contains(&arrived.status), "{}", arrived.text);
         arrived["coelsaId"].as_str().unwrap().to_owned()
     }
@@ -198,16 +175,13 @@ impl Bank {
     /// The same from an account that the test names.
     pub async fn cash_in_from(&self, cvu: &str, amount: &str, cbu: &str) -> String {
         let body = json!({"cvu": cvu, "amount": amount, "fromCbu": cbu});
-        let arrived = self.client.post("/sandbox/cash-in", &body).await;
-        assert!((200..300).contains(&arrived.status), "{}", arrived.text);
-        arrived["coelsaId"].as_str().unwrap().to_owned()
+        self.arrive(&body).await
     }
 
     /// Tells of money once more that arrived before.
     pub async fn again(&self, cvu: &str, amount: &str, coelsa: &Value) -> String {
         let body = json!({"cvu": cvu, "amount": amount, "coelsaId": coelsa});
-        let arrived = self.client.post("/sandbox/cash-in", &body).await.is(200);
-        arrived["coelsaId"].as_str().unwrap().to_owned()
+        self.arrive(&body).await
     }
 
     /// Tells how a transfer ends that the bank keeps pending.
@@ -315,14 +289,12 @@ impl TestService {
             }
         }
         let a = Client::new(&running.url, Some(&keys[0]));
-        let (live, b) = (a.with_key(Some(&keys[1])), a.with_key(Some(&keys[2])));
-        let running = Some(running);
         Self {
+            live: a.with_key(Some(&keys[1])),
+            b: a.with_key(Some(&keys[2])),
             a,
-            live,
-            b,
             bank,
-            running,
+            running: Some(running),
             options,
             _folder: folder,
         }
@@ -333,7 +305,7 @@ impl TestService {
     pub async fn over(journal: &str) -> Self {
         let (folder, bank) = (TempDir::new().unwrap(), Bank::start());
         let newest = journals::put(journal, &folder.path().join("data").join("store"));
-        let clock = Arc::new(TestClock(AtomicU64::new(newest + 60_000)));
+        let clock = TestClock::standing(newest + 60_000);
         let setup = Setup {
             clock,
             ..Setup::default()

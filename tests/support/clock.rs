@@ -1,0 +1,37 @@
+//! A clock in the test's hand.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use caudal_actors::ports::Clock;
+use caudal_ledger::time::Timestamp;
+
+/// A clock that stands still until it is told to go on.
+#[derive(Debug, Default)]
+pub struct TestClock(AtomicU64);
+
+impl TestClock {
+    /// One that stands at an instant, in milliseconds.
+    pub fn standing(millis: u64) -> Arc<Self> {
+        Arc::new(Self(AtomicU64::new(millis)))
+    }
+
+    pub fn at(instant: &str) -> Arc<Self> {
+        let clock = Self::default();
+        clock.set(instant);
+        Arc::new(clock)
+    }
+
+    pub fn set(&self, instant: &str) {
+        self.0.store(
+            Timestamp::parse(instant).unwrap().millis(),
+            Ordering::SeqCst,
+        );
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.load(Ordering::SeqCst))
+    }
+}
