@@ -247,11 +247,10 @@ impl Settings {
         }
         self.sizes(&mut wrong);
         let banking = self.banking(&mut wrong);
-        let reach = self.reach(&mut wrong);
-        let limits = self.connections.limits(&mut wrong);
+        let (reach, limits) = (self.reach(&mut wrong), self.connections.limits(&mut wrong));
         let (attempt, schedule) = (self.attempt(&mut wrong), self.schedule(&mut wrong));
-        let calendar = calendar::load(self.calendar.as_deref());
-        let calendar = calendar.map_err(|why| wrong.add("calendar", why));
+        let calendar =
+            calendar::load(self.calendar.as_deref()).map_err(|why| wrong.add("calendar", why));
         let (Some(data), Some(admin_key), Some(banking), Ok(calendar), true) =
             (data, admin_key, banking, calendar, wrong.0.is_empty())
         else {
