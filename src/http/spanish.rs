@@ -170,6 +170,10 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "remuneration_enrolled",
         "La cuenta ya está adherida con otra cuenta comitente u otro fondo",
     ),
+    (
+        "return_in_flight",
+        "La devolución ya está en curso en el banco; espere su respuesta",
+    ),
     ("route_not_found", "No existe ese recurso; ver /docs"),
     ("same_account", "La transferencia debe ir a otra cuenta"),
     (
@@ -218,10 +222,6 @@ pub const SENTENCES: &[(&str, &str)] = &[
     (
         "transfer_not_in_audit",
         "El banco todavía puede definir la transferencia; resuélvala con force: true si le consta",
-    ),
-    (
-        "return_in_flight",
-        "La devolución ya está en curso en el banco; espere su respuesta",
     ),
     (
         "sender_unknown",
