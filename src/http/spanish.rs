@@ -177,6 +177,10 @@ pub const SENTENCES: &[(&str, &str)] = &[
     ("route_not_found", "No existe ese recurso; ver /docs"),
     ("same_account", "La transferencia debe ir a otra cuenta"),
     (
+        "sender_unknown",
+        "No se conoce el CBU del remitente; acredite el dinero en una CVU",
+    ),
+    (
         "shutting_down",
         "El servicio se está reiniciando; reintente en unos segundos",
     ),
@@ -222,10 +226,6 @@ pub const SENTENCES: &[(&str, &str)] = &[
     (
         "transfer_not_in_audit",
         "El banco todavía puede definir la transferencia; resuélvala con force: true si le consta",
-    ),
-    (
-        "sender_unknown",
-        "No se conoce el CBU del remitente; acredite el dinero en una CVU",
     ),
     ("transfer_not_open", "La transferencia ya es definitiva"),
     (
