@@ -13,7 +13,7 @@ mod table;
 mod treasury;
 
 use caudal_ledger::events::EventId;
-use caudal_ledger::ids::{AccountNo, HoldId, RealmId, TransferId, VoucherId};
+use caudal_ledger::ids::{AccountNo, HoldId, RealmId, Tag, TransferId, VoucherId};
 use caudal_ledger::webhooks::{DeliveryId, WebhookId};
 
 use crate::support::client::fresh;
@@ -105,6 +105,7 @@ impl Ids {
             realm: RealmId(4_000_000),
             account: AccountNo(1),
             sequence: 1,
+            tag: Tag::NONE,
         };
         Self {
             cvu: "0000532609100002749314".into(),
@@ -124,6 +125,7 @@ impl Ids {
             event: EventId {
                 realm: place.realm,
                 number: 1,
+                tag: Tag::NONE,
             }
             .to_string(),
             delivery: DeliveryId {

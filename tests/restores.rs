@@ -1,6 +1,6 @@
 //! Older copies of the data folder are put back at random instants while transfers are under way and
 //! the bank lives on: every beneficiary is paid once, the books of both sides agree, reconciliation
-//! says what happened, and nothing was ordered twice.
+//! says what happened, nothing was ordered twice, and no id that was published names anything else.
 //!
 //! `CAUDAL_RESTORES` sets how many copies are put back, 4 when absent; `CAUDAL_RESTORES_SEED` the
 //! seed, which is printed.
@@ -107,6 +107,79 @@ impl Orders {
             .await;
             self.told(&id, &transfer, seed);
         }
+    }
+}
+
+/// What clients have read, of every history: events by their ids, and what each tells of by its own.
+#[derive(Default)]
+struct Published {
+    events: BTreeMap<String, Value>,
+    /// What never changes of a voucher, a hold, a transfer or money in suspense.
+    things: BTreeMap<String, Value>,
+    /// Events that were read again in another history.
+    kept: usize,
+}
+
+impl Published {
+    /// Reads the log from its beginning.
+    async fn more(&mut self, client: &Client, seed: u64) {
+        let mut after = String::new();
+        loop {
+            let page = client.get(&format!("/v1/events?limit=200{after}")).await;
+            let page = page.is(200).json.clone();
+            for event in page["items"].as_array().unwrap() {
+                let id = event["id"].as_str().unwrap().to_owned();
+                self.thing(&event["data"], seed);
+                match self.events.get(&id) {
+                    Some(before) => {
+                        assert_eq!(before, event, "seed {seed}: one id, two events");
+                        self.kept += 1;
+                    }
+                    None => drop(self.events.insert(id, event.clone())),
+                }
+            }
+            match page["next"].as_str() {
+                Some(next) => after = format!("&after={next}"),
+                None => return,
+            }
+        }
+    }
+
+    fn thing(&mut self, data: &Value, seed: u64) {
+        let Some(id) = data["id"].as_str() else {
+            return;
+        };
+        let names = [
+            "amount",
+            "cvu",
+            "fromCvu",
+            "idExterno",
+            "createdAt",
+            "sequence",
+        ];
+        let fixed = names.map(|name| (name, &data[name])).into_iter();
+        let fixed: Value = fixed
+            .map(|(name, value)| (name.to_owned(), value.clone()))
+            .collect();
+        let before = self.things.insert(id.to_owned(), fixed.clone());
+        assert!(
+            before.as_ref().is_none_or(|before| *before == fixed),
+            "seed {seed}: {id} was {before:?} and is {fixed}"
+        );
+    }
+
+    /// Whoever goes on from an event of a past that is gone is refused.
+    async fn gone(&self, client: &Client) -> usize {
+        let mut gone = 0;
+        for id in self.events.keys() {
+            let answer = client.get(&format!("/v1/events?limit=1&after={id}")).await;
+            if answer.status == 200 {
+                continue;
+            }
+            answer.refused(400, "invalid_request");
+            gone += 1;
+        }
+        gone
     }
 }
 
@@ -234,10 +307,12 @@ async fn older_copies_are_put_back_while_transfers_are_under_way() {
         rig.a.credit(cvu, "900000000.00").await;
     }
     let (mut orders, mut copies) = (Orders::default(), Vec::new());
+    let mut published = Published::default();
     for _ in 0..restores {
         // The service runs on for a while, and is ended in the middle of what it does.
         for _ in 0..=dice.below(3) {
             orders.more(&rig, &mut dice, seed).await;
+            published.more(&rig.a, seed).await;
             if dice.below(2) == 0 {
                 rig.end(dice.below(2) == 0).await;
                 copies.push(copied(&rig));
@@ -249,6 +324,7 @@ async fn older_copies_are_put_back_while_transfers_are_under_way() {
             copies.push(copied(&rig));
             rig.begin();
             orders.more(&rig, &mut dice, seed).await;
+            published.more(&rig.a, seed).await;
             rig.end(false).await;
         }
         let which = usize::try_from(dice.below(1_000)).unwrap() % copies.len();
@@ -287,6 +363,11 @@ async fn older_copies_are_put_back_while_transfers_are_under_way() {
         orders.all.len(),
         recovered.count()
     );
+    published.more(&rig.a, seed).await;
+    let (all, gone) = (published.events.len(), published.gone(&rig.a).await);
+    let things = published.things.len();
+    println!("seed {seed}: {all} events of {things} things, {gone} of them of a past that is gone");
+    assert!(published.kept > 0, "seed {seed}: no event was read twice");
     let report = caudal_actors::verify::engine(rig.engine()).await.unwrap();
     assert_eq!(report.differences, Vec::<String>::new());
 }

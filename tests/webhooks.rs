@@ -20,7 +20,7 @@ use caudal::webhooks::{HttpSink, Limits, Reach, Sealer, Secret};
 use caudal_actors::ports::webhooks::{Contents, Parcel, Sent, Trouble, WebhookSink};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::events::{Event, EventId, EventKind, Subject};
-use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::ids::{AccountNo, RealmId, Tag};
 use caudal_ledger::money::Amount;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{CashIn, Counterparty, Suspense};
@@ -120,6 +120,7 @@ fn event() -> Event {
         id: EventId {
             realm: RealmId(4),
             number: 7,
+            tag: Tag::NONE,
         },
         at: at(),
         kind: EventKind::CashInSuspended,

@@ -12,8 +12,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use actix::ArbiterHandle;
 use caudal_ledger::deliveries::Schedule;
-use caudal_ledger::facts::Answer;
-use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
+use caudal_ledger::facts::{Answer, LedgerFact};
+use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, Entry, Row, Store, StoreError, StreamId};
 use tokio::sync::{Notify, Semaphore};
@@ -172,12 +172,12 @@ impl Line {
         use std::fmt::Write as _;
         for entry in &page.entries {
             let space = if self.wrote.is_empty() { "" } else { " " };
-            let id = VoucherId {
-                realm: RealmId(entry.stream.realm),
-                account: AccountNo(entry.stream.number),
-                sequence: entry.seq,
-            };
-            if entry.stream.kind == records::LEDGER {
+            if entry.stream.kind != records::LEDGER {
+                continue;
+            }
+            if let Ok(LedgerFact::Posted(voucher)) = records::decode(&entry.body) {
+                let realm = RealmId(entry.stream.realm);
+                let id = voucher.id(realm, AccountNo(entry.stream.number));
                 // Writing to a text cannot fail.
                 write!(self.wrote, "{space}{id}").ok();
             }

@@ -18,7 +18,7 @@ mod suspense;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AccountNo, RealmId, VoucherId};
+use crate::ids::{AccountNo, RealmId, Tag, VoucherId};
 use crate::time::Timestamp;
 use crate::transfers::{BankWord, Transfer, TransferStatus};
 
@@ -109,13 +109,16 @@ pub struct SuspensePlace {
     pub sequence: u64,
 }
 
-/// The id of money in suspense: realm and place. Written `sus_` and 26 characters.
+/// The id of money in suspense: realm and place, with a tag of the rail's id of it. Written `sus_` and
+/// 32 characters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SuspenseId {
     /// The realm.
     pub realm: RealmId,
     /// The place in it.
     pub place: SuspensePlace,
+    /// Of which money, wherever a place is taken twice.
+    pub tag: Tag,
 }
 
 const PREFIX: &str = "sus_";
@@ -127,9 +130,10 @@ impl SuspenseId {
             realm,
             account,
             sequence,
+            tag,
         } = VoucherId::after(PREFIX, text)?;
         let place = SuspensePlace { account, sequence };
-        Some(Self { realm, place })
+        Some(Self { realm, place, tag })
     }
 }
 
@@ -139,6 +143,7 @@ impl std::fmt::Display for SuspenseId {
             realm: self.realm,
             account: self.place.account,
             sequence: self.place.sequence,
+            tag: self.tag,
         };
         place.write(PREFIX, f)
     }

@@ -50,8 +50,15 @@ impl Canonical {
 
     /// The digest of all that was added.
     pub fn digest(self) -> Digest {
-        let hash = digest::digest(&digest::SHA256, &self.0);
-        Digest(hash.as_ref().try_into().unwrap_or_default())
+        Digest::of(&self.0)
+    }
+}
+
+impl Digest {
+    /// The digest of bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        let hash = digest::digest(&digest::SHA256, bytes);
+        Self(hash.as_ref().try_into().unwrap_or_default())
     }
 }
 

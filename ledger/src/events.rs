@@ -14,20 +14,22 @@ use crate::balance::{Balance, Direction};
 use crate::cases::{CaseFact, Parked};
 use crate::facts::{AccountFact, RealmFact};
 use crate::holds::Hold;
-use crate::ids::{AccountNo, RealmId, VoucherId};
+use crate::ids::{AccountNo, RealmId, Tag, VoucherId};
 use crate::time::Timestamp;
 use crate::transfers::{Suspense, Transfer, TransferFact, TransferStatus};
 use crate::voucher_types::VoucherType;
 use crate::vouchers::{ReferenceType, Voucher};
 
-/// Where an event is: realm and number, from 1 without gaps. Written `evt_` and 26 characters that
-/// sort like the numbers.
+/// Where an event is: realm and number, from 1 without gaps, and the tag of the history that it is of.
+/// Written `evt_` and 32 characters that sort like the numbers; 26 without a tag.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct EventId {
     /// The realm.
     pub realm: RealmId,
     /// The number in it.
     pub number: u64,
+    /// Of which history.
+    pub tag: Tag,
 }
 
 const PREFIX: &str = "evt_";
@@ -39,6 +41,7 @@ impl EventId {
         (id.account == AccountNo(0)).then_some(Self {
             realm: id.realm,
             number: id.sequence,
+            tag: id.tag,
         })
     }
 }
@@ -49,6 +52,7 @@ impl fmt::Display for EventId {
             realm: self.realm,
             account: AccountNo(0),
             sequence: self.number,
+            tag: self.tag,
         };
         place.write(PREFIX, f)
     }
@@ -406,19 +410,23 @@ mod tests {
 
     #[test]
     fn ids_read_back_in_the_order_of_their_numbers() {
-        let id = |number| EventId {
+        let id = |number, tag| EventId {
             realm: RealmId(7),
             number,
+            tag,
         };
-        let texts: Vec<_> = [1, 2, 31, 32, 1_000, (1 << 40) - 1]
-            .map(|n| id(n).to_string())
-            .into();
-        assert!(texts.is_sorted(), "{texts:?}");
-        assert_eq!(EventId::parse(&texts[4]), Some(id(1_000)));
+        let tag = Tag::of_record(b"a fact", Timestamp::from_millis(1));
+        for tag in [Tag::NONE, tag] {
+            let numbers = [1, 2, 31, 32, 1_000, (1 << 40) - 1];
+            let texts = numbers.map(|n| id(n, tag).to_string());
+            assert!(texts.is_sorted(), "{texts:?}");
+            assert_eq!(EventId::parse(&texts[4]), Some(id(1_000, tag)));
+        }
         let voucher = VoucherId {
             realm: RealmId(7),
             account: AccountNo(1),
             sequence: 1,
+            tag: Tag::NONE,
         };
         assert_eq!(
             EventId::parse(&voucher.to_string().replace("cmp_", "evt_")),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::balance::Direction;
 use crate::cvu::Cvu;
-use crate::ids::HoldId;
+use crate::ids::{AccountNo, HoldId, RealmId, Tag, VoucherId};
 use crate::money::{Amount, Money};
 use crate::text::ExternalId;
 use crate::time::Timestamp;
@@ -21,6 +21,9 @@ pub const OPEN_HOLDS_MAX: usize = 10_000;
 pub struct Hold {
     /// The sequence of the voucher that opened it.
     pub sequence: u64,
+    /// The tag of that voucher.
+    #[serde(default, skip_serializing_if = "Tag::is_none")]
+    pub tag: Tag,
     /// The CVU.
     pub cvu: Cvu,
     /// What was set apart.
@@ -79,12 +82,23 @@ impl HoldStatus {
 }
 
 impl Hold {
+    /// Its id, of an account of a realm.
+    pub const fn id(&self, realm: RealmId, account: AccountNo) -> HoldId {
+        HoldId(VoucherId {
+            realm,
+            account,
+            sequence: self.sequence,
+            tag: self.tag,
+        })
+    }
+
     /// The hold that a voucher opens, if it opens one.
     pub fn opened(voucher: &Voucher) -> Option<Self> {
         let opens =
             voucher.direction == Direction::Hold && voucher.reference_type == ReferenceType::Hold;
         opens.then(|| Self {
             sequence: voucher.sequence,
+            tag: voucher.tag,
             cvu: voucher.cvu,
             amount: voucher.amount,
             confirmed: Money::ZERO,

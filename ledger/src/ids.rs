@@ -1,4 +1,10 @@
 //! Ids that route themselves: a voucher's id says its realm, account and sequence.
+//!
+//! **A place can be taken twice.** Where an older copy of a store is put back, what is posted next
+//! takes places that had something else in the history that is gone. So an id has a [`Tag`] beside the
+//! place, drawn from that history: an id that was published once never names anything else.
+
+mod tag;
 
 use std::fmt;
 
@@ -8,6 +14,8 @@ use crate::chain::Canonical;
 use crate::cuit::Cuit;
 use crate::tenants::Mode;
 use crate::text::ExternalId;
+
+pub use tag::Tag;
 
 /// The number of a realm (tenant × mode), from 1; 0 is the platform.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -74,8 +82,9 @@ impl fmt::Display for AccountNo {
     }
 }
 
-/// Where a voucher is: realm, account, sequence. Written `cmp_` and 26 characters of base 32 that
-/// end in a check, so that a typing error is no other voucher.
+/// Where a voucher is: realm, account, sequence, and the [`Tag`] of its history. Written `cmp_` and 32
+/// characters of base 32: 26 of the place, which end in a check of all, so that a typing error is no
+/// other voucher, and 6 of the tag. Ids without a tag have 26.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct VoucherId {
     /// The realm.
@@ -84,6 +93,8 @@ pub struct VoucherId {
     pub account: AccountNo,
     /// The movement's sequence in the account.
     pub sequence: u64,
+    /// Of which history.
+    pub tag: Tag,
 }
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
@@ -91,9 +102,12 @@ const PREFIX: &str = "cmp_";
 const FIELD_40: u128 = 0xff_ffff_ffff;
 
 impl VoucherId {
-    fn check(high: u128) -> u128 {
+    fn check(high: u128, tag: Tag) -> u128 {
         // Any fixed mixing that spreads single changes over 16 bits serves.
-        let mixed = high.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        let tag = u128::from(tag.number()).wrapping_mul(0xd1b5_4a32_d192_ed03_8cb9_2ba7_2f3d_8dd7);
+        let mixed = high
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+            .wrapping_add(tag);
         mixed.wrapping_shr(112)
     }
 
@@ -104,25 +118,27 @@ impl VoucherId {
 
     pub(crate) fn after(prefix: &str, text: &str) -> Option<Self> {
         let digits = text.strip_prefix(prefix)?;
-        if digits.len() != 26 {
-            return None;
-        }
-        let mut value: u128 = 0;
-        for byte in digits.bytes() {
-            let digit = u128::try_from(ALPHABET.iter().position(|a| *a == byte)?).ok()?;
-            if value.leading_zeros() < 5 {
-                return None;
-            }
-            value = value.wrapping_shl(5) | digit;
-        }
+        let (place, tag) = match digits.len() {
+            26 => (digits, None),
+            32 => digits
+                .split_at_checked(26)
+                .map(|(place, tag)| (place, Some(tag)))?,
+            _ => return None,
+        };
+        let value = number(place)?;
+        let tag = match tag {
+            Some(tag) => Tag::of_number(number(tag)?)?,
+            None => Tag::NONE,
+        };
         let high = value.wrapping_shr(16);
-        if value & 0xffff != Self::check(high) {
+        if value & 0xffff != Self::check(high, tag) {
             return None;
         }
         let id = Self {
             realm: RealmId(u32::try_from(high.wrapping_shr(80)).ok()?),
             account: AccountNo(u64::try_from(high.wrapping_shr(40) & FIELD_40).ok()?),
             sequence: u64::try_from(high & FIELD_40).ok()?,
+            tag,
         };
         Some(id)
     }
@@ -131,10 +147,28 @@ impl VoucherId {
         let high = u128::from(self.realm.0).wrapping_shl(80)
             | (u128::from(self.account.0) & FIELD_40).wrapping_shl(40)
             | (u128::from(self.sequence) & FIELD_40);
-        let value = high.wrapping_shl(16) | Self::check(high);
+        let value = high.wrapping_shl(16) | Self::check(high, self.tag);
         f.write_str(prefix)?;
-        f.write_str(std::str::from_utf8(&base32::<26>(value)).unwrap_or_default())
+        f.write_str(std::str::from_utf8(&base32::<26>(value)).unwrap_or_default())?;
+        if self.tag.is_none() {
+            return Ok(());
+        }
+        let tag = base32::<6>(u128::from(self.tag.number()));
+        f.write_str(std::str::from_utf8(&tag).unwrap_or_default())
     }
+}
+
+/// The number that digits of base 32 write; `None` where they are none or too many.
+fn number(digits: &str) -> Option<u128> {
+    let mut value: u128 = 0;
+    for byte in digits.bytes() {
+        let digit = u128::try_from(ALPHABET.iter().position(|a| *a == byte)?).ok()?;
+        if value.leading_zeros() < 5 {
+            return None;
+        }
+        value = value.wrapping_shl(5) | digit;
+    }
+    Some(value)
 }
 
 /// A number as so many digits of base 32.
@@ -268,6 +302,7 @@ impl OriginId {
             realm: RealmId(u32::try_from(field(Self::REALM_AT, 20)).ok()?),
             account: AccountNo(u64::try_from(field(Self::SEQUENCE_BITS, Self::ACCOUNT_BITS)).ok()?),
             sequence: u64::try_from(field(0, Self::SEQUENCE_BITS)).ok()?,
+            tag: Tag::NONE,
         })
     }
 
@@ -315,19 +350,24 @@ impl fmt::Display for OriginId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chain::Digest;
+    use crate::time::Timestamp;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
         fn ids_read_back_and_one_wrong_character_is_no_id(
             realm in 0_u32.., account in 0_u64..1 << 40, sequence in 0_u64..1 << 40,
-            place in 4_usize..30, other in 0_usize..32,
+            tag in 0_u32..1 << Tag::BITS, place in 4_usize..36, other in 0_usize..32,
         ) {
-            let id = VoucherId { realm: RealmId(realm), account: AccountNo(account), sequence };
+            let tag = Tag::of_number(tag.into()).unwrap_or_default();
+            let id = VoucherId { realm: RealmId(realm), account: AccountNo(account), sequence, tag };
             let text = id.to_string();
+            prop_assert_eq!(text.len(), if tag.is_none() { 30 } else { 36 });
             prop_assert_eq!(VoucherId::parse(&text), Some(id));
             let mut bytes = text.clone().into_bytes();
-            bytes[place] = ALPHABET[other];
+            let last = bytes.len() - 1;
+            bytes[place.min(last)] = ALPHABET[other];
             let changed = String::from_utf8(bytes).unwrap();
             if changed != text {
                 prop_assert!(VoucherId::parse(&changed) != Some(id));
@@ -340,7 +380,8 @@ mod tests {
         fn references_of_the_bank_read_back(
             realm in 0_u32..1 << 20, account in 0_u64..=AccountNo::MAX, sequence in 0_u64..1 << 31,
         ) {
-            let place = VoucherId { realm: RealmId(realm), account: AccountNo(account), sequence };
+            let (realm_id, tag) = (RealmId(realm), Tag::NONE);
+            let place = VoucherId { realm: realm_id, account: AccountNo(account), sequence, tag };
             let id = OriginId::of_place(place);
             prop_assert_eq!(id.to_string().len(), 15);
             prop_assert_eq!(OriginId::parse(&id.to_string()), Some(id));
@@ -399,15 +440,32 @@ mod tests {
         for text in ["", "cmp_", "cmp_zzzzzzzzzzzzzzzzzzzzzzzzzz", "cmp_ñ", "1"] {
             assert_eq!(VoucherId::parse(text), None, "{text}");
         }
-        let id = VoucherId {
-            realm: RealmId(1),
-            account: AccountNo(2),
-            sequence: 3,
-        };
-        assert_eq!(
-            id.to_string(),
-            VoucherId::parse(&id.to_string()).unwrap().to_string()
-        );
+        // Ids are kept by clients: never others in a later version.
+        let at = Timestamp::from_millis(1_700_000_000_000);
+        let tag = Tag::after(Digest::of(b"before"), at);
+        for (tag, text) in [
+            (Tag::NONE, "cmp_00000020000000400000006bzy"),
+            (tag, "cmp_000000200000004000000073hcgebfrm"),
+        ] {
+            let id = VoucherId {
+                realm: RealmId(1),
+                account: AccountNo(2),
+                sequence: 3,
+                tag,
+            };
+            assert_eq!(id.to_string(), text);
+            assert_eq!(VoucherId::parse(text), Some(id));
+        }
+        // A tag of another place, none at all, or the one that says that there is none.
+        let [plain, tagged] = [
+            "cmp_00000020000000400000006bzy",
+            "cmp_000000200000004000000073hcgebfrm",
+        ];
+        let zero = format!("{plain}000000");
+        let mixed = format!("{plain}{}", tagged.split_at(30).1);
+        for text in [&zero, &mixed, tagged.split_at(30).0] {
+            assert_eq!(VoucherId::parse(text), None, "{text}");
+        }
         assert_eq!(AccountNo(7).bank_client_id(RealmId(12)), 120_000_007);
     }
 }

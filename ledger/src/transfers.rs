@@ -18,7 +18,7 @@ use crate::cases::{Decision, Verdict};
 use crate::cvu::{Cbu, Cvu};
 use crate::facts::BankRefusal;
 use crate::fees::Charges;
-use crate::ids::{AccountNo, OriginId, RealmId, VoucherId};
+use crate::ids::{AccountNo, OriginId, RealmId, Tag, TransferId, VoucherId};
 use crate::money::{Amount, Money};
 use crate::text::ExternalId;
 use crate::time::Timestamp;
@@ -252,6 +252,9 @@ pub const OPEN_TRANSFERS_MAX: usize = 10_000;
 pub struct Transfer {
     /// The sequence of its first voucher on the account that sends.
     pub sequence: u64,
+    /// The tag of that voucher.
+    #[serde(default, skip_serializing_if = "Tag::is_none")]
+    pub tag: Tag,
     /// The account that receives, when it is of the same realm: then it is final at once.
     pub receiver: Option<(AccountNo, Cvu)>,
     /// How far it is.
@@ -409,13 +412,19 @@ impl Transfer {
         }
     }
 
-    /// The reference by which the bank knows it, of an account of a realm.
-    pub fn origin(&self, realm: RealmId, account: AccountNo) -> OriginId {
-        let place = VoucherId {
+    /// Its id, of an account of a realm.
+    pub const fn id(&self, realm: RealmId, account: AccountNo) -> TransferId {
+        TransferId(VoucherId {
             realm,
             account,
             sequence: self.sequence,
-        };
+            tag: self.tag,
+        })
+    }
+
+    /// The reference by which the bank knows it, of an account of a realm.
+    pub fn origin(&self, realm: RealmId, account: AccountNo) -> OriginId {
+        let TransferId(place) = self.id(realm, account);
         self.origin.unwrap_or_else(|| OriginId::of_place(place))
     }
 

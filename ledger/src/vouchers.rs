@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::balance::{Balance, Direction};
 use crate::chain::{Canonical, Digest};
 use crate::cvu::Cvu;
+use crate::ids::{AccountNo, RealmId, Tag, VoucherId};
 use crate::money::Amount;
 use crate::text::ExternalId;
 use crate::time::Timestamp;
@@ -103,6 +104,9 @@ pub struct Voucher {
     /// For a release: what the usage of limits gets back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gives_back: Option<GivesBack>,
+    /// Of which history its id is.
+    #[serde(default, skip_serializing_if = "Tag::is_none")]
+    pub tag: Tag,
     /// When it was posted; never goes back within an account.
     pub at: Timestamp,
     /// The chain up to and with this movement.
@@ -110,14 +114,31 @@ pub struct Voucher {
 }
 
 impl Voucher {
+    /// Its id, of an account of a realm.
+    pub const fn id(&self, realm: RealmId, account: AccountNo) -> VoucherId {
+        VoucherId {
+            realm,
+            account,
+            sequence: self.sequence,
+            tag: self.tag,
+        }
+    }
+
     /// The hash that this voucher has after `previous`.
     pub fn hash_after(&self, previous: Digest) -> Digest {
         let whole = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let date = self.external_date.map(|d| d.to_string());
-        // What only vouchers of holds have makes the second version of this canonical form.
+        // What only vouchers of holds have makes the second version of this canonical form; a tag makes
+        // the third and the fourth.
         let steps = self.expires_at.is_some() || self.gives_back.is_some();
-        let form = Canonical::after(previous)
-            .number(if steps { 2 } else { 1 })
+        let version = match (self.tag.is_none(), steps) {
+            (true, false) => 1,
+            (true, true) => 2,
+            (false, false) => 3,
+            (false, true) => 4,
+        };
+        let mut form = Canonical::after(previous)
+            .number(version)
             .text(self.cvu.as_str())
             .number(whole(self.sequence))
             .number(i64::from(self.direction.byte()))
@@ -132,6 +153,9 @@ impl Voucher {
             .optional(self.description.as_deref())
             .optional(date.as_deref())
             .number(whole(self.at.millis()));
+        if !self.tag.is_none() {
+            form = form.number(i64::from(self.tag.number()));
+        }
         if !steps {
             return form.digest();
         }

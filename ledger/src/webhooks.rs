@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::events::EventKinds;
-use crate::ids::{AccountNo, RealmId, VoucherId};
+use crate::ids::{AccountNo, RealmId, Tag, VoucherId};
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
 
@@ -80,6 +80,7 @@ const fn place(webhook: WebhookId, sequence: u64) -> VoucherId {
         realm: webhook.realm,
         account: AccountNo(webhook.number),
         sequence,
+        tag: Tag::NONE,
     }
 }
 

@@ -2,8 +2,9 @@
 
 use caudal_ledger::cuit::{Cuit, CuitError, PersonType};
 use caudal_ledger::cvu::{Cbu, Cvu, KeyError};
-use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
+use caudal_ledger::ids::{AccountNo, RealmId, Tag, VoucherId};
 use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_proptests::generators::keys::{self, PREFIXES};
 use caudal_proptests::generators::texts;
@@ -25,11 +26,17 @@ fn voucher_id() -> impl Strategy<Value = VoucherId> {
         edge(u64::from(u32::MAX)),
         edge((1 << 40) - 1),
         edge((1 << 40) - 1),
+        prop_oneof![
+            Just(Tag::NONE),
+            any::<(u64, [u8; 8])>()
+                .prop_map(|(at, record)| { Tag::of_record(&record, Timestamp::from_millis(at)) })
+        ],
     )
-        .prop_map(|(realm, account, sequence)| VoucherId {
+        .prop_map(|(realm, account, sequence, tag)| VoucherId {
             realm: RealmId(u32::try_from(realm).unwrap()),
             account: AccountNo(account),
             sequence,
+            tag,
         })
 }
 
@@ -152,19 +159,21 @@ proptest! {
     fn voucher_ids_read_back(id in voucher_id()) {
         let text = id.to_string();
         prop_assert_eq!(VoucherId::parse(&text), Some(id), "{}", text);
-        prop_assert!(text.starts_with("cmp_") && text.len() == 30, "{}", text);
+        let length = if id.tag.is_none() { 30 } else { 36 };
+        prop_assert!(text.starts_with("cmp_") && text.len() == length, "{}", text);
     }
 
     /// One character wrong, or two neighbours swapped: no voucher at all.
     #[test]
-    fn a_typing_error_is_no_other_voucher(id in voucher_id(), place in 0_usize..30, with in "[0-9a-zA-Z]") {
+    fn a_typing_error_is_no_other_voucher(id in voucher_id(), place in 0_usize..36, with in "[0-9a-zA-Z]") {
         let text = id.to_string();
+        let place = place % text.len();
         let wrong = texts::replaced(&text, place, with.chars().next().unwrap());
         if wrong != text {
             prop_assert_eq!(VoucherId::parse(&wrong), None, "{} for {}", wrong, text);
         }
         let mut swapped: Vec<char> = text.chars().collect();
-        swapped.swap(place, (place + 1) % 30);
+        swapped.swap(place, (place + 1) % text.len());
         let swapped: String = swapped.into_iter().collect();
         if swapped != text {
             prop_assert_eq!(VoucherId::parse(&swapped), None, "{} for {}", swapped, text);
@@ -173,7 +182,7 @@ proptest! {
 
     /// Nothing is an id but what was written as one.
     #[test]
-    fn only_what_was_written_is_an_id(text in prop_oneof!["cmp_[0-9a-z]{26}", "cmp_\\PC{0,30}", "\\PC{0,40}"]) {
+    fn only_what_was_written_is_an_id(text in prop_oneof!["cmp_[0-9a-z]{26}", "cmp_[0-9a-z]{32}", "cmp_\\PC{0,30}", "\\PC{0,40}"]) {
         if let Some(id) = VoucherId::parse(&text) {
             prop_assert_eq!(id.to_string(), text);
         }

@@ -19,7 +19,7 @@ use caudal_actors::engine::money::ItemOutcome;
 use caudal_actors::failure::Failure;
 use caudal_actors::realms::BatchMode;
 use caudal_actors::reply::{Answered, Given};
-use caudal_ledger::ids::{RealmId, VoucherId};
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Outcome;
 use serde::ser::{SerializeSeq as _, SerializeStruct as _};
@@ -297,11 +297,7 @@ impl<T: Display> Serialize for Text<T> {
 impl Serialize for Written<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Placed { account, voucher } = self.placed;
-        let id = VoucherId {
-            realm: self.realm,
-            account: *account,
-            sequence: voucher.sequence,
-        };
+        let id = voucher.id(self.realm, *account);
         let mut body = serializer.serialize_struct("Voucher", 15)?;
         body.serialize_field("id", &Text(id))?;
         body.serialize_field("cvu", voucher.cvu.as_str())?;

@@ -13,9 +13,9 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get};
 use caudal_actors::accounts::Placed;
 use caudal_actors::engine::money::{HoldView, TransferView};
-use caudal_ledger::cases::{Parked, ParkedState, SuspenseId};
+use caudal_ledger::cases::{Parked, ParkedState};
 use caudal_ledger::events::{Event, EventId, EventKinds, Subject};
-use caudal_ledger::ids::{HoldId, RealmId, TransferId, VoucherId};
+use caudal_ledger::ids::{RealmId, VoucherId};
 use caudal_ledger::transfers::Suspense;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -104,21 +104,22 @@ pub fn resolved(realm: RealmId, parked: &Parked) -> ResolvedBody {
             cvu,
             account,
             voucher,
+            tag,
             ..
         } => {
             let id = VoucherId {
                 realm,
                 account: *account,
                 sequence: *voucher,
+                tag: *tag,
             };
             (Some(cvu.to_string()), Some(id.to_string()))
         }
         ParkedState::Waiting | ParkedState::Returning(_) | ParkedState::Returned(_) => (None, None),
     };
     let returned = parked.returned();
-    let place = parked.place;
     ResolvedBody {
-        id: SuspenseId { realm, place }.to_string(),
+        id: parked.id(realm).to_string(),
         outcome: parked.state.as_str(),
         credited_cvu,
         voucher_id,
@@ -151,7 +152,7 @@ pub struct SuspenseBody {
 
 /// Renders an event for a tenant.
 pub fn event(tenant: &str, event: &Event) -> EventBody {
-    let EventId { realm, number } = event.id;
+    let EventId { realm, number, .. } = event.id;
     EventBody {
         id: event.id.to_string(),
         sequence: number,
@@ -163,15 +164,11 @@ pub fn event(tenant: &str, event: &Event) -> EventBody {
 
 /// The id of the voucher, hold or transfer that an event tells of, for the log.
 pub fn about(event: &Event) -> Option<String> {
-    let at = |sequence| VoucherId {
-        realm: event.id.realm,
-        account: event.account,
-        sequence,
-    };
+    let (realm, account) = (event.id.realm, event.account);
     match &event.subject {
-        Subject::Voucher(found) => Some(at(found.sequence).to_string()),
-        Subject::Hold(found) => Some(HoldId(at(found.sequence)).to_string()),
-        Subject::Transfer(found) => Some(TransferId(at(found.sequence)).to_string()),
+        Subject::Voucher(found) => Some(found.id(realm, account).to_string()),
+        Subject::Hold(found) => Some(found.id(realm, account).to_string()),
+        Subject::Transfer(found) => Some(found.id(realm, account).to_string()),
         Subject::Account(..)
         | Subject::VoucherType(_)
         | Subject::Suspense(_)
@@ -236,15 +233,28 @@ pub struct EventsPage {
     pub next: Option<String>,
 }
 
-/// The number after which a reader wants to go on, in a log that goes up to `last`.
-pub fn place(realm: RealmId, last: u64, text: &str) -> Result<u64, &'static str> {
+/// The event after which a reader wants to go on, in a log that goes up to `last`.
+pub fn place(realm: RealmId, last: u64, text: &str) -> Result<EventId, &'static str> {
     let id = EventId::parse(text).filter(|id| id.realm == realm);
-    match id.ok_or("is no event of yours")?.number {
+    match id.ok_or("is no event of yours")? {
         // Whoever waited there would miss all until then.
-        number if number > last => Err("is an event that has not happened"),
-        number => Ok(number),
+        id if id.number > last => Err("is an event that has not happened"),
+        id => Ok(id),
     }
 }
+
+/// The number of an event that was named in a field, when the log has just this event.
+///
+/// # Errors
+/// When the log has another one there: an older copy of the store was put back.
+pub async fn placed(caller: &Caller, field: &str, id: EventId) -> Result<u64, ApiError> {
+    let known = caller.engine().event_place(id).await?;
+    known.ok_or_else(|| ApiError::field(field, OTHER_HISTORY))
+}
+
+/// Of an id that the log does not have, though it has one of that number.
+const OTHER_HISTORY: &str = "is an event that this log does not have: an older copy of it was put back; read it from an \
+     earlier event that it has, or from the first";
 
 /// The kinds that a list of words asks for.
 pub fn kinds(text: &str) -> Result<EventKinds, String> {
@@ -279,12 +289,12 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
         .unwrap_or(LIMIT_DEFAULT);
     query.done()?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let after = after.unwrap_or(0);
+    let after = match after {
+        Some(id) => placed(&caller, "after", id).await?,
+        None => 0,
+    };
     let found = caller.engine().events(realm, after, wanted, limit).await?;
-    let next = found.more.then_some(EventId {
-        realm,
-        number: found.seen,
-    });
+    let next = found.seen.filter(|_| found.more);
     let tenant = &caller.identity.tenant;
     let page = EventsPage {
         items: found.items.iter().map(|it| event(tenant, it)).collect(),

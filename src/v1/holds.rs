@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use caudal_actors::engine::money::HoldView;
 use caudal_ledger::holds::{HoldStatus, HoldStep, OpenHold};
-use caudal_ledger::ids::{HoldId, RealmId, VoucherId};
+use caudal_ledger::ids::{HoldId, RealmId};
 use caudal_ledger::money::Money;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
@@ -53,14 +53,9 @@ pub struct HoldBody {
 /// Renders a hold.
 pub fn hold(realm: RealmId, view: &HoldView) -> HoldBody {
     let HoldView { account, hold } = view;
-    let place = VoucherId {
-        realm,
-        account: *account,
-        sequence: hold.sequence,
-    };
     let remaining = hold.remaining().map_or(Money::ZERO, |rest| rest.money());
     HoldBody {
-        id: HoldId(place).to_string(),
+        id: hold.id(realm, *account).to_string(),
         cvu: hold.cvu.to_string(),
         amount: hold.amount.to_string(),
         confirmed: hold.confirmed.to_string(),

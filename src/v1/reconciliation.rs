@@ -6,8 +6,8 @@ use caudal_actors::engine::money::TransferView;
 use caudal_actors::engine::reconciliation::{Reconciled, tally};
 use caudal_actors::ports::Way;
 use caudal_ledger::balance::Direction;
-use caudal_ledger::cases::{Parked, SuspenseId};
-use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
+use caudal_ledger::cases::Parked;
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Money;
 use caudal_ledger::reconciliation::Agreement;
 use caudal_ledger::time::BusinessDay;
@@ -164,12 +164,7 @@ const fn word(word: &BankWord) -> &'static str {
 }
 
 fn transfer_id(realm: RealmId, view: &TransferView) -> String {
-    let place = VoucherId {
-        realm,
-        account: view.account,
-        sequence: view.transfer.sequence,
-    };
-    TransferId(place).to_string()
+    view.transfer.id(realm, view.account).to_string()
 }
 
 /// The other side of a transfer that the bank does not list.
@@ -225,12 +220,7 @@ fn item(realm: RealmId, found: &Reconciled) -> ReconciledItem {
         None => by_ledger(found),
     };
     let voucher = found.voucher.as_ref().map(|placed| ReconciledVoucher {
-        id: VoucherId {
-            realm,
-            account: placed.account,
-            sequence: placed.voucher.sequence,
-        }
-        .to_string(),
+        id: placed.voucher.id(realm, placed.account).to_string(),
         amount: placed.voucher.amount.to_string(),
         created_at: placed.voucher.at.to_string(),
     });
@@ -253,11 +243,7 @@ fn item(realm: RealmId, found: &Reconciled) -> ReconciledItem {
         transfer_id: transfer.map(|view| transfer_id(realm, view)),
         reversal: bank.is_some_and(|bank| bank.reversal),
         suspense: found.suspense.as_ref().map(|parked| SuspenseBody {
-            id: SuspenseId {
-                realm,
-                place: parked.place,
-            }
-            .to_string(),
+            id: parked.id(realm).to_string(),
             reason: parked.suspense.reason.clone(),
             at: parked.since.to_string(),
             state: parked.state.as_str(),

@@ -10,7 +10,7 @@ use caudal_ledger::alias::Alias;
 use caudal_ledger::cases::Decision;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::facts::BankCall;
-use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
+use caudal_ledger::ids::{RealmId, TransferId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
@@ -218,15 +218,10 @@ pub struct TransferBody {
 /// Renders a transfer.
 pub fn transfer(realm: RealmId, view: &TransferView) -> TransferBody {
     let TransferView { account, transfer } = view;
-    let place = VoucherId {
-        realm,
-        account: *account,
-        sequence: transfer.sequence,
-    };
     let internal = transfer.receiver.is_some();
     let charges = transfer.charges;
     TransferBody {
-        id: TransferId(place).to_string(),
+        id: transfer.id(realm, *account).to_string(),
         kind: if internal { "internal" } else { "bank" },
         status: transfer.status.as_str(),
         from_cvu: transfer.from.to_string(),

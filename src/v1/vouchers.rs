@@ -66,12 +66,7 @@ pub struct VoucherBody {
 /// Renders a voucher.
 pub fn voucher(realm: RealmId, placed: &Placed) -> VoucherBody {
     let Placed { account, voucher } = placed;
-    let id = VoucherId {
-        realm,
-        account: *account,
-        sequence: voucher.sequence,
-    }
-    .to_string();
+    let id = voucher.id(realm, *account).to_string();
     VoucherBody {
         cvu: voucher.cvu.to_string(),
         sequence: voucher.sequence,

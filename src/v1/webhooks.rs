@@ -5,6 +5,7 @@ mod secrets;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, web};
+use caudal_actors::failure::Failure;
 use caudal_actors::ports::webhooks::Sent;
 use caudal_ledger::deliveries::Ending;
 use caudal_ledger::events::{EventId, EventKind, EventKinds};
@@ -12,7 +13,7 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId, WebhookOrder};
 
 use super::Problems;
-use super::events::place;
+use super::events::{place, placed};
 use crate::http::body::{Body, OptionalBody, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
@@ -333,16 +334,9 @@ pub async fn redeliver(
     let id = id.ok_or(Rejection::DeliveryNotFound)?;
     body.clone_fields().fields().done()?;
     let engine = caller.engine();
-    engine.delivery(realm, id.webhook.number, id.event).await?;
-    again(
-        &request,
-        &caller,
-        body,
-        id.webhook.number,
-        (id.event, id.event),
-        true,
-    )
-    .await
+    let number = id.webhook.number;
+    let event = engine.delivery(realm, number, id.event).await?.event;
+    again(&request, &caller, body, number, (event, event), true).await
 }
 
 /// Sends a range of events to a webhook once more, beside the others: those of its types.
@@ -370,26 +364,27 @@ pub async fn redeliver_range(
     let last = caller.engine().last_event(realm)?;
     let mut fields = body.clone_fields().fields();
     let event = |text: &str| match place(realm, last, text) {
-        Ok(number) if number > 0 => Ok(number),
+        Ok(id) if id.number > 0 => Ok(id),
         Ok(_) | Err(_) => Err("is no event of yours"),
     };
     let from = fields.required("from", read_body::text(event));
-    let to = fields
-        .optional("to", read_body::text(event))
-        .unwrap_or(last);
-    if from.is_some_and(|from| from > to) {
+    let to = fields.optional("to", read_body::text(event));
+    let end = to.map_or(last, |to| to.number);
+    if from.is_some_and(|from| from.number > end) {
         fields.mistake("from", "must not be after to");
     }
     fields.done()?;
-    again(
-        &request,
-        &caller,
-        body,
-        number,
-        (from.unwrap_or(to), to),
-        false,
-    )
-    .await
+    for (field, id) in [("from", from), ("to", to)] {
+        if let Some(id) = id {
+            placed(&caller, field, id).await?;
+        }
+    }
+    let to = match to {
+        Some(to) => to,
+        None => caller.engine().event_id(realm, last)?.ok_or(Failure::Bug)?,
+    };
+    let range = (from.unwrap_or(to), to);
+    again(&request, &caller, body, number, range, false).await
 }
 
 async fn again(
@@ -397,14 +392,13 @@ async fn again(
     caller: &Caller,
     body: Body,
     number: u64,
-    (from, to): (u64, u64),
+    (from, to): (EventId, EventId),
     every_kind: bool,
 ) -> Answer {
     let realm = caller.realm();
-    let id = move |number| EventId { realm, number }.to_string();
     let shown = RedeliveryBody {
-        from: id(from),
-        to: id(to),
+        from: from.to_string(),
+        to: to.to_string(),
     };
     let asker = asker(request, caller, &body, {
         let shown = shown.clone();
@@ -414,8 +408,8 @@ async fn again(
         }
     })?;
     let order = WebhookOrder::Replay {
-        from,
-        to,
+        from: from.number,
+        to: to.number,
         every_kind,
     };
     let ordered = caller

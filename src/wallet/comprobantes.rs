@@ -5,7 +5,7 @@ use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use caudal_actors::accounts::Placed;
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_ledger::balance::Direction;
-use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
+use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::{TypeCode, VoucherType};
 use caudal_ledger::vouchers::{Outcome, Voucher};
@@ -73,12 +73,7 @@ pub struct ComprobanteBody {
 }
 
 fn id(realm: RealmId, placed: &Placed) -> String {
-    VoucherId {
-        realm,
-        account: placed.account,
-        sequence: placed.voucher.sequence,
-    }
-    .to_string()
+    placed.voucher.id(realm, placed.account).to_string()
 }
 
 fn posted(realm: RealmId, placed: &Placed) -> ComprobanteCreado {

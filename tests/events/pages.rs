@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use caudal_ledger::events::EventKind;
+use caudal_ledger::events::{EventId, EventKind};
+use caudal_ledger::ids::Tag;
 
 use super::acts::whole;
 use super::{FEED, all, types};
@@ -151,10 +152,8 @@ async fn what_is_asked_wrongly_is_refused_with_what_would_be_right() {
     let both = both.refused(400, "invalid_request");
     assert_eq!(named(&both.json), ["after", "types", "limit"]);
     // One that waits for an event that has not happened would miss those before it.
-    let id = |number| caudal_ledger::events::EventId {
-        number,
-        ..caudal_ledger::events::EventId::parse(last).unwrap()
-    };
+    let known = EventId::parse(last).unwrap();
+    let id = |number| EventId { number, ..known };
     assert_eq!(id(2).to_string(), last);
     for number in [3, 4, 1 << 39] {
         let query = format!("after={}", id(number));
@@ -166,8 +165,23 @@ async fn what_is_asked_wrongly_is_refused_with_what_would_be_right() {
         )
         .await;
     }
+    // One of a history that is gone has a number that something else has now.
+    for tag in [
+        Tag::NONE,
+        EventId::parse(text(&events[0], "id")).unwrap().tag,
+    ] {
+        let query = format!("after={}", EventId { tag, ..known });
+        let why = "is an event that this log does not have: an older copy of it was put back; read it \
+             from an earlier event that it has, or from the first";
+        refused(&service.a, &query, "after", why).await;
+    }
     // Before the first one there is a place too.
-    let path = format!("{FEED}?after={}", id(0));
+    let beginning = EventId {
+        number: 0,
+        tag: Tag::NONE,
+        ..known
+    };
+    let path = format!("{FEED}?after={beginning}");
     let found = service.a.get(&path).await.is(200);
     assert_eq!(found["items"].as_array().unwrap(), &events);
 }

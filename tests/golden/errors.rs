@@ -142,10 +142,10 @@ pub const ERRORS: &[Golden] = &[
         body: r#"{"voucherTypeCode":"IN","amount":"1","idExterno":"a"}"#,
         status: 201,
         answer: r#"
-            {"id":"cmp_00000040000000400000003czg","cvu":"0000999100000200000026","sequence":1,
+            {"id":"cmp_00000040000000400000003297b8vryk","cvu":"0000999100000200000026","sequence":1,
             "ledgerType":"credit","amount":"1.00","availableAfter":"1.00","heldAfter":"0.00",
             "totalAfter":"1.00","voucherTypeCode":"IN","voucherTypeName":"In","idExterno":"a",
-            "referenceType":"adjustment","referenceId":"cmp_00000040000000400000003czg",
+            "referenceType":"adjustment","referenceId":"cmp_00000040000000400000003297b8vryk",
             "description":null,"createdAt":"2026-03-02T15:04:05.678Z"}"#,
     },
     Golden {
@@ -154,11 +154,11 @@ pub const ERRORS: &[Golden] = &[
         status: 409,
         answer: r#"
             {"statusCode":409,
-            "message":"idExterno was used before by voucher cmp_00000040000000400000003czg with other data",
+            "message":"idExterno was used before by voucher cmp_00000040000000400000003297b8vryk with other data",
             "timestamp":"<now>","code":"id_externo_reused","requestId":"golden",
             "errors":[{"field":"amount","message":"differs from the first request"}],
             "details":{"cvu":"0000999100000200000026",
-            "voucherId":"cmp_00000040000000400000003czg"}}"#,
+            "voucherId":"cmp_00000040000000400000003297b8vryk"}}"#,
     },
     Golden {
         request: "POST /v1/accounts/0000999100000200000026/comprobantes",

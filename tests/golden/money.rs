@@ -9,7 +9,7 @@ pub const MONEY: &[Golden] = &[
         body: r#"{"amount":"60.5","idExterno":"reserva-1","expiresAt":"2026-03-03T00:00:00-03:00"}"#,
         status: 201,
         answer: r#"
-            {"id":"hld_000000400000002000000041xb","cvu":"0000999100000200000019","amount":"60.50",
+            {"id":"hld_00000040000000200000005rpzywheth","cvu":"0000999100000200000019","amount":"60.50",
             "confirmed":"0.00","released":"0.00","remaining":"60.50","status":"open",
             "idExterno":"reserva-1","expiresAt":"2026-03-03T03:00:00.000Z",
             "createdAt":"2026-03-02T15:04:05.678Z"}"#,
@@ -19,43 +19,43 @@ pub const MONEY: &[Golden] = &[
         body: r#""#,
         status: 200,
         answer: r#"
-            [{"id":"hld_000000400000002000000041xb","cvu":"0000999100000200000019","amount":"60.50",
+            [{"id":"hld_00000040000000200000005rpzywheth","cvu":"0000999100000200000019","amount":"60.50",
             "confirmed":"0.00","released":"0.00","remaining":"60.50","status":"open",
             "idExterno":"reserva-1","expiresAt":"2026-03-03T03:00:00.000Z",
             "createdAt":"2026-03-02T15:04:05.678Z"}]"#,
     },
     Golden {
-        request: "POST /v1/holds/hld_000000400000002000000041xb/confirm",
+        request: "POST /v1/holds/hld_00000040000000200000005rpzywheth/confirm",
         body: r#"{"amount":10}"#,
         status: 200,
         answer: r#"
-            {"id":"hld_000000400000002000000041xb","cvu":"0000999100000200000019","amount":"60.50",
+            {"id":"hld_00000040000000200000005rpzywheth","cvu":"0000999100000200000019","amount":"60.50",
             "confirmed":"10.00","released":"0.00","remaining":"50.50","status":"open",
             "idExterno":"reserva-1","expiresAt":"2026-03-03T03:00:00.000Z",
             "createdAt":"2026-03-02T15:04:05.678Z"}"#,
     },
     Golden {
-        request: "POST /v1/holds/hld_000000400000002000000041xb/release",
+        request: "POST /v1/holds/hld_00000040000000200000005rpzywheth/release",
         body: r#""#,
         status: 200,
         answer: r#"
-            {"id":"hld_000000400000002000000041xb","cvu":"0000999100000200000019","amount":"60.50",
+            {"id":"hld_00000040000000200000005rpzywheth","cvu":"0000999100000200000019","amount":"60.50",
             "confirmed":"10.00","released":"50.50","remaining":"0.00","status":"mixed",
             "idExterno":"reserva-1","expiresAt":"2026-03-03T03:00:00.000Z",
             "createdAt":"2026-03-02T15:04:05.678Z"}"#,
     },
     Golden {
-        request: "GET /v1/holds/hld_000000400000002000000041xb",
+        request: "GET /v1/holds/hld_00000040000000200000005rpzywheth",
         body: r#""#,
         status: 200,
         answer: r#"
-            {"id":"hld_000000400000002000000041xb","cvu":"0000999100000200000019","amount":"60.50",
+            {"id":"hld_00000040000000200000005rpzywheth","cvu":"0000999100000200000019","amount":"60.50",
             "confirmed":"10.00","released":"50.50","remaining":"0.00","status":"mixed",
             "idExterno":"reserva-1","expiresAt":"2026-03-03T03:00:00.000Z",
             "createdAt":"2026-03-02T15:04:05.678Z"}"#,
     },
     Golden {
-        request: "POST /v1/holds/hld_000000400000002000000041xb/release",
+        request: "POST /v1/holds/hld_00000040000000200000005rpzywheth/release",
         body: r#"{"amount":1}"#,
         status: 400,
         answer: r#"
@@ -67,7 +67,7 @@ pub const MONEY: &[Golden] = &[
         body: r#"{"fromCvu":"0000999100000200000019","to":{"alias":"MAR.DE.SAL"},"amount":"5","concept":"alq","description":"marzo","idExterno":"pago-1"}"#,
         status: 201,
         answer: r#"
-            {"id":"trf_0000004000000020000000brjj","kind":"internal","status":"completed",
+            {"id":"trf_0000004000000020000000as4y86gay3","kind":"internal","status":"completed",
             "fromCvu":"0000999100000200000019","to":{"cvu":"0000999100000200000026",
             "alias":"MAR.DE.SAL"},"amount":"5.00","fee":null,"concept":"ALQ","description":"marzo",
             "idExterno":"pago-1","originId":null,"bankTransferId":null,"coelsaId":null,
@@ -80,18 +80,18 @@ pub const MONEY: &[Golden] = &[
         status: 409,
         answer: r#"
             {"statusCode":409,
-            "message":"idExterno was used before by transfer trf_0000004000000020000000brjj with other data",
+            "message":"idExterno was used before by transfer trf_0000004000000020000000as4y86gay3 with other data",
             "timestamp":"<now>","code":"id_externo_reused","requestId":"golden",
             "errors":[{"field":"to","message":"differs from the first request"},{"field":"amount",
             "message":"differs from the first request"}],
-            "details":{"transferId":"trf_0000004000000020000000brjj"}}"#,
+            "details":{"transferId":"trf_0000004000000020000000as4y86gay3"}}"#,
     },
     Golden {
         request: "GET /v1/transfers?limit=1",
         body: r#""#,
         status: 200,
         answer: r#"
-            {"items":[{"id":"trf_0000004000000020000000brjj","kind":"internal","status":"completed",
+            {"items":[{"id":"trf_0000004000000020000000as4y86gay3","kind":"internal","status":"completed",
             "fromCvu":"0000999100000200000019","to":{"cvu":"0000999100000200000026",
             "alias":"MAR.DE.SAL"},"amount":"5.00","fee":null,"concept":"ALQ","description":"marzo",
             "idExterno":"pago-1","originId":null,"bankTransferId":null,"coelsaId":null,
@@ -99,11 +99,11 @@ pub const MONEY: &[Golden] = &[
             "updatedAt":"2026-03-02T15:04:05.678Z"}],"total":1,"limit":1,"offset":0}"#,
     },
     Golden {
-        request: "GET /v1/transfers/trf_0000004000000020000000brjj",
+        request: "GET /v1/transfers/trf_0000004000000020000000as4y86gay3",
         body: r#""#,
         status: 200,
         answer: r#"
-            {"id":"trf_0000004000000020000000brjj","kind":"internal","status":"completed",
+            {"id":"trf_0000004000000020000000as4y86gay3","kind":"internal","status":"completed",
             "fromCvu":"0000999100000200000019","to":{"cvu":"0000999100000200000026",
             "alias":"MAR.DE.SAL"},"amount":"5.00","fee":null,"concept":"ALQ","description":"marzo",
             "idExterno":"pago-1","originId":null,"bankTransferId":null,"coelsaId":null,
@@ -127,11 +127,11 @@ pub const MONEY: &[Golden] = &[
         status: 200,
         answer: r#"
             {"results":[{"index":0,"status":"recorded",
-            "voucher":{"id":"cmp_00000040000000400000004mh7","cvu":"0000999100000200000026",
+            "voucher":{"id":"cmp_00000040000000400000004m3jefmsdm","cvu":"0000999100000200000026",
             "sequence":2,"ledgerType":"credit","amount":"1.50","availableAfter":"6.50",
             "heldAfter":"0.00","totalAfter":"6.50","voucherTypeCode":"COMPRA",
             "voucherTypeName":"Type COMPRA","idExterno":"lote-1","referenceType":"adjustment",
-            "referenceId":"cmp_00000040000000400000004mh7","description":null,
+            "referenceId":"cmp_00000040000000400000004m3jefmsdm","description":null,
             "createdAt":"2026-03-02T15:04:05.678Z"}},{"index":1,"status":"rejected",
             "error":{"code":"invalid_request","message":"amount must be greater than 0",
             "errors":[{"field":"amount","message":"must be greater than 0"}]}}],
@@ -191,7 +191,7 @@ pub const MONEY: &[Golden] = &[
         body: r#"{"fromCvu":"0000999100000200000019","to":{"alias":"DESTINO.2"},"amount":"1","idExterno":"pago-3"}"#,
         status: 201,
         answer: r#"
-            {"id":"trf_0000004000000020000000d049","kind":"bank","status":"requested",
+            {"id":"trf_0000004000000020000000cag4ym5j4w","kind":"bank","status":"requested",
             "fromCvu":"0000999100000200000019","to":{"alias":"DESTINO.2"},"amount":"1.00",
             "fee":null,"concept":"VAR","description":null,"idExterno":"pago-3",
             "originId":"XZ3JWPR5JTB36PE","bankTransferId":null,"coelsaId":null,"reversed":"0.00",

@@ -76,7 +76,7 @@ pub const WALLET: &[Golden] = &[
         body: r#"{"idCuenta":1,"importe":1234.50,"idTipoComprobante":1000,"idExterno":"a","referencia":"sueldo","fechaExterna":"27-02-2026"}"#,
         status: 201,
         answer: r#"
-            {"id":"cmp_00000040000000200000002tbm","saldo":1234.50,"availableBalance":"1234.50",
+            {"id":"cmp_00000040000000200000002fnbb8vryk","saldo":1234.50,"availableBalance":"1234.50",
             "heldBalance":"0.00","totalBalance":"1234.50"}"#,
     },
     Golden {
@@ -84,7 +84,7 @@ pub const WALLET: &[Golden] = &[
         body: r#""#,
         status: 200,
         answer: r#"
-            {"idComprobante":"cmp_00000040000000200000002tbm",
+            {"idComprobante":"cmp_00000040000000200000002fnbb8vryk",
             "descripcionTipoComprobante":"Carga de saldo","fecha":"2026-03-02T15:04:05.678Z",
             "importe":1234.50,"sentido":"1","saldo":1234.50,"idExterno":"a",
             "cvu":"0000999100000200000019","idTipoComprobante":1000,"idCuenta":1,

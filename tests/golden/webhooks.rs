@@ -9,7 +9,7 @@ pub const WEBHOOKS: &[Golden] = &[
         body: r#""#,
         status: 200,
         answer: r#"
-            {"items":[{"id":"evt_000000400000000000000027qr","sequence":1,
+            {"items":[{"id":"evt_00000040000000000000003ame8cnbqg","sequence":1,
             "type":"account.created","timestamp":"2026-03-02T15:04:05.678Z",
             "data":{"cvu":"0000999100000200000019","alias":"Mar.De.Sal","status":"active",
             "holder":{"cuit":"27312547568","name":"Ana Paz","personType":"human"},
@@ -26,16 +26,16 @@ pub const WEBHOOKS: &[Golden] = &[
             "held":"0.00","total":"0.00","sequence":0,"asOf":"2026-03-02T15:04:05.678Z"},
             "limits":{"own":{"maxPerTransaction":null,"dailyAmount":null,"dailyCount":null,
             "monthlyAmount":null,"monthlyCount":null,"maxBalance":null}},"remuneration":null}},
-            {"id":"evt_00000040000000000000005f9f","sequence":2,"type":"voucher_type.created",
+            {"id":"evt_00000040000000000000005bcdb6y7qr","sequence":2,"type":"voucher_type.created",
             "timestamp":"2026-03-02T15:04:05.678Z","data":{"code":"CARGA","name":"Type CARGA",
             "sense":"credit","active":true,"system":false,"id":"vty_1000","legacyId":1000,
-            "tenantId":"tnt_first"}},{"id":"evt_00000040000000000000006pv7","sequence":3,
+            "tenantId":"tnt_first"}},{"id":"evt_00000040000000000000006c4yb8vryk","sequence":3,
             "type":"voucher.created","timestamp":"2026-03-02T15:04:05.678Z",
-            "data":{"id":"cmp_00000040000000200000002tbm","cvu":"0000999100000200000019",
+            "data":{"id":"cmp_00000040000000200000002fnbb8vryk","cvu":"0000999100000200000019",
             "sequence":1,"ledgerType":"credit","amount":"100.10","availableAfter":"100.10",
             "heldAfter":"0.00","totalAfter":"100.10","voucherTypeCode":"CARGA",
             "voucherTypeName":"Type CARGA","idExterno":"a","referenceType":"adjustment",
-            "referenceId":"cmp_00000040000000200000002tbm","description":null,
+            "referenceId":"cmp_00000040000000200000002fnbb8vryk","description":null,
             "createdAt":"2026-03-02T15:04:05.678Z"}}],"next":null}"#,
     },
     Golden {
@@ -43,13 +43,13 @@ pub const WEBHOOKS: &[Golden] = &[
         body: r#""#,
         status: 200,
         answer: r#"
-            {"items":[{"id":"evt_00000040000000000000006pv7","sequence":3,
+            {"items":[{"id":"evt_00000040000000000000006c4yb8vryk","sequence":3,
             "type":"voucher.created","timestamp":"2026-03-02T15:04:05.678Z",
-            "data":{"id":"cmp_00000040000000200000002tbm","cvu":"0000999100000200000019",
+            "data":{"id":"cmp_00000040000000200000002fnbb8vryk","cvu":"0000999100000200000019",
             "sequence":1,"ledgerType":"credit","amount":"100.10","availableAfter":"100.10",
             "heldAfter":"0.00","totalAfter":"100.10","voucherTypeCode":"CARGA",
             "voucherTypeName":"Type CARGA","idExterno":"a","referenceType":"adjustment",
-            "referenceId":"cmp_00000040000000200000002tbm","description":null,
+            "referenceId":"cmp_00000040000000200000002fnbb8vryk","description":null,
             "createdAt":"2026-03-02T15:04:05.678Z"}}],"next":null}"#,
     },
     Golden {
@@ -79,7 +79,7 @@ pub const WEBHOOKS: &[Golden] = &[
         answer: r#"
             {"items":[{"id":"dlv_000000400000002000000079f3",
             "webhookId":"whk_00000040000000200000001jsw",
-            "eventId":"evt_00000040000000000000006pv7","eventType":"voucher.created",
+            "eventId":"evt_00000040000000000000006c4yb8vryk","eventType":"voucher.created",
             "status":"failing","attemptCount":1,"attempts":[{"at":"2026-03-02T15:04:05.678Z",
             "durationMs":<ms>,"responseStatus":null,"error":"connection_failed",
             "outcome":"failed","nextAttemptAt":"<soon>"}]}],"next":null}"#,
@@ -91,7 +91,7 @@ pub const WEBHOOKS: &[Golden] = &[
         answer: r#"
             {"id":"whk_00000040000000200000001jsw","url":"http://127.0.0.1:1/caudal",
             "types":["voucher.created"],"description":null,"active":true,"status":"active",
-            "progress":{"position":"evt_00000040000000000000006pv7","behind":0,"waiting":1,
+            "progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,"waiting":1,
             "delivered":0,"parked":0,"lastSuccessAt":null,
             "lastFailure":{"at":"2026-03-02T15:04:05.678Z","durationMs":<ms>,
             "responseStatus":null,"error":"connection_failed","outcome":"failed",
@@ -105,7 +105,7 @@ pub const WEBHOOKS: &[Golden] = &[
         answer: r#"
             [{"id":"whk_00000040000000200000001jsw","url":"http://127.0.0.1:1/caudal",
             "types":["voucher.created"],"description":null,"active":true,"status":"active",
-            "progress":{"position":"evt_00000040000000000000006pv7","behind":0,"waiting":1,
+            "progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,"waiting":1,
             "delivered":0,"parked":0,"lastSuccessAt":null,
             "lastFailure":{"at":"2026-03-02T15:04:05.678Z","durationMs":<ms>,
             "responseStatus":null,"error":"connection_failed","outcome":"failed",
@@ -117,14 +117,14 @@ pub const WEBHOOKS: &[Golden] = &[
         body: r#""#,
         status: 202,
         answer: r#"
-            {"from":"evt_00000040000000000000006pv7","to":"evt_00000040000000000000006pv7"}"#,
+            {"from":"evt_00000040000000000000006c4yb8vryk","to":"evt_00000040000000000000006c4yb8vryk"}"#,
     },
     Golden {
         request: "POST /v1/webhooks/whk_00000040000000200000001jsw/redeliver",
-        body: r#"{"from":"evt_00000040000000000000006pv7"}"#,
+        body: r#"{"from":"evt_00000040000000000000006c4yb8vryk"}"#,
         status: 202,
         answer: r#"
-            {"from":"evt_00000040000000000000006pv7","to":"evt_00000040000000000000006pv7"}"#,
+            {"from":"evt_00000040000000000000006c4yb8vryk","to":"evt_00000040000000000000006c4yb8vryk"}"#,
     },
     Golden {
         request: "POST /v1/webhooks/whk_00000040000000200000001jsw/redeliver",
@@ -153,7 +153,7 @@ pub const WEBHOOKS: &[Golden] = &[
         answer: r#"
             {"id":"whk_000000400000004000000005dr","url":"https://psp.example/caudal",
             "types":["hold.*","account.closed"],"description":"Producción","active":true,
-            "status":"active","progress":{"position":"evt_00000040000000000000006pv7","behind":0,
+            "status":"active","progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,
             "waiting":0,"delivered":0,"parked":0,"lastSuccessAt":null,"lastFailure":null},
             "createdAt":"2026-03-02T15:04:05.678Z","updatedAt":"2026-03-02T15:04:05.678Z",
             "secret":"<secret>"}"#,
@@ -165,7 +165,7 @@ pub const WEBHOOKS: &[Golden] = &[
         answer: r#"
             {"id":"whk_000000400000004000000005dr","url":"https://psp.example/caudal",
             "types":null,"description":"Producción","active":false,"status":"paused",
-            "progress":{"position":"evt_00000040000000000000006pv7","behind":0,"waiting":0,
+            "progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,"waiting":0,
             "delivered":0,"parked":0,"lastSuccessAt":null,"lastFailure":null},
             "createdAt":"2026-03-02T15:04:05.678Z","updatedAt":"2026-03-02T15:04:05.678Z"}"#,
     },
@@ -176,7 +176,7 @@ pub const WEBHOOKS: &[Golden] = &[
         answer: r#"
             {"id":"whk_000000400000004000000005dr","url":"https://psp.example/caudal",
             "types":null,"description":"Producción","active":false,"status":"paused",
-            "progress":{"position":"evt_00000040000000000000006pv7","behind":0,"waiting":0,
+            "progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,"waiting":0,
             "delivered":0,"parked":0,"lastSuccessAt":null,"lastFailure":null},
             "createdAt":"2026-03-02T15:04:05.678Z","updatedAt":"2026-03-02T15:04:05.678Z",
             "secret":"<secret>"}"#,

@@ -57,14 +57,14 @@ pub const HISTORICO: &str = r#"
 
 /// A client's movements.
 pub const MOVIMIENTOS: &str = r#"
-    {"totalRecords":2,"items":[{"idComprobante":"cmp_000000400000002000000041xb",
+    {"totalRecords":2,"items":[{"idComprobante":"cmp_000000400000002000000040hd3702f3",
     "descripcionTipoComprobante":"Hold","fecha":"2026-03-02T15:04:05.678Z","importe":30.00,
     "sentido":"-1","saldo":999999999999969.99,"idExterno":"reserva-1",
     "cvu":"0000999100000200000019","idTipoComprobante":null,"idCuenta":1,"referencia":null,
     "fechaExterna":null,"sentidoLedger":"hold","availableBalance":"999999999999969.99",
     "heldBalance":"30.00","totalBalance":"999999999999999.99",
     "fechaNegocio":"2026-03-02","fechaProceso":"2026-03-02","fechaPublicacion":"2026-03-03"},
-    {"idComprobante":"cmp_00000040000000200000002tbm","descripcionTipoComprobante":"Type IN",
+    {"idComprobante":"cmp_00000040000000200000002fnbb8vryk","descripcionTipoComprobante":"Type IN",
     "fecha":"2026-03-02T15:04:05.678Z","importe":999999999999999.99,"sentido":"1",
     "saldo":999999999999999.99,"idExterno":"orden-1","cvu":"0000999100000200000019",
     "idTipoComprobante":1000,"idCuenta":1,"referencia":null,"fechaExterna":null,

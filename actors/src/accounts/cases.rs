@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use caudal_ledger::cases::{Decision, Parked, Verdict};
+use caudal_ledger::ids::{TransferId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 
 use super::{Desk, TransferView};
@@ -13,15 +14,17 @@ impl Desk {
     /// A person decides about a transfer that waits for the bank.
     pub(super) fn decide_transfer(
         &mut self,
-        number: u64,
+        TransferId(VoucherId { sequence, tag, .. }): TransferId,
         verdict: (Verdict, bool),
         decision: Decision,
         ticket: Ticket<TransferView>,
     ) {
-        let Some(mut transfer) = self.account.transfers.get(&number).cloned() else {
+        let number = sequence;
+        let open = self.account.transfers.get(&number);
+        let Some(mut transfer) = open.filter(|found| found.tag == tag).cloned() else {
             let outcome = match self.known(number) {
-                Ok(Some(_)) => Rejection::TransferNotOpen.into(),
-                Ok(None) => Rejection::TransferNotFound.into(),
+                Ok(Some(found)) if found.tag == tag => Rejection::TransferNotOpen.into(),
+                Ok(_) => Rejection::TransferNotFound.into(),
                 Err(why) => why,
             };
             return self.scribe.finish(Page::default(), Err(outcome), ticket);

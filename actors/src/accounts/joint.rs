@@ -26,7 +26,7 @@ use actix::fut::{ActorFutureExt, wrap_future};
 use actix::{ActorContext, AsyncContext, Context};
 use caudal_ledger::accounts::Movements;
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::ids::{AccountNo, TransferId, VoucherId};
+use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::Send;
 use caudal_ledger::vouchers::{Outcome, PostAdjustment};
@@ -255,11 +255,7 @@ fn both_halves(
     let context = settings.context(realm, sender.now());
     let cvu: Cvu = receiver.account.cvu.ok_or(Rejection::DestinationNotFound)?;
     // The one that receives may refuse before anything is decided about the one that sends.
-    let id = TransferId(VoucherId {
-        realm,
-        account: sender.account.number,
-        sequence: sender.account.sequence.saturating_add(1),
-    });
+    let id = sender.account.next_transfer(&context);
     let into = receiver.account.decide_receive(order, id, &context)?;
     let to = (receiver.account.number, cvu);
     let (transfer, out) = sender.account.decide_send(order, to, &context)?;

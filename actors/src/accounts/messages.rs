@@ -10,7 +10,7 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::fees::{Charges, FeeRule};
 use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
-use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::ids::{AccountNo, HoldId, RealmId, TransferId};
 use caudal_ledger::limits::{Level, Levels, Limits};
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::remuneration::{Enrol, Enrolment};
@@ -245,7 +245,7 @@ pub enum AccountMessage {
     /// Confirm or release a hold, in part or the rest.
     StepHold {
         /// The hold.
-        hold: u64,
+        hold: HoldId,
         /// What to do.
         step: HoldStep,
         /// How much; the rest when `None`.
@@ -293,7 +293,7 @@ pub enum AccountMessage {
     /// A person decides about a transfer that waits for the bank.
     DecideTransfer {
         /// The transfer.
-        transfer: u64,
+        transfer: TransferId,
         /// What, and whether they insist though the bank has not given up.
         verdict: (Verdict, bool),
         /// By whom and why.

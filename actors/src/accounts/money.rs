@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use caudal_ledger::balance::Direction;
 use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
+use caudal_ledger::ids::{HoldId, VoucherId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::{CashIn, Suspense};
@@ -110,15 +111,17 @@ impl Desk {
     /// Confirms or releases a hold, in part or the rest.
     pub(super) fn step(
         &mut self,
-        number: u64,
+        id: HoldId,
         (step, amount): (HoldStep, Option<Amount>),
         dry_run: bool,
         ticket: Ticket<HoldView>,
     ) {
         let settings = self.shared.settings();
         let context = settings.context(self.shared.realm, self.now());
-        let Some(mut hold) = self.account.holds.get(&number).cloned() else {
-            let outcome = self.no_open_hold(number);
+        let number = id.0.sequence;
+        let open = self.account.holds.get(&number);
+        let Some(mut hold) = open.filter(|hold| hold.tag == id.0.tag).cloned() else {
+            let outcome = self.no_open_hold(id);
             return self.scribe.finish(Page::default(), Err(outcome), ticket);
         };
         let mut page = Page::default();
@@ -143,8 +146,9 @@ impl Desk {
         self.scribe.finish(page, outcome, ticket);
     }
 
-    /// Why there is no open hold of a number: it has ended, or it never was.
-    fn no_open_hold(&self, number: u64) -> Failure {
+    /// Why there is no open hold of an id: it has ended, or it never was.
+    fn no_open_hold(&self, HoldId(VoucherId { sequence, tag, .. }): HoldId) -> Failure {
+        let number = sequence;
         let ended = self
             .unsettled
             .iter()
@@ -153,6 +157,7 @@ impl Desk {
             shared, account, ..
         } = self;
         match reads::money::hold(shared.store.as_ref(), shared.realm, account.number, number) {
+            Ok(Some(found)) if found.tag != tag => Rejection::HoldNotFound.into(),
             Ok(None) if !ended => Rejection::HoldNotFound.into(),
             Ok(_) => Rejection::HoldNotOpen.into(),
             Err(why) => why.into(),

@@ -1,7 +1,7 @@
 //! Turns about transfers through the bank: asked for, settled by the bank's word, come back.
 
 use caudal_ledger::accounts::{Account, Movements};
-use caudal_ledger::ids::{AccountNo, OriginId, TransferId, VoucherId};
+use caudal_ledger::ids::{AccountNo, OriginId, TransferId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
@@ -160,12 +160,15 @@ impl Desk {
         home: actix::Addr<super::AccountActor>,
     ) {
         let (transfer, request_id, durable) = started;
-        let id = TransferId(VoucherId {
-            realm: self.shared.realm,
-            account: self.account.number,
-            sequence: transfer,
-        });
-        tracing::info!(request_id, transfer = %id, found, "a transfer waits for the bank");
+        let (realm, account) = (self.shared.realm, self.account.number);
+        if let Some(id) = self
+            .account
+            .transfers
+            .get(&transfer)
+            .map(|it| it.id(realm, account))
+        {
+            tracing::info!(request_id, transfer = %id, found, "a transfer waits for the bank");
+        }
         let remittance = Remittance {
             bank: std::sync::Arc::clone(&self.shared.bank),
             slots: std::sync::Arc::clone(&self.shared.bank_slots),
@@ -332,12 +335,11 @@ impl Desk {
 
     /// Whether a voucher of a transfer is not on disk yet.
     fn in_flight(&self, number: u64) -> bool {
-        let reference = TransferId(VoucherId {
-            realm: self.shared.realm,
-            account: self.account.number,
-            sequence: number,
-        })
-        .to_string();
+        let account = self.account.number;
+        let names = |reference: &str| {
+            TransferId::parse(reference)
+                .is_some_and(|id| (id.0.account, id.0.sequence) == (account, number))
+        };
         let durable = self
             .vitals
             .durable_sequence
@@ -345,7 +347,7 @@ impl Desk {
         let newest_first = self.unsettled.iter().rev();
         newest_first
             .take_while(|voucher| voucher.sequence > durable)
-            .any(|voucher| voucher.reference_id.as_deref() == Some(&reference))
+            .any(|voucher| voucher.reference_id.as_deref().is_some_and(names))
     }
 
     /// Credits what came back of a transfer.

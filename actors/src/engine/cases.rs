@@ -69,6 +69,7 @@ impl Engine {
     /// When there is none of this id.
     pub fn suspense_case(&self, id: SuspenseId) -> Result<Parked, Failure> {
         let found = reads::cases::parked(self.store.as_ref(), id.realm, id.place)?;
+        let found = found.filter(|parked| parked.id(id.realm) == id);
         Ok(found.ok_or(Rejection::CaseNotFound)?)
     }
 
@@ -84,6 +85,7 @@ impl Engine {
             realm,
             account,
             sequence,
+            ..
         } = id.0;
         let (view, calls) = self.transfer_of(realm, id).await?;
         let place = Place { account, sequence };
@@ -104,8 +106,7 @@ impl Engine {
         request_id: String,
     ) -> Result<TransferView, Failure> {
         let message = |ticket| RealmMessage::DecideTransfer {
-            account: id.0.account,
-            transfer: id.0.sequence,
+            transfer: id,
             verdict,
             decision: Box::new(decision),
             ticket,

@@ -3,11 +3,15 @@
 //! **Shape.** Numbers run from 1 without gaps, so a place in the log is a number and a page is a
 //! range. A page of a few kinds looks at [`LOOKS_MAX`] numbers at most: it may be short, even empty,
 //! and still say where to go on.
+//!
+//! **An id is more than its number.** Where an older copy of the store was put back, a number has
+//! another event than the one that a reader knows. [`Engine::event_place`] refuses such a place: who
+//! went on from it would miss what took the numbers before it.
 
 use std::sync::Arc;
 
-use caudal_ledger::events::{Event, EventKinds};
-use caudal_ledger::ids::RealmId;
+use caudal_ledger::events::{Event, EventId, EventKinds};
+use caudal_ledger::ids::{RealmId, Tag};
 use caudal_ledger::rejection::Rejection;
 use caudal_storage::{Store, StoreError};
 
@@ -26,8 +30,8 @@ const LOOK_PAGE: usize = 500;
 pub struct EventPage {
     /// The events, oldest first.
     pub items: Vec<Event>,
-    /// Up to where the page has looked: the next one begins after it.
-    pub seen: u64,
+    /// Up to where the page has looked: the next one begins after it. `None` where it saw nothing.
+    pub seen: Option<EventId>,
     /// Whether there is more after it.
     pub more: bool,
 }
@@ -46,6 +50,26 @@ impl Engine {
             page(store, realm, after, kinds, limit)
         })
         .await
+    }
+
+    /// The number of an id, when the log of its realm has just this event; `None` when it has another
+    /// of that number, or none yet. Number 0 is the beginning of every log.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn event_place(&self, id: EventId) -> Result<Option<u64>, Failure> {
+        let read = move |store: &dyn Store| self::id(store, id.realm, id.number);
+        let known = self.scan(id.realm, Cost::Point, read).await?;
+        Ok((known == Some(id)).then_some(id.number))
+    }
+
+    /// The id of a recent event, by its number; `None` where there is none. What is recent is in
+    /// memory: others are read by [`Self::event_place`] and [`Self::events`].
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn event_id(&self, realm: RealmId, number: u64) -> Result<Option<EventId>, Failure> {
+        Ok(id(self.store.as_ref(), realm, number)?)
     }
 
     /// The number of the last event of a realm; 0 when there is none.
@@ -71,6 +95,20 @@ impl Engine {
     }
 }
 
+/// The id of the event of a number; the beginning of the log for 0.
+pub(super) fn id(
+    store: &dyn Store,
+    realm: RealmId,
+    number: u64,
+) -> Result<Option<EventId>, StoreError> {
+    if number == 0 {
+        let tag = Tag::NONE;
+        return Ok(Some(EventId { realm, number, tag }));
+    }
+    let told = reads::events::told_at(store, realm, number)?;
+    Ok(told.map(|told| told.id(realm, number)))
+}
+
 /// One page of the log, as of now.
 pub fn page(
     store: &dyn Store,
@@ -79,21 +117,20 @@ pub fn page(
     kinds: EventKinds,
     limit: usize,
 ) -> Result<EventPage, StoreError> {
-    let mut found = EventPage {
-        seen: after,
-        ..EventPage::default()
-    };
+    let mut found = EventPage::default();
+    let mut seen = after;
     let mut looks = LOOKS_MAX;
     while looks > 0 {
         let wanted = looks.min(LOOK_PAGE);
-        let rows = reads::events::told(store, realm, found.seen, wanted)?;
+        let rows = reads::events::told(store, realm, seen, wanted)?;
         let ended = rows.len() < wanted;
         for (number, told) in rows {
             if found.items.len() == limit {
                 found.more = true;
                 return Ok(found);
             }
-            found.seen = number;
+            seen = number;
+            found.seen = Some(told.id(realm, number));
             if kinds.has(told.kind) {
                 let event = reads::events::event(store, realm, number, &told)?;
                 found.items.push(event);
@@ -104,7 +141,7 @@ pub fn page(
         }
         looks = looks.saturating_sub(wanted);
     }
-    let rest = reads::events::told(store, realm, found.seen, 1)?;
+    let rest = reads::events::told(store, realm, seen, 1)?;
     found.more = !rest.is_empty();
     Ok(found)
 }

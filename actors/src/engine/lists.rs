@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use caudal_ledger::accounts::Account;
 use caudal_ledger::balance::Direction;
-use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
+use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::text::{ExternalId, folded};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
@@ -133,12 +133,7 @@ impl VoucherFilter {
 
 fn mentions(realm: RealmId, account: AccountNo, voucher: &Voucher, text: &str) -> bool {
     let text = folded(text);
-    let id = VoucherId {
-        realm,
-        account,
-        sequence: voucher.sequence,
-    }
-    .to_string();
+    let id = voucher.id(realm, account).to_string();
     let texts = [
         Some(id.as_str()),
         voucher.external_id.as_ref().map(ExternalId::as_str),

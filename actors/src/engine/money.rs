@@ -100,6 +100,9 @@ impl Engine {
                 found.ok_or(Rejection::HoldNotFound)?
             }
         };
+        if hold.tag != id.0.tag {
+            return Err(Rejection::HoldNotFound.into());
+        }
         Ok(HoldView { account, hold })
     }
 
@@ -164,7 +167,8 @@ impl Engine {
             Ok((kept, calls))
         };
         let (kept, calls) = self.scan(realm, Cost::Point, read).await?;
-        let transfer = open.or(kept).ok_or(Rejection::TransferNotFound)?;
+        let transfer = open.or(kept).filter(|found| found.tag == id.0.tag);
+        let transfer = transfer.ok_or(Rejection::TransferNotFound)?;
         let account = id.0.account;
         Ok((TransferView { account, transfer }, calls))
     }

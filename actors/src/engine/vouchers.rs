@@ -89,6 +89,7 @@ impl Engine {
         };
         let read = move |store: &dyn Store| reads::voucher(store, realm, place);
         let voucher = self.scan(realm, Cost::Point, read).await?;
+        let voucher = voucher.filter(|found| found.tag == id.tag);
         let voucher = voucher.ok_or(Rejection::VoucherNotFound)?;
         Ok(Placed {
             account: id.account,

@@ -1,12 +1,13 @@
 //! The door of webhooks: where a tenant's events go, and what became of each.
 
 use caudal_ledger::deliveries::{Delivery, Ending, Progress};
-use caudal_ledger::events::EventKind;
+use caudal_ledger::events::{EventId, EventKind};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::{Webhook, WebhookOrder};
 use caudal_storage::{Order, Store, StoreError};
 
+use super::events::id;
 use super::lists::{Listing, Page};
 use super::turns::Cost;
 use super::{Asker, BANK_DEADLINE, DEADLINE, Engine};
@@ -28,6 +29,9 @@ pub struct WebhookView {
     pub webhook: Webhook,
     /// How far it has come, as of the courier's last note.
     pub progress: Progress,
+    /// The event up to which it has come, without those that are tried again; `None` for the
+    /// beginning of the log.
+    pub position: Option<EventId>,
     /// The last event of the realm.
     pub last_event: u64,
 }
@@ -37,6 +41,8 @@ pub struct WebhookView {
 pub struct DeliveryView {
     /// What happened.
     pub kind: EventKind,
+    /// The event.
+    pub event: EventId,
     /// Its tries.
     pub delivery: Delivery,
 }
@@ -130,9 +136,12 @@ impl Engine {
 
 fn shown(store: &dyn Store, realm: RealmId, webhook: Webhook) -> Result<WebhookView, StoreError> {
     let progress = reads::webhooks::progress(store, realm, &webhook)?;
+    let main = progress.courses.first();
+    let number = main.map_or(webhook.after, |main| main.next.saturating_sub(1));
     Ok(WebhookView {
         webhook,
         progress,
+        position: id(store, realm, number)?.filter(|id| id.number > 0),
         last_event: reads::totals(store, realm)?.events,
     })
 }
@@ -142,6 +151,7 @@ fn view(store: &dyn Store, realm: RealmId, delivery: Delivery) -> Result<Deliver
     let told = told.ok_or_else(|| StoreError::Corrupt("a delivery of no event".into()))?;
     Ok(DeliveryView {
         kind: told.kind,
+        event: told.id(realm, delivery.event),
         delivery,
     })
 }

@@ -179,10 +179,8 @@ pub enum RealmMessage {
     },
     /// A person decides about a transfer that waits for the bank.
     DecideTransfer {
-        /// The account that sent.
-        account: AccountNo,
         /// The transfer.
-        transfer: u64,
+        transfer: TransferId,
         /// What, and whether they insist though the bank has not given up.
         verdict: (Verdict, bool),
         /// By whom and why.

@@ -90,7 +90,7 @@ impl RealmSupervisor {
             return self.end(Err(Rejection::HoldNotFound.into()), ticket);
         }
         self.forward(id.0.account, ticket, |ticket| AccountMessage::StepHold {
-            hold: id.0.sequence,
+            hold: id,
             step,
             amount,
             dry_run,
@@ -396,16 +396,17 @@ impl RealmSupervisor {
                 ticket,
             } => self.reverse(account, transfer, (amount, coelsa_id), ticket),
             RealmMessage::DecideTransfer {
-                account,
                 transfer,
                 verdict,
                 decision,
                 ticket,
-            } => self.forward(account, ticket, |ticket| AccountMessage::DecideTransfer {
-                transfer,
-                verdict,
-                decision,
-                ticket,
+            } => self.forward(transfer.0.account, ticket, |ticket| {
+                AccountMessage::DecideTransfer {
+                    transfer,
+                    verdict,
+                    decision,
+                    ticket,
+                }
             }),
             RealmMessage::CashIn(arrived, ticket) => self.cash_in(arrived, ticket),
             RealmMessage::Left(departure, ticket) => self.left(departure, ticket),

@@ -115,7 +115,7 @@ impl Projection for Rows {
 
 impl Projection for RowsUnder {
     fn version(&self) -> u32 {
-        11
+        12
     }
 
     fn project(
@@ -137,10 +137,10 @@ impl Projection for RowsUnder {
                 let call: BankCall = decode(&entry.body)?;
                 money::called(realm, account, &call, (entry.seq, position), index)
             }
-            SUSPENSE => money::suspended(realm, account, (entry, position), index),
-            CASES => cases::happened(realm, account, (entry, position), index),
+            SUSPENSE => money::suspended(under, account, (entry, position), index),
+            CASES => cases::happened(under, account, (entry, position), index),
             PROFILE => profile(under, account, (entry, position), index),
-            REALM => events::of_realm(under, &decode(&entry.body)?, position, index),
+            REALM => events::of_realm(under, (entry, position), index),
             WEBHOOKS => webhooks::set(realm, &decode(&entry.body)?, index),
             DELIVERIES => webhooks::went(realm, entry.stream.number, &decode(&entry.body)?, index),
             ANSWERS => {
@@ -204,12 +204,13 @@ fn profile(
     if before.as_ref() != Some(&after) {
         index.put(&key, &encode(&after)?);
     }
-    let Some(kind) = (events::rules(sets, realm, index)?.account)(&fact) else {
+    let rules = events::rules(sets, realm, index)?;
+    let Some(kind) = (rules.account)(&fact) else {
         return Ok(());
     };
     let movements = index.head(account_stream(realm, number, LEDGER))?;
-    let told = Told::new(kind, number, position).noting(Noted::Movements(movements))?;
-    events::tell(realm, told, index)
+    let told = Told::new(kind, number, position).tagged_by(rules, entry);
+    events::tell(realm, told.noting(Noted::Movements(movements))?, index)
 }
 
 /// Whether the account waits for the bank after a fact; `None` where the fact says nothing of it.

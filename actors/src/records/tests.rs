@@ -19,7 +19,7 @@ use caudal_ledger::facts::{
     AccountFact, Answer, BankCall, BankRefusal, ClockWord, LedgerFact, PlatformFact, RealmFact,
     Registration,
 };
-use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::ids::{AccountNo, RealmId, Tag};
 use caudal_ledger::kyc::Kyc;
 use caudal_ledger::limits::Limits;
 use caudal_ledger::money::{Amount, Money};
@@ -68,6 +68,7 @@ fn voucher() -> Voucher {
         description: Some("Café".into()),
         expires_at: None,
         gives_back: None,
+        tag: Tag::NONE,
         external_date: BusinessDay::parse("2026-03-01").map(BusinessDay::date),
         at: at(1),
         hash: Digest([7; 32]),

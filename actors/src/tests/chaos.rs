@@ -7,7 +7,7 @@ use std::rc::Rc;
 use caudal_ledger::cases::{Decision, Verdict};
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::holds::HoldStep;
-use caudal_ledger::ids::{HoldId, VoucherId};
+use caudal_ledger::ids::HoldId;
 use caudal_ledger::reconciliation::Agreement;
 use caudal_ledger::transfers::TransferStatus;
 use caudal_ledger::voucher_types::SystemType;
@@ -223,11 +223,6 @@ impl Storm {
     }
 
     async fn audit(&self, view: &TransferView) {
-        let id = VoucherId {
-            realm: REALM,
-            account: view.account,
-            sequence: view.transfer.sequence,
-        };
         let fate = {
             let mut book = self.bank.book();
             let origin = view.transfer.origin(REALM, view.account);
@@ -240,7 +235,7 @@ impl Storm {
             Fate::Done => Verdict::Completed,
             _ => Verdict::Rejected,
         };
-        let id = caudal_ledger::ids::TransferId(id);
+        let id = view.transfer.id(REALM, view.account);
         let decided = self
             .lab
             .engine
@@ -278,7 +273,8 @@ async fn client(lab: Rc<Lab>, known: Known, n: usize, job: Job, mut dice: Dice) 
                         let hold = value(Ok(given)).into_inner();
                         // Holds that are asked for again may differ in their end; steps are not
                         // asked for again: what they did is read at the end.
-                        steps(&lab, hold.account, hold.hold.sequence, much, &mut dice).await;
+                        let id = hold.hold.id(REALM, hold.account);
+                        steps(&lab, id, much, &mut dice).await;
                         None
                     }
                     Err(Failure::Rejected(Rejection::ExternalIdReused { .. })) => None,
@@ -301,12 +297,7 @@ async fn client(lab: Rc<Lab>, known: Known, n: usize, job: Job, mut dice: Dice) 
     }
 }
 
-async fn steps(lab: &Lab, account: AccountNo, sequence: u64, much: i64, dice: &mut Dice) {
-    let id = HoldId(VoucherId {
-        realm: REALM,
-        account,
-        sequence,
-    });
+async fn steps(lab: &Lab, id: HoldId, much: i64, dice: &mut Dice) {
     for _ in 0..dice.roll(4) {
         let step = if dice.chance(50) {
             HoldStep::Confirm

@@ -4,7 +4,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::thread::ThreadId;
 
-use caudal_ledger::ids::{HoldId, TransferId, VoucherId};
 use caudal_ledger::transfers::TransferStatus;
 use caudal_storage::{
     Commit, CommitNo, Done, Entry, Head, Order as Way, Pair, Position, Stats, Store, StreamId,
@@ -215,21 +214,17 @@ async fn nothing_reads_the_store_where_requests_are_served() {
     // The actors have a thread of their own; this one serves.
     let engine = store.engine_on(1, &first.clock, &bank);
     *store.serving.lock().unwrap() = Some(std::thread::current().id());
-    let of = |sequence| VoucherId {
-        realm: REALM,
-        account: AccountNo(1),
-        sequence,
-    };
+    let first_voucher = super::lab::place(store.inner.as_ref(), 1, 1);
     let target = Target::Account(AccountNo(1));
-    engine.voucher(REALM, of(1)).await.unwrap();
+    engine.voucher(REALM, first_voucher).await.unwrap();
     let id = ExternalId::parse("first-1").unwrap();
     engine.voucher_by_external(REALM, &id, None).await.unwrap();
     engine.position(REALM, target).await.unwrap();
     engine.locate(cvu(1)).await.unwrap();
     engine.on_disk(REALM, AccountNo(1)).await.unwrap();
-    let hold = HoldId(of(held.hold.sequence));
+    let hold = held.hold.id(REALM, AccountNo(1));
     engine.hold(REALM, hold).await.unwrap();
-    let transfer = TransferId(of(given.transfer.sequence));
+    let transfer = given.transfer.id(REALM, AccountNo(1));
     engine.transfer_of(REALM, transfer).await.unwrap();
     let unknown = engine.answers(REALM, "no-key").await;
     assert_eq!(unknown.unwrap_err(), Failure::KeyUnknown);

@@ -8,13 +8,26 @@ use std::sync::atomic::AtomicI64;
 use caudal_ledger::balance::Balance;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::holds::OpenHold;
-use caudal_ledger::ids::OriginId;
+use caudal_ledger::ids::{OriginId, Tag, VoucherId};
 use caudal_ledger::transfers::{Concept, Destination, Send};
 
 use super::*;
 use crate::engine::money::{HoldView, TransferView};
 use crate::ports::webhooks::WebhookSink;
 use crate::realms::BatchMode;
+
+/// The id of the voucher at a place of the realm; one without a tag where there is none.
+pub fn place(store: &dyn caudal_storage::Store, account: u64, sequence: u64) -> VoucherId {
+    let account = AccountNo(account);
+    let place = crate::records::projection::Place { account, sequence };
+    let found = crate::records::reads::voucher(store, REALM, place).unwrap();
+    VoucherId {
+        realm: REALM,
+        account,
+        sequence,
+        tag: found.map_or(Tag::NONE, |voucher| voucher.tag),
+    }
+}
 
 /// What a fuse throws; the panic hook says nothing about it.
 #[derive(Debug)]

@@ -28,17 +28,13 @@ fn bank() -> Arc<TestBank> {
     Arc::default()
 }
 
-fn place(account: u64, sequence: u64) -> VoucherId {
-    VoucherId {
-        realm: REALM,
-        account: AccountNo(account),
-        sequence,
-    }
+fn place(lab: &Lab, account: u64, sequence: u64) -> VoucherId {
+    super::lab::place(lab.store.as_ref(), account, sequence)
 }
 
 async fn step(lab: &Lab, hold: u64, step: HoldStep, part: Option<i64>) -> Answered<HoldView> {
     let part = part.map(|part| Amount::from_centavos(part).unwrap());
-    let id = HoldId(place(1, hold));
+    let id = HoldId(place(lab, 1, hold));
     lab.engine
         .step_hold(REALM, id, step, part, false, plain())
         .await
@@ -89,7 +85,7 @@ async fn a_hold_is_opened_once_and_goes_in_parts() {
     // A repeat says what the first answer said.
     let repeat = value(lab.hold(1, 300, "h", None).await);
     assert_eq!(repeat, Outcome::Replayed(first));
-    let read = lab.engine.hold(REALM, HoldId(place(1, 2))).await;
+    let read = lab.engine.hold(REALM, HoldId(place(&lab, 1, 2))).await;
     assert_eq!(read.as_ref(), Ok(&last));
     let target = Target::Account(AccountNo(1));
     let listed = lab.engine.holds(REALM, target, None, EVERYTHING).await;
@@ -125,7 +121,11 @@ async fn a_hold_ends_in_a_balance_in_a_sweep_and_after_a_crash() {
             .unwrap();
     assert_eq!(account.balance.held, Money::ZERO);
     assert_eq!(both(&lab, 1).await, (1000, 0));
-    let ended = lab.engine.hold(REALM, HoldId(place(1, 6))).await.unwrap();
+    let ended = lab
+        .engine
+        .hold(REALM, HoldId(place(&lab, 1, 6)))
+        .await
+        .unwrap();
     assert_eq!(ended.hold.status(), HoldStatus::Expired);
     lab.verified().await;
 }
@@ -290,7 +290,7 @@ async fn what_was_never_at_the_bank_does_not_come_back_from_it() {
     let sent = lab.engine.transfer(REALM, target, order, false, plain());
     value(sent.await);
     let back = Notice::Reversed {
-        origin: OriginId::of_place(place(1, 2)),
+        origin: OriginId::of_place(place(&lab, 1, 2)),
         bank_id: "b".into(),
         coelsa_id: "back".into(),
         amount: Amount::from_centavos(100).unwrap(),

@@ -5,7 +5,7 @@
 //! published of it: number, id, kind. Neither file is ever edited. Where a change of the projection
 //! makes this test fail, it is the change that is wrong: events need a new set of rules.
 
-use caudal_ledger::events::rules::{EventRules, FIRST, RuleSets};
+use caudal_ledger::events::rules::{EventRules, FIRST, RuleSets, TAGGED};
 use caudal_ledger::events::{Event, EventKind, EventKinds};
 use caudal_ledger::facts::{AccountFact, RealmFact};
 use caudal_storage::{Commit, CommitNo, Entry, Order as Towards, Projection, Store, StreamId};
@@ -26,7 +26,7 @@ const LATER: EventRules = EventRules {
         AccountFact::AliasRequested { .. } => Some(EventKind::AccountUpdated),
         fact => EventKind::of_account(fact),
     },
-    ..FIRST
+    ..TAGGED
 };
 /// What a still later one might.
 const LAST: EventRules = EventRules {
@@ -34,8 +34,9 @@ const LAST: EventRules = EventRules {
     hold: |_, _| None,
     transfer: |_, _, _| None,
     realm: |_| None,
+    tagged: false,
 };
-const ONE: RuleSets = RuleSets::ALL;
+const ONE: RuleSets = RuleSets::new(&[FIRST]);
 const TWO: RuleSets = RuleSets::new(&[FIRST, LATER]);
 const THREE: RuleSets = RuleSets::new(&[FIRST, LATER, LAST]);
 
@@ -100,6 +101,11 @@ fn rebuilt(
 }
 
 fn over(store: &Arc<FaultyStore>, event_rules: u16) -> Engine {
+    over_from(store, event_rules, 0)
+}
+
+/// A service whose clock begins so many milliseconds later.
+fn over_from(store: &Arc<FaultyStore>, event_rules: u16, later: u64) -> Engine {
     let bank = |_: &crate::banks::Relation| {
         let bank: Arc<dyn BankGateway> = Arc::<TestBank>::default();
         Ok(bank)
@@ -109,7 +115,7 @@ fn over(store: &Arc<FaultyStore>, event_rules: u16) -> Engine {
         event_rules,
         ..Options::default()
     };
-    let clock = Arc::<TestClock>::default();
+    let clock = Arc::new(TestClock(later.into()));
     Engine::start(
         Arc::<FaultyStore>::clone(store),
         clock,
@@ -218,6 +224,60 @@ async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() 
         assert_eq!(taken_up(&again, GOLDEN).len(), 1);
     }
     // The program of before does not guess.
-    let why = rebuilt(&entries, Rows).unwrap_err();
+    let why = rebuilt(&entries, RowsUnder(ONE)).unwrap_err();
     assert!(why.to_string().contains("a newer version wrote"), "{why}");
+}
+
+#[actix::test]
+async fn two_histories_of_one_past_have_no_other_id_in_common() {
+    const YEARS: u64 = 100_000_000_000;
+    let golden: Vec<_> = EVENTS.lines().map(str::to_owned).collect();
+    let mut published = Vec::new();
+    for (history, later) in [(1, YEARS), (2, YEARS + 5_000)] {
+        let store = rebuilt(&commits(JOURNAL), Rows).unwrap();
+        let engine = over_from(&store, RuleSets::ALL.newest(), later);
+        let alias = Alias::parse(&format!("historia.{history}")).ok();
+        let opened = engine.register(GOLDEN, registration(), true, alias, plain());
+        let Ok(Given::Value(opened)) = opened.await else {
+            panic!("not opened");
+        };
+        let account = Target::Account(opened.account.number);
+        let suspend = Order::Suspend {
+            reason: format!("in history {history}"),
+            code: SuspensionCode::Other,
+        };
+        for order in [suspend, Order::Reactivate] {
+            let done = engine.change(GOLDEN, account, order, None, plain()).await;
+            done.unwrap();
+        }
+        let credit = CreateVoucherType {
+            code: TypeCode::parse(&format!("HISTORY_{history}")).unwrap(),
+            name: "A type of one history".into(),
+            sense: Direction::Credit,
+            description: None,
+            category: None,
+        };
+        engine.create_type(GOLDEN, credit, plain()).await.unwrap();
+        let all = told(&events(&engine, GOLDEN).await);
+        assert_eq!(all[..golden.len()], golden);
+        drop(engine);
+        // The same after a rebuild.
+        let again = rebuilt(&journal(store.as_ref()), Rows).unwrap();
+        assert_eq!(
+            told(&events(&over_from(&again, 2, later), GOLDEN).await),
+            all
+        );
+        published.push(all[golden.len()..].to_vec());
+    }
+    let id = |line: &String| line.split(' ').nth(1).unwrap().to_owned();
+    let numbers = |all: &[String]| all.iter().filter_map(|line| line.split(' ').next()).count();
+    let [one, other] = published.as_slice() else {
+        panic!("two histories");
+    };
+    assert_eq!((numbers(one), numbers(other)), (4, 4), "{one:?}");
+    let known: Vec<_> = one.iter().map(id).collect();
+    assert!(
+        other.iter().map(id).all(|id| !known.contains(&id)),
+        "{one:?} {other:?}"
+    );
 }

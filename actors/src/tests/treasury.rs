@@ -9,7 +9,7 @@ use caudal_ledger::chain::Digest;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::facts::{AccountFact, LedgerFact};
 use caudal_ledger::holds::{HoldStep, OpenHold};
-use caudal_ledger::ids::{HoldId, VoucherId};
+use caudal_ledger::ids::Tag;
 use caudal_ledger::money::Money;
 use caudal_ledger::transfers::{Concept, Destination, Send, TransferFact, TransferRecord};
 use caudal_ledger::treasury::{Sum, Totals};
@@ -129,11 +129,7 @@ async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
                     continue;
                 };
                 let held = held.into_inner();
-                let id = HoldId(VoucherId {
-                    realm: REALM,
-                    account: held.account,
-                    sequence: held.hold.sequence,
-                });
+                let id = held.hold.id(REALM, held.account);
                 let step = if n.is_multiple_of(4) {
                     HoldStep::Confirm
                 } else {
@@ -335,6 +331,7 @@ pub(super) fn first_voucher() -> Voucher {
     Voucher {
         cvu: cvu(1),
         sequence: 1,
+        tag: Tag::NONE,
         direction: Direction::Credit,
         amount,
         after: Balance {

@@ -66,6 +66,7 @@ impl Account {
             cvu: credit.cvu,
             account: self.number,
             voucher: credit.sequence,
+            tag: credit.tag,
             decision,
         };
         Ok((vouchers, fact))

@@ -6,7 +6,7 @@ use crate::chain::Digest;
 use crate::cvu::Cvu;
 use crate::fees::Charges;
 use crate::holds::{Hold, HoldStep};
-use crate::ids::{HoldId, VoucherId};
+use crate::ids::{Tag, VoucherId};
 use crate::money::{Amount, Money};
 use crate::rejection::Rejection;
 use crate::text::ExternalId;
@@ -84,6 +84,7 @@ impl Drafts<'_> {
             realm: self.context.realm,
             account: self.account.number,
             sequence: self.sequence.saturating_add(1),
+            tag: Tag::after(self.hash, self.at),
         }
     }
 
@@ -122,6 +123,7 @@ impl Drafts<'_> {
             external_date: draft.external_date,
             expires_at: draft.expires_at,
             gives_back: draft.gives_back,
+            tag: self.next_id().tag,
             at: self.at,
             hash: Digest::default(),
         };
@@ -142,12 +144,9 @@ impl Drafts<'_> {
             counted_at: hold.created_at,
             whole: all,
         });
-        let opened = VoucherId {
-            sequence: hold.sequence,
-            ..self.next_id()
-        };
+        let opened = hold.id(self.context.realm, self.account.number);
         self.add(Draft {
-            reference_id: Some(HoldId(opened).to_string()),
+            reference_id: Some(opened.to_string()),
             gives_back,
             ..Draft::of(system, amount, ReferenceType::Hold)
         })
@@ -158,10 +157,7 @@ impl Drafts<'_> {
         let Some(last) = self.vouchers.last() else {
             return Ok(());
         };
-        let id = VoucherId {
-            sequence: last.sequence,
-            ..self.next_id()
-        };
+        let id = last.id(self.context.realm, self.account.number);
         let charged = self
             .account
             .schedules(self.context)

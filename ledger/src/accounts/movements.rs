@@ -13,7 +13,7 @@ use crate::balance::Direction;
 use crate::cvu::Cvu;
 use crate::fees::Schedules;
 use crate::holds::{HoldStep, OPEN_HOLDS_MAX, OpenHold};
-use crate::ids::{AccountNo, HoldId, VoucherId};
+use crate::ids::{AccountNo, HoldId};
 use crate::limits::Levels;
 use crate::money::Amount;
 use crate::rejection::Rejection;
@@ -326,11 +326,7 @@ impl Account {
         if fields.is_empty() {
             return Ok(Outcome::Replayed(vec![existing.clone()]));
         }
-        let held_by = VoucherId {
-            realm: context.realm,
-            account: number,
-            sequence: existing.sequence,
-        };
+        let held_by = existing.id(context.realm, number);
         Err(Rejection::ExternalIdReused {
             held_by,
             cvu: existing.cvu,

@@ -1,6 +1,7 @@
 //! Orders in; facts, balances and refusals out.
 
 mod disputes;
+mod histories;
 mod movements;
 mod particulars;
 mod remuneration;

@@ -11,7 +11,7 @@ use super::drafts::Draft;
 use super::{Account, Context, Movement, Movements};
 use crate::cvu::Cvu;
 use crate::facts::BankRefusal;
-use crate::ids::{AccountNo, OriginId, TransferId, VoucherId};
+use crate::ids::{AccountNo, OriginId, Tag, TransferId, VoucherId};
 use crate::money::{Amount, Money};
 use crate::rejection::Rejection;
 use crate::text::ExternalId;
@@ -55,17 +55,25 @@ impl Account {
         if fields.is_empty() {
             return Ok(());
         }
-        let held_by = TransferId(VoucherId {
-            realm: context.realm,
-            account: number,
-            sequence: existing.sequence,
-        });
+        let held_by = existing.id(context.realm, number);
         Err(Rejection::TransferExternalIdReused { held_by, fields })
     }
 
-    fn transfer(&self, order: &Send, from: Cvu, context: &Context<'_>) -> Transfer {
-        Transfer {
+    /// The id that a transfer would have that this account sends now.
+    pub fn next_transfer(&self, context: &Context<'_>) -> TransferId {
+        TransferId(VoucherId {
+            realm: context.realm,
+            account: self.number,
             sequence: self.sequence.saturating_add(1),
+            tag: Tag::after(self.hash, self.instant(context.now)),
+        })
+    }
+
+    fn transfer(&self, order: &Send, from: Cvu, context: &Context<'_>) -> Transfer {
+        let TransferId(VoucherId { sequence, tag, .. }) = self.next_transfer(context);
+        Transfer {
+            sequence,
+            tag,
             receiver: None,
             status: TransferStatus::Requested,
             from,
@@ -354,7 +362,7 @@ impl Account {
         context: &Context<'_>,
     ) -> Result<Movements, Rejection> {
         let mut drafts = self.draft(context)?;
-        let reference = self.transfer_id(transfer.sequence, context).to_string();
+        let reference = transfer.id(context.realm, self.number).to_string();
         drafts.add(Draft {
             reference_id: Some(reference.clone()),
             external_id: Some(transfer.external_id.clone()),
@@ -393,7 +401,7 @@ impl Account {
             return Ok(Movements::default());
         };
         let mut drafts = self.draft(context)?;
-        let reference = self.transfer_id(number, context).to_string();
+        let reference = transfer.id(context.realm, self.number).to_string();
         drafts.add(Draft {
             reference_id: Some(reference.clone()),
             gives_back: Some(GivesBack {
@@ -463,7 +471,7 @@ impl Account {
         }
         let mut drafts = after.draft(context)?;
         drafts.add(Draft {
-            reference_id: Some(self.transfer_id(transfer.sequence, context).to_string()),
+            reference_id: Some(transfer.id(context.realm, self.number).to_string()),
             ..Draft::of(
                 SystemType::TransferReversal,
                 amount,
@@ -482,14 +490,6 @@ impl Account {
             },
         });
         Ok(done)
-    }
-
-    fn transfer_id(&self, sequence: u64, context: &Context<'_>) -> TransferId {
-        TransferId(VoucherId {
-            realm: context.realm,
-            account: self.number,
-            sequence,
-        })
     }
 }
 

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Decision, SuspensePlace};
+use super::{Decision, SuspenseId, SuspensePlace};
 use crate::cvu::{Cbu, Cvu};
-use crate::ids::{AccountNo, OriginId};
+use crate::ids::{AccountNo, OriginId, RealmId, Tag};
 use crate::rejection::Rejection;
 use crate::tenants::Mode;
 use crate::time::Timestamp;
@@ -42,6 +42,9 @@ pub enum ParkedState {
         account: AccountNo,
         /// By the voucher of this sequence.
         voucher: u64,
+        /// Of this tag.
+        #[serde(default, skip_serializing_if = "Tag::is_none")]
+        tag: Tag,
         /// Who decided it, and why.
         decision: Decision,
     },
@@ -91,6 +94,9 @@ pub enum CaseFact {
         account: AccountNo,
         /// The sequence of the voucher.
         voucher: u64,
+        /// The voucher's tag.
+        #[serde(default, skip_serializing_if = "Tag::is_none")]
+        tag: Tag,
         /// Who decided it, and why.
         decision: Decision,
     },
@@ -163,6 +169,16 @@ impl CaseFact {
 }
 
 impl Parked {
+    /// Its id, in a realm: the same money has the same one in every history.
+    pub fn id(&self, realm: RealmId) -> SuspenseId {
+        let rail = self.suspense.cash_in.coelsa_id.as_bytes();
+        SuspenseId {
+            realm,
+            place: self.place,
+            tag: Tag::of_record(rail, Timestamp::default()),
+        }
+    }
+
     /// Money that begins to wait.
     pub const fn new(place: SuspensePlace, suspense: Suspense, since: Timestamp) -> Self {
         Self {
@@ -325,6 +341,7 @@ impl Parked {
                 cvu,
                 account,
                 voucher,
+                tag,
                 decision,
             } => {
                 self.refused = None;
@@ -332,6 +349,7 @@ impl Parked {
                     cvu: *cvu,
                     account: *account,
                     voucher: *voucher,
+                    tag: *tag,
                     decision: decision.clone(),
                 };
             }

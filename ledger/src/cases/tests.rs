@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cvu::Cvu;
-use crate::ids::OriginId;
+use crate::ids::{OriginId, Tag};
 use crate::money::Amount;
 use crate::rejection::Rejection;
 use crate::tenants::Mode;
@@ -86,6 +86,7 @@ fn money_in_suspense_is_decided_once() {
         cvu: open.suspense.cash_in.cvu,
         account: AccountNo(9),
         voucher: 3,
+        tag: Tag::NONE,
         decision: decision("Ana"),
     };
     credited.apply(&fact, 1);
@@ -160,10 +161,7 @@ fn the_banks_word_ends_a_return_once() {
 
 #[test]
 fn ids_read_back() {
-    let id = SuspenseId {
-        realm: RealmId(3),
-        place: parked(None).place,
-    };
+    let id = parked(None).id(RealmId(3));
     let text = id.to_string();
     assert_eq!(SuspenseId::parse(&text), Some(id));
     assert_eq!(SuspenseId::parse(&text.replace("sus_", "trf_")), None);

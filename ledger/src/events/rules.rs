@@ -29,6 +29,10 @@ pub struct EventRules {
     pub transfer: fn(&TransferFact, Option<TransferStatus>, TransferStatus) -> Option<EventKind>,
     /// What a fact of the realm publishes.
     pub realm: fn(&RealmFact) -> Option<EventKind>,
+    /// Whether ids of events have a tag of their record, so that none names anything else after an
+    /// older copy of the store was put back. Those of vouchers and holds have the voucher's, under
+    /// every set.
+    pub tagged: bool,
 }
 
 /// Set 1: what the first version of the program counted.
@@ -37,6 +41,13 @@ pub const FIRST: EventRules = EventRules {
     hold: EventKind::of_hold,
     transfer: EventKind::of_transfer,
     realm: EventKind::of_realm,
+    tagged: false,
+};
+
+/// Set 2: the same events, and every id has a tag.
+pub const TAGGED: EventRules = EventRules {
+    tagged: true,
+    ..FIRST
 };
 
 /// Every set that a journal may name, in the order of their numbers, from 1.
@@ -45,7 +56,7 @@ pub struct RuleSets(&'static [EventRules]);
 
 impl RuleSets {
     /// The sets of this program: appended, never edited.
-    pub const ALL: Self = Self(&[FIRST]);
+    pub const ALL: Self = Self(&[FIRST, TAGGED]);
 
     /// Other sets, for a test of what a later program will do.
     pub const fn new(sets: &'static [EventRules]) -> Self {
@@ -70,12 +81,18 @@ mod tests {
 
     #[test]
     fn a_realm_begins_under_the_first_set_and_a_later_program_is_not_guessed() {
-        let two = RuleSets::new(&[FIRST, FIRST]);
-        assert_eq!((RuleSets::ALL.newest(), two.newest()), (1, 2));
-        for (number, known) in [(0, true), (1, true), (2, false), (u16::MAX, false)] {
+        let three = RuleSets::new(&[FIRST, TAGGED, FIRST]);
+        assert_eq!((RuleSets::ALL.newest(), three.newest()), (2, 3));
+        for (number, known) in [
+            (0, true),
+            (1, true),
+            (2, true),
+            (3, false),
+            (u16::MAX, false),
+        ] {
             assert_eq!(RuleSets::ALL.of(number).is_some(), known, "{number}");
         }
-        assert!(two.of(2).is_some() && two.of(3).is_none());
+        assert!(three.of(3).is_some() && three.of(4).is_none());
         let change = RealmFact::EventRules { number: 2 };
         assert_eq!((FIRST.realm)(&change), None);
     }

@@ -4,6 +4,7 @@ use super::*;
 use crate::cases::{Decision, Verdict};
 use crate::cvu::{Cbu, Cvu};
 use crate::fees::Charges;
+use crate::ids::Tag;
 use crate::text::ExternalId;
 use crate::time::Timestamp;
 use crate::transfers::{Concept, Destination, TransferFact};
@@ -27,6 +28,7 @@ fn words() -> [BankWord; 4] {
 fn transfer(status: TransferStatus) -> Transfer {
     Transfer {
         sequence: 1,
+        tag: Tag::NONE,
         receiver: None,
         status,
         from: Cvu::parse(CVU).unwrap(),

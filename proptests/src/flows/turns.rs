@@ -5,7 +5,7 @@ use caudal_ledger::balance::Direction;
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::holds::{HoldStep, OpenHold};
-use caudal_ledger::ids::{AccountNo, OriginId, TransferId, VoucherId};
+use caudal_ledger::ids::{AccountNo, OriginId};
 use caudal_ledger::limits::{Change, Limits, LimitsChange};
 use caudal_ledger::money::Money;
 use caudal_ledger::rejection::Rejection;
@@ -195,11 +195,7 @@ impl Desk {
             return Ok(vec![(from, movements)]);
         };
         let receiver = &self.slots[to].account;
-        let id = TransferId(VoucherId {
-            realm: sender.realm,
-            account: sender.account.number,
-            sequence: sender.account.sequence + 1,
-        });
+        let id = sender.account.next_transfer(&context);
         let into = receiver.decide_receive(order, id, &context)?;
         let to_key = (receiver.number, receiver.cvu.expect("it may receive"));
         let (_, out) = sender.account.decide_send(order, to_key, &context)?;

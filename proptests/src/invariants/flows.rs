@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::holds::Hold;
-use caudal_ledger::ids::{AccountNo, HoldId, RealmId, VoucherId};
+use caudal_ledger::ids::{AccountNo, HoldId, RealmId};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::Transfer;
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
@@ -37,6 +37,7 @@ fn amount(voucher: &Voucher) -> i128 {
 
 /// What of a hold is left, and when it ends.
 struct Open {
+    id: HoldId,
     rest: i128,
     ends: Option<Timestamp>,
 }
@@ -55,6 +56,7 @@ pub fn check_i06(history: &[Noted<'_>]) -> Check {
         if of_hold && voucher.direction == Direction::Hold {
             hold!(due.is_none(), "I6: {due:?} is due at {}", voucher.at);
             let hold = Open {
+                id: HoldId(voucher.id(noted.realm, noted.account)),
                 rest: amount(voucher),
                 ends: voucher.expires_at,
             };
@@ -76,18 +78,13 @@ pub fn check_i06(history: &[Noted<'_>]) -> Check {
         }
         let named = voucher.reference_id.as_deref().and_then(HoldId::parse);
         let number = named.map_or(0, |id| id.0.sequence);
-        let own = VoucherId {
-            realm: noted.realm,
-            account: noted.account,
-            sequence: number,
-        };
-        hold!(
-            named == Some(HoldId(own)),
-            "I6: {voucher:?} is of no hold of its account"
-        );
         let Some(hold) = open.get_mut(&number) else {
             return Err(format!("I6: {voucher:?} is of no open hold"));
         };
+        hold!(
+            named == Some(hold.id),
+            "I6: {voucher:?} is of no hold of its account"
+        );
         hold!(
             amount(voucher) <= hold.rest,
             "I6: {voucher:?} is more than {}",

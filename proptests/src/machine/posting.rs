@@ -4,6 +4,7 @@ use caudal_ledger::accounts::{Context, Terms};
 use caudal_ledger::balance::BalanceError;
 use caudal_ledger::chain::Digest;
 use caudal_ledger::facts::{LedgerFact, RealmFact};
+use caudal_ledger::ids::Tag;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode};
@@ -99,6 +100,7 @@ impl Machine {
             external_date: None,
             expires_at: None,
             gives_back: None,
+            tag: Tag::NONE,
             at: account
                 .last_movement_at
                 .map_or(self.now, |last| last.max(self.now)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use caudal_actors::ports::Way;
-use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
+use caudal_ledger::ids::{AccountNo, RealmId, Tag, VoucherId};
 use caudal_ledger::transfers::{BankWord, Counterparty};
 
 use super::fake::{Act, bank, no, scripted, yes};
@@ -22,6 +22,7 @@ fn origin() -> OriginId {
         realm: RealmId(1),
         account: AccountNo(7),
         sequence: 3,
+        tag: Tag::NONE,
     })
 }
 

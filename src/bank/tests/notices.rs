@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use caudal_actors::ports::Notice;
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::ids::{AccountNo, OriginId, RealmId, VoucherId};
+use caudal_ledger::ids::{AccountNo, OriginId, RealmId, Tag, VoucherId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Counterparty};
@@ -181,6 +181,7 @@ fn origin() -> OriginId {
         realm: RealmId(1),
         account: AccountNo(7),
         sequence: 3,
+        tag: Tag::NONE,
     })
 }
 

@@ -1,7 +1,7 @@
 //! Transfers: what is sent, what each answer means, and what a refusal is worth after a doubt.
 
 use caudal_ledger::cvu::Cbu;
-use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
+use caudal_ledger::ids::{AccountNo, RealmId, Tag, VoucherId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::transfers::{BankMoved, BankWord, Concept};
 
@@ -19,6 +19,7 @@ pub(super) fn origin(sequence: u64) -> OriginId {
         realm: RealmId(1),
         account: AccountNo(7),
         sequence,
+        tag: Tag::NONE,
     })
 }
 

@@ -4,7 +4,7 @@ use caudal_actors::failure::Failure;
 use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::chain::Canonical;
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::ids::AccountNo;
+use caudal_ledger::ids::{AccountNo, Tag};
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
@@ -20,6 +20,7 @@ const REALM: RealmId = RealmId(2);
 
 fn placed(name: &str, reference: Option<&str>) -> Placed {
     let voucher = Voucher {
+        tag: Tag::NONE,
         cvu: Cvu::parse(CVU).unwrap(),
         sequence: 7,
         direction: Direction::Credit,

@@ -27,7 +27,7 @@ use caudal_ledger::events::{EventId, EventKinds};
 use caudal_ledger::ids::RealmId;
 use futures_util::stream::unfold;
 
-use super::{Answer, event, kinds, place};
+use super::{Answer, event, kinds, place, placed};
 use crate::http::caller::{Caller, only};
 use crate::http::errors::ApiError;
 use crate::http::query::Query;
@@ -121,7 +121,7 @@ impl Drop for Seat {
 struct Reader {
     caller: Caller,
     wanted: EventKinds,
-    after: u64,
+    after: EventId,
     begun: bool,
     _seat: Seat,
 }
@@ -131,7 +131,7 @@ impl Reader {
     async fn next(mut self) -> Option<(Result<Bytes, Failure>, Self)> {
         if !self.begun {
             self.begun = true;
-            let first = format!("retry: {RETRY}\nid: {}\n\n", self.place());
+            let first = format!("retry: {RETRY}\nid: {}\n\n", self.after);
             return Some((Ok(first.into()), self));
         }
         let door = self.caller.door.clone();
@@ -143,7 +143,9 @@ impl Reader {
                 return None;
             }
             let (realm, engine) = (self.caller.realm(), self.caller.engine());
-            let page = engine.events(realm, self.after, self.wanted, PAGE).await;
+            let page = engine
+                .events(realm, self.after.number, self.wanted, PAGE)
+                .await;
             let page = match page {
                 Ok(page) => page,
                 Err(why) => {
@@ -151,7 +153,8 @@ impl Reader {
                     return None;
                 }
             };
-            self.after = page.seen;
+            // What was not wanted need not be looked at again.
+            self.after = page.seen.unwrap_or(self.after);
             if !page.items.is_empty() {
                 let text = self.render(&page);
                 return Some((Ok(text.into()), self));
@@ -159,14 +162,14 @@ impl Reader {
             let more = async {
                 match page.more {
                     true => Ok(()),
-                    false => engine.event_after(realm, page.seen).await,
+                    false => engine.event_after(realm, self.after.number).await,
                 }
             };
             tokio::select! {
                 biased;
                 () = door.gate.closed() => return None,
                 () = &mut beat => {
-                    let text = format!(": alive\nid: {}\n\n", self.place());
+                    let text = format!(": alive\nid: {}\n\n", self.after);
                     return Some((Ok(text.into()), self));
                 }
                 told = more => told.ok()?,
@@ -193,14 +196,6 @@ impl Reader {
             ));
         }
         text
-    }
-
-    /// How far the reader has got: what was not wanted need not be looked at again.
-    fn place(&self) -> EventId {
-        EventId {
-            realm: self.caller.realm(),
-            number: self.after,
-        }
     }
 }
 
@@ -230,8 +225,18 @@ pub async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> A
     query.done()?;
     // The header is newer: a browser that comes back sends it to the address that it began with.
     let after = match resumed(&request)? {
-        Some(text) => place(realm, last, text).map_err(|why| ApiError::field(RESUMED, why))?,
-        None => asked.unwrap_or(last),
+        Some(text) => {
+            let id = place(realm, last, text).map_err(|why| ApiError::field(RESUMED, why))?;
+            Some((RESUMED, id))
+        }
+        None => asked.map(|id| ("after", id)),
+    };
+    let after = match after {
+        Some((field, id)) => {
+            placed(&caller, field, id).await?;
+            id
+        }
+        None => caller.engine().event_id(realm, last)?.ok_or(Failure::Bug)?,
     };
     let seat = caller.door.hooks.streams.take(realm)?;
     let reader = Reader {

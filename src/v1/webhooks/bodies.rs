@@ -3,7 +3,6 @@
 use caudal_actors::engine::webhooks::{DeliveryView, WebhookView};
 use caudal_actors::ports::webhooks::{Sent, Trouble};
 use caudal_ledger::deliveries::{Ending, Progress, StopReason, Try, Word};
-use caudal_ledger::events::EventId;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId};
 use serde::Serialize;
@@ -183,12 +182,12 @@ fn status(webhook: &Webhook, progress: &Progress) -> &'static str {
     }
 }
 
-fn progress(realm: RealmId, view: &WebhookView) -> ProgressBody {
+fn progress(view: &WebhookView) -> ProgressBody {
     let progress = &view.progress;
     let main = progress.courses.first();
     let number = main.map_or(0, |main| main.next.saturating_sub(1));
     ProgressBody {
-        position: (number > 0).then(|| EventId { realm, number }.to_string()),
+        position: view.position.map(|id| id.to_string()),
         behind: view.last_event.saturating_sub(number),
         waiting: progress
             .courses
@@ -216,7 +215,7 @@ pub fn webhook(realm: RealmId, view: &WebhookView) -> WebhookBody {
         description: found.description.clone(),
         active: found.active,
         status: status(found, &view.progress),
-        progress: progress(realm, view),
+        progress: progress(view),
         created_at: found.created_at.to_string(),
         updated_at: found.updated_at.to_string(),
     }
@@ -226,9 +225,17 @@ pub fn webhook(realm: RealmId, view: &WebhookView) -> WebhookBody {
 pub fn ordered(caller: &Caller, found: &Webhook, known: Option<WebhookView>) -> WebhookBody {
     let realm = caller.realm();
     let engine = caller.engine();
+    let (progress, position) = match known {
+        Some(known) => (known.progress, known.position),
+        None => {
+            let from = engine.event_id(realm, found.after).ok().flatten();
+            (Progress::new(found.after), from.filter(|id| id.number > 0))
+        }
+    };
     let view = WebhookView {
         webhook: found.clone(),
-        progress: known.map_or_else(|| Progress::new(found.after), |known| known.progress),
+        progress,
+        position,
         last_event: engine.last_event(realm).unwrap_or(found.after),
     };
     webhook(realm, &view)
@@ -236,17 +243,20 @@ pub fn ordered(caller: &Caller, found: &Webhook, known: Option<WebhookView>) -> 
 
 /// Renders a delivery.
 pub fn delivery(realm: RealmId, number: u64, view: &DeliveryView) -> DeliveryBody {
-    let DeliveryView { kind, delivery } = view;
+    let DeliveryView {
+        kind,
+        event,
+        delivery,
+    } = view;
     let id = WebhookId { realm, number };
-    let event = delivery.event;
     DeliveryBody {
-        id: DeliveryId { webhook: id, event }.to_string(),
-        webhook_id: id.to_string(),
-        event_id: EventId {
-            realm,
-            number: event,
+        id: DeliveryId {
+            webhook: id,
+            event: event.number,
         }
         .to_string(),
+        webhook_id: id.to_string(),
+        event_id: event.to_string(),
         event_type: kind.as_str(),
         status: match delivery.ending() {
             Some(Ending::Delivered) => "delivered",

@@ -8,7 +8,7 @@ use caudal_actors::engine::treasury::{Position, Silence, Snapshot};
 use caudal_actors::ports::BankError;
 use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::calendar::Calendar;
-use caudal_ledger::ids::{RealmId, VoucherId};
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::BusinessDay;
 use caudal_ledger::voucher_types::TypeCode;
 use serde::Serialize;
@@ -251,11 +251,7 @@ impl Movimiento {
         calendar: &Calendar,
     ) -> Self {
         let Placed { account, voucher } = placed;
-        let id = VoucherId {
-            realm,
-            account: *account,
-            sequence: voucher.sequence,
-        };
+        let id = voucher.id(realm, *account);
         let Balance { available, held } = voucher.after;
         let day = voucher.at.business_day();
         let written = |day: BusinessDay| day.to_string();

@@ -7,6 +7,7 @@
 
 use caudal_ledger::cases::{CaseFact, CaseKind, Parked, RETURNS, SuspensePlace};
 use caudal_ledger::events::EventKind;
+use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Entry, IndexWriter, Position, StoreError};
@@ -105,7 +106,7 @@ pub fn parked(
 
 /// What a fact of a case adds.
 pub fn happened(
-    realm: RealmId,
+    (sets, realm): (RuleSets, RealmId),
     account: AccountNo,
     (entry, position): (&Entry, Position),
     index: &mut dyn IndexWriter,
@@ -159,6 +160,7 @@ pub fn happened(
     let Some(kind) = EventKind::of_case(&fact) else {
         return Ok(());
     };
-    let told = Told::new(kind, account, position).noting(Noted::Parked(Box::new(parked)))?;
-    events::tell(realm, told, index)
+    let rules = events::rules(sets, realm, index)?;
+    let told = Told::new(kind, account, position).tagged_by(rules, entry);
+    events::tell(realm, told.noting(Noted::Parked(Box::new(parked)))?, index)
 }

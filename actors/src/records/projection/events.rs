@@ -1,6 +1,6 @@
 //! Rows of events: the numbers of a realm, each with the place of the fact that it tells.
 //!
-//! **Shape.** `kind u8, account u64, position u64` (big-endian), then what of its subject the fact
+//! **Shape.** `kind u8, account u64, position u64, tag u32` (big-endian), then what of its subject the fact
 //! alone does not say, as a record: the hold or transfer as it was then, or how many movements the
 //! account had. One row goes with every voucher, so it is no record of MessagePack itself.
 //!
@@ -8,17 +8,18 @@
 //! counted under the set of rules that was in force in the realm at that place.
 
 use caudal_ledger::cases::Parked;
-use caudal_ledger::events::EventKind;
 use caudal_ledger::events::rules::{EventRules, RuleSets};
+use caudal_ledger::events::{EventId, EventKind};
 use caudal_ledger::facts::RealmFact;
 use caudal_ledger::holds::Hold;
-use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::ids::{AccountNo, RealmId, Tag};
+use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::Transfer;
-use caudal_storage::{IndexWriter, Position, StoreError};
+use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 use serde::{Deserialize, Serialize};
 
 use super::totals;
-use crate::records::{encode, keys};
+use crate::records::{decode, encode, keys};
 
 /// What a row of an event says.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,6 +30,8 @@ pub struct Told {
     pub account: AccountNo,
     /// Where the fact is.
     pub position: Position,
+    /// The tag of the event's id.
+    pub tag: Tag,
     /// What the fact alone does not say, encoded [`Noted`]; empty where it says all.
     pub noted: Vec<u8>,
 }
@@ -46,7 +49,7 @@ pub enum Noted {
     Parked(Box<Parked>),
 }
 
-const HEAD: usize = 17;
+const HEAD: usize = 21;
 
 impl Told {
     /// An event that its fact says all of.
@@ -55,8 +58,23 @@ impl Told {
             kind,
             account,
             position,
+            tag: Tag::NONE,
             noted: Vec::new(),
         }
+    }
+
+    /// The same with the tag of a voucher.
+    pub fn tagged(self, tag: Tag) -> Self {
+        Self { tag, ..self }
+    }
+
+    /// The same with the tag of its record, where the rules want one.
+    pub fn tagged_by(self, rules: &EventRules, entry: &Entry) -> Self {
+        if !rules.tagged {
+            return self;
+        }
+        let at = Timestamp::from_millis(entry.at);
+        self.tagged(Tag::of_record(&entry.body, at))
     }
 
     /// The same with what the fact does not say.
@@ -68,10 +86,20 @@ impl Told {
         Ok(Self { noted, ..self })
     }
 
+    /// The id of the event, by its number in a realm.
+    pub const fn id(&self, realm: RealmId, number: u64) -> EventId {
+        EventId {
+            realm,
+            number,
+            tag: self.tag,
+        }
+    }
+
     fn head(&self) -> [u8; HEAD] {
         let mut head = [self.kind.number(); HEAD];
         let parts = self.account.0.to_be_bytes().into_iter();
         let parts = parts.chain(self.position.0.to_be_bytes());
+        let parts = parts.chain(self.tag.to_bytes());
         head.iter_mut().skip(1).zip(parts).for_each(|(h, p)| *h = p);
         head
     }
@@ -84,11 +112,13 @@ impl Told {
         let read = || {
             let (kind, rest) = row.split_first()?;
             let (account, rest) = rest.split_first_chunk::<8>()?;
-            let (position, noted) = rest.split_first_chunk::<8>()?;
+            let (position, rest) = rest.split_first_chunk::<8>()?;
+            let (tag, noted) = rest.split_first_chunk::<4>()?;
             Some(Self {
                 kind: EventKind::of_number(*kind)?,
                 account: AccountNo(u64::from_be_bytes(*account)),
                 position: Position(u64::from_be_bytes(*position)),
+                tag: Tag::from_bytes(*tag),
                 noted: noted.to_vec(),
             })
         };
@@ -128,16 +158,20 @@ pub fn known(sets: RuleSets, number: u16) -> Result<&'static EventRules, StoreEr
 /// What a fact of a realm adds: an event, or other rules for those that follow.
 pub fn of_realm(
     (sets, realm): (RuleSets, RealmId),
-    fact: &RealmFact,
-    position: Position,
+    (entry, position): (&Entry, Position),
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
+    let fact: RealmFact = decode(&entry.body)?;
     if let RealmFact::EventRules { number } = fact {
-        known(sets, *number)?;
-        return totals::update(realm, index, |totals| totals.event_rules = *number);
+        known(sets, number)?;
+        return totals::update(realm, index, |totals| totals.event_rules = number);
     }
-    match (rules(sets, realm, index)?.realm)(fact) {
-        Some(kind) => tell(realm, Told::new(kind, AccountNo(0), position), index),
+    let rules = rules(sets, realm, index)?;
+    match (rules.realm)(&fact) {
+        Some(kind) => {
+            let told = Told::new(kind, AccountNo(0), position).tagged_by(rules, entry);
+            tell(realm, told, index)
+        }
         None => Ok(()),
     }
 }
@@ -166,7 +200,8 @@ mod tests {
     fn rows_read_back_and_what_is_cut_or_unknown_is_damage() {
         let told = Told::new(EventKind::HoldExpired, AccountNo(u64::MAX), Position(7));
         assert_eq!(Told::parse(&told.head()).unwrap(), told);
-        let noted = told.noting(Noted::Movements(9)).unwrap();
+        let tag = Tag::of_record(b"a fact", Timestamp::from_millis(1));
+        let noted = told.tagged(tag).noting(Noted::Movements(9)).unwrap();
         let row = [noted.head().as_slice(), &noted.noted].concat();
         assert_eq!(Told::parse(&row).unwrap(), noted);
         for cut in 0..HEAD {

@@ -86,7 +86,7 @@ pub fn posted(
         totals.posted(voucher);
         totals.tell()
     })?;
-    let told = Told::new(EventKind::VoucherCreated, account, position);
+    let told = Told::new(EventKind::VoucherCreated, account, position).tagged(voucher.tag);
     events::note(realm, number, &told, index);
     roll::posted(realm, account, voucher, index)?;
     hold((sets, realm), account, voucher, position, index)
@@ -103,8 +103,8 @@ fn hold(
         let Some(kind) = (events::rules(sets, realm, index)?.hold)(voucher, Some(hold)) else {
             return Ok(());
         };
-        let told = Told::new(kind, account, position).noting(Noted::Hold(hold.clone()))?;
-        events::tell(realm, told, index)
+        let told = Told::new(kind, account, position).tagged(voucher.tag);
+        events::tell(realm, told.noting(Noted::Hold(hold.clone()))?, index)
     };
     if let Some(hold) = Hold::opened(voucher) {
         let number = hold.sequence;
@@ -199,7 +199,7 @@ pub fn transfer(
     let Some(kind) = (rules.transfer)(&fact, before, transfer.status) else {
         return Ok(());
     };
-    let told = Told::new(kind, account, position);
+    let told = Told::new(kind, account, position).tagged_by(rules, entry);
     let told = match fact {
         // The fact itself says all of it.
         TransferFact::Requested(_) => told,
@@ -305,7 +305,7 @@ pub fn origin_place(
 
 /// What money that no account could take adds.
 pub fn suspended(
-    realm: RealmId,
+    (sets, realm): (RuleSets, RealmId),
     account: AccountNo,
     (entry, position): (&Entry, Position),
     index: &mut dyn IndexWriter,
@@ -328,6 +328,7 @@ pub fn suspended(
     let parked = Parked::new(place, suspense, Timestamp::from_millis(entry.at));
     cases::parked(realm, &parked, index)?;
     totals::update(realm, index, |totals| totals.suspended(amount))?;
-    let told = Told::new(EventKind::CashInSuspended, account, position);
+    let rules = events::rules(sets, realm, index)?;
+    let told = Told::new(EventKind::CashInSuspended, account, position).tagged_by(rules, entry);
     events::tell(realm, told, index)
 }

@@ -2,7 +2,7 @@
 
 use caudal_ledger::accounts::Account;
 use caudal_ledger::balance::Balance;
-use caudal_ledger::events::{Event, EventId, EventKind, Subject};
+use caudal_ledger::events::{Event, EventKind, Subject};
 use caudal_ledger::facts::{AccountFact, LedgerFact, RealmFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
@@ -106,7 +106,7 @@ pub fn event(
         _ => return Err(lost()),
     };
     Ok(Event {
-        id: EventId { realm, number },
+        id: told.id(realm, number),
         at: Timestamp::from_millis(entry.at),
         kind: told.kind,
         account: told.account,

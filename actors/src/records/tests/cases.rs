@@ -2,7 +2,7 @@
 
 use caudal_ledger::cases::{CaseFact, Decision, SuspensePlace, Verdict};
 use caudal_ledger::cvu::Cbu;
-use caudal_ledger::ids::OriginId;
+use caudal_ledger::ids::{OriginId, Tag};
 use caudal_ledger::transfers::{TransferFact, TransferRecord, TransferRejection};
 
 use super::*;
@@ -41,6 +41,7 @@ pub fn facts() -> Vec<CaseFact> {
             cvu: Cvu::compose(999, 1).unwrap(),
             account: AccountNo(1),
             voucher: 4,
+            tag: Tag::NONE,
             decision: decision(false),
         },
         CaseFact::ReturnRequested {

@@ -39,6 +39,7 @@ pub fn fees() -> Vec<FeeRule> {
 
 fn transfer(to: Destination) -> Transfer {
     Transfer {
+        tag: Tag::NONE,
         sequence: 3,
         receiver: Some((AccountNo(2), Cvu::compose(999, 2).unwrap())),
         status: TransferStatus::Requested,

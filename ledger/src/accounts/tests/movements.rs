@@ -4,7 +4,7 @@ use super::*;
 use crate::cvu::Cbu;
 use crate::fees::FeeRule;
 use crate::holds::{HoldStatus, HoldStep, OpenHold};
-use crate::ids::{HoldId, TransferId, VoucherId};
+use crate::ids::HoldId;
 use crate::limits::{Change, Limits, LimitsChange};
 use crate::transfers::{
     BankMoved, BankTransfer, BankWord, CashIn, Concept, Counterparty, Destination, Send,
@@ -21,7 +21,7 @@ pub(super) fn with_money(centavos: i64) -> Account {
     account
 }
 
-fn at(millis: u64) -> Context<'static> {
+pub(super) fn at(millis: u64) -> Context<'static> {
     Context {
         now: Timestamp::from_millis(millis),
         ..context()
@@ -277,11 +277,8 @@ fn both_halves_of_an_internal_transfer_name_it() {
     let (transfer, out) = a
         .decide_send(&send(300), (b.number, cvu), &context())
         .unwrap();
-    let id = TransferId(VoucherId {
-        realm: REALM,
-        account: a.number,
-        sequence: transfer.sequence,
-    });
+    let id = transfer.id(REALM, a.number);
+    assert_eq!(id, a.next_transfer(&context()));
     let into = b.decide_receive(&send(300), id, &context()).unwrap();
     assert_eq!(out.vouchers[0].reference_id, into.vouchers[0].reference_id);
     take(&mut a, &out);
