@@ -109,7 +109,7 @@ async fn hear(
     let heard = told.await.map_err(again)?;
     if heard == Heard::Ignored {
         match notice {
-            Notice::Created | Notice::Other { .. } | Notice::Left(_) => {}
+            Notice::Created | Notice::Other { .. } | Notice::Left(_) | Notice::Returned { .. } => {}
             Notice::Received { coelsa_id, .. } => {
                 tracing::error!(coelsa_id, "money arrived for a CVU of no tenant");
             }

@@ -7,7 +7,9 @@ mod letters;
 mod money;
 mod notices;
 pub mod past;
+mod recovery;
 pub mod rig;
+mod same;
 
 use crate::support::{Answer, Value, json};
 use rig::{Rig, calls};

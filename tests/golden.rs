@@ -101,7 +101,7 @@ async fn every_body_of_money_is_the_one_that_was_promised() {
         service.a.open_with(body).await;
     }
     service.a.create_type("COMPRA", "credit").await;
-    let first = "0000999100000200000019";
+    let first = "0000999100000257958477";
     let credit = service.a.voucher(first, "COMPRA", "100", "orden-1");
     credit.await.is(201);
     tell(&service, MONEY).await;
@@ -128,7 +128,7 @@ async fn every_body_of_the_treasury_is_the_one_that_was_promised() {
     let body = json!({"cuit": "27312547568", "holderName": "Ana Paz", "alias": "Mar.De.Sal"});
     service.a.open_with(body).await;
     service.a.create_type("CARGA", "credit").await;
-    let cvu = "0000999100000200000019";
+    let cvu = "0000999100000287336728";
     let credit = service.a.voucher(cvu, "CARGA", "100.10", "a");
     credit.await.is(201);
     let hold = json!({"amount": "30", "idExterno": "reserva-1"});
@@ -148,7 +148,7 @@ async fn every_body_of_webhooks_is_the_one_that_was_promised() {
     service.a.create_type("CARGA", "credit").await;
     let credit = service
         .a
-        .voucher("0000999100000200000019", "CARGA", "100.10", "a");
+        .voucher("0000999100000287336728", "CARGA", "100.10", "a");
     credit.await.is(201);
     // From here on nothing happens by itself: the clock stands still, and so does the next try.
     let first = "/v1/webhooks/whk_00000040000000200000001jsw";

@@ -241,7 +241,9 @@ impl AccountActor {
                 ticket,
             } => desk.change(ctx.address(), &order, if_match.as_ref(), ticket),
             AccountMessage::Adopt(ticket) => desk.adopt(ticket),
-            AccountMessage::BankSaid(said) => desk.bank_said(ctx.address(), said),
+            AccountMessage::BankSaid(said, claim) => {
+                desk.bank_said(ctx.address(), said, claim);
+            }
             AccountMessage::Passivate => ctx.stop(),
             // Named in `turn`.
             message => desk.remunerate(message, ctx.address()),

@@ -9,10 +9,11 @@ use std::pin::Pin;
 
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
+use caudal_ledger::cases::SuspensePlace;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::facts::{BankCall, BankRefusal};
-use caudal_ledger::ids::OriginId;
+use caudal_ledger::ids::{OriginId, RealmId};
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::remuneration::{BrokerageAccount, FundPosition, FundWord};
 use caudal_ledger::time::{BusinessDay, Timestamp};
@@ -210,6 +211,16 @@ pub enum Notice {
     /// Money left a CVU of ours, by an order that the ledger does not know: what the bank's list
     /// alone tells.
     Left(Departure),
+    /// The bank has a return of money in suspense that the ledger does not know to have asked for: what
+    /// its list alone tells.
+    Returned {
+        /// The realm of the money.
+        realm: RealmId,
+        /// The money.
+        case: SuspensePlace,
+        /// The how-manieth try to return it.
+        attempt: u32,
+    },
     /// The bank has taken down where notices go.
     Created,
     /// Something that is none of ours to know.

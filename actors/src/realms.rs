@@ -20,7 +20,9 @@ mod money;
 mod names;
 mod postings;
 mod remuneration;
+mod returns;
 mod sweep;
+mod unbooked;
 mod voucher_types;
 mod webhooks;
 

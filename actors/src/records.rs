@@ -46,6 +46,10 @@ pub const DELIVERIES: u8 = 11;
 /// (0) for what is returned, where the sequence is the number of the return.
 pub const CASES: u8 = 12;
 
+/// What the bank says and the ledger cannot book, by the account that it is about (0: unknown, or an
+/// arrival); what people decide about it, by the realm (0).
+pub const UNBOOKED: u8 = 13;
+
 /// The format of every record: named fields of MessagePack.
 const FORMAT: u8 = 1;
 

@@ -85,6 +85,7 @@ impl Account {
             names,
             cvu_name: None,
             enrolment: None,
+            enrolled: BTreeSet::new(),
             holds: BTreeMap::new(),
             ends: BTreeSet::new(),
             transfers: BTreeMap::new(),

@@ -1,9 +1,10 @@
 //! Cases: what waits for a person, and what the person decides.
 //!
-//! **Shape.** Two kinds: a transfer in `audit`, which is decided `completed` or `rejected`
-//! ([`Verdict`]), and money that arrived and that no account could take ([`Parked`]), which is
-//! credited to a CVU of its realm or returned to its sender through the bank. Every decision says by
-//! whom and why ([`Decision`]), and is a fact.
+//! **Shape.** Three kinds: a transfer in `audit`, which is decided `completed` or `rejected`
+//! ([`Verdict`]); money that arrived and that no account could take ([`Parked`]), which is credited to
+//! a CVU of its realm or returned to its sender through the bank; and what the bank says and the ledger
+//! cannot book ([`Unbooked`]), which is booked once it can be, or dismissed. Every decision says by whom
+//! and why ([`Decision`]), and is a fact.
 //!
 //! **Returning.** The money lies on the collector account and belongs to no CVU, and a bank sends
 //! nothing in the name of a CVU that is closed or was never given out. So a return leaves the
@@ -15,6 +16,7 @@
 //! can be decided, and what is decided stays so whatever arrives later.
 
 mod suspense;
+mod unbooked;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +25,7 @@ use crate::time::Timestamp;
 use crate::transfers::{BankWord, Transfer, TransferStatus};
 
 pub use suspense::{CaseFact, Parked, ParkedState, Return};
+pub use unbooked::{BankSays, TOLD_OTHERWISE, Unbooked, UnbookedFact, UnbookedState};
 
 /// The longest name of who decides, in characters.
 pub const BY_MAX: usize = 100;
@@ -76,17 +79,20 @@ pub enum CaseKind {
     Transfer,
     /// Money that no account could take.
     Suspense,
+    /// What the bank says and the ledger cannot book.
+    Unbooked,
 }
 
 impl CaseKind {
     /// Every kind.
-    pub const ALL: [Self; 2] = [Self::Transfer, Self::Suspense];
+    pub const ALL: [Self; 3] = [Self::Transfer, Self::Suspense, Self::Unbooked];
 
     /// The word on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Transfer => "transfer",
             Self::Suspense => "suspense",
+            Self::Unbooked => "unbooked",
         }
     }
 
@@ -95,12 +101,13 @@ impl CaseKind {
         match self {
             Self::Transfer => 1,
             Self::Suspense => 2,
+            Self::Unbooked => 3,
         }
     }
 }
 
-/// Where a record of suspense is: the account that the money was for (0 when nobody knows one), and
-/// its number there.
+/// Where a record of suspense, or of what could not be booked, is: the account that it was about (0 when
+/// nobody knows one), and its number there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct SuspensePlace {
     /// The account.
@@ -121,31 +128,70 @@ pub struct SuspenseId {
     pub tag: Tag,
 }
 
-const PREFIX: &str = "sus_";
+/// The id of what the bank says and the ledger cannot book: realm and place, with a tag of what it says.
+/// Written `unb_` and 32 characters.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct UnbookedId {
+    /// The realm.
+    pub realm: RealmId,
+    /// The place in it.
+    pub place: SuspensePlace,
+    /// Of what, wherever a place is taken twice.
+    pub tag: Tag,
+}
+
+const SUSPENSE: &str = "sus_";
+const UNBOOKED: &str = "unb_";
+
+fn read(prefix: &str, text: &str) -> Option<(RealmId, SuspensePlace, Tag)> {
+    let VoucherId {
+        realm,
+        account,
+        sequence,
+        tag,
+    } = VoucherId::after(prefix, text)?;
+    Some((realm, SuspensePlace { account, sequence }, tag))
+}
+
+fn write(
+    prefix: &str,
+    (realm, place, tag): (RealmId, SuspensePlace, Tag),
+    f: &mut std::fmt::Formatter<'_>,
+) -> std::fmt::Result {
+    let id = VoucherId {
+        realm,
+        account: place.account,
+        sequence: place.sequence,
+        tag,
+    };
+    id.write(prefix, f)
+}
 
 impl SuspenseId {
     /// Reads an id; `None` for anything that was never written by `Display`.
     pub fn parse(text: &str) -> Option<Self> {
-        let VoucherId {
-            realm,
-            account,
-            sequence,
-            tag,
-        } = VoucherId::after(PREFIX, text)?;
-        let place = SuspensePlace { account, sequence };
+        let (realm, place, tag) = read(SUSPENSE, text)?;
         Some(Self { realm, place, tag })
     }
 }
 
 impl std::fmt::Display for SuspenseId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let place = VoucherId {
-            realm: self.realm,
-            account: self.place.account,
-            sequence: self.place.sequence,
-            tag: self.tag,
-        };
-        place.write(PREFIX, f)
+        write(SUSPENSE, (self.realm, self.place, self.tag), f)
+    }
+}
+
+impl UnbookedId {
+    /// Reads an id; `None` for anything that was never written by `Display`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (realm, place, tag) = read(UNBOOKED, text)?;
+        Some(Self { realm, place, tag })
+    }
+}
+
+impl std::fmt::Display for UnbookedId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write(UNBOOKED, (self.realm, self.place, self.tag), f)
     }
 }
 

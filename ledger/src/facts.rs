@@ -116,6 +116,9 @@ pub enum AccountFact {
         brokerage_account: BrokerageAccount,
         /// The fund; the bank's own choice when there is none.
         fund: Option<String>,
+        /// The reference by which the bank will know it; none in facts of before, whose number says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reference: Option<String>,
     },
     /// The fund said how far an enrolment is.
     EnrolmentChanged {

@@ -11,7 +11,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::chain::Canonical;
-use crate::cuit::Cuit;
 use crate::tenants::Mode;
 use crate::text::ExternalId;
 
@@ -43,36 +42,12 @@ impl AccountNo {
     /// The largest number: it has to fit the bank's client id beside the realm.
     pub const MAX: u64 = 9_999_999;
 
-    /// The numeric client id (at most 12 digits) by which the bank knows the account: stable and
-    /// unique, so that asking again gives the same CVU and never a second one.
+    /// Realm and number as one of at most 12 digits: among the bank's client ids, and the id of the
+    /// record of a CVU. Which client id an account has is drawn: see [`crate::clients`].
     pub fn bank_client_id(self, realm: RealmId) -> u64 {
         u64::from(realm.0)
             .saturating_mul(10_000_000)
             .saturating_add(self.0)
-    }
-}
-
-impl AccountNo {
-    /// The client id of an attempt to open the account. The first is its own number; the bank may
-    /// know that as somebody else's, from a store or a time that is not this one's, so each further
-    /// one is drawn from who it is for.
-    pub fn client_id(self, (realm, tenant): (RealmId, &str), cuit: Cuit, attempt: u32) -> u64 {
-        if attempt == 0 {
-            return self.bank_client_id(realm);
-        }
-        let number = i64::try_from(self.0).unwrap_or(i64::MAX);
-        let form = Canonical::default()
-            .text("client")
-            .text(tenant)
-            .text(cuit.as_str())
-            .number(number)
-            .number(i64::from(attempt));
-        let digest = form.digest().0;
-        let first = digest.first_chunk::<8>().copied().unwrap_or_default();
-        let drawn = u64::from_be_bytes(first)
-            .checked_rem(Self::MAX)
-            .unwrap_or(0);
-        AccountNo(drawn.saturating_add(1)).bank_client_id(realm)
     }
 }
 
@@ -274,7 +249,8 @@ impl OriginId {
         )
     }
 
-    fn of_form(form: Canonical) -> Self {
+    /// The reference that is the digest of a form.
+    pub(crate) fn of_form(form: Canonical) -> Self {
         let digest = form.digest().0;
         let first = digest.first_chunk::<16>().copied().unwrap_or_default();
         let digest = u128::from_be_bytes(first);
@@ -418,21 +394,6 @@ mod tests {
         }
         // It is at the bank: never another one in a later version.
         assert_eq!(all[0].to_string(), "TJF76VEKS5RSKT7");
-    }
-
-    #[test]
-    fn client_ids_are_others_when_one_is_taken() {
-        let cuit = Cuit::parse("20055361682").unwrap();
-        let of =
-            |tenant: &str, attempt| AccountNo(7).client_id((RealmId(12), tenant), cuit, attempt);
-        assert_eq!(of("tnt_1", 0), 120_000_007);
-        let mut seen = std::collections::BTreeSet::new();
-        for attempt in 1..100 {
-            for tenant in ["tnt_1", "tnt_2"] {
-                assert!(seen.insert(of(tenant, attempt)));
-                assert_eq!(of(tenant, attempt) / 10_000_000, 12);
-            }
-        }
     }
 
     #[test]

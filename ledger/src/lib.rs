@@ -15,6 +15,7 @@ pub mod balance;
 pub mod calendar;
 pub mod cases;
 pub mod chain;
+pub mod clients;
 pub mod cuit;
 pub mod cvu;
 pub mod deliveries;

@@ -113,7 +113,7 @@ pub struct Enrol {
 /// An enrolment of an account.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Enrolment {
-    /// The sequence of the fact that asked for it: with the account, the bank's reference.
+    /// The sequence of the fact that asked for it.
     pub number: u64,
     /// The holder's account at the broker.
     pub brokerage_account: BrokerageAccount,
@@ -125,13 +125,17 @@ pub struct Enrolment {
     pub refusal: Option<BankRefusal>,
     /// When it was asked for.
     pub requested_at: Timestamp,
+    /// The reference by which the bank knows it; none where its number says it.
+    #[serde(default)]
+    pub reference: Option<String>,
 }
 
 impl Enrolment {
-    /// The reference by which the bank knows it: the account's client id there and the number of
-    /// the enrolment. It is on disk before the bank is asked, so no crash can enrol twice.
+    /// The reference by which the bank knows it. It is on disk before the bank is asked, so no crash
+    /// can enrol twice. Before it was in the fact, it was made of account and number.
     pub fn reference(&self, realm: RealmId, account: AccountNo) -> String {
-        format!("{}-{}", account.bank_client_id(realm), self.number)
+        let kept = self.reference.clone();
+        kept.unwrap_or_else(|| format!("{}-{}", account.bank_client_id(realm), self.number))
     }
 
     /// Whether an order asks for this enrolment: the same brokerage account, and no other fund.

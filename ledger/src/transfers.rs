@@ -208,7 +208,7 @@ pub struct Recovered {
 }
 
 /// Money that left a CVU under a reference of ours, as the bank lists it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Departure {
     /// The reference.
     pub origin: OriginId,

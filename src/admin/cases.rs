@@ -9,7 +9,10 @@ use caudal_actors::engine::cases::{Case, RealmCase};
 use caudal_actors::engine::money::TransferView;
 use caudal_actors::platform::realms;
 use caudal_actors::realms::Target;
-use caudal_ledger::cases::{BY_MAX, CaseKind, Decision, Parked, REASON_MAX, SuspenseId, Verdict};
+use caudal_ledger::cases::{
+    BY_MAX, BankSays, CaseKind, Decision, Parked, REASON_MAX, SuspenseId, Unbooked, UnbookedId,
+    UnbookedState, Verdict,
+};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
 use caudal_ledger::rejection::Rejection;
@@ -25,7 +28,7 @@ use crate::http::frame;
 use crate::http::query::Query;
 use crate::http::respond::json;
 use crate::v1::events::{ResolvedBody, resolved};
-use crate::v1::reconciliation::CounterpartyBody;
+use crate::v1::reconciliation::{CounterpartyBody, asked_for};
 use crate::v1::transfers::{BankCallBody, DecisionBody, RejectionBody, TransferBody, transfer};
 
 /// The longest reference of the bank, in characters.
@@ -33,17 +36,20 @@ const REFERENCE_MAX: usize = 64;
 
 type Answer = Result<HttpResponse, ApiError>;
 
-/// The id of a case: that of its transfer, or of its money in suspense.
+/// The id of a case: that of its transfer, of its money in suspense, or of what could not be booked.
 enum CaseId {
     Transfer(TransferId),
     Suspense(SuspenseId),
+    Unbooked(UnbookedId),
 }
 
 impl CaseId {
     fn parse(text: &str) -> Result<Self, Rejection> {
         let transfer = TransferId::parse(text).map(Self::Transfer);
         let suspense = || SuspenseId::parse(text).map(Self::Suspense);
-        transfer.or_else(suspense).ok_or(Rejection::CaseNotFound)
+        let unbooked = || UnbookedId::parse(text).map(Self::Unbooked);
+        let found = transfer.or_else(suspense).or_else(unbooked);
+        found.ok_or(Rejection::CaseNotFound)
     }
 }
 
@@ -55,8 +61,8 @@ struct CaseBody {
     kind: &'static str,
     tenant_id: Option<String>,
     mode: &'static str,
-    /// `open`, `returning` (the bank is asked), `decided`, or `not_waiting`: a transfer that no
-    /// person has to decide.
+    /// `open`, `returning` (the bank is asked), `decided`, `booked` (what could not be booked has been
+    /// since), or `not_waiting`: a transfer that no person has to decide.
     state: &'static str,
     /// Since when it waits, or waited.
     since: Option<String>,
@@ -71,6 +77,8 @@ struct CaseBody {
     transfer: Option<TransferBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
     suspense: Option<SuspenseDetail>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unbooked: Option<UnbookedDetail>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     bank_calls: Vec<BankCallBody>,
 }
@@ -83,6 +91,24 @@ struct SuspenseDetail {
     suspense: ResolvedBody,
     counterparty: CounterpartyBody,
     return_refusal: Option<RejectionBody>,
+}
+
+/// What the bank says and the ledger could not book.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct UnbookedDetail {
+    /// `out`: money left by an order that the ledger does not know. `in`: an arrival told again, with
+    /// another amount or CVU.
+    direction: &'static str,
+    /// The reference under which it left.
+    origin_id: Option<String>,
+    bank_transfer_id: String,
+    coelsa_id: Option<String>,
+    /// When, by the bank's clock.
+    bank_at: String,
+    counterparty: CounterpartyBody,
+    /// The transfer that it was booked as.
+    transfer_id: Option<String>,
 }
 
 /// A page of cases.
@@ -105,6 +131,7 @@ fn render(desk: &Desk, (realm, case): &RealmCase) -> CaseBody {
     match case {
         Case::Transfer(view, since) => of_transfer(desk, *realm, view, *since),
         Case::Suspense(parked) => of_suspense(desk, *realm, parked),
+        Case::Unbooked(unbooked) => of_unbooked(desk, *realm, unbooked),
     }
 }
 
@@ -141,6 +168,7 @@ fn of_transfer(
         decision: body.decision.clone(),
         transfer: Some(body),
         suspense: None,
+        unbooked: None,
         bank_calls: Vec::new(),
     }
 }
@@ -171,6 +199,64 @@ fn of_suspense(desk: &Desk, realm: RealmId, parked: &Parked) -> CaseBody {
             counterparty: arrived.from.clone().into(),
             return_refusal: parked.refused.as_ref().map(RejectionBody::from),
         }),
+        unbooked: None,
+        bank_calls: Vec::new(),
+    }
+}
+
+fn of_unbooked(desk: &Desk, realm: RealmId, unbooked: &Unbooked) -> CaseBody {
+    let (state, transfer) = match &unbooked.state {
+        UnbookedState::Waiting => ("open", None),
+        UnbookedState::Dismissed(_) => ("decided", None),
+        UnbookedState::Booked {
+            account,
+            transfer,
+            tag,
+        } => {
+            let id = VoucherId {
+                realm,
+                account: *account,
+                sequence: *transfer,
+                tag: *tag,
+            };
+            ("booked", Some(TransferId(id).to_string()))
+        }
+    };
+    let detail = match &unbooked.says {
+        BankSays::Left(left) => UnbookedDetail {
+            direction: "out",
+            origin_id: Some(left.origin.to_string()),
+            bank_transfer_id: left.bank_id.clone(),
+            coelsa_id: left.coelsa_id.clone(),
+            bank_at: left.recovered.at.to_string(),
+            counterparty: asked_for(&left.to),
+            transfer_id: transfer,
+        },
+        BankSays::Arrived(it) => UnbookedDetail {
+            direction: "in",
+            origin_id: None,
+            bank_transfer_id: it.bank_id.clone(),
+            coelsa_id: Some(it.coelsa_id.clone()),
+            bank_at: it.at.to_string(),
+            counterparty: it.from.clone().into(),
+            transfer_id: transfer,
+        },
+    };
+    CaseBody {
+        id: unbooked.id(realm).to_string(),
+        kind: CaseKind::Unbooked.as_str(),
+        tenant_id: tenant_of(desk, realm),
+        mode: realm.mode().as_str(),
+        state,
+        since: Some(unbooked.since.to_string()),
+        age_seconds: unbooked.waits().then(|| age(desk, unbooked.since)),
+        cvu: unbooked.says.cvu().to_string(),
+        amount: unbooked.says.amount().to_string(),
+        reason: unbooked.reason.clone(),
+        decision: unbooked.decision().map(DecisionBody::from),
+        transfer: None,
+        suspense: None,
+        unbooked: Some(detail),
         bank_calls: Vec::new(),
     }
 }
@@ -230,6 +316,7 @@ pub async fn one(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
             }
         }
         CaseId::Suspense(id) => of_suspense(&desk, id.realm, &engine.suspense_case(id)?),
+        CaseId::Unbooked(id) => of_unbooked(&desk, id.realm, &engine.unbooked_case(id)?),
     };
     Ok(json(StatusCode::OK, &body))
 }
@@ -325,6 +412,29 @@ async fn of_suspense_by(desk: &Desk, id: SuspenseId, sent: Body) -> Result<Parke
     Ok(parked)
 }
 
+fn dismissal(word: &str) -> Result<(), &'static str> {
+    match word {
+        "dismiss" => Ok(()),
+        _ => Err("must be dismiss: the case is what could not be booked"),
+    }
+}
+
+async fn of_unbooked_by(desk: &Desk, id: UnbookedId, sent: Body) -> Result<Unbooked, ApiError> {
+    let mut fields = sent.fields();
+    let outcome = fields.required("outcome", read::text(dismissal));
+    let decision = decision(desk, &mut fields);
+    fields.done()?;
+    let (Some(()), Some(decision)) = (outcome, decision) else {
+        return Err(incomplete());
+    };
+    let by = decision.by.clone();
+    let engine = &desk.door.engine;
+    let request_id = frame::request().id;
+    let dismissed = engine.dismiss_unbooked(id, decision, request_id).await?;
+    tracing::warn!(case = %id, by, "an operator dismissed what could not be booked");
+    Ok(dismissed)
+}
+
 /// `POST /admin/cases/{id}/decide`: what a person found out.
 pub async fn decide(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) -> Answer {
     let body = match CaseId::parse(&path)? {
@@ -339,6 +449,10 @@ pub async fn decide(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) 
         CaseId::Suspense(id) => {
             let parked = of_suspense_by(&desk, id, sent).await?;
             of_suspense(&desk, id.realm, &parked)
+        }
+        CaseId::Unbooked(id) => {
+            let dismissed = of_unbooked_by(&desk, id, sent).await?;
+            of_unbooked(&desk, id.realm, &dismissed)
         }
     };
     Ok(json(StatusCode::OK, &body))

@@ -340,6 +340,7 @@ fn cases(page: &mut Page, found: &[RealmCases], now: Timestamp) {
         [
             ("transfer", it.counts.transfers, it.oldest_transfer),
             ("suspense", it.counts.suspense, it.oldest_suspense),
+            ("unbooked", it.counts.unbooked, it.oldest_unbooked),
         ]
     };
     page.family("cases_open", "gauge", "Cases that wait for a person.");

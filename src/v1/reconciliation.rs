@@ -167,8 +167,8 @@ fn transfer_id(realm: RealmId, view: &TransferView) -> String {
     view.transfer.id(realm, view.account).to_string()
 }
 
-/// The other side of a transfer that the bank does not list.
-fn asked_for(to: &Destination) -> CounterpartyBody {
+/// The other side of a transfer by whom it was for.
+pub fn asked_for(to: &Destination) -> CounterpartyBody {
     match to {
         Destination::Key(key) => CounterpartyBody {
             cbu: Some(key.to_string()),

@@ -184,7 +184,7 @@ async fn every_order_and_every_page_shows_each_account_once() {
             .a
             .get("/v1/accounts?sort=cvu&order=asc&limit=1")
             .await["items"][0]["cvu"],
-        all[0]
+        *all.iter().min().unwrap()
     );
     assert_eq!(
         service.a.get("/v1/accounts?offset=1000").await.is(200)["items"],

@@ -174,6 +174,15 @@ impl Rig {
         self.meet(running);
     }
 
+    /// Starts on an empty folder, with a tenant of its own.
+    pub async fn begin_anew(&mut self) {
+        self.begin();
+        let running = self.running.as_ref().unwrap();
+        let tenant = running.create_tenant("Anew").await.unwrap();
+        let key = running.issue_key(&tenant.id, Mode::Test).await.unwrap();
+        self.a = Client::new(&running.url, Some(&key));
+    }
+
     /// The folder of everything that the service keeps.
     pub fn data(&self) -> &std::path::Path {
         &self.options.data

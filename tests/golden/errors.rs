@@ -72,7 +72,7 @@ pub const ERRORS: &[Golden] = &[
         body: r#"{"cuit":"20267565393","holderName":"Juana Azurduy","alias":"rio.de.oro"}"#,
         status: 201,
         answer: r#"
-            {"cvu":"0000999100000200000026","alias":"rio.de.oro","status":"active",
+            {"cvu":"0000999100000257958477","alias":"rio.de.oro","status":"active",
             "holder":{"cuit":"20267565393","name":"Juana Azurduy","personType":"human"},
             "titulares":[{"cuit":"20267565393","name":"Juana Azurduy","personType":"human"}],
             "currency":"ARS","walletAccountId":2,"externalId":null,"enabled":true,"email":null,
@@ -83,7 +83,7 @@ pub const ERRORS: &[Golden] = &[
             "provinceCode":null,"postalCode":null},"riskLevel":null,"kycLevel":null,
             "verifiedAt":null},"suspension":null,"createdAt":"2026-03-02T15:04:05.678Z",
             "updatedAt":"2026-03-02T15:04:05.678Z","closedAt":null,
-            "balance":{"cvu":"0000999100000200000026","currency":"ARS","available":"0.00",
+            "balance":{"cvu":"0000999100000257958477","currency":"ARS","available":"0.00",
             "held":"0.00","total":"0.00","sequence":0,"asOf":"2026-03-02T15:04:05.678Z"},
             "limits":{"effective":{"maxPerTransaction":null,"dailyAmount":null,"dailyCount":null,
             "monthlyAmount":null,"monthlyCount":null,"maxBalance":null},
@@ -129,7 +129,7 @@ pub const ERRORS: &[Golden] = &[
             "id":"vty_1001","legacyId":1001,"tenantId":"tnt_first"}"#,
     },
     Golden {
-        request: "POST /v1/accounts/0000999100000200000026/comprobantes",
+        request: "POST /v1/accounts/0000999100000257958477/comprobantes",
         body: r#"{"voucherTypeCode":"OUT","amount":"1","idExterno":"a"}"#,
         status: 400,
         answer: r#"
@@ -138,18 +138,18 @@ pub const ERRORS: &[Golden] = &[
             "details":{"available":"0.00","requested":"1.00"}}"#,
     },
     Golden {
-        request: "POST /v1/accounts/0000999100000200000026/comprobantes",
+        request: "POST /v1/accounts/0000999100000257958477/comprobantes",
         body: r#"{"voucherTypeCode":"IN","amount":"1","idExterno":"a"}"#,
         status: 201,
         answer: r#"
-            {"id":"cmp_00000040000000400000003297b8vryk","cvu":"0000999100000200000026","sequence":1,
+            {"id":"cmp_00000040000000400000003297b8vryk","cvu":"0000999100000257958477","sequence":1,
             "ledgerType":"credit","amount":"1.00","availableAfter":"1.00","heldAfter":"0.00",
             "totalAfter":"1.00","voucherTypeCode":"IN","voucherTypeName":"In","idExterno":"a",
             "referenceType":"adjustment","referenceId":"cmp_00000040000000400000003297b8vryk",
             "description":null,"createdAt":"2026-03-02T15:04:05.678Z"}"#,
     },
     Golden {
-        request: "POST /v1/accounts/0000999100000200000026/comprobantes",
+        request: "POST /v1/accounts/0000999100000257958477/comprobantes",
         body: r#"{"voucherTypeCode":"IN","amount":"2","idExterno":"a"}"#,
         status: 409,
         answer: r#"
@@ -157,11 +157,11 @@ pub const ERRORS: &[Golden] = &[
             "message":"idExterno was used before by voucher cmp_00000040000000400000003297b8vryk with other data",
             "timestamp":"<now>","code":"id_externo_reused","requestId":"golden",
             "errors":[{"field":"amount","message":"differs from the first request"}],
-            "details":{"cvu":"0000999100000200000026",
+            "details":{"cvu":"0000999100000257958477",
             "voucherId":"cmp_00000040000000400000003297b8vryk"}}"#,
     },
     Golden {
-        request: "POST /v1/accounts/0000999100000200000026/comprobantes",
+        request: "POST /v1/accounts/0000999100000257958477/comprobantes",
         body: r#"{"voucherTypeCode":"HOLD","amount":"1","idExterno":"b"}"#,
         status: 400,
         answer: r#"
@@ -170,7 +170,7 @@ pub const ERRORS: &[Golden] = &[
             "timestamp":"<now>","code":"voucher_type_is_system","requestId":"golden"}"#,
     },
     Golden {
-        request: "POST /v1/accounts/0000999100000200000026/comprobantes",
+        request: "POST /v1/accounts/0000999100000257958477/comprobantes",
         body: r#"{"voucherTypeCode":"NADA","amount":"1","idExterno":"b"}"#,
         status: 400,
         answer: r#"
@@ -179,7 +179,7 @@ pub const ERRORS: &[Golden] = &[
             "timestamp":"<now>","code":"voucher_type_unknown","requestId":"golden"}"#,
     },
     Golden {
-        request: "POST /v1/accounts/0000999100000200000026/reactivate",
+        request: "POST /v1/accounts/0000999100000257958477/reactivate",
         body: r#""#,
         status: 400,
         answer: r#"

@@ -5,57 +5,57 @@ use super::Golden;
 /// A story of two accounts.
 pub const MONEY: &[Golden] = &[
     Golden {
-        request: "POST /v1/accounts/0000999100000200000019/holds",
+        request: "POST /v1/accounts/0000999100000257958477/holds",
         body: r#"{"amount":"60.5","idExterno":"reserva-1","expiresAt":"2026-03-03T00:00:00-03:00"}"#,
         status: 201,
         answer: r#"
-            {"id":"hld_00000040000000200000005rpzywheth","cvu":"0000999100000200000019","amount":"60.50",
+            {"id":"hld_0000004000000020000000559hyh6tet","cvu":"0000999100000257958477","amount":"60.50",
             "confirmed":"0.00","released":"0.00","remaining":"60.50","status":"open",
             "idExterno":"reserva-1","expiresAt":"2026-03-03T03:00:00.000Z",
             "createdAt":"2026-03-02T15:04:05.678Z"}"#,
     },
     Golden {
-        request: "GET /v1/accounts/0000999100000200000019/holds?status=open",
+        request: "GET /v1/accounts/0000999100000257958477/holds?status=open",
         body: r#""#,
         status: 200,
         answer: r#"
-            [{"id":"hld_00000040000000200000005rpzywheth","cvu":"0000999100000200000019","amount":"60.50",
+            [{"id":"hld_0000004000000020000000559hyh6tet","cvu":"0000999100000257958477","amount":"60.50",
             "confirmed":"0.00","released":"0.00","remaining":"60.50","status":"open",
             "idExterno":"reserva-1","expiresAt":"2026-03-03T03:00:00.000Z",
             "createdAt":"2026-03-02T15:04:05.678Z"}]"#,
     },
     Golden {
-        request: "POST /v1/holds/hld_00000040000000200000005rpzywheth/confirm",
+        request: "POST /v1/holds/hld_0000004000000020000000559hyh6tet/confirm",
         body: r#"{"amount":10}"#,
         status: 200,
         answer: r#"
-            {"id":"hld_00000040000000200000005rpzywheth","cvu":"0000999100000200000019","amount":"60.50",
+            {"id":"hld_0000004000000020000000559hyh6tet","cvu":"0000999100000257958477","amount":"60.50",
             "confirmed":"10.00","released":"0.00","remaining":"50.50","status":"open",
             "idExterno":"reserva-1","expiresAt":"2026-03-03T03:00:00.000Z",
             "createdAt":"2026-03-02T15:04:05.678Z"}"#,
     },
     Golden {
-        request: "POST /v1/holds/hld_00000040000000200000005rpzywheth/release",
+        request: "POST /v1/holds/hld_0000004000000020000000559hyh6tet/release",
         body: r#""#,
         status: 200,
         answer: r#"
-            {"id":"hld_00000040000000200000005rpzywheth","cvu":"0000999100000200000019","amount":"60.50",
+            {"id":"hld_0000004000000020000000559hyh6tet","cvu":"0000999100000257958477","amount":"60.50",
             "confirmed":"10.00","released":"50.50","remaining":"0.00","status":"mixed",
             "idExterno":"reserva-1","expiresAt":"2026-03-03T03:00:00.000Z",
             "createdAt":"2026-03-02T15:04:05.678Z"}"#,
     },
     Golden {
-        request: "GET /v1/holds/hld_00000040000000200000005rpzywheth",
+        request: "GET /v1/holds/hld_0000004000000020000000559hyh6tet",
         body: r#""#,
         status: 200,
         answer: r#"
-            {"id":"hld_00000040000000200000005rpzywheth","cvu":"0000999100000200000019","amount":"60.50",
+            {"id":"hld_0000004000000020000000559hyh6tet","cvu":"0000999100000257958477","amount":"60.50",
             "confirmed":"10.00","released":"50.50","remaining":"0.00","status":"mixed",
             "idExterno":"reserva-1","expiresAt":"2026-03-03T03:00:00.000Z",
             "createdAt":"2026-03-02T15:04:05.678Z"}"#,
     },
     Golden {
-        request: "POST /v1/holds/hld_00000040000000200000005rpzywheth/release",
+        request: "POST /v1/holds/hld_0000004000000020000000559hyh6tet/release",
         body: r#"{"amount":1}"#,
         status: 400,
         answer: r#"
@@ -64,11 +64,11 @@ pub const MONEY: &[Golden] = &[
     },
     Golden {
         request: "POST /v1/transfers",
-        body: r#"{"fromCvu":"0000999100000200000019","to":{"alias":"MAR.DE.SAL"},"amount":"5","concept":"alq","description":"marzo","idExterno":"pago-1"}"#,
+        body: r#"{"fromCvu":"0000999100000257958477","to":{"alias":"MAR.DE.SAL"},"amount":"5","concept":"alq","description":"marzo","idExterno":"pago-1"}"#,
         status: 201,
         answer: r#"
-            {"id":"trf_0000004000000020000000as4y86gay3","kind":"internal","status":"completed",
-            "fromCvu":"0000999100000200000019","to":{"cvu":"0000999100000200000026",
+            {"id":"trf_0000004000000020000000bgyvkvh6sc","kind":"internal","status":"completed",
+            "fromCvu":"0000999100000257958477","to":{"cvu":"0000999100000287336728",
             "alias":"MAR.DE.SAL"},"amount":"5.00","fee":null,"concept":"ALQ","description":"marzo",
             "idExterno":"pago-1","originId":null,"bankTransferId":null,"coelsaId":null,
             "reversed":"0.00","rejection":null,"createdAt":"2026-03-02T15:04:05.678Z",
@@ -76,46 +76,46 @@ pub const MONEY: &[Golden] = &[
     },
     Golden {
         request: "POST /v1/transfers",
-        body: r#"{"fromCvu":"0000999100000200000019","to":{"cvu":"0000999100000200000026"},"amount":"6","idExterno":"pago-1"}"#,
+        body: r#"{"fromCvu":"0000999100000257958477","to":{"cvu":"0000999100000287336728"},"amount":"6","idExterno":"pago-1"}"#,
         status: 409,
         answer: r#"
             {"statusCode":409,
-            "message":"idExterno was used before by transfer trf_0000004000000020000000as4y86gay3 with other data",
+            "message":"idExterno was used before by transfer trf_0000004000000020000000bgyvkvh6sc with other data",
             "timestamp":"<now>","code":"id_externo_reused","requestId":"golden",
             "errors":[{"field":"to","message":"differs from the first request"},{"field":"amount",
             "message":"differs from the first request"}],
-            "details":{"transferId":"trf_0000004000000020000000as4y86gay3"}}"#,
+            "details":{"transferId":"trf_0000004000000020000000bgyvkvh6sc"}}"#,
     },
     Golden {
         request: "GET /v1/transfers?limit=1",
         body: r#""#,
         status: 200,
         answer: r#"
-            {"items":[{"id":"trf_0000004000000020000000as4y86gay3","kind":"internal","status":"completed",
-            "fromCvu":"0000999100000200000019","to":{"cvu":"0000999100000200000026",
+            {"items":[{"id":"trf_0000004000000020000000bgyvkvh6sc","kind":"internal","status":"completed",
+            "fromCvu":"0000999100000257958477","to":{"cvu":"0000999100000287336728",
             "alias":"MAR.DE.SAL"},"amount":"5.00","fee":null,"concept":"ALQ","description":"marzo",
             "idExterno":"pago-1","originId":null,"bankTransferId":null,"coelsaId":null,
             "reversed":"0.00","rejection":null,"createdAt":"2026-03-02T15:04:05.678Z",
             "updatedAt":"2026-03-02T15:04:05.678Z"}],"total":1,"limit":1,"offset":0}"#,
     },
     Golden {
-        request: "GET /v1/transfers/trf_0000004000000020000000as4y86gay3",
+        request: "GET /v1/transfers/trf_0000004000000020000000bgyvkvh6sc",
         body: r#""#,
         status: 200,
         answer: r#"
-            {"id":"trf_0000004000000020000000as4y86gay3","kind":"internal","status":"completed",
-            "fromCvu":"0000999100000200000019","to":{"cvu":"0000999100000200000026",
+            {"id":"trf_0000004000000020000000bgyvkvh6sc","kind":"internal","status":"completed",
+            "fromCvu":"0000999100000257958477","to":{"cvu":"0000999100000287336728",
             "alias":"MAR.DE.SAL"},"amount":"5.00","fee":null,"concept":"ALQ","description":"marzo",
             "idExterno":"pago-1","originId":null,"bankTransferId":null,"coelsaId":null,
             "reversed":"0.00","rejection":null,"createdAt":"2026-03-02T15:04:05.678Z",
             "updatedAt":"2026-03-02T15:04:05.678Z","bankCalls":[]}"#,
     },
     Golden {
-        request: "GET /v1/fees/preview?cvu=0000999100000200000019&importe=50&voucherTypeCode=TRANSFER_OUT",
+        request: "GET /v1/fees/preview?cvu=0000999100000257958477&importe=50&voucherTypeCode=TRANSFER_OUT",
         body: r#""#,
         status: 200,
         answer: r#"
-            {"cvu":"0000999100000200000019","voucherTypeCode":"TRANSFER_OUT",
+            {"cvu":"0000999100000257958477","voucherTypeCode":"TRANSFER_OUT",
             "direction":"confirm_hold","importe":"50.00","currency":"ARS","fee":{"percentage":"0",
             "fixed":"0.00","minimum":null,"maximum":null,"amount":"0.00","source":"none"},
             "tax":{"rate":"0","base":"0.00","amount":"0.00"},"totalCharges":"0.00",
@@ -123,15 +123,15 @@ pub const MONEY: &[Golden] = &[
     },
     Golden {
         request: "POST /v1/comprobantes/batch",
-        body: r#"{"items":[{"cvu":"0000999100000200000026","voucherTypeCode":"COMPRA","amount":"1.50","idExterno":"lote-1"},{"cvu":"0000999100000200000026","voucherTypeCode":"COMPRA","amount":"0","idExterno":"lote-2"}]}"#,
+        body: r#"{"items":[{"cvu":"0000999100000287336728","voucherTypeCode":"COMPRA","amount":"1.50","idExterno":"lote-1"},{"cvu":"0000999100000287336728","voucherTypeCode":"COMPRA","amount":"0","idExterno":"lote-2"}]}"#,
         status: 200,
         answer: r#"
             {"results":[{"index":0,"status":"recorded",
-            "voucher":{"id":"cmp_00000040000000400000004m3jefmsdm","cvu":"0000999100000200000026",
+            "voucher":{"id":"cmp_00000040000000400000005ds5q1x3dd","cvu":"0000999100000287336728",
             "sequence":2,"ledgerType":"credit","amount":"1.50","availableAfter":"6.50",
             "heldAfter":"0.00","totalAfter":"6.50","voucherTypeCode":"COMPRA",
             "voucherTypeName":"Type COMPRA","idExterno":"lote-1","referenceType":"adjustment",
-            "referenceId":"cmp_00000040000000400000004m3jefmsdm","description":null,
+            "referenceId":"cmp_00000040000000400000005ds5q1x3dd","description":null,
             "createdAt":"2026-03-02T15:04:05.678Z"}},{"index":1,"status":"rejected",
             "error":{"code":"invalid_request","message":"amount must be greater than 0",
             "errors":[{"field":"amount","message":"must be greater than 0"}]}}],
@@ -139,7 +139,7 @@ pub const MONEY: &[Golden] = &[
     },
     Golden {
         request: "POST /v1/comprobantes/batch",
-        body: r#"{"mode":"atomic","items":[{"cvu":"0000999100000200000026","voucherTypeCode":"COMPRA","amount":"1.50","idExterno":"lote-3"},{"cvu":"0000999100000200000026","voucherTypeCode":"NADA","amount":"1","idExterno":"lote-4"}]}"#,
+        body: r#"{"mode":"atomic","items":[{"cvu":"0000999100000287336728","voucherTypeCode":"COMPRA","amount":"1.50","idExterno":"lote-3"},{"cvu":"0000999100000287336728","voucherTypeCode":"NADA","amount":"1","idExterno":"lote-4"}]}"#,
         status: 400,
         answer: r#"
             {"statusCode":400,"message":"nothing was posted: 1 of 2 items are refused",
@@ -150,11 +150,11 @@ pub const MONEY: &[Golden] = &[
             "index":1,"status":"rejected"}],"summary":{"recorded":1,"rejected":1,"replayed":0}}}"#,
     },
     Golden {
-        request: "GET /v1/lookup/cbu/0000999100000200000026",
+        request: "GET /v1/lookup/cbu/0000999100000287336728",
         body: r#""#,
         status: 200,
         answer: r#"
-            {"cbu":"0000999100000200000026","type":"CVU","alias":"Mar.De.Sal","cuit":"27312547568",
+            {"cbu":"0000999100000287336728","type":"CVU","alias":"Mar.De.Sal","cuit":"27312547568",
             "holderName":"Ana Paz","personType":"human","titulares":[{"cuit":"27312547568",
             "name":"Ana Paz","personType":"human"}],"bank":{"code":"0999","name":"CAUDAL SANDBOX"},
             "currency":"ARS","active":true}"#,
@@ -188,11 +188,11 @@ pub const MONEY: &[Golden] = &[
     },
     Golden {
         request: "POST /v1/transfers",
-        body: r#"{"fromCvu":"0000999100000200000019","to":{"alias":"DESTINO.2"},"amount":"1","idExterno":"pago-3"}"#,
+        body: r#"{"fromCvu":"0000999100000257958477","to":{"alias":"DESTINO.2"},"amount":"1","idExterno":"pago-3"}"#,
         status: 201,
         answer: r#"
-            {"id":"trf_0000004000000020000000cag4ym5j4w","kind":"bank","status":"requested",
-            "fromCvu":"0000999100000200000019","to":{"alias":"DESTINO.2"},"amount":"1.00",
+            {"id":"trf_0000004000000020000000d1mfgkn4nn","kind":"bank","status":"requested",
+            "fromCvu":"0000999100000257958477","to":{"alias":"DESTINO.2"},"amount":"1.00",
             "fee":null,"concept":"VAR","description":null,"idExterno":"pago-3",
             "originId":"XZ3JWPR5JTB36PE","bankTransferId":null,"coelsaId":null,"reversed":"0.00",
             "rejection":null,"createdAt":"2026-03-02T15:04:05.678Z",

@@ -37,7 +37,7 @@ pub const WALLET: &[Golden] = &[
         body: r#"{"idCuenta":1,"nombreCVU":"Ahorros","aliasAutomatico":false}"#,
         status: 201,
         answer: r#"
-            {"id":20000001,"cvu":"0000999100000200000019","alias":"","idCuenta":1,
+            {"id":20000001,"cvu":"0000999100000219821526","alias":"","idCuenta":1,
             "nombreCvu":"Ahorros"}"#,
     },
     Golden {
@@ -45,7 +45,7 @@ pub const WALLET: &[Golden] = &[
         body: r#"{"idCuenta":1}"#,
         status: 200,
         answer: r#"
-            {"id":20000001,"cvu":"0000999100000200000019","alias":"","idCuenta":1,
+            {"id":20000001,"cvu":"0000999100000219821526","alias":"","idCuenta":1,
             "nombreCvu":"Ahorros"}"#,
     },
     Golden {
@@ -59,7 +59,7 @@ pub const WALLET: &[Golden] = &[
             "tenantId":"tnt_first","domicilio":{"calle":"Maipú","numero":"1012","piso":null,
             "departamento":null,"localidadCodigo":"247","provinciaCodigo":"1","cp":"1006",
             "cpa":null,"localidadNombre":null,"provinciaNombre":null},"codigo":"12",
-            "idOrganizacion":1,"cvu":"0000999100000200000019","alias":null,"nombreCvu":"Ahorros",
+            "idOrganizacion":1,"cvu":"0000999100000219821526","alias":null,"nombreCvu":"Ahorros",
             "cuentaCVUId":20000001,"organizacionCuentaBancoId":null,
             "fechaNacimiento":"1949-02-16","ocupacion":"JUBILADO","estadoCivil":null,"dni":null,
             "fechaAltaSiscri":null,"fechaMonitoreada":null}"#,
@@ -87,7 +87,7 @@ pub const WALLET: &[Golden] = &[
             {"idComprobante":"cmp_00000040000000200000002fnbb8vryk",
             "descripcionTipoComprobante":"Carga de saldo","fecha":"2026-03-02T15:04:05.678Z",
             "importe":1234.50,"sentido":"1","saldo":1234.50,"idExterno":"a",
-            "cvu":"0000999100000200000019","idTipoComprobante":1000,"idCuenta":1,
+            "cvu":"0000999100000219821526","idTipoComprobante":1000,"idCuenta":1,
             "referencia":"sueldo","fechaExterna":"2026-02-27"}"#,
     },
     Golden {
@@ -97,7 +97,7 @@ pub const WALLET: &[Golden] = &[
         answer: r#"
             {"totalPages":1,"totalRecords":1,"items":[{"saldo":1234.50,
             "availableBalance":"1234.50","heldBalance":"0.00","totalBalance":"1234.50",
-            "cvu":"0000999100000200000019","idCuenta":1}]}"#,
+            "cvu":"0000999100000219821526","idCuenta":1}]}"#,
     },
     Golden {
         request: "GET /wallet/v1/SaldoHistoricoByIdCuenta/1?fecha=2026-03-02",
@@ -105,15 +105,15 @@ pub const WALLET: &[Golden] = &[
         status: 200,
         answer: r#"
             {"saldo":1234.50,"availableBalance":"1234.50","heldBalance":"0.00",
-            "totalBalance":"1234.50","cvu":"0000999100000200000019","idCuenta":1,
+            "totalBalance":"1234.50","cvu":"0000999100000219821526","idCuenta":1,
             "date":"2026-03-02"}"#,
     },
     Golden {
-        request: "GET /wallet/v1/Remuneracion/Estado/0000999100000200000019",
+        request: "GET /wallet/v1/Remuneracion/Estado/0000999100000219821526",
         body: r#""#,
         status: 200,
         answer: r#"
-            {"cvu":"0000999100000200000019","idCuenta":1,"estado":"NO_ENROLADA",
+            {"cvu":"0000999100000219821526","idCuenta":1,"estado":"NO_ENROLADA",
             "cuentaComitente":null,"fondo":null,"fechaAlta":null,"cuotapartes":null,
             "valorCuotaparte":null,"fechaValor":null,"saldoValuado":null,
             "rendimientoDiario":null,"tna":null}"#,
@@ -123,16 +123,16 @@ pub const WALLET: &[Golden] = &[
         body: r#"{"idCuenta":1,"cuentaComitente":72,"fondo":"FIMA PREMIUM","cuit":"x"}"#,
         status: 201,
         answer: r#"
-            {"id":"20000001-5","cvu":"0000999100000200000019","idCuenta":1,
+            {"id":"X39DZ1NV7J70T8K","cvu":"0000999100000219821526","idCuenta":1,
             "cuentaComitente":"72","fondo":"FIMA PREMIUM","estado":"PENDIENTE",
             "fechaAlta":"2026-03-02T15:04:05.678Z"}"#,
     },
     Golden {
-        request: "GET /wallet/v1/Remuneracion/Estado/0000999100000200000019",
+        request: "GET /wallet/v1/Remuneracion/Estado/0000999100000219821526",
         body: r#""#,
         status: 200,
         answer: r#"
-            {"cvu":"0000999100000200000019","idCuenta":1,"estado":"PENDIENTE",
+            {"cvu":"0000999100000219821526","idCuenta":1,"estado":"PENDIENTE",
             "cuentaComitente":"72","fondo":"FIMA PREMIUM",
             "fechaAlta":"2026-03-02T15:04:05.678Z","cuotapartes":null,
             "valorCuotaparte":null,"fechaValor":null,"saldoValuado":null,
@@ -165,7 +165,7 @@ pub const WALLET: &[Golden] = &[
             "numero":"1012","piso":null,"departamento":null,"localidadCodigo":"247",
             "provinciaCodigo":"1","cp":"1006","cpa":null,"localidadNombre":null,
             "provinciaNombre":null},"codigo":"12","idOrganizacion":1,
-            "cvu":"0000999100000200000019","alias":null,"nombreCvu":"Ahorros",
+            "cvu":"0000999100000219821526","alias":null,"nombreCvu":"Ahorros",
             "cuentaCVUId":20000001,"organizacionCuentaBancoId":null,
             "fechaNacimiento":"1949-02-16","ocupacion":"JUBILADO","estadoCivil":null,"dni":null,
             "fechaAltaSiscri":null,"fechaMonitoreada":null}]}"#,
@@ -181,7 +181,7 @@ pub const WALLET: &[Golden] = &[
             "tenantId":"tnt_first","domicilio":{"calle":"Maipú","numero":"1012","piso":null,
             "departamento":null,"localidadCodigo":"247","provinciaCodigo":"1","cp":"1006",
             "cpa":null,"localidadNombre":null,"provinciaNombre":null},"codigo":"12",
-            "idOrganizacion":1,"cvu":"0000999100000200000019","alias":null,"nombreCvu":"Ahorros",
+            "idOrganizacion":1,"cvu":"0000999100000219821526","alias":null,"nombreCvu":"Ahorros",
             "cuentaCVUId":20000001,"organizacionCuentaBancoId":null,
             "fechaNacimiento":"1949-02-16","ocupacion":"JUBILADO","estadoCivil":null,"dni":null,
             "fechaAltaSiscri":null,"fechaMonitoreada":null}]"#,

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 use caudal_ledger::accounts::{Account, Movements};
 use caudal_ledger::balance::Direction;
-use caudal_ledger::cases::CaseFact;
+use caudal_ledger::cases::{CaseFact, UnbookedFact};
 use caudal_ledger::facts::{AccountFact, BankCall, LedgerFactRef};
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::limits::Levels;
@@ -25,8 +25,10 @@ use caudal_storage::{Entry, Row, StoreError, StreamId};
 
 use super::{AccountView, EnrolmentView, SNAPSHOT_EVERY};
 use crate::failure::Failure;
-use crate::records::{self, BANK, CASES, LEDGER, PROFILE, SUSPENSE, TRANSFERS, Tail, keys, reads};
-use crate::reply::Reply;
+use crate::records::{
+    self, BANK, CASES, LEDGER, PROFILE, SUSPENSE, TRANSFERS, Tail, UNBOOKED, keys, reads,
+};
+use crate::reply::{ClaimGuard, Reply};
 use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
 
 /// See the module.
@@ -44,9 +46,14 @@ pub struct Desk {
     bank_tail: Option<Tail>,
     transfers_tail: Option<Tail>,
     suspense_tail: Option<Tail>,
-    /// How often another client id was drawn.
+    /// How many client ids were passed over for the one that was drawn last.
     pub(super) redraws: u32,
+    /// How many of them the bank has refused.
+    pub(super) refused_ids: u32,
+    /// The claim of the client id that was drawn, until the bank has answered.
+    pub(super) claimed: Option<ClaimGuard>,
     cases_tail: Option<Tail>,
+    unbooked_tail: Option<Tail>,
     /// Who waits for what the bank is asked about the profile.
     pub(super) waiter: Option<Ticket<AccountView>>,
     /// Who waits for the fund's first word, and about which enrolment.
@@ -76,7 +83,10 @@ impl Desk {
             transfers_tail: None,
             suspense_tail: None,
             redraws: 0,
+            refused_ids: 0,
+            claimed: None,
             cases_tail: None,
+            unbooked_tail: None,
             waiter: None,
             fund_waiter: None,
         }
@@ -244,6 +254,15 @@ impl Desk {
         let mut tail = self.tail(self.suspense_tail, stream)?;
         let entry = tail.next(stream, self.shared.clock.now(), suspense)?;
         self.suspense_tail = Some(tail);
+        Ok(entry)
+    }
+
+    /// The entry of what the bank says of this account and it cannot book.
+    pub(super) fn write_unbooked(&mut self, fact: &UnbookedFact) -> Result<Entry, StoreError> {
+        let stream = self.stream(UNBOOKED);
+        let mut tail = self.tail(self.unbooked_tail, stream)?;
+        let entry = tail.next(stream, self.shared.clock.now(), fact)?;
+        self.unbooked_tail = Some(tail);
         Ok(entry)
     }
 

@@ -1,8 +1,9 @@
 //! Enrols an account in remuneration: the intent on disk, the fund asked until it has said a word
 //! that counts, and what it says written down. It waits beside whatever else the account does.
 //!
-//! **Order.** The enrolment's number, which is the reference at the bank, is durable before the
-//! first call, and the bank makes one enrolment of one reference. What may have been asked before
+//! **Order.** The enrolment's reference at the bank is durable before the first call, and the bank
+//! makes one enrolment of one reference. It is a digest of what is asked for and for the how-manieth
+//! time, so that the same order after an older copy of the store was put back finds what there is. What may have been asked before
 //! (a try without an answer, a crash) is first asked how far it is, so that a refusal of the second
 //! request never hides that the first one was heard.
 //!
@@ -178,7 +179,9 @@ impl Desk {
 
     /// Enrols the account: the same order again is answered with what came of the first.
     fn enrol(&mut self, home: Addr<AccountActor>, order: &Enrol, ticket: Ticket<EnrolmentView>) {
-        let fact = match self.account.decide_enrolment(order) {
+        let settings = self.shared.settings();
+        let tenant = (settings.tenant.as_str(), settings.mode);
+        let fact = match self.account.decide_enrolment(order, tenant) {
             Ok(Some(fact)) => fact,
             Ok(None) => {
                 let view = self.enrolment_view(true);

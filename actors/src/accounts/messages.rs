@@ -27,7 +27,7 @@ use super::joint::Convoy;
 use super::remittance::{Errand, TransferSaid};
 use super::saga::BankSaid;
 use crate::failure::Failure;
-use crate::reply::Reply;
+use crate::reply::{ClaimGuard, Reply};
 use crate::scribe::Ticket;
 
 /// What a tenant has set, as one immutable value that travels with each order.
@@ -351,8 +351,8 @@ pub enum AccountMessage {
     BalanceOf(Reply<Result<BalanceView, Failure>>),
     /// The balance as it was at the end of an instant.
     BalanceAt(Timestamp, Reply<Result<BalanceView, Failure>>),
-    /// What the bank said.
-    BankSaid(BankSaid),
+    /// What the bank said, with the claim of the client id under which it was asked.
+    BankSaid(BankSaid, Option<ClaimGuard>),
     /// The live state.
     Observe(Reply<Observed>),
     /// Go away; only sent when idle.
@@ -390,7 +390,7 @@ impl AccountMessage {
             | Self::CashIn(..)
             | Self::FundSaid(..)
             | Self::FundTold(..)
-            | Self::BankSaid(_)
+            | Self::BankSaid(..)
             | Self::Tick
             | Self::Passivate => false,
         }

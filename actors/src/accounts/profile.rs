@@ -1,9 +1,11 @@
 //! Turns about the profile of an account: registered, changed, and what waits for the bank.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use actix::Addr;
 use caudal_ledger::accounts::{BankAnswer, Order};
+use caudal_ledger::clients::{Client, Mark, UNTOLD_MAX, client_in};
 use caudal_ledger::facts::{AccountFact, BankCall, Registration};
 use caudal_storage::Entry;
 use tokio::sync::oneshot;
@@ -12,11 +14,14 @@ use super::saga::{self, BankSaid};
 use super::{AccountActor, AccountView, Desk, Versions};
 use crate::failure::Failure;
 use crate::ports::BankError;
-use crate::records::{self, PROFILE};
-use crate::scribe::{Page, Ticket};
+use crate::records::{self, PROFILE, reads};
+use crate::reply::ClaimGuard;
+use crate::scribe::{Page, Shared, Ticket};
 
 /// How often a client id that the bank does not give is drawn again.
 const REDRAWS_MAX: u32 = 64;
+/// How many client ids are looked at for one that no account of the holder has here.
+const DRAWN_MAX: u32 = 1_000;
 
 impl Desk {
     /// Becomes the account of a registration, and asks the bank for a CVU where that is wanted.
@@ -34,14 +39,15 @@ impl Desk {
             Err(why) => return self.scribe.fail(why, ticket.reply),
         };
         let policy = self.shared.settings().policy;
-        let facts = match opening.map(|order| self.account.decide(order, &policy)) {
-            None => Vec::new(),
-            Some(Ok(facts)) => facts,
-            Some(Err(rejection)) => {
+        let decided = opening.map(|order| {
+            let order = self.drawn(order)?;
+            Ok(self.account.decide(&order, &policy)?)
+        });
+        let facts = match decided.transpose() {
+            Ok(facts) => facts.unwrap_or_default(),
+            Err(why) => {
                 self.vitals.doubt();
-                return self
-                    .scribe
-                    .finish(Page::default(), Err(rejection.into()), ticket);
+                return self.scribe.finish(Page::default(), Err(why), ticket);
             }
         };
         self.write(home, vec![first], &facts, ticket);
@@ -61,12 +67,73 @@ impl Desk {
                 .scribe
                 .finish(Page::default(), Err(Failure::Stale), ticket);
         }
-        match self.account.decide(order, &self.shared.settings().policy) {
-            Err(rejection) => self
-                .scribe
-                .finish(Page::default(), Err(rejection.into()), ticket),
+        let policy = self.shared.settings().policy;
+        let decided = self.drawn(order).and_then(|order| {
+            let decided = self.account.decide(&order, &policy);
+            Ok(decided?)
+        });
+        match decided {
+            Err(why) => {
+                self.claimed = None;
+                self.scribe.finish(Page::default(), Err(why), ticket);
+            }
             Ok(facts) => self.write(home, Vec::new(), &facts, ticket),
         }
+    }
+
+    /// An order with its client id, where the bank is to be asked for a CVU.
+    fn drawn(&mut self, order: &Order) -> Result<Order, Failure> {
+        let order = order.clone();
+        Ok(match order.draws() {
+            true => order.drawn(self.draw()?),
+            false => order,
+        })
+    }
+
+    /// Draws the account's client id from whom it is for: the first, from those that the bank has not
+    /// refused, that no account of the holder has here or asks for. It is claimed until the bank has
+    /// answered.
+    fn draw(&mut self) -> Result<u64, Failure> {
+        let (settings, account) = (self.shared.settings(), &self.account);
+        let Shared {
+            store,
+            realm,
+            claims,
+            ..
+        } = &*self.shared;
+        let (store, cuit) = (store.as_ref(), account.holder.cuit);
+        let limit = UNTOLD_MAX.saturating_add(1);
+        let mut others = reads::accounts_of_cuit(store, *realm, cuit, limit)?;
+        others.retain(|number| *number != account.number);
+        let mark = match &account.code {
+            Some(code) => Mark::Code(code),
+            None if others.len() < UNTOLD_MAX => Mark::Untold,
+            None => Mark::Number(account.number),
+        };
+        let mut had = BTreeSet::new();
+        for other in others {
+            let cvu = reads::listed(store, *realm, other)?.and_then(|it| it.cvu);
+            had.extend(cvu.as_ref().and_then(client_in));
+        }
+        let client = Client {
+            realm: *realm,
+            tenant: &settings.tenant,
+            cuit,
+            mark,
+        };
+        for taken in self.redraws..=self.redraws.saturating_add(DRAWN_MAX) {
+            let id = client.id(taken);
+            if had.contains(&id) {
+                continue;
+            }
+            let owner = (*realm, account.number);
+            if let Ok(guard) = saga::claim(claims, owner, id) {
+                self.redraws = taken;
+                self.claimed = Some(guard);
+                return Ok(id);
+            }
+        }
+        Err(Failure::Overloaded)
     }
 
     /// Commits facts; where they wait for the bank, the bank is asked once they are durable.
@@ -87,6 +154,7 @@ impl Desk {
             ..Page::default()
         };
         if waited || self.account.pending.is_none() {
+            self.claimed = None;
             let view = self.view_after(!page.entries.is_empty());
             return self.scribe.finish(page, Ok(view), ticket);
         }
@@ -128,6 +196,7 @@ impl Desk {
                 holder: self.account.holder.clone(),
                 cvu: self.account.cvu,
                 store: Arc::clone(&self.shared.store),
+                claims: self.shared.claims.clone(),
                 account: (self.shared.realm, self.account.number),
                 request_id,
             };
@@ -135,11 +204,20 @@ impl Desk {
         }
     }
 
-    /// Takes in what the bank said: journals the calls, settles what is pending, answers.
-    pub(super) fn bank_said(&mut self, home: Addr<AccountActor>, said: BankSaid) {
+    /// Takes in what the bank said: journals the calls, settles what is pending, answers. The claim of
+    /// the client id ends when the index shows whose it is.
+    pub(super) fn bank_said(
+        &mut self,
+        home: Addr<AccountActor>,
+        said: BankSaid,
+        claim: Option<ClaimGuard>,
+    ) {
+        if !matches!(said.result, Err(saga::Trouble::Unknown(_))) {
+            self.claimed = None;
+        }
         let answer = match said.result {
             Ok(answer) => answer,
-            Err(saga::Trouble::Taken(why)) if self.redraws >= REDRAWS_MAX => {
+            Err(saga::Trouble::Taken(why)) if self.refused_ids >= REDRAWS_MAX => {
                 BankAnswer::Refused(why)
             }
             Err(saga::Trouble::Taken(_)) => return self.ask_as_another(home, &said.calls),
@@ -160,8 +238,16 @@ impl Desk {
             entries,
             ..Page::default()
         };
-        match (self.waiter.take(), answer) {
-            (None, _) => self.scribe.commit(page, |_| {}),
+        let mut waiter = self.waiter.take();
+        let claim = match &mut waiter {
+            Some(ticket) => {
+                ticket.guards.extend(claim);
+                None
+            }
+            None => claim,
+        };
+        match (waiter, answer) {
+            (None, _) => self.scribe.commit(page, move |_| drop(claim)),
             (Some(ticket), BankAnswer::Refused(why)) => {
                 let refused = Err(Failure::Bank(BankError::Refused(why)));
                 self.scribe.finish(page, refused, ticket);
@@ -175,15 +261,11 @@ impl Desk {
 
     /// Asks for the CVU under another client id: the one so far is somebody else's at the bank.
     fn ask_as_another(&mut self, home: Addr<AccountActor>, calls: &[BankCall]) {
+        self.refused_ids = self.refused_ids.saturating_add(1);
         self.redraws = self.redraws.saturating_add(1);
-        let settings = self.shared.settings();
-        let client_id = self.account.number.client_id(
-            (self.shared.realm, &settings.tenant),
-            self.account.holder.cuit,
-            self.redraws,
-        );
-        let facts = self.account.ask_as(client_id);
-        let entries = self.write_bank(calls).and_then(|mut entries| {
+        let entries = self.draw().and_then(|client_id| {
+            let facts = self.account.ask_as(client_id);
+            let mut entries = self.write_bank(calls)?;
             entries.extend(self.write_profile(&facts)?);
             Ok(entries)
         });

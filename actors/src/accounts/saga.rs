@@ -1,7 +1,9 @@
 //! Asks the bank for what an account waits for, until it has an answer.
 //!
 //! **Order.** The intent is durable before the first call. Every call is idempotent by its
-//! reference, so the whole sequence may be run again from its start after any crash.
+//! reference, so the whole sequence may be run again from its start after any crash. A client id is
+//! claimed before the bank is asked for its CVU, until the index shows whose that is: two accounts of
+//! one holder may have drawn the same.
 //!
 //! **Bounds.** Between tries the pause doubles from [`FIRST_PAUSE`] to [`LAST_PAUSE`]; the number of
 //! tries has no bound, because nobody may guess what the bank did.
@@ -23,6 +25,7 @@ use crate::failure::Failure;
 use crate::ports::{BankError, BankGateway, BankReply};
 use crate::records::keys;
 use crate::records::projection::Place;
+use crate::reply::{ClaimGuard, Claims};
 
 /// The pause after the first try whose outcome is unknown.
 pub const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -75,6 +78,8 @@ pub struct Saga {
     pub cvu: Option<Cvu>,
     /// Knows whose a CVU is.
     pub store: Arc<dyn Store>,
+    /// Knows which client ids others are asking for.
+    pub claims: Claims,
     /// The account.
     pub account: (RealmId, AccountNo),
     /// The request that caused it.
@@ -93,10 +98,15 @@ impl Saga {
     ) {
         let started = durable.await.unwrap_or(Err(Failure::OutcomeUnknown));
         let mut pause = FIRST_PAUSE;
+        let mut claim = self.claim();
         loop {
             let mut calls = Vec::new();
             let result = match &started {
                 Err(why) => Err(Trouble::NotStarted(why.clone())),
+                Ok(()) if claim.is_err() => {
+                    let body = r#"{"message":"another account is being opened so"}"#.to_owned();
+                    Err(Trouble::Taken(BankRefusal { status: 0, body }))
+                }
                 Ok(()) => match self.ask(&mut calls).await {
                     Ok(answer) => Ok(answer),
                     Err(Halt::Taken(why)) => Err(Trouble::Taken(why)),
@@ -105,13 +115,27 @@ impl Saga {
                 },
             };
             let open = matches!(result, Err(Trouble::Unknown(_)));
-            let said = AccountMessage::BankSaid(BankSaid { result, calls });
+            let done = match &mut claim {
+                Ok(claim) if !open => claim.take(),
+                _ => None,
+            };
+            let said = AccountMessage::BankSaid(BankSaid { result, calls }, done);
             if account.send(said).await.is_err() || !open {
                 return;
             }
             tokio::time::sleep(pause).await;
             pause = pause.saturating_mul(2).min(LAST_PAUSE);
         }
+    }
+
+    /// Claims the client id under which the bank is asked for a CVU; an error where another account
+    /// has it.
+    fn claim(&self) -> Result<Option<ClaimGuard>, AccountNo> {
+        let (Pending::Opening { client_id, .. } | Pending::Cvu { client_id, .. }) = &self.pending
+        else {
+            return Ok(None);
+        };
+        claim(&self.claims, self.account, *client_id).map(Some)
     }
 
     async fn ask(&self, calls: &mut Vec<BankCall>) -> Try<BankAnswer> {
@@ -225,6 +249,16 @@ impl Saga {
             })),
         }
     }
+}
+
+/// Claims a client id for an account; an error where another account has it.
+pub fn claim(
+    claims: &Claims,
+    (realm, account): (RealmId, AccountNo),
+    client_id: u64,
+) -> Result<ClaimGuard, AccountNo> {
+    let name = [b"k".as_slice(), &client_id.to_be_bytes()].concat();
+    claims.claim(realm, name, account, true)
 }
 
 fn take<T>(reply: BankReply<T>, calls: &mut Vec<BankCall>) -> Result<T, BankError> {

@@ -1,6 +1,7 @@
 //! Turns about transfers through the bank: asked for, settled by the bank's word, come back.
 
 use caudal_ledger::accounts::{Account, Movements};
+use caudal_ledger::cases::{BankSays, UnbookedFact};
 use caudal_ledger::ids::{AccountNo, OriginId, TransferId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
@@ -126,7 +127,13 @@ impl Desk {
             Ok(found) => known || found.is_some(),
             Err(why) => return self.scribe.finish(Page::default(), Err(why.into()), ticket),
         };
-        if known {
+        let says = BankSays::Left(left.clone());
+        let said = match reads::cases::said(store, self.shared.realm, says.key()) {
+            Ok(said) => said,
+            Err(why) => return self.scribe.finish(Page::default(), Err(why.into()), ticket),
+        };
+        // What a person had put right otherwise is never booked.
+        if known || said.as_ref().is_some_and(|said| !said.waits()) {
             return self
                 .scribe
                 .finish(Page::default(), Ok(Heard::Known), ticket);
@@ -143,10 +150,24 @@ impl Desk {
                 tracing::warn!(account, %origin, "money left by an order that the ledger did not know; it is taken in");
                 self.settle(Ok(movements), &[], Some((Heard::Done, ticket)));
             }
-            Err(why) => {
-                tracing::error!(%why, account, %origin, "money left by an order that the ledger does not know, and cannot be taken in; reconcile the day");
+            // It waits already, for money or for a person.
+            Err(_) if said.is_some() => {
                 self.scribe
-                    .finish(Page::default(), Ok(Heard::Ignored), ticket);
+                    .finish(Page::default(), Ok(Heard::Known), ticket);
+            }
+            Err(why) => {
+                tracing::error!(why = why.code(), account, %origin, "money left by an order that the ledger does not know, and cannot be taken in; it waits for the money, or for a person");
+                let reason = why.code().to_owned();
+                match self.write_unbooked(&UnbookedFact::Said { says, reason }) {
+                    Ok(entry) => {
+                        let page = Page {
+                            entries: vec![entry],
+                            ..Page::default()
+                        };
+                        self.scribe.finish(page, Ok(Heard::Known), ticket);
+                    }
+                    Err(why) => self.scribe.fail(why, ticket.reply),
+                }
             }
         }
     }

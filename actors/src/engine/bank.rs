@@ -14,7 +14,7 @@ use super::turns::{Books, Cost};
 use super::{Asker, DEADLINE, Engine, Realms};
 use crate::banks::{self, Collectors, NoBank, RealmBank, Relation, Voice};
 use crate::failure::Failure;
-use crate::ports::{BankGateway as _, Found, Notice};
+use crate::ports::{BankGateway as _, BankMovement, Found, Notice, Way};
 use crate::realms::{RealmMessage, lookout};
 use crate::records::projection::Place;
 use crate::records::reads;
@@ -197,11 +197,37 @@ impl Books {
                 self.home_of(voice, *cvu)?.map(|realm| (realm, nowhere))
             }
             Notice::Left(left) => self.home_of(voice, left.cvu)?.map(|realm| (realm, nowhere)),
+            Notice::Returned { realm, .. } => Some((*realm, nowhere)),
             Notice::Settled { origin, .. } | Notice::Reversed { origin, .. } => {
                 reads::money::of_origin(self.store.as_ref(), *origin)?
             }
             Notice::Created | Notice::Other { .. } => None,
         })
+    }
+
+    /// Whether a movement is a return of money in suspense that no realm here knows to have asked for.
+    pub(super) fn returned(
+        &self,
+        voice: &Voice,
+        movement: &BankMovement,
+    ) -> Result<Option<(RealmId, Notice)>, Failure> {
+        if movement.way == Way::In || Cvu::parse(&movement.cvu).is_ok() {
+            return Ok(None);
+        }
+        let spoken = self.realms.supervisors.iter();
+        let spoken = spoken.filter(|known| voice.speaks_for(*known.key()));
+        let spoken: Vec<_> = spoken
+            .map(|known| (*known.key(), Arc::clone(&known.value().settings)))
+            .collect();
+        for (realm, settings) in spoken {
+            let settings = Arc::clone(&settings.read().unwrap_or_else(PoisonError::into_inner));
+            let store = self.store.as_ref();
+            let found = lookout::returned(store, realm, &settings.tenant, movement)?;
+            if let Some(notice) = found {
+                return Ok(Some((realm, notice)));
+            }
+        }
+        Ok(None)
     }
 
     /// The realm that money for a CVU belongs to: the account's, or that of the client id in it.

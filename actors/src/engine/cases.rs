@@ -3,7 +3,9 @@
 //! **Bounds.** Cases are listed as they wait, longest first, over all realms that are asked for: a
 //! page reads no more cases of each realm than come up to its end.
 
-use caudal_ledger::cases::{CaseKind, Decision, Parked, SuspenseId, SuspensePlace, Verdict};
+use caudal_ledger::cases::{
+    CaseKind, Decision, Parked, SuspenseId, SuspensePlace, Unbooked, UnbookedId, Verdict,
+};
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
 use caudal_ledger::rejection::Rejection;
@@ -26,6 +28,8 @@ pub enum Case {
     Transfer(Box<TransferView>, Option<Timestamp>),
     /// Money in suspense.
     Suspense(Box<Parked>),
+    /// What the bank says and the ledger could not book.
+    Unbooked(Box<Unbooked>),
 }
 
 /// What waits for a person in a realm, in figures.
@@ -37,6 +41,8 @@ pub struct CaseFigures {
     pub oldest_transfer: Option<Timestamp>,
     /// Since when the oldest money in suspense waits.
     pub oldest_suspense: Option<Timestamp>,
+    /// Since when the oldest thing waits that the bank says and the ledger could not book.
+    pub oldest_unbooked: Option<Timestamp>,
     /// How much is in suspense.
     pub amount: Sum,
 }
@@ -71,6 +77,37 @@ impl Engine {
         let found = reads::cases::parked(self.store.as_ref(), id.realm, id.place)?;
         let found = found.filter(|parked| parked.id(id.realm) == id);
         Ok(found.ok_or(Rejection::CaseNotFound)?)
+    }
+
+    /// What the bank says and the ledger could not book, with what becomes of it.
+    ///
+    /// # Errors
+    /// When there is none of this id.
+    pub fn unbooked_case(&self, id: UnbookedId) -> Result<Unbooked, Failure> {
+        let found = reads::cases::unbooked(self.store.as_ref(), id.realm, id.place)?;
+        let found = found.filter(|unbooked| unbooked.id(id.realm) == id);
+        Ok(found.ok_or(Rejection::CaseNotFound)?)
+    }
+
+    /// A person says that what could not be booked was put right otherwise; it is never booked then.
+    ///
+    /// # Errors
+    /// When there is no such case, or it was booked or dismissed before.
+    pub async fn dismiss_unbooked(
+        &self,
+        id: UnbookedId,
+        decision: Decision,
+        request_id: String,
+    ) -> Result<Unbooked, Failure> {
+        // No supervisor is asked about what is not there.
+        self.unbooked_case(id)?;
+        let asker = Asker {
+            keyed: None,
+            request_id,
+        };
+        let decision = Box::new(decision);
+        let message = |ticket| RealmMessage::Case(CaseMessage::Dismiss(id.place, decision, ticket));
+        value(self.order(id.realm, DEADLINE, asker, message).await)
     }
 
     /// A transfer as a case, with its last calls to the bank, oldest first.
@@ -180,6 +217,7 @@ impl Engine {
             counts: reads::cases::counts(store, realm)?,
             oldest_transfer: oldest(CaseKind::Transfer)?,
             oldest_suspense: oldest(CaseKind::Suspense)?,
+            oldest_unbooked: oldest(CaseKind::Unbooked)?,
             amount: reads::totals(store, realm)?.incoming,
         })
     }
@@ -217,6 +255,11 @@ fn cases(
                 let place = SuspensePlace { account, sequence };
                 let parked = reads::cases::parked(store, realm, place)?;
                 parked.map(|parked| Case::Suspense(Box::new(parked)))
+            }
+            CaseKind::Unbooked => {
+                let place = SuspensePlace { account, sequence };
+                let unbooked = reads::cases::unbooked(store, realm, place)?;
+                unbooked.map(|unbooked| Case::Unbooked(Box::new(unbooked)))
             }
         };
         cases.extend(case.map(|case| (realm, case)));

@@ -64,6 +64,9 @@ impl Books {
         voice: &Voice,
         movement: BankMovement,
     ) -> Result<Option<(RealmId, Notice)>, Failure> {
+        if let Some(returned) = self.returned(voice, &movement)? {
+            return Ok(Some(returned));
+        }
         let realm = match reads::cases::return_of(self.store.as_ref(), movement.origin)? {
             Some((realm, _)) => Some(realm).filter(|realm| voice.speaks_for(*realm)),
             None => match Cvu::parse(&movement.cvu) {

@@ -10,10 +10,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use caudal_ledger::cases::{Decision, Parked, RETURNS, SuspensePlace};
+use caudal_ledger::cases::{BankSays, Decision, Parked, RETURNS, SuspensePlace, Unbooked};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
-use caudal_ledger::reconciliation::{Judged, Listed, Ours, Tally, judge, unlisted};
+use caudal_ledger::reconciliation::{Agreement, Judged, Listed, Ours, Tally, judge, unlisted};
 use caudal_ledger::time::BusinessDay;
 use caudal_ledger::vouchers::ReferenceType;
 
@@ -39,6 +39,8 @@ pub struct Reconciled {
     pub transfer: Option<TransferView>,
     /// The money in suspense that it brought, or that it returns.
     pub suspense: Option<Parked>,
+    /// The case of it, where the ledger could not book it.
+    pub unbooked: Option<Unbooked>,
     /// What follows.
     pub judged: Judged,
 }
@@ -49,7 +51,9 @@ impl Reconciled {
         let came_back = self.bank.as_ref().is_some_and(|bank| bank.reversal);
         let of_transfer = self.transfer.as_ref().filter(|_| !came_back);
         let of_transfer = of_transfer.and_then(|view| view.transfer.decision.as_deref());
-        of_transfer.or_else(|| self.suspense.as_ref().and_then(Parked::decision))
+        of_transfer
+            .or_else(|| self.suspense.as_ref().and_then(Parked::decision))
+            .or_else(|| self.unbooked.as_ref().and_then(Unbooked::decision))
     }
 }
 
@@ -209,13 +213,48 @@ impl Books {
             (Ours::Credit(_, cvu), None) => *cvu != movement.cvu,
             _ => false,
         };
-        Ok(judged.map(|judged| Reconciled {
+        let Some(judged) = judged else {
+            return Ok(None);
+        };
+        let (judged, unbooked) = self.unbooked(realm, &movement, judged)?;
+        Ok(Some(Reconciled {
             bank: Some(movement),
             voucher: voucher.filter(|_| !elsewhere),
             transfer,
             suspense,
+            unbooked,
             judged,
         }))
+    }
+
+    /// The case of a movement that the ledger does not have as the bank lists it; what a person has
+    /// dismissed is decided.
+    fn unbooked(
+        &self,
+        realm: RealmId,
+        movement: &BankMovement,
+        judged: Judged,
+    ) -> Result<(Judged, Option<Unbooked>), Failure> {
+        let differs = matches!(
+            judged.agreement,
+            Agreement::MissingInLedger | Agreement::AmountDiffers
+        );
+        let cvu = Cvu::parse(&movement.cvu).ok();
+        let key = match (movement.way, movement.origin, &movement.coelsa_id, cvu) {
+            (Way::Out, Some(origin), ..) => Some(BankSays::left(origin)),
+            (Way::In, _, Some(id), Some(cvu)) => Some(BankSays::arrived(id, &cvu, movement.amount)),
+            _ => None,
+        };
+        let Some(key) = key.filter(|_| differs) else {
+            return Ok((judged, None));
+        };
+        let found = reads::cases::said(self.store.as_ref(), realm, key)?;
+        let dismissed = found.as_ref().is_some_and(|it| it.decision().is_some());
+        let judged = match dismissed {
+            true => Agreement::Decided.into(),
+            false => judged,
+        };
+        Ok((judged, found))
     }
 
     /// The same of money in suspense that was returned.
@@ -234,6 +273,7 @@ impl Books {
             voucher: None,
             transfer: None,
             suspense: parked,
+            unbooked: None,
             judged,
         }))
     }
@@ -350,6 +390,7 @@ impl Books {
             voucher,
             transfer,
             suspense,
+            unbooked: None,
         };
         if account == RETURNS {
             let parked = reads::cases::returned(store, realm, sequence)?;

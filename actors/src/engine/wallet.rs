@@ -30,7 +30,8 @@ impl Engine {
         asker: Asker<AccountView>,
     ) -> Answered<AccountView> {
         let order = Order::GetCvu {
-            client_id: number.bank_client_id(realm),
+            // The account draws it.
+            client_id: 0,
             name,
             automatic_alias,
         };

@@ -1,4 +1,4 @@
-//! Money in suspense: credited to an account, or returned to its sender through the bank.
+//! Cases that a realm decides. Money in suspense: credited to an account, or returned to its sender through the bank.
 //!
 //! **Order.** Whoever changes a case claims it first, then looks, and the claim ends when the index
 //! shows the change: two operators, a word of the bank and a notice never decide about the same
@@ -10,34 +10,40 @@
 //! doubles from the first to the last of `Pauses`. At a start at most [`RETURNS_MAX`] returns are
 //! taken up.
 //!
+//! **A past that is gone.** After an older copy of the store was put back, the bank may have returned
+//! money that waits here. So a decision waits until the bank's list was looked through, [`LOOKOUT_WAIT`]
+//! at most, and a return that is found there is taken in by its reference.
+//!
 //! **Failure.** An unknown outcome is asked again, also after a restart. A refusal is kept with the
 //! case, which is open again. What the bank says under the reference of a return that is not what
 //! was ordered, or that has ended otherwise, moves nothing and is logged.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::Context;
-use caudal_ledger::cases::{CaseFact, Decision, Parked, Return, SuspensePlace};
+use caudal_ledger::cases::{CaseFact, Decision, Parked, SuspensePlace, Unbooked};
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::{BankTransfer, CashIn, Suspense, TransferRejection};
 use caudal_storage::StoreError;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
-use super::lookout::Lookout;
 use super::{RealmMessage, RealmSupervisor, Target};
-use crate::accounts::remittance::{Pauses, Said};
+use crate::accounts::remittance::Said;
 use crate::accounts::{AccountMessage, Heard};
 use crate::failure::Failure;
 use crate::mailbox::Mailbox;
-use crate::ports::{BankError, BankGateway, ReturnOrder};
+use crate::ports::BankError;
 use crate::records::keys::Rail;
 use crate::records::{self, BANK, CASES, reads};
 use crate::reply::ClaimGuard;
 use crate::scribe::{Page, Shared, Ticket};
 
+/// How long a decision waits for the bank's list to be looked through.
+const LOOKOUT_WAIT: Duration = Duration::from_secs(5);
 /// The most returns that are taken up at a start; the others wait for the next.
 const RETURNS_MAX: usize = 10_000;
 
@@ -48,6 +54,10 @@ pub enum CaseMessage {
     Credit(SuspensePlace, Target, Box<Decision>, Ticket<Parked>),
     /// Return it to its sender.
     Return(SuspensePlace, Box<Decision>, Ticket<Parked>),
+    /// The bank has a return of it that nobody here knows to have asked for: the how-manieth try.
+    Recognised(SuspensePlace, u32, Ticket<Heard>),
+    /// A person says that what could not be booked was put right otherwise.
+    Dismiss(SuspensePlace, Box<Decision>, Ticket<Unbooked>),
     /// What the bank said of a return; answers whether it is over.
     Said(ReturnSaid, oneshot::Sender<bool>),
     /// What a notice of the bank says of the return of this number.
@@ -68,7 +78,10 @@ impl CaseMessage {
     pub(super) fn is_left(&self) -> bool {
         match self {
             Self::Credit(_, _, _, ticket) | Self::Return(_, _, ticket) => ticket.is_left(),
-            Self::Said(..) | Self::Notice(..) | Self::CameBack { .. } => false,
+            Self::Dismiss(_, _, ticket) => ticket.is_left(),
+            Self::Recognised(..) | Self::Said(..) | Self::Notice(..) | Self::CameBack { .. } => {
+                false
+            }
         }
     }
 }
@@ -88,11 +101,22 @@ impl RealmSupervisor {
     /// Takes what is about money in suspense.
     pub(super) fn case(&mut self, message: CaseMessage, ctx: &Context<Self>) {
         match message {
+            CaseMessage::Credit(..) | CaseMessage::Return(..)
+                if !self.shared.lookout.is_passed() =>
+            {
+                self.decide_later(message, self.home(ctx));
+            }
+            CaseMessage::Recognised(place, attempt, ticket) => {
+                self.recognised(place, attempt, ticket, self.home(ctx));
+            }
             CaseMessage::Credit(place, target, decision, ticket) => {
                 self.credit_case(place, target, decision, ticket);
             }
             CaseMessage::Return(place, decision, ticket) => {
                 self.return_case(place, *decision, ticket, self.home(ctx));
+            }
+            CaseMessage::Dismiss(place, decision, ticket) => {
+                self.dismiss(place, *decision, ticket);
             }
             CaseMessage::Said(said, over) => self.return_said(said, over),
             CaseMessage::Notice(number, said, ticket) => self.return_told(number, said, ticket),
@@ -158,6 +182,24 @@ impl RealmSupervisor {
         }
     }
 
+    /// Lets a person's decision wait until the bank's list was looked through: the money may have been
+    /// returned in a past that is gone.
+    fn decide_later(&self, message: CaseMessage, home: Mailbox<Self>) {
+        let lookout = Arc::clone(&self.shared.lookout);
+        actix::spawn(async move {
+            let passed = tokio::time::timeout(LOOKOUT_WAIT, lookout.passed()).await;
+            if passed.is_ok() {
+                // Whoever asked is told by the ticket that is dropped when the supervisor is gone.
+                home.put(home.book(), RealmMessage::Case(message)).ok();
+            } else if let CaseMessage::Credit(.., ticket) | CaseMessage::Return(.., ticket) =
+                message
+                && let Some(reply) = ticket.reply
+            {
+                reply.send(Err(Failure::Bank(BankError::TimedOut)));
+            }
+        });
+    }
+
     fn return_case(
         &mut self,
         place: SuspensePlace,
@@ -171,17 +213,58 @@ impl RealmSupervisor {
             let fact = parked.decide_return(of, decision)?;
             Ok((parked, fact))
         });
-        let (parked, fact) = match decided {
-            Ok(decided) => decided,
-            Err(why) => return self.end(Err(why), ticket),
-        };
+        match decided {
+            Err(why) => self.end(Err(why), ticket),
+            Ok(decided) => self.begin_return(decided, (false, |parked| parked), ticket, home),
+        }
+    }
+
+    /// Takes in a return that the bank knows and nobody here does: from here on it is one like any
+    /// other, whose last word the bank is asked for.
+    fn recognised(
+        &mut self,
+        place: SuspensePlace,
+        attempt: u32,
+        mut ticket: Ticket<Heard>,
+        home: Mailbox<Self>,
+    ) {
+        let (settings, now) = (self.shared.settings(), self.shared.clock.now());
+        let decided = self.claimed(place, &mut ticket).and_then(|parked| {
+            let of = (settings.tenant.as_str(), settings.mode);
+            let fact = parked.decide_recognised(of, attempt, now)?;
+            Ok((parked, fact))
+        });
+        match decided {
+            Err(why) => self.end(Err(why), ticket),
+            Ok(decided) => {
+                tracing::warn!(
+                    realm = self.shared.realm.0,
+                    account = place.account.0,
+                    sequence = place.sequence,
+                    attempt,
+                    "the bank has a return of money in suspense that was not known; it is taken in"
+                );
+                self.begin_return(decided, (true, |_| Heard::Done), ticket, home);
+            }
+        }
+    }
+
+    /// Writes a return down, and has the bank asked once that is on disk; `found` says that it may have
+    /// been asked before.
+    fn begin_return<T: Send + 'static>(
+        &mut self,
+        (parked, fact): (Parked, CaseFact),
+        (found, outcome): (bool, fn(Parked) -> T),
+        ticket: Ticket<T>,
+        home: Mailbox<Self>,
+    ) {
         let request_id = ticket.request_id.clone();
         match self.case_page(parked, &fact, &[]) {
             Err(why) => self.scribe.fail(why, ticket.reply),
             Ok((page, parked)) => {
-                let errand = self.errand(&parked, request_id, false);
+                let errand = self.errand(&parked, request_id, found);
                 let (sender, durable) = oneshot::channel();
-                let outcome = Ok(parked);
+                let outcome = Ok(outcome(parked));
                 self.scribe
                     .finish_and(page, outcome, ticket, |done| drop(sender.send(done)));
                 actix::spawn(async move {
@@ -215,28 +298,6 @@ impl RealmSupervisor {
             page.entries.push(self.own_entry(stream, call)?);
         }
         Ok((page, parked))
-    }
-
-    fn errand(&self, parked: &Parked, request_id: String, found: bool) -> Option<Errand> {
-        let Return {
-            number, origin, to, ..
-        } = parked.returned()?;
-        let arrived = &parked.suspense.cash_in;
-        Some(Errand {
-            bank: Arc::clone(&self.shared.bank),
-            slots: Arc::clone(&self.shared.bank_slots),
-            lookout: Arc::clone(&self.shared.lookout),
-            pauses: self.shared.pauses,
-            number: *number,
-            order: ReturnOrder {
-                origin: *origin,
-                to: *to,
-                amount: arrived.amount,
-                returns: arrived.coelsa_id.clone(),
-            },
-            found,
-            request_id,
-        })
     }
 
     fn ask_return(&self, parked: &Parked, request_id: String, found: bool, home: Mailbox<Self>) {
@@ -339,8 +400,8 @@ impl RealmSupervisor {
         };
         match self.claim_rail(Rail::Arrival, &coelsa_id) {
             Err(why) => return self.end(Err(why), ticket),
-            Ok(None) => return self.end(Ok(Heard::Known), ticket),
-            Ok(Some(guard)) => ticket.guards.push(guard),
+            Ok((_, Some(_))) => return self.end(Ok(Heard::Known), ticket),
+            Ok((guard, None)) => ticket.guards.push(guard),
         }
         let suspense = Suspense {
             cash_in: CashIn {
@@ -399,79 +460,4 @@ fn settled(realm: RealmId, parked: &Parked, number: u64, told: &BankTransfer) ->
         );
     }
     parked.settle_return(number, told)
-}
-
-/// One return on its way: asks the bank until it has said its last word.
-#[derive(Debug)]
-struct Errand {
-    bank: Arc<dyn BankGateway>,
-    slots: Arc<Semaphore>,
-    /// Opens when the bank's list was looked through.
-    lookout: Arc<Lookout>,
-    pauses: Pauses,
-    number: u64,
-    order: ReturnOrder,
-    /// Whether somebody who is gone may have asked for it already.
-    found: bool,
-    request_id: String,
-}
-
-impl Errand {
-    async fn run(self, home: Mailbox<RealmSupervisor>) {
-        self.lookout.passed().await;
-        let mut pause = self.pauses.first;
-        let mut asked = self.found;
-        loop {
-            let Ok(slot) = self.slots.acquire().await else {
-                return;
-            };
-            let said = self.ask(asked).await;
-            drop(slot);
-            asked = true;
-            let (sender, over) = oneshot::channel();
-            let message = RealmMessage::Case(CaseMessage::Said(said, sender));
-            // What the bank has said is never refused.
-            if home.put(home.book(), message).is_err() {
-                // The supervisor is gone; another takes it up again.
-                return;
-            }
-            // Not written down counts as not heard.
-            if over.await.unwrap_or(false) {
-                return;
-            }
-            tokio::time::sleep(pause).await;
-            pause = pause.saturating_mul(2).min(self.pauses.last);
-        }
-    }
-
-    /// Asks how far it is, or for it: again when the bank does not know it.
-    async fn ask(&self, asked: bool) -> ReturnSaid {
-        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
-        let mut calls = Vec::new();
-        let mut said = None;
-        if asked {
-            let reply = bank.transfer_status(self.order.origin, id).await;
-            calls.extend(reply.calls);
-            said = match reply.result {
-                Ok(Some(transfer)) => Some(Said::Transfer(transfer)),
-                Ok(None) => None,
-                // Refusing to say is not refusing to do.
-                Err(_) => Some(Said::Unknown),
-            };
-        }
-        if said.is_none() {
-            let reply = bank.give_back(&self.order, id).await;
-            calls.extend(reply.calls);
-            said = Some(match reply.result {
-                Ok(transfer) => Said::Transfer(transfer),
-                Err(BankError::Refused(why)) => Said::Refused(why),
-                Err(BankError::Failed { .. } | BankError::TimedOut) => Said::Unknown,
-            });
-        }
-        ReturnSaid {
-            number: self.number,
-            said: said.unwrap_or(Said::Unknown),
-            calls,
-        }
-    }
 }

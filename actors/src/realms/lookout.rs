@@ -7,6 +7,8 @@
 //! **Shape.** Orders wait at the [`Lookout`]; the first one that waits has the list read. So a realm
 //! that sends nothing costs the bank nothing at a start.
 //!
+//! Whoever decides about money in suspense waits likewise: it may have been returned.
+//!
 //! **Bounds.** The list of each day since the realm's last event, yesterday's and today's at least,
 //! those of [`DAYS_MAX`] days at most: what left before is shown by the reconciliation of its day.
 //!
@@ -22,6 +24,7 @@ use std::time::Duration;
 use actix::WeakAddr;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cases::{Parked, ParkedState, RETURNS};
+use caudal_ledger::clients::client_in;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::ids::{OriginId, RealmId};
 use caudal_ledger::time::{BusinessDay, Timestamp};
@@ -135,11 +138,14 @@ async fn look(shared: &Shared, supervisor: &Home) -> Result<(), Failure> {
         listed.extend(reply.result.map_err(Failure::Bank)?);
     }
     listed.sort_by_key(rank);
+    let settings = shared.settings();
     for movement in listed {
-        if !is_of(store, realm, &movement)? {
-            continue;
-        }
-        let Some(notice) = news(store, realm, movement)? else {
+        let notice = match returned(store, realm, &settings.tenant, &movement)? {
+            Some(notice) => Some(notice),
+            None if is_of(store, realm, &movement)? => news(store, realm, movement)?,
+            None => None,
+        };
+        let Some(notice) = notice else {
             continue;
         };
         let place = match &notice {
@@ -198,12 +204,35 @@ fn is_of(store: &dyn Store, realm: RealmId, movement: &BankMovement) -> Result<b
     })
 }
 
+/// The notice that a movement is a return of money in suspense, asked for in a past that is gone: it
+/// leaves the collector account itself, so its reference alone tells whose it is.
+pub(crate) fn returned(
+    store: &dyn Store,
+    realm: RealmId,
+    tenant: &str,
+    movement: &BankMovement,
+) -> Result<Option<Notice>, StoreError> {
+    let failed = matches!(movement.word, BankWord::Failed { .. });
+    let (Some(origin), Way::Out, false) = (movement.origin, movement.way, failed) else {
+        return Ok(None);
+    };
+    if Cvu::parse(&movement.cvu).is_ok() {
+        return Ok(None);
+    }
+    let found = reads::cases::recognised(store, realm, tenant, origin)?;
+    Ok(found.map(|(case, attempt)| Notice::Returned {
+        realm,
+        case,
+        attempt,
+    }))
+}
+
 /// How many client ids a realm has at the bank.
 const CLIENTS_OF_A_REALM: u64 = 10_000_000;
 
 /// The realm of the client id in a CVU.
 pub(crate) fn realm_in(cvu: Cvu) -> Option<RealmId> {
-    let client: u64 = cvu.as_str().get(9..21)?.parse().ok()?;
+    let client = client_in(&cvu)?;
     let realm = client.checked_div(CLIENTS_OF_A_REALM)?;
     u32::try_from(realm).ok().map(RealmId)
 }
@@ -373,6 +402,9 @@ pub(crate) fn hearing(notice: Notice, place: Place) -> Option<Hearing> {
             Box::new(|ticket| RealmMessage::CashIn(arrived, ticket))
         }
         Notice::Left(left) => Box::new(|ticket| RealmMessage::Left(left, ticket)),
+        Notice::Returned { case, attempt, .. } => Box::new(move |ticket| {
+            RealmMessage::Case(CaseMessage::Recognised(case, attempt, ticket))
+        }),
         Notice::Settled { transfer, .. } if account == RETURNS => Box::new(move |ticket| {
             RealmMessage::Case(CaseMessage::Notice(sequence, transfer, ticket))
         }),

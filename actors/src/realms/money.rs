@@ -18,6 +18,7 @@ use super::{Admission, RealmMessage, RealmSupervisor, Target};
 use crate::accounts::{AccountMessage, Convoy, Heard, HoldView, Joint, Quote, TransferView};
 use crate::failure::Failure;
 use crate::records::keys::Rail;
+use crate::records::projection::Landed;
 use crate::records::{self, BANK, SUSPENSE, Tail, reads};
 use crate::reply::{ClaimGuard, Reply};
 use crate::scribe::{Page, Shared, Ticket};
@@ -207,8 +208,12 @@ impl RealmSupervisor {
         }
     }
 
-    /// Claims an id of the rail, and says whether what it is of has landed before.
-    pub(super) fn claim_rail(&self, kind: Rail, id: &str) -> Result<Option<ClaimGuard>, Failure> {
+    /// Claims an id of the rail, and says where what it is of has landed before, if it has.
+    pub(super) fn claim_rail(
+        &self,
+        kind: Rail,
+        id: &str,
+    ) -> Result<(ClaimGuard, Option<Landed>), Failure> {
         let Shared {
             realm,
             store,
@@ -228,15 +233,19 @@ impl RealmSupervisor {
             .claim(everywhere, name, AccountNo(0), false)
             .map_err(|_| Failure::Overloaded)?;
         let landed = reads::money::landed(store.as_ref(), mode, kind, id)?;
-        Ok(landed.is_none().then_some(guard))
+        Ok((guard, landed))
     }
 
     /// Money arrived from the bank, for a CVU of this realm or for one that nobody knows.
     pub(super) fn cash_in(&mut self, arrived: CashIn, mut ticket: Ticket<Heard>) {
         match self.claim_rail(Rail::Arrival, &arrived.coelsa_id) {
             Err(why) => return self.end(Err(why), ticket),
-            Ok(None) => return self.end(Ok(Heard::Known), ticket),
-            Ok(Some(guard)) => ticket.guards.push(guard),
+            Ok((guard, landed)) => {
+                ticket.guards.push(guard);
+                if let Some(landed) = landed {
+                    return self.arrived_again(arrived, &landed, ticket);
+                }
+            }
         }
         match self.number(Target::Cvu(arrived.cvu)) {
             Ok(number) => self.forward(number, ticket, |ticket| {
@@ -312,8 +321,8 @@ impl RealmSupervisor {
     ) {
         match self.claim_rail(Rail::Return, &coelsa_id) {
             Err(why) => return self.end(Err(why), ticket),
-            Ok(None) => return self.end(Ok(Heard::Known), ticket),
-            Ok(Some(guard)) => ticket.guards.push(guard),
+            Ok((_, Some(_))) => return self.end(Ok(Heard::Known), ticket),
+            Ok((guard, None)) => ticket.guards.push(guard),
         }
         self.forward(account, ticket, |ticket| AccountMessage::Reverse {
             transfer,
@@ -325,23 +334,13 @@ impl RealmSupervisor {
 
     /// Money left by an order that the ledger does not know.
     fn left(&mut self, left: Departure, mut ticket: Ticket<Heard>) {
-        let name = [b"o".as_slice(), &left.origin.to_bytes()].concat();
-        let Shared { claims, .. } = &*self.shared;
-        let everywhere = caudal_ledger::ids::RealmId(0);
-        match claims.claim(everywhere, name, AccountNo(0), false) {
+        match self.claim_left(left.origin) {
             Ok(guard) => ticket.guards.push(guard),
-            Err(_) => return self.end(Err(Failure::Overloaded), ticket),
+            Err(why) => return self.end(Err(why), ticket),
         }
         match self.number(Target::Cvu(left.cvu)) {
             Ok(number) => self.forward(number, ticket, |ticket| AccountMessage::Left(left, ticket)),
-            Err(Failure::Rejected(_)) => {
-                tracing::error!(
-                    origin = %left.origin,
-                    bank_id = left.bank_id,
-                    "money left a CVU of ours that the ledger does not know; reconcile the day"
-                );
-                self.end(Ok(Heard::Ignored), ticket);
-            }
+            Err(Failure::Rejected(why)) => self.left_nobody(left, &why, ticket),
             Err(why) => self.end(Err(why), ticket),
         }
     }

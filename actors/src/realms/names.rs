@@ -36,7 +36,8 @@ impl RealmSupervisor {
             Err(why) => self.end(Err(why), ticket),
             Ok((guards, child)) => {
                 ticket.guards.extend(guards);
-                let client_id = number.bank_client_id(self.shared.realm);
+                // The account draws the client id.
+                let client_id = 0;
                 let opening = open.then_some(Order::Open { client_id, alias });
                 child.send(AccountMessage::Register {
                     registration,

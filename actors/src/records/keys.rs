@@ -13,6 +13,7 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 
 pub use cases::{
     case_counts, case_since, open_case, open_cases, open_return, open_returns, parked, return_of,
+    said, unbooked,
 };
 
 const CVU: u8 = 0x10;
@@ -40,7 +41,7 @@ const BANK_DAY: u8 = 0x25;
 // 0x26 was the days of suspense, which nobody read: the id of the rail leads there.
 const TRANSFER_LEFT: u8 = 0x27;
 const TOTALS: u8 = 0x28;
-// 0x38 to 0x3d are in `cases`.
+// 0x38 to 0x3f are in `cases`.
 // 0x29 was the closed accounts, which the roll tells now.
 const CUIT: u8 = 0x30;
 const ENROLLING: u8 = 0x31;

@@ -5,6 +5,7 @@ mod events;
 mod lines;
 mod money;
 mod totals;
+mod unbooked;
 mod webhooks;
 
 use caudal_ledger::accounts::{Account, Status};
@@ -22,8 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use super::keys::Sorted;
 use super::{
-    ANSWERS, BANK, CASES, DELIVERIES, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, WEBHOOKS,
-    account_stream, decode, encode, keys, roll,
+    ANSWERS, BANK, CASES, DELIVERIES, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED,
+    WEBHOOKS, account_stream, decode, encode, keys, roll,
 };
 
 pub use cases::CaseCounts;
@@ -138,6 +139,7 @@ impl Projection for RowsUnder {
                 money::called(realm, account, &call, (entry.seq, position), index)
             }
             SUSPENSE => money::suspended(under, account, (entry, position), index),
+            UNBOOKED => unbooked::happened(realm, account, entry, index),
             CASES => cases::happened(under, account, (entry, position), index),
             PROFILE => profile(under, account, (entry, position), index),
             REALM => events::of_realm(under, (entry, position), index),

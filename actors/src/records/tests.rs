@@ -205,6 +205,12 @@ fn enrolment_facts() -> Vec<AccountFact> {
     let requested = |fund: Option<&str>| AccountFact::EnrolmentRequested {
         brokerage_account: BrokerageAccount::parse("12-3").unwrap(),
         fund: fund.map(str::to_owned),
+        reference: None,
+    };
+    let referred = AccountFact::EnrolmentRequested {
+        brokerage_account: BrokerageAccount::parse("12-3").unwrap(),
+        fund: None,
+        reference: Some("TJF76VEKS5RSKT7".into()),
     };
     let refusal = BankRefusal {
         status: 409,
@@ -217,6 +223,7 @@ fn enrolment_facts() -> Vec<AccountFact> {
         changed(EnrolmentState::Rejected, None, Some(refusal)),
         changed(EnrolmentState::Suspended, None, None),
         changed(EnrolmentState::Ended, None, None),
+        referred,
     ]
 }
 
@@ -367,6 +374,9 @@ fn records_of_every_version_are_read() {
     }
     for (n, fact) in cases::facts().iter().enumerate() {
         check(&format!("case-{n}"), fact, &mut missing);
+    }
+    for (n, fact) in cases::unbooked().iter().enumerate() {
+        check(&format!("unbooked-{n}"), fact, &mut missing);
     }
     check(
         "fees",

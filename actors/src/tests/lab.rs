@@ -6,6 +6,7 @@ use std::sync::Once;
 use std::sync::atomic::AtomicI64;
 
 use caudal_ledger::balance::Balance;
+use caudal_ledger::clients::{Client, Mark, UNTOLD_MAX};
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::holds::OpenHold;
 use caudal_ledger::ids::{OriginId, Tag, VoucherId};
@@ -325,7 +326,23 @@ pub const TENANT: &str = "tnt_1";
 
 /// The CVU of an account.
 pub fn cvu(account: u64) -> Cvu {
-    Cvu::compose(999, AccountNo(account).bank_client_id(REALM)).unwrap()
+    Cvu::compose(999, client(account)).unwrap()
+}
+
+/// The client id of an account: all are of one holder, opened one after the other.
+pub fn client(account: u64) -> u64 {
+    let before = u32::try_from(account - 1).unwrap();
+    let (mark, taken) = match usize::try_from(before).unwrap() < UNTOLD_MAX {
+        true => (Mark::Untold, before),
+        false => (Mark::Number(AccountNo(account)), 0),
+    };
+    let client = Client {
+        realm: REALM,
+        tenant: TENANT,
+        cuit: registration().holder.cuit,
+        mark,
+    };
+    client.id(taken)
 }
 
 /// The reference at the bank of an order by its external id.

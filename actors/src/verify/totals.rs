@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caudal_ledger::cases::{CaseFact, SuspensePlace};
+use caudal_ledger::cases::{BankSays, CaseFact, SuspensePlace, UnbookedFact};
+use caudal_ledger::chain::Digest;
 use caudal_ledger::events::EventKind;
 use caudal_ledger::events::rules::{EventRules, RuleSets};
 use caudal_ledger::facts::RealmFact;
@@ -15,7 +16,7 @@ use caudal_storage::{Entry, Store, StoreError};
 
 use super::Report;
 use crate::records::projection::{self, CaseCounts};
-use crate::records::{CASES, PROFILE, REALM, SUSPENSE, TRANSFERS, decode, reads};
+use crate::records::{CASES, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, decode, reads};
 
 /// The sums of every realm as the journal gives them.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(super) struct Sums {
     open: BTreeMap<(RealmId, AccountNo, u64), (Amount, TransferStatus)>,
     /// Money in suspense.
     parked: BTreeMap<(RealmId, SuspensePlace), Amount>,
+    /// What the bank says and the ledger has not booked.
+    unbooked: BTreeMap<(RealmId, SuspensePlace), Digest>,
 }
 
 impl Sums {
@@ -36,6 +39,7 @@ impl Sums {
             realms: BTreeMap::new(),
             open: BTreeMap::new(),
             parked: BTreeMap::new(),
+            unbooked: BTreeMap::new(),
         }
     }
 
@@ -97,6 +101,18 @@ impl Sums {
                     totals.resolved(amount.into());
                 }
             }
+            UNBOOKED => match decode(&entry.body)? {
+                UnbookedFact::Said { says, .. } => {
+                    let place = SuspensePlace {
+                        account,
+                        sequence: entry.seq,
+                    };
+                    self.unbooked.insert((realm, place), says.key());
+                }
+                UnbookedFact::Dismissed { case, .. } => {
+                    self.unbooked.remove(&(realm, case));
+                }
+            },
             TRANSFERS => {
                 let record = decode(&entry.body)?;
                 self.transfer((realm, account), record, rules);
@@ -114,6 +130,13 @@ impl Sums {
         rules: &EventRules,
     ) {
         let TransferRecord { transfer, fact } = record;
+        if let TransferFact::Requested(asked) = &fact
+            && let Some(origin) = asked.origin
+        {
+            let booked = BankSays::left(origin);
+            self.unbooked
+                .retain(|(of, _), said| *of != realm || *said != booked);
+        }
         let at = (realm, account, transfer);
         let known = self.open.get(&at).map(|(_, status)| *status);
         // What the bank calls one that has ended changes no state.
@@ -171,9 +194,11 @@ impl Sums {
             .iter()
             .filter(|((of, ..), (_, status))| *of == realm && *status == TransferStatus::Audit);
         let parked = self.parked.keys().filter(|(of, _)| *of == realm);
+        let unbooked = self.unbooked.keys().filter(|(of, _)| *of == realm);
         CaseCounts {
             transfers: count(audit.count()),
             suspense: count(parked.count()),
+            unbooked: count(unbooked.count()),
         }
     }
 

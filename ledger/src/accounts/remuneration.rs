@@ -1,17 +1,41 @@
 //! Decisions about the enrolment of an account in remuneration. They move no money.
 
 use super::{Account, Pending, Rejection, Status};
+use crate::chain::Canonical;
 use crate::facts::{AccountFact, BankRefusal};
+use crate::ids::OriginId;
 use crate::remuneration::{Enrol, Enrolment, EnrolmentState, FundWord};
+use crate::tenants::Mode;
 use crate::time::Timestamp;
 
+impl Enrol {
+    /// The reference of the n-th enrolment of a CVU that asks for this: a digest, so that it is no
+    /// other one's, and that the same, asked for again after an older copy of the store was put back,
+    /// is the same to the bank.
+    pub fn reference(&self, (tenant, mode): (&str, Mode), cvu: &str, n: u32) -> String {
+        let form = Canonical::default()
+            .text("enrolment")
+            .text(tenant)
+            .text(mode.as_str())
+            .text(cvu)
+            .text(self.brokerage_account.as_str())
+            .text(self.fund.as_deref().unwrap_or_default())
+            .number(i64::from(n));
+        OriginId::of_form(form).to_string()
+    }
+}
+
 impl Account {
-    /// Decides to enrol the account; `None` when it is enrolled so already, or is being so.
+    /// Decides to enrol the account, for a tenant in a mode; `None` when it is enrolled so already, or is being so.
     ///
     /// # Errors
     /// An account that is closed, closing, suspended or disabled, or has no CVU, gives no money to
     /// a fund; and one that is enrolled otherwise stays so until that has ended.
-    pub fn decide_enrolment(&self, order: &Enrol) -> Result<Option<AccountFact>, Rejection> {
+    pub fn decide_enrolment(
+        &self,
+        order: &Enrol,
+        tenant: (&str, Mode),
+    ) -> Result<Option<AccountFact>, Rejection> {
         let status = self.open_for_changes()?;
         let current = self.enrolment.as_ref();
         match current.filter(|known| !known.state.is_final()) {
@@ -31,7 +55,16 @@ impl Account {
         Ok(Some(AccountFact::EnrolmentRequested {
             brokerage_account: order.brokerage_account.clone(),
             fund: order.fund.clone(),
+            reference: self.enrolment_reference(order, tenant),
         }))
+    }
+
+    /// The first reference of an order that the account has not used.
+    fn enrolment_reference(&self, order: &Enrol, tenant: (&str, Mode)) -> Option<String> {
+        let cvu = self.cvu?;
+        let all = (1..=u32::MAX).map(|n| order.reference(tenant, cvu.as_str(), n));
+        let mut unused = all.filter(|reference| !self.enrolled.contains(reference));
+        unused.next()
     }
 
     /// What the fund's word comes to; `None` where it says nothing new, or is not about the
@@ -69,8 +102,10 @@ impl Account {
         if let AccountFact::EnrolmentRequested {
             brokerage_account,
             fund,
+            reference,
         } = fact
         {
+            self.enrolled.extend(reference.clone());
             self.enrolment = Some(Enrolment {
                 number: seq,
                 brokerage_account: brokerage_account.clone(),
@@ -78,6 +113,7 @@ impl Account {
                 state: EnrolmentState::Pending,
                 refusal: None,
                 requested_at: at,
+                reference: reference.clone(),
             });
         } else if let AccountFact::EnrolmentChanged {
             enrolment,

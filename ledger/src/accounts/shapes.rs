@@ -225,6 +225,9 @@ pub struct Account {
     /// The last enrolment in remuneration. What it is worth is no part of the balance.
     #[serde(default)]
     pub enrolment: Option<Enrolment>,
+    /// The references of all its enrolments.
+    #[serde(default)]
+    pub(super) enrolled: BTreeSet<String>,
     /// Open holds, by the sequence of the voucher that opened them. Not part of a snapshot: the
     /// index has them.
     #[serde(skip)]
@@ -282,7 +285,7 @@ pub enum Order {
     ChangeParticulars(Particulars),
     /// Get a CVU for a wallet account that existed before and has none.
     GetCvu {
-        /// The id by which the bank will know the account.
+        /// The id by which the bank will know the account: see [`Order::drawn`].
         client_id: u64,
         /// What the tenant calls the CVU.
         name: Option<String>,
@@ -291,11 +294,27 @@ pub enum Order {
     },
     /// Get a CVU for a new account.
     Open {
-        /// The id by which the bank will know the account.
+        /// The id by which the bank will know the account: see [`Order::drawn`].
         client_id: u64,
         /// The alias asked for.
         alias: Option<Alias>,
     },
+}
+
+impl Order {
+    /// Whether a client id has to be drawn for it before it is decided.
+    pub const fn draws(&self) -> bool {
+        matches!(self, Self::GetCvu { .. } | Self::Open { .. })
+    }
+
+    /// The same under a client id that was drawn for it; an order that asks for no CVU is as it was.
+    #[must_use]
+    pub fn drawn(mut self, drawn: u64) -> Self {
+        if let Self::GetCvu { client_id, .. } | Self::Open { client_id, .. } = &mut self {
+            *client_id = drawn;
+        }
+        self
+    }
 }
 
 /// The limits and fees of a level above the account.

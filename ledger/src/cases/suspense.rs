@@ -10,6 +10,14 @@ use crate::tenants::Mode;
 use crate::time::Timestamp;
 use crate::transfers::{BankMoved, BankTransfer, BankWord, CURRENCY, Suspense, TransferRejection};
 
+/// How many tries after the last that is known are looked at for one that the bank knows.
+const TRIES_RECOGNISED: u32 = 16;
+/// Who decided a return whose decision was lost.
+const RECOGNISED_BY: &str = "unknown: recognised on the bank's list";
+/// Why it is taken in.
+const RECOGNISED_WHY: &str =
+    "the bank has a return of this money that was asked for after this copy of the store was taken";
+
 /// Money on its way back to its sender.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Return {
@@ -111,6 +119,9 @@ pub enum CaseFact {
         to: Cbu,
         /// Who decided it, and why.
         decision: Decision,
+        /// The how-manieth try it is, where that is not the one after the last.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempt: Option<u32>,
     },
     /// The bank has said what it calls the return.
     ReturnNamed {
@@ -230,23 +241,60 @@ impl Parked {
     /// When it cannot be decided now, or the bank did not say who sent it.
     pub fn decide_return(
         &self,
-        (tenant, mode): (&str, Mode),
+        tenant: (&str, Mode),
+        decision: Decision,
+    ) -> Result<CaseFact, Rejection> {
+        self.decide_try(tenant, self.tries.saturating_add(1), decision)
+    }
+
+    /// The how-manieth try to return it a reference at the bank is of, if it is of one that this does
+    /// not know: an older copy of the store was put back since. So many tries are looked at.
+    pub fn recognises(&self, tenant: (&str, Mode), origin: OriginId) -> Option<u32> {
+        self.is_decidable().ok()?;
+        let first = self.tries.saturating_add(1);
+        let last = self.tries.saturating_add(TRIES_RECOGNISED);
+        (first..=last).find(|attempt| self.origin_of(tenant, *attempt) == origin)
+    }
+
+    /// Takes in a try to return it that the bank knows and this does not.
+    ///
+    /// # Errors
+    /// When it has been decided otherwise, or the bank did not say who sent it.
+    pub fn decide_recognised(
+        &self,
+        tenant: (&str, Mode),
+        attempt: u32,
+        at: Timestamp,
+    ) -> Result<CaseFact, Rejection> {
+        let decision = Decision {
+            by: RECOGNISED_BY.to_owned(),
+            reason: RECOGNISED_WHY.to_owned(),
+            at,
+            bank_reference: Some(self.origin_of(tenant, attempt).to_string()),
+            forced: false,
+        };
+        self.decide_try(tenant, attempt, decision)
+    }
+
+    fn origin_of(&self, (tenant, mode): (&str, Mode), attempt: u32) -> OriginId {
+        OriginId::of_return(tenant, mode, &self.suspense.cash_in.coelsa_id, attempt)
+    }
+
+    fn decide_try(
+        &self,
+        tenant: (&str, Mode),
+        attempt: u32,
         decision: Decision,
     ) -> Result<CaseFact, Rejection> {
         self.is_decidable()?;
-        let arrived = &self.suspense.cash_in;
-        let sender = arrived.from.cbu.as_deref();
+        let sender = self.suspense.cash_in.from.cbu.as_deref();
         let to = sender.and_then(|text| Cbu::parse(text).ok());
         Ok(CaseFact::ReturnRequested {
             case: self.place,
-            origin: OriginId::of_return(
-                tenant,
-                mode,
-                &arrived.coelsa_id,
-                self.tries.saturating_add(1),
-            ),
+            origin: self.origin_of(tenant, attempt),
             to: to.ok_or(Rejection::SenderUnknown)?,
             decision,
+            attempt: Some(attempt).filter(|it| *it != self.tries.saturating_add(1)),
         })
     }
 
@@ -358,9 +406,10 @@ impl Parked {
                 origin,
                 to,
                 decision,
+                attempt,
             } => {
                 self.refused = None;
-                self.tries = self.tries.saturating_add(1);
+                self.tries = attempt.unwrap_or_else(|| self.tries.saturating_add(1));
                 self.state = ParkedState::Returning(Return {
                     number: sequence,
                     origin: *origin,

@@ -1,6 +1,7 @@
 //! Keys of cases: what waits for a person, money in suspense, returns.
 
 use caudal_ledger::cases::CaseKind;
+use caudal_ledger::chain::Digest;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 
@@ -13,10 +14,22 @@ const CASE_SINCE: u8 = 0x3a;
 const CASE_COUNTS: u8 = 0x3b;
 const RETURN: u8 = 0x3c;
 const OPEN_RETURN: u8 = 0x3d;
+const UNBOOKED: u8 = 0x3e;
+const SAID: u8 = 0x3f;
 
 /// Realm, place → money in suspense, with what becomes of it.
 pub fn parked(realm: RealmId, place: Place) -> Vec<u8> {
     numbered(PARKED, realm, place.account, place.sequence)
+}
+
+/// Realm, place → what could not be booked, with what becomes of it.
+pub fn unbooked(realm: RealmId, place: Place) -> Vec<u8> {
+    numbered(UNBOOKED, realm, place.account, place.sequence)
+}
+
+/// Realm, what the bank said → the place of it.
+pub fn said(realm: RealmId, what: Digest) -> Vec<u8> {
+    key(SAID, realm, &[&what.0])
 }
 
 /// All open cases of a kind.

@@ -25,6 +25,9 @@ pub struct CaseCounts {
     pub transfers: u64,
     /// Money in suspense, with what the bank is being asked to return.
     pub suspense: u64,
+    /// What the bank says and the ledger cannot book.
+    #[serde(default)]
+    pub unbooked: u64,
 }
 
 impl CaseCounts {
@@ -33,6 +36,7 @@ impl CaseCounts {
         match kind {
             CaseKind::Transfer => &mut self.transfers,
             CaseKind::Suspense => &mut self.suspense,
+            CaseKind::Unbooked => &mut self.unbooked,
         }
     }
 }

@@ -14,7 +14,7 @@ use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 use serde::{Deserialize, Serialize};
 
 use super::events::{self, Noted, Told};
-use super::{Line, Place, cases, totals};
+use super::{Line, Place, cases, totals, unbooked};
 use crate::records::keys::{self, Rail};
 use crate::records::{decode, encode, roll};
 
@@ -164,6 +164,7 @@ pub fn transfer(
             if let Some(origin) = transfer.origin {
                 let row = [realm.0.to_be_bytes().as_slice(), &place].concat();
                 index.put(&keys::origin(origin), &row);
+                unbooked::booked(realm, (account, origin), (number, transfer.tag), index)?;
             }
             transfer.clone()
         }

@@ -1,6 +1,7 @@
 //! Typed reads of cases.
 
-use caudal_ledger::cases::{CaseKind, Parked, RETURNS, SuspensePlace};
+use caudal_ledger::cases::{CaseKind, Parked, RETURNS, SuspensePlace, Unbooked};
+use caudal_ledger::chain::Digest;
 use caudal_ledger::ids::{OriginId, RealmId};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Order, Store, StoreError};
@@ -8,6 +9,9 @@ use caudal_storage::{Order, Store, StoreError};
 use super::Place;
 use crate::records::projection::CaseCounts;
 use crate::records::{decode, keys};
+
+/// How many cases are looked at for the one that a return is of.
+pub const RECOGNISED_MAX: usize = 10_000;
 
 /// A case that is open: since when, and its place.
 pub type OpenCase = (Timestamp, Place);
@@ -27,6 +31,39 @@ pub fn parked(
     };
     let row = store.get(&keys::parked(realm, place))?;
     row.map(|row| decode(&row)).transpose()
+}
+
+/// What the bank says and the ledger could not book, with what becomes of it.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn unbooked(
+    store: &dyn Store,
+    realm: RealmId,
+    place: SuspensePlace,
+) -> Result<Option<Unbooked>, StoreError> {
+    let place = Place {
+        account: place.account,
+        sequence: place.sequence,
+    };
+    let row = store.get(&keys::unbooked(realm, place))?;
+    row.map(|row| decode(&row)).transpose()
+}
+
+/// The same by what the bank said.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn said(
+    store: &dyn Store,
+    realm: RealmId,
+    what: Digest,
+) -> Result<Option<Unbooked>, StoreError> {
+    let Some(row) = store.get(&keys::said(realm, what))? else {
+        return Ok(None);
+    };
+    let Place { account, sequence } = Place::from_bytes(&row)?;
+    unbooked(store, realm, SuspensePlace { account, sequence })
 }
 
 /// Money in suspense, by the number of the request to return it.
@@ -60,6 +97,33 @@ pub fn return_of(
     let found = super::money::of_origin(store, origin)?;
     let found = found.filter(|(_, place)| place.account == RETURNS);
     Ok(found.map(|(realm, place)| (realm, place.sequence)))
+}
+
+/// The money in suspense of a realm that a reference at the bank is a return of, and the how-manieth try
+/// it is, where the ledger does not know of it. At most [`RECOGNISED_MAX`] cases are looked at.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn recognised(
+    store: &dyn Store,
+    realm: RealmId,
+    tenant: &str,
+    origin: OriginId,
+) -> Result<Option<(SuspensePlace, u32)>, StoreError> {
+    // One that says its place was never a return's.
+    if origin.place().is_some() || super::money::of_origin(store, origin)?.is_some() {
+        return Ok(None);
+    }
+    for (_, Place { account, sequence }) in open(store, realm, CaseKind::Suspense, RECOGNISED_MAX)?
+    {
+        let place = SuspensePlace { account, sequence };
+        let found = parked(store, realm, place)?;
+        let attempt = found.and_then(|it| it.recognises((tenant, realm.mode()), origin));
+        if let Some(attempt) = attempt {
+            return Ok(Some((place, attempt)));
+        }
+    }
+    Ok(None)
 }
 
 /// The numbers of the returns that the bank is asked for, oldest first.

@@ -1,9 +1,13 @@
 //! Samples of what people decide.
 
-use caudal_ledger::cases::{CaseFact, Decision, SuspensePlace, Verdict};
+use caudal_ledger::cases::{
+    BankSays, CaseFact, Decision, SuspensePlace, TOLD_OTHERWISE, UnbookedFact, Verdict,
+};
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::ids::{OriginId, Tag};
-use caudal_ledger::transfers::{TransferFact, TransferRecord, TransferRejection};
+use caudal_ledger::transfers::{
+    BankMoved, Departure, Destination, Recovered, TransferFact, TransferRecord, TransferRejection,
+};
 
 use super::*;
 
@@ -29,6 +33,38 @@ pub fn verdicts() -> Vec<TransferRecord> {
         .into()
 }
 
+pub fn unbooked() -> Vec<UnbookedFact> {
+    let left = Departure {
+        origin: OriginId::of_return("tnt_1", Mode::Test, "80V1JXON", 2),
+        bank_id: "1-0-8-0".into(),
+        coelsa_id: Some("80V1JXON".into()),
+        cvu: Cvu::compose(999, 1).unwrap(),
+        amount: Amount::from_centavos(5).unwrap(),
+        to: Destination::Alias(Alias::parse("eva.perez").unwrap()),
+        recovered: Recovered {
+            moved: BankMoved::default(),
+            at: at(9),
+        },
+    };
+    vec![
+        UnbookedFact::Said {
+            says: BankSays::Left(left),
+            reason: "insufficient_funds".into(),
+        },
+        UnbookedFact::Said {
+            says: BankSays::Arrived(money::suspense().cash_in),
+            reason: TOLD_OTHERWISE.into(),
+        },
+        UnbookedFact::Dismissed {
+            case: SuspensePlace {
+                account: AccountNo(7),
+                sequence: 2,
+            },
+            decision: decision(false),
+        },
+    ]
+}
+
 pub fn facts() -> Vec<CaseFact> {
     let case = SuspensePlace {
         account: AccountNo(7),
@@ -49,6 +85,7 @@ pub fn facts() -> Vec<CaseFact> {
             origin: OriginId::of_return("tnt_1", Mode::Test, "80V1JXON", 1),
             to: Cbu::parse("2850590940090418135201").unwrap(),
             decision: decision(false),
+            attempt: None,
         },
         CaseFact::ReturnNamed {
             case,
@@ -72,6 +109,13 @@ pub fn facts() -> Vec<CaseFact> {
                     body: "{}".into(),
                 }),
             },
+        },
+        CaseFact::ReturnRequested {
+            case,
+            origin: OriginId::of_return("tnt_1", Mode::Test, "80V1JXON", 3),
+            to: Cbu::parse("2850590940090418135201").unwrap(),
+            decision: decision(false),
+            attempt: Some(3),
         },
     ]
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::facts::BankRefusal;
 use crate::remuneration::{BrokerageAccount, Enrol, EnrolmentState, FundWord};
+use crate::tenants::Mode;
 
 fn enrol(code: &str, fund: Option<&str>) -> Enrol {
     Enrol {
@@ -25,7 +26,7 @@ fn take(account: &mut Account, fact: Option<AccountFact>) -> bool {
 
 /// Asks for an enrolment; whether one begins.
 fn ask(account: &mut Account, order: &Enrol) -> Result<bool, Rejection> {
-    let fact = account.decide_enrolment(order)?;
+    let fact = account.decide_enrolment(order, ("tnt_1", Mode::Test))?;
     Ok(take(account, fact))
 }
 
@@ -62,9 +63,34 @@ fn an_account_is_enrolled_once_and_no_money_moves() {
     assert_eq!(ask(&mut own, &other), Ok(true));
     let second = own.enrolment.clone().unwrap();
     assert!(second.number > first.number);
+    assert_ne!(second.reference, first.reference);
     // What is said of the first is not about the second.
     assert_eq!(own.fund_said(first.number, &said(Active)), None);
     assert_eq!((own.balance, own.sequence, own.hash, own.usage), before);
+}
+
+#[test]
+fn references_are_of_what_is_asked_for_and_for_the_how_manieth_time() {
+    // An account that has had others in between, as it is after an older copy was put back, and one
+    // that has not.
+    let (mut own, mut copy) = (account(), account());
+    let (order, other) = (enrol("12-3", None), enrol("12-4", None));
+    let referred = |account: &mut Account, order: &Enrol| {
+        assert_eq!(ask(account, order), Ok(true));
+        let made = account.enrolment.clone().unwrap();
+        assert!(hear(account, EnrolmentState::Ended));
+        made.reference.unwrap()
+    };
+    let first = referred(&mut own, &other);
+    run(&mut own, &suspend());
+    run(&mut own, &Order::Reactivate);
+    let second = referred(&mut own, &order);
+    assert_eq!(referred(&mut copy, &order), second);
+    assert_eq!(referred(&mut copy, &other), first);
+    let third = referred(&mut own, &order);
+    assert_eq!(referred(&mut copy, &order), third);
+    let all = std::collections::BTreeSet::from([&first, &second, &third]);
+    assert_eq!(all.len(), 3);
 }
 
 #[test]

@@ -1,0 +1,161 @@
+//! What the bank says and the ledger cannot book: kept for a person, once for each thing that it says.
+//!
+//! **Order.** Claim first, then look. A departure is claimed by its reference while it is booked, kept or
+//! dismissed, so a person who dismisses one and money that comes in time for it never both count.
+
+use caudal_ledger::cases::{
+    BankSays, Decision, SuspensePlace, TOLD_OTHERWISE, Unbooked, UnbookedFact,
+};
+use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::transfers::{CashIn, Departure};
+use caudal_storage::StoreError;
+
+use super::RealmSupervisor;
+use crate::accounts::Heard;
+use crate::failure::Failure;
+use crate::records::projection::{Landed, Place};
+use crate::records::{self, UNBOOKED, reads};
+use crate::reply::ClaimGuard;
+use crate::scribe::{Page, Shared, Ticket};
+
+impl RealmSupervisor {
+    /// Claims what left under a reference, over all realms.
+    pub(super) fn claim_left(&self, origin: OriginId) -> Result<ClaimGuard, Failure> {
+        let name = [b"o".as_slice(), &origin.to_bytes()].concat();
+        let claim = self
+            .shared
+            .claims
+            .claim(RealmId(0), name, AccountNo(0), false);
+        claim.map_err(|_| Failure::Overloaded)
+    }
+
+    /// An arrival whose id of the rail has landed before. The same is known; anything else is kept for
+    /// a person, and credits nobody.
+    pub(super) fn arrived_again(
+        &mut self,
+        arrived: CashIn,
+        landed: &Landed,
+        ticket: Ticket<Heard>,
+    ) {
+        match self.as_landed(&arrived, landed) {
+            Ok(true) => self.end(Ok(Heard::Known), ticket),
+            Ok(false) => {
+                tracing::error!(
+                    coelsa_id = arrived.coelsa_id,
+                    realm = self.shared.realm.0,
+                    "the bank tells money that arrived again, with another amount or CVU; nothing is credited, and a person has to look"
+                );
+                self.unbooked(BankSays::Arrived(arrived), TOLD_OTHERWISE, ticket);
+            }
+            Err(why) => self.end(Err(why.into()), ticket),
+        }
+    }
+
+    /// Whether an arrival is what has landed, or waits for a person already.
+    fn as_landed(&self, arrived: &CashIn, landed: &Landed) -> Result<bool, StoreError> {
+        let (store, of) = (self.shared.store.as_ref(), landed.realm);
+        let waits = landed.suspended.then_some(SuspensePlace {
+            account: landed.account,
+            sequence: landed.sequence,
+        });
+        let was = match waits.or(landed.case) {
+            Some(place) => reads::cases::parked(store, of, place)?
+                .map(|parked| (parked.suspense.cash_in.cvu, parked.suspense.cash_in.amount)),
+            None => {
+                let (account, sequence) = (landed.account, landed.sequence);
+                let credit = reads::voucher(store, of, Place { account, sequence })?;
+                credit.map(|credit| (credit.cvu, credit.amount))
+            }
+        };
+        if was == Some((arrived.cvu, arrived.amount)) {
+            return Ok(true);
+        }
+        let key = BankSays::arrived(&arrived.coelsa_id, &arrived.cvu, arrived.amount);
+        Ok(reads::cases::said(store, self.shared.realm, key)?.is_some())
+    }
+
+    /// Money left a CVU that no account has.
+    pub(super) fn left_nobody(&mut self, left: Departure, why: &Rejection, ticket: Ticket<Heard>) {
+        let Shared { store, realm, .. } = &*self.shared;
+        match reads::cases::said(store.as_ref(), *realm, BankSays::left(left.origin)) {
+            Ok(Some(_)) => self.end(Ok(Heard::Known), ticket),
+            Ok(None) => {
+                tracing::error!(
+                    origin = %left.origin,
+                    bank_id = left.bank_id,
+                    "money left a CVU of ours that the ledger does not know; it waits for a person"
+                );
+                self.unbooked(BankSays::Left(left), why.code(), ticket);
+            }
+            Err(why) => self.end(Err(why.into()), ticket),
+        }
+    }
+
+    fn unbooked(&mut self, says: BankSays, reason: &str, ticket: Ticket<Heard>) {
+        let reason = reason.to_owned();
+        let fact = UnbookedFact::Said { says, reason };
+        match self.unbooked_page(&fact) {
+            Ok(page) => self.scribe.finish(page, Ok(Heard::Known), ticket),
+            Err(why) => self.scribe.fail(why, ticket.reply),
+        }
+    }
+
+    fn unbooked_page(&mut self, fact: &UnbookedFact) -> Result<Page, StoreError> {
+        let stream = records::account_stream(self.shared.realm, AccountNo(0), UNBOOKED);
+        Ok(Page {
+            entries: vec![self.own_entry(stream, fact)?],
+            ..Page::default()
+        })
+    }
+
+    /// A person says that it was put right otherwise.
+    pub(super) fn dismiss(
+        &mut self,
+        place: SuspensePlace,
+        decision: Decision,
+        mut ticket: Ticket<Unbooked>,
+    ) {
+        let decided = self.claimed_unbooked(place, &mut ticket);
+        let decided = decided.and_then(|found| {
+            let fact = found.decide_dismissal(decision)?;
+            Ok((found, fact))
+        });
+        let (mut found, fact) = match decided {
+            Ok(decided) => decided,
+            Err(why) => return self.end(Err(why), ticket),
+        };
+        found.apply(&fact);
+        match self.unbooked_page(&fact) {
+            Ok(page) => self.scribe.finish(page, Ok(found), ticket),
+            Err(why) => self.scribe.fail(why, ticket.reply),
+        }
+    }
+
+    fn claimed_unbooked(
+        &self,
+        place: SuspensePlace,
+        ticket: &mut Ticket<Unbooked>,
+    ) -> Result<Unbooked, Failure> {
+        let Shared {
+            store,
+            realm,
+            claims,
+            ..
+        } = &*self.shared;
+        let (account, sequence) = (place.account.0.to_be_bytes(), place.sequence.to_be_bytes());
+        let name = [b"u".as_slice(), &account, &sequence].concat();
+        let claim = claims.claim(*realm, name, AccountNo(0), false);
+        ticket
+            .guards
+            .push(claim.map_err(|_| Rejection::OperationInFlight)?);
+        let look = || reads::cases::unbooked(store.as_ref(), *realm, place);
+        let found = look()?.ok_or(Rejection::CaseNotFound)?;
+        let BankSays::Left(left) = &found.says else {
+            return Ok(found);
+        };
+        ticket.guards.push(self.claim_left(left.origin)?);
+        // It may have been booked before it was claimed.
+        Ok(look()?.ok_or(Rejection::CaseNotFound)?)
+    }
+}
