@@ -28,12 +28,14 @@ use caudal_storage::{
 };
 
 /// Entries of a realm that are with the store at once while another realm writes too. It takes the
-/// store some milliseconds to write them.
-pub const SHARE: usize = 256;
+/// store about a millisecond to write them.
+pub const SHARE: usize = 64;
 /// The same while no other realm writes.
 pub const ALONE: usize = 2048;
 /// How long a realm that has written counts as writing, in milliseconds.
 const WRITING_MS: u64 = 1000;
+/// How many commits one caller hands over, while the store has some whose end goes on with it.
+const HANDED_MAX: usize = 16;
 /// Commits that wait in one lane at most.
 pub const COMMITS_MAX: usize = 4096;
 /// Bytes of entries that wait in one lane at most.
@@ -182,15 +184,18 @@ fn refuse(item: Item) {
 }
 
 /// Hands the store whatever may go. One at a time does it, so that the order is kept and a store
-/// that answers at once does not pile up calls.
+/// that answers at once does not pile up calls. Nobody does it for long: while the store has any, the
+/// end of one goes on with it, and an actor that came by goes back to its turns.
 fn hand_over(state: &Arc<Mutex<State>>, store: &Arc<dyn Store>) {
     let mut now = lock(state);
     if now.handing {
         return;
     }
     now.handing = true;
+    let mut handed = 0_usize;
     while let Some(item) = now.next() {
         drop(now);
+        handed = handed.saturating_add(1);
         match item {
             Item::Barrier(done) => store.barrier(done),
             Item::Commit(commit, done) => {
@@ -211,6 +216,9 @@ fn hand_over(state: &Arc<Mutex<State>>, store: &Arc<dyn Store>) {
             }
         }
         now = lock(state);
+        if handed >= HANDED_MAX && now.under_way.0 > 0 {
+            break;
+        }
     }
     now.handing = false;
 }

@@ -297,7 +297,7 @@ impl RealmSupervisor {
 }
 
 /// How many items of a batch are looked at in one turn.
-pub(crate) const BULK_PART: usize = 64;
+pub(crate) const BULK_PART: usize = 16;
 
 /// A batch on its way through the supervisor.
 #[derive(Debug)]
