@@ -30,6 +30,8 @@ mod tests;
 
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use caudal_actors::ports::{
@@ -78,6 +80,31 @@ pub const PAGE_BODY_MAX: usize = 1024 * 1024;
 /// How long all pages of a day may take together; each page also has the operation's deadline.
 pub const LIST_DEADLINE: Duration = Duration::from_secs(120);
 
+/// How long one attempt may take. Whoever has a copy may change it: that holds for all attempts that
+/// begin afterwards.
+#[derive(Clone, Debug)]
+pub struct Patience(Arc<AtomicU64>);
+
+impl Patience {
+    /// So long, in whole milliseconds.
+    pub fn new(time: Duration) -> Self {
+        let patience = Self(Arc::default());
+        patience.set(time);
+        patience
+    }
+
+    /// From now on so long.
+    pub fn set(&self, time: Duration) {
+        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.0.store(millis, Ordering::Relaxed);
+    }
+
+    /// How long it is now.
+    pub fn get(&self) -> Duration {
+        Duration::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
 /// How the bank is reached.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -92,7 +119,7 @@ pub struct Config {
     /// See [`CONNECT_TIMEOUT`].
     pub connect_timeout: Duration,
     /// See [`ATTEMPT_TIMEOUT`].
-    pub attempt_timeout: Duration,
+    pub attempt_timeout: Patience,
     /// See [`DEADLINE`].
     pub deadline: Duration,
     /// See [`ATTEMPTS_MAX`]; at least 1.
@@ -123,7 +150,7 @@ impl Config {
             password: password.into(),
             collector: collector.into(),
             connect_timeout: CONNECT_TIMEOUT,
-            attempt_timeout: ATTEMPT_TIMEOUT,
+            attempt_timeout: Patience::new(ATTEMPT_TIMEOUT),
             deadline: DEADLINE,
             attempts: ATTEMPTS_MAX,
             replica_lag: REPLICA_LAG,
@@ -166,7 +193,7 @@ impl HttpGateway {
         let base = fit(Url::parse(&config.base_url)?, config.plain_http)?;
         let times = [
             config.connect_timeout,
-            config.attempt_timeout,
+            config.attempt_timeout.get(),
             config.deadline,
         ];
         if config.attempts == 0 || config.pages == 0 || times.contains(&Duration::ZERO) {

@@ -404,7 +404,7 @@ impl Bank {
         }
         Some(bank::Config {
             connect_timeout,
-            attempt_timeout,
+            attempt_timeout: bank::Patience::new(attempt_timeout),
             deadline,
             attempts,
             psp_code: self.psp_code,

@@ -50,6 +50,7 @@ use tokio::sync::oneshot;
 
 pub use behaviours::{Mode, Operation};
 pub use book::Rules;
+pub use notices::Pace;
 pub use worlds::{collector, psp};
 
 use answers::Bank;
@@ -97,6 +98,8 @@ pub struct Options {
     pub notice_url: Option<String>,
     /// What notices are signed with.
     pub notice_secret: SecretString,
+    /// How fast they are sent.
+    pub pace: Pace,
 }
 
 impl Default for Options {
@@ -109,6 +112,7 @@ impl Default for Options {
             rules: Rules::default(),
             notice_url: None,
             notice_secret: SecretString::from(NOTICE_SECRET),
+            pace: Pace::default(),
         }
     }
 }

@@ -1,30 +1,21 @@
 //! The bank at its worst: it refuses, fails, is late, silent, or talks nonsense; and an account is
 //! opened once, or not at all.
 
-use std::time::Duration;
-
 use crate::support::client::fresh;
 use crate::support::service::opening;
 use crate::support::{Answer, SOON, TestService, Value, cuit, json, named, wait_until};
 
-/// A service that does not wait long for a bank that is silent.
-async fn impatient() -> TestService {
-    TestService::impatient(Duration::from_millis(1_500), Duration::from_secs(2)).await
-}
-
-/// One for a bank in this mode: only one that is silent is not waited for.
-async fn facing(mode: &str) -> TestService {
-    match mode {
-        "timeout" => impatient().await,
-        _ => TestService::start().await,
-    }
-}
-
+/// Has the bank do an operation so; only one that is silent is given up soon.
 async fn behave(service: &TestService, operation: &str, mode: &str) {
-    service
-        .bank
-        .behave(json!({"operation": operation, "mode": mode}))
-        .await;
+    let bank = &service.bank;
+    match mode {
+        "timeout" => bank.is_silent(operation, None).await,
+        "ok" => bank.speaks(operation).await,
+        _ => {
+            bank.behave(json!({"operation": operation, "mode": mode}))
+                .await
+        }
+    }
 }
 
 async fn open(service: &TestService, body: &Value, key: &str) -> Answer {
@@ -117,7 +108,7 @@ async fn one_failure_is_tried_again_unnoticed() {
 
 /// A bank that does this for a while: what the asker is told, and that it ends well.
 async fn outage(operation: &str, mode: &str, status: u16, code: &str) {
-    let service = facing(mode).await;
+    let service = TestService::start().await;
     behave(&service, operation, mode).await;
     let (holder, key) = (cuit(fresh()), format!("{operation}-{mode}"));
     let body = opening(&holder);
@@ -177,7 +168,7 @@ async fn a_bank_that_hangs_up_or_talks_nonsense_gives_502_and_one_account_in_the
 #[actix_web::test]
 async fn an_opening_that_was_cut_off_is_finished_after_the_restart() {
     for (mode, gracefully) in [("timeout", true), ("timeout", false), ("error", false)] {
-        let mut service = facing(mode).await;
+        let mut service = TestService::start().await;
         behave(&service, "create_cvu", mode).await;
         let holder = cuit(fresh());
         let body = opening(&holder);
@@ -317,7 +308,7 @@ async fn a_refused_change_changes_nothing() {
 
 #[actix_web::test]
 async fn a_change_whose_outcome_is_open_blocks_its_like_and_ends_well() {
-    let service = impatient().await;
+    let service = TestService::start().await;
     service.a.in_and_out().await;
     let opened = service.a.open_account().await;
     let (cvu, holder) = (

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::ThreadId;
-use std::time::Duration;
 
 use caudal::clock::SystemClock;
 use caudal_actors::ports::Clock;
@@ -13,7 +12,7 @@ use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::support::{Client, Setup, TestService, json};
+use crate::support::{Client, SOON, Setup, TestService, json};
 
 /// How many ask, and how many of them stay.
 const ASKING: usize = 24;
@@ -55,7 +54,7 @@ impl Gate {
         let state = self.state.lock().unwrap();
         let held = self
             .changed
-            .wait_timeout_while(state, Duration::from_secs(30), |state| !state.0)
+            .wait_timeout_while(state, SOON, |state| !state.0)
             .unwrap();
         assert!(!held.1.timed_out(), "no actor asked for the time");
     }
@@ -112,7 +111,7 @@ async fn an_order_whose_client_has_gone_is_not_posted() {
         // The service closes its side too, without an answer: it has let go of the request.
         let mut rest = Vec::new();
         let read = stream.read_to_end(&mut rest);
-        let closed = tokio::time::timeout(Duration::from_secs(8), read).await;
+        let closed = tokio::time::timeout(SOON, read).await;
         closed.expect("the service keeps the request").unwrap();
         assert_eq!(String::from_utf8_lossy(&rest), "");
     });

@@ -14,15 +14,9 @@ use crate::support::{Answer, Client, SOON, Setup, TestService, Value, json};
 
 /// What the service waits for the rest of a request: longer than any test, so that whoever gets an
 /// answer got it without a wait.
-const PATIENT: Deadlines = Deadlines {
-    head: Duration::from_secs(3600),
-    body: Duration::from_secs(3600),
-};
-/// Where slowness is to be given up.
-const HASTY: Deadlines = Deadlines {
-    head: Duration::from_secs(2),
-    body: Duration::from_secs(2),
-};
+const PATIENT: Duration = Duration::from_secs(3600);
+/// Where slowness is to be given up, of one part alone.
+const HASTY: Duration = Duration::from_secs(2);
 
 /// An answer as it came over the wire.
 #[derive(Debug)]
@@ -125,10 +119,11 @@ struct Stage {
 
 impl Stage {
     async fn new() -> Self {
-        Self::with(PATIENT).await
+        Self::with(PATIENT, PATIENT).await
     }
 
-    async fn with(deadlines: Deadlines) -> Self {
+    async fn with(head: Duration, body: Duration) -> Self {
+        let deadlines = Deadlines { head, body };
         let service = TestService::with(Setup {
             deadlines,
             ..Setup::default()
@@ -510,7 +505,7 @@ async fn headers_that_are_abused() {
 /// A body that never ends is given up, and holds nobody else up.
 #[actix_web::test]
 async fn a_body_that_drips_is_given_up() {
-    let stage = Stage::with(HASTY).await;
+    let stage = Stage::with(PATIENT, HASTY).await;
     let (a, cvu) = (&stage.service.a, stage.cvu.as_str());
     let drip = async |pause: Duration| {
         let mut stream = TcpStream::connect(a.url.trim_start_matches("http://"))
@@ -553,7 +548,7 @@ async fn a_body_that_drips_is_given_up() {
 /// A head that never ends is given up too: 408, or closed.
 #[actix_web::test]
 async fn heads_that_drip_are_given_up() {
-    let stage = Stage::with(HASTY).await;
+    let stage = Stage::with(HASTY, PATIENT).await;
     let idle = async || {
         let mut stream = TcpStream::connect(stage.service.a.url.trim_start_matches("http://"))
             .await

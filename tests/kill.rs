@@ -23,7 +23,7 @@ const CLIENTS: usize = 64;
 /// Accounts that they share: some are hot.
 const ACCOUNTS: usize = 8;
 /// How long a start may take.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = SOON;
 
 /// `caudal dev` as a process of its own.
 struct Process {

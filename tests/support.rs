@@ -3,6 +3,7 @@
 //!
 //! Nothing here sleeps: whoever has to wait uses [`wait_until`].
 
+pub mod bank;
 pub mod canary;
 pub mod client;
 mod clock;

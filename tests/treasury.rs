@@ -10,7 +10,7 @@ mod wallet;
 use std::time::Duration;
 
 use crate::support::{
-    Answer, Client, SOON, TestClock, TestService, Value, json, named, wait_until,
+    Answer, Client, SOON, Setup, TestClock, TestService, Value, json, named, wait_until,
 };
 
 /// Longer than any test.
@@ -166,7 +166,11 @@ async fn a_bank_that_is_away_takes_only_its_own_side_along() {
 #[actix_web::test]
 async fn a_bank_that_is_silent_holds_nobody_up_and_is_not_flooded() {
     // The gateway never gives the bank up, so every answer here is one that did not wait for it.
-    let service = TestService::impatient(NEVER, NEVER).await;
+    let service = TestService::with(Setup {
+        patience: NEVER,
+        ..Setup::default()
+    })
+    .await;
     let silent = json!({"operation": "balance", "mode": "timeout"});
     service.bank.behave(silent).await;
     let before = service.bank.calls("balance").await;

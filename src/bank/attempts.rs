@@ -289,7 +289,7 @@ impl HttpGateway {
         };
         let started = Instant::now();
         let mut status = None;
-        let outcome = timeout(left.min(self.config.attempt_timeout), async {
+        let outcome = timeout(left.min(self.config.attempt_timeout.get()), async {
             let response = request.send().await?;
             status = Some(response.status());
             limited(response, entry.body_max).await

@@ -27,7 +27,7 @@ const HANG: Duration = Duration::from_secs(120);
 /// Patient enough for a busy machine.
 fn config(url: &str) -> Config {
     Config {
-        attempt_timeout: HANG,
+        attempt_timeout: Patience::new(HANG),
         deadline: HANG,
         replica_lag: Duration::from_millis(20),
         ..Config::new(url, USERNAME, PASSWORD, COLLECTOR)

@@ -62,7 +62,7 @@ impl Bank {
             }
             None => (Keeping::Memory, Kept::default()),
         };
-        let notices = Notices::default();
+        let notices = Notices::at(options.pace);
         notices
             .address(
                 options.notice_url.as_deref(),

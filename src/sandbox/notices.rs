@@ -1,10 +1,10 @@
 //! Notices to the service: a bounded queue and one sender.
 //!
 //! **Order.** First attempts go out in the order in which things happened, unless a behaviour says
-//! otherwise; redeliveries (after 1 s, then 3 s) come between them when their time has come.
+//! otherwise; redeliveries come between them when their time has come, at the [`Pace`] of the bank.
 //!
 //! **Bounds.** [`QUEUE_MAX`] notices wait; more are lost, and counted as failed. While there is no
-//! address the last [`UNADDRESSED_MAX`] wait for one. An attempt ends after [`ATTEMPT_MAX`].
+//! address the last [`UNADDRESSED_MAX`] wait for one. An attempt ends after [`Pace::attempt`].
 //!
 //! **Failure.** The queue is in memory: what waits when the bank ends is never sent, as with any
 //! bank that loses a notice. The lists of transfers have it all.
@@ -32,12 +32,27 @@ const QUEUE_MAX: usize = 10_000;
 const UNADDRESSED_MAX: usize = 100;
 /// How many of the last ones are shown.
 const SHOWN_MAX: usize = 100;
-/// How long an attempt may take.
-const ATTEMPT_MAX: Duration = Duration::from_secs(3);
-/// How long after a failed attempt the next one comes.
-const REDELIVERIES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
-/// The longest that `reorder_notice` keeps a notice back.
-const KEPT_BACK_MAX: Duration = Duration::from_secs(2);
+
+/// How fast notices are sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pace {
+    /// How long an attempt may take.
+    pub attempt: Duration,
+    /// How long after a failed attempt the next one comes.
+    pub redeliveries: [Duration; 2],
+    /// The longest that `reorder_notice` keeps a notice back.
+    pub kept_back: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            attempt: Duration::from_secs(3),
+            redeliveries: [Duration::from_secs(1), Duration::from_secs(3)],
+            kept_back: Duration::from_secs(2),
+        }
+    }
+}
 
 /// Where notices go.
 #[derive(Clone, Debug)]
@@ -71,6 +86,7 @@ struct Shown {
 
 #[derive(Default, Debug)]
 struct State {
+    pace: Pace,
     target: Option<Target>,
     secret: Option<SecretString>,
     queue: BTreeMap<(Instant, u64), Delivery>,
@@ -153,7 +169,8 @@ impl State {
         self.in_flight = self.in_flight.saturating_sub(1);
         let place = delivery.place;
         let attempts = delivery.redeliveries.saturating_add(1);
-        match (result, REDELIVERIES.get(delivery.redeliveries)) {
+        let wait = self.pace.redeliveries.get(delivery.redeliveries).copied();
+        match (result, wait) {
             (Ok(()), _) => {
                 self.sent = self.sent.saturating_add(1);
                 self.mark(place, attempts, "sent", None);
@@ -162,7 +179,7 @@ impl State {
                 self.mark(place, attempts, "pending", Some(why));
                 delivery.redeliveries = attempts;
                 delivery.kept_back = false;
-                let due = Instant::now().checked_add(*wait);
+                let due = Instant::now().checked_add(wait);
                 let due = due.unwrap_or_else(Instant::now);
                 self.queue.insert((due, place), delivery);
             }
@@ -183,17 +200,29 @@ enum Step {
 }
 
 /// All notices that wait, and how those before them fared.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub(super) struct Notices {
     state: Mutex<State>,
     news: Notify,
 }
 
 impl Notices {
+    /// None yet, to be sent at a pace.
+    pub fn at(pace: Pace) -> Self {
+        let state = State {
+            pace,
+            ..State::default()
+        };
+        Self {
+            state: Mutex::new(state),
+            news: Notify::new(),
+        }
+    }
+
     /// From now on notices go here; without an address they wait.
     pub fn address(&self, url: Option<&str>, secret: Option<SecretString>) -> Result<(), String> {
-        let target = url.map(target).transpose()?;
         let mut state = locked(&self.state);
+        let target = url.map(|url| target(url, state.pace)).transpose()?;
         state.target = target;
         if secret.is_some() {
             state.secret = secret;
@@ -234,7 +263,10 @@ impl Notices {
                 state.push(&id, &notice, Duration::ZERO, false);
                 state.push(&id, &notice, Duration::ZERO, false);
             }
-            Mode::ReorderNotice => state.push(&id, &notice, KEPT_BACK_MAX, true),
+            Mode::ReorderNotice => {
+                let most = state.pace.kept_back;
+                state.push(&id, &notice, most, true);
+            }
             Mode::Late => state.push(&id, &notice, behaviour.delay(), false),
             _ => state.push(&id, &notice, Duration::ZERO, false),
         }
@@ -314,7 +346,7 @@ impl Notices {
     }
 }
 
-fn target(url: &str) -> Result<Target, String> {
+fn target(url: &str, pace: Pace) -> Result<Target, String> {
     let url = Url::parse(url).map_err(|why| format!("the address of notices: {why}"))?;
     let builder = match url.scheme() {
         "https" => Client::builder().https_only(true),
@@ -324,7 +356,7 @@ fn target(url: &str) -> Result<Target, String> {
     };
     let client = builder
         .user_agent(concat!("caudal-sandbox/", env!("CARGO_PKG_VERSION")))
-        .timeout(ATTEMPT_MAX)
+        .timeout(pace.attempt)
         .redirect(redirect::Policy::none())
         .retry(retry::never())
         .no_proxy()

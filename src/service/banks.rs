@@ -117,7 +117,7 @@ fn config(relation: &Relation, usual: Option<&Usual>) -> Result<bank::Config, No
                 None => fresh,
                 Some(Usual { config: usual, .. }) => bank::Config {
                     connect_timeout: usual.connect_timeout,
-                    attempt_timeout: usual.attempt_timeout,
+                    attempt_timeout: usual.attempt_timeout.clone(),
                     deadline: usual.deadline,
                     attempts: usual.attempts,
                     ..fresh

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use caudal::bank::Config;
+use caudal::bank::{Config, Patience};
 use caudal::notices::PATH;
 use caudal::sandbox::{self, Sandbox};
 use caudal::service::{Banking, Options, Service};
@@ -16,6 +16,7 @@ use caudal_ledger::tenants::Mode;
 use tempfile::TempDir;
 
 pub use super::letters::{deliver, ended, now, rail_id, received, reversed};
+use crate::support::bank::{IMPATIENT, PATIENT};
 use crate::support::canary;
 use crate::support::client::fresh;
 use crate::support::{Answer, Client, SOON, Value, json, wait_until};
@@ -33,20 +34,16 @@ pub struct Rig {
     pub cvu: String,
     pub other: String,
     bank: sandbox::Running,
+    patience: Patience,
     running: Option<Service>,
     options: Options,
     _folder: TempDir,
 }
 
-/// How long a bank has for an attempt that is not there to fail by time.
-const PATIENT: Duration = Duration::from_secs(60);
-/// How long one has that will not answer.
-const IMPATIENT: Duration = Duration::from_millis(700);
-
-fn banking(bank: &sandbox::Running, attempt: Duration) -> Banking {
+fn banking(bank: &sandbox::Running, patience: &Patience) -> Banking {
     let config = Config {
-        attempt_timeout: attempt,
-        deadline: attempt * 3,
+        attempt_timeout: patience.clone(),
+        deadline: PATIENT,
         replica_lag: Duration::from_millis(20),
         notice_secret: Some(sandbox::NOTICE_SECRET.into()),
         ..Config::new(
@@ -93,17 +90,9 @@ impl Rig {
         Self::start_with(|options| options).await
     }
 
-    /// One for a bank that does not answer: it is not waited for.
-    pub async fn impatient() -> Self {
-        Self::waiting(IMPATIENT, |options| options).await
-    }
-
     pub async fn start_with(change: impl FnOnce(Options) -> Options) -> Self {
-        Self::waiting(PATIENT, change).await
-    }
-
-    async fn waiting(attempt: Duration, change: impl FnOnce(Options) -> Options) -> Self {
         canary::watch();
+        let patience = Patience::new(PATIENT);
         let folder = TempDir::new().unwrap();
         let bank = Sandbox::start(sandbox::Options::default()).unwrap();
         let options = Options {
@@ -116,7 +105,7 @@ impl Rig {
                 ..engine::Options::default()
             },
             storage: caudal_storage::Options::small(),
-            banking: banking(&bank, attempt),
+            banking: banking(&bank, &patience),
             ..Options::for_tests(folder.path().join("data"))
         };
         let options = change(options);
@@ -134,6 +123,7 @@ impl Rig {
             cvu,
             other,
             bank,
+            patience,
             running: None,
             options,
             _folder: folder,
@@ -205,10 +195,22 @@ impl Rig {
     }
 
     pub async fn order(&self, order: Value) {
+        self.patience.set(PATIENT);
         self.control
             .post("/sandbox/behaviour", &order)
             .await
             .is(200);
+    }
+
+    /// The bank takes this and says nothing: it is given up soon, until it is told to do otherwise.
+    pub async fn silence(&self, operation: &str) {
+        self.behave(operation, "timeout").await;
+        self.patience.set(IMPATIENT);
+    }
+
+    /// A bank that is late is given up soon.
+    pub fn give_up_soon(&self) {
+        self.patience.set(IMPATIENT);
     }
 
     /// Lets the bank do everything as it should.

@@ -17,8 +17,6 @@ use crate::support::{Client, SOON, json, wait_until};
 const GROWTH_MAX: u64 = 300;
 /// What may be left of it afterwards, in MiB.
 const LEFT_MAX: u64 = 64;
-/// How soon it is given back.
-const GIVEN_BACK: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// So many of a full crowd, if this process may have the connections.
 fn crowd(full: usize) -> Option<usize> {
@@ -59,7 +57,7 @@ async fn come(client: &Client, many: usize, text: &[u8]) -> Vec<Line> {
 
 /// Follows the memory of a process until it is what it was.
 async fn given_back(process: &Process, before: u64, what: &str, crowd: usize, most: u64) {
-    let back = wait_until("memory is given back", GIVEN_BACK, async || {
+    let back = wait_until("memory is given back", SOON, async || {
         let now = mib(process);
         (now <= before + LEFT_MAX).then_some(now)
     })
@@ -84,7 +82,7 @@ async fn those_who_read_nothing() {
     let document = "GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".repeat(8);
     let lines = come(&client, many, document.as_bytes()).await;
     let mut most = 0;
-    wait_until("all are cut off", GIVEN_BACK, async || {
+    wait_until("all are cut off", SOON, async || {
         most = most.max(mib(&process));
         client.balance(&cvu).await;
         (process.descriptors() < held + 10).then_some(())

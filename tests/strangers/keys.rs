@@ -1,13 +1,16 @@
 //! Wrong keys and forged notices.
 
+use std::time::Instant;
+
 use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use caudal::http::strangers::WRONG_EVERY;
 use caudal::sandbox::NOTICE_SECRET;
 use caudal::service::{Options, Service};
 use tempfile::TempDir;
 
-use crate::support::{Client, SOON, Setup, TestService, json, wait_until};
+use crate::support::{Answer, Client, SOON, Setup, TestService, json, wait_until};
 
 /// How many wrong keys the tests may show.
 const BURST: u32 = 5;
@@ -20,28 +23,40 @@ async fn strict() -> TestService {
     .await
 }
 
+/// Shows wrong keys: the first are judged, then one every few seconds, and the others are refused. Gives
+/// how long those are asked to wait.
+async fn slowed(guess: impl AsyncFn() -> Answer) -> Vec<u64> {
+    let since = Instant::now();
+    let (mut judged, mut waits) = (0, Vec::new());
+    while waits.len() < 30 {
+        let answer = guess().await;
+        match answer.status {
+            401 => judged += 1,
+            _ => {
+                let refused = answer.refused(429, "too_many_attempts");
+                waits.push(refused.header("retry-after").parse().unwrap());
+            }
+        }
+        assert!(since.elapsed() < SOON, "{judged} were judged");
+    }
+    // As many as the time that it took allows.
+    let later = since.elapsed().as_secs() / WRONG_EVERY.as_secs() + 1;
+    let most = u64::from(BURST) + later;
+    assert!(
+        (u64::from(BURST)..=most).contains(&judged),
+        "{judged} of {most}"
+    );
+    waits
+}
+
 #[actix_web::test]
 async fn wrong_keys_are_slowed_and_right_ones_are_not() {
     let service = strict().await;
     let right = service.a.key.clone().unwrap();
     let wrong = format!("{right}x");
     let guess = service.a.with_key(Some(&wrong));
-    for _ in 0..BURST {
-        guess.get("/v1/accounts").await.refused(401, "unauthorized");
-    }
-    let mut slowed = 0;
-    for _ in 0..50 {
-        let answer = guess.get("/v1/accounts").await;
-        if answer.status == 401 {
-            // One more is judged every few seconds.
-            continue;
-        }
-        let refused = answer.refused(429, "too_many_attempts");
-        let wait: u64 = refused.header("retry-after").parse().unwrap();
-        assert!((1..=3).contains(&wait), "{wait}");
-        slowed += 1;
-    }
-    assert!(slowed > 30, "{slowed}");
+    let waits = slowed(async || guess.get("/v1/accounts").await).await;
+    assert!(waits.iter().all(|wait| (1..=3).contains(wait)), "{waits:?}");
     // From the same address: whoever has a key is served, whoever has none hears the same as ever.
     service.a.get("/v1/accounts").await.is(200);
     let none = service.a.with_key(None);
@@ -51,23 +66,13 @@ async fn wrong_keys_are_slowed_and_right_ones_are_not() {
 #[actix_web::test]
 async fn wrong_admin_keys_are_slowed_and_an_operator_gets_in() {
     let service = strict().await;
-    let guess = |key: &'static str| {
+    let ask = async |key: &str| {
         let admin = service.admin_client();
-        async move { admin.get("/admin/tenants").header("x-admin-key", key).await }
+        admin.get("/admin/tenants").header("x-admin-key", key).await
     };
-    for _ in 0..BURST {
-        guess("guess").await.refused(401, "unauthorized");
-    }
-    let mut slowed = 0;
-    for _ in 0..50 {
-        let answer = guess("guess").await;
-        if answer.status == 429 {
-            assert!(answer.header("retry-after").parse::<u64>().unwrap() > 0);
-            slowed += 1;
-        }
-    }
-    assert!(slowed > 30, "{slowed}");
-    guess(caudal::service::TEST_ADMIN_KEY).await.is(200);
+    let waits = slowed(async || ask("guess").await).await;
+    assert!(waits.iter().all(|wait| *wait > 0), "{waits:?}");
+    ask(caudal::service::TEST_ADMIN_KEY).await.is(200);
 }
 
 /// Sends a notice that is signed with a secret; gives the status of the answer.

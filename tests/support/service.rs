@@ -5,11 +5,10 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use caudal::bank::Config;
 use caudal::http::body::Deadlines;
 use caudal::http::wire;
-use caudal::sandbox::{self, Sandbox};
-use caudal::service::{Banking, Options, Service, Usual};
+use caudal::sandbox;
+use caudal::service::{Banking, Options, Service};
 use caudal::v1::events::stream::StreamOptions;
 use caudal::webhooks::{Limits as AttemptLimits, Reach};
 use caudal_actors::engine::{self, Engine};
@@ -22,6 +21,7 @@ use caudal_ledger::limits::Limits;
 use caudal_ledger::tenants::{BankRelation, BankRelations, Mode, Policy};
 use tempfile::TempDir;
 
+use super::bank::{Bank, PATIENT};
 use super::canary;
 use super::client::{Answer, Client};
 pub use super::clock::TestClock;
@@ -35,8 +35,8 @@ pub const OTHER: &str = "tnt_other";
 /// How a service is put together.
 pub struct Setup {
     pub clock: Arc<dyn Clock>,
-    /// How long the bank has for one attempt, and for all.
-    pub patience: (Duration, Duration),
+    /// How long the bank has for one attempt, unless it is silent, and for all of an operation.
+    pub patience: Duration,
     /// The rate limit of each key: requests a second, and at once.
     pub rate: Option<(u32, u32)>,
     /// Bounds and pace of streams of events.
@@ -65,7 +65,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             clock: Arc::new(caudal::clock::GuardedClock::of_machine()),
-            patience: (Duration::from_secs(3), Duration::from_secs(8)),
+            patience: PATIENT,
             rate: None,
             streams: StreamOptions::default(),
             reach: Reach::loopback(),
@@ -125,124 +125,6 @@ pub struct TestService {
     _folder: TempDir,
 }
 
-/// The sandbox bank, with its switches.
-pub struct Bank {
-    _running: sandbox::Running,
-    client: Client,
-}
-
-impl Bank {
-    fn start() -> Self {
-        let running = Sandbox::start(sandbox::Options::default()).unwrap();
-        let client = Client::new(&running.url(), None);
-        Self {
-            _running: running,
-            client,
-        }
-    }
-
-    /// Makes an operation misbehave.
-    pub async fn behave(&self, order: Value) {
-        self.client.post("/sandbox/behaviour", &order).await.is(200);
-    }
-
-    /// Refuses to tell the balance: the treasury has the ledger's side alone, as of now.
-    pub async fn is_away(&self) {
-        let behaviour = json!({"operation": "balance", "mode": "reject"});
-        self.behave(behaviour).await;
-    }
-
-    /// Whoever calls the bank beside the service.
-    pub fn client(&self) -> Client {
-        self.client.clone()
-    }
-
-    pub async fn state(&self) -> Answer {
-        self.client.get("/sandbox/state").await.is(200)
-    }
-
-    /// Has money arrive on a CVU; gives its id on the rail.
-    pub async fn cash_in(&self, cvu: &str, amount: &str) -> String {
-        self.arrive(&json!({"cvu": cvu, "amount": amount})).await
-    }
-
-    async fn arrive(&self, body: &Value) -> String {
-        let arrived = self.client.post("/sandbox/cash-in", body).await;
-        assert!((200..300).contains(&arrived.status), "{}", arrived.text);
-        arrived["coelsaId"].as_str().unwrap().to_owned()
-    }
-
-    /// The same from an account that the test names.
-    pub async fn cash_in_from(&self, cvu: &str, amount: &str, cbu: &str) -> String {
-        let body = json!({"cvu": cvu, "amount": amount, "fromCbu": cbu});
-        self.arrive(&body).await
-    }
-
-    /// Tells of money once more that arrived before.
-    pub async fn again(&self, cvu: &str, amount: &str, coelsa: &Value) -> String {
-        let body = json!({"cvu": cvu, "amount": amount, "coelsaId": coelsa});
-        self.arrive(&body).await
-    }
-
-    /// Tells how a transfer ends that the bank keeps pending.
-    pub async fn settle(&self, origin: &Value, status: &str) {
-        let path = format!("/sandbox/transfers/{}/settle", origin.as_str().unwrap());
-        let told = self.client.post(&path, &json!({"status": status})).await;
-        assert!((200..300).contains(&told.status), "{}", told.text);
-    }
-
-    /// Has a transfer that was completed come back.
-    pub async fn reverse(&self, origin: &Value) {
-        let path = format!("/sandbox/transfers/{}/reverse", origin.as_str().unwrap());
-        let told = self.client.call("POST", &path).await;
-        assert!((200..300).contains(&told.status), "{}", told.text);
-    }
-
-    /// Tells something of the enrolment of a CVU in remuneration.
-    pub async fn remunerate(&self, cvu: &str, order: &Value) {
-        let path = format!("/sandbox/remuneration/{cvu}");
-        self.client.post(&path, order).await.is(200);
-    }
-
-    /// The CVUs that a CUIT has at the bank.
-    pub async fn accounts_of(&self, cuit: &str) -> Vec<Value> {
-        let state = self.state().await;
-        let accounts = state["accounts"].as_array().unwrap().iter();
-        accounts
-            .filter(|account| account["cuit"] == cuit)
-            .cloned()
-            .collect()
-    }
-
-    /// How often an operation was called.
-    pub async fn calls(&self, operation: &str) -> u64 {
-        self.state().await["calls"][operation].as_u64().unwrap()
-    }
-
-    /// This bank for both modes.
-    fn banking(&self, (attempt, deadline): (Duration, Duration)) -> Banking {
-        let mut config = Config::new(
-            &self.client.url,
-            sandbox::USERNAME,
-            sandbox::PASSWORD,
-            sandbox::COLLECTOR,
-        );
-        config.attempt_timeout = attempt;
-        config.deadline = deadline;
-        config.replica_lag = Duration::from_millis(20);
-        config.notice_secret = Some(sandbox::NOTICE_SECRET.into());
-        // The live rail is another world, and each live realm has one of its own on it.
-        let live = Usual {
-            config: config.clone(),
-            worlds: true,
-        };
-        Banking::Remote {
-            live: Some(Box::new(live)),
-            test: Box::new(config.into()),
-        }
-    }
-}
-
 impl TestService {
     /// A service with the usual setup.
     pub async fn start() -> Self {
@@ -254,15 +136,6 @@ impl TestService {
         let clock = Arc::<TestClock>::clone(clock);
         Self::with(Setup {
             clock,
-            ..Setup::default()
-        })
-        .await
-    }
-
-    /// A service whose bank is given up after so long.
-    pub async fn impatient(attempt: Duration, deadline: Duration) -> Self {
-        Self::with(Setup {
-            patience: (attempt, deadline),
             ..Setup::default()
         })
         .await
@@ -340,7 +213,7 @@ impl TestService {
         let url = format!("{}{}", self.a.url, caudal::notices::PATH);
         let told = self
             .bank
-            .client
+            .client()
             .post("/sandbox/notify", &json!({"url": url}));
         let told = told.await;
         assert!((200..300).contains(&told.status), "{}", told.text);

@@ -1,7 +1,5 @@
 //! Changes of a wallet account, and the bank's part in them.
 
-use std::time::Duration;
-
 use super::{cuenta, cvu, made, read};
 use crate::support::client::fresh;
 use crate::support::{SOON, TestService, Value, cuit, json, wait_until};
@@ -248,14 +246,10 @@ async fn names_are_the_banks_first_and_then_ours() {
 
 #[actix_web::test]
 async fn a_name_whose_outcome_is_unknown_is_asked_again_and_keeps_its_code() {
-    let mut service =
-        TestService::impatient(Duration::from_millis(1_200), Duration::from_millis(1_800)).await;
+    let mut service = TestService::start().await;
     let id = cuenta(&service.a, "Ana", "Paz").await;
     cvu(&service.a, id).await;
-    service
-        .bank
-        .behave(json!({"operation": "rename", "mode": "timeout"}))
-        .await;
+    service.bank.is_silent("rename", None).await;
     let change = json!({"apellido": "Otra", "codigo": "k"});
     service
         .a
@@ -279,10 +273,7 @@ async fn a_name_whose_outcome_is_unknown_is_asked_again_and_keeps_its_code() {
         .put(&path(id), &json!({"email": "x@y.example"}))
         .await
         .is(204);
-    service
-        .bank
-        .behave(json!({"operation": "rename", "mode": "ok"}))
-        .await;
+    service.bank.speaks("rename").await;
     wait_until("the name to be settled", SOON, async || {
         let shown = read(&service.a, id).await.is(200);
         (shown["apellido"] == "Otra").then_some(())
@@ -363,13 +354,9 @@ async fn without_an_automatic_alias_there_is_none_until_one_is_set() {
 
 #[actix_web::test]
 async fn a_cvu_whose_outcome_is_unknown_comes_once() {
-    let mut service =
-        TestService::impatient(Duration::from_millis(1_200), Duration::from_millis(1_800)).await;
+    let mut service = TestService::start().await;
     let id = cuenta(&service.a, "Ana", "Paz").await;
-    service
-        .bank
-        .behave(json!({"operation": "create_cvu", "mode": "timeout"}))
-        .await;
+    service.bank.is_silent("create_cvu", None).await;
     let order = json!({"idCuenta": id, "nombreCVU": "Ahorros"});
     service
         .a
@@ -378,10 +365,7 @@ async fn a_cvu_whose_outcome_is_unknown_comes_once() {
         .await
         .refused(504, "bank_timeout");
     service.crash().await;
-    service
-        .bank
-        .behave(json!({"operation": "create_cvu", "mode": "ok"}))
-        .await;
+    service.bank.speaks("create_cvu").await;
     let made = wait_until("the CVU", SOON, async || {
         let answer = service.a.post("/wallet/v1/CVU", &order).key("k").await;
         (answer.status == 201).then_some(answer)

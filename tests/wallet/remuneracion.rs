@@ -1,7 +1,5 @@
 //! Remuneration of balances: enrolled once whatever happens, valued apart from the balance.
 
-use std::time::Duration;
-
 use crate::support::client::fresh;
 use crate::support::{Answer, Client, SOON, TestClock, TestService, Value, json, wait_until};
 
@@ -33,8 +31,14 @@ async fn tell(service: &TestService, cvu: &str, order: &Value) {
 }
 
 async fn behave(service: &TestService, mode: &str) {
-    let order = json!({"operation": "remuneration", "mode": mode});
-    service.bank.behave(order).await;
+    match mode {
+        "timeout" => service.bank.is_silent("remuneration", None).await,
+        "ok" => service.bank.speaks("remuneration").await,
+        _ => {
+            let order = json!({"operation": "remuneration", "mode": mode});
+            service.bank.behave(order).await;
+        }
+    }
 }
 
 /// How many enrolments the bank has of a CVU.
@@ -212,12 +216,8 @@ async fn a_fund_that_takes_its_time_is_asked_until_it_says() {
 
 #[actix_web::test]
 async fn an_answer_that_is_lost_enrols_once() {
-    let patience = |mode: &str| match mode {
-        "timeout" => (Duration::from_millis(1_200), Duration::from_millis(1_800)),
-        _ => (Duration::from_secs(60), Duration::from_secs(60)),
-    };
     for mode in ["timeout", "error", "reset", "garbage"] {
-        let service = TestService::impatient(patience(mode).0, patience(mode).1).await;
+        let service = TestService::start().await;
         let cvu = &service.a.cvu().await;
         behave(&service, mode).await;
         let made = alta(&service.a, cvu, "7").await.is(201);
@@ -246,7 +246,9 @@ async fn an_answer_that_is_lost_enrols_once() {
 async fn a_crash_while_the_fund_is_asked_enrols_once_and_answers_its_key() {
     let mut service = TestService::start().await;
     let cvu = &service.a.cvu().await;
-    behave(&service, "timeout").await;
+    // It is waited for: no answer comes before the crash.
+    let silent = json!({"operation": "remuneration", "mode": "timeout"});
+    service.bank.behave(silent).await;
     let before = service.bank.calls("remuneration").await;
     let body = json!({"cvu": cvu, "cuentaComitente": "7"});
     let first = service.a.post(ALTA, &body).key("cut");
@@ -258,6 +260,8 @@ async fn a_crash_while_the_fund_is_asked_enrols_once_and_answers_its_key() {
     };
     let sent = actix_web::rt::spawn(first.answer());
     cut.await;
+    // The next one does not wait for it.
+    behave(&service, "timeout").await;
     service.crash().await;
     drop(sent.await.unwrap());
     assert_eq!(enrolments(&service, cvu).await, 1);

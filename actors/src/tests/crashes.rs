@@ -40,9 +40,9 @@ async fn a_batch_that_repeats_what_is_in_flight_waits_for_it() {
     value(lab.post(1, "IN", 1, "done").await);
     lab.store.set_automatic(false);
     let mut first = Box::pin(lab.post(2, "IN", 5, "a"));
-    let soon = Duration::from_millis(20);
-    assert!(tokio::time::timeout(soon, &mut first).await.is_err());
+    goes_on(&mut first, || lab.store.pending() == 1).await;
     let mut repeat = Box::pin(lab.engine.batch(REALM, both(), lab::mode(true), plain()));
+    let soon = Duration::from_millis(20);
     assert!(
         tokio::time::timeout(soon, &mut repeat).await.is_err(),
         "answered before the flush"

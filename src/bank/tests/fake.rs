@@ -86,14 +86,29 @@ pub fn canned(status: &'static str, body: String) -> (String, mpsc::Receiver<Str
 
 /// A bank that does one thing after the other, and the last one for ever.
 pub fn scripted(acts: Vec<Act>) -> (String, mpsc::Receiver<String>) {
+    let (url, told, _) = paced(acts);
+    (url, told)
+}
+
+/// The same, and how long it may take for what it does next: it is given up soon where it says nothing,
+/// and waited for where it answers, however busy the machine is.
+pub fn paced(acts: Vec<Act>) -> (String, mpsc::Receiver<String>, Patience) {
     let mut acts = acts.into_iter().peekable();
-    bank(move |_| {
+    let fit = |next: Option<&Act>| match next {
+        Some(Act::Wait) => patience::HASTY,
+        Some(Act::Say(..) | Act::Hang) | None => HANG,
+    };
+    let patience = Patience::new(fit(acts.peek()));
+    let next = patience.clone();
+    let (url, told) = bank(move |_| {
         let act = acts.next().unwrap();
         if acts.peek().is_none() {
             acts = vec![act.clone()].into_iter().peekable();
         }
+        next.set(fit(acts.peek()));
         act
-    })
+    });
+    (url, told, patience)
 }
 
 /// The JSON that a request carries.

@@ -2,10 +2,13 @@
 
 use super::*;
 
+/// How long a bank has that will not answer.
+pub const HASTY: Duration = Duration::from_millis(250);
+
 /// For banks that do not answer: an attempt is soon given up, and nothing else ends an operation.
 pub fn hasty(url: &str) -> HttpGateway {
     let config = Config {
-        attempt_timeout: Duration::from_millis(250),
+        attempt_timeout: Patience::new(HASTY),
         ..config(url)
     };
     HttpGateway::new(config).unwrap()
@@ -13,9 +16,9 @@ pub fn hasty(url: &str) -> HttpGateway {
 
 /// The same, with a login that was waited for.
 pub async fn hasty_at_work(url: &str) -> HttpGateway {
-    let mut gateway = gateway(url);
+    let gateway = gateway(url);
     gateway.log_in().await;
-    gateway.config.attempt_timeout = Duration::from_millis(250);
+    gateway.config.attempt_timeout.set(HASTY);
     gateway
 }
 

@@ -5,7 +5,7 @@ use caudal_ledger::ids::{AccountNo, RealmId, Tag, VoucherId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::transfers::{BankMoved, BankWord, Concept};
 
-use super::fake::{Act, bank, body_of, no, scripted, yes};
+use super::fake::{Act, bank, body_of, no, paced, scripted, yes};
 use super::*;
 use crate::http::trace::{Trace, remember};
 
@@ -338,24 +338,14 @@ async fn a_refusal_after_a_doubt_is_not_believed() {
     ];
     for (acts, expected, calls) in rows {
         let told = format!("{acts:?}");
-        // A bank that is silent costs the whole of an attempt; one that speaks is waited for.
-        let silent = acts.iter().any(|act| matches!(act, Act::Wait));
-        let (url, _requests) = scripted(acts);
-        let usual = config(&url);
-        let config = Config {
-            attempt_timeout: match silent {
-                true => Duration::from_secs(1),
-                false => usual.attempt_timeout,
-            },
-            ..usual
-        };
-        let reply = HttpGateway::new(config)
-            .unwrap()
-            .transfer(&order(), ID)
-            .await;
+        let (url, _requests, patience) = paced(acts);
+        let mut gateway = gateway(&url);
+        gateway.log_in().await;
+        gateway.config.attempt_timeout = patience;
+        let reply = gateway.transfer(&order(), ID).await;
         assert_eq!(outcome(&reply), expected, "{told}");
-        assert_eq!(operations(&reply)[1..], calls, "{told}");
-        for call in &reply.calls[1..] {
+        assert_eq!(operations(&reply), calls, "{told}");
+        for call in &reply.calls {
             let about = origin(3).to_string();
             assert!(
                 call.operation == "login" || call.reference == about,

@@ -3,9 +3,19 @@
 use super::receiver::{Got, Receiver, verify};
 use super::*;
 
+/// Nothing comes by its time alone.
+const NEVER: Duration = Duration::from_secs(24 * 3600);
+/// What comes by its time comes at once.
+const SOON: Duration = Duration::from_millis(10);
+
 async fn told(receiver: &Receiver) -> Rig {
+    told_at(receiver, Pace::default()).await
+}
+
+async fn told_at(receiver: &Receiver, pace: Pace) -> Rig {
     let rig = Rig::start(Options {
         notice_url: Some(receiver.url()),
+        pace,
         ..Options::default()
     })
     .await;
@@ -152,7 +162,12 @@ async fn what_ends_after_its_answer_is_told() {
 async fn what_is_refused_comes_twice_more() {
     // Only 200 counts: neither another success nor a redirection.
     let receiver = Receiver::start(&[500, 204, 200, 302, 404, 503]);
-    let rig = told(&receiver).await;
+    let pace = Pace {
+        attempt: HANG,
+        redeliveries: [SOON, SOON * 3],
+        ..Pace::default()
+    };
+    let rig = told_at(&receiver, pace).await;
     rig.cash_in(&cvu(1), "1").await;
     let got = receiver.wait(3).await;
     settled(&rig).await;
@@ -167,7 +182,6 @@ async fn what_is_refused_comes_twice_more() {
             );
             assert_eq!(one.body["data"], three[0].body["data"]);
         }
-        assert!(three[2].stamp >= three[0].stamp + 3);
     }
     let notices = settled(&rig).await;
     assert_eq!(
@@ -182,7 +196,13 @@ async fn what_is_refused_comes_twice_more() {
 #[actix_web::test]
 async fn notices_misbehave_when_told_to() {
     let receiver = Receiver::start(&[]);
-    let rig = told(&receiver).await;
+    // A notice that is kept back goes when a later one has gone, and not before.
+    let pace = Pace {
+        attempt: HANG,
+        kept_back: NEVER,
+        ..Pace::default()
+    };
+    let rig = told_at(&receiver, pace).await;
     rig.behave("cash_in", "lose_notice", 1).await;
     rig.cash_in(&cvu(1), "1").await;
     rig.behave("cash_in", "duplicate_notice", 1).await;
@@ -191,21 +211,9 @@ async fn notices_misbehave_when_told_to() {
     rig.behave("cash_in", "reorder_notice", 1).await;
     let kept_back = rig.cash_in(&cvu(1), "3").await;
     let first = rig.cash_in(&cvu(1), "4").await;
-    receiver.wait(4).await;
-    let body = json!({"operation": "cash_in", "mode": "late", "count": 1, "delayMillis": 1500});
-    rig.tell("behaviour", body).await;
-    let late = rig.cash_in(&cvu(1), "5").await;
-    let prompt = rig.cash_in(&cvu(1), "6").await;
-    let got = receiver.wait(6).await;
-    assert_eq!(
-        rail_ids(&got),
-        [&twice, &twice, &first, &kept_back, &prompt, &late]
-    );
+    let got = receiver.wait(4).await;
+    assert_eq!(rail_ids(&got), [&twice, &twice, &first, &kept_back]);
     assert_eq!(got[0].id, got[1].id);
-    // Nothing comes after it: it goes by itself.
-    rig.behave("cash_in", "reorder_notice", 1).await;
-    let alone = rig.cash_in(&cvu(1), "7").await;
-    assert_eq!(rail_ids(&receiver.wait(7).await)[6], alone);
 
     // Ordered when it was sent, or later.
     for (id, before, after) in [("M1", true, false), ("M2", false, true)] {
@@ -233,6 +241,34 @@ async fn notices_misbehave_when_told_to() {
         (&json!(3), &json!(0))
     );
     assert_eq!(rig.state().await["calls"]["transfer"], 4);
+}
+
+#[actix_web::test]
+async fn what_is_late_or_kept_back_goes_by_itself() {
+    let receiver = Receiver::start(&[]);
+    let pace = Pace {
+        attempt: HANG,
+        kept_back: SOON,
+        ..Pace::default()
+    };
+    let rig = told_at(&receiver, pace).await;
+    // Nothing comes after it.
+    rig.behave("cash_in", "reorder_notice", 1).await;
+    let alone = rig.cash_in(&cvu(1), "1").await;
+    assert_eq!(rail_ids(&receiver.wait(1).await), [&alone]);
+    let late = |millis: u64| json!({"operation": "cash_in", "mode": "late", "count": 1, "delayMillis": millis});
+    rig.tell("behaviour", late(20)).await;
+    let late_one = rig.cash_in(&cvu(1), "2").await;
+    assert_eq!(rail_ids(&receiver.wait(2).await), [&alone, &late_one]);
+    // The others pass it.
+    rig.tell("behaviour", late(60_000)).await;
+    rig.cash_in(&cvu(1), "3").await;
+    let prompt = rig.cash_in(&cvu(1), "4").await;
+    assert_eq!(
+        rail_ids(&receiver.wait(3).await),
+        [&alone, &late_one, &prompt]
+    );
+    assert_eq!(rig.state().await["notices"]["pending"], 1);
 }
 
 #[actix_web::test]
@@ -277,22 +313,24 @@ async fn an_address_may_come_later() {
 }
 
 #[actix_web::test]
-async fn an_answer_that_does_not_come_costs_three_seconds() {
+async fn an_answer_that_does_not_come_holds_up_nothing_for_good() {
     let receiver = Receiver::start(&[0, 200, 0]);
-    let rig = told(&receiver).await;
+    let pace = Pace {
+        attempt: Duration::from_secs(1),
+        redeliveries: [NEVER; 2],
+        ..Pace::default()
+    };
+    let rig = told_at(&receiver, pace).await;
     let first = rig.cash_in(&cvu(1), "1").await;
     receiver.wait(1).await;
     let second = rig.cash_in(&cvu(1), "2").await;
-    // The other one does not wait for the redelivery.
+    // The other one waits for the attempt, and not for the redelivery.
     let got = receiver.wait(2).await;
     assert_eq!(rail_ids(&got), [&first, &second]);
-    assert!(got[1].stamp >= got[0].stamp + 2);
-    let got = receiver.wait(3).await;
-    assert_eq!(
-        (&got[2].id, &got[2].body["redeliveries"]),
-        (&got[0].id, &json!(1))
-    );
+    assert!(got[1].stamp >= got[0].stamp);
     // Nor does the end of the bank wait for anything.
+    rig.cash_in(&cvu(1), "3").await;
+    receiver.wait(3).await;
     let stopped = tokio::time::timeout(HANG, rig.bank.stop()).await;
     stopped.expect("the bank ends").unwrap();
 }

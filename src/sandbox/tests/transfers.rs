@@ -287,18 +287,24 @@ async fn an_answer_that_is_lost_leaves_the_transfer() {
         .tls_certs_only([])
         .no_proxy()
         .retry(reqwest::retry::never())
-        .timeout(Duration::from_millis(300))
         .build()
         .unwrap();
-    for mode in ["timeout", "late", "reset"] {
-        rig.behave("transfer", mode, 1).await;
+    for (mode, calls) in [("timeout", 1), ("late", 3), ("reset", 5)] {
+        let body =
+            json!({"operation": "transfer", "mode": mode, "count": 1, "delayMillis": 60_000});
+        rig.tell("behaviour", body).await;
         let id = mode.to_ascii_uppercase();
         let order = Rig::order(&id, &json!({"cbu": destination(0)}), "1.00");
         let request = impatient
             .post(format!("{}{path}", rig.bank.url()))
             .header("authorization", format!("JWT {}", rig.token))
             .json(&order);
-        assert!(request.send().await.is_err(), "{mode}");
+        // Whoever asks goes when the bank has it.
+        let taken = async || rig.state().await["calls"]["transfer"] == calls;
+        tokio::select! {
+            answer = request.send() => assert!(answer.is_err(), "{mode}"),
+            () = soon("the bank has it", taken) => {}
+        }
         assert_eq!(rig.one(&id).await["status"], "COMPLETED");
         let (status, again) = rig.post(order).await;
         assert_eq!(

@@ -7,12 +7,9 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use super::support::open;
+use super::support::{HANG, open};
 use crate::conformance::{Words, barrier, commit, entry, stream, submit};
 use crate::{DurableStore, Faults, OpenError, Options, Order, Store, StoreError};
-
-/// When a test gives up waiting.
-const HANG: Duration = Duration::from_secs(120);
 
 /// Writes until the store is lost; gives the sequences acknowledged on 4 streams, and how many
 /// changes to files there were.

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::support::{History, Rng, contents, copy_dir, open, segments};
+use super::support::{HANG, History, Rng, contents, copy_dir, open, segments};
 use crate::conformance::{Words, commit, entry, stream, submit};
 use crate::{DurableStore, Faults, OpenError, Options, Store, StoreError};
 
@@ -15,7 +15,7 @@ fn poisoned(store: &dyn Store) -> String {
     loop {
         match store.ready() {
             Err(StoreError::Poisoned(why)) => return why.to_string(),
-            other => assert!(start.elapsed() < Duration::from_secs(20), "{other:?}"),
+            other => assert!(start.elapsed() < HANG, "{other:?}"),
         }
         std::thread::yield_now();
     }
@@ -229,7 +229,7 @@ fn a_segment_that_cannot_be_made_yet_is_waited_for() {
         faults.refuse_creation(0);
         let start = Instant::now();
         while store.ready().is_err() {
-            assert!(start.elapsed() < Duration::from_secs(20), "{code}");
+            assert!(start.elapsed() < HANG, "{code}");
             std::thread::yield_now();
         }
         for _ in 0..30 {

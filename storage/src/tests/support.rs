@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::conformance::{Words, commit, entry, submit};
 use crate::folder::Folder;
 use crate::{Commit, CommitNo, DurableStore, Entry, OpenError, Options, Order, Store, StreamId};
+
+/// When a test gives up waiting: it hangs.
+pub(super) const HANG: Duration = Duration::from_secs(120);
 
 /// splitmix64.
 pub(super) struct Rng(pub(super) u64);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::support::{History, Rng, contents, copy_dir, open, segments};
+use super::support::{HANG, History, Rng, contents, copy_dir, open, segments};
 use crate::api::Position;
 use crate::conformance::Words;
 use crate::durable::witness::{decode, encode};
@@ -18,7 +18,7 @@ fn crashed(dir: &Path, history: &mut History, commits: u64) {
     history.write(store.as_ref(), commits, &mut Rng(commits));
     let start = std::time::Instant::now();
     while store.stats().witness_commit < history.commits {
-        assert!(start.elapsed() < std::time::Duration::from_secs(20));
+        assert!(start.elapsed() < HANG);
         std::thread::yield_now();
     }
 }
