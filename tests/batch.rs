@@ -12,7 +12,8 @@ async fn start() -> (TestService, String) {
     (service, cvu)
 }
 
-fn item(cvu: &str, code: &str, amount: &str, id: &str) -> Value {
+/// An item of a batch.
+pub fn item(cvu: &str, code: &str, amount: &str, id: &str) -> Value {
     json!({"cvu": cvu, "voucherTypeCode": code, "amount": amount, "idExterno": id})
 }
 
@@ -190,6 +191,63 @@ async fn a_key_keeps_the_answer_of_a_batch() {
         (again.status, again.replayed(), &again.text),
         (400, true, &first.text)
     );
+}
+
+/// However far the first one is when the second one is looked at.
+#[actix_web::test]
+async fn one_external_id_twice_in_a_batch_is_never_in_flight() {
+    let (service, one) = start().await;
+    let two = service.a.cvu().await;
+    let between = |id: &str, many: usize| -> Vec<Value> {
+        let filling = (0..many).map(|n| item(&one, "IN", "1.00", &format!("{id}-{n}")));
+        let last = item(&two, "IN", "2.00", id);
+        let first = std::iter::once(item(&one, "IN", "1.00", id));
+        first.chain(filling).chain(std::iter::once(last)).collect()
+    };
+    for (id, many) in [("near", 0), ("far", 200)] {
+        let items = between(id, many);
+        for mode in ["independent", "atomic"] {
+            let body = json!({"mode": mode, "items": items});
+            let rehearsed = service.a.post(&format!("{PATH}?dryRun=true"), &body).await;
+            let sent = service
+                .a
+                .post(PATH, &body)
+                .key(&format!("{id}-{mode}"))
+                .await;
+            for answer in [&rehearsed, &sent] {
+                let last = match mode {
+                    "atomic" => answer["details"]["results"][many + 1].clone(),
+                    _ => answer["results"][many + 1].clone(),
+                };
+                assert_eq!(last["index"], many + 1, "{last}");
+                assert_eq!(last["error"]["code"], "id_externo_reused", "{last}");
+                assert_eq!(named(&last["error"]), ["cvu", "amount"]);
+            }
+            // It is no passing trouble: the key keeps it.
+            let again = service
+                .a
+                .post(PATH, &body)
+                .key(&format!("{id}-{mode}"))
+                .await;
+            assert!(again.replayed(), "{mode}");
+            assert_eq!(again.text, sent.text);
+        }
+    }
+    // An id that the first one did not get is nobody's afterwards.
+    let items = [
+        item(&one, "OUT", "9000.00", "poor"),
+        item(&two, "OUT", "1.00", "poor"),
+    ];
+    let done = post(&service, "independent", &items).await.is(200);
+    let code = |place: usize| done["results"][place]["error"]["code"].clone();
+    assert_eq!(
+        (code(0), code(1)),
+        (json!("insufficient_funds"), json!("id_externo_reused"))
+    );
+    service.a.credit(&two, "1.00").await;
+    service.a.voucher(&two, "OUT", "1.00", "poor").await.is(201);
+    assert_eq!(service.a.available(&two).await, "0.00");
+    service.verified().await;
 }
 
 #[actix_web::test]

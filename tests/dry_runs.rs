@@ -2,6 +2,7 @@
 //! is gone. A dry run answers what the order would get, posts nothing and keeps nothing, so the real
 //! order under the same key always gets its own outcome.
 
+use crate::batch::item;
 use crate::support::client::fresh;
 use crate::support::{Answer, Client, TestService, Value, json};
 
@@ -321,7 +322,6 @@ async fn a_batch_is_rehearsed_item_after_item() {
     let a = &service.a;
     a.in_and_out().await;
     let (one, two) = (a.cvu().await, a.cvu().await);
-    let item = |cvu: &str, code: &str, amount: &str, id: &str| json!({"cvu": cvu, "voucherTypeCode": code, "amount": amount, "idExterno": id});
     let items = [
         item(&one, "OUT", "5.00", "too-early"),
         item(&one, "IN", "10.00", "first"),

@@ -145,6 +145,12 @@ pub enum Rejection {
         /// The fields that differ.
         fields: Vec<&'static str>,
     },
+    /// Another item of the same batch has the external id, for another account.
+    #[error("idExterno is used by an earlier item of this batch for another CVU")]
+    ExternalIdTwice {
+        /// The fields that differ.
+        fields: Vec<&'static str>,
+    },
     /// Another request with this external id, for another account, is being worked on.
     #[error("another request with this idExterno is being worked on; try again shortly")]
     ExternalIdInFlight,
@@ -301,7 +307,7 @@ impl Rejection {
             Self::DeliveryNotFound => "delivery_not_found",
             Self::TooManyWebhooks { .. } => "too_many_webhooks",
             Self::TooManyReplays { .. } => "too_many_redeliveries",
-            Self::ExternalIdReused { .. } => "id_externo_reused",
+            Self::ExternalIdReused { .. } | Self::ExternalIdTwice { .. } => "id_externo_reused",
             Self::ExternalIdInFlight => "id_externo_in_flight",
             Self::VoucherNotFound => "voucher_not_found",
             Self::LimitExceeded(_) => "limit_exceeded",

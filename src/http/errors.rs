@@ -302,6 +302,7 @@ fn refused(rejection: &Rejection) -> ApiError {
             let held_by = json!({"voucherId": held_by.to_string(), "cvu": cvu.to_string()});
             of(conflict).differing(fields).with(held_by)
         }
+        Rejection::ExternalIdTwice { fields } => of(conflict).differing(fields),
         Rejection::TransferExternalIdReused { held_by, fields } => {
             let held_by = json!({"transferId": held_by.to_string()});
             of(conflict).differing(fields).with(held_by)

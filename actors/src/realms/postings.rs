@@ -7,10 +7,11 @@ use actix::fut::{ActorFutureExt as _, wrap_future};
 use actix::{AsyncContext as _, Context};
 use caudal_ledger::balance::Direction;
 use caudal_ledger::ids::AccountNo;
+use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::voucher_types::VoucherType;
+use caudal_ledger::voucher_types::{TypeCode, VoucherType};
 use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 
 use super::{Adjustment, BatchMode, MAILBOX, RealmMessage, RealmSupervisor, TypeRef, give_way};
@@ -23,8 +24,9 @@ use crate::scribe::{Shared, Ticket};
 
 /// The account and the order of an item, or why it is refused already.
 type Resolved = Result<(AccountNo, PostAdjustment), Failure>;
-/// Whose the external ids are that a dry run of a batch has come by, with their direction.
-type Rehearsed = HashMap<(u8, ExternalId), AccountNo>;
+/// What the external ids of a batch are for, by their direction. Two accounts cannot share one,
+/// whatever comes of the first item: so the answer does not depend on how far that one is.
+type Named = HashMap<(u8, ExternalId), (AccountNo, Amount, TypeCode)>;
 
 impl RealmSupervisor {
     pub(super) fn post(&mut self, order: Adjustment, ticket: Ticket<Outcome<Placed>>) {
@@ -120,14 +122,17 @@ impl RealmSupervisor {
             BulkAsker::All {
                 resolved: Vec::with_capacity(items.len()),
                 mode,
-                rehearsed: HashMap::new(),
                 ticket,
             }
         } else {
             BulkAsker::Each(gather(items.len(), ticket, self.home(ctx)))
         };
-        let items = items.into_iter().enumerate();
-        self.bulk(Bulk { items, asker }, ctx);
+        let bulk = Bulk {
+            items: items.into_iter().enumerate(),
+            named: HashMap::new(),
+            asker,
+        };
+        self.bulk(bulk, ctx);
     }
 
     /// Resolves the next part of a batch. The rest goes behind what waits meanwhile: a long batch
@@ -137,19 +142,20 @@ impl RealmSupervisor {
             return;
         }
         let part: Vec<_> = bulk.items.by_ref().take(BULK_PART).collect();
+        let named = &mut bulk.named;
         match &mut bulk.asker {
             BulkAsker::All {
                 resolved,
                 mode,
-                rehearsed,
                 ticket,
             } => {
                 for (_, item) in part {
                     if mode.dry_run {
-                        resolved.push(self.rehearse(&item, rehearsed));
+                        // It claims nothing, so that it is in nobody's way.
+                        resolved.push(self.name(&item, named));
                         continue;
                     }
-                    let found = self.resolve(&item).map(|(number, order, guard)| {
+                    let found = self.resolve(&item, named).map(|(number, order, guard)| {
                         ticket.guards.push(guard);
                         (number, order)
                     });
@@ -158,7 +164,7 @@ impl RealmSupervisor {
             }
             BulkAsker::Each(gather) => {
                 let gather = Arc::clone(gather);
-                self.share_out(part, &gather);
+                self.share_out(part, named, &gather);
             }
         }
         if bulk.items.len() > 0 {
@@ -220,23 +226,36 @@ impl RealmSupervisor {
     fn resolve(
         &mut self,
         item: &Adjustment,
+        named: &mut Named,
     ) -> Result<(AccountNo, PostAdjustment, ClaimGuard), Failure> {
-        let (number, order) = self.prepare(item)?;
+        let (number, order) = self.name(item, named)?;
         let direction = [b'x', order.voucher_type.sense.byte()];
         let guard = self.claim_external(&direction, &order.external_id, number)?;
         Ok((number, order, guard))
     }
 
-    /// The same for a dry run. It claims nothing, so that it is in nobody's way, and refuses what the
-    /// claims of the batch itself would refuse.
-    fn rehearse(&mut self, item: &Adjustment, rehearsed: &mut Rehearsed) -> Resolved {
+    /// What an item of a batch comes to, unless an earlier one has its external id for another account.
+    fn name(&mut self, item: &Adjustment, named: &mut Named) -> Resolved {
         let (number, order) = self.prepare(item)?;
-        let name = (order.voucher_type.sense.byte(), order.external_id.clone());
-        if *rehearsed.entry(name).or_insert(number) == number {
-            Ok((number, order))
-        } else {
-            Err(Rejection::ExternalIdInFlight.into())
+        let PostAdjustment {
+            voucher_type,
+            amount,
+            ..
+        } = &order;
+        let name = (voucher_type.sense.byte(), order.external_id.clone());
+        let this = (number, *amount, voucher_type.code.clone());
+        let first = named.entry(name).or_insert_with(|| this.clone());
+        if first.0 == number {
+            return Ok((number, order));
         }
+        let differs = [
+            ("cvu", true),
+            ("amount", first.1 != this.1),
+            ("voucherTypeCode", first.2 != this.2),
+        ];
+        let fields = differs.iter().filter(|(_, differs)| *differs);
+        let fields = fields.map(|(name, _)| *name).collect();
+        Err(Rejection::ExternalIdTwice { fields }.into())
     }
 
     /// Has a batch decided with all of its accounts as one.
@@ -262,7 +281,12 @@ impl RealmSupervisor {
     }
 
     /// Gives each account its share of a part of a batch.
-    fn share_out(&mut self, part: Vec<(usize, Adjustment)>, gather: &Arc<Gather>) {
+    fn share_out(
+        &mut self,
+        part: Vec<(usize, Adjustment)>,
+        named: &mut Named,
+        gather: &Arc<Gather>,
+    ) {
         let mut shares: BTreeMap<AccountNo, Share> = BTreeMap::new();
         let empty = || Share {
             items: Vec::new(),
@@ -271,7 +295,7 @@ impl RealmSupervisor {
         };
         let mut refused = Vec::new();
         for (place, item) in part {
-            match self.resolve(&item) {
+            match self.resolve(&item, named) {
                 Err(why) => refused.push((place, Err(why))),
                 Ok((number, order, guard)) => {
                     let share = shares.entry(number).or_insert_with(empty);
@@ -303,21 +327,17 @@ pub(crate) const BULK_PART: usize = 16;
 #[derive(Debug)]
 pub struct Bulk {
     items: std::iter::Enumerate<std::vec::IntoIter<Adjustment>>,
+    named: Named,
     asker: BulkAsker,
 }
 
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a batch lives for a few turns, and there are never many"
-)]
 enum BulkAsker {
     /// All of the items are posted, or none, as of a dry run: they travel together when all are
     /// resolved.
     All {
         resolved: Vec<Resolved>,
         mode: BatchMode,
-        rehearsed: Rehearsed,
         ticket: Ticket<Vec<ItemOutcome>>,
     },
     /// Each for itself.
