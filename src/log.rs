@@ -51,11 +51,7 @@ static BEGUN: OnceLock<Begun> = OnceLock::new();
 /// When a log was begun before.
 pub fn begin(format: LogFormat, filter: EnvFilter) -> Result<(), String> {
     let buffered = io::BufWriter::with_capacity(WRITE_BYTES, io::stderr());
-    let (queue, guard) = NonBlockingBuilder::default()
-        .buffered_lines_limit(LINES_MAX)
-        .lossy(true)
-        .thread_name("log")
-        .finish(buffered);
+    let (queue, guard) = queue(LINES_MAX, buffered);
     let lost = queue.error_counter();
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -76,6 +72,15 @@ pub fn begin(format: LogFormat, filter: EnvFilter) -> Result<(), String> {
     BEGUN
         .set(begun)
         .map_err(|_| "it was begun before".to_owned())
+}
+
+/// A queue of so many lines before whatever takes them.
+fn queue(lines: usize, to: impl io::Write + Send + 'static) -> (NonBlocking, WorkerGuard) {
+    NonBlockingBuilder::default()
+        .buffered_lines_limit(lines)
+        .lossy(true)
+        .thread_name("log")
+        .finish(to)
 }
 
 /// Writes what waits; for the end of the process.
@@ -266,7 +271,8 @@ impl fmt::Write for Escaped<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::io::Write as _;
+    use std::sync::{Arc, mpsc};
 
     use super::*;
 
@@ -295,6 +301,55 @@ mod tests {
         let text = String::from_utf8(lock(&kept.0).clone()).unwrap();
         let read = |line| serde_json::from_str(line).unwrap();
         text.lines().map(read).collect()
+    }
+
+    /// Takes a line when it is let.
+    struct Slow {
+        comes: mpsc::Sender<()>,
+        may: mpsc::Receiver<()>,
+        kept: Kept,
+    }
+
+    impl io::Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.comes.send(()).unwrap();
+            self.may.recv().unwrap();
+            self.kept.write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_a_slow_reader_leaves_is_dropped_and_counted_and_nobody_waits() {
+        let (comes, came) = mpsc::channel();
+        let (let_go, may) = mpsc::channel();
+        let kept = Kept::default();
+        let slow = Slow {
+            comes,
+            may,
+            kept: kept.clone(),
+        };
+        let (mut queue, guard) = queue(4, slow);
+        let say = |queue: &mut NonBlocking, n: usize| {
+            queue.write_all(format!("{n}\n").as_bytes()).unwrap();
+        };
+        say(&mut queue, 0);
+        // It is being written, and four more may wait.
+        came.recv().unwrap();
+        (1..10).for_each(|n| say(&mut queue, n));
+        assert_eq!(queue.error_counter().dropped_lines(), 5);
+        for _ in 1..5 {
+            let_go.send(()).unwrap();
+            came.recv().unwrap();
+        }
+        let_go.send(()).unwrap();
+        drop(guard);
+        while lock(&kept.0).len() < 10 {
+            std::thread::yield_now();
+        }
+        assert_eq!(*lock(&kept.0), b"0\n1\n2\n3\n4\n");
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! What an operator finds in the log of a request, and what nobody finds there.
 
+use tempfile::TempDir;
+
+use crate::strangers::process::Process;
 use crate::support::canary::{lines, offence};
 use crate::support::client::fresh;
-use crate::support::{SOON, TestService, json, wait_until};
+use crate::support::{SOON, TestService, Value, json, wait_until};
 use crate::webhooks::hook::{Hook, quick};
 use crate::webhooks::inbox::Inbox;
 
@@ -142,6 +145,67 @@ async fn a_delivery_names_the_request_and_goes_on_with_its_trace() {
         line("committed") && line("delivered"),
         "{voucher} {story:#?}"
     );
+}
+
+#[actix_web::test]
+async fn of_what_succeeds_one_in_so_many_has_its_line_and_of_what_is_refused_all() {
+    for (every, kept) in [(3, 10), (0, 0)] {
+        let dir = TempDir::new().unwrap();
+        let settings = format!("workers = 1\nlog_requests_every = {every}");
+        let mut process = Process::serve_with(dir.path(), ":", &settings).await;
+        let ask =
+            async |path: &str, id: &str| process.client.get(path).header("x-request-id", id).await;
+        for _ in 0..30 {
+            ask("/livez", "good").await.is(200);
+            ask("/v1/accounts", "bad")
+                .await
+                .refused(401, "unauthorized");
+        }
+        let of = |id: &str| {
+            let log = process.log();
+            let lines = log.lines().map(|line| serde_json::from_str(line).unwrap());
+            let ours = lines.filter(|line: &Value| line["request_id"] == id);
+            ours.filter(|line| line["message"] == "request").count()
+        };
+        wait_until("the lines are written", SOON, async || {
+            (of("good") >= kept && of("bad") >= 30).then_some(())
+        })
+        .await;
+        assert_eq!((of("good"), of("bad")), (kept, 30));
+        process.stop().await;
+    }
+}
+
+#[actix_web::test]
+async fn why_a_process_ends_is_a_line_of_its_log() {
+    let dir = TempDir::new().unwrap();
+    let mut process = Process::serve(dir.path(), ":").await;
+    // The folder is another's.
+    let (code, said) = Process::serve_in_vain(dir.path(), ":", "");
+    assert_eq!(code, Some(3), "{said}");
+    let lines = said.lines().map(serde_json::from_str::<Value>);
+    let lines: Vec<_> = lines.map(Result::unwrap).collect();
+    let last = lines.last().unwrap();
+    assert_eq!(
+        (&last["level"], &last["message"]),
+        (&json!("ERROR"), &json!("the process ends"))
+    );
+    let why = last["why"].as_str().unwrap();
+    assert!(why.contains("in use by another process"), "{why}");
+    assert!(last["timestamp"].is_string() && last["target"].is_string());
+    // As text it is a sentence.
+    let (code, said) = Process::serve_in_vain(dir.path(), ":", "log_format = \"text\"");
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.ends_with(&format!("caudal: {why}\n")), "{said}");
+    process.stop().await;
+}
+
+#[actix_web::test]
+async fn lines_that_nobody_reads_are_counted() {
+    let service = TestService::start().await;
+    let page = service.admin_get("/metrics").await.is(200).text;
+    let figure = "caudal_log_dropped_lines_total 0";
+    assert!(page.lines().any(|line| line == figure), "{page}");
 }
 
 #[test]

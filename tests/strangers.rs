@@ -4,7 +4,7 @@
 mod crowd;
 mod keys;
 mod pages;
-mod process;
+pub mod process;
 mod readers;
 mod seats;
 mod shapes;

@@ -4,14 +4,11 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::support::{Client, SOON, Value, wait_until};
 
-/// How long a start may take.
-const START: Duration = Duration::from_secs(60);
 /// The admin key of a `caudal serve` here.
 const ADMIN_KEY: &str = "kJ3mN8pQ2rT5vX9zA4cE7gH1jL6bD0fW";
 
@@ -41,13 +38,13 @@ fn command(before: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// Settings with which `caudal serve` starts on free ports.
-fn settings(dir: &Path) -> PathBuf {
+/// Settings with which `caudal serve` starts on free ports, with more of them.
+fn settings(dir: &Path, more: &str) -> PathBuf {
     let file = dir.join("caudal.toml");
     let data = dir.join("data");
     let text = format!(
         "data = {data:?}\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\n\
-         admin_key = \"{ADMIN_KEY}\"\nbank_catch_up_seconds = 0\n[bank.live]\n\
+         admin_key = \"{ADMIN_KEY}\"\nbank_catch_up_seconds = 0\n{more}\n[bank.live]\n\
          base_url = \"https://bank.invalid\"\nusername = \"u\"\npassword = \"p\"\n\
          collector = \"3220001805007351350083\"\n\
          notice_secret = \"zA4cE7gH1jL6bD0fWkJ3mN8pQ2rT5vX9\"\n"
@@ -77,14 +74,28 @@ impl Process {
             let answer = client.get("/readyz").answer().await?;
             (answer.status == 200).then_some(client)
         };
-        process.client = wait_until("the service runs", START, ready).await;
+        process.client = wait_until("the service runs", SOON, ready).await;
         process
     }
 
     /// `caudal serve`.
     pub async fn serve(dir: &Path, before: &str) -> Self {
-        let file = settings(dir);
+        Self::serve_with(dir, before, "").await
+    }
+
+    /// The same with more settings.
+    pub async fn serve_with(dir: &Path, before: &str, more: &str) -> Self {
+        let file = settings(dir, more);
         Self::start(dir, before, &["serve", "--config", file.to_str().unwrap()]).await
+    }
+
+    /// A `caudal serve` that does not come to serve: how it ended, and what it wrote on standard error.
+    pub fn serve_in_vain(dir: &Path, before: &str, more: &str) -> (Option<i32>, String) {
+        let file = settings(dir, more);
+        let ended = command(before, &["serve", "--config", file.to_str().unwrap()]).output();
+        let ended = ended.unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        (ended.status.code(), said)
     }
 
     /// `caudal dev`, with the key of its test realm.
@@ -252,13 +263,10 @@ async fn a_demo_shows_its_keys_on_a_terminal_alone() {
 #[actix_web::test]
 async fn too_few_descriptors_are_a_sentence() {
     let dir = TempDir::new().unwrap();
-    let file = settings(dir.path());
     for limit in [40, 100, 300] {
         let limit = format!("ulimit -n {limit}");
-        let ended = command(&limit, &["serve", "--config", file.to_str().unwrap()]).output();
-        let ended = ended.unwrap();
-        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-        assert_eq!(ended.status.code(), Some(2), "{said}");
+        let (code, said) = Process::serve_in_vain(dir.path(), &limit, "");
+        assert_eq!(code, Some(2), "{said}");
         assert!(
             said.contains("LimitNOFILE") && !said.contains("panicked"),
             "{said}"
