@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use caudal::clock::{GuardedClock, Sources};
+use caudal::sandbox::NOTICE_SECRET;
 use caudal_ledger::time::Timestamp;
 
+use crate::bank_failures::letters;
 use crate::support::client::fresh;
 use crate::support::{Setup, TestService, Value, cuit, json};
 
@@ -174,6 +176,35 @@ async fn a_clock_that_jumps_for_a_minute_ends_nothing_and_is_believed_when_it_is
         rig.hands.pass(DAY);
         let hold = rig.service.a.get(&format!("/v1/holds/{}", rig.hold)).await;
         assert_eq!(hold.is(200)["status"], "expired");
+        rig.service.verified().await;
+    }
+}
+
+#[actix_web::test]
+async fn the_bank_is_believed_while_the_clock_is_not_and_tells_again() {
+    for jump in [30 * DAY, -3 * DAY] {
+        let rig = Rig::new().await;
+        // The bank's clock is right, and so is the one that the service goes on by.
+        let seconds = rig.hands.wall().millis() / 1_000;
+        let notice = letters::received(&rig.cvu, "5.00", &letters::rail_id());
+        let tell = async |secret: &str, seconds: u64| {
+            let a = &rig.service.a;
+            letters::deliver(a, (secret, seconds), &notice, |body| body).await
+        };
+        rig.hands.jump(jump);
+        let told = tell(NOTICE_SECRET, seconds).await;
+        told.refused(503, "clock_in_doubt");
+        let old = tell(NOTICE_SECRET, seconds - 301).await;
+        old.refused(401, "unauthorized");
+        let forged = tell("a secret that nobody has agreed upon", seconds).await;
+        forged.refused(401, "unauthorized");
+        rig.hands.jump(-jump);
+        assert_eq!(tell(NOTICE_SECRET, seconds).await.is(200)["result"], "done");
+        assert_eq!(
+            tell(NOTICE_SECRET, seconds).await.is(200)["result"],
+            "known"
+        );
+        assert_eq!(rig.service.a.available(&rig.cvu).await, "95.00");
         rig.service.verified().await;
     }
 }
