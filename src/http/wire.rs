@@ -14,7 +14,8 @@
 //! finishes those: the wire shows it the end of the stream, and speaks when it is asked to close.
 //!
 //! **Failure.** Cutting off is a reset: nothing of the connection stays in this process or in the
-//! kernel. When the service stops, whoever takes nothing for [`STOP_PATIENCE`] is cut off.
+//! kernel. When the service stops, whoever takes nothing for [`STOP_PATIENCE`] is cut off. A process
+//! that stood still itself cuts nobody off who has read meanwhile.
 
 mod listen;
 pub mod scan;
@@ -132,11 +133,13 @@ impl Wire {
         while stall.look.as_mut().poll(cx).is_ready() {
             let (now, seen) = (Instant::now(), stall.seen);
             stall.seen = self.sent;
-            if self.seat.stopping() && seen == self.sent {
+            // There is room for more: the client has read, and this process has not come to write.
+            let taken = self.io.poll_write_ready(cx).is_ready();
+            if self.seat.stopping() && seen == self.sent && !taken {
                 return true;
             }
             if now.duration_since(stall.since) >= self.patience.answer {
-                if self.sent.saturating_sub(stall.sent) < ANSWER_BYTES_MIN {
+                if self.sent.saturating_sub(stall.sent) < ANSWER_BYTES_MIN && !taken {
                     return true;
                 }
                 (stall.since, stall.sent) = (now, self.sent);
@@ -321,3 +324,6 @@ impl AsyncWrite for Wire {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
