@@ -247,7 +247,8 @@ pub fn run(args: &Args) -> anyhow::Result<bool> {
     if let Some(seconds) = args.overload {
         let plan = overload::Plan {
             accounts: args.accounts.max(1),
-            connections: 4096,
+            // Below what the service takes, so that one which comes for one that left finds a place.
+            connections: 3500,
             time: Duration::from_secs(seconds.max(1)),
             layout: args.layout(),
         };
