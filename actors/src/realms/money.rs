@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use caudal_ledger::balance::Direction;
 use caudal_ledger::holds::{HoldStep, OpenHold};
-use caudal_ledger::ids::{AccountNo, HoldId};
+use caudal_ledger::ids::{AccountNo, HoldId, OriginId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Mode;
@@ -124,6 +124,13 @@ impl RealmSupervisor {
                 Err(why) => return self.end(Err(why), ticket),
             }
         }
+        if to.is_none() && !dry_run {
+            // The bank's list may be bringing it in right now, from a past that is gone.
+            match self.claim_sent(self.origin_of(&order), from) {
+                Ok(guard) => ticket.guards.push(guard),
+                Err(_) => return self.end(Err(Rejection::ExternalIdInFlight.into()), ticket),
+            }
+        }
         match to {
             None => self.forward(from, ticket, |ticket| AccountMessage::Send {
                 order,
@@ -142,6 +149,12 @@ impl RealmSupervisor {
                 });
             }
         }
+    }
+
+    /// The reference of an order at the bank.
+    fn origin_of(&self, order: &Send) -> OriginId {
+        let settings = self.shared.settings();
+        OriginId::of_order(&settings.tenant, settings.mode, &order.external_id)
     }
 
     /// The account of this realm that a destination is, if it is one.

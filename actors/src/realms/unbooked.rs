@@ -30,6 +30,16 @@ impl RealmSupervisor {
         claim.map_err(|_| Failure::Overloaded)
     }
 
+    /// Claims the same for the order of an account; the same order again shares the claim.
+    pub(super) fn claim_sent(
+        &self,
+        origin: OriginId,
+        from: AccountNo,
+    ) -> Result<ClaimGuard, AccountNo> {
+        let name = [b"o".as_slice(), &origin.to_bytes()].concat();
+        self.shared.claims.claim(RealmId(0), name, from, true)
+    }
+
     /// An arrival whose id of the rail has landed before. The same is known; anything else is kept for
     /// a person, and credits nobody.
     pub(super) fn arrived_again(
