@@ -450,6 +450,6 @@ async fn register(engine: &Engine, realm: RealmId, accounts: u64) -> anyhow::Res
     };
     let opening = futures_util::stream::iter(1..=accounts)
         .map(one)
-        .buffer_unordered(OPENING);
+        .buffered(OPENING);
     opening.try_collect().await
 }
