@@ -1,5 +1,6 @@
 //! Holds, transfers between accounts and through the bank, batches: turns that involve several.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use caudal_ledger::holds::{HoldStatus, HoldStep};
@@ -7,7 +8,8 @@ use caudal_ledger::ids::{HoldId, OriginId, VoucherId};
 use caudal_ledger::reconciliation::Agreement;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::transfers::{
-    BankMoved, BankTransfer, BankWord, Counterparty, Destination, TransferStatus,
+    BankMoved, BankTransfer, BankWord, Counterparty, Departure, Destination, Recovered,
+    TransferStatus,
 };
 
 use super::lab::{Lab, cvu, origin, outside, sending, within};
@@ -347,6 +349,60 @@ async fn a_key_keeps_no_batch_of_which_a_part_is_to_be_tried_again() {
             assert_eq!(batch().await, Ok(kept));
         }
         assert_eq!(both(&lab, 1).await.0 + both(&lab, 2).await.0, 202);
+        lab.verified().await;
+    }
+}
+
+/// What meets after an older copy was put back: a client that sends its order again, and the bank's
+/// list that has it. The bank has paid once.
+#[actix::test]
+async fn an_order_and_its_record_on_the_banks_list_are_posted_once_whichever_comes_first() {
+    for list_first in [false, true] {
+        let lab = Lab::new(1, 1, 1000, bank()).await;
+        let left = || {
+            Notice::Left(Departure {
+                origin: origin("t"),
+                bank_id: "b".into(),
+                coelsa_id: None,
+                cvu: cvu(1),
+                amount: Amount::from_centavos(100).unwrap(),
+                to: outside(),
+                recovered: Recovered {
+                    moved: BankMoved::default(),
+                    at: lab.clock.peek(),
+                },
+            })
+        };
+        // Nothing is on disk until both have come, or one was sent away.
+        lab.store.set_automatic(false);
+        let answered = Cell::new(false);
+        let order = async {
+            let sent = lab.send(1, outside(), 100, "t").await.is_ok();
+            answered.set(true);
+            sent
+        };
+        let list = async {
+            let heard = hear(&lab, left()).await.is_ok();
+            answered.set(true);
+            heard
+        };
+        let disk = async {
+            wait_until(|| lab.store.pending() >= 2 || answered.get()).await;
+            lab.store.set_automatic(true);
+        };
+        let done = match list_first {
+            false => tokio::join!(order, list, disk),
+            true => {
+                let (list, order, ()) = tokio::join!(list, order, disk);
+                (order, list, ())
+            }
+        };
+        assert_ne!((done.0, done.1), (false, false), "list first: {list_first}");
+        // Both come again, as they do.
+        drop(lab.send(1, outside(), 100, "t").await);
+        hear(&lab, left()).await.unwrap();
+        wait_until(|| lab.disk(1) == 900).await;
+        assert_eq!(both(&lab, 1).await, (900, 0), "list first: {list_first}");
         lab.verified().await;
     }
 }
