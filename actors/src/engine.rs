@@ -165,6 +165,7 @@ impl Realms {
         let shared = Shared {
             realm,
             store,
+            lane: Arc::clone(&lane),
             clock: Arc::clone(&self.clock),
             bank: Arc::<RealmBank>::clone(&bank),
             bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
@@ -200,7 +201,12 @@ impl Realms {
     fn tell(&self, realm: RealmId, message: RealmMessage) -> Result<(), Failure> {
         let known = self.supervisors.get(&realm);
         let mailbox = known.map(|known| known.value().mailbox.clone());
-        mailbox.ok_or(Rejection::TenantNotFound)?.tell(message)
+        let mailbox = mailbox.ok_or(Rejection::TenantNotFound)?;
+        // The rest of the places is for whoever reads, and for the bank.
+        if mailbox.count() >= realms::ORDERS_MAX && message.waits_for_store() {
+            return Err(Failure::Overloaded);
+        }
+        mailbox.tell(message)
     }
 }
 

@@ -8,7 +8,9 @@
 //!
 //! **Bounds.** With the store at once: [`SHARE`] entries of a realm while another realm writes too,
 //! [`ALONE`] while none does, and always one commit, however large. In the lane: [`COMMITS_MAX`]
-//! commits and [`BYTES_MAX`] bytes; beyond that a commit is refused as by a full store.
+//! commits and [`BYTES_MAX`] bytes; beyond that a commit is refused as by a full store. Long before
+//! that, at [`PRESSED`] commits that are not on disk, the lane says that it is pressed: see
+//! `realms::pressure`, where orders wait before anything is decided about them.
 //!
 //! **Order.** The order of submission within a realm is the order in which the store gets its
 //! commits. A barrier keeps its place among them. Between realms there is none: no stream is of two.
@@ -36,6 +38,11 @@ pub const ALONE: usize = 2048;
 const WRITING_MS: u64 = 1000;
 /// How many commits one caller hands over, while the store has some whose end goes on with it.
 const HANDED_MAX: usize = 16;
+/// So many commits of a realm that have not ended press its lane. More would not make the store's
+/// groups cheaper, only every answer later.
+pub const PRESSED: usize = 512;
+/// A pressed lane is eased once no more than so many have not ended.
+const EASED: usize = PRESSED / 2;
 /// Commits that wait in one lane at most.
 pub const COMMITS_MAX: usize = 4096;
 /// Bytes of entries that wait in one lane at most.
@@ -95,7 +102,12 @@ struct State {
     share: usize,
     /// Somebody hands over; whoever else comes leaves it to him.
     handing: bool,
+    /// Whom to wake when the lane is eased.
+    wake: Option<Wake>,
 }
+
+/// Wakes whoever waits for a lane to be eased. It only sends a message.
+pub type Wake = Box<dyn FnOnce() + Send>;
 
 /// The lane of a realm.
 pub struct Lane {
@@ -126,6 +138,11 @@ fn bytes(commit: &Commit) -> usize {
 }
 
 impl State {
+    /// Commits that have not ended.
+    fn held(&self) -> usize {
+        self.commits.saturating_add(self.under_way.0)
+    }
+
     /// The next that may go to the store.
     fn next(&mut self) -> Option<Item> {
         if let Some(Item::Commit(commit, _)) = self.waiting.front() {
@@ -156,6 +173,22 @@ impl Lane {
     /// Commits that wait here.
     pub fn waiting(&self) -> usize {
         lock(&self.state).commits
+    }
+
+    /// Whether so many commits have not ended that orders do better to wait before they are decided.
+    pub fn is_pressed(&self) -> bool {
+        lock(&self.state).held() >= PRESSED
+    }
+
+    /// Wakes once the lane is eased: at once, if it is. The latest who asks is woken.
+    pub fn when_eased(&self, wake: Wake) {
+        let mut state = lock(&self.state);
+        if state.held() > EASED {
+            state.wake = Some(wake);
+            return;
+        }
+        drop(state);
+        wake();
     }
 
     fn add(&self, item: Item) {
@@ -206,8 +239,15 @@ fn hand_over(state: &Arc<Mutex<State>>, store: &Arc<dyn Store>) {
                     let (commits, all) = now.under_way;
                     now.under_way = (commits.saturating_sub(1), all.saturating_sub(entries));
                     let more = !now.waiting.is_empty();
+                    let wake = match now.held() <= EASED {
+                        true => now.wake.take(),
+                        false => None,
+                    };
                     drop(now);
                     done(result);
+                    if let Some(wake) = wake {
+                        wake();
+                    }
                     if more {
                         hand_over(&own, &next);
                     }
@@ -394,6 +434,41 @@ mod tests {
         rig.store.step_all();
         let heard: Vec<u64> = rig.heard().iter().map(|heard| heard.1).collect();
         assert_eq!(heard, [9, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_pressed_lane_wakes_once_when_half_of_it_has_ended() {
+        let rig = Rig::new();
+        let lane = rig.lane(1);
+        let woken = Arc::new(Mutex::new(0));
+        let wake = || -> Wake {
+            let woken = Arc::clone(&woken);
+            Box::new(move || *woken.lock().unwrap() += 1)
+        };
+        lane.when_eased(wake());
+        assert_eq!(*woken.lock().unwrap(), 1, "it was not pressed");
+        let most = u64::try_from(PRESSED).unwrap();
+        for number in 1..most {
+            rig.submit(&lane, number, 1);
+        }
+        assert!(!lane.is_pressed());
+        rig.submit(&lane, most, 1);
+        assert!(lane.is_pressed());
+        lane.when_eased(wake());
+        while rig.heard().len() < PRESSED - EASED {
+            assert_eq!(*woken.lock().unwrap(), 1);
+            assert!(rig.store.step());
+        }
+        assert_eq!(*woken.lock().unwrap(), 2);
+        rig.store.step_all();
+        assert_eq!(*woken.lock().unwrap(), 2);
+        // A store that is lost eases it, too: nobody waits for ever.
+        for number in most + 1..=2 * most {
+            rig.submit(&lane, number, 1);
+        }
+        lane.when_eased(wake());
+        rig.store.poison("the test says so", 0);
+        assert_eq!(*woken.lock().unwrap(), 3);
     }
 
     #[test]

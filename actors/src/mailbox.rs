@@ -67,6 +67,11 @@ impl<M> Message for Queued<M> {
 }
 
 impl<M> Queued<M> {
+    /// The message, to look at while it waits.
+    pub const fn message(&self) -> &M {
+        &self.message
+    }
+
     /// Takes the message: its turn has come, and its place is free.
     pub fn take(self) -> M {
         let Self { message, place } = self;

@@ -21,6 +21,7 @@ use tokio::sync::{Notify, Semaphore};
 use crate::accounts::Settings;
 use crate::accounts::remittance::Pauses;
 use crate::failure::Failure;
+use crate::lanes::Lane;
 use crate::mailbox::Waiting;
 use crate::ports::webhooks::WebhookSink;
 use crate::ports::{BankError, BankGateway, Clock};
@@ -36,6 +37,8 @@ pub struct Shared {
     pub realm: RealmId,
     /// Where facts go.
     pub store: Arc<dyn Store>,
+    /// The lane by which they go there: the same store, asked how much it holds.
+    pub lane: Arc<Lane>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// The bank of the realm's mode.

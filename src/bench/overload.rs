@@ -5,8 +5,9 @@
 //! requests a second are begun on many connections, whatever becomes of the ones before; who has no
 //! answer after [`PATIENCE`] closes the connection and opens another. Then the rate once more.
 //!
-//! **What is checked.** Every answered voucher was posted. Of those that were posted without an
-//! answer there are few: whose turn had come when the asker left.
+//! **What is checked.** Every answered voucher was posted. Of those that were posted though their
+//! askers left, how many were decided after that: these are orders executed for nobody. The rest had
+//! been decided, and their answers were on the way.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -17,17 +18,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use caudal_actors::failure::Failure;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::Timestamp;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 use tokio::time::Instant;
 
-use super::client::{Connection, Requests};
+use super::client::{Connection, Order, Requests};
 use super::draw::{Draw, Mix};
 use super::figures::{Thousandths, grouped, mebibytes, nanos, per_second};
 use super::load::{self, End, Job, THREAD, Way};
 use super::machine;
 use super::site::{Layout, Site};
 use super::tally::Tally;
+use crate::clock;
 
 /// Connections whose rate is what the service can do.
 const CLOSED: usize = 256;
@@ -37,6 +43,8 @@ const MEASURE: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_millis(200);
 /// How often the memory is read.
 const READING: Duration = Duration::from_millis(500);
+/// How many orders whose askers left are looked up.
+const LOOKED_UP_MAX: usize = 100_000;
 /// How long the service has to come to rest.
 const REST_MAX: Duration = Duration::from_secs(30);
 
@@ -63,6 +71,8 @@ pub struct Overload {
     counts: Counts,
     /// Vouchers that were posted while too much was asked.
     posted: u64,
+    /// Of the orders whose askers left: those that were looked up, and those decided after that.
+    late: (u64, u64),
     /// Resident memory before, at most, and at the end, in bytes.
     memory: (u64, u64, u64),
 }
@@ -122,6 +132,12 @@ impl fmt::Display for Overload {
         )?;
         writeln!(
             f,
+            "  of {} whose clients had left, {} were decided after that",
+            grouped(self.late.0),
+            grouped(self.late.1)
+        )?;
+        writeln!(
+            f,
             "  memory {} MiB before, {} at most, {} at the end: {}",
             mebibytes(before),
             mebibytes(most),
@@ -153,9 +169,15 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Overload> {
     super::say(&format!("asking for {offered} vouchers a second"));
     let draw = Draw::new(mix, tally.asked);
     let requests = Arc::clone(&site.requests);
-    let (counts, most, next_id) = crowd(site.addr, requests, *plan, offered, draw).await?;
+    let Crowded {
+        counts,
+        most,
+        next_id,
+        left,
+    } = crowd(site.addr, requests, *plan, offered, draw).await?;
     at_rest(&site).await;
     let all_posted = posted(&site).saturating_sub(entries);
+    let late = late(&site, &left).await?;
     let tally = Tally {
         asked: next_id,
         ..tally
@@ -169,6 +191,7 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Overload> {
         offered: per_second(counts.begun, nanos(plan.time)),
         counts,
         posted: all_posted,
+        late,
         memory: (memory, most, end),
     })
 }
@@ -190,15 +213,45 @@ async fn at_rest(site: &Site) {
     }
 }
 
-/// Asks for too much on a thread of its own; gives what became of it, the most memory, and the next
-/// external id.
+/// An order whose asker left, and when the connection was closed.
+type Left = (Order, Timestamp);
+
+/// Of orders whose askers left, at most [`LOOKED_UP_MAX`] of them: how many were looked up, and how
+/// many were decided after that.
+async fn late(site: &Site, left: &[Left]) -> anyhow::Result<(u64, u64)> {
+    let step = left.len().div_ceil(LOOKED_UP_MAX).max(1);
+    let (mut looked_up, mut late) = (0_u64, 0_u64);
+    for (order, closed) in left.iter().step_by(step) {
+        let id = ExternalId::parse(&order.external_id())?;
+        let found = site.engine.voucher_by_external(site.realm, &id, None).await;
+        looked_up = looked_up.saturating_add(1);
+        match found {
+            Ok(placed) if placed.voucher.at > *closed => late = late.saturating_add(1),
+            Ok(_) | Err(Failure::Rejected(Rejection::VoucherNotFound)) => {}
+            Err(why) => return Err(why.into()),
+        }
+    }
+    Ok((looked_up, late))
+}
+
+/// What a crowd has done.
+struct Crowded {
+    counts: Counts,
+    /// The most memory.
+    most: u64,
+    /// The next external id.
+    next_id: u64,
+    left: Vec<Left>,
+}
+
+/// Asks for too much on a thread of its own.
 async fn crowd(
     to: SocketAddr,
     requests: Arc<Requests>,
     plan: Plan,
     offered: u64,
     draw: Draw,
-) -> anyhow::Result<(Counts, u64, u64)> {
+) -> anyhow::Result<Crowded> {
     let (sender, ended) = oneshot::channel();
     let body = move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -211,11 +264,16 @@ async fn crowd(
                 end: Instant::now().checked_add(plan.time),
                 counts: Cell::default(),
                 draw: RefCell::new(draw),
+                left: RefCell::default(),
             });
             let local = LocalSet::new();
             let most = runtime.block_on(local.run_until(crowd.clone().all(plan, offered)));
-            let next = crowd.draw.borrow().next_id();
-            (crowd.counts.get(), most, next)
+            Crowded {
+                counts: crowd.counts.get(),
+                most,
+                next_id: crowd.draw.borrow().next_id(),
+                left: crowd.left.take(),
+            }
         });
         drop(sender.send(outcome));
     };
@@ -231,6 +289,7 @@ struct Crowd {
     end: Option<Instant>,
     counts: Cell<Counts>,
     draw: RefCell<Draw>,
+    left: RefCell<Vec<Left>>,
 }
 
 impl Crowd {
@@ -284,6 +343,10 @@ impl Crowd {
             let answer = tokio::time::timeout(PATIENCE, asking).await;
             if !matches!(answer, Ok(Ok(201 | 503))) {
                 connection = None;
+            }
+            if answer.is_err() {
+                let left = (asked.order, clock::now());
+                self.left.borrow_mut().push(left);
             }
             self.count(|counts| {
                 let count = match answer {

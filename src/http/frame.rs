@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::Method;
+use actix_web::http::{Method, StatusCode};
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpMessage as _, http::header};
+use actix_web::{Error, HttpMessage as _, HttpResponse, http::header};
 
 use tokio::sync::Notify;
 
@@ -123,6 +123,12 @@ pub async fn frame<B: MessageBody + 'static>(
         // Answered as GET (RFC 9110, 9.3.2); the server leaves the body out by itself.
         call.head_mut().method = Method::GET;
     }
+    // Nobody waits for the answer: nothing is done.
+    if !matches!(*call.method(), Method::GET | Method::OPTIONS) && wire::has_left(call.request()) {
+        let answer = HttpResponse::build(client_left()).finish();
+        let answer = call.into_response(answer);
+        return Ok(answer.map_body(|_, _| pieces::nothing(under_way)));
+    }
     // The layer outside has given it its id.
     let request = call.extensions().get::<Request>().cloned();
     let request = request.unwrap_or_default();
@@ -142,6 +148,11 @@ pub async fn frame<B: MessageBody + 'static>(
         return Ok(answer.map_body(|_, _| pieces::nothing(under_way)));
     }
     Ok(answer.map_body(|_, body| pieces::carry(body, under_way)))
+}
+
+/// What the log says of a request whose client left before its turn: nginx's 499.
+fn client_left() -> StatusCode {
+    StatusCode::from_u16(499).unwrap_or(StatusCode::REQUEST_TIMEOUT)
 }
 
 /// What a browser may do with a page of ours: run its own scripts, show its own pictures, ask this

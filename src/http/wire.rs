@@ -34,7 +34,7 @@ use tokio::time::{Instant, Sleep, sleep};
 pub use listen::{Listening, listen};
 use scan::{Refusal, Scanner};
 use seats::Seat;
-pub use seats::{Bounds, Limits, UnderWay, recognise, under_way};
+pub use seats::{Bounds, Limits, UnderWay, has_left, recognise, under_way};
 
 /// How long an answer may stand still, unless set.
 pub const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
@@ -95,8 +95,6 @@ pub struct Wire {
     sent: u64,
     /// Nothing more is read.
     over: bool,
-    /// The client has closed its side.
-    gone: bool,
     refusal: Option<Refusal>,
     closing: Closing,
     goodbye: Option<Pin<Box<Sleep>>>,
@@ -118,7 +116,6 @@ impl Wire {
             stall: None,
             sent: 0,
             over: false,
-            gone: false,
             refusal: None,
             closing: Closing::No,
             goodbye: None,
@@ -258,7 +255,9 @@ impl AsyncRead for Wire {
             this.seat.wait(cx.waker());
             return Poll::Pending;
         }
-        this.gone = buf.filled().len() == before && buf.remaining() > 0;
+        if buf.filled().len() == before && buf.remaining() > 0 {
+            this.seat.leave();
+        }
         let come = buf.filled().get(before..).unwrap_or_default();
         if let Err((keep, refusal)) = this.scan.feed(come) {
             buf.set_filled(before.saturating_add(keep));
@@ -318,7 +317,7 @@ impl AsyncWrite for Wire {
         }
         match this.closing {
             // It learns that this side is closed when its request has been dropped, with this.
-            Closing::No if this.gone => Poll::Ready(Ok(())),
+            Closing::No if this.seat.has_left() => Poll::Ready(Ok(())),
             Closing::No => pin!(&mut this.io).poll_shutdown(cx),
             Closing::Saying(_) | Closing::Hearing(_) => this.poll_goodbye(cx),
         }

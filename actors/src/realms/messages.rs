@@ -250,6 +250,8 @@ pub enum RealmMessage {
     Passivate(Target, Reply<Result<bool, Failure>>),
     /// How the actors are doing.
     Report(Reply<RealmReport>),
+    /// The lane is eased: orders that wait for it can go on.
+    Eased,
 }
 
 impl RealmMessage {
@@ -288,7 +290,51 @@ impl RealmMessage {
             | Self::Left(..)
             | Self::CashIn(..)
             | Self::FundTold(..)
-            | Self::Journal(_) => false,
+            | Self::Journal(_)
+            | Self::Eased => false,
+        }
+    }
+
+    /// Whether this is one of the orders that come in crowds and that the store has to write, so
+    /// that it waits while the store has enough. What the bank says, what ends something that has
+    /// begun, and what reads does not.
+    pub const fn waits_for_store(&self) -> bool {
+        match self {
+            Self::Post(..)
+            | Self::Batch { .. }
+            | Self::BatchMore(_)
+            | Self::OpenHold { .. }
+            | Self::StepHold { .. }
+            | Self::Transfer { .. }
+            | Self::Enrol(..)
+            | Self::Register { .. }
+            | Self::Change { .. } => true,
+            Self::BatchDone(..)
+            | Self::HoldOf(..)
+            | Self::TransferOf(..)
+            | Self::TransferNotice { .. }
+            | Self::Reverse { .. }
+            | Self::DecideTransfer { .. }
+            | Self::Left(..)
+            | Self::Case(_)
+            | Self::CashIn(..)
+            | Self::Quote(..)
+            | Self::EnrolmentOf(..)
+            | Self::FundTold(..)
+            | Self::Journal(_)
+            | Self::View(..)
+            | Self::BalanceOf(..)
+            | Self::BalanceAt(..)
+            | Self::Types(_)
+            | Self::CreateType(..)
+            | Self::ToggleType(..)
+            | Self::RemoveType(..)
+            | Self::Webhook(..)
+            | Self::TryWebhook(..)
+            | Self::Observe(..)
+            | Self::Passivate(..)
+            | Self::Report(_)
+            | Self::Eased => false,
         }
     }
 }

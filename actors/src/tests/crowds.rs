@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Waker};
 use super::lab::Lab;
 use super::*;
 use crate::engine::money::ItemOutcome;
+use crate::lanes::PRESSED;
 
 type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
@@ -64,9 +65,21 @@ async fn each_mailbox_refuses_what_it_has_no_place_for() {
     let (waiting, refused) = crowd(1000, |_| Box::pin(engine.administer(change())));
     assert_eq!((waiting.len(), refused), (256, 744), "the platform");
     drop(waiting);
-    // The supervisor forwards as many as the account's mailbox holds, and refuses the rest itself.
+    // Orders leave room for those who read, and take their turns a few at a time.
     let (waiting, refused) = crowd(3000, |n| {
         Box::pin(async move { lab_post(engine, n).await.map(drop) })
+    });
+    assert_eq!((waiting.len(), refused), (2048, 952), "orders");
+    let mut reading: Asking<'_, _> = Box::pin(engine.voucher_types(REALM));
+    assert!(ask(&mut reading).is_none(), "reads are not refused");
+    for asking in waiting {
+        asking.await.unwrap();
+    }
+    reading.await.unwrap();
+    // The supervisor forwards as many as the account's mailbox holds, and refuses the rest itself.
+    let target = Target::Account(AccountNo(1));
+    let (waiting, refused) = crowd(3000, |_| {
+        Box::pin(async move { engine.balance(REALM, target).await.map(drop) })
     });
     assert_eq!((waiting.len(), refused), (3000, 0));
     let mut answers = (0, 0);
@@ -80,7 +93,7 @@ async fn each_mailbox_refuses_what_it_has_no_place_for() {
         }
     }
     assert_eq!(answers, (1024, 1976), "the account");
-    assert_eq!(lab.disk(1), 1024);
+    assert_eq!(lab.disk(1), 2048);
     assert_eq!(engine.report(REALM).await.unwrap().queued, 0);
     lab.verified().await;
 }
@@ -117,6 +130,39 @@ async fn an_order_whose_asker_left_before_its_turn_is_not_executed() {
     assert!(matches!(again, Outcome::Recorded(_)));
     let kept = lab.open_keyed(3).await.unwrap();
     assert!(matches!(kept, Given::Kept { again: false, .. }));
+    lab.verified().await;
+}
+
+#[actix::test]
+async fn an_order_waits_undecided_for_a_store_that_has_enough_and_reads_pass_by() {
+    let lab = Lab::new(1, 9, 0, bank()).await;
+    lab.store.set_automatic(false);
+    let held = || usize::try_from(lab.engine.stats().queued).unwrap();
+    let mut orders: Vec<Asking<'_, _>> = Vec::new();
+    for n in 0..2000 {
+        let lab = &lab;
+        orders.push(Box::pin(async move {
+            lab.post(1 + n % 8, "IN", 1, &format!("p{n}")).await
+        }));
+    }
+    assert!(orders.iter_mut().all(|asking| ask(asking).is_none()));
+    while held() < PRESSED {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(lab.balance(9).await.total().centavos(), 0);
+    let decided = held();
+    assert!((PRESSED..PRESSED + 100).contains(&decided), "{decided}");
+    // Half of those that wait leave. All were taken in their order, so these are undecided.
+    let leaving: Vec<_> = orders.splice(decided..1500, []).collect();
+    assert!(leaving.len() > 400);
+    drop(leaving);
+    lab.store.set_automatic(true);
+    let staying = i64::try_from(orders.len()).unwrap();
+    for order in orders {
+        value(order.await);
+    }
+    assert_eq!((1..=8).map(|n| lab.disk(n)).sum::<i64>(), staying);
+    assert_eq!(lab.engine.report(REALM).await.unwrap().queued, 0);
     lab.verified().await;
 }
 

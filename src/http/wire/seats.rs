@@ -187,6 +187,8 @@ struct Place {
     leaving: Cell<bool>,
     /// Whether it ends when nothing is under way any more.
     ending: Cell<bool>,
+    /// Whether its client has closed its side.
+    left: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -267,6 +269,7 @@ impl Seats {
             known: Cell::new(false),
             leaving: Cell::new(false),
             ending: Cell::new(false),
+            left: Cell::new(false),
             waker: RefCell::default(),
         });
         self.places.borrow_mut().insert(turn, Rc::clone(&place));
@@ -366,6 +369,16 @@ impl Seat {
         self.place.is_idle()
     }
 
+    /// Its client has closed its side: whatever it asked, nobody waits for the answer.
+    pub fn leave(&self) {
+        self.place.left.set(true);
+    }
+
+    /// Whether its client has closed its side.
+    pub fn has_left(&self) -> bool {
+        self.place.left.get()
+    }
+
     /// What requests on it know it by.
     pub(super) fn pass(&self) -> Pass {
         Pass {
@@ -392,6 +405,13 @@ pub fn recognise(request: &HttpRequest) {
     if let Some(pass) = request.conn_data::<Pass>() {
         pass.place.known.set(true);
     }
+}
+
+/// Whether the client of a request has closed its side already. The library hands a request over
+/// before it acts on that, however long both have waited in the socket.
+pub fn has_left(request: &HttpRequest) -> bool {
+    let pass = request.conn_data::<Pass>();
+    pass.is_some_and(|pass| pass.place.left.get())
 }
 
 /// A request that is under way until this is dropped, with the last of its answer.

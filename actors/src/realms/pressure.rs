@@ -1,0 +1,79 @@
+//! Orders that wait for the store before anything is decided about them.
+//!
+//! **Shape.** While the realm's lane is pressed (see [`crate::lanes`]), orders that the store would
+//! have to write are deferred: they stay here, as they came, with their places in the mailbox. The lane wakes the
+//! supervisor when it is eased, and they take their turns. So under too much load an order waits
+//! where it can still be dropped: it claims nothing, nothing of it is decided, and when its asker has
+//! left meanwhile its turn is skipped. What was decided waits for the disk for a few milliseconds
+//! only.
+//!
+//! **Bounds.** A deferred order keeps its place in the mailbox, so [`super::ORDERS_MAX`] bounds how many there are: an
+//! order that comes later is refused at the door. The rest of a batch that has begun is deferred, too,
+//! and never refused.
+//!
+//! **Order.** First come, first served. Reads, the bank's word and the ends of orders that have begun
+//! pass by: no promise holds between them and an order that has no answer yet.
+
+use actix::Context;
+
+use super::{RealmMessage, RealmSupervisor, give_way};
+use crate::mailbox::Queued;
+
+/// How many orders take their turns before the accounts take theirs. Only then does the lane know of
+/// them, so no more than these come to a lane that is pressed.
+const IN_A_ROW_MAX: usize = 64;
+
+impl RealmSupervisor {
+    /// Defers what has to wait for the store, and gives back what may be done now.
+    pub(super) fn defer(
+        &mut self,
+        queued: Queued<RealmMessage>,
+        ctx: &mut Context<Self>,
+    ) -> Option<Queued<RealmMessage>> {
+        if !queued.message().waits_for_store() {
+            return Some(queued);
+        }
+        match self.deferred.is_empty() {
+            true if !self.shared.lane.is_pressed() => {
+                self.in_a_row = self.in_a_row.saturating_add(1);
+                if self.in_a_row >= IN_A_ROW_MAX {
+                    self.in_a_row = 0;
+                    give_way(ctx);
+                }
+                return Some(queued);
+            }
+            true => self.call_back(ctx),
+            false => {}
+        }
+        self.deferred.push_back(queued);
+        None
+    }
+
+    /// Has the lane say when it is eased.
+    fn call_back(&self, ctx: &Context<Self>) {
+        let home = self.home(ctx);
+        let place = home.book();
+        self.shared.lane.when_eased(Box::new(move || {
+            // A supervisor that is gone has nobody waiting.
+            drop(home.put(place, RealmMessage::Eased));
+        }));
+    }
+
+    /// Lets deferred orders take their turns until the lane is pressed again.
+    pub(super) fn go_on(&mut self, ctx: &mut Context<Self>) {
+        let mut resumed = 0_usize;
+        while resumed < IN_A_ROW_MAX
+            && !self.shared.lane.is_pressed()
+            && let Some(queued) = self.deferred.pop_front()
+        {
+            if !queued.message().is_left() {
+                resumed = resumed.saturating_add(1);
+                self.take(queued, ctx);
+            }
+        }
+        if !self.deferred.is_empty() {
+            self.call_back(ctx);
+            give_way(ctx);
+        }
+    }
+}
