@@ -16,6 +16,7 @@
 
 mod batch;
 mod cases;
+mod child;
 mod desk;
 pub mod enrolment;
 mod joint;
@@ -38,17 +39,17 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Voucher;
 use tokio::sync::oneshot;
 
-pub use batch::{Gather, Share, is_kept};
+pub use batch::{BULK_PART, BatchMode, Gather, Share, is_kept};
+pub use child::{Booked, Child};
 pub use desk::Desk;
 pub use joint::{Convoy, Joint};
 pub use messages::{
     AccountMessage, AccountView, BalanceView, EnrolmentView, Heard, HoldView, ItemOutcome,
-    Observed, Placed, Quote, Settings, TransferView, Versions,
+    Observed, Placed, Quote, TransferView, Versions,
 };
 
 use crate::failure::Failure;
-use crate::mailbox::Queued;
-use crate::realms::give_way;
+use crate::mailbox::{Queued, give_way};
 use crate::records::projection::Place;
 use crate::records::{LEDGER, reads};
 use crate::scribe::{Shared, Vitals};

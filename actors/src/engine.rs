@@ -36,25 +36,24 @@ use caudal_storage::Store;
 use dashmap::DashMap;
 use tokio::sync::{Notify, Semaphore, oneshot};
 
-use crate::accounts::remittance::Pauses;
-use crate::accounts::{AccountView, BalanceView, Settings, Versions};
+use crate::accounts::{AccountView, BalanceView, Versions};
 use crate::banks::{Collectors, RealmBank, Relation};
 use crate::failure::Failure;
 use crate::lanes::{Lane, Traffic};
+use crate::lookout::Lookout;
 use crate::mailbox::{Mailbox, Waiting};
 use crate::platform::{self, Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder};
 use crate::ports::Clock;
 use crate::ports::webhooks::{Nobody, WebhookSink};
-use crate::realms::lookout::Lookout;
 use crate::realms::{self, Limits, RealmMessage, RealmSupervisor, Target};
 use crate::records::reads;
 use crate::reply::{Answered, Claims, Keyed, Reply};
 use crate::scribe::{Shared, Ticket};
+use crate::settings::{Pauses, Settings};
 use crate::treasury::Treasury;
 
 pub use crate::banks::Banks;
 pub use options::Options;
-use options::settings;
 use turns::Cost;
 
 /// How long an answer is waited for.
@@ -128,7 +127,7 @@ impl Realms {
     fn follow(&self, platform: &Platform) -> Result<(), Failure> {
         for (tenant, mode) in platform::realms(platform) {
             let realm = tenant.realm(mode);
-            let settings = settings(platform, tenant, mode);
+            let settings = Settings::of(platform, tenant, mode);
             let relation = Relation::of(tenant, mode);
             match self.supervisors.get(&realm) {
                 Some(known) => {

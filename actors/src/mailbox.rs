@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix::dev::ToEnvelope;
+use actix::fut::wrap_future;
 use actix::prelude::SendError;
-use actix::{Actor, Addr, Handler, Message};
+use actix::{Actor, Addr, AsyncContext as _, Context, Handler, Message};
 
 use crate::failure::Failure;
 
@@ -165,6 +166,11 @@ impl<A: Actor> Mailbox<A> {
             Err(SendError::Closed(_)) => Err(Failure::ShuttingDown),
         }
     }
+}
+
+/// Lets the other actors of the thread take their turns before the next message is taken.
+pub(crate) fn give_way<A: Actor<Context = Context<A>>>(ctx: &mut Context<A>) {
+    ctx.wait(wrap_future(tokio::task::yield_now()));
 }
 
 #[cfg(test)]

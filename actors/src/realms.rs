@@ -32,7 +32,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use actix::fut::wrap_future;
 use actix::{Actor, AsyncContext, Context, Handler};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::AccountNo;
@@ -52,11 +51,9 @@ use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
 use children::Children;
 
 pub use cases::{CaseMessage, ReturnSaid};
-pub use children::Booked;
-pub(crate) use postings::BULK_PART;
 pub use postings::Bulk;
 
-pub use messages::{Adjustment, BatchMode, RealmMessage, RealmReport, Target, TypeRef};
+pub use messages::{Adjustment, RealmMessage, RealmReport, Target, TypeRef};
 
 /// Messages that wait for one supervisor at most.
 pub const MAILBOX: usize = 8192;
@@ -317,11 +314,6 @@ impl RealmSupervisor {
             Err(why) => reply.send(Err(why)),
         }
     }
-}
-
-/// Lets the other actors of the thread take their turns before the next message is taken.
-pub(crate) fn give_way<A: Actor<Context = Context<A>>>(ctx: &mut Context<A>) {
-    ctx.wait(wrap_future(tokio::task::yield_now()));
 }
 
 fn refuse<T>(ticket: Ticket<T>, why: Failure) -> Admission<T> {

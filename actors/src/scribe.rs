@@ -18,16 +18,15 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, Entry, Row, Store, StoreError, StreamId};
 use tokio::sync::{Notify, Semaphore};
 
-use crate::accounts::Settings;
-use crate::accounts::remittance::Pauses;
 use crate::failure::Failure;
 use crate::lanes::Lane;
+use crate::lookout::Lookout;
 use crate::mailbox::Waiting;
 use crate::ports::webhooks::WebhookSink;
 use crate::ports::{BankError, BankGateway, Clock};
-use crate::realms::lookout::Lookout;
 use crate::records::{self, ANSWER_PART_BYTES, ANSWER_PARTS, ANSWERS, Tail};
 use crate::reply::{Answered, ClaimGuard, Claims, Given, Keyed, Rendered, Reply};
+use crate::settings::{Pauses, Settings};
 use crate::trail::Trail;
 
 /// What every actor of a realm works with.

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, post, web};
+use caudal_actors::accounts::BatchMode;
 use caudal_actors::accounts::Placed;
 use caudal_actors::engine::money::ItemOutcome;
 use caudal_actors::failure::Failure;
-use caudal_actors::realms::BatchMode;
 use caudal_actors::reply::{Answered, Given};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;

@@ -14,6 +14,18 @@ use crate::failure::Failure;
 use crate::reply::ClaimGuard;
 use crate::scribe::{Page, Ticket, is_final};
 
+/// How many items of a batch are looked at in one turn.
+pub const BULK_PART: usize = 16;
+
+/// How a batch is posted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BatchMode {
+    /// All or nothing, as opposed to each item for itself.
+    pub atomic: bool,
+    /// Only say what each item would get, the items before it taken into account.
+    pub dry_run: bool,
+}
+
 /// What is done with the outcomes of a batch once all are there.
 type Deliver = Box<dyn FnOnce(Vec<ItemOutcome>, Ticket<Vec<ItemOutcome>>) + std::marker::Send>;
 

@@ -23,11 +23,11 @@ use caudal_ledger::remuneration::{Enrol, Enrolment, EnrolmentState, FundWord};
 use caudal_storage::StoreError;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::remittance::Pauses;
 use super::{AccountActor, AccountMessage, Desk, EnrolmentView};
 use crate::failure::Failure;
 use crate::ports::{BankError, BankGateway, EnrolmentOrder};
 use crate::scribe::{Page, Ticket};
+use crate::settings::Pauses;
 
 /// What the fund said of an enrolment.
 #[derive(Clone, PartialEq, Eq, Debug)]

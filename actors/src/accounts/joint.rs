@@ -33,9 +33,11 @@ use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 use caudal_storage::StoreError;
 use tokio::sync::oneshot;
 
-use super::{AccountActor, AccountMessage, Desk, ItemOutcome, TransferView, is_kept};
+use super::{
+    AccountActor, AccountMessage, BULK_PART, BatchMode, Booked, Desk, ItemOutcome, TransferView,
+    is_kept,
+};
 use crate::failure::Failure;
-use crate::realms::{BULK_PART, BatchMode, Booked};
 use crate::scribe::{Page, Scribe, Ticket};
 
 /// An order about several accounts, on its way through them.

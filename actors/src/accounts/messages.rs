@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use actix::Message;
-use caudal_ledger::accounts::{Account, Context, Order, Terms};
+use caudal_ledger::accounts::{Account, Order};
 use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::cases::{Decision, Parked, Verdict};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::fees::{Charges, FeeRule};
 use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
-use caudal_ledger::ids::{AccountNo, HoldId, RealmId, TransferId};
-use caudal_ledger::limits::{Level, Levels, Limits};
+use caudal_ledger::ids::{AccountNo, HoldId, TransferId};
+use caudal_ledger::limits::{Level, Levels};
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::remuneration::{Enrol, Enrolment};
-use caudal_ledger::tenants::{Mode, Policy};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{BankTransfer, CashIn, Departure, Send, Transfer};
 use caudal_ledger::voucher_types::VoucherType;
@@ -29,43 +28,6 @@ use super::saga::BankSaid;
 use crate::failure::Failure;
 use crate::reply::{ClaimGuard, Reply};
 use crate::scribe::Ticket;
-
-/// What a tenant has set, as one immutable value that travels with each order.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Settings {
-    /// The tenant's id.
-    pub tenant: String,
-    /// Live or test.
-    pub mode: Mode,
-    /// Its policy.
-    pub policy: Policy,
-    /// Its limits.
-    pub psp: Limits,
-    /// The platform's limits.
-    pub platform: Limits,
-    /// Its fees.
-    pub psp_fees: Vec<FeeRule>,
-    /// The platform's fees.
-    pub platform_fees: Vec<FeeRule>,
-}
-
-impl Settings {
-    /// What a movement is judged with.
-    pub fn context(&self, realm: RealmId, now: Timestamp) -> Context<'_> {
-        Context {
-            realm,
-            now,
-            psp: Terms {
-                limits: self.psp,
-                fees: &self.psp_fees,
-            },
-            platform: Terms {
-                limits: self.platform,
-                fees: &self.platform_fees,
-            },
-        }
-    }
-}
 
 /// An account as it is shown, with the limits of the levels above it.
 #[derive(Clone, PartialEq, Eq, Debug)]

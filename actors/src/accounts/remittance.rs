@@ -1,7 +1,7 @@
 //! Asks the bank for a transfer, and how far it is, until it has said its last word.
 //!
 //! **Order.** The hold and the reference are durable before the first call, and nothing is asked
-//! before the bank's list was looked through for this start (see `realms::lookout`). The bank makes one
+//! before the bank's list was looked through for this start (see [`crate::lookout`]). The bank makes one
 //! transfer of one reference, so asking again after a crash or a timeout is always safe. A notice
 //! may settle the transfer meanwhile; the account says so when it is asked what to do next.
 //!
@@ -10,37 +10,17 @@
 //! nobody may guess what the bank did.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix::Addr;
 use caudal_ledger::facts::{BankCall, BankRefusal};
 use caudal_ledger::transfers::BankTransfer;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::transfers::doubt;
 use super::{AccountActor, AccountMessage};
 use crate::failure::Failure;
-use crate::ports::{BankGateway, TransferOrder};
-use crate::realms::lookout::Lookout;
-
-/// How long the bank is left alone between tries.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pauses {
-    /// The pause after the first try that was not the last.
-    pub first: Duration,
-    /// The longest pause between tries.
-    pub last: Duration,
-}
-
-impl Default for Pauses {
-    /// The last is the bank's own wish (domain §6.2).
-    fn default() -> Self {
-        Self {
-            first: Duration::from_millis(500),
-            last: Duration::from_secs(300),
-        }
-    }
-}
+use crate::lookout::Lookout;
+use crate::ports::{BankError, BankGateway, TransferOrder};
+use crate::settings::Pauses;
 
 /// What to ask the bank.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -158,5 +138,13 @@ impl Remittance {
             said,
             calls,
         }
+    }
+}
+
+/// What the bank's failure says of a transfer.
+pub(super) fn doubt(error: BankError) -> Said {
+    match error {
+        BankError::Refused(why) => Said::Refused(why),
+        BankError::Failed { .. } | BankError::TimedOut => Said::Unknown,
     }
 }

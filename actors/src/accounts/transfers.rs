@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use super::remittance::{Errand, Remittance, Said, TransferSaid};
 use super::{Desk, Heard, TransferView};
 use crate::failure::Failure;
-use crate::ports::{BankError, TransferOrder};
+use crate::ports::TransferOrder;
 use crate::records::projection::Place;
 use crate::records::reads;
 use crate::scribe::{Page, Shared, Ticket};
@@ -418,13 +418,5 @@ impl Desk {
                     .finish(Page::default(), Ok(Heard::Ignored), ticket);
             }
         }
-    }
-}
-
-/// What the bank's failure says of a transfer.
-pub(super) fn doubt(error: BankError) -> Said {
-    match error {
-        BankError::Refused(why) => Said::Refused(why),
-        BankError::Failed { .. } | BankError::TimedOut => Said::Unknown,
     }
 }

@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::events::rules::RuleSets;
-use caudal_ledger::tenants::{Mode, Platform, Tenant};
 
-use crate::accounts::Settings;
-use crate::accounts::remittance::Pauses;
 use crate::realms::Limits;
+use crate::settings::Pauses;
 use crate::treasury;
 
 /// How the actors are laid out.
@@ -39,18 +37,5 @@ impl Default for Options {
             event_rules: RuleSets::ALL.newest(),
             treasury_every: treasury::BANK_EVERY,
         }
-    }
-}
-
-/// What a realm reads of its tenant and of the platform.
-pub(super) fn settings(platform: &Platform, tenant: &Tenant, mode: Mode) -> Settings {
-    Settings {
-        tenant: tenant.id.clone(),
-        mode,
-        policy: tenant.policy,
-        psp: tenant.limits,
-        platform: platform.limits,
-        psp_fees: tenant.fees.clone(),
-        platform_fees: platform.fees.clone(),
     }
 }

@@ -10,54 +10,12 @@ use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
 
 use super::RealmReport;
-use crate::accounts::{self, AccountActor, AccountMessage, Observed};
+use crate::accounts::{self, AccountActor, AccountMessage, Child, Observed};
 use crate::failure::Failure;
-use crate::mailbox::{Mailbox, Place};
+use crate::mailbox::Mailbox;
 use crate::records::reads;
 use crate::reply::Reply;
 use crate::scribe::{Shared, Vitals};
-
-/// One actor and its pulse.
-#[derive(Clone, Debug)]
-pub struct Child {
-    mailbox: Mailbox<AccountActor>,
-    vitals: Arc<Vitals>,
-    touched: bool,
-}
-
-impl Child {
-    /// Forwards a message. There is room: `Children::get` has checked it.
-    pub fn send(&self, message: AccountMessage) {
-        // A dropped message answers "outcome unknown"; the actor is gone.
-        drop(self.mailbox.put(self.mailbox.book(), message));
-    }
-
-    /// Books a place in its mailbox, so that it stays until the message comes.
-    pub fn book(self) -> Booked {
-        Booked {
-            place: self.mailbox.book(),
-            child: self,
-        }
-    }
-
-    fn sound(&self) -> bool {
-        self.mailbox.connected() && !self.vitals.doubtful()
-    }
-}
-
-/// A place in an actor's mailbox. Given back when it is dropped.
-#[derive(Debug)]
-pub struct Booked {
-    child: Child,
-    place: Place,
-}
-
-impl Booked {
-    /// Sends the message that the place was booked for.
-    pub fn send(self, message: AccountMessage) {
-        drop(self.child.mailbox.put(self.place, message));
-    }
-}
 
 /// All of a realm's account actors.
 #[derive(Debug)]

@@ -4,13 +4,14 @@
 //! unknown here, and the bank alone remembers them. What it lists is taken in before anything new is
 //! ordered, so that nothing is decided on money that has left.
 //!
-//! **Shape.** Orders wait at the [`Lookout`]; the first one that waits has the list read. So a realm
-//! that sends nothing costs the bank nothing at a start.
+//! **Shape.** Orders wait at the gate ([`crate::lookout`]); the first one that waits has the list read.
+//! So a realm that sends nothing costs the bank nothing at a start.
 //!
 //! Whoever decides about money in suspense waits likewise: it may have been returned.
 //!
 //! **Bounds.** The list of each day since the realm's last event, yesterday's and today's at least,
-//! those of [`DAYS_MAX`] days at most: what left before is shown by the reconciliation of its day.
+//! those of [`crate::lookout::DAYS_MAX`] days at most: what left before is shown by the reconciliation
+//! of its day.
 //!
 //! **Order.** Of all days what arrived is taken in first, then what left, then what came back: money
 //! has to be there to leave, and a transfer has to be known to come back.
@@ -27,13 +28,12 @@ use caudal_ledger::cases::{Parked, ParkedState, RETURNS};
 use caudal_ledger::clients::client_in;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::ids::{OriginId, RealmId};
-use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{
     BankMoved, BankTransfer, BankWord, CURRENCY, CashIn, Departure, Destination, Recovered,
     TransferStatus,
 };
 use caudal_storage::{Store, StoreError};
-use tokio::sync::{Notify, watch};
 
 use super::{CaseMessage, MAILBOX, RealmMessage, RealmSupervisor};
 use crate::accounts::Heard;
@@ -46,8 +46,6 @@ use crate::records::reads;
 use crate::reply::{Given, Reply};
 use crate::scribe::{Shared, Ticket};
 
-/// The most days whose lists are read.
-pub const DAYS_MAX: usize = 31;
 /// The longest pause between tries to read the list.
 pub const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// The receiver of money of which the bank does not say where it went.
@@ -55,63 +53,12 @@ const NOBODY: &str = "sin.destino.conocido";
 /// The request id of what is asked here.
 const REQUEST: &str = "lookout";
 
-/// Where orders wait until the list was looked through.
-#[derive(Debug)]
-pub struct Lookout {
-    since: Option<Timestamp>,
-    wanted: Notify,
-    looked: watch::Sender<bool>,
-}
-
-impl Lookout {
-    /// For a realm whose last event was at an instant; `None` when it has none.
-    pub fn since(since: Option<Timestamp>) -> Self {
-        Self {
-            since,
-            wanted: Notify::new(),
-            looked: watch::Sender::new(false),
-        }
-    }
-
-    /// Waits until the list was looked through.
-    pub async fn passed(&self) {
-        if self.is_passed() {
-            return;
-        }
-        self.wanted.notify_one();
-        let mut looked = self.looked.subscribe();
-        // The sender lives as long as we do.
-        looked.wait_for(|looked| *looked).await.ok();
-    }
-
-    /// Whether it was looked through.
-    pub fn is_passed(&self) -> bool {
-        *self.looked.borrow()
-    }
-
-    /// The days whose lists are read, oldest first.
-    fn days(&self, today: BusinessDay) -> Vec<BusinessDay> {
-        let yesterday = today.before();
-        let since = self.since.map_or(yesterday, Timestamp::business_day);
-        let first = since.min(yesterday);
-        let mut days = vec![today];
-        while let Some(last) = days.last().copied()
-            && last > first
-            && days.len() < DAYS_MAX
-        {
-            days.push(last.before());
-        }
-        days.reverse();
-        days
-    }
-}
-
 /// The way to the realm's supervisor, which may be gone.
 pub(super) type Home = (WeakAddr<RealmSupervisor>, Waiting);
 
 /// Waits until somebody wants to order something, looks the list through, and lets orders go.
 pub(super) async fn run(shared: Arc<Shared>, supervisor: Home) {
-    shared.lookout.wanted.notified().await;
+    shared.lookout.wanted().await;
     let mut pause = shared.pauses.first;
     while let Err(why) = look(&shared, &supervisor).await {
         if why == Failure::ShuttingDown {
@@ -125,7 +72,7 @@ pub(super) async fn run(shared: Arc<Shared>, supervisor: Home) {
         tokio::time::sleep(pause).await;
         pause = pause.saturating_mul(2).min(PAUSE_MAX);
     }
-    shared.lookout.looked.send_replace(true);
+    shared.lookout.pass();
 }
 
 async fn look(shared: &Shared, supervisor: &Home) -> Result<(), Failure> {

@@ -21,8 +21,8 @@ use super::Bulk;
 use super::cases::CaseMessage;
 use crate::accounts::enrolment::FundSaid;
 use crate::accounts::{
-    AccountView, BalanceView, EnrolmentView, Heard, HoldView, ItemOutcome, Observed, Placed, Quote,
-    TransferView, Versions,
+    AccountView, BalanceView, BatchMode, EnrolmentView, Heard, HoldView, ItemOutcome, Observed,
+    Placed, Quote, TransferView, Versions,
 };
 use crate::failure::Failure;
 use crate::ports::webhooks::Sent;
@@ -63,15 +63,6 @@ pub struct Adjustment {
     /// The tenant's own date.
     pub external_date: Option<NaiveDate>,
     /// Only say what would happen.
-    pub dry_run: bool,
-}
-
-/// How a batch is posted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct BatchMode {
-    /// All or nothing, as opposed to each item for itself.
-    pub atomic: bool,
-    /// Only say what each item would get, the items before it taken into account.
     pub dry_run: bool,
 }
 

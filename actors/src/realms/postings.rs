@@ -14,10 +14,12 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::{TypeCode, VoucherType};
 use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 
-use super::{Adjustment, BatchMode, MAILBOX, RealmMessage, RealmSupervisor, TypeRef, give_way};
-use crate::accounts::{AccountMessage, Gather, ItemOutcome, Joint, Placed, Share, is_kept};
+use super::{Adjustment, MAILBOX, RealmMessage, RealmSupervisor, TypeRef};
+use crate::accounts::{
+    AccountMessage, BULK_PART, BatchMode, Gather, ItemOutcome, Joint, Placed, Share, is_kept,
+};
 use crate::failure::Failure;
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Mailbox, give_way};
 use crate::records::reads;
 use crate::reply::ClaimGuard;
 use crate::scribe::{Shared, Ticket};
@@ -319,9 +321,6 @@ impl RealmSupervisor {
         }
     }
 }
-
-/// How many items of a batch are looked at in one turn.
-pub(crate) const BULK_PART: usize = 16;
 
 /// A batch on its way through the supervisor.
 #[derive(Debug)]

@@ -16,8 +16,8 @@
 
 use actix::Context;
 
-use super::{RealmMessage, RealmSupervisor, give_way};
-use crate::mailbox::Queued;
+use super::{RealmMessage, RealmSupervisor};
+use crate::mailbox::{Queued, give_way};
 
 /// How many orders take their turns before the accounts take theirs. Only then does the lane know of
 /// them, so no more than these come to a lane that is pressed.

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use caudal_ledger::cases::{Parked, Return};
 use tokio::sync::{Semaphore, oneshot};
 
-use super::lookout::Lookout;
 use super::{CaseMessage, RealmMessage, RealmSupervisor, ReturnSaid};
-use crate::accounts::remittance::{Pauses, Said};
+use crate::accounts::remittance::Said;
+use crate::lookout::Lookout;
 use crate::mailbox::Mailbox;
 use crate::ports::{BankError, BankGateway, ReturnOrder};
+use crate::settings::Pauses;
 
 impl RealmSupervisor {
     /// What to ask the bank about money that is being returned. `found` says that it may have been

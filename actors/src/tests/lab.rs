@@ -13,9 +13,9 @@ use caudal_ledger::ids::{OriginId, Tag, VoucherId};
 use caudal_ledger::transfers::{Concept, Destination, Send};
 
 use super::*;
+use crate::accounts::BatchMode;
 use crate::engine::money::{HoldView, TransferView};
 use crate::ports::webhooks::WebhookSink;
-use crate::realms::BatchMode;
 
 /// The id of the voucher at a place of the realm; one without a tag where there is none.
 pub fn place(store: &dyn caudal_storage::Store, account: u64, sequence: u64) -> VoucherId {

@@ -1,0 +1,53 @@
+//! An account's actor as others hold it: its mailbox, its pulse, and a place booked with it.
+
+use std::sync::Arc;
+
+use super::{AccountActor, AccountMessage};
+use crate::mailbox::{Mailbox, Place};
+use crate::scribe::Vitals;
+
+/// One actor and its pulse.
+#[derive(Clone, Debug)]
+pub struct Child {
+    /// Where its messages go.
+    pub mailbox: Mailbox<AccountActor>,
+    /// Its pulse.
+    pub vitals: Arc<Vitals>,
+    /// Whether it was asked for since its supervisor last looked for one to send away.
+    pub touched: bool,
+}
+
+impl Child {
+    /// Forwards a message. There is room: whoever found it has checked that.
+    pub fn send(&self, message: AccountMessage) {
+        // A dropped message answers "outcome unknown"; the actor is gone.
+        drop(self.mailbox.put(self.mailbox.book(), message));
+    }
+
+    /// Books a place in its mailbox, so that it stays until the message comes.
+    pub fn book(self) -> Booked {
+        Booked {
+            place: self.mailbox.book(),
+            child: self,
+        }
+    }
+
+    /// Whether it lives and knows only what is on disk.
+    pub fn sound(&self) -> bool {
+        self.mailbox.connected() && !self.vitals.doubtful()
+    }
+}
+
+/// A place in an actor's mailbox. Given back when it is dropped.
+#[derive(Debug)]
+pub struct Booked {
+    child: Child,
+    place: Place,
+}
+
+impl Booked {
+    /// Sends the message that the place was booked for.
+    pub fn send(self, message: AccountMessage) {
+        drop(self.child.mailbox.put(self.place, message));
+    }
+}

@@ -1,0 +1,70 @@
+//! Where the orders of a realm wait after a start until the bank's list was looked through. The
+//! supervisor reads the list (`realms/lookout.rs`); this is the gate.
+//!
+//! **Bounds.** The list of [`DAYS_MAX`] days at most; who waits is bounded by the mailboxes.
+
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use tokio::sync::{Notify, watch};
+
+/// The most days whose lists are read.
+pub const DAYS_MAX: usize = 31;
+/// Where orders wait until the list was looked through.
+#[derive(Debug)]
+pub struct Lookout {
+    since: Option<Timestamp>,
+    wanted: Notify,
+    looked: watch::Sender<bool>,
+}
+
+impl Lookout {
+    /// For a realm whose last event was at an instant; `None` when it has none.
+    pub fn since(since: Option<Timestamp>) -> Self {
+        Self {
+            since,
+            wanted: Notify::new(),
+            looked: watch::Sender::new(false),
+        }
+    }
+
+    /// Waits until the list was looked through.
+    pub async fn passed(&self) {
+        if self.is_passed() {
+            return;
+        }
+        self.wanted.notify_one();
+        let mut looked = self.looked.subscribe();
+        // The sender lives as long as we do.
+        looked.wait_for(|looked| *looked).await.ok();
+    }
+
+    /// Waits until somebody waits.
+    pub async fn wanted(&self) {
+        self.wanted.notified().await;
+    }
+
+    /// Lets everybody go: the list was looked through.
+    pub fn pass(&self) {
+        self.looked.send_replace(true);
+    }
+
+    /// Whether it was looked through.
+    pub fn is_passed(&self) -> bool {
+        *self.looked.borrow()
+    }
+
+    /// The days whose lists are read, oldest first.
+    pub fn days(&self, today: BusinessDay) -> Vec<BusinessDay> {
+        let yesterday = today.before();
+        let since = self.since.map_or(yesterday, Timestamp::business_day);
+        let first = since.min(yesterday);
+        let mut days = vec![today];
+        while let Some(last) = days.last().copied()
+            && last > first
+            && days.len() < DAYS_MAX
+        {
+            days.push(last.before());
+        }
+        days.reverse();
+        days
+    }
+}

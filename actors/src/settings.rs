@@ -1,0 +1,80 @@
+//! What an order is judged and carried with: what tenant and platform have set, and how patient the
+//! realm is with its bank.
+
+use std::time::Duration;
+
+use caudal_ledger::accounts::{Context, Terms};
+use caudal_ledger::fees::FeeRule;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::limits::Limits;
+use caudal_ledger::tenants::{Mode, Platform, Policy, Tenant};
+use caudal_ledger::time::Timestamp;
+
+/// What a tenant has set, as one immutable value that travels with each order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// The tenant's id.
+    pub tenant: String,
+    /// Live or test.
+    pub mode: Mode,
+    /// Its policy.
+    pub policy: Policy,
+    /// Its limits.
+    pub psp: Limits,
+    /// The platform's limits.
+    pub platform: Limits,
+    /// Its fees.
+    pub psp_fees: Vec<FeeRule>,
+    /// The platform's fees.
+    pub platform_fees: Vec<FeeRule>,
+}
+
+impl Settings {
+    /// What a realm reads of its tenant and of the platform.
+    pub fn of(platform: &Platform, tenant: &Tenant, mode: Mode) -> Self {
+        Self {
+            tenant: tenant.id.clone(),
+            mode,
+            policy: tenant.policy,
+            psp: tenant.limits,
+            platform: platform.limits,
+            psp_fees: tenant.fees.clone(),
+            platform_fees: platform.fees.clone(),
+        }
+    }
+
+    /// What a movement is judged with.
+    pub fn context(&self, realm: RealmId, now: Timestamp) -> Context<'_> {
+        Context {
+            realm,
+            now,
+            psp: Terms {
+                limits: self.psp,
+                fees: &self.psp_fees,
+            },
+            platform: Terms {
+                limits: self.platform,
+                fees: &self.platform_fees,
+            },
+        }
+    }
+}
+
+/// How long the bank is left alone between tries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pauses {
+    /// The pause after the first try that was not the last.
+    pub first: Duration,
+    /// The longest pause between tries.
+    pub last: Duration,
+}
+
+impl Default for Pauses {
+    /// The last is the bank's own wish (domain §6.2).
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(500),
+            last: Duration::from_secs(300),
+        }
+    }
+}
