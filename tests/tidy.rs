@@ -98,6 +98,22 @@ fn where_lines(files: &[(String, String)], wrong: impl Fn(&str, &str) -> bool) -
     files.iter().flat_map(of).collect()
 }
 
+/// The files of the product, without the tests in them: a file that has both has its tests last.
+fn product() -> Vec<(String, String)> {
+    let tests = |name: &str| {
+        name.starts_with("tests/")
+            || name.starts_with("proptests/")
+            || name.contains("/tests/")
+            || name.ends_with("/tests.rs")
+    };
+    let own = |text: String| match text.split_once("\n#[cfg(test)]\nmod tests {") {
+        Some((own, _)) => own.to_owned(),
+        None => text,
+    };
+    let rust = rust().into_iter().filter(|(name, _)| !tests(name));
+    rust.map(|(name, text)| (name, own(text))).collect()
+}
+
 #[track_caller]
 fn none(found: &[String], rule: &str) {
     assert!(found.is_empty(), "{rule}:\n{}", found.join("\n"));
@@ -170,6 +186,18 @@ fn nothing_is_left_undone_or_switched_off() {
         words.iter().any(|word| line.contains(word))
     });
     none(&found, "finish it, or write an issue");
+}
+
+#[test]
+fn no_message_or_fact_is_dropped_by_an_arm_for_all_others() {
+    let arms = ["_ => {}", "_ => ()", "_ => Ok(())"];
+    let found = where_lines(&product(), |_, line| {
+        arms.iter().any(|arm| line.trim_start().starts_with(arm))
+    });
+    none(
+        &found,
+        "name what nothing is done about, so that a new one has to be looked at",
+    );
 }
 
 #[test]

@@ -32,26 +32,26 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, SpawnHandle};
-use caudal_ledger::accounts::{Account, Status};
+use caudal_ledger::accounts::Account;
 use caudal_ledger::facts::Registration;
-use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::vouchers::Voucher;
 use tokio::sync::oneshot;
 
 pub use batch::{BULK_PART, BatchMode, Gather, Share, is_kept};
+pub use cases::CaseTurn;
 pub use child::{Booked, Child};
 pub use desk::Desk;
+pub use enrolment::FundTurn;
 pub use joint::{Convoy, Joint};
 pub use messages::{
     AccountMessage, AccountView, BalanceView, EnrolmentView, Heard, HoldView, ItemOutcome,
     Observed, Placed, Quote, TransferView, Versions,
 };
+pub use money::MoneyTurn;
+pub use profile::ProfileTurn;
+pub use transfers::TransferTurn;
 
-use crate::failure::Failure;
-use crate::mailbox::{Queued, give_way};
-use crate::records::projection::Place;
-use crate::records::{LEDGER, reads};
+use crate::mailbox::Queued;
 use crate::scribe::{Shared, Vitals};
 
 /// Messages that wait for one account at most.
@@ -135,119 +135,16 @@ impl AccountActor {
         };
         desk.expire();
         match message {
-            AccountMessage::Post {
-                order,
-                dry_run,
-                ticket,
-            } => desk.post(&order, dry_run, ticket),
-            AccountMessage::PostMany(share) => {
-                desk.post_many(share);
-                give_way(ctx);
-            }
-            AccountMessage::OpenHold {
-                order,
-                dry_run,
-                ticket,
-            } => desk.hold(&order, dry_run, ticket),
-            AccountMessage::StepHold {
-                hold,
-                step,
-                amount,
-                dry_run,
-                ticket,
-            } => desk.step(hold, (step, amount), dry_run, ticket),
-            AccountMessage::Send {
-                order,
-                dry_run,
-                ticket,
-            } => {
-                if let Some(started) = desk.send(&order, dry_run, ticket) {
-                    desk.remit(started, false, ctx.address());
-                }
-            }
+            AccountMessage::Money(turn) => desk.money(turn, ctx),
+            AccountMessage::Transfer(turn) => desk.transfer(turn, ctx),
+            AccountMessage::Case(turn) => desk.case(turn),
+            AccountMessage::Profile(turn) => desk.profile(turn, ctx),
+            AccountMessage::Fund(turn) => desk.fund(turn, ctx),
             AccountMessage::Joint(convoy) => self.join(convoy, ctx),
-            AccountMessage::TransferNext(transfer, reply) => {
-                drop(reply.send(desk.errand(transfer)));
-            }
-            AccountMessage::TransferSaid(said) => desk.transfer_said(said),
-            AccountMessage::TransferNotice {
-                transfer,
-                said,
-                ticket,
-            } => desk.noticed(transfer, &said, ticket),
-            AccountMessage::Reverse {
-                transfer,
-                amount,
-                coelsa_id,
-                ticket,
-            } => desk.reverse(transfer, (amount, &coelsa_id), ticket),
-            AccountMessage::DecideTransfer {
-                transfer,
-                verdict,
-                decision,
-                ticket,
-            } => desk.decide_transfer(transfer, verdict, *decision, ticket),
-            AccountMessage::Left(departure, ticket) => desk.left(&departure, ticket),
-            AccountMessage::Credit(parked, decision, ticket) => {
-                desk.credit(*parked, *decision, ticket);
-            }
-            AccountMessage::CashIn(arrived, ticket) => desk.cash_in(arrived, ticket),
-            AccountMessage::Tick => {}
-            message => self.question(message, ctx),
-        }
-    }
-
-    /// Takes the turn of a question, or of an order about the profile.
-    fn question(&mut self, message: AccountMessage, ctx: &mut Context<Self>) {
-        let Some(desk) = self.desk.as_mut() else {
-            return;
-        };
-        match message {
-            AccountMessage::Quote(voucher_type, amount, reply) => {
-                let quote = desk.quote(voucher_type, amount);
-                desk.show(quote, reply);
-            }
-            AccountMessage::HoldOf(number, reply) => {
-                let hold = desk.account.holds.get(&number).cloned();
-                desk.show(Ok(hold), reply);
-            }
-            AccountMessage::TransferOf(number, reply) => {
-                let transfer = desk.account.transfers.get(&number).cloned();
-                desk.show(Ok(transfer), reply);
-            }
-            AccountMessage::View(reply) => {
-                let view = match desk.account.status {
-                    Status::Void => Err(Rejection::AccountNotFound.into()),
-                    _ => Ok(desk.view()),
-                };
-                desk.show(view, reply);
-            }
-            AccountMessage::BalanceOf(reply) => {
-                let balance = desk.balance();
-                desk.show(balance, reply);
-            }
-            AccountMessage::BalanceAt(at, reply) => {
-                let balance = desk.balance_at(at);
-                desk.show(balance, reply);
-            }
             AccountMessage::Observe(reply) => reply.send(desk.observed()),
-            AccountMessage::Register {
-                registration,
-                opening,
-                ticket,
-            } => desk.register(ctx.address(), registration, opening.as_ref(), ticket),
-            AccountMessage::Change {
-                order,
-                if_match,
-                ticket,
-            } => desk.change(ctx.address(), &order, if_match.as_ref(), ticket),
-            AccountMessage::Adopt(ticket) => desk.adopt(ticket),
-            AccountMessage::BankSaid(said, claim) => {
-                desk.bank_said(ctx.address(), said, claim);
-            }
+            // What is due was done above.
+            AccountMessage::Tick => {}
             AccountMessage::Passivate => ctx.stop(),
-            // Named in `turn`.
-            message => desk.remunerate(message, ctx.address()),
         }
     }
 }
@@ -260,53 +157,6 @@ impl Desk {
             pending_commits: self.vitals.in_flight.load(Ordering::Acquire),
             active_at: Timestamp::from_millis(self.vitals.active_at.load(Ordering::Acquire)),
         }
-    }
-
-    fn balance(&self) -> Result<BalanceView, Failure> {
-        if self.account.status == Status::Void {
-            return Err(Rejection::AccountNotFound.into());
-        }
-        let cvu = self.account.cvu.ok_or(Rejection::AccountWithoutCvu)?;
-        Ok(BalanceView {
-            account: self.account.number,
-            cvu,
-            balance: self.account.balance,
-            sequence: self.account.sequence,
-            last_movement_at: self.account.last_movement_at,
-            as_of: self.now(),
-        })
-    }
-
-    /// The balance after the last movement up to and with an instant.
-    fn balance_at(&self, at: Timestamp) -> Result<BalanceView, Failure> {
-        let now = self.balance()?;
-        if self.account.last_movement_at.is_none_or(|last| last <= at) {
-            return Ok(BalanceView { as_of: at, ..now });
-        }
-        // What is not durable yet is still in memory, with its time.
-        if let Some(voucher) = self.unsettled.iter().rev().find(|v| v.at <= at) {
-            return Ok(then(&now, at, Some(voucher)));
-        }
-        let Shared { store, realm, .. } = &*self.shared;
-        let Some(sequence) = store.seq_at(self.stream(LEDGER), at.millis())? else {
-            return Ok(then(&now, at, None));
-        };
-        let place = Place {
-            account: self.account.number,
-            sequence,
-        };
-        let voucher = reads::voucher(store.as_ref(), *realm, place)?;
-        Ok(then(&now, at, voucher.as_ref()))
-    }
-}
-
-fn then(now: &BalanceView, at: Timestamp, voucher: Option<&Voucher>) -> BalanceView {
-    BalanceView {
-        balance: voucher.map(|v| v.after).unwrap_or_default(),
-        sequence: voucher.map_or(0, |v| v.sequence),
-        last_movement_at: voucher.map(|v| v.at),
-        as_of: at,
-        ..*now
     }
 }
 

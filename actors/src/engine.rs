@@ -45,7 +45,9 @@ use crate::mailbox::{Mailbox, Waiting};
 use crate::platform::{self, Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder};
 use crate::ports::Clock;
 use crate::ports::webhooks::{Nobody, WebhookSink};
-use crate::realms::{self, Limits, RealmMessage, RealmSupervisor, Target};
+use crate::realms::{
+    self, Limits, MoneyMessage, ProfileMessage, RealmMessage, RealmSupervisor, Target,
+};
 use crate::records::reads;
 use crate::reply::{Answered, Claims, Keyed, Reply};
 use crate::scribe::{Shared, Ticket};
@@ -307,27 +309,27 @@ impl Engine {
         &self.store
     }
 
-    fn tell(&self, realm: RealmId, message: RealmMessage) -> Result<(), Failure> {
-        self.realms.tell(realm, message)
+    fn tell(&self, realm: RealmId, message: impl Into<RealmMessage>) -> Result<(), Failure> {
+        self.realms.tell(realm, message.into())
     }
 
-    async fn ask<T>(
+    async fn ask<T, M: Into<RealmMessage>>(
         &self,
         realm: RealmId,
         deadline: Duration,
-        message: impl FnOnce(Reply<Result<T, Failure>>) -> RealmMessage,
+        message: impl FnOnce(Reply<Result<T, Failure>>) -> M,
     ) -> Result<T, Failure> {
         let (reply, answer) = Reply::new();
         self.tell(realm, message(reply))?;
         wait(answer, deadline).await
     }
 
-    async fn order<T>(
+    async fn order<T, M: Into<RealmMessage>>(
         &self,
         realm: RealmId,
         deadline: Duration,
         asker: Asker<T>,
-        message: impl FnOnce(Ticket<T>) -> RealmMessage,
+        message: impl FnOnce(Ticket<T>) -> M,
     ) -> Answered<T> {
         let (reply, answer) = Reply::new();
         let Asker { keyed, request_id } = asker;
@@ -351,7 +353,7 @@ impl Engine {
         alias: Option<Alias>,
         asker: Asker<AccountView>,
     ) -> Answered<AccountView> {
-        let message = |ticket| RealmMessage::Register {
+        let message = |ticket| ProfileMessage::Register {
             registration,
             open,
             alias,
@@ -369,7 +371,7 @@ impl Engine {
         if_match: Option<Versions>,
         asker: Asker<AccountView>,
     ) -> Answered<AccountView> {
-        let message = |ticket| RealmMessage::Change {
+        let message = |ticket| ProfileMessage::Change {
             target,
             order,
             if_match,
@@ -380,14 +382,14 @@ impl Engine {
 
     /// An account as it is.
     pub async fn view(&self, realm: RealmId, target: Target) -> Result<AccountView, Failure> {
-        self.ask(realm, DEADLINE, |reply| RealmMessage::View(target, reply))
+        self.ask(realm, DEADLINE, |reply| ProfileMessage::View(target, reply))
             .await
     }
 
     /// A balance as it is.
     pub async fn balance(&self, realm: RealmId, target: Target) -> Result<BalanceView, Failure> {
         self.ask(realm, DEADLINE, |reply| {
-            RealmMessage::BalanceOf(target, reply)
+            MoneyMessage::BalanceOf(target, reply)
         })
         .await
     }
@@ -400,7 +402,7 @@ impl Engine {
         at: Timestamp,
     ) -> Result<BalanceView, Failure> {
         self.ask(realm, DEADLINE, |reply| {
-            RealmMessage::BalanceAt(target, at, reply)
+            MoneyMessage::BalanceAt(target, at, reply)
         })
         .await
     }

@@ -336,7 +336,7 @@ mod tests {
 
     use super::*;
     use crate::records::projection::Rows;
-    use crate::records::{LEDGER, account_stream};
+    use crate::records::{ANSWER_PARTS, account_stream};
     use caudal_ledger::ids::AccountNo;
 
     /// The answers of a lane, in the order in which they came.
@@ -372,10 +372,7 @@ mod tests {
         /// Submits the `number`-th commit of a lane, with so many entries on a stream of its own
         /// that no projection looks at.
         fn submit(&self, lane: &Lane, number: u64, entries: u64) {
-            let stream = StreamId {
-                kind: 250,
-                ..account_stream(lane.realm, AccountNo(number), LEDGER)
-            };
+            let stream = account_stream(lane.realm, AccountNo(number), ANSWER_PARTS);
             let entry = |seq| Entry {
                 stream,
                 seq,

@@ -20,9 +20,11 @@ mod money;
 mod names;
 mod postings;
 mod pressure;
+mod profile;
 mod remuneration;
 mod returns;
 mod sweep;
+mod transfers;
 mod unbooked;
 mod voucher_types;
 mod webhooks;
@@ -41,7 +43,7 @@ use caudal_ledger::voucher_types::VoucherTypes;
 use caudal_ledger::webhooks::Webhooks;
 use caudal_storage::StoreError;
 
-use crate::accounts::{AccountMessage, AccountView};
+use crate::accounts::{AccountMessage, AccountView, ProfileTurn};
 use crate::courier::Courier;
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Queued, Waiting};
@@ -51,7 +53,14 @@ use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
 use children::Children;
 
 pub use cases::{CaseMessage, ReturnSaid};
-pub use postings::Bulk;
+pub use children::ActorsMessage;
+pub use money::MoneyMessage;
+pub use postings::{Bulk, PostingMessage};
+pub use profile::ProfileMessage;
+pub use remuneration::FundMessage;
+pub use transfers::TransferMessage;
+pub use voucher_types::TypesMessage;
+pub use webhooks::WebhookMessage;
 
 pub use messages::{Adjustment, RealmMessage, RealmReport, Target, TypeRef};
 
@@ -282,7 +291,7 @@ impl RealmSupervisor {
         match self.admit(ticket) {
             Admission::Go(ticket) => Some(ticket),
             Admission::Adopt(account, ticket) => {
-                self.forward(account, ticket, AccountMessage::Adopt);
+                self.forward(account, ticket, ProfileTurn::Adopt);
                 None
             }
             Admission::Ended => None,
@@ -290,27 +299,28 @@ impl RealmSupervisor {
     }
 
     /// Hands a request to its account's actor, or ends it when that is not possible.
-    fn forward<T: Send + 'static>(
+    fn forward<T: Send + 'static, M: Into<AccountMessage>>(
         &mut self,
         number: AccountNo,
         ticket: Ticket<T>,
-        message: impl FnOnce(Ticket<T>) -> AccountMessage,
+        message: impl FnOnce(Ticket<T>) -> M,
     ) {
         match self.children.get(number) {
-            Ok(child) => child.send(message(ticket)),
+            Ok(child) => child.send(message(ticket).into()),
             Err(why) => self.end(Err(why), ticket),
         }
     }
 
-    fn ask<T>(
+    /// Hands a question to its account's actor, or says why that is not possible.
+    fn ask<T, M: Into<AccountMessage>>(
         &mut self,
         target: Target,
         reply: Reply<Result<T, Failure>>,
-        message: impl FnOnce(Reply<Result<T, Failure>>) -> AccountMessage,
+        message: impl FnOnce(Reply<Result<T, Failure>>) -> M,
     ) {
         let number = self.number(target);
         match number.and_then(|number| self.children.get(number)) {
-            Ok(child) => child.send(message(reply)),
+            Ok(child) => child.send(message(reply).into()),
             Err(why) => reply.send(Err(why)),
         }
     }
@@ -366,72 +376,17 @@ impl RealmSupervisor {
 
     fn turn(&mut self, message: RealmMessage, ctx: &mut Context<Self>) {
         match message {
-            RealmMessage::Post(order, ticket) => self.post(order, ticket),
-            RealmMessage::Batch {
-                items,
-                mode,
-                ticket,
-            } => self.batch(items, mode, ticket, ctx),
-            RealmMessage::BatchMore(bulk) => self.bulk(bulk, ctx),
-            RealmMessage::BatchDone(outcomes, ticket) => self.batch_done(outcomes, ticket, ctx),
-            RealmMessage::Register {
-                registration,
-                open,
-                alias,
-                ticket,
-            } => {
-                self.register(registration, open, alias, ticket);
-            }
-            RealmMessage::Change {
-                target,
-                order,
-                if_match,
-                ticket,
-            } => {
-                self.change(target, order, if_match, ticket);
-            }
-            RealmMessage::View(target, reply) => {
-                self.ask(target, reply, AccountMessage::View);
-            }
-            RealmMessage::BalanceOf(target, reply) => {
-                self.ask(target, reply, AccountMessage::BalanceOf);
-            }
-            RealmMessage::BalanceAt(target, at, reply) => {
-                self.ask(target, reply, |reply| AccountMessage::BalanceAt(at, reply));
-            }
-            RealmMessage::Types(reply) => self.types(reply),
-            RealmMessage::CreateType(order, ticket) => {
-                let now = self.shared.clock.now();
-                let code = order.code.clone();
-                self.change_types(ticket, &code, |types| {
-                    types.decide_create(&order, now).map(Some)
-                });
-            }
-            RealmMessage::ToggleType(code, active, ticket) => {
-                self.change_types(ticket, &code, |types| types.decide_toggle(&code, active));
-            }
-            RealmMessage::RemoveType(code, ticket) => {
-                self.change_types(ticket, &code, |types| types.decide_remove(&code).map(Some));
-            }
-            RealmMessage::Observe(target, reply) => match self.number(target) {
-                Ok(number) => self.children.observe(number, reply),
-                Err(why) => reply.send(Err(why)),
-            },
-            RealmMessage::Passivate(target, reply) => {
-                let number = self.number(target);
-                reply.send(number.map(|number| self.children.passivate(number)));
-            }
-            RealmMessage::Report(reply) => reply.send(RealmReport {
-                looked: self.shared.lookout.is_passed(),
-                ..self.children.report()
-            }),
-            RealmMessage::Webhook(number, order, ticket) => self.webhook(number, order, ticket),
-            RealmMessage::TryWebhook(number, id, ticket) => {
-                self.try_webhook(number, id, ticket, ctx);
-            }
+            RealmMessage::Posting(message) => self.posting(message, ctx),
+            RealmMessage::Money(message) => self.money(message),
+            RealmMessage::Transfer(message) => self.transfer(message),
             RealmMessage::Case(message) => self.case(message, ctx),
+            RealmMessage::Fund(message) => self.fund(message),
+            RealmMessage::Profile(message) => self.profile(message),
+            RealmMessage::Types(message) => self.types(message),
+            RealmMessage::Webhook(message) => self.webhook(message, ctx),
+            RealmMessage::Actors(message) => self.actors(message),
+            RealmMessage::Journal(calls) => self.journal(&calls),
             RealmMessage::Eased => self.go_on(ctx),
-            message => self.money(message),
         }
     }
 }

@@ -56,6 +56,11 @@ const FORMAT: u8 = 1;
 /// The most of an answer's body that one entry has, in bytes.
 pub const ANSWER_PART_BYTES: usize = 512 << 10;
 
+/// What an entry of a stream of no known kind is.
+pub fn unknown_kind(kind: u8) -> StoreError {
+    StoreError::Corrupt(format!("a stream has the unknown kind {kind}").into())
+}
+
 /// The platform's stream.
 pub const PLATFORM_STREAM: StreamId = StreamId {
     realm: 0,

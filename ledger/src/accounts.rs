@@ -13,6 +13,7 @@ mod cases;
 mod drafts;
 mod movements;
 mod particulars;
+mod profile;
 mod remuneration;
 mod shapes;
 mod transfers;
@@ -23,7 +24,6 @@ use crate::alias::Alias;
 use crate::balance::Balance;
 use crate::chain::Digest;
 use crate::cuit::{Cuit, PersonType};
-use crate::cvu::Cvu;
 use crate::facts::{AccountFact, Registration};
 use crate::holds::Hold;
 use crate::kyc::Kyc;
@@ -324,96 +324,6 @@ impl Account {
             )
             | None => Vec::new(),
         }
-    }
-
-    /// Takes in a fact of the profile.
-    pub fn apply(&mut self, fact: &AccountFact, seq: u64, at: Timestamp) {
-        self.profile_seq = seq;
-        self.updated_at = at;
-        match fact {
-            AccountFact::Registered(registration) => *self = Self::registered(registration, at),
-            AccountFact::OpeningRequested { client_id, alias } => {
-                let alias = alias.clone();
-                self.pending = Some(Pending::Opening {
-                    client_id: *client_id,
-                    alias,
-                });
-            }
-            AccountFact::Opened { cvu, alias } => self.opened(*cvu, alias.as_ref()),
-            AccountFact::OpeningRefused(why) => {
-                self.pending = None;
-                self.refusal = Some(why.clone());
-                self.status = Status::Void;
-            }
-            AccountFact::AliasRequested { alias } => {
-                self.pending = Some(Pending::Alias(alias.clone()));
-            }
-            AccountFact::AliasChanged { alias } => {
-                self.pending = None;
-                self.alias = Some(alias.clone());
-            }
-            AccountFact::IdentityRequested(identity) => {
-                self.pending = Some(Pending::Identity(identity.clone()));
-            }
-            AccountFact::IdentityChanged(identity) => self.identified(identity),
-            AccountFact::ClosingRequested => self.pending = Some(Pending::Closing),
-            AccountFact::Closed => {
-                self.pending = None;
-                self.status = Status::Closed;
-                self.suspension = None;
-                self.closed_at = Some(at);
-            }
-            AccountFact::AliasRefused(_)
-            | AccountFact::IdentityRefused(_)
-            | AccountFact::ParticularsRefused(_)
-            | AccountFact::ClosingRefused(_) => self.pending = None,
-            AccountFact::CvuRequested { .. }
-            | AccountFact::CvuRefused(_)
-            | AccountFact::ParticularsRequested(_)
-            | AccountFact::ParticularsChanged(_) => self.apply_wallet(fact),
-            AccountFact::EnrolmentRequested { .. } | AccountFact::EnrolmentChanged { .. } => {
-                self.apply_enrolment(fact, seq, at);
-            }
-            AccountFact::Suspended { reason, code } => {
-                self.status = Status::Suspended;
-                self.suspension = Some(Suspension {
-                    reason: reason.clone(),
-                    code: *code,
-                    at,
-                });
-            }
-            AccountFact::Reactivated => {
-                self.status = Status::Active;
-                self.suspension = None;
-            }
-            AccountFact::KycChanged { kyc, email, phone } => {
-                self.kyc = kyc.clone();
-                self.email.clone_from(email);
-                self.phone.clone_from(phone);
-            }
-            AccountFact::LimitsChanged(limits) => self.limits = *limits,
-            AccountFact::EnabledChanged { enabled } => self.enabled = *enabled,
-            AccountFact::FeesChanged(fees) => self.fees.clone_from(fees),
-        }
-    }
-
-    fn opened(&mut self, cvu: Cvu, alias: Option<&Alias>) {
-        if let Some(Pending::Cvu { name, .. }) = self.pending.take() {
-            self.cvu_name = name;
-        }
-        self.refusal = None;
-        self.cvu = Some(cvu);
-        self.alias = alias.cloned();
-        self.status = Status::Active;
-    }
-
-    fn identified(&mut self, identity: &Identity) {
-        self.pending = None;
-        self.holder.name.clone_from(&identity.name);
-        self.holder.person_type = identity.person_type;
-        self.holders.clone_from(&identity.holders);
-        self.names
-            .forget_unless(identity.person_type, &identity.name);
     }
 
     /// Takes in what was decided of a transfer.

@@ -136,7 +136,7 @@ pub(crate) fn open(
                 data.display()
             ));
         }
-        _ => {}
+        (Some(_) | None, Some(_) | None) => {}
     }
     let options = caudal_storage::Options {
         create: options.create && !had,

@@ -1,18 +1,71 @@
-//! Turns about what a person decides: a transfer in doubt, money in suspense that is credited.
+//! Turns about what a person decides (a transfer in doubt, money in suspense that is credited), and
+//! about money that left by an order that the ledger does not know.
 
 use std::sync::Arc;
 
-use caudal_ledger::cases::{Decision, Parked, Verdict};
+use caudal_ledger::cases::{BankSays, Decision, Parked, UnbookedFact, Verdict};
 use caudal_ledger::ids::{TransferId, VoucherId};
 use caudal_ledger::rejection::Rejection;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::transfers::Departure;
 
-use super::{Desk, TransferView};
+use super::{Desk, Heard, TransferView};
 use crate::failure::Failure;
+use crate::records::reads;
 use crate::scribe::{Page, Ticket};
 
-impl Desk {
+/// A turn about what a person decides, or what the ledger did not know.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "messages are boxed by the mailbox"
+)]
+pub enum CaseTurn {
     /// A person decides about a transfer that waits for the bank.
-    pub(super) fn decide_transfer(
+    Decide {
+        /// The transfer.
+        transfer: TransferId,
+        /// What, and whether they insist though the bank has not given up.
+        verdict: (Verdict, bool),
+        /// By whom and why.
+        decision: Box<Decision>,
+        /// Who asks.
+        ticket: Ticket<TransferView>,
+    },
+    /// Credit money in suspense: a person says that it is this account's.
+    Credit(Box<Parked>, Box<Decision>, Ticket<Parked>),
+    /// Money left by an order that the ledger does not know.
+    Left(Departure, Ticket<Heard>),
+}
+
+impl CaseTurn {
+    /// Whether whoever asked has left. What the bank has said goes on without anybody.
+    pub(super) fn is_left(&self) -> bool {
+        match self {
+            Self::Decide { ticket, .. } => ticket.is_left(),
+            Self::Credit(_, _, ticket) => ticket.is_left(),
+            Self::Left(..) => false,
+        }
+    }
+}
+
+impl Desk {
+    /// Takes a turn about a case.
+    pub(super) fn case(&mut self, turn: CaseTurn) {
+        match turn {
+            CaseTurn::Decide {
+                transfer,
+                verdict,
+                decision,
+                ticket,
+            } => self.decide_transfer(transfer, verdict, *decision, ticket),
+            CaseTurn::Credit(parked, decision, ticket) => self.credit(*parked, *decision, ticket),
+            CaseTurn::Left(departure, ticket) => self.left(&departure, ticket),
+        }
+    }
+
+    /// A person decides about a transfer that waits for the bank.
+    fn decide_transfer(
         &mut self,
         TransferId(VoucherId { sequence, tag, .. }): TransferId,
         verdict: (Verdict, bool),
@@ -55,12 +108,7 @@ impl Desk {
 
     /// Credits money in suspense. Its case is claimed until that is on disk, so nobody else decides
     /// about it meanwhile; voucher and decision are one commit.
-    pub(super) fn credit(
-        &mut self,
-        mut parked: Parked,
-        decision: Decision,
-        ticket: Ticket<Parked>,
-    ) {
+    fn credit(&mut self, mut parked: Parked, decision: Decision, ticket: Ticket<Parked>) {
         let settings = self.shared.settings();
         let context = settings.context(self.shared.realm, self.now());
         let decided = self.account.decide_credit(&parked, decision, &context);
@@ -81,6 +129,59 @@ impl Desk {
         match written {
             Ok(page) => self.scribe.finish(page, Ok(parked), ticket),
             Err(why) => self.scribe.fail(why, ticket.reply),
+        }
+    }
+    /// Takes in money that left by an order that the ledger does not know.
+    fn left(&mut self, left: &Departure, ticket: Ticket<Heard>) {
+        let mut open = self.account.transfers.values();
+        let known = open.any(|transfer| transfer.origin == Some(left.origin));
+        let store = self.shared.store.as_ref();
+        let known = match reads::money::transfer_by_origin(store, left.origin) {
+            Ok(found) => known || found.is_some(),
+            Err(why) => return self.scribe.finish(Page::default(), Err(why.into()), ticket),
+        };
+        let says = BankSays::Left(left.clone());
+        let said = match reads::cases::said(store, self.shared.realm, says.key()) {
+            Ok(said) => said,
+            Err(why) => return self.scribe.finish(Page::default(), Err(why.into()), ticket),
+        };
+        // What a person had put right otherwise is never booked.
+        if known || said.as_ref().is_some_and(|said| !said.waits()) {
+            return self
+                .scribe
+                .finish(Page::default(), Ok(Heard::Known), ticket);
+        }
+        let settings = self.shared.settings();
+        let context = settings.context(self.shared.realm, self.now());
+        let id = ExternalId::parse(&format!("recovered-{}", left.origin));
+        let decided = id
+            .map_err(|_| Rejection::TransferNotFound)
+            .and_then(|id| self.account.decide_departure(left, id, &context));
+        let (account, origin) = (self.account.number.0, left.origin);
+        match decided {
+            Ok(movements) => {
+                tracing::warn!(account, %origin, "money left by an order that the ledger did not know; it is taken in");
+                self.settle(Ok(movements), &[], Some((Heard::Done, ticket)));
+            }
+            // It waits already, for money or for a person.
+            Err(_) if said.is_some() => {
+                self.scribe
+                    .finish(Page::default(), Ok(Heard::Known), ticket);
+            }
+            Err(why) => {
+                tracing::error!(why = why.code(), account, %origin, "money left by an order that the ledger does not know, and cannot be taken in; it waits for the money, or for a person");
+                let reason = why.code().to_owned();
+                match self.write_unbooked(&UnbookedFact::Said { says, reason }) {
+                    Ok(entry) => {
+                        let page = Page {
+                            entries: vec![entry],
+                            ..Page::default()
+                        };
+                        self.scribe.finish(page, Ok(Heard::Known), ticket);
+                    }
+                    Err(why) => self.scribe.fail(why, ticket.reply),
+                }
+            }
         }
     }
 }

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use actix::Addr;
+use actix::{Addr, AsyncContext as _, Context};
 use caudal_ledger::facts::{AccountFact, BankCall, BankRefusal};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::remuneration::{Enrol, Enrolment, EnrolmentState, FundWord};
@@ -26,6 +26,7 @@ use tokio::sync::{Semaphore, oneshot};
 use super::{AccountActor, AccountMessage, Desk, EnrolmentView};
 use crate::failure::Failure;
 use crate::ports::{BankError, BankGateway, EnrolmentOrder};
+use crate::reply::Reply;
 use crate::scribe::{Page, Ticket};
 use crate::settings::Pauses;
 
@@ -83,7 +84,7 @@ impl Enrolling {
                 word: Word::Unknown,
                 calls: Vec::new(),
             };
-            let nothing = AccountMessage::FundSaid(nothing, sender);
+            let nothing = AccountMessage::Fund(FundTurn::Said(nothing, sender));
             account.send(nothing).await.ok();
             return;
         }
@@ -96,7 +97,7 @@ impl Enrolling {
             drop(slot);
             self.asked = true;
             let (sender, waits) = oneshot::channel();
-            let said = AccountMessage::FundSaid(said, sender);
+            let said = AccountMessage::Fund(FundTurn::Said(said, sender));
             if account.send(said).await.is_err() || !waits.await.unwrap_or(false) {
                 return;
             }
@@ -136,28 +137,53 @@ impl Enrolling {
     }
 }
 
+/// A turn about remuneration.
+#[derive(Debug)]
+pub enum FundTurn {
+    /// Enrol the account.
+    Enrol(Enrol, Ticket<EnrolmentView>),
+    /// Answer a key whose first request to enrol was cut off while the bank was asked.
+    Adopt(Enrol, Ticket<EnrolmentView>),
+    /// What the fund said of an enrolment that waits; answers whether it still waits.
+    Said(FundSaid, oneshot::Sender<bool>),
+    /// What the fund said when somebody wanted to know.
+    Told(FundSaid, Reply<Result<EnrolmentView, Failure>>),
+    /// The last enrolment as it is.
+    EnrolmentOf(Reply<Result<EnrolmentView, Failure>>),
+}
+
+impl FundTurn {
+    /// Whether whoever asked has left. What the fund has said goes on without anybody.
+    pub(super) fn is_left(&self) -> bool {
+        match self {
+            Self::Enrol(_, ticket) | Self::Adopt(_, ticket) => ticket.is_left(),
+            Self::EnrolmentOf(reply) => reply.is_closed(),
+            Self::Said(..) | Self::Told(..) => false,
+        }
+    }
+}
+
 impl Desk {
-    /// Takes the turn of an order or question about remuneration; any other message does nothing.
-    pub(super) fn remunerate(&mut self, message: AccountMessage, home: Addr<AccountActor>) {
-        match message {
-            AccountMessage::Enrol(order, ticket) => self.enrol(home, &order, ticket),
-            AccountMessage::AdoptEnrolment(order, ticket) => self.adopt_enrolment(&order, ticket),
-            AccountMessage::FundSaid(said, waits) => {
+    /// Takes a turn about remuneration.
+    pub(super) fn fund(&mut self, turn: FundTurn, ctx: &Context<AccountActor>) {
+        match turn {
+            FundTurn::Enrol(order, ticket) => self.enrol(ctx.address(), &order, ticket),
+            FundTurn::Adopt(order, ticket) => self.adopt_enrolment(&order, ticket),
+            FundTurn::Said(said, waits) => {
                 let enrolment = said.enrolment;
                 self.fund_said(said, true);
                 // Nobody asks again when the one who asked is gone.
                 waits.send(self.account.enrolling() == Some(enrolment)).ok();
             }
-            AccountMessage::FundTold(said, reply) => {
+            FundTurn::Told(said, reply) => {
                 self.fund_said(said, false);
                 let view = self.enrolment_view(false);
                 self.show(Ok(view), reply);
             }
-            AccountMessage::EnrolmentOf(reply) => {
+            FundTurn::EnrolmentOf(reply) => {
                 let view = self.enrolment_view(false);
                 self.show(Ok(view), reply);
             }
-            _ => {}
         }
     }
 

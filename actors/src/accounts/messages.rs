@@ -3,31 +3,24 @@
 use std::sync::Arc;
 
 use actix::Message;
-use caudal_ledger::accounts::{Account, Order};
+use caudal_ledger::accounts::Account;
 use caudal_ledger::balance::{Balance, Direction};
-use caudal_ledger::cases::{Decision, Parked, Verdict};
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::facts::Registration;
 use caudal_ledger::fees::{Charges, FeeRule};
-use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
-use caudal_ledger::ids::{AccountNo, HoldId, TransferId};
+use caudal_ledger::holds::Hold;
+use caudal_ledger::ids::AccountNo;
 use caudal_ledger::limits::{Level, Levels};
 use caudal_ledger::money::{Amount, Money};
-use caudal_ledger::remuneration::{Enrol, Enrolment};
+use caudal_ledger::remuneration::Enrolment;
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::transfers::{BankTransfer, CashIn, Departure, Send, Transfer};
+use caudal_ledger::transfers::Transfer;
 use caudal_ledger::voucher_types::VoucherType;
-use caudal_ledger::vouchers::{Outcome, PostAdjustment, Voucher};
-use tokio::sync::oneshot;
+use caudal_ledger::vouchers::{Outcome, Voucher};
 
-use super::batch::Share;
-use super::enrolment::FundSaid;
 use super::joint::Convoy;
-use super::remittance::{Errand, TransferSaid};
-use super::saga::BankSaid;
+use super::{CaseTurn, FundTurn, MoneyTurn, ProfileTurn, TransferTurn};
 use crate::failure::Failure;
-use crate::reply::{ClaimGuard, Reply};
-use crate::scribe::Ticket;
+use crate::reply::Reply;
 
 /// An account as it is shown, with the limits of the levels above it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -176,7 +169,7 @@ pub enum Heard {
 /// What one posting of a batch gives.
 pub type ItemOutcome = Result<Outcome<Placed>, Failure>;
 
-/// Everything that an account's actor can be asked.
+/// Everything that an account's actor can be asked, by kind. Each kind lives beside what takes its turn.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 #[expect(
@@ -184,139 +177,22 @@ pub type ItemOutcome = Result<Outcome<Placed>, Failure>;
     reason = "messages are boxed by the mailbox"
 )]
 pub enum AccountMessage {
-    /// Post an adjustment, or say what would happen.
-    Post {
-        /// The order.
-        order: PostAdjustment,
-        /// Only say what would happen.
-        dry_run: bool,
-        /// Who asks.
-        ticket: Ticket<Outcome<Placed>>,
-    },
-    /// Post the adjustments of a batch that are this account's, each for itself.
-    PostMany(Share),
-    /// Open a hold, or say what would happen.
-    OpenHold {
-        /// The order.
-        order: OpenHold,
-        /// Only say what would happen.
-        dry_run: bool,
-        /// Who asks.
-        ticket: Ticket<Outcome<HoldView>>,
-    },
-    /// Confirm or release a hold, in part or the rest.
-    StepHold {
-        /// The hold.
-        hold: HoldId,
-        /// What to do.
-        step: HoldStep,
-        /// How much; the rest when `None`.
-        amount: Option<Amount>,
-        /// Only say what would happen.
-        dry_run: bool,
-        /// Who asks.
-        ticket: Ticket<HoldView>,
-    },
-    /// Ask the bank for a transfer, or say what would happen.
-    Send {
-        /// The order.
-        order: Send,
-        /// Only say what would happen.
-        dry_run: bool,
-        /// Who asks.
-        ticket: Ticket<Outcome<TransferView>>,
-    },
+    /// Postings, holds, balances, quotes, and money that arrives.
+    Money(MoneyTurn),
+    /// Transfers through the bank.
+    Transfer(TransferTurn),
+    /// What a person decides, and what the ledger did not know.
+    Case(CaseTurn),
+    /// Who the account is.
+    Profile(ProfileTurn),
+    /// Remuneration.
+    Fund(FundTurn),
     /// Lend the desk for an order that concerns several accounts, or decide it.
     Joint(Convoy),
-    /// What to ask the bank about a transfer next; `None` once it is not open any more.
-    TransferNext(u64, oneshot::Sender<Option<Errand>>),
-    /// What the bank said about a transfer.
-    TransferSaid(TransferSaid),
-    /// What the bank's notice says about a transfer.
-    TransferNotice {
-        /// The transfer.
-        transfer: u64,
-        /// What it says.
-        said: BankTransfer,
-        /// Who asks.
-        ticket: Ticket<Heard>,
-    },
-    /// A transfer came back.
-    Reverse {
-        /// The transfer.
-        transfer: u64,
-        /// How much.
-        amount: Amount,
-        /// The id of the reversal on the rail.
-        coelsa_id: String,
-        /// Who asks.
-        ticket: Ticket<Heard>,
-    },
-    /// A person decides about a transfer that waits for the bank.
-    DecideTransfer {
-        /// The transfer.
-        transfer: TransferId,
-        /// What, and whether they insist though the bank has not given up.
-        verdict: (Verdict, bool),
-        /// By whom and why.
-        decision: Box<Decision>,
-        /// Who asks.
-        ticket: Ticket<TransferView>,
-    },
-    /// Money left by an order that the ledger does not know.
-    Left(Departure, Ticket<Heard>),
-    /// Credit money in suspense: a person says that it is this account's.
-    Credit(Box<Parked>, Box<Decision>, Ticket<Parked>),
-    /// Money arrived from the bank.
-    CashIn(CashIn, Ticket<Heard>),
-    /// What a movement would cost.
-    Quote(VoucherType, Amount, Reply<Result<Quote, Failure>>),
-    /// An open hold as it is; `None` when it is not open.
-    HoldOf(u64, Reply<Result<Option<Hold>, Failure>>),
-    /// An open transfer as it is; `None` when it is not open.
-    TransferOf(u64, Reply<Result<Option<Transfer>, Failure>>),
-    /// Enrol the account in remuneration.
-    Enrol(Enrol, Ticket<EnrolmentView>),
-    /// Answer a key whose first request to enrol was cut off while the bank was asked.
-    AdoptEnrolment(Enrol, Ticket<EnrolmentView>),
-    /// What the fund said of an enrolment that waits; answers whether it still waits.
-    FundSaid(FundSaid, oneshot::Sender<bool>),
-    /// What the fund said when somebody wanted to know.
-    FundTold(FundSaid, Reply<Result<EnrolmentView, Failure>>),
-    /// The last enrolment as it is.
-    EnrolmentOf(Reply<Result<EnrolmentView, Failure>>),
-    /// Look whether something is due.
-    Tick,
-    /// Become the account of this registration, and get a CVU if `opening` says so.
-    Register {
-        /// The registration.
-        registration: Registration,
-        /// The order to open it.
-        opening: Option<Order>,
-        /// Who asks.
-        ticket: Ticket<AccountView>,
-    },
-    /// Change the profile.
-    Change {
-        /// The order.
-        order: Order,
-        /// The versions that the asker has seen; any when `None`.
-        if_match: Option<Versions>,
-        /// Who asks.
-        ticket: Ticket<AccountView>,
-    },
-    /// Answer a key whose first request was cut off while the bank was asked.
-    Adopt(Ticket<AccountView>),
-    /// The account as it is.
-    View(Reply<Result<AccountView, Failure>>),
-    /// The balance as it is.
-    BalanceOf(Reply<Result<BalanceView, Failure>>),
-    /// The balance as it was at the end of an instant.
-    BalanceAt(Timestamp, Reply<Result<BalanceView, Failure>>),
-    /// What the bank said, with the claim of the client id under which it was asked.
-    BankSaid(BankSaid, Option<ClaimGuard>),
     /// The live state.
     Observe(Reply<Observed>),
+    /// Look whether something is due.
+    Tick,
     /// Go away; only sent when idle.
     Passivate,
 }
@@ -326,37 +202,35 @@ impl AccountMessage {
     /// without anybody, and so does what the actor was started for.
     pub(super) fn is_left(&self) -> bool {
         match self {
-            Self::Post { ticket, .. } => ticket.is_left(),
-            Self::PostMany(share) => share.gather.is_left(),
-            Self::OpenHold { ticket, .. } => ticket.is_left(),
-            Self::StepHold { ticket, .. } => ticket.is_left(),
-            Self::Send { ticket, .. } => ticket.is_left(),
+            Self::Money(turn) => turn.is_left(),
+            Self::Transfer(turn) => turn.is_left(),
+            Self::Case(turn) => turn.is_left(),
+            Self::Profile(turn) => turn.is_left(),
+            Self::Fund(turn) => turn.is_left(),
             Self::Joint(convoy) => convoy.order.is_left(),
-            Self::DecideTransfer { ticket, .. } => ticket.is_left(),
-            Self::Credit(_, _, ticket) => ticket.is_left(),
-            Self::Enrol(_, ticket) | Self::AdoptEnrolment(_, ticket) => ticket.is_left(),
-            Self::Change { ticket, .. } | Self::Adopt(ticket) => ticket.is_left(),
-            Self::Quote(_, _, reply) => reply.is_closed(),
-            Self::HoldOf(_, reply) => reply.is_closed(),
-            Self::TransferOf(_, reply) => reply.is_closed(),
-            Self::EnrolmentOf(reply) => reply.is_closed(),
-            Self::View(reply) => reply.is_closed(),
-            Self::BalanceOf(reply) | Self::BalanceAt(_, reply) => reply.is_closed(),
             Self::Observe(reply) => reply.is_closed(),
-            Self::Register { .. }
-            | Self::TransferNext(..)
-            | Self::TransferSaid(_)
-            | Self::TransferNotice { .. }
-            | Self::Reverse { .. }
-            | Self::Left(..)
-            | Self::CashIn(..)
-            | Self::FundSaid(..)
-            | Self::FundTold(..)
-            | Self::BankSaid(..)
-            | Self::Tick
-            | Self::Passivate => false,
+            Self::Tick | Self::Passivate => false,
         }
     }
+}
+
+/// Lets whoever sends name the kind of a turn only.
+macro_rules! kinds {
+    ($($kind:ident: $turn:ty),* $(,)?) => {
+        $(impl From<$turn> for AccountMessage {
+            fn from(turn: $turn) -> Self {
+                Self::$kind(turn)
+            }
+        })*
+    };
+}
+
+kinds! {
+    Money: MoneyTurn,
+    Transfer: TransferTurn,
+    Case: CaseTurn,
+    Profile: ProfileTurn,
+    Fund: FundTurn,
 }
 
 /// A voucher with its account.

@@ -1,29 +1,138 @@
-//! Turns about the money of one account: postings, holds, quotes, money that arrives.
+//! Turns about the money of one account: postings, holds, balances, quotes, money that arrives.
 
 use std::sync::Arc;
 
+use actix::Context;
+use caudal_ledger::accounts::Status;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
 use caudal_ledger::ids::{HoldId, VoucherId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
+use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{CashIn, Suspense};
 use caudal_ledger::voucher_types::VoucherType;
 use caudal_ledger::vouchers::{Outcome, PostAdjustment, Voucher};
 
-use super::{Desk, Heard, HoldView, Placed, Quote};
+use super::{AccountActor, BalanceView, Desk, Heard, HoldView, Placed, Quote, Share};
 use crate::failure::Failure;
-use crate::records::reads;
-use crate::scribe::{Page, Ticket};
+use crate::mailbox::give_way;
+use crate::records::projection::Place;
+use crate::records::{LEDGER, reads};
+use crate::reply::Reply;
+use crate::scribe::{Page, Shared, Ticket};
+
+/// A turn about the money of an account.
+#[derive(Debug)]
+pub enum MoneyTurn {
+    /// Post an adjustment, or say what would happen.
+    Post {
+        /// The order.
+        order: PostAdjustment,
+        /// Only say what would happen.
+        dry_run: bool,
+        /// Who asks.
+        ticket: Ticket<Outcome<Placed>>,
+    },
+    /// Post the adjustments of a batch that are this account's, each for itself.
+    PostMany(Share),
+    /// Open a hold, or say what would happen.
+    OpenHold {
+        /// The order.
+        order: OpenHold,
+        /// Only say what would happen.
+        dry_run: bool,
+        /// Who asks.
+        ticket: Ticket<Outcome<HoldView>>,
+    },
+    /// Confirm or release a hold, in part or the rest.
+    StepHold {
+        /// The hold.
+        hold: HoldId,
+        /// What to do.
+        step: HoldStep,
+        /// How much; the rest when `None`.
+        amount: Option<Amount>,
+        /// Only say what would happen.
+        dry_run: bool,
+        /// Who asks.
+        ticket: Ticket<HoldView>,
+    },
+    /// An open hold as it is; `None` when it is not open.
+    HoldOf(u64, Reply<Result<Option<Hold>, Failure>>),
+    /// Money arrived from the bank.
+    CashIn(CashIn, Ticket<Heard>),
+    /// What a movement would cost.
+    Quote(VoucherType, Amount, Reply<Result<Quote, Failure>>),
+    /// The balance as it is.
+    BalanceOf(Reply<Result<BalanceView, Failure>>),
+    /// The balance as it was at the end of an instant.
+    BalanceAt(Timestamp, Reply<Result<BalanceView, Failure>>),
+}
+
+impl MoneyTurn {
+    /// Whether whoever asked has left. What the bank has said goes on without anybody.
+    pub(super) fn is_left(&self) -> bool {
+        match self {
+            Self::Post { ticket, .. } => ticket.is_left(),
+            Self::PostMany(share) => share.gather.is_left(),
+            Self::OpenHold { ticket, .. } => ticket.is_left(),
+            Self::StepHold { ticket, .. } => ticket.is_left(),
+            Self::HoldOf(_, reply) => reply.is_closed(),
+            Self::Quote(_, _, reply) => reply.is_closed(),
+            Self::BalanceOf(reply) | Self::BalanceAt(_, reply) => reply.is_closed(),
+            Self::CashIn(..) => false,
+        }
+    }
+}
 
 impl Desk {
+    /// Takes a turn about money.
+    pub(super) fn money(&mut self, turn: MoneyTurn, ctx: &mut Context<AccountActor>) {
+        match turn {
+            MoneyTurn::Post {
+                order,
+                dry_run,
+                ticket,
+            } => self.post(&order, dry_run, ticket),
+            MoneyTurn::PostMany(share) => {
+                self.post_many(share);
+                give_way(ctx);
+            }
+            MoneyTurn::OpenHold {
+                order,
+                dry_run,
+                ticket,
+            } => self.hold(&order, dry_run, ticket),
+            MoneyTurn::StepHold {
+                hold,
+                step,
+                amount,
+                dry_run,
+                ticket,
+            } => self.step(hold, (step, amount), dry_run, ticket),
+            MoneyTurn::HoldOf(number, reply) => {
+                let hold = self.account.holds.get(&number).cloned();
+                self.show(Ok(hold), reply);
+            }
+            MoneyTurn::CashIn(arrived, ticket) => self.cash_in(arrived, ticket),
+            MoneyTurn::Quote(voucher_type, amount, reply) => {
+                let quote = self.quote(voucher_type, amount);
+                self.show(quote, reply);
+            }
+            MoneyTurn::BalanceOf(reply) => {
+                let balance = self.balance();
+                self.show(balance, reply);
+            }
+            MoneyTurn::BalanceAt(at, reply) => {
+                let balance = self.balance_at(at);
+                self.show(balance, reply);
+            }
+        }
+    }
+
     /// Posts an adjustment, or says what would happen.
-    pub(super) fn post(
-        &mut self,
-        order: &PostAdjustment,
-        dry_run: bool,
-        ticket: Ticket<Outcome<Placed>>,
-    ) {
+    fn post(&mut self, order: &PostAdjustment, dry_run: bool, ticket: Ticket<Outcome<Placed>>) {
         match self.adjust(order, dry_run) {
             Ok((page, outcome)) => self.scribe.finish(page, outcome, ticket),
             Err(why) => self.scribe.fail(why, ticket.reply),
@@ -66,12 +175,7 @@ impl Desk {
     }
 
     /// Opens a hold, or says what would happen.
-    pub(super) fn hold(
-        &mut self,
-        order: &OpenHold,
-        dry_run: bool,
-        ticket: Ticket<Outcome<HoldView>>,
-    ) {
+    fn hold(&mut self, order: &OpenHold, dry_run: bool, ticket: Ticket<Outcome<HoldView>>) {
         let existing = match self.existing(Direction::Hold, &order.external_id) {
             Ok(existing) => existing,
             Err(why) => return self.scribe.fail(why, ticket.reply),
@@ -109,7 +213,7 @@ impl Desk {
     }
 
     /// Confirms or releases a hold, in part or the rest.
-    pub(super) fn step(
+    fn step(
         &mut self,
         id: HoldId,
         (step, amount): (HoldStep, Option<Amount>),
@@ -165,11 +269,7 @@ impl Desk {
     }
 
     /// What a movement would cost.
-    pub(super) fn quote(
-        &self,
-        voucher_type: VoucherType,
-        amount: Amount,
-    ) -> Result<Quote, Failure> {
+    fn quote(&self, voucher_type: VoucherType, amount: Amount) -> Result<Quote, Failure> {
         let cvu = self.account.cvu.ok_or(Rejection::AccountWithoutCvu)?;
         let settings = self.shared.settings();
         let now = self.now();
@@ -191,8 +291,45 @@ impl Desk {
         })
     }
 
+    fn balance(&self) -> Result<BalanceView, Failure> {
+        if self.account.status == Status::Void {
+            return Err(Rejection::AccountNotFound.into());
+        }
+        let cvu = self.account.cvu.ok_or(Rejection::AccountWithoutCvu)?;
+        Ok(BalanceView {
+            account: self.account.number,
+            cvu,
+            balance: self.account.balance,
+            sequence: self.account.sequence,
+            last_movement_at: self.account.last_movement_at,
+            as_of: self.now(),
+        })
+    }
+
+    /// The balance after the last movement up to and with an instant.
+    fn balance_at(&self, at: Timestamp) -> Result<BalanceView, Failure> {
+        let now = self.balance()?;
+        if self.account.last_movement_at.is_none_or(|last| last <= at) {
+            return Ok(BalanceView { as_of: at, ..now });
+        }
+        // What is not durable yet is still in memory, with its time.
+        if let Some(voucher) = self.unsettled.iter().rev().find(|v| v.at <= at) {
+            return Ok(then(&now, at, Some(voucher)));
+        }
+        let Shared { store, realm, .. } = &*self.shared;
+        let Some(sequence) = store.seq_at(self.stream(LEDGER), at.millis())? else {
+            return Ok(then(&now, at, None));
+        };
+        let place = Place {
+            account: self.account.number,
+            sequence,
+        };
+        let voucher = reads::voucher(store.as_ref(), *realm, place)?;
+        Ok(then(&now, at, voucher.as_ref()))
+    }
+
     /// Credits money that arrived, or keeps it for a person to look at.
-    pub(super) fn cash_in(&mut self, arrived: CashIn, ticket: Ticket<Heard>) {
+    fn cash_in(&mut self, arrived: CashIn, ticket: Ticket<Heard>) {
         let settings = self.shared.settings();
         let context = settings.context(self.shared.realm, self.now());
         let (written, heard) = match self.account.decide_cash_in(&arrived, &context) {
@@ -217,6 +354,16 @@ impl Desk {
             Ok(page) => self.scribe.finish(page, Ok(heard), ticket),
             Err(why) => self.scribe.fail(why, ticket.reply),
         }
+    }
+}
+
+fn then(now: &BalanceView, at: Timestamp, voucher: Option<&Voucher>) -> BalanceView {
+    BalanceView {
+        balance: voucher.map(|v| v.after).unwrap_or_default(),
+        sequence: voucher.map_or(0, |v| v.sequence),
+        last_movement_at: voucher.map(|v| v.at),
+        as_of: at,
+        ..*now
     }
 }
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use actix::Addr;
-use caudal_ledger::accounts::{BankAnswer, Order};
+use actix::{Addr, AsyncContext as _, Context};
+use caudal_ledger::accounts::{BankAnswer, Order, Status};
 use caudal_ledger::clients::{Client, Mark, UNTOLD_MAX, client_in};
 use caudal_ledger::facts::{AccountFact, BankCall, Registration};
+use caudal_ledger::rejection::Rejection;
 use caudal_storage::Entry;
 use tokio::sync::oneshot;
 
@@ -15,7 +16,7 @@ use super::{AccountActor, AccountView, Desk, Versions};
 use crate::failure::Failure;
 use crate::ports::BankError;
 use crate::records::{self, PROFILE, reads};
-use crate::reply::ClaimGuard;
+use crate::reply::{ClaimGuard, Reply};
 use crate::scribe::{Page, Shared, Ticket};
 
 /// How often a client id that the bank does not give is drawn again.
@@ -23,9 +24,79 @@ const REDRAWS_MAX: u32 = 64;
 /// How many client ids are looked at for one that no account of the holder has here.
 const DRAWN_MAX: u32 = 1_000;
 
+/// A turn about who an account is.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "messages are boxed by the mailbox"
+)]
+pub enum ProfileTurn {
+    /// Become the account of this registration, and get a CVU if `opening` says so.
+    Register {
+        /// The registration.
+        registration: Registration,
+        /// The order to open it.
+        opening: Option<Order>,
+        /// Who asks.
+        ticket: Ticket<AccountView>,
+    },
+    /// Change the profile.
+    Change {
+        /// The order.
+        order: Order,
+        /// The versions that the asker has seen; any when `None`.
+        if_match: Option<Versions>,
+        /// Who asks.
+        ticket: Ticket<AccountView>,
+    },
+    /// Answer a key whose first request was cut off while the bank was asked.
+    Adopt(Ticket<AccountView>),
+    /// The account as it is.
+    View(Reply<Result<AccountView, Failure>>),
+    /// What the bank said, with the claim of the client id under which it was asked.
+    BankSaid(BankSaid, Option<ClaimGuard>),
+}
+
+impl ProfileTurn {
+    /// Whether whoever asked has left. What the bank has said goes on without anybody, and so does
+    /// what the actor was started for.
+    pub(super) fn is_left(&self) -> bool {
+        match self {
+            Self::Change { ticket, .. } | Self::Adopt(ticket) => ticket.is_left(),
+            Self::View(reply) => reply.is_closed(),
+            Self::Register { .. } | Self::BankSaid(..) => false,
+        }
+    }
+}
+
 impl Desk {
+    /// Takes a turn about who the account is.
+    pub(super) fn profile(&mut self, turn: ProfileTurn, ctx: &Context<AccountActor>) {
+        match turn {
+            ProfileTurn::Register {
+                registration,
+                opening,
+                ticket,
+            } => self.register(ctx.address(), registration, opening.as_ref(), ticket),
+            ProfileTurn::Change {
+                order,
+                if_match,
+                ticket,
+            } => self.change(ctx.address(), &order, if_match.as_ref(), ticket),
+            ProfileTurn::Adopt(ticket) => self.adopt(ticket),
+            ProfileTurn::View(reply) => {
+                let view = match self.account.status {
+                    Status::Void => Err(Rejection::AccountNotFound.into()),
+                    _ => Ok(self.view()),
+                };
+                self.show(view, reply);
+            }
+            ProfileTurn::BankSaid(said, claim) => self.bank_said(ctx.address(), said, claim),
+        }
+    }
+
     /// Becomes the account of a registration, and asks the bank for a CVU where that is wanted.
-    pub(super) fn register(
+    fn register(
         &mut self,
         home: Addr<AccountActor>,
         registration: Registration,
@@ -54,7 +125,7 @@ impl Desk {
     }
 
     /// Changes the profile.
-    pub(super) fn change(
+    fn change(
         &mut self,
         home: Addr<AccountActor>,
         order: &Order,
@@ -206,12 +277,7 @@ impl Desk {
 
     /// Takes in what the bank said: journals the calls, settles what is pending, answers. The claim of
     /// the client id ends when the index shows whose it is.
-    pub(super) fn bank_said(
-        &mut self,
-        home: Addr<AccountActor>,
-        said: BankSaid,
-        claim: Option<ClaimGuard>,
-    ) {
+    fn bank_said(&mut self, home: Addr<AccountActor>, said: BankSaid, claim: Option<ClaimGuard>) {
         if !matches!(said.result, Err(saga::Trouble::Unknown(_))) {
             self.claimed = None;
         }
@@ -312,7 +378,7 @@ impl Desk {
     }
 
     /// Answers a key whose first request was cut off while the bank was asked.
-    pub(super) fn adopt(&mut self, ticket: Ticket<AccountView>) {
+    fn adopt(&mut self, ticket: Ticket<AccountView>) {
         let outcome = match (&self.account.pending, &self.account.refusal) {
             (Some(_), _) => Err(Failure::KeyInFlight),
             (None, Some(why)) => Err(Failure::Bank(BankError::Refused(why.clone()))),

@@ -16,7 +16,7 @@ use caudal_ledger::facts::{BankCall, BankRefusal};
 use caudal_ledger::transfers::BankTransfer;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::{AccountActor, AccountMessage};
+use super::{AccountActor, AccountMessage, TransferTurn};
 use crate::failure::Failure;
 use crate::lookout::Lookout;
 use crate::ports::{BankError, BankGateway, TransferOrder};
@@ -92,7 +92,7 @@ impl Remittance {
             let Ok(slot) = self.slots.acquire().await else {
                 return;
             };
-            let said = AccountMessage::TransferSaid(self.ask(&errand).await);
+            let said = AccountMessage::Transfer(TransferTurn::Said(self.ask(&errand).await));
             drop(slot);
             if account.send(said).await.is_err() || self.next(&account).await.is_none() {
                 return;
@@ -105,7 +105,7 @@ impl Remittance {
     /// What to ask next; `None` when the transfer is settled or the actor is gone.
     async fn next(&self, account: &Addr<AccountActor>) -> Option<Errand> {
         let (sender, next) = oneshot::channel();
-        let question = AccountMessage::TransferNext(self.transfer, sender);
+        let question = AccountMessage::Transfer(TransferTurn::Next(self.transfer, sender));
         account.send(question).await.ok()?;
         next.await.ok()?
     }

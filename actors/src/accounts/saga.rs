@@ -20,7 +20,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_storage::Store;
 use tokio::sync::oneshot;
 
-use crate::accounts::{AccountActor, AccountMessage};
+use crate::accounts::{AccountActor, AccountMessage, ProfileTurn};
 use crate::failure::Failure;
 use crate::ports::{BankError, BankGateway, BankReply};
 use crate::records::keys;
@@ -119,7 +119,8 @@ impl Saga {
                 Ok(claim) if !open => claim.take(),
                 _ => None,
             };
-            let said = AccountMessage::BankSaid(BankSaid { result, calls }, done);
+            let said =
+                AccountMessage::Profile(ProfileTurn::BankSaid(BankSaid { result, calls }, done));
             if account.send(said).await.is_err() || !open {
                 return;
             }

@@ -1,32 +1,115 @@
 //! Turns about transfers through the bank: asked for, settled by the bank's word, come back.
 
+use actix::{Addr, AsyncContext as _, Context};
 use caudal_ledger::accounts::{Account, Movements};
-use caudal_ledger::cases::{BankSays, UnbookedFact};
 use caudal_ledger::ids::{AccountNo, OriginId, TransferId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::text::ExternalId;
 use caudal_ledger::transfers::{
-    BankMoved, BankTransfer, BankWord, Departure, Send, Transfer, TransferFact, TransferStatus,
+    BankMoved, BankTransfer, BankWord, Send, Transfer, TransferFact, TransferStatus,
 };
 use caudal_ledger::vouchers::Outcome;
 use tokio::sync::oneshot;
 
 use super::remittance::{Errand, Remittance, Said, TransferSaid};
-use super::{Desk, Heard, TransferView};
+use super::{AccountActor, Desk, Heard, TransferView};
 use crate::failure::Failure;
 use crate::ports::TransferOrder;
 use crate::records::projection::Place;
 use crate::records::reads;
+use crate::reply::Reply;
 use crate::scribe::{Page, Shared, Ticket};
 
 /// A transfer that the bank is to be asked for once it is on disk.
 pub(super) type Started = (u64, String, oneshot::Receiver<Result<(), Failure>>);
 
+/// A turn about a transfer through the bank.
+#[derive(Debug)]
+pub enum TransferTurn {
+    /// Ask the bank for a transfer, or say what would happen.
+    Send {
+        /// The order.
+        order: Send,
+        /// Only say what would happen.
+        dry_run: bool,
+        /// Who asks.
+        ticket: Ticket<Outcome<TransferView>>,
+    },
+    /// An open transfer as it is; `None` when it is not open.
+    Of(u64, Reply<Result<Option<Transfer>, Failure>>),
+    /// What to ask the bank about a transfer next; `None` once it is not open any more.
+    Next(u64, oneshot::Sender<Option<Errand>>),
+    /// What the bank said about a transfer.
+    Said(TransferSaid),
+    /// What the bank's notice says about a transfer.
+    Notice {
+        /// The transfer.
+        transfer: u64,
+        /// What it says.
+        said: BankTransfer,
+        /// Who asks.
+        ticket: Ticket<Heard>,
+    },
+    /// A transfer came back.
+    Reverse {
+        /// The transfer.
+        transfer: u64,
+        /// How much.
+        amount: Amount,
+        /// The id of the reversal on the rail.
+        coelsa_id: String,
+        /// Who asks.
+        ticket: Ticket<Heard>,
+    },
+}
+
+impl TransferTurn {
+    /// Whether whoever asked has left. What the bank has said goes on without anybody.
+    pub(super) fn is_left(&self) -> bool {
+        match self {
+            Self::Send { ticket, .. } => ticket.is_left(),
+            Self::Of(_, reply) => reply.is_closed(),
+            Self::Next(..) | Self::Said(_) | Self::Notice { .. } | Self::Reverse { .. } => false,
+        }
+    }
+}
+
 impl Desk {
+    /// Takes a turn about a transfer.
+    pub(super) fn transfer(&mut self, turn: TransferTurn, ctx: &Context<AccountActor>) {
+        match turn {
+            TransferTurn::Send {
+                order,
+                dry_run,
+                ticket,
+            } => {
+                if let Some(started) = self.send(&order, dry_run, ticket) {
+                    self.remit(started, false, ctx.address());
+                }
+            }
+            TransferTurn::Of(number, reply) => {
+                let transfer = self.account.transfers.get(&number).cloned();
+                self.show(Ok(transfer), reply);
+            }
+            TransferTurn::Next(transfer, reply) => drop(reply.send(self.errand(transfer))),
+            TransferTurn::Said(said) => self.transfer_said(said),
+            TransferTurn::Notice {
+                transfer,
+                said,
+                ticket,
+            } => self.noticed(transfer, &said, ticket),
+            TransferTurn::Reverse {
+                transfer,
+                amount,
+                coelsa_id,
+                ticket,
+            } => self.reverse(transfer, (amount, &coelsa_id), ticket),
+        }
+    }
+
     /// Asks for a transfer through the bank: holds the money now, and has the bank asked once that
     /// is on disk.
-    pub(super) fn send(
+    fn send(
         &mut self,
         order: &Send,
         dry_run: bool,
@@ -118,68 +201,9 @@ impl Desk {
         Ok(found.map(|(_, account, transfer)| (account, transfer)))
     }
 
-    /// Takes in money that left by an order that the ledger does not know.
-    pub(super) fn left(&mut self, left: &Departure, ticket: Ticket<Heard>) {
-        let mut open = self.account.transfers.values();
-        let known = open.any(|transfer| transfer.origin == Some(left.origin));
-        let store = self.shared.store.as_ref();
-        let known = match reads::money::transfer_by_origin(store, left.origin) {
-            Ok(found) => known || found.is_some(),
-            Err(why) => return self.scribe.finish(Page::default(), Err(why.into()), ticket),
-        };
-        let says = BankSays::Left(left.clone());
-        let said = match reads::cases::said(store, self.shared.realm, says.key()) {
-            Ok(said) => said,
-            Err(why) => return self.scribe.finish(Page::default(), Err(why.into()), ticket),
-        };
-        // What a person had put right otherwise is never booked.
-        if known || said.as_ref().is_some_and(|said| !said.waits()) {
-            return self
-                .scribe
-                .finish(Page::default(), Ok(Heard::Known), ticket);
-        }
-        let settings = self.shared.settings();
-        let context = settings.context(self.shared.realm, self.now());
-        let id = ExternalId::parse(&format!("recovered-{}", left.origin));
-        let decided = id
-            .map_err(|_| Rejection::TransferNotFound)
-            .and_then(|id| self.account.decide_departure(left, id, &context));
-        let (account, origin) = (self.account.number.0, left.origin);
-        match decided {
-            Ok(movements) => {
-                tracing::warn!(account, %origin, "money left by an order that the ledger did not know; it is taken in");
-                self.settle(Ok(movements), &[], Some((Heard::Done, ticket)));
-            }
-            // It waits already, for money or for a person.
-            Err(_) if said.is_some() => {
-                self.scribe
-                    .finish(Page::default(), Ok(Heard::Known), ticket);
-            }
-            Err(why) => {
-                tracing::error!(why = why.code(), account, %origin, "money left by an order that the ledger does not know, and cannot be taken in; it waits for the money, or for a person");
-                let reason = why.code().to_owned();
-                match self.write_unbooked(&UnbookedFact::Said { says, reason }) {
-                    Ok(entry) => {
-                        let page = Page {
-                            entries: vec![entry],
-                            ..Page::default()
-                        };
-                        self.scribe.finish(page, Ok(Heard::Known), ticket);
-                    }
-                    Err(why) => self.scribe.fail(why, ticket.reply),
-                }
-            }
-        }
-    }
-
     /// Has the bank asked until it has said its last word.
     /// `found` says that it was on disk when this actor started.
-    pub(super) fn remit(
-        &self,
-        started: Started,
-        found: bool,
-        home: actix::Addr<super::AccountActor>,
-    ) {
+    pub(super) fn remit(&self, started: Started, found: bool, home: Addr<AccountActor>) {
         let (transfer, request_id, durable) = started;
         let (realm, account) = (self.shared.realm, self.account.number);
         if let Some(id) = self
@@ -203,7 +227,7 @@ impl Desk {
     }
 
     /// What to ask the bank about a transfer next.
-    pub(super) fn errand(&self, number: u64) -> Option<Errand> {
+    fn errand(&self, number: u64) -> Option<Errand> {
         let transfer = self.account.transfers.get(&number)?;
         if transfer.status == TransferStatus::Audit {
             return None;
@@ -223,7 +247,7 @@ impl Desk {
     }
 
     /// Takes in what the bank said: journals the calls, and settles where it is its word.
-    pub(super) fn transfer_said(&mut self, said: TransferSaid) {
+    fn transfer_said(&mut self, said: TransferSaid) {
         let number = said.transfer;
         let word = match said.said {
             Said::Transfer(transfer) => transfer,
@@ -272,7 +296,7 @@ impl Desk {
     }
 
     /// Commits what the bank's word comes to, with the calls that brought it.
-    fn settle(
+    pub(super) fn settle(
         &mut self,
         movements: Result<Movements, Rejection>,
         calls: &[caudal_ledger::facts::BankCall],
@@ -312,7 +336,7 @@ impl Desk {
     }
 
     /// Takes in a notice about a transfer.
-    pub(super) fn noticed(&mut self, number: u64, said: &BankTransfer, ticket: Ticket<Heard>) {
+    fn noticed(&mut self, number: u64, said: &BankTransfer, ticket: Ticket<Heard>) {
         if !self.account.transfers.contains_key(&number) {
             let heard = self.late(number, &said.word);
             return self.scribe.finish(Page::default(), heard, ticket);
@@ -372,12 +396,7 @@ impl Desk {
     }
 
     /// Credits what came back of a transfer.
-    pub(super) fn reverse(
-        &mut self,
-        number: u64,
-        (amount, coelsa_id): (Amount, &str),
-        ticket: Ticket<Heard>,
-    ) {
+    fn reverse(&mut self, number: u64, (amount, coelsa_id): (Amount, &str), ticket: Ticket<Heard>) {
         // The index shows a transfer as of the last commit: one of which something is in flight,
         // seen before the index is read, is asked for again by the bank.
         let open = self.account.transfers.contains_key(&number);

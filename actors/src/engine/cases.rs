@@ -17,7 +17,7 @@ use super::money::{TransferView, not_found, value};
 use super::turns::Cost;
 use super::{Asker, DEADLINE, Engine};
 use crate::failure::Failure;
-use crate::realms::{CaseMessage, RealmMessage, Target};
+use crate::realms::{CaseMessage, Target, TransferMessage};
 use crate::records::projection::{CaseCounts, Place};
 use crate::records::reads;
 
@@ -106,7 +106,7 @@ impl Engine {
             request_id,
         };
         let decision = Box::new(decision);
-        let message = |ticket| RealmMessage::Case(CaseMessage::Dismiss(id.place, decision, ticket));
+        let message = |ticket| CaseMessage::Dismiss(id.place, decision, ticket);
         value(self.order(id.realm, DEADLINE, asker, message).await)
     }
 
@@ -142,7 +142,7 @@ impl Engine {
         decision: Decision,
         request_id: String,
     ) -> Result<TransferView, Failure> {
-        let message = |ticket| RealmMessage::DecideTransfer {
+        let message = |ticket| TransferMessage::Decide {
             transfer: id,
             verdict,
             decision: Box::new(decision),
@@ -199,7 +199,7 @@ impl Engine {
             keyed: None,
             request_id,
         };
-        let message = |ticket| RealmMessage::Case(message(id.place, ticket));
+        let message = |ticket| message(id.place, ticket);
         value(self.order(id.realm, DEADLINE, asker, message).await)
     }
 

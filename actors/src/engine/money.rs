@@ -16,7 +16,7 @@ use super::turns::Cost;
 use super::{Asker, DEADLINE, Engine};
 use crate::accounts::BatchMode;
 use crate::failure::Failure;
-use crate::realms::{Adjustment, RealmMessage, Target};
+use crate::realms::{Adjustment, MoneyMessage, PostingMessage, Target, TransferMessage};
 use crate::records::projection::Place;
 use crate::records::{decode, keys, reads};
 use crate::reply::{Answered, Given};
@@ -51,7 +51,7 @@ impl Engine {
         dry_run: bool,
         asker: Asker<Outcome<HoldView>>,
     ) -> Answered<Outcome<HoldView>> {
-        let message = |ticket| RealmMessage::OpenHold {
+        let message = |ticket| MoneyMessage::OpenHold {
             target,
             order,
             dry_run,
@@ -70,7 +70,7 @@ impl Engine {
         dry_run: bool,
         asker: Asker<HoldView>,
     ) -> Answered<HoldView> {
-        let message = |ticket| RealmMessage::StepHold {
+        let message = |ticket| MoneyMessage::StepHold {
             id,
             step,
             amount,
@@ -88,7 +88,7 @@ impl Engine {
             return Err(Rejection::HoldNotFound.into());
         }
         let open = self
-            .ask(realm, DEADLINE, |reply| RealmMessage::HoldOf(id, reply))
+            .ask(realm, DEADLINE, |reply| MoneyMessage::HoldOf(id, reply))
             .await
             .map_err(|why| not_found(why, Rejection::HoldNotFound))?;
         let hold = match open {
@@ -132,7 +132,7 @@ impl Engine {
         dry_run: bool,
         asker: Asker<Outcome<TransferView>>,
     ) -> Answered<Outcome<TransferView>> {
-        let message = |ticket| RealmMessage::Transfer {
+        let message = |ticket| TransferMessage::Send {
             from,
             order,
             dry_run,
@@ -151,7 +151,7 @@ impl Engine {
             return Err(Rejection::TransferNotFound.into());
         }
         let open = self
-            .ask(realm, DEADLINE, |reply| RealmMessage::TransferOf(id, reply))
+            .ask(realm, DEADLINE, |reply| TransferMessage::Of(id, reply))
             .await
             .map_err(|why| not_found(why, Rejection::TransferNotFound))?;
         let place = Place {
@@ -201,7 +201,7 @@ impl Engine {
         amount: Amount,
     ) -> Result<Quote, Failure> {
         self.ask(realm, DEADLINE, |reply| {
-            RealmMessage::Quote(target, code, amount, reply)
+            MoneyMessage::Quote(target, code, amount, reply)
         })
         .await
     }
@@ -216,7 +216,7 @@ impl Engine {
         mode: BatchMode,
         asker: Asker<Vec<ItemOutcome>>,
     ) -> Answered<Vec<ItemOutcome>> {
-        let message = |ticket| RealmMessage::Batch {
+        let message = |ticket| PostingMessage::Batch {
             items,
             mode,
             ticket,

@@ -13,7 +13,7 @@ use super::turns::{Books, Cost};
 use super::{ANSWERS_MAX, DEADLINE, Engine, wait};
 use crate::accounts::Observed;
 use crate::failure::Failure;
-use crate::realms::{RealmMessage, RealmReport, Target};
+use crate::realms::{ActorsMessage, RealmReport, Target};
 use crate::records::projection::Place;
 use crate::records::reads;
 use crate::reply::Reply;
@@ -58,7 +58,7 @@ impl Engine {
     /// How the actors of a realm are doing.
     pub async fn report(&self, realm: RealmId) -> Result<RealmReport, Failure> {
         let (reply, answer) = Reply::new();
-        self.tell(realm, RealmMessage::Report(reply))?;
+        self.tell(realm, ActorsMessage::Report(reply))?;
         wait(async { answer.await.map(Ok) }, DEADLINE).await
     }
 
@@ -69,7 +69,7 @@ impl Engine {
         target: Target,
     ) -> Result<Option<Observed>, Failure> {
         self.ask(realm, DEADLINE, |reply| {
-            RealmMessage::Observe(target, reply)
+            ActorsMessage::Observe(target, reply)
         })
         .await
     }
@@ -77,7 +77,7 @@ impl Engine {
     /// Sends an account's actor away if it is idle; whether it is gone.
     pub async fn passivate(&self, realm: RealmId, target: Target) -> Result<bool, Failure> {
         self.ask(realm, DEADLINE, |reply| {
-            RealmMessage::Passivate(target, reply)
+            ActorsMessage::Passivate(target, reply)
         })
         .await
     }

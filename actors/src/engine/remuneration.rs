@@ -12,7 +12,7 @@ use crate::accounts::EnrolmentView;
 use crate::accounts::enrolment::{FundSaid, Word};
 use crate::failure::Failure;
 use crate::ports::BankGateway as _;
-use crate::realms::{RealmMessage, Target};
+use crate::realms::{FundMessage, Target};
 use crate::reply::Answered;
 
 /// The last enrolment of an account, and what it has in the fund.
@@ -34,7 +34,7 @@ impl Engine {
         order: Enrol,
         asker: Asker<EnrolmentView>,
     ) -> Answered<EnrolmentView> {
-        let message = |ticket| RealmMessage::Enrol(target, order, ticket);
+        let message = |ticket| FundMessage::Enrol(target, order, ticket);
         self.order(realm, BANK_DEADLINE, asker, message).await
     }
 
@@ -46,7 +46,7 @@ impl Engine {
         target: Target,
         request_id: &str,
     ) -> Result<RemunerationView, Failure> {
-        let message = |reply| RealmMessage::EnrolmentOf(target, reply);
+        let message = |reply| FundMessage::EnrolmentOf(target, reply);
         let view = self.ask(realm, DEADLINE, message).await?;
         let open = view.enrolment.as_ref().filter(|it| !it.state.is_final());
         let Some(number) = open.map(|it| it.number) else {
@@ -65,7 +65,7 @@ impl Engine {
             calls: reply.calls,
         };
         let account = view.account;
-        let message = |reply| RealmMessage::FundTold(account, said, reply);
+        let message = |reply| FundMessage::Told(account, said, reply);
         let view = match self.ask(realm, DEADLINE, message).await {
             Ok(now) => now,
             // A read that cannot write down what it heard still shows what was known.

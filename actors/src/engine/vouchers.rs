@@ -14,7 +14,7 @@ use super::turns::Cost;
 use super::{Asker, DEADLINE, Engine};
 use crate::accounts::Placed;
 use crate::failure::Failure;
-use crate::realms::{Adjustment, RealmMessage};
+use crate::realms::{Adjustment, PostingMessage, TypesMessage};
 use crate::records::projection::Place;
 use crate::records::reads;
 use crate::reply::Answered;
@@ -28,14 +28,14 @@ impl Engine {
         asker: Asker<Outcome<Placed>>,
     ) -> Answered<Outcome<Placed>> {
         self.order(realm, DEADLINE, asker, |ticket| {
-            RealmMessage::Post(order, ticket)
+            PostingMessage::Post(order, ticket)
         })
         .await
     }
 
     /// All voucher types.
     pub async fn voucher_types(&self, realm: RealmId) -> Result<Vec<VoucherType>, Failure> {
-        self.ask(realm, DEADLINE, RealmMessage::Types).await
+        self.ask(realm, DEADLINE, TypesMessage::All).await
     }
 
     /// Creates a voucher type.
@@ -45,10 +45,8 @@ impl Engine {
         order: CreateVoucherType,
         asker: Asker<VoucherType>,
     ) -> Answered<VoucherType> {
-        self.order(realm, DEADLINE, asker, |t| {
-            RealmMessage::CreateType(order, t)
-        })
-        .await
+        self.order(realm, DEADLINE, asker, |t| TypesMessage::Create(order, t))
+            .await
     }
 
     /// Switches a voucher type on or off.
@@ -60,7 +58,7 @@ impl Engine {
         asker: Asker<VoucherType>,
     ) -> Answered<VoucherType> {
         self.order(realm, DEADLINE, asker, |t| {
-            RealmMessage::ToggleType(code, active, t)
+            TypesMessage::Toggle(code, active, t)
         })
         .await
     }
@@ -72,10 +70,8 @@ impl Engine {
         code: TypeCode,
         asker: Asker<VoucherType>,
     ) -> Answered<VoucherType> {
-        self.order(realm, DEADLINE, asker, |t| {
-            RealmMessage::RemoveType(code, t)
-        })
-        .await
+        self.order(realm, DEADLINE, asker, |t| TypesMessage::Remove(code, t))
+            .await
     }
 
     /// A voucher by its id.

@@ -10,7 +10,7 @@ use super::turns::Cost;
 use super::{Asker, DEADLINE, Engine, wait};
 use crate::accounts::{AccountView, BalanceView};
 use crate::failure::Failure;
-use crate::realms::{RealmMessage, Target};
+use crate::realms::{MoneyMessage, Target};
 use crate::records::reads;
 use crate::reply::{Answered, Reply};
 
@@ -73,7 +73,7 @@ impl Engine {
             for account in some {
                 let (reply, answer) = Reply::new();
                 let target = Target::Account(account.number);
-                self.tell(realm, RealmMessage::BalanceOf(target, reply))?;
+                self.tell(realm, MoneyMessage::BalanceOf(target, reply))?;
                 asked.push(answer);
             }
             for answer in asked {

@@ -13,7 +13,7 @@ use super::turns::Cost;
 use super::{Asker, BANK_DEADLINE, DEADLINE, Engine};
 use crate::failure::Failure;
 use crate::ports::webhooks::Sent;
-use crate::realms::RealmMessage;
+use crate::realms::WebhookMessage;
 use crate::records::{decode, keys, reads};
 use crate::reply::Answered;
 
@@ -78,7 +78,7 @@ impl Engine {
         asker: Asker<Webhook>,
     ) -> Answered<Webhook> {
         self.order(realm, DEADLINE, asker, |ticket| {
-            RealmMessage::Webhook(number, order, ticket)
+            WebhookMessage::Order(number, order, ticket)
         })
         .await
     }
@@ -92,7 +92,7 @@ impl Engine {
         asker: Asker<Sent>,
     ) -> Answered<Sent> {
         self.order(realm, BANK_DEADLINE, asker, |ticket| {
-            RealmMessage::TryWebhook(number, id, ticket)
+            WebhookMessage::Try(number, id, ticket)
         })
         .await
     }

@@ -33,7 +33,7 @@ use tokio::sync::oneshot;
 
 use super::{RealmMessage, RealmSupervisor, Target};
 use crate::accounts::remittance::Said;
-use crate::accounts::{AccountMessage, Heard};
+use crate::accounts::{CaseTurn, Heard};
 use crate::failure::Failure;
 use crate::mailbox::Mailbox;
 use crate::ports::BankError;
@@ -177,7 +177,7 @@ impl RealmSupervisor {
         match found {
             Err(why) => self.end(Err(why), ticket),
             Ok((parked, number)) => self.forward(number, ticket, |ticket| {
-                AccountMessage::Credit(Box::new(parked), decision, ticket)
+                CaseTurn::Credit(Box::new(parked), decision, ticket)
             }),
         }
     }

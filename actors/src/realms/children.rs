@@ -9,13 +9,55 @@ use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
 
-use super::RealmReport;
+use super::{RealmReport, RealmSupervisor, Target};
 use crate::accounts::{self, AccountActor, AccountMessage, Child, Observed};
 use crate::failure::Failure;
 use crate::mailbox::Mailbox;
 use crate::records::reads;
 use crate::reply::Reply;
 use crate::scribe::{Shared, Vitals};
+
+/// What a supervisor can be asked about the actors of its accounts.
+#[derive(Debug)]
+pub enum ActorsMessage {
+    /// The live state of an account's actor; `None` when it is not resident.
+    Observe(Target, Reply<Result<Option<Observed>, Failure>>),
+    /// Send an account's actor away if it is idle; answers whether it is gone.
+    Passivate(Target, Reply<Result<bool, Failure>>),
+    /// How they are doing.
+    Report(Reply<RealmReport>),
+}
+
+impl ActorsMessage {
+    /// Whether whoever asked has left.
+    pub(super) fn is_left(&self) -> bool {
+        match self {
+            Self::Observe(_, reply) => reply.is_closed(),
+            Self::Passivate(_, reply) => reply.is_closed(),
+            Self::Report(reply) => reply.is_closed(),
+        }
+    }
+}
+
+impl RealmSupervisor {
+    /// Takes what operators want to know of the actors, or to be done with them.
+    pub(super) fn actors(&mut self, message: ActorsMessage) {
+        match message {
+            ActorsMessage::Observe(target, reply) => match self.number(target) {
+                Ok(number) => self.children.observe(number, reply),
+                Err(why) => reply.send(Err(why)),
+            },
+            ActorsMessage::Passivate(target, reply) => {
+                let number = self.number(target);
+                reply.send(number.map(|number| self.children.passivate(number)));
+            }
+            ActorsMessage::Report(reply) => reply.send(RealmReport {
+                looked: self.shared.lookout.is_passed(),
+                ..self.children.report()
+            }),
+        }
+    }
+}
 
 /// All of a realm's account actors.
 #[derive(Debug)]

@@ -35,7 +35,7 @@ use caudal_ledger::transfers::{
 };
 use caudal_storage::{Store, StoreError};
 
-use super::{CaseMessage, MAILBOX, RealmMessage, RealmSupervisor};
+use super::{CaseMessage, MAILBOX, MoneyMessage, RealmMessage, RealmSupervisor, TransferMessage};
 use crate::accounts::Heard;
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Waiting};
@@ -346,9 +346,9 @@ pub(crate) fn hearing(notice: Notice, place: Place) -> Option<Hearing> {
                 from,
                 at,
             };
-            Box::new(|ticket| RealmMessage::CashIn(arrived, ticket))
+            Box::new(|ticket| MoneyMessage::CashIn(arrived, ticket).into())
         }
-        Notice::Left(left) => Box::new(|ticket| RealmMessage::Left(left, ticket)),
+        Notice::Left(left) => Box::new(|ticket| TransferMessage::Left(left, ticket).into()),
         Notice::Returned { case, attempt, .. } => Box::new(move |ticket| {
             RealmMessage::Case(CaseMessage::Recognised(case, attempt, ticket))
         }),
@@ -367,20 +367,26 @@ pub(crate) fn hearing(notice: Notice, place: Place) -> Option<Hearing> {
                 ticket,
             })
         }),
-        Notice::Settled { transfer, .. } => Box::new(move |ticket| RealmMessage::TransferNotice {
-            account,
-            transfer: sequence,
-            said: transfer,
-            ticket,
+        Notice::Settled { transfer, .. } => Box::new(move |ticket| {
+            let message = TransferMessage::Notice {
+                account,
+                transfer: sequence,
+                said: transfer,
+                ticket,
+            };
+            message.into()
         }),
         Notice::Reversed {
             coelsa_id, amount, ..
-        } => Box::new(move |ticket| RealmMessage::Reverse {
-            account,
-            transfer: sequence,
-            amount,
-            coelsa_id,
-            ticket,
+        } => Box::new(move |ticket| {
+            let message = TransferMessage::Reverse {
+                account,
+                transfer: sequence,
+                amount,
+                coelsa_id,
+                ticket,
+            };
+            message.into()
         }),
         Notice::Created | Notice::Other { .. } => return None,
     })

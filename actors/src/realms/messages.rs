@@ -1,33 +1,17 @@
-//! What a realm's supervisor can be asked.
+//! What a realm's supervisor can be asked, by kind, and the words that several kinds share.
 
-use caudal_ledger::accounts::Order;
-use caudal_ledger::alias::Alias;
-use caudal_ledger::cases::{Decision, Verdict};
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::facts::{BankCall, Registration};
-use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
-use caudal_ledger::ids::{AccountNo, HoldId, TransferId};
+use caudal_ledger::facts::BankCall;
+use caudal_ledger::ids::AccountNo;
 use caudal_ledger::money::Amount;
-use caudal_ledger::remuneration::Enrol;
 use caudal_ledger::text::ExternalId;
-use caudal_ledger::time::Timestamp;
-use caudal_ledger::transfers::{BankTransfer, CashIn, Departure, Send, Transfer};
-use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType};
-use caudal_ledger::vouchers::Outcome;
-use caudal_ledger::webhooks::{Webhook, WebhookOrder};
+use caudal_ledger::voucher_types::TypeCode;
 use chrono::NaiveDate;
 
-use super::Bulk;
-use super::cases::CaseMessage;
-use crate::accounts::enrolment::FundSaid;
-use crate::accounts::{
-    AccountView, BalanceView, BatchMode, EnrolmentView, Heard, HoldView, ItemOutcome, Observed,
-    Placed, Quote, TransferView, Versions,
+use super::{
+    ActorsMessage, CaseMessage, FundMessage, MoneyMessage, PostingMessage, ProfileMessage,
+    TransferMessage, TypesMessage, WebhookMessage,
 };
-use crate::failure::Failure;
-use crate::ports::webhooks::Sent;
-use crate::reply::Reply;
-use crate::scribe::Ticket;
 
 /// How an order names its account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,160 +71,33 @@ pub struct RealmReport {
     pub looked: bool,
 }
 
-/// Everything that a supervisor can be asked.
+/// Everything that a supervisor can be asked, by kind. Each kind lives beside what routes it.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "messages are boxed by the mailbox"
+)]
 pub enum RealmMessage {
-    /// Post an adjustment.
-    Post(Adjustment, Ticket<Outcome<Placed>>),
-    /// Post many adjustments, each for itself, or all of them or nothing.
-    Batch {
-        /// The adjustments.
-        items: Vec<Adjustment>,
-        /// How.
-        mode: BatchMode,
-        /// Who asks.
-        ticket: Ticket<Vec<ItemOutcome>>,
-    },
-    /// The rest of a batch that is on its way.
-    BatchMore(Bulk),
-    /// The outcomes of a batch whose key keeps its answer.
-    BatchDone(Vec<ItemOutcome>, Ticket<Vec<ItemOutcome>>),
-    /// Open a hold.
-    OpenHold {
-        /// The account.
-        target: Target,
-        /// The order.
-        order: OpenHold,
-        /// Only say what would happen.
-        dry_run: bool,
-        /// Who asks.
-        ticket: Ticket<Outcome<HoldView>>,
-    },
-    /// Confirm or release a hold.
-    StepHold {
-        /// The hold.
-        id: HoldId,
-        /// What to do.
-        step: HoldStep,
-        /// How much; the rest when `None`.
-        amount: Option<Amount>,
-        /// Only say what would happen.
-        dry_run: bool,
-        /// Who asks.
-        ticket: Ticket<HoldView>,
-    },
-    /// An open hold as it is.
-    HoldOf(HoldId, Reply<Result<Option<Hold>, Failure>>),
-    /// Transfer, inside the realm or through the bank.
-    Transfer {
-        /// The account that sends.
-        from: Target,
-        /// The order.
-        order: Send,
-        /// Only say what would happen.
-        dry_run: bool,
-        /// Who asks.
-        ticket: Ticket<Outcome<TransferView>>,
-    },
-    /// A transfer that waits for the bank, as it is.
-    TransferOf(TransferId, Reply<Result<Option<Transfer>, Failure>>),
-    /// What the bank's notice says about a transfer.
-    TransferNotice {
-        /// The account that sent.
-        account: AccountNo,
-        /// The transfer.
-        transfer: u64,
-        /// What it says.
-        said: BankTransfer,
-        /// Who asks.
-        ticket: Ticket<Heard>,
-    },
-    /// A transfer came back.
-    Reverse {
-        /// The account that sent.
-        account: AccountNo,
-        /// The transfer.
-        transfer: u64,
-        /// How much.
-        amount: Amount,
-        /// The id of the reversal on the rail.
-        coelsa_id: String,
-        /// Who asks.
-        ticket: Ticket<Heard>,
-    },
-    /// A person decides about a transfer that waits for the bank.
-    DecideTransfer {
-        /// The transfer.
-        transfer: TransferId,
-        /// What, and whether they insist though the bank has not given up.
-        verdict: (Verdict, bool),
-        /// By whom and why.
-        decision: Box<Decision>,
-        /// Who asks.
-        ticket: Ticket<TransferView>,
-    },
-    /// Money left by an order that the ledger does not know.
-    Left(Departure, Ticket<Heard>),
-    /// Something about money in suspense.
+    /// Adjustments, one or many.
+    Posting(PostingMessage),
+    /// Holds, balances, quotes, and money that arrives.
+    Money(MoneyMessage),
+    /// Transfers, and what the bank says of them.
+    Transfer(TransferMessage),
+    /// Money in suspense, and what could not be booked.
     Case(CaseMessage),
-    /// Money arrived from the bank.
-    CashIn(CashIn, Ticket<Heard>),
-    /// What a movement would cost.
-    Quote(Target, TypeCode, Amount, Reply<Result<Quote, Failure>>),
-    /// Enrol an account in remuneration.
-    Enrol(Target, Enrol, Ticket<EnrolmentView>),
-    /// The last enrolment of an account.
-    EnrolmentOf(Target, Reply<Result<EnrolmentView, Failure>>),
-    /// What the fund said when somebody wanted to know.
-    FundTold(AccountNo, FundSaid, Reply<Result<EnrolmentView, Failure>>),
+    /// Remuneration.
+    Fund(FundMessage),
+    /// Who the accounts are.
+    Profile(ProfileMessage),
+    /// Voucher types.
+    Types(TypesMessage),
+    /// Webhooks.
+    Webhook(WebhookMessage),
+    /// The actors of the accounts, for operators.
+    Actors(ActorsMessage),
     /// Calls to the bank that concern no account.
     Journal(Vec<BankCall>),
-    /// Register an account (its number is given here), and open it where asked.
-    Register {
-        /// The registration; its number is ignored.
-        registration: Registration,
-        /// Whether it gets a CVU at once.
-        open: bool,
-        /// The alias asked for.
-        alias: Option<Alias>,
-        /// Who asks.
-        ticket: Ticket<AccountView>,
-    },
-    /// Change the profile of an account.
-    Change {
-        /// The account.
-        target: Target,
-        /// The order.
-        order: Order,
-        /// The versions that the asker has seen.
-        if_match: Option<Versions>,
-        /// Who asks.
-        ticket: Ticket<AccountView>,
-    },
-    /// The account as it is.
-    View(Target, Reply<Result<AccountView, Failure>>),
-    /// The balance as it is.
-    BalanceOf(Target, Reply<Result<BalanceView, Failure>>),
-    /// The balance as it was.
-    BalanceAt(Target, Timestamp, Reply<Result<BalanceView, Failure>>),
-    /// All voucher types.
-    Types(Reply<Result<Vec<VoucherType>, Failure>>),
-    /// Create a voucher type.
-    CreateType(CreateVoucherType, Ticket<VoucherType>),
-    /// Switch a voucher type on or off.
-    ToggleType(TypeCode, bool, Ticket<VoucherType>),
-    /// Remove a voucher type.
-    RemoveType(TypeCode, Ticket<VoucherType>),
-    /// An order about a webhook: its number (0 for a new one), what, who asks.
-    Webhook(u64, WebhookOrder, Ticket<Webhook>),
-    /// Send something to a webhook now, outside the order of events.
-    TryWebhook(u64, String, Ticket<Sent>),
-    /// The live state of an account's actor; `None` when it is not resident.
-    Observe(Target, Reply<Result<Option<Observed>, Failure>>),
-    /// Send an account's actor away if it is idle; answers whether it is gone.
-    Passivate(Target, Reply<Result<bool, Failure>>),
-    /// How the actors are doing.
-    Report(Reply<RealmReport>),
     /// The lane is eased: orders that wait for it can go on.
     Eased,
 }
@@ -250,39 +107,16 @@ impl RealmMessage {
     /// what is done already goes on without anybody.
     pub fn is_left(&self) -> bool {
         match self {
-            Self::Post(_, ticket) => ticket.is_left(),
-            Self::Batch { ticket, .. } => ticket.is_left(),
-            Self::BatchMore(bulk) => bulk.is_left(),
-            Self::OpenHold { ticket, .. } => ticket.is_left(),
-            Self::StepHold { ticket, .. } => ticket.is_left(),
-            Self::Transfer { ticket, .. } => ticket.is_left(),
-            Self::DecideTransfer { ticket, .. } => ticket.is_left(),
-            Self::Enrol(_, _, ticket) => ticket.is_left(),
-            Self::Register { ticket, .. } | Self::Change { ticket, .. } => ticket.is_left(),
-            Self::CreateType(_, ticket)
-            | Self::ToggleType(_, _, ticket)
-            | Self::RemoveType(_, ticket) => ticket.is_left(),
-            Self::Webhook(_, _, ticket) => ticket.is_left(),
-            Self::TryWebhook(_, _, ticket) => ticket.is_left(),
-            Self::HoldOf(_, reply) => reply.is_closed(),
-            Self::TransferOf(_, reply) => reply.is_closed(),
-            Self::Quote(_, _, _, reply) => reply.is_closed(),
-            Self::EnrolmentOf(_, reply) => reply.is_closed(),
-            Self::View(_, reply) => reply.is_closed(),
-            Self::BalanceOf(_, reply) | Self::BalanceAt(_, _, reply) => reply.is_closed(),
-            Self::Types(reply) => reply.is_closed(),
-            Self::Observe(_, reply) => reply.is_closed(),
-            Self::Passivate(_, reply) => reply.is_closed(),
-            Self::Report(reply) => reply.is_closed(),
+            Self::Posting(message) => message.is_left(),
+            Self::Money(message) => message.is_left(),
+            Self::Transfer(message) => message.is_left(),
             Self::Case(message) => message.is_left(),
-            Self::BatchDone(..)
-            | Self::TransferNotice { .. }
-            | Self::Reverse { .. }
-            | Self::Left(..)
-            | Self::CashIn(..)
-            | Self::FundTold(..)
-            | Self::Journal(_)
-            | Self::Eased => false,
+            Self::Fund(message) => message.is_left(),
+            Self::Profile(message) => message.is_left(),
+            Self::Types(message) => message.is_left(),
+            Self::Webhook(message) => message.is_left(),
+            Self::Actors(message) => message.is_left(),
+            Self::Journal(_) | Self::Eased => false,
         }
     }
 
@@ -291,41 +125,40 @@ impl RealmMessage {
     /// begun, and what reads does not.
     pub const fn waits_for_store(&self) -> bool {
         match self {
-            Self::Post(..)
-            | Self::Batch { .. }
-            | Self::BatchMore(_)
-            | Self::OpenHold { .. }
-            | Self::StepHold { .. }
-            | Self::Transfer { .. }
-            | Self::Enrol(..)
-            | Self::Register { .. }
-            | Self::Change { .. } => true,
-            Self::BatchDone(..)
-            | Self::HoldOf(..)
-            | Self::TransferOf(..)
-            | Self::TransferNotice { .. }
-            | Self::Reverse { .. }
-            | Self::DecideTransfer { .. }
-            | Self::Left(..)
-            | Self::Case(_)
-            | Self::CashIn(..)
-            | Self::Quote(..)
-            | Self::EnrolmentOf(..)
-            | Self::FundTold(..)
-            | Self::Journal(_)
-            | Self::View(..)
-            | Self::BalanceOf(..)
-            | Self::BalanceAt(..)
+            Self::Posting(message) => message.waits_for_store(),
+            Self::Money(message) => message.waits_for_store(),
+            Self::Transfer(message) => message.waits_for_store(),
+            Self::Fund(message) => message.waits_for_store(),
+            Self::Profile(message) => message.waits_for_store(),
+            Self::Case(_)
             | Self::Types(_)
-            | Self::CreateType(..)
-            | Self::ToggleType(..)
-            | Self::RemoveType(..)
-            | Self::Webhook(..)
-            | Self::TryWebhook(..)
-            | Self::Observe(..)
-            | Self::Passivate(..)
-            | Self::Report(_)
+            | Self::Webhook(_)
+            | Self::Actors(_)
+            | Self::Journal(_)
             | Self::Eased => false,
         }
     }
+}
+
+/// Lets whoever sends name the kind of a message only.
+macro_rules! kinds {
+    ($($kind:ident: $message:ty),* $(,)?) => {
+        $(impl From<$message> for RealmMessage {
+            fn from(message: $message) -> Self {
+                Self::$kind(message)
+            }
+        })*
+    };
+}
+
+kinds! {
+    Posting: PostingMessage,
+    Money: MoneyMessage,
+    Transfer: TransferMessage,
+    Case: CaseMessage,
+    Fund: FundMessage,
+    Profile: ProfileMessage,
+    Types: TypesMessage,
+    Webhook: WebhookMessage,
+    Actors: ActorsMessage,
 }

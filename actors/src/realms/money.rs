@@ -1,21 +1,25 @@
-//! Routing of orders about money: to one account, to several as one, to the bank.
+//! Routing of orders and questions about the money of accounts, and what the routes share: claims, convoys,
+//! the realm's own entries.
 
 use std::collections::BTreeSet;
 
 use caudal_ledger::balance::Direction;
-use caudal_ledger::holds::{HoldStep, OpenHold};
-use caudal_ledger::ids::{AccountNo, HoldId, OriginId};
+use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
+use caudal_ledger::ids::{AccountNo, HoldId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
-use caudal_ledger::transfers::{CashIn, Departure, Destination, Send, Suspense};
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::{CashIn, Suspense};
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::Outcome;
 use caudal_storage::StoreError;
 
-use super::{Admission, RealmMessage, RealmSupervisor, Target};
-use crate::accounts::{AccountMessage, Convoy, Heard, HoldView, Joint, Quote, TransferView};
+use super::{Admission, RealmSupervisor, Target};
+use crate::accounts::{
+    AccountMessage, BalanceView, Convoy, Heard, HoldView, Joint, MoneyTurn, Quote,
+};
 use crate::failure::Failure;
 use crate::records::keys::Rail;
 use crate::records::projection::Landed;
@@ -23,7 +27,106 @@ use crate::records::{self, BANK, SUSPENSE, Tail, reads};
 use crate::reply::{ClaimGuard, Reply};
 use crate::scribe::{Page, Shared, Ticket};
 
+/// What a supervisor can be asked about the money of its accounts.
+#[derive(Debug)]
+pub enum MoneyMessage {
+    /// Open a hold.
+    OpenHold {
+        /// The account.
+        target: Target,
+        /// The order.
+        order: OpenHold,
+        /// Only say what would happen.
+        dry_run: bool,
+        /// Who asks.
+        ticket: Ticket<Outcome<HoldView>>,
+    },
+    /// Confirm or release a hold.
+    StepHold {
+        /// The hold.
+        id: HoldId,
+        /// What to do.
+        step: HoldStep,
+        /// How much; the rest when `None`.
+        amount: Option<Amount>,
+        /// Only say what would happen.
+        dry_run: bool,
+        /// Who asks.
+        ticket: Ticket<HoldView>,
+    },
+    /// An open hold as it is; `None` when it is not open.
+    HoldOf(HoldId, Reply<Result<Option<Hold>, Failure>>),
+    /// Money arrived from the bank.
+    CashIn(CashIn, Ticket<Heard>),
+    /// What a movement would cost.
+    Quote(Target, TypeCode, Amount, Reply<Result<Quote, Failure>>),
+    /// The balance as it is.
+    BalanceOf(Target, Reply<Result<BalanceView, Failure>>),
+    /// The balance as it was at the end of an instant.
+    BalanceAt(Target, Timestamp, Reply<Result<BalanceView, Failure>>),
+}
+
+impl MoneyMessage {
+    /// Whether whoever asked has left. What the bank has said goes on without anybody.
+    pub(super) fn is_left(&self) -> bool {
+        match self {
+            Self::OpenHold { ticket, .. } => ticket.is_left(),
+            Self::StepHold { ticket, .. } => ticket.is_left(),
+            Self::HoldOf(_, reply) => reply.is_closed(),
+            Self::Quote(_, _, _, reply) => reply.is_closed(),
+            Self::BalanceOf(_, reply) | Self::BalanceAt(_, _, reply) => reply.is_closed(),
+            Self::CashIn(..) => false,
+        }
+    }
+
+    /// Whether it waits while the store has enough.
+    pub(super) const fn waits_for_store(&self) -> bool {
+        match self {
+            Self::OpenHold { .. } | Self::StepHold { .. } => true,
+            Self::HoldOf(..)
+            | Self::CashIn(..)
+            | Self::Quote(..)
+            | Self::BalanceOf(..)
+            | Self::BalanceAt(..) => false,
+        }
+    }
+}
+
 impl RealmSupervisor {
+    /// Routes what is about the money of accounts.
+    pub(super) fn money(&mut self, message: MoneyMessage) {
+        match message {
+            MoneyMessage::OpenHold {
+                target,
+                order,
+                dry_run,
+                ticket,
+            } => self.open_hold(target, order, dry_run, ticket),
+            MoneyMessage::StepHold {
+                id,
+                step,
+                amount,
+                dry_run,
+                ticket,
+            } => self.step_hold(id, (step, amount), dry_run, ticket),
+            MoneyMessage::HoldOf(id, reply) => {
+                self.ask(Target::Account(id.0.account), reply, |reply| {
+                    MoneyTurn::HoldOf(id.0.sequence, reply)
+                });
+            }
+            MoneyMessage::CashIn(arrived, ticket) => self.cash_in(arrived, ticket),
+            MoneyMessage::Quote(target, code, amount, reply) => {
+                self.quote(target, &code, amount, reply);
+            }
+            MoneyMessage::BalanceOf(target, reply) => {
+                self.ask(target, reply, MoneyTurn::BalanceOf);
+            }
+            MoneyMessage::BalanceAt(target, at, reply) => {
+                self.ask(target, reply, |reply| MoneyTurn::BalanceAt(at, reply));
+            }
+        }
+    }
+
     /// Claims a tenant's own id of a movement or transfer for an account.
     pub(super) fn claim_external(
         &self,
@@ -49,7 +152,7 @@ impl RealmSupervisor {
         }
     }
 
-    pub(super) fn open_hold(
+    fn open_hold(
         &mut self,
         target: Target,
         order: OpenHold,
@@ -70,14 +173,14 @@ impl RealmSupervisor {
                 Err(why) => return self.end(Err(why), ticket),
             }
         }
-        self.forward(number, ticket, |ticket| AccountMessage::OpenHold {
+        self.forward(number, ticket, |ticket| MoneyTurn::OpenHold {
             order,
             dry_run,
             ticket,
         });
     }
 
-    pub(super) fn step_hold(
+    fn step_hold(
         &mut self,
         id: HoldId,
         (step, amount): (HoldStep, Option<Amount>),
@@ -90,91 +193,13 @@ impl RealmSupervisor {
         if id.0.realm != self.shared.realm {
             return self.end(Err(Rejection::HoldNotFound.into()), ticket);
         }
-        self.forward(id.0.account, ticket, |ticket| AccountMessage::StepHold {
+        self.forward(id.0.account, ticket, |ticket| MoneyTurn::StepHold {
             hold: id,
             step,
             amount,
             dry_run,
             ticket,
         });
-    }
-
-    /// Sends a transfer on its way: to both accounts when the destination is the realm's, to the
-    /// account that sends, and by it to the bank, when it is not.
-    pub(super) fn transfer(
-        &mut self,
-        from: Target,
-        order: Send,
-        dry_run: bool,
-        ticket: Ticket<Outcome<TransferView>>,
-    ) {
-        let Some(mut ticket) = self.let_in(ticket) else {
-            return;
-        };
-        let ends = self
-            .number(from)
-            .and_then(|from| Ok((from, self.receiver(&order.to)?)));
-        let (from, to) = match ends {
-            Ok(ends) => ends,
-            Err(why) => return self.end(Err(why), ticket),
-        };
-        if !dry_run {
-            match self.claim_external(b"t", &order.external_id, from) {
-                Ok(guard) => ticket.guards.push(guard),
-                Err(why) => return self.end(Err(why), ticket),
-            }
-        }
-        if to.is_none() && !dry_run {
-            // The bank's list may be bringing it in right now, from a past that is gone.
-            match self.claim_sent(self.origin_of(&order), from) {
-                Ok(guard) => ticket.guards.push(guard),
-                Err(_) => return self.end(Err(Rejection::ExternalIdInFlight.into()), ticket),
-            }
-        }
-        match to {
-            None => self.forward(from, ticket, |ticket| AccountMessage::Send {
-                order,
-                dry_run,
-                ticket,
-            }),
-            Some(to) if to == from => self.end(Err(Rejection::SameAccount.into()), ticket),
-            Some(to) => {
-                let both = BTreeSet::from([from, to]);
-                self.convoy(&both, ticket, |ticket| Joint::Transfer {
-                    from,
-                    to,
-                    order,
-                    dry_run,
-                    ticket,
-                });
-            }
-        }
-    }
-
-    /// The reference of an order at the bank.
-    fn origin_of(&self, order: &Send) -> OriginId {
-        let settings = self.shared.settings();
-        OriginId::of_order(&settings.tenant, settings.mode, &order.external_id)
-    }
-
-    /// The account of this realm that a destination is, if it is one.
-    fn receiver(&mut self, to: &Destination) -> Result<Option<AccountNo>, Failure> {
-        let Shared { realm, store, .. } = &*self.shared;
-        match to {
-            Destination::Key(key) => match key.cvu() {
-                Some(cvu) => match self.number(Target::Cvu(cvu)) {
-                    Ok(number) => Ok(Some(number)),
-                    Err(Failure::Rejected(Rejection::AccountNotFound)) => Ok(None),
-                    Err(why) => Err(why),
-                },
-                None => Ok(None),
-            },
-            Destination::Alias(alias) => {
-                let owner = reads::alias_owner(store.as_ref(), realm.mode(), alias)?;
-                let own = owner.filter(|owner| owner.realm == realm.0 && owner.current);
-                Ok(own.map(|owner| owner.account))
-            }
-        }
     }
 
     /// Sends an order through all accounts that it concerns, from the lowest number up.
@@ -200,8 +225,7 @@ impl RealmSupervisor {
         }
     }
 
-    /// What a movement would cost.
-    pub(super) fn quote(
+    fn quote(
         &mut self,
         target: Target,
         code: &TypeCode,
@@ -211,7 +235,7 @@ impl RealmSupervisor {
         match self.types.find(code) {
             Some(found) => {
                 self.ask(target, reply, |reply| {
-                    AccountMessage::Quote(found, amount, reply)
+                    MoneyTurn::Quote(found, amount, reply)
                 });
             }
             None => reply.send(Err(Rejection::VoucherTypeUnknown {
@@ -250,7 +274,7 @@ impl RealmSupervisor {
     }
 
     /// Money arrived from the bank, for a CVU of this realm or for one that nobody knows.
-    pub(super) fn cash_in(&mut self, arrived: CashIn, mut ticket: Ticket<Heard>) {
+    fn cash_in(&mut self, arrived: CashIn, mut ticket: Ticket<Heard>) {
         match self.claim_rail(Rail::Arrival, &arrived.coelsa_id) {
             Err(why) => return self.end(Err(why), ticket),
             Ok((guard, landed)) => {
@@ -261,9 +285,7 @@ impl RealmSupervisor {
             }
         }
         match self.number(Target::Cvu(arrived.cvu)) {
-            Ok(number) => self.forward(number, ticket, |ticket| {
-                AccountMessage::CashIn(arrived, ticket)
-            }),
+            Ok(number) => self.forward(number, ticket, |ticket| MoneyTurn::CashIn(arrived, ticket)),
             Err(Failure::Rejected(unknown)) => {
                 let suspense = Suspense {
                     cash_in: arrived,
@@ -321,112 +343,6 @@ impl RealmSupervisor {
                 |_| {},
             ),
             Err(why) => self.scribe.fail::<()>(why, None),
-        }
-    }
-
-    /// A transfer came back.
-    pub(super) fn reverse(
-        &mut self,
-        account: AccountNo,
-        transfer: u64,
-        (amount, coelsa_id): (Amount, String),
-        mut ticket: Ticket<Heard>,
-    ) {
-        match self.claim_rail(Rail::Return, &coelsa_id) {
-            Err(why) => return self.end(Err(why), ticket),
-            Ok((_, Some(_))) => return self.end(Ok(Heard::Known), ticket),
-            Ok((guard, None)) => ticket.guards.push(guard),
-        }
-        self.forward(account, ticket, |ticket| AccountMessage::Reverse {
-            transfer,
-            amount,
-            coelsa_id,
-            ticket,
-        });
-    }
-
-    /// Money left by an order that the ledger does not know.
-    fn left(&mut self, left: Departure, mut ticket: Ticket<Heard>) {
-        match self.claim_left(left.origin) {
-            Ok(guard) => ticket.guards.push(guard),
-            Err(why) => return self.end(Err(why), ticket),
-        }
-        match self.number(Target::Cvu(left.cvu)) {
-            Ok(number) => self.forward(number, ticket, |ticket| AccountMessage::Left(left, ticket)),
-            Err(Failure::Rejected(why)) => self.left_nobody(left, &why, ticket),
-            Err(why) => self.end(Err(why), ticket),
-        }
-    }
-
-    /// Routes what is about money.
-    pub(super) fn money(&mut self, message: RealmMessage) {
-        match message {
-            RealmMessage::OpenHold {
-                target,
-                order,
-                dry_run,
-                ticket,
-            } => self.open_hold(target, order, dry_run, ticket),
-            RealmMessage::StepHold {
-                id,
-                step,
-                amount,
-                dry_run,
-                ticket,
-            } => self.step_hold(id, (step, amount), dry_run, ticket),
-            RealmMessage::HoldOf(id, reply) => {
-                self.ask(Target::Account(id.0.account), reply, |reply| {
-                    AccountMessage::HoldOf(id.0.sequence, reply)
-                });
-            }
-            RealmMessage::Transfer {
-                from,
-                order,
-                dry_run,
-                ticket,
-            } => self.transfer(from, order, dry_run, ticket),
-            RealmMessage::TransferOf(id, reply) => {
-                self.ask(Target::Account(id.0.account), reply, |reply| {
-                    AccountMessage::TransferOf(id.0.sequence, reply)
-                });
-            }
-            RealmMessage::TransferNotice {
-                account,
-                transfer,
-                said,
-                ticket,
-            } => self.forward(account, ticket, |ticket| AccountMessage::TransferNotice {
-                transfer,
-                said,
-                ticket,
-            }),
-            RealmMessage::Reverse {
-                account,
-                transfer,
-                amount,
-                coelsa_id,
-                ticket,
-            } => self.reverse(account, transfer, (amount, coelsa_id), ticket),
-            RealmMessage::DecideTransfer {
-                transfer,
-                verdict,
-                decision,
-                ticket,
-            } => self.forward(transfer.0.account, ticket, |ticket| {
-                AccountMessage::DecideTransfer {
-                    transfer,
-                    verdict,
-                    decision,
-                    ticket,
-                }
-            }),
-            RealmMessage::CashIn(arrived, ticket) => self.cash_in(arrived, ticket),
-            RealmMessage::Left(departure, ticket) => self.left(departure, ticket),
-            RealmMessage::Quote(target, code, amount, reply) => {
-                self.quote(target, &code, amount, reply);
-            }
-            RealmMessage::Journal(calls) => self.journal(&calls),
-            message => self.remunerate(message),
         }
     }
 }

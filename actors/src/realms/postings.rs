@@ -14,9 +14,9 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::{TypeCode, VoucherType};
 use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 
-use super::{Adjustment, MAILBOX, RealmMessage, RealmSupervisor, TypeRef};
+use super::{Adjustment, MAILBOX, RealmSupervisor, TypeRef};
 use crate::accounts::{
-    AccountMessage, BULK_PART, BatchMode, Gather, ItemOutcome, Joint, Placed, Share, is_kept,
+    BULK_PART, BatchMode, Gather, ItemOutcome, Joint, MoneyTurn, Placed, Share, is_kept,
 };
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, give_way};
@@ -30,8 +30,62 @@ type Resolved = Result<(AccountNo, PostAdjustment), Failure>;
 /// whatever comes of the first item: so the answer does not depend on how far that one is.
 type Named = HashMap<(u8, ExternalId), (AccountNo, Amount, TypeCode)>;
 
+/// What a supervisor can be asked about adjustments.
+#[derive(Debug)]
+pub enum PostingMessage {
+    /// Post one.
+    Post(Adjustment, Ticket<Outcome<Placed>>),
+    /// Post many, each for itself, or all of them or nothing.
+    Batch {
+        /// The adjustments.
+        items: Vec<Adjustment>,
+        /// How.
+        mode: BatchMode,
+        /// Who asks.
+        ticket: Ticket<Vec<ItemOutcome>>,
+    },
+    /// The rest of a batch that is on its way.
+    More(Bulk),
+    /// The outcomes of a batch whose key keeps its answer.
+    Done(Vec<ItemOutcome>, Ticket<Vec<ItemOutcome>>),
+}
+
+impl PostingMessage {
+    /// Whether whoever asked has left. What is done already goes on without anybody.
+    pub(super) fn is_left(&self) -> bool {
+        match self {
+            Self::Post(_, ticket) => ticket.is_left(),
+            Self::Batch { ticket, .. } => ticket.is_left(),
+            Self::More(bulk) => bulk.is_left(),
+            Self::Done(..) => false,
+        }
+    }
+
+    /// Whether it waits while the store has enough.
+    pub(super) const fn waits_for_store(&self) -> bool {
+        match self {
+            Self::Post(..) | Self::Batch { .. } | Self::More(_) => true,
+            Self::Done(..) => false,
+        }
+    }
+}
+
 impl RealmSupervisor {
-    pub(super) fn post(&mut self, order: Adjustment, ticket: Ticket<Outcome<Placed>>) {
+    /// Routes adjustments.
+    pub(super) fn posting(&mut self, message: PostingMessage, ctx: &mut Context<Self>) {
+        match message {
+            PostingMessage::Post(order, ticket) => self.post(order, ticket),
+            PostingMessage::Batch {
+                items,
+                mode,
+                ticket,
+            } => self.batch(items, mode, ticket, ctx),
+            PostingMessage::More(bulk) => self.bulk(bulk, ctx),
+            PostingMessage::Done(outcomes, ticket) => self.batch_done(outcomes, ticket, ctx),
+        }
+    }
+
+    fn post(&mut self, order: Adjustment, ticket: Ticket<Outcome<Placed>>) {
         let Some(mut ticket) = self.let_in(ticket) else {
             return;
         };
@@ -47,7 +101,7 @@ impl RealmSupervisor {
                 Err(why) => return self.end(Err(why), ticket),
             }
         }
-        self.forward(number, ticket, |ticket| AccountMessage::Post {
+        self.forward(number, ticket, |ticket| MoneyTurn::Post {
             order,
             dry_run,
             ticket,
@@ -110,7 +164,7 @@ impl RealmSupervisor {
     }
 
     /// Posts a batch: each adjustment for itself, or all of them or nothing.
-    pub(super) fn batch(
+    fn batch(
         &mut self,
         items: Vec<Adjustment>,
         mode: BatchMode,
@@ -139,7 +193,7 @@ impl RealmSupervisor {
 
     /// Resolves the next part of a batch. The rest goes behind what waits meanwhile: a long batch
     /// is many short turns, and the realms of the thread take theirs in between.
-    pub(super) fn bulk(&mut self, mut bulk: Bulk, ctx: &mut Context<Self>) {
+    fn bulk(&mut self, mut bulk: Bulk, ctx: &mut Context<Self>) {
         if bulk.is_left() {
             return;
         }
@@ -172,7 +226,7 @@ impl RealmSupervisor {
         if bulk.items.len() > 0 {
             // It is let in already, so it is not refused for want of room.
             let home = self.home(ctx);
-            drop(home.put(home.book(), RealmMessage::BatchMore(bulk)));
+            drop(home.put(home.book(), PostingMessage::More(bulk).into()));
             give_way(ctx);
         } else if let BulkAsker::All {
             resolved,
@@ -186,7 +240,7 @@ impl RealmSupervisor {
     }
 
     /// Keeps the answer of a batch for its key. A long one is rendered off this thread first.
-    pub(super) fn batch_done(
+    fn batch_done(
         &mut self,
         outcomes: Vec<ItemOutcome>,
         ticket: Ticket<Vec<ItemOutcome>>,
@@ -309,7 +363,7 @@ impl RealmSupervisor {
         gather.bring(refused);
         for (number, mut share) in shares {
             match self.children.get(number) {
-                Ok(child) => child.send(AccountMessage::PostMany(share)),
+                Ok(child) => child.send(MoneyTurn::PostMany(share).into()),
                 Err(why) => {
                     let items = std::mem::take(&mut share.items);
                     let refused = items
@@ -367,6 +421,6 @@ fn gather(
             return;
         }
         // The realm keeps the key's answer. It is done, so it is not refused for want of room.
-        drop(home.put(home.book(), RealmMessage::BatchDone(outcomes, ticket)));
+        drop(home.put(home.book(), PostingMessage::Done(outcomes, ticket).into()));
     }))
 }

@@ -1,25 +1,58 @@
 //! Routing of orders and questions about remuneration.
 
+use caudal_ledger::ids::AccountNo;
 use caudal_ledger::remuneration::Enrol;
 
-use super::{Admission, RealmMessage, RealmSupervisor, Target};
-use crate::accounts::{AccountMessage, EnrolmentView};
+use super::{Admission, RealmSupervisor, Target};
+use crate::accounts::enrolment::FundSaid;
+use crate::accounts::{EnrolmentView, FundTurn};
+use crate::failure::Failure;
+use crate::reply::Reply;
 use crate::scribe::Ticket;
 
+/// What a supervisor can be asked about remuneration.
+#[derive(Debug)]
+pub enum FundMessage {
+    /// Enrol an account.
+    Enrol(Target, Enrol, Ticket<EnrolmentView>),
+    /// The last enrolment of an account.
+    EnrolmentOf(Target, Reply<Result<EnrolmentView, Failure>>),
+    /// What the fund said when somebody wanted to know.
+    Told(AccountNo, FundSaid, Reply<Result<EnrolmentView, Failure>>),
+}
+
+impl FundMessage {
+    /// Whether whoever asked has left. What the fund has said goes on without anybody.
+    pub(super) fn is_left(&self) -> bool {
+        match self {
+            Self::Enrol(_, _, ticket) => ticket.is_left(),
+            Self::EnrolmentOf(_, reply) => reply.is_closed(),
+            Self::Told(..) => false,
+        }
+    }
+
+    /// Whether it waits while the store has enough.
+    pub(super) const fn waits_for_store(&self) -> bool {
+        match self {
+            Self::Enrol(..) => true,
+            Self::EnrolmentOf(..) | Self::Told(..) => false,
+        }
+    }
+}
+
 impl RealmSupervisor {
-    /// Routes what is about remuneration; any other message does nothing.
-    pub(super) fn remunerate(&mut self, message: RealmMessage) {
+    /// Routes what is about remuneration.
+    pub(super) fn fund(&mut self, message: FundMessage) {
         match message {
-            RealmMessage::Enrol(target, order, ticket) => self.enrol(target, order, ticket),
-            RealmMessage::EnrolmentOf(target, reply) => {
-                self.ask(target, reply, AccountMessage::EnrolmentOf);
+            FundMessage::Enrol(target, order, ticket) => self.enrol(target, order, ticket),
+            FundMessage::EnrolmentOf(target, reply) => {
+                self.ask(target, reply, FundTurn::EnrolmentOf);
             }
-            RealmMessage::FundTold(account, said, reply) => {
+            FundMessage::Told(account, said, reply) => {
                 self.ask(Target::Account(account), reply, |reply| {
-                    AccountMessage::FundTold(said, reply)
+                    FundTurn::Told(said, reply)
                 });
             }
-            _ => {}
         }
     }
 
@@ -30,14 +63,10 @@ impl RealmSupervisor {
             Admission::Ended => return,
         };
         if let Some(account) = adopt {
-            return self.forward(account, ticket, |ticket| {
-                AccountMessage::AdoptEnrolment(order, ticket)
-            });
+            return self.forward(account, ticket, |ticket| FundTurn::Adopt(order, ticket));
         }
         match self.number(target) {
-            Ok(number) => self.forward(number, ticket, |ticket| {
-                AccountMessage::Enrol(order, ticket)
-            }),
+            Ok(number) => self.forward(number, ticket, |ticket| FundTurn::Enrol(order, ticket)),
             Err(why) => self.end(Err(why), ticket),
         }
     }

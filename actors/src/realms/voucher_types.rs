@@ -2,7 +2,7 @@
 
 use caudal_ledger::facts::RealmFact;
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::voucher_types::{TypeCode, VoucherType, VoucherTypes};
+use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType, VoucherTypes};
 use caudal_storage::StoreError;
 
 use super::{Admission, RealmSupervisor};
@@ -11,7 +11,52 @@ use crate::records::{self, REALM, Tail, reads};
 use crate::reply::Reply;
 use crate::scribe::{Page, Ticket};
 
+/// What a supervisor can be asked about voucher types.
+#[derive(Debug)]
+pub enum TypesMessage {
+    /// All of them.
+    All(Reply<Result<Vec<VoucherType>, Failure>>),
+    /// Create one.
+    Create(CreateVoucherType, Ticket<VoucherType>),
+    /// Switch one on or off.
+    Toggle(TypeCode, bool, Ticket<VoucherType>),
+    /// Remove one.
+    Remove(TypeCode, Ticket<VoucherType>),
+}
+
+impl TypesMessage {
+    /// Whether whoever asked has left.
+    pub(super) fn is_left(&self) -> bool {
+        match self {
+            Self::All(reply) => reply.is_closed(),
+            Self::Create(_, ticket) | Self::Toggle(_, _, ticket) | Self::Remove(_, ticket) => {
+                ticket.is_left()
+            }
+        }
+    }
+}
+
 impl RealmSupervisor {
+    /// Takes what is about voucher types.
+    pub(super) fn types(&mut self, message: TypesMessage) {
+        match message {
+            TypesMessage::All(reply) => self.all_types(reply),
+            TypesMessage::Create(order, ticket) => {
+                let now = self.shared.clock.now();
+                let code = order.code.clone();
+                self.change_types(ticket, &code, |types| {
+                    types.decide_create(&order, now).map(Some)
+                });
+            }
+            TypesMessage::Toggle(code, active, ticket) => {
+                self.change_types(ticket, &code, |types| types.decide_toggle(&code, active));
+            }
+            TypesMessage::Remove(code, ticket) => {
+                self.change_types(ticket, &code, |types| types.decide_remove(&code).map(Some));
+            }
+        }
+    }
+
     pub(super) fn load_types(&mut self) -> Result<(), StoreError> {
         let stream = records::realm_stream(self.shared.realm, REALM);
         let (mut types, mut tail) = (VoucherTypes::default(), Tail::default());
@@ -48,7 +93,7 @@ impl RealmSupervisor {
     }
 
     /// Decides on voucher types: `fact` is `None` when nothing changes.
-    pub(super) fn change_types(
+    fn change_types(
         &mut self,
         ticket: Ticket<VoucherType>,
         code: &TypeCode,
@@ -78,7 +123,7 @@ impl RealmSupervisor {
             .finish(page, outcome.ok_or(unknown.into()), ticket);
     }
 
-    pub(super) fn types(&mut self, reply: Reply<Result<Vec<VoucherType>, Failure>>) {
+    fn all_types(&mut self, reply: Reply<Result<Vec<VoucherType>, Failure>>) {
         let types = self.types.all();
         self.scribe.commit(Page::default(), move |done| {
             reply.send(done.map(|()| types))

@@ -16,7 +16,37 @@ use crate::ports::webhooks::{Contents, Parcel, Sent};
 use crate::records::{self, Tail, WEBHOOKS, reads};
 use crate::scribe::{Page, Ticket};
 
+/// What a supervisor can be asked about webhooks.
+#[derive(Debug)]
+pub enum WebhookMessage {
+    /// An order about one: its number (of no meaning for a new one), what, who asks.
+    Order(u64, WebhookOrder, Ticket<Webhook>),
+    /// Send one something now, outside the order of events: its number, the id of what is sent, who
+    /// asks.
+    Try(u64, String, Ticket<Sent>),
+}
+
+impl WebhookMessage {
+    /// Whether whoever asked has left.
+    pub(super) fn is_left(&self) -> bool {
+        match self {
+            Self::Order(_, _, ticket) => ticket.is_left(),
+            Self::Try(_, _, ticket) => ticket.is_left(),
+        }
+    }
+}
+
 impl RealmSupervisor {
+    /// Takes what is about webhooks.
+    pub(super) fn webhook(&mut self, message: WebhookMessage, ctx: &mut Context<Self>) {
+        match message {
+            WebhookMessage::Order(number, order, ticket) => {
+                self.order_webhook(number, order, ticket);
+            }
+            WebhookMessage::Try(number, id, ticket) => self.try_webhook(number, id, ticket, ctx),
+        }
+    }
+
     pub(super) fn load_webhooks(&mut self) -> Result<(), StoreError> {
         let stream = records::realm_stream(self.shared.realm, WEBHOOKS);
         let mut known = Webhooks::default();
@@ -43,7 +73,7 @@ impl RealmSupervisor {
     }
 
     /// Decides an order about a webhook; `number` is of no meaning for a new one.
-    pub(super) fn webhook(&mut self, number: u64, order: WebhookOrder, ticket: Ticket<Webhook>) {
+    fn order_webhook(&mut self, number: u64, order: WebhookOrder, ticket: Ticket<Webhook>) {
         let Some(ticket) = self.let_in(ticket) else {
             return;
         };
@@ -100,7 +130,7 @@ impl RealmSupervisor {
 
     /// Sends a webhook something that is no event, and answers how that went. Beyond
     /// [`TRIES_AT_ONCE`] the tenant is asked to come back.
-    pub(super) fn try_webhook(
+    fn try_webhook(
         &mut self,
         number: u64,
         id: String,

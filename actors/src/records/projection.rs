@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use super::keys::Sorted;
 use super::{
-    ANSWERS, BANK, CASES, DELIVERIES, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED,
-    WEBHOOKS, account_stream, decode, encode, keys, roll,
+    ANSWER_PARTS, ANSWERS, BANK, CASES, DELIVERIES, LEDGER, PLATFORM, PROFILE, REALM, SUSPENSE,
+    TRANSFERS, UNBOOKED, WEBHOOKS, account_stream, decode, encode, keys, roll, unknown_kind,
 };
 
 pub use cases::CaseCounts;
@@ -153,7 +153,9 @@ impl Projection for RowsUnder {
                 index.put(&keys::answer(realm, &key, &method, &path), &place);
                 Ok(())
             }
-            _ => Ok(()),
+            // The platform is read whole; the parts of an answer are found by the answer.
+            PLATFORM | ANSWER_PARTS => Ok(()),
+            kind => Err(unknown_kind(kind)),
         }
     }
 }
@@ -192,16 +194,11 @@ fn profile(
     roll::became(realm, number, standings, index)?;
     sorts(realm, number, before.as_ref(), &after, index);
     match waits(&fact) {
-        Some(true) => index.put(&keys::pending_of(realm, number), &[]),
-        Some(false) => index.delete(&keys::pending_of(realm, number)),
+        Some((Whom::Bank, true)) => index.put(&keys::pending_of(realm, number), &[]),
+        Some((Whom::Bank, false)) => index.delete(&keys::pending_of(realm, number)),
+        Some((Whom::Fund, true)) => index.put(&keys::enrolling_of(realm, number), &[]),
+        Some((Whom::Fund, false)) => index.delete(&keys::enrolling_of(realm, number)),
         None => {}
-    }
-    match fact {
-        AccountFact::EnrolmentRequested { .. } => {
-            index.put(&keys::enrolling_of(realm, number), &[]);
-        }
-        AccountFact::EnrolmentChanged { .. } => index.delete(&keys::enrolling_of(realm, number)),
-        _ => {}
     }
     if before.as_ref() != Some(&after) {
         index.put(&key, &encode(&after)?);
@@ -215,15 +212,25 @@ fn profile(
     events::tell(realm, told.noting(Noted::Movements(movements))?, index)
 }
 
-/// Whether the account waits for the bank after a fact; `None` where the fact says nothing of it.
-const fn waits(fact: &AccountFact) -> Option<bool> {
+/// Whom an account waits for.
+#[derive(Clone, Copy)]
+enum Whom {
+    /// The bank.
+    Bank,
+    /// The fund, beside what the bank is asked.
+    Fund,
+}
+
+/// Whom the account waits for after a fact, or waits for no more; `None` where the fact says nothing
+/// of that.
+const fn waits(fact: &AccountFact) -> Option<(Whom, bool)> {
     match fact {
         AccountFact::OpeningRequested { .. }
         | AccountFact::CvuRequested { .. }
         | AccountFact::ParticularsRequested(_)
         | AccountFact::AliasRequested { .. }
         | AccountFact::IdentityRequested(_)
-        | AccountFact::ClosingRequested => Some(true),
+        | AccountFact::ClosingRequested => Some((Whom::Bank, true)),
         AccountFact::Opened { .. }
         | AccountFact::OpeningRefused(_)
         | AccountFact::CvuRefused(_)
@@ -233,9 +240,11 @@ const fn waits(fact: &AccountFact) -> Option<bool> {
         | AccountFact::IdentityChanged(_)
         | AccountFact::IdentityRefused(_)
         | AccountFact::Closed
-        | AccountFact::ClosingRefused(_) => Some(false),
+        | AccountFact::ClosingRefused(_) => Some((Whom::Bank, false)),
         // Another name is decided only while nothing waits; without one, something else may.
-        AccountFact::ParticularsChanged(change) if change.name.is_some() => Some(false),
+        AccountFact::ParticularsChanged(change) if change.name.is_some() => {
+            Some((Whom::Bank, false))
+        }
         AccountFact::ParticularsChanged(_)
         | AccountFact::Registered(_)
         | AccountFact::Suspended { .. }
@@ -243,10 +252,9 @@ const fn waits(fact: &AccountFact) -> Option<bool> {
         | AccountFact::KycChanged { .. }
         | AccountFact::LimitsChanged(_)
         | AccountFact::EnabledChanged { .. }
-        | AccountFact::FeesChanged(_)
-        // They wait for the fund, beside what the bank is asked.
-        | AccountFact::EnrolmentRequested { .. }
-        | AccountFact::EnrolmentChanged { .. } => None,
+        | AccountFact::FeesChanged(_) => None,
+        AccountFact::EnrolmentRequested { .. } => Some((Whom::Fund, true)),
+        AccountFact::EnrolmentChanged { .. } => Some((Whom::Fund, false)),
     }
 }
 

@@ -16,7 +16,10 @@ use caudal_storage::{Entry, Store, StoreError};
 
 use super::Report;
 use crate::records::projection::{self, CaseCounts};
-use crate::records::{CASES, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, decode, reads};
+use crate::records::{
+    ANSWER_PARTS, ANSWERS, BANK, CASES, DELIVERIES, LEDGER, PLATFORM, PROFILE, REALM, SUSPENSE,
+    TRANSFERS, UNBOOKED, WEBHOOKS, decode, reads, unknown_kind,
+};
 
 /// The sums of every realm as the journal gives them.
 #[derive(Debug)]
@@ -74,7 +77,10 @@ impl Sums {
                 (rules.realm)(&fact).is_some()
             }
             PROFILE => (rules.account)(&decode(&entry.body)?).is_some(),
-            _ => false,
+            // Vouchers are counted one by one; transfers and cases below.
+            LEDGER | TRANSFERS | CASES | UNBOOKED => false,
+            PLATFORM | BANK | ANSWERS | ANSWER_PARTS | WEBHOOKS | DELIVERIES => false,
+            kind => return Err(unknown_kind(kind)),
         };
         if tells {
             self.realms.entry(realm).or_default().tell();
@@ -117,7 +123,9 @@ impl Sums {
                 let record = decode(&entry.body)?;
                 self.transfer((realm, account), record, rules);
             }
-            _ => {}
+            LEDGER | REALM | PROFILE => {}
+            PLATFORM | BANK | ANSWERS | ANSWER_PARTS | WEBHOOKS | DELIVERIES => {}
+            kind => return Err(unknown_kind(kind)),
         }
         Ok(())
     }

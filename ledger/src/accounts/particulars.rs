@@ -102,34 +102,11 @@ impl Account {
         }
     }
 
-    /// Takes in a fact that only the wallet family makes; another one changes nothing.
-    pub(super) fn apply_wallet(&mut self, fact: &AccountFact) {
-        if let AccountFact::CvuRequested {
-            client_id,
-            name,
-            automatic_alias,
-        } = fact
-        {
-            self.refusal = None;
-            self.pending = Some(Pending::Cvu {
-                client_id: *client_id,
-                name: name.clone(),
-                automatic_alias: *automatic_alias,
-            });
-        } else if let AccountFact::CvuRefused(why) = fact {
-            self.pending = None;
-            self.refusal = Some(why.clone());
-        } else if let AccountFact::ParticularsRequested(change) = fact {
-            self.pending = Some(Pending::Particulars(Box::new(change.clone())));
-        } else if let AccountFact::ParticularsChanged(change) = fact {
-            // A change that needed no bank may come while another one waits.
-            let asked = |p: &Pending| matches!(p, Pending::Particulars(it) if **it == *change);
-            self.pending = self.pending.take().filter(|pending| !asked(pending));
-            self.apply_particulars(change);
-        }
-    }
-
-    fn apply_particulars(&mut self, change: &Particulars) {
+    /// Takes in particulars that have changed.
+    pub(super) fn apply_particulars(&mut self, change: &Particulars) {
+        // A change that needed no bank may come while another one waits.
+        let asked = |p: &Pending| matches!(p, Pending::Particulars(it) if **it == *change);
+        self.pending = self.pending.take().filter(|pending| !asked(pending));
         self.kyc = self.kyc.merged(&change.kyc);
         if let Some(cuit) = change.cuit {
             self.holder.cuit = cuit;

@@ -6,7 +6,6 @@ use crate::facts::{AccountFact, BankRefusal};
 use crate::ids::OriginId;
 use crate::remuneration::{Enrol, Enrolment, EnrolmentState, FundWord};
 use crate::tenants::Mode;
-use crate::time::Timestamp;
 
 impl Enrol {
     /// The reference of the n-th enrolment of a CVU that asks for this: a digest, so that it is no
@@ -97,34 +96,25 @@ impl Account {
         (known.state == EnrolmentState::Pending).then_some(known.number)
     }
 
-    /// Takes in a fact about an enrolment; another one changes nothing.
-    pub(super) fn apply_enrolment(&mut self, fact: &AccountFact, seq: u64, at: Timestamp) {
-        if let AccountFact::EnrolmentRequested {
-            brokerage_account,
-            fund,
-            reference,
-        } = fact
+    /// Takes in an enrolment that was asked for.
+    pub(super) fn apply_enrolment(&mut self, asked: Enrolment) {
+        self.enrolled.extend(asked.reference.clone());
+        self.enrolment = Some(asked);
+    }
+
+    /// Takes in what became of the enrolment of this number; of another one than the last it changes
+    /// nothing.
+    pub(super) fn apply_enrolled(
+        &mut self,
+        number: u64,
+        state: EnrolmentState,
+        fund: &Option<String>,
+        refusal: &Option<BankRefusal>,
+    ) {
+        if let Some(known) = &mut self.enrolment
+            && known.number == number
         {
-            self.enrolled.extend(reference.clone());
-            self.enrolment = Some(Enrolment {
-                number: seq,
-                brokerage_account: brokerage_account.clone(),
-                fund: fund.clone(),
-                state: EnrolmentState::Pending,
-                refusal: None,
-                requested_at: at,
-                reference: reference.clone(),
-            });
-        } else if let AccountFact::EnrolmentChanged {
-            enrolment,
-            state,
-            fund,
-            refusal,
-        } = fact
-            && let Some(known) = &mut self.enrolment
-            && known.number == *enrolment
-        {
-            known.state = *state;
+            known.state = state;
             known.refusal.clone_from(refusal);
             // One that was asked for is not renamed by what the bank calls it.
             if known.fund.is_none() {

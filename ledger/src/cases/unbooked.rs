@@ -173,8 +173,12 @@ impl Unbooked {
 
     /// Takes in what happened.
     pub fn apply(&mut self, fact: &UnbookedFact) {
-        if let UnbookedFact::Dismissed { decision, .. } = fact {
-            self.state = UnbookedState::Dismissed(decision.clone());
+        match fact {
+            UnbookedFact::Dismissed { case: _, decision } => {
+                self.state = UnbookedState::Dismissed(decision.clone());
+            }
+            // It is what made the case.
+            UnbookedFact::Said { .. } => {}
         }
     }
 

@@ -1,0 +1,148 @@
+//! Routing of orders and questions about who an account is.
+
+use caudal_ledger::accounts::Order;
+use caudal_ledger::alias::Alias;
+use caudal_ledger::facts::Registration;
+use caudal_ledger::ids::AccountNo;
+
+use super::{RealmSupervisor, Target};
+use crate::accounts::{AccountMessage, AccountView, ProfileTurn, Versions};
+use crate::failure::Failure;
+use crate::reply::Reply;
+use crate::scribe::Ticket;
+
+/// What a supervisor can be asked about who an account is.
+#[derive(Debug)]
+pub enum ProfileMessage {
+    /// Register an account (its number is given here), and open it where asked.
+    Register {
+        /// The registration; its number is ignored.
+        registration: Registration,
+        /// Whether it gets a CVU at once.
+        open: bool,
+        /// The alias asked for.
+        alias: Option<Alias>,
+        /// Who asks.
+        ticket: Ticket<AccountView>,
+    },
+    /// Change the profile of an account.
+    Change {
+        /// The account.
+        target: Target,
+        /// The order.
+        order: Order,
+        /// The versions that the asker has seen; any when `None`.
+        if_match: Option<Versions>,
+        /// Who asks.
+        ticket: Ticket<AccountView>,
+    },
+    /// The account as it is.
+    View(Target, Reply<Result<AccountView, Failure>>),
+}
+
+impl ProfileMessage {
+    /// Whether whoever asked has left.
+    pub(super) fn is_left(&self) -> bool {
+        match self {
+            Self::Register { ticket, .. } | Self::Change { ticket, .. } => ticket.is_left(),
+            Self::View(_, reply) => reply.is_closed(),
+        }
+    }
+
+    /// Whether it waits while the store has enough.
+    pub(super) const fn waits_for_store(&self) -> bool {
+        match self {
+            Self::Register { .. } | Self::Change { .. } => true,
+            Self::View(..) => false,
+        }
+    }
+}
+
+impl RealmSupervisor {
+    /// Routes what is about who an account is.
+    pub(super) fn profile(&mut self, message: ProfileMessage) {
+        match message {
+            ProfileMessage::Register {
+                registration,
+                open,
+                alias,
+                ticket,
+            } => self.register(registration, open, alias, ticket),
+            ProfileMessage::Change {
+                target,
+                order,
+                if_match,
+                ticket,
+            } => self.change(target, order, if_match, ticket),
+            ProfileMessage::View(target, reply) => self.ask(target, reply, ProfileTurn::View),
+        }
+    }
+
+    fn register(
+        &mut self,
+        registration: Registration,
+        open: bool,
+        alias: Option<Alias>,
+        ticket: Ticket<AccountView>,
+    ) {
+        let Some(mut ticket) = self.admit_or_adopt(ticket) else {
+            return;
+        };
+        let number = AccountNo(self.next_account);
+        let registration = Registration {
+            number,
+            asks_cvu: open,
+            ..registration
+        };
+        let claimed = self.claim_names(&registration, alias.as_ref());
+        match claimed.and_then(|guards| Ok((guards, self.children.start_unborn(&registration)?))) {
+            Err(why) => self.end(Err(why), ticket),
+            Ok((guards, child)) => {
+                ticket.guards.extend(guards);
+                // The account draws the client id.
+                let client_id = 0;
+                let opening = open.then_some(Order::Open { client_id, alias });
+                child.send(AccountMessage::Profile(ProfileTurn::Register {
+                    registration,
+                    opening,
+                    ticket,
+                }));
+                self.next_account = self.next_account.saturating_add(1);
+            }
+        }
+    }
+
+    fn change(
+        &mut self,
+        target: Target,
+        order: Order,
+        if_match: Option<Versions>,
+        ticket: Ticket<AccountView>,
+    ) {
+        let Some(mut ticket) = self.admit_or_adopt(ticket) else {
+            return;
+        };
+        let number = match self.number(target) {
+            Ok(number) => number,
+            Err(why) => return self.end(Err(why), ticket),
+        };
+        let claimed = match &order {
+            Order::SetAlias(alias) => Some(self.claim_for(alias, number)),
+            Order::ChangeParticulars(change) => change
+                .code
+                .as_ref()
+                .map(|code| self.claim_code(code, number)),
+            _ => None,
+        };
+        match claimed {
+            Some(Ok(guard)) => ticket.guards.push(guard),
+            Some(Err(why)) => return self.end(Err(why), ticket),
+            None => {}
+        }
+        self.forward(number, ticket, |ticket| ProfileTurn::Change {
+            order,
+            if_match,
+            ticket,
+        });
+    }
+}

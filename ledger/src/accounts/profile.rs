@@ -1,0 +1,139 @@
+//! What the facts of a profile make of its account. Nothing is refused here, and no fact is passed over.
+
+use super::{Account, Identity, Pending, Status, Suspension, SuspensionCode};
+use crate::alias::Alias;
+use crate::cvu::Cvu;
+use crate::facts::{AccountFact, BankRefusal};
+use crate::kyc::Kyc;
+use crate::remuneration::{Enrolment, EnrolmentState};
+use crate::time::Timestamp;
+
+impl Account {
+    /// Takes in a fact of the profile.
+    pub fn apply(&mut self, fact: &AccountFact, seq: u64, at: Timestamp) {
+        self.profile_seq = seq;
+        self.updated_at = at;
+        match fact {
+            AccountFact::Registered(registration) => *self = Self::registered(registration, at),
+            AccountFact::OpeningRequested { client_id, alias } => {
+                let (client_id, alias) = (*client_id, alias.clone());
+                self.pending = Some(Pending::Opening { client_id, alias });
+            }
+            AccountFact::Opened { cvu, alias } => self.opened(*cvu, alias.as_ref()),
+            AccountFact::OpeningRefused(why) => {
+                self.cvu_refused(why);
+                self.status = Status::Void;
+            }
+            AccountFact::AliasRequested { alias } => {
+                self.pending = Some(Pending::Alias(alias.clone()));
+            }
+            AccountFact::AliasChanged { alias } => {
+                self.pending = None;
+                self.alias = Some(alias.clone());
+            }
+            AccountFact::IdentityRequested(identity) => {
+                self.pending = Some(Pending::Identity(identity.clone()));
+            }
+            AccountFact::IdentityChanged(identity) => self.identified(identity),
+            AccountFact::ClosingRequested => self.pending = Some(Pending::Closing),
+            AccountFact::Closed => self.closed(at),
+            AccountFact::AliasRefused(_)
+            | AccountFact::IdentityRefused(_)
+            | AccountFact::ParticularsRefused(_)
+            | AccountFact::ClosingRefused(_) => self.pending = None,
+            AccountFact::CvuRequested {
+                client_id,
+                name,
+                automatic_alias,
+            } => self.asks_cvu(*client_id, name.as_ref(), *automatic_alias),
+            AccountFact::CvuRefused(why) => self.cvu_refused(why),
+            AccountFact::ParticularsRequested(change) => {
+                self.pending = Some(Pending::Particulars(Box::new(change.clone())));
+            }
+            AccountFact::ParticularsChanged(change) => self.apply_particulars(change),
+            AccountFact::EnrolmentRequested {
+                brokerage_account,
+                fund,
+                reference,
+            } => self.apply_enrolment(Enrolment {
+                number: seq,
+                brokerage_account: brokerage_account.clone(),
+                fund: fund.clone(),
+                state: EnrolmentState::Pending,
+                refusal: None,
+                requested_at: at,
+                reference: reference.clone(),
+            }),
+            AccountFact::EnrolmentChanged {
+                enrolment,
+                state,
+                fund,
+                refusal,
+            } => self.apply_enrolled(*enrolment, *state, fund, refusal),
+            AccountFact::Suspended { reason, code } => self.suspended(reason, *code, at),
+            AccountFact::Reactivated => {
+                self.status = Status::Active;
+                self.suspension = None;
+            }
+            AccountFact::KycChanged { kyc, email, phone } => self.known(kyc, email, phone),
+            AccountFact::LimitsChanged(limits) => self.limits = *limits,
+            AccountFact::EnabledChanged { enabled } => self.enabled = *enabled,
+            AccountFact::FeesChanged(fees) => self.fees.clone_from(fees),
+        }
+    }
+
+    fn opened(&mut self, cvu: Cvu, alias: Option<&Alias>) {
+        if let Some(Pending::Cvu { name, .. }) = self.pending.take() {
+            self.cvu_name = name;
+        }
+        self.refusal = None;
+        self.cvu = Some(cvu);
+        self.alias = alias.cloned();
+        self.status = Status::Active;
+    }
+
+    fn identified(&mut self, identity: &Identity) {
+        self.pending = None;
+        self.holder.name.clone_from(&identity.name);
+        self.holder.person_type = identity.person_type;
+        self.holders.clone_from(&identity.holders);
+        self.names
+            .forget_unless(identity.person_type, &identity.name);
+    }
+
+    fn known(&mut self, kyc: &Kyc, email: &Option<String>, phone: &Option<String>) {
+        self.kyc = kyc.clone();
+        self.email.clone_from(email);
+        self.phone.clone_from(phone);
+    }
+
+    fn asks_cvu(&mut self, client_id: u64, name: Option<&String>, automatic_alias: bool) {
+        self.refusal = None;
+        self.pending = Some(Pending::Cvu {
+            client_id,
+            name: name.cloned(),
+            automatic_alias,
+        });
+    }
+
+    fn cvu_refused(&mut self, why: &BankRefusal) {
+        self.pending = None;
+        self.refusal = Some(why.clone());
+    }
+
+    fn closed(&mut self, at: Timestamp) {
+        self.pending = None;
+        self.status = Status::Closed;
+        self.suspension = None;
+        self.closed_at = Some(at);
+    }
+
+    fn suspended(&mut self, reason: &str, code: SuspensionCode, at: Timestamp) {
+        self.status = Status::Suspended;
+        self.suspension = Some(Suspension {
+            reason: reason.to_owned(),
+            code,
+            at,
+        });
+    }
+}
