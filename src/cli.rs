@@ -114,7 +114,7 @@ pub fn run() -> ExitCode {
 
 fn bench(args: &crate::bench::Args) -> Result<(), Exit> {
     // Off, unless it is asked for: then it is measured too.
-    terminal::log(crate::config::LogFormat::Json, "off")?;
+    terminal::log(crate::log::LogFormat::Json, "off")?;
     match crate::bench::run(args) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Exit::failed("the bench did not pass; see above")),

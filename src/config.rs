@@ -20,6 +20,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
 use crate::http::rate::REALM_RATE;
+use crate::log::LogFormat;
 use crate::service::{Banking, Options, Usual};
 use crate::webhooks::Limits;
 use crate::{bank, calendar, sandbox, service};
@@ -62,17 +63,6 @@ impl fmt::Display for ConfigError {
 }
 
 impl std::error::Error for ConfigError {}
-
-/// How the log is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LogFormat {
-    /// One JSON object per line.
-    #[default]
-    Json,
-    /// For people.
-    Text,
-}
 
 /// All settings; [`EXAMPLE`] says what each means.
 #[derive(Clone, Debug, Deserialize)]

@@ -8,12 +8,14 @@ pub mod frame;
 pub mod paths;
 pub mod persons;
 pub mod pieces;
+pub mod problems;
 pub mod query;
 pub mod rate;
 pub mod respond;
 pub mod room;
 pub mod spanish;
 pub mod strangers;
+pub mod streams;
 pub mod trace;
 pub mod wire;
 
@@ -23,7 +25,6 @@ use caudal_actors::engine::Engine;
 use caudal_ledger::calendar::Calendar;
 
 use crate::keys::Keyring;
-use crate::v1::events::stream::Streams;
 use crate::webhooks::{Reach, Sealer};
 
 /// What every handler works with; shared by all workers.
@@ -59,5 +60,5 @@ pub struct Hooks {
     /// Keeps the secrets that sign.
     pub sealer: Sealer,
     /// How many streams each realm has.
-    pub streams: Streams,
+    pub streams: streams::Streams,
 }

@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod bank;
 pub mod bench;
+pub mod bodies;
 pub mod calendar;
 pub mod cli;
 pub mod clients;
@@ -15,6 +16,8 @@ pub mod notices;
 pub mod sandbox;
 pub mod server;
 pub mod service;
+pub mod signing;
+pub mod traces;
 pub mod v1;
 pub mod wallet;
 pub mod webhooks;

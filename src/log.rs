@@ -17,6 +17,7 @@ use std::fmt;
 use std::io;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use serde::Deserialize;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
@@ -27,7 +28,16 @@ use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormattedFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::config::LogFormat;
+/// How the log is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// One JSON object per line.
+    #[default]
+    Json,
+    /// For people.
+    Text,
+}
 
 /// Lines that wait to be written at most.
 pub const LINES_MAX: usize = 32_768;

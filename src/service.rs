@@ -40,9 +40,9 @@ use crate::clock::GuardedClock;
 use crate::http::bytes::Deadlines;
 use crate::http::errors::ApiError;
 use crate::http::rate::Rate;
+use crate::http::streams::StreamOptions;
 use crate::http::{Door, strangers, wire};
 use crate::keys::Keyring;
-use crate::v1::events::stream::StreamOptions;
 use crate::webhooks::{Limits as AttemptLimits, Reach};
 use crate::{admin, calendar, server};
 

@@ -1,6 +1,5 @@
 //! The native family, `/v1`: keys are CVUs, names are English, amounts are strings.
 
-pub mod account_bodies;
 pub mod accounts;
 pub mod balances;
 pub mod batch;
@@ -22,7 +21,7 @@ use caudal_actors::realms::Target;
 use caudal_ledger::cvu::Cvu;
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use crate::http::errors::{ApiError, ErrorBody};
+use crate::http::errors::ApiError;
 
 /// The route table. Routes are tried in this order, so those that carry the load come first; a path
 /// that is spelled out comes before one with a parameter in its place.
@@ -82,44 +81,6 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(webhooks::deliveries)
         .service(webhooks::redeliver_range)
         .service(idempotency::read);
-}
-
-/// The errors that every operation may answer.
-#[derive(Debug, utoipa::IntoResponses)]
-pub enum Problems {
-    /// The request is invalid or the ledger refuses it; `code` says which.
-    #[response(status = 400)]
-    BadRequest(#[to_schema] ErrorBody),
-    /// API key absent or invalid.
-    #[response(status = 401)]
-    Unauthorized(#[to_schema] ErrorBody),
-    /// Not found, or not the caller's.
-    #[response(status = 404)]
-    NotFound(#[to_schema] ErrorBody),
-    /// It conflicts with what is there, or with a request in flight.
-    #[response(status = 409)]
-    Conflict(#[to_schema] ErrorBody),
-    /// `If-Match` names another version.
-    #[response(status = 412)]
-    Stale(#[to_schema] ErrorBody),
-    /// The body is larger than 64 KiB (1 MiB for a batch).
-    #[response(status = 413)]
-    TooLarge(#[to_schema] ErrorBody),
-    /// A body came without `Content-Type: application/json`.
-    #[response(status = 415)]
-    NotJson(#[to_schema] ErrorBody),
-    /// Too many requests with this key; see `Retry-After`.
-    #[response(status = 429)]
-    TooMany(#[to_schema] ErrorBody),
-    /// The bank failed; see `bankStatus` and `bankBody`.
-    #[response(status = 502)]
-    BankFailed(#[to_schema] ErrorBody),
-    /// Overloaded, shutting down or without storage; see `Retry-After`.
-    #[response(status = 503)]
-    Unavailable(#[to_schema] ErrorBody),
-    /// The bank did not answer in time.
-    #[response(status = 504)]
-    BankTimeout(#[to_schema] ErrorBody),
 }
 
 /// The account that a path names.

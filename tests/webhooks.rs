@@ -177,7 +177,7 @@ async fn an_event_arrives_as_the_specification_says_and_as_the_feed_shows_it() {
     let header = |name: &str| came.header(name);
     assert_eq!(check(&secret, header, &came.body, seconds()), Ok(()));
 
-    let shown = caudal::v1::events::event(TENANT, &event());
+    let shown = caudal::bodies::events::event(TENANT, &event());
     assert_eq!(came.header("webhook-id"), Some(shown.id.as_str()));
     let body: Value = serde_json::from_slice(&came.body).unwrap();
     assert_eq!(body, json!(shown));

@@ -22,14 +22,14 @@ use caudal_ledger::transfers::TransferStatus;
 use serde::Serialize;
 
 use super::Desk;
+use crate::bodies::events::{ResolvedBody, resolved};
+use crate::bodies::transfers::{BankCallBody, DecisionBody, RejectionBody, TransferBody, transfer};
 use crate::http::body::{Body, Fields, read};
 use crate::http::errors::ApiError;
 use crate::http::frame;
 use crate::http::query::Query;
 use crate::http::respond::json;
-use crate::v1::events::{ResolvedBody, resolved};
 use crate::v1::reconciliation::{CounterpartyBody, asked_for};
-use crate::v1::transfers::{BankCallBody, DecisionBody, RejectionBody, TransferBody, transfer};
 
 /// The longest reference of the bank, in characters.
 const REFERENCE_MAX: usize = 64;

@@ -12,9 +12,9 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 
 use super::relations::RelationsBody;
+use crate::bodies::accounts::LimitsBody;
 use crate::http::Door;
 use crate::http::body::{Fields, read};
-use crate::v1::account_bodies::LimitsBody;
 
 /// The most entries of a fee schedule.
 const FEES_MAX: usize = 200;

@@ -22,7 +22,7 @@ use super::redact::{for_the_journal, to_be_shown};
 use super::wire::{Answer, Ask, LoggedIn, Verdict};
 use super::{BODY_MAX, HttpGateway};
 use crate::clients::USER_AGENT;
-use crate::http::trace::{TRACEPARENT, traceparent};
+use crate::traces::{TRACEPARENT, traceparent};
 
 /// How many idle connections a runtime keeps, and how long: less than servers do, so that few are
 /// found closed.

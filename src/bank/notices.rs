@@ -19,7 +19,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::read::{self, Told, Worth};
-use crate::webhooks::sign::Message;
+use crate::signing::Message;
 
 /// The longest notice, in bytes.
 pub const NOTICE_MAX: usize = 64 * 1024;

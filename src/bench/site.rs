@@ -38,12 +38,12 @@ use super::machine::Actors;
 use crate::clock::GuardedClock;
 use crate::http::bytes::Deadlines;
 use crate::http::frame::Gate;
+use crate::http::streams::Streams;
 use crate::http::wire::{self, Bounds, Listening};
 use crate::http::{Door, Hooks};
 use crate::keys::Keyring;
 use crate::server::{self, Running};
 use crate::service::GRACE;
-use crate::v1::events::stream::Streams;
 use crate::webhooks::{HttpSink, Reach, Sealer, Secret};
 
 /// The code of the type that is posted.

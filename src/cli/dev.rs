@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::Exit;
 use super::process;
 use super::terminal::{self, Hangup, Signals, say};
-use crate::config::LogFormat;
+use crate::log::LogFormat;
 use crate::service::{self, Banking, Options, Service, StartError};
 
 /// The name and id of the demo tenant.

@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use super::Exit;
 use super::process;
 use super::terminal::{self, Hangup, Signals, say};
-use crate::config::LogFormat;
+use crate::log::LogFormat;
 use crate::sandbox::{self, Sandbox};
 
 /// Run the sandbox bank alone: a real HTTP server with the API of the sponsor bank, for test keys

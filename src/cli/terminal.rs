@@ -9,7 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use super::Exit;
-use crate::config::LogFormat;
+use crate::log::LogFormat;
 use crate::service::Service;
 
 /// The variable that filters the log, for instance `info,caudal::bank=debug`.

@@ -69,7 +69,7 @@ fn folder(data: &Path) -> Result<VerifyBody, Exit> {
         );
         return Err(Exit::usage(why));
     }
-    terminal::log(crate::config::LogFormat::Text, "warn")?;
+    terminal::log(crate::log::LogFormat::Text, "warn")?;
     let line = terminal::progress("opening");
     let _held = service::hold(data)?;
     let options = Options {

@@ -14,8 +14,8 @@ use tokio::sync::Notify;
 
 use super::pieces::{self, Carried};
 use super::rate::Allowances;
-use super::trace::Trace;
 use super::wire;
+use crate::traces::Trace;
 
 /// Open while the service takes requests.
 #[derive(Debug, Default)]

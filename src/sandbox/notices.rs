@@ -24,7 +24,7 @@ use super::answers::{locked, now};
 use super::behaviours::{Behaviour, Mode};
 use super::shapes::Notice;
 use super::words::rail_id;
-use crate::webhooks::sign::Message;
+use crate::signing::Message;
 
 /// How many notices wait at most.
 const QUEUE_MAX: usize = 10_000;

@@ -18,12 +18,13 @@ use caudal_ledger::money::Money;
 use caudal_ledger::particulars::Names;
 use caudal_ledger::time::{Timestamp, birth_date};
 
-use super::account_bodies::{AccountBody, AccountSummary, AccountsPage, LimitsSnapshot};
-use super::{Problems, target};
+use super::target;
+use crate::bodies::accounts::{AccountBody, AccountSummary, AccountsPage, LimitsSnapshot};
 use crate::http::body::{Body, Fields, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::persons::{cuit, email, phone};
+use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{self, asker, give, json, plain};
 
@@ -346,7 +347,7 @@ const fn of_nullable<T: Copy>(field: Option<Option<T>>) -> Change<T> {
 #[utoipa::path(
     operation_id = "suspendAccount",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), super::requests::PostParams),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), crate::http::problems::PostParams),
     request_body(content = inline(super::requests::SuspendAccountDto)),
     responses((status = 200, body = AccountBody), Problems)
 )]
@@ -375,7 +376,7 @@ pub async fn suspend(
 #[utoipa::path(
     operation_id = "reactivateAccount",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), super::requests::PostParams),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), crate::http::problems::PostParams),
     responses((status = 200, body = AccountBody), Problems)
 )]
 #[post("/v1/accounts/{cvu}/reactivate")]

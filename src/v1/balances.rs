@@ -6,10 +6,11 @@ use caudal_ledger::time::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::account_bodies::BalanceBody;
-use super::{Problems, target};
+use super::target;
+use crate::bodies::accounts::BalanceBody;
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::json;
 

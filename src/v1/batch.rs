@@ -26,13 +26,13 @@ use serde::ser::{SerializeSeq as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
-use super::Problems;
-use super::vouchers::VoucherBody;
+use crate::bodies::vouchers::VoucherBody;
 use crate::http::body::Fingerprint;
 use crate::http::bytes::Json;
 use crate::http::caller::Caller;
 use crate::http::errors::{ApiError, FieldError};
 use crate::http::frame;
+use crate::http::problems::Problems;
 use crate::http::query::{DRY_RUN, Query};
 use crate::http::respond::{IDEMPOTENCY_KEY, asker_for, give, raw};
 use crate::http::room::{INLINE_BYTES, INLINE_ITEMS};
@@ -327,7 +327,7 @@ impl Serialize for Written<'_> {
     operation_id = "createComprobantes",
     tag = "Vouchers",
     params(
-        super::requests::PostParams,
+        crate::http::problems::PostParams,
         ("dryRun" = Option<bool>, Query, description = "answer what each item would get, post nothing")
     ),
     request_body(content = inline(super::requests::BatchDto), description = "at most 1 MiB"),

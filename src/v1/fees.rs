@@ -11,9 +11,9 @@ use caudal_ledger::voucher_types::TypeCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Problems;
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::json;
 

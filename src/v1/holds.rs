@@ -4,69 +4,23 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use caudal_actors::engine::money::HoldView;
 use caudal_ledger::holds::{HoldStatus, HoldStep, OpenHold};
-use caudal_ledger::ids::{HoldId, RealmId};
-use caudal_ledger::money::Money;
+use caudal_ledger::ids::HoldId;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Outcome;
-use serde::Serialize;
-use utoipa::ToSchema;
 
+use super::target;
 use super::vouchers::DESCRIPTION_MAX;
-use super::{Problems, target};
+use crate::bodies::holds::{HoldBody, hold};
 use crate::http::body::{Body, OptionalBody, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{self, asker, asker_of, give, json};
 
 type Answer = Result<HttpResponse, ApiError>;
-
-/// A hold.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Hold)]
-pub struct HoldBody {
-    /// Its id.
-    pub id: String,
-    /// The CVU.
-    pub cvu: String,
-    /// What was set apart: ARS with two decimals.
-    pub amount: String,
-    /// What of it has left.
-    pub confirmed: String,
-    /// What of it has returned.
-    pub released: String,
-    /// What of it is still set apart.
-    pub remaining: String,
-    /// `open`, `confirmed`, `released`, `expired` or `mixed`.
-    pub status: &'static str,
-    /// The tenant's own id.
-    pub id_externo: Option<String>,
-    /// When its rest is released by itself.
-    pub expires_at: Option<String>,
-    /// When it was opened.
-    pub created_at: String,
-}
-
-/// Renders a hold.
-pub fn hold(realm: RealmId, view: &HoldView) -> HoldBody {
-    let HoldView { account, hold } = view;
-    let remaining = hold.remaining().map_or(Money::ZERO, |rest| rest.money());
-    HoldBody {
-        id: hold.id(realm, *account).to_string(),
-        cvu: hold.cvu.to_string(),
-        amount: hold.amount.to_string(),
-        confirmed: hold.confirmed.to_string(),
-        released: hold.released.to_string(),
-        remaining: remaining.to_string(),
-        status: hold.status().as_str(),
-        id_externo: hold.external_id.as_ref().map(ToString::to_string),
-        expires_at: hold.expires_at.map(|at| at.to_string()),
-        created_at: hold.created_at.to_string(),
-    }
-}
 
 fn instant(text: &str) -> Result<Timestamp, &'static str> {
     Timestamp::parse(text).ok_or("must be a date-time as RFC 3339")
@@ -78,7 +32,7 @@ fn instant(text: &str) -> Result<Timestamp, &'static str> {
     tag = "Holds",
     params(
         ("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"),
-        super::requests::PostParams,
+        crate::http::problems::PostParams,
         ("dryRun" = Option<bool>, Query, description = "answer what would happen, do nothing")
     ),
     request_body(content = inline(super::requests::OpenHoldDto)),
@@ -201,7 +155,7 @@ async fn step(
     tag = "Holds",
     params(
         ("id" = String, Path, description = "the id of a hold, `hld_…`"),
-        super::requests::PostParams,
+        crate::http::problems::PostParams,
         ("dryRun" = Option<bool>, Query, description = "answer what would happen, do nothing")
     ),
     request_body(content = Option<super::requests::HoldStepDto>),
@@ -224,7 +178,7 @@ pub async fn confirm(
     tag = "Holds",
     params(
         ("id" = String, Path, description = "the id of a hold, `hld_…`"),
-        super::requests::PostParams,
+        crate::http::problems::PostParams,
         ("dryRun" = Option<bool>, Query, description = "answer what would happen, do nothing")
     ),
     request_body(content = Option<super::requests::HoldStepDto>),

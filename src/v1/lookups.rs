@@ -11,10 +11,10 @@ use caudal_ledger::transfers::Destination;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Problems;
-use super::account_bodies::HolderBody;
+use crate::bodies::accounts::HolderBody;
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::respond::json;
 
 type Answer = Result<HttpResponse, ApiError>;

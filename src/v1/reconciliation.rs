@@ -15,10 +15,10 @@ use caudal_ledger::transfers::{BankWord, Counterparty, Destination};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Problems;
-use super::transfers::DecisionBody;
+use crate::bodies::transfers::DecisionBody;
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::json;
 

@@ -24,15 +24,6 @@ pub struct PageParams {
     cursor: Option<String>,
 }
 
-/// Parameters of every POST.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Header)]
-pub struct PostParams {
-    /// Makes the request safe to repeat: 1–255 visible ASCII characters.
-    #[param(rename = "Idempotency-Key")]
-    key: Option<String>,
-}
-
 /// A new account.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -11,10 +11,11 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::balances::HistoricalBalance;
-use super::vouchers::VoucherBody;
-use super::{Problems, balances, target, vouchers};
+use super::{balances, target, vouchers};
+use crate::bodies::vouchers::VoucherBody;
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{json, paged};
 

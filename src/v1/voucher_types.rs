@@ -4,56 +4,18 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, web};
 use caudal_ledger::balance::Direction;
 use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use super::Problems;
+use crate::bodies::voucher_types::{VoucherTypeBody, voucher_type};
 use crate::http::body::{Body, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::respond::{asker, give, json, plain};
 
 /// The longest name of a type, in characters.
 const NAME_MAX: usize = 80;
 
 type Answer = Result<HttpResponse, ApiError>;
-
-/// A voucher type (VoucherTypeResponse).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = VoucherTypeResponse)]
-pub struct VoucherTypeBody {
-    /// Its code.
-    pub code: String,
-    /// Its name.
-    pub name: String,
-    /// The direction of its vouchers.
-    pub sense: &'static str,
-    /// Whether new vouchers of it are accepted.
-    pub active: bool,
-    /// Whether it is built in.
-    pub system: bool,
-    /// Its id; null for system types.
-    pub id: Option<String>,
-    /// The numeric id of the wallet family; custom types only.
-    pub legacy_id: Option<u64>,
-    /// The tenant that owns it; null for system types.
-    pub tenant_id: Option<String>,
-}
-
-/// Renders a voucher type for a tenant.
-pub fn voucher_type(tenant: &str, found: &VoucherType) -> VoucherTypeBody {
-    VoucherTypeBody {
-        code: found.code.to_string(),
-        name: found.name.clone(),
-        sense: found.sense.as_str(),
-        active: found.active,
-        system: found.system,
-        id: found.legacy_id.map(|id| format!("vty_{id}")),
-        legacy_id: found.legacy_id,
-        tenant_id: (!found.system).then(|| tenant.to_owned()),
-    }
-}
 
 fn code(path: &web::Path<String>) -> Result<TypeCode, ApiError> {
     TypeCode::parse(path).map_err(|why| ApiError::field("code", why))
@@ -80,7 +42,7 @@ pub async fn list(caller: Caller) -> Answer {
 #[utoipa::path(
     operation_id = "createVoucherType",
     tag = "Voucher types",
-    params(super::requests::PostParams),
+    params(crate::http::problems::PostParams),
     request_body(content = inline(super::requests::CreateVoucherTypeDto)),
     responses((status = 201, body = VoucherTypeBody), Problems)
 )]

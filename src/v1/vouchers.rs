@@ -6,7 +6,7 @@ use caudal_actors::accounts::Placed;
 use caudal_actors::engine::lists::{VoucherFilter, VoucherSort};
 use caudal_actors::realms::{Adjustment, TypeRef};
 use caudal_ledger::balance::Direction;
-use caudal_ledger::ids::{RealmId, VoucherId};
+use caudal_ledger::ids::VoucherId;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::TypeCode;
@@ -14,10 +14,12 @@ use caudal_ledger::vouchers::{Outcome, ReferenceType};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Problems, target};
+use super::target;
+use crate::bodies::vouchers::{VoucherBody, voucher};
 use crate::http::body::{Body, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{self, asker_of, give, json};
 
@@ -25,66 +27,6 @@ use crate::http::respond::{self, asker_of, give, json};
 pub(super) const DESCRIPTION_MAX: usize = 200;
 
 type Answer = Result<HttpResponse, ApiError>;
-
-/// A voucher (ComprobanteResponse).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = ComprobanteResponse)]
-pub struct VoucherBody {
-    /// Its id.
-    pub id: String,
-    /// The CVU that it moved.
-    pub cvu: String,
-    /// Counts the CVU's movements from 1.
-    pub sequence: u64,
-    /// `credit`, `debit`, `hold`, `release` or `confirm_hold`.
-    pub ledger_type: &'static str,
-    /// ARS with two decimals.
-    pub amount: String,
-    /// What was available afterwards.
-    pub available_after: String,
-    /// What was held afterwards.
-    pub held_after: String,
-    /// The sum of both.
-    pub total_after: String,
-    /// The code of its type.
-    pub voucher_type_code: String,
-    /// The name of its type at that time.
-    pub voucher_type_name: String,
-    /// The tenant's own id.
-    pub id_externo: Option<String>,
-    /// What it belongs to.
-    pub reference_type: &'static str,
-    /// The id of what it belongs to.
-    pub reference_id: String,
-    /// A line for people.
-    pub description: Option<String>,
-    /// When it was posted.
-    pub created_at: String,
-}
-
-/// Renders a voucher.
-pub fn voucher(realm: RealmId, placed: &Placed) -> VoucherBody {
-    let Placed { account, voucher } = placed;
-    let id = voucher.id(realm, *account).to_string();
-    VoucherBody {
-        cvu: voucher.cvu.to_string(),
-        sequence: voucher.sequence,
-        ledger_type: voucher.direction.as_str(),
-        amount: voucher.amount.to_string(),
-        available_after: voucher.after.available.to_string(),
-        held_after: voucher.after.held.to_string(),
-        total_after: voucher.after.total().to_string(),
-        voucher_type_code: voucher.type_code.to_string(),
-        voucher_type_name: voucher.type_name.clone(),
-        id_externo: voucher.external_id.as_ref().map(ToString::to_string),
-        reference_type: voucher.reference_type.as_str(),
-        reference_id: voucher.reference_id.clone().unwrap_or_else(|| id.clone()),
-        description: voucher.description.clone(),
-        created_at: voucher.at.to_string(),
-        id,
-    }
-}
 
 /// A page of vouchers over all CVUs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -199,7 +141,7 @@ pub struct MovementParams {
     tag = "Vouchers",
     params(
         ("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"),
-        super::requests::PostParams,
+        crate::http::problems::PostParams,
         ("dryRun" = Option<bool>, Query, description = "answer what would happen, post nothing")
     ),
     request_body(content = inline(super::requests::CreateComprobanteDto)),

@@ -12,11 +12,11 @@ use caudal_ledger::events::{EventId, EventKind, EventKinds};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId, WebhookOrder};
 
-use super::Problems;
 use super::events::{place, placed};
 use crate::http::body::{Body, OptionalBody, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::query::{self, Query};
 use crate::http::respond::{self, asker, give, json, plain};
 use crate::webhooks::guard;
@@ -101,7 +101,7 @@ pub async fn list(caller: Caller) -> Answer {
 #[utoipa::path(
     operation_id = "createWebhook",
     tag = "Webhooks",
-    params(super::requests::PostParams),
+    params(crate::http::problems::PostParams),
     request_body(content = inline(super::requests::CreateWebhookDto)),
     responses((status = 201, body = WithSecret), Problems)
 )]
@@ -203,7 +203,7 @@ pub async fn remove(caller: Caller, path: web::Path<String>) -> Answer {
     tag = "Webhooks",
     params(
         ("id" = String, Path, description = "the id of a webhook, `whk_…`"),
-        super::requests::PostParams,
+        crate::http::problems::PostParams,
     ),
     request_body(content = inline(super::requests::RotateSecretDto)),
     responses((status = 200, body = WithSecret), Problems)
@@ -241,7 +241,7 @@ pub async fn rotate(
     tag = "Webhooks",
     params(
         ("id" = String, Path, description = "the id of a webhook, `whk_…`"),
-        super::requests::PostParams,
+        crate::http::problems::PostParams,
     ),
     responses((status = 200, body = TestBody), Problems)
 )]
@@ -318,7 +318,7 @@ pub async fn deliveries(caller: Caller, path: web::Path<String>, mut query: Quer
     tag = "Webhooks",
     params(
         ("id" = String, Path, description = "the id of a delivery, `dlv_…`"),
-        super::requests::PostParams,
+        crate::http::problems::PostParams,
     ),
     responses((status = 202, body = RedeliveryBody), Problems)
 )]
@@ -347,7 +347,7 @@ pub async fn redeliver(
     tag = "Webhooks",
     params(
         ("id" = String, Path, description = "the id of a webhook, `whk_…`"),
-        super::requests::PostParams,
+        crate::http::problems::PostParams,
     ),
     request_body(content = inline(super::requests::RedeliverDto)),
     responses((status = 202, body = RedeliveryBody), Problems)

@@ -17,9 +17,9 @@ use super::importe::Importe;
 use crate::http::body::{Body, Fields, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{self, asker_of, give, json};
-use crate::v1::Problems;
 
 /// The longest reference, in characters.
 const REFERENCIA_MAX: usize = 50;
@@ -123,7 +123,7 @@ pub fn comprobante(realm: RealmId, placed: &Placed, types: &[VoucherType]) -> Co
 #[utoipa::path(
     operation_id = "createWalletComprobante",
     tag = "Wallet",
-    params(crate::v1::requests::PostParams, ("dryRun" = Option<bool>, Query, description = "answer what would happen, post nothing")),
+    params(crate::http::problems::PostParams, ("dryRun" = Option<bool>, Query, description = "answer what would happen, post nothing")),
     request_body(content = inline(super::requests::CreateWalletComprobanteDto)),
     responses((status = 201, body = ComprobanteCreado), (status = 200, body = ComprobanteCreado, description = "a dry run"), Problems)
 )]

@@ -18,9 +18,9 @@ use super::{Pagina, campos, number};
 use crate::http::body::{Body, Fields};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{self, asker, give, json, plain};
-use crate::v1::Problems;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -50,7 +50,7 @@ impl From<&AccountView> for CuentaCreada {
 #[utoipa::path(
     operation_id = "createCuenta",
     tag = "Wallet",
-    params(crate::v1::requests::PostParams),
+    params(crate::http::problems::PostParams),
     request_body(content = inline(super::requests::CreateWalletAccountDto)),
     responses((status = 201, body = CuentaCreada), Problems)
 )]

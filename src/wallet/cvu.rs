@@ -12,8 +12,8 @@ use super::cuenta_body::{cvu_id, cvu_name};
 use crate::http::body::{Body, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::respond::{asker, give, json};
-use crate::v1::Problems;
 
 /// The longest name of a CVU, in characters.
 const NAME_MAX: usize = 100;
@@ -60,7 +60,7 @@ const fn status(view: &AccountView) -> StatusCode {
 #[utoipa::path(
     operation_id = "createWalletCvu",
     tag = "Wallet",
-    params(crate::v1::requests::PostParams),
+    params(crate::http::problems::PostParams),
     request_body(content = inline(super::requests::CreateWalletCvuDto)),
     responses((status = 201, body = CvuBody), (status = 200, body = CvuBody, description = "the CVU that the account has already"), Problems)
 )]

@@ -17,8 +17,8 @@ use super::importe::{Exacto, Importe};
 use crate::http::body::{Body, Fields, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::respond::{asker_of, give, json, mark_replayed};
-use crate::v1::Problems;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -137,7 +137,7 @@ impl From<&RemunerationView> for RemuneracionEstado {
 #[utoipa::path(
     operation_id = "walletRemuneracionAlta",
     tag = "Wallet: remuneration",
-    params(crate::v1::requests::PostParams),
+    params(crate::http::problems::PostParams),
     request_body(content = inline(super::requests::EnrollRemuneracionDto)),
     responses((status = 201, body = RemuneracionAlta), Problems)
 )]

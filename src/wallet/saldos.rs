@@ -12,9 +12,9 @@ use super::importe::Importe;
 use super::{Pagina, campos, number};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{self, json};
-use crate::v1::Problems;
 
 type Answer = Result<HttpResponse, ApiError>;
 

@@ -15,9 +15,9 @@ use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::query::{Query, pages};
 use crate::http::respond::{json, paged};
-use crate::v1::Problems;
 use bodies::{
     Movimiento, MovimientosPage, SaldoCliente, SaldoClienteHistorico, SaldosPage, Tesoreria,
 };

@@ -11,8 +11,8 @@ use super::campos;
 use crate::http::body::{Body, Fields, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::respond::{asker, give, json};
-use crate::v1::Problems;
 
 /// The longest name, description and category of a type, in characters.
 const NOMBRE_MAX: usize = 80;
@@ -38,7 +38,7 @@ impl From<&VoucherType> for TipoCreado {
 #[utoipa::path(
     operation_id = "createTipoComprobante",
     tag = "Wallet",
-    params(crate::v1::requests::PostParams),
+    params(crate::http::problems::PostParams),
     request_body(content = inline(super::requests::CreateTipoComprobanteDto)),
     responses((status = 201, body = TipoCreado), Problems)
 )]

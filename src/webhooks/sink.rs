@@ -29,10 +29,10 @@ use tokio::time::{Instant, timeout_at};
 use super::guard::{self, Reach};
 use super::resolve::{Checked, Lookup, ResolveError, SystemLookup};
 use super::seal::{SealError, Sealer};
-use super::sign::{self, Message};
+use crate::bodies::events;
 use crate::clients::{Clients, USER_AGENT};
-use crate::http::trace::{TRACEPARENT, traceparent};
-use crate::v1::events;
+use crate::signing::{self, Message};
+use crate::traces::{TRACEPARENT, traceparent};
 
 /// How long an idle connection is kept: less than servers do, so that few are found closed.
 pub const IDLE_TIME: Duration = Duration::from_secs(3);
@@ -217,9 +217,9 @@ impl HttpSink {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         for (name, value) in [
-            (sign::ID, &id),
-            (sign::TIMESTAMP, &timestamp),
-            (sign::SIGNATURE, &signatures.join(" ")),
+            (signing::ID, &id),
+            (signing::TIMESTAMP, &timestamp),
+            (signing::SIGNATURE, &signatures.join(" ")),
         ] {
             let value = HeaderValue::from_str(value).map_err(|_| Unsendable::Header(name))?;
             headers.insert(name, value);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use caudal::v1::events::stream::StreamOptions;
+use caudal::http::streams::StreamOptions;
 use tokio::net::TcpSocket;
 
 use super::sse::{self, Stream};

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caudal::http::body::Deadlines;
+use caudal::http::streams::StreamOptions;
 use caudal::http::wire;
 use caudal::sandbox;
 use caudal::service::{Banking, Options, Service};
-use caudal::v1::events::stream::StreamOptions;
 use caudal::webhooks::{Limits as AttemptLimits, Reach};
 use caudal_actors::engine::{self, Engine};
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};

@@ -7,7 +7,7 @@ use caudal_ledger::transfers::{BankMoved, BankWord, Concept};
 
 use super::fake::{Act, bank, body_of, no, paced, scripted, yes};
 use super::*;
-use crate::http::trace::{Trace, remember};
+use crate::traces::{Trace, remember};
 
 const COELSA: &str = "80V1JXON1874QG39Z64EL7";
 const BANK_ID: &str = "1-20055361682-4711-0";

@@ -14,7 +14,7 @@ use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use serde_json::Value;
 
 use super::*;
-use crate::v1::vouchers::voucher;
+use crate::bodies::vouchers::voucher;
 
 const REALM: RealmId = RealmId(2);
 

@@ -6,16 +6,12 @@
 //! before anything else and with each sign of life, so that whoever is cut off before the first
 //! event, or while nothing comes that is wanted, misses nothing either.
 //!
-//! **Bounds.** [`STREAMS_MAX`] of a realm, [`PAGE`] events in memory for each. A client that does not
+//! **Bounds.** So many of a realm ([`crate::http::streams`]), [`PAGE`] events in memory for each. A client that does not
 //! read stops its own stream, nobody else's. One that goes away without a word is noticed when
 //! something is written: two heartbeats at most.
 //!
 //! **Failure.** A stream ends when the service stops, the key no longer works, or the log cannot be
 //! read; the client comes back and misses nothing.
-
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
@@ -24,21 +20,18 @@ use actix_web::{HttpRequest, HttpResponse, get};
 use caudal_actors::engine::events::EventPage;
 use caudal_actors::failure::Failure;
 use caudal_ledger::events::{EventId, EventKinds};
-use caudal_ledger::ids::RealmId;
 use futures_util::stream::unfold;
 
-use super::{Answer, event, kinds, place, placed};
+use super::{Answer, kinds, place, placed};
+use crate::bodies::events::event;
 use crate::http::caller::{Caller, only};
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::query::Query;
-use crate::v1::Problems;
+use crate::http::streams::{Seat, Streams};
 
-/// Streams of one realm at the same time.
-pub const STREAMS_MAX: usize = 64;
 /// Events that are read at once.
 pub const PAGE: usize = 100;
-/// How long a stream is silent at most, and how soon it ends when its key no longer works.
-pub const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How soon a client that was cut off should come back, in milliseconds.
 const RETRY: u32 = 2000;
 /// How soon one that found no place should, in seconds.
@@ -48,74 +41,6 @@ const RETRY_FULL: u32 = 5;
 const RESUMED: &str = "Last-Event-ID";
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-
-/// Bounds and pace of streams.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StreamOptions {
-    /// Streams of one realm at the same time.
-    pub streams_max: usize,
-    /// How long a stream is silent at most, and how soon it ends when its key no longer works.
-    pub heartbeat: Duration,
-}
-
-impl Default for StreamOptions {
-    fn default() -> Self {
-        Self {
-            streams_max: STREAMS_MAX,
-            heartbeat: HEARTBEAT,
-        }
-    }
-}
-
-type Seats = Arc<Mutex<HashMap<RealmId, usize>>>;
-
-/// How many streams each realm has.
-#[derive(Debug, Default)]
-pub struct Streams {
-    options: StreamOptions,
-    seats: Seats,
-}
-
-/// One stream, counted as long as it lives.
-struct Seat {
-    seats: Seats,
-    realm: RealmId,
-}
-
-impl Streams {
-    /// No streams yet.
-    pub fn new(options: StreamOptions) -> Self {
-        Self {
-            options,
-            seats: Seats::default(),
-        }
-    }
-
-    fn take(&self, realm: RealmId) -> Result<Seat, ApiError> {
-        let most = self.options.streams_max;
-        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = seats.entry(realm).or_default();
-        if *count >= most {
-            let message = format!("the realm has {most} streams open already; close one first");
-            let full = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", message);
-            return Err(full.later(RETRY_FULL));
-        }
-        *count = count.saturating_add(1);
-        Ok(Seat {
-            seats: Arc::clone(&self.seats),
-            realm,
-        })
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = seats.get_mut(&self.realm) {
-            *count = count.saturating_sub(1);
-        }
-    }
-}
 
 /// A reader with its place in the log.
 struct Reader {
@@ -136,7 +61,7 @@ impl Reader {
         }
         let door = self.caller.door.clone();
         // Since the last that was sent, whatever has happened that is not wanted.
-        let beat = tokio::time::sleep(door.hooks.streams.options.heartbeat);
+        let beat = tokio::time::sleep(door.hooks.streams.options().heartbeat);
         tokio::pin!(beat);
         loop {
             if !self.may_go_on() {
@@ -238,7 +163,8 @@ pub async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> A
         }
         None => caller.engine().event_id(realm, last)?.ok_or(Failure::Bug)?,
     };
-    let seat = caller.door.hooks.streams.take(realm)?;
+    let streams = &caller.door.hooks.streams;
+    let seat = streams.take(realm).ok_or_else(|| full(streams))?;
     let reader = Reader {
         caller,
         wanted,
@@ -251,6 +177,13 @@ pub async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> A
         .insert_header((CACHE_CONTROL, "no-store"))
         .insert_header((BUFFERING, "no"))
         .streaming(unfold(reader, Reader::next)))
+}
+
+fn full(streams: &Streams) -> ApiError {
+    let most = streams.options().streams_max;
+    let message = format!("the realm has {most} streams open already; close one first");
+    let full = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", message);
+    full.later(RETRY_FULL)
 }
 
 /// The id of the last event that the client has; an empty one is none.

@@ -9,7 +9,7 @@ use caudal_ledger::time::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::v1::account_bodies::{
+use crate::bodies::accounts::{
     AccountSummary, BalanceBody, HolderBody, KycBody, LimitsBody, SuspensionBody,
 };
 

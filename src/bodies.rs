@@ -1,0 +1,9 @@
+//! What is shown of accounts, vouchers, holds, transfers, types and events: their JSON, the same in the
+//! native family's answers, in events and their webhooks, and for operators. No question, no request.
+
+pub mod accounts;
+pub mod events;
+pub mod holds;
+pub mod transfers;
+pub mod voucher_types;
+pub mod vouchers;

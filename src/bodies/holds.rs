@@ -1,0 +1,52 @@
+//! A hold as it is shown.
+
+use caudal_actors::accounts::HoldView;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::money::Money;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A hold.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Hold)]
+pub struct HoldBody {
+    /// Its id.
+    pub id: String,
+    /// The CVU.
+    pub cvu: String,
+    /// What was set apart: ARS with two decimals.
+    pub amount: String,
+    /// What of it has left.
+    pub confirmed: String,
+    /// What of it has returned.
+    pub released: String,
+    /// What of it is still set apart.
+    pub remaining: String,
+    /// `open`, `confirmed`, `released`, `expired` or `mixed`.
+    pub status: &'static str,
+    /// The tenant's own id.
+    pub id_externo: Option<String>,
+    /// When its rest is released by itself.
+    pub expires_at: Option<String>,
+    /// When it was opened.
+    pub created_at: String,
+}
+
+/// Renders a hold.
+pub fn hold(realm: RealmId, view: &HoldView) -> HoldBody {
+    let HoldView { account, hold } = view;
+    let remaining = hold.remaining().map_or(Money::ZERO, |rest| rest.money());
+    HoldBody {
+        id: hold.id(realm, *account).to_string(),
+        cvu: hold.cvu.to_string(),
+        amount: hold.amount.to_string(),
+        confirmed: hold.confirmed.to_string(),
+        released: hold.released.to_string(),
+        remaining: remaining.to_string(),
+        status: hold.status().as_str(),
+        id_externo: hold.external_id.as_ref().map(ToString::to_string),
+        expires_at: hold.expires_at.map(|at| at.to_string()),
+        created_at: hold.created_at.to_string(),
+    }
+}

@@ -1,0 +1,290 @@
+//! A transfer as it is shown, with the calls to the bank, what a person decided, and why it was refused.
+
+use caudal_actors::accounts::TransferView;
+use caudal_ledger::cases::Decision;
+use caudal_ledger::facts::BankCall;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::{BankWord, Destination, Dispute, Transfer, TransferRejection};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+/// Where a transfer goes.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, ToSchema)]
+#[schema(as = TransferDestination)]
+pub struct DestinationBody {
+    /// The CVU: as asked for, or of the account of the realm that receives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cvu: Option<String>,
+    /// The CBU, as asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cbu: Option<String>,
+    /// The alias, as asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+}
+
+/// What a movement costs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[schema(as = TransferFee)]
+pub struct ChargesBody {
+    /// The fee: ARS with two decimals.
+    pub amount: String,
+    /// The tax on it.
+    pub tax: String,
+}
+
+/// Why a transfer was rejected.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = TransferRejection)]
+pub struct RejectionBody {
+    /// A sentence for people.
+    pub reason: String,
+    /// The bank's status, when it refused the request itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bank_status: Option<u16>,
+    /// The bank's body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub bank_body: Option<serde_json::Value>,
+}
+
+impl From<&TransferRejection> for RejectionBody {
+    fn from(rejection: &TransferRejection) -> Self {
+        let bank = rejection.bank.as_ref();
+        Self {
+            reason: rejection.reason.clone(),
+            bank_status: bank.map(|refusal| refusal.status),
+            bank_body: bank
+                .and_then(|refusal| serde_json::from_str(&refusal.body).ok())
+                .filter(serde_json::Value::is_object),
+        }
+    }
+}
+
+/// A record of the bank under the reference of a transfer, of something else than was ordered.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = TransferDispute)]
+pub struct DisputeBody {
+    /// What the bank tells otherwise than it was ordered: `amount`, `currency`, `cvu`, `to`.
+    pub differs: Vec<&'static str>,
+    /// The bank's own id of its record.
+    pub bank_transfer_id: String,
+    /// Its id on the rail.
+    pub coelsa_id: Option<String>,
+    /// How far the bank says that it is: `completed`, `failed`, `in_progress` or `unknown`.
+    pub status: &'static str,
+    /// How much, as the bank tells it.
+    pub amount: Option<String>,
+    /// The currency, as the bank tells it.
+    pub currency: Option<String>,
+    /// The CVU that sends, as the bank tells it.
+    pub from_cvu: Option<String>,
+    /// The CBU or CVU that receives, as the bank tells it.
+    pub to_cbu: Option<String>,
+    /// The alias that receives, as the bank tells it.
+    pub to_alias: Option<String>,
+}
+
+fn dispute(transfer: &Transfer) -> Option<Box<DisputeBody>> {
+    let Dispute {
+        bank_id,
+        coelsa_id,
+        word,
+        moved,
+    } = *transfer.dispute.clone()?;
+    Some(Box::new(DisputeBody {
+        differs: transfer.differs(&moved),
+        bank_transfer_id: bank_id,
+        coelsa_id,
+        status: match word {
+            BankWord::Completed => "completed",
+            BankWord::Failed { .. } => "failed",
+            BankWord::InProgress => "in_progress",
+            BankWord::Lost => "unknown",
+        },
+        amount: moved.amount.map(|amount| amount.to_string()),
+        currency: moved.currency,
+        from_cvu: moved.cvu,
+        to_cbu: moved.to_key,
+        to_alias: moved.to_alias,
+    }))
+}
+
+/// What a person decided, by name and reason.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Decision)]
+pub struct DecisionBody {
+    /// Who decided, as they named themselves.
+    pub by: String,
+    /// Why.
+    pub reason: String,
+    /// When.
+    pub at: String,
+    /// What the bank calls that on which the decision rests.
+    pub bank_reference: Option<String>,
+    /// Whether it was decided though the bank had not given up.
+    pub forced: bool,
+}
+
+impl From<&Decision> for DecisionBody {
+    fn from(decision: &Decision) -> Self {
+        Self {
+            by: decision.by.clone(),
+            reason: decision.reason.clone(),
+            at: decision.at.to_string(),
+            bank_reference: decision.bank_reference.clone(),
+            forced: decision.forced,
+        }
+    }
+}
+
+/// A transfer.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Transfer)]
+pub struct TransferBody {
+    /// Its id.
+    pub id: String,
+    /// `internal` (to an account of the realm, final at once) or `bank`.
+    pub kind: &'static str,
+    /// `requested`, `in_progress`, `audit`, `completed`, `rejected` or `reversed`.
+    pub status: &'static str,
+    /// The CVU that sends.
+    pub from_cvu: String,
+    /// Where it goes.
+    pub to: DestinationBody,
+    /// ARS with two decimals.
+    pub amount: String,
+    /// What it costs the account that sends; null when nothing.
+    pub fee: Option<ChargesBody>,
+    /// What for: the central bank's code.
+    pub concept: &'static str,
+    /// A line for people.
+    pub description: Option<String>,
+    /// The tenant's own id.
+    pub id_externo: String,
+    /// The reference that the bank knows it by; null when internal.
+    pub origin_id: Option<String>,
+    /// The bank's own id.
+    pub bank_transfer_id: Option<String>,
+    /// The id on the rail.
+    pub coelsa_id: Option<String>,
+    /// What of it has come back.
+    pub reversed: String,
+    /// Why it was rejected.
+    pub rejection: Option<RejectionBody>,
+    /// What the bank has under its reference instead of what was ordered; only a person ends it then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<DisputeBody>)]
+    pub dispute: Option<Box<DisputeBody>>,
+    /// Who ended it and why, when it was a person and not the bank.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<DecisionBody>,
+    /// When it was asked for.
+    pub created_at: String,
+    /// When it last changed.
+    pub updated_at: String,
+}
+
+/// Renders a transfer.
+pub fn transfer(realm: RealmId, view: &TransferView) -> TransferBody {
+    let TransferView { account, transfer } = view;
+    let internal = transfer.receiver.is_some();
+    let charges = transfer.charges;
+    TransferBody {
+        id: transfer.id(realm, *account).to_string(),
+        kind: if internal { "internal" } else { "bank" },
+        status: transfer.status.as_str(),
+        from_cvu: transfer.from.to_string(),
+        to: destination(transfer),
+        amount: transfer.amount.to_string(),
+        fee: (!charges.is_nothing()).then(|| ChargesBody {
+            amount: charges.fee.to_string(),
+            tax: charges.tax.to_string(),
+        }),
+        concept: transfer.concept.as_str(),
+        description: transfer.description.clone(),
+        id_externo: transfer.external_id.to_string(),
+        origin_id: (!internal).then(|| transfer.origin(realm, *account).to_string()),
+        bank_transfer_id: transfer.bank_id.clone(),
+        coelsa_id: transfer.coelsa_id.clone(),
+        reversed: transfer.reversed.to_string(),
+        rejection: transfer.rejection.as_ref().map(RejectionBody::from),
+        dispute: dispute(transfer),
+        decision: transfer.decision.as_deref().map(DecisionBody::from),
+        created_at: transfer.created_at.to_string(),
+        updated_at: transfer.updated_at.to_string(),
+    }
+}
+
+fn destination(transfer: &Transfer) -> DestinationBody {
+    let receiver = transfer.receiver.map(|(_, cvu)| cvu.to_string());
+    match &transfer.to {
+        Destination::Key(key) => match key.cvu() {
+            Some(cvu) => DestinationBody {
+                cvu: Some(cvu.to_string()),
+                ..DestinationBody::default()
+            },
+            None => DestinationBody {
+                cvu: receiver,
+                cbu: Some(key.to_string()),
+                alias: None,
+            },
+        },
+        Destination::Alias(alias) => DestinationBody {
+            cvu: receiver,
+            cbu: None,
+            alias: Some(alias.to_string()),
+        },
+    }
+}
+
+/// One call to the bank.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BankCallBody {
+    /// What was asked.
+    pub operation: String,
+    /// When.
+    pub at: String,
+    /// The request, without personal data.
+    #[schema(value_type = Value)]
+    pub request: Option<Box<RawValue>>,
+    /// The HTTP status; null when there was no answer.
+    pub status: Option<u16>,
+    /// The answer.
+    #[schema(value_type = Value)]
+    pub body: Option<Box<RawValue>>,
+    /// From sending to the answer, in milliseconds.
+    pub millis: u64,
+    /// The id of the request that caused it.
+    pub request_id: String,
+}
+
+/// JSON as it is, any other text as a string, nothing as null.
+fn shown(text: &str) -> Option<Box<RawValue>> {
+    if text.is_empty() {
+        return None;
+    }
+    let as_it_is = serde_json::from_str(text).ok();
+    as_it_is.or_else(|| serde_json::value::to_raw_value(text).ok())
+}
+
+impl From<&(Timestamp, BankCall)> for BankCallBody {
+    fn from((at, call): &(Timestamp, BankCall)) -> Self {
+        Self {
+            operation: call.operation.clone(),
+            at: at.to_string(),
+            request: shown(&call.request),
+            status: call.status,
+            body: shown(&call.body),
+            millis: call.millis,
+            request_id: call.correlation.clone(),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! A voucher type as it is shown.
+
+use caudal_ledger::voucher_types::VoucherType;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A voucher type (VoucherTypeResponse).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = VoucherTypeResponse)]
+pub struct VoucherTypeBody {
+    /// Its code.
+    pub code: String,
+    /// Its name.
+    pub name: String,
+    /// The direction of its vouchers.
+    pub sense: &'static str,
+    /// Whether new vouchers of it are accepted.
+    pub active: bool,
+    /// Whether it is built in.
+    pub system: bool,
+    /// Its id; null for system types.
+    pub id: Option<String>,
+    /// The numeric id of the wallet family; custom types only.
+    pub legacy_id: Option<u64>,
+    /// The tenant that owns it; null for system types.
+    pub tenant_id: Option<String>,
+}
+
+/// Renders a voucher type for a tenant.
+pub fn voucher_type(tenant: &str, found: &VoucherType) -> VoucherTypeBody {
+    VoucherTypeBody {
+        code: found.code.to_string(),
+        name: found.name.clone(),
+        sense: found.sense.as_str(),
+        active: found.active,
+        system: found.system,
+        id: found.legacy_id.map(|id| format!("vty_{id}")),
+        legacy_id: found.legacy_id,
+        tenant_id: (!found.system).then(|| tenant.to_owned()),
+    }
+}

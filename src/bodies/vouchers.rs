@@ -1,0 +1,66 @@
+//! A voucher as it is shown.
+
+use caudal_actors::accounts::Placed;
+use caudal_ledger::ids::RealmId;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A voucher (ComprobanteResponse).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = ComprobanteResponse)]
+pub struct VoucherBody {
+    /// Its id.
+    pub id: String,
+    /// The CVU that it moved.
+    pub cvu: String,
+    /// Counts the CVU's movements from 1.
+    pub sequence: u64,
+    /// `credit`, `debit`, `hold`, `release` or `confirm_hold`.
+    pub ledger_type: &'static str,
+    /// ARS with two decimals.
+    pub amount: String,
+    /// What was available afterwards.
+    pub available_after: String,
+    /// What was held afterwards.
+    pub held_after: String,
+    /// The sum of both.
+    pub total_after: String,
+    /// The code of its type.
+    pub voucher_type_code: String,
+    /// The name of its type at that time.
+    pub voucher_type_name: String,
+    /// The tenant's own id.
+    pub id_externo: Option<String>,
+    /// What it belongs to.
+    pub reference_type: &'static str,
+    /// The id of what it belongs to.
+    pub reference_id: String,
+    /// A line for people.
+    pub description: Option<String>,
+    /// When it was posted.
+    pub created_at: String,
+}
+
+/// Renders a voucher.
+pub fn voucher(realm: RealmId, placed: &Placed) -> VoucherBody {
+    let Placed { account, voucher } = placed;
+    let id = voucher.id(realm, *account).to_string();
+    VoucherBody {
+        cvu: voucher.cvu.to_string(),
+        sequence: voucher.sequence,
+        ledger_type: voucher.direction.as_str(),
+        amount: voucher.amount.to_string(),
+        available_after: voucher.after.available.to_string(),
+        held_after: voucher.after.held.to_string(),
+        total_after: voucher.after.total().to_string(),
+        voucher_type_code: voucher.type_code.to_string(),
+        voucher_type_name: voucher.type_name.clone(),
+        id_externo: voucher.external_id.as_ref().map(ToString::to_string),
+        reference_type: voucher.reference_type.as_str(),
+        reference_id: voucher.reference_id.clone().unwrap_or_else(|| id.clone()),
+        description: voucher.description.clone(),
+        created_at: voucher.at.to_string(),
+        id,
+    }
+}

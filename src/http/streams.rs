@@ -1,0 +1,84 @@
+//! How many streams of events each realm has open, and how many it may have.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use caudal_ledger::ids::RealmId;
+
+/// Streams of one realm at the same time.
+pub const STREAMS_MAX: usize = 64;
+/// How long a stream is silent at most, and how soon it ends when its key no longer works.
+pub const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// Bounds and pace of streams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StreamOptions {
+    /// Streams of one realm at the same time.
+    pub streams_max: usize,
+    /// How long a stream is silent at most, and how soon it ends when its key no longer works.
+    pub heartbeat: Duration,
+}
+
+impl Default for StreamOptions {
+    fn default() -> Self {
+        Self {
+            streams_max: STREAMS_MAX,
+            heartbeat: HEARTBEAT,
+        }
+    }
+}
+
+type Seats = Arc<Mutex<HashMap<RealmId, usize>>>;
+
+/// How many streams each realm has.
+#[derive(Debug, Default)]
+pub struct Streams {
+    options: StreamOptions,
+    seats: Seats,
+}
+
+/// One stream, counted as long as it lives.
+#[derive(Debug)]
+pub struct Seat {
+    seats: Seats,
+    realm: RealmId,
+}
+
+impl Streams {
+    /// No streams yet.
+    pub fn new(options: StreamOptions) -> Self {
+        Self {
+            options,
+            seats: Seats::default(),
+        }
+    }
+
+    /// Bounds and pace.
+    pub fn options(&self) -> StreamOptions {
+        self.options
+    }
+
+    /// A seat for one more stream of a realm; `None` while it has as many as it may.
+    pub fn take(&self, realm: RealmId) -> Option<Seat> {
+        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = seats.entry(realm).or_default();
+        if *count >= self.options.streams_max {
+            return None;
+        }
+        *count = count.saturating_add(1);
+        Some(Seat {
+            seats: Arc::clone(&self.seats),
+            realm,
+        })
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = seats.get_mut(&self.realm) {
+            *count = count.saturating_sub(1);
+        }
+    }
+}
