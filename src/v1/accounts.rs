@@ -21,12 +21,11 @@ use caudal_ledger::time::{Timestamp, birth_date};
 use super::target;
 use crate::bodies::accounts::{AccountBody, AccountSummary, AccountsPage, LimitsSnapshot};
 use crate::http::body::{Body, Fields, read as read_body};
-use crate::http::caller::Caller;
-use crate::http::errors::ApiError;
 use crate::http::persons::{cuit, email, phone};
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{self, asker, give, json, plain};
+use crate::http::{caller::Caller, errors::ApiError};
 
 /// The longest name of a holder, in characters.
 const NAME_MAX: usize = 100;
