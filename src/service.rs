@@ -30,7 +30,7 @@ use caudal_actors::failure::Failure;
 use caudal_actors::platform::NewTenant;
 use caudal_actors::ports::Clock;
 use caudal_ledger::calendar::Calendar;
-use caudal_ledger::limits::Limits;
+use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::{BankRelations, Mode, Policy, Tenant};
 use caudal_storage::OpenError;
 use secrecy::SecretString;
@@ -349,6 +349,7 @@ impl Service {
             name: name.to_owned(),
             policy: Policy::default(),
             limits: Limits::default(),
+            total_limits: TotalLimits::default(),
             fees: Vec::new(),
             banks: BankRelations::default(),
         };

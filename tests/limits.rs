@@ -181,3 +181,69 @@ async fn the_largest_balance_stops_credits_of_the_tenant_and_no_money_from_the_b
     })
     .await;
 }
+
+#[actix_web::test]
+async fn a_tenant_has_limits_over_the_sum_of_its_accounts() {
+    let (mut service, first, clock) = funded().await;
+    let second = service.a.cvu().await;
+    service.a.credit(&second, "1000.00").await;
+    let limits = json!({"limits": {
+        "dailyOutgoingTotal": "100", "monthlyOutgoingTotal": "5000.50", "perMinuteCount": 7
+    }});
+    service.tenant(&limits).await;
+    // What stays inside the tenant does not count.
+    out(&service, &first, "internal", "500.00").await.is(201);
+    out(&service, &first, "debit", "40.00").await.is(201);
+    out(&service, &second, "hold", "30.00").await.is(201);
+    service.restart().await;
+    for kind in ["debit", "hold", "bank"] {
+        for cvu in [&first, &second] {
+            let refused = out(&service, cvu, kind, "30.01").await.is(400).clone();
+            assert_eq!(refused["code"], "limit_exceeded", "{kind}");
+            assert_eq!(
+                refused["details"],
+                json!({"limit": "dailyOutgoingTotal", "level": "psp", "window": "day",
+                    "maximum": "100.00", "used": "70.00", "requested": "30.01",
+                    "remaining": "30.00", "resetsAt": "2026-03-03T03:00:00.000Z"}),
+                "{kind}"
+            );
+        }
+    }
+    out(&service, &second, "bank", "30.00").await.is(201);
+    let refused = out(&service, &first, "debit", "0.01").await.is(400).clone();
+    assert_eq!(refused["details"]["remaining"], "0.00");
+    // The other tenant, and this one's live accounts, have their own sums.
+    service.b.in_and_out().await;
+    let other = service.b.cvu().await;
+    service.b.credit(&other, "200.00").await;
+    let id = format!("other-{}", crate::support::client::fresh());
+    service
+        .b
+        .voucher(&other, "OUT", "200.00", &id)
+        .await
+        .is(201);
+    clock.set("2026-03-03T15:00:00Z");
+    service
+        .tenant(&json!({"limits": {"perMinuteCount": 1, "dailyOutgoingTotal": null}}))
+        .await;
+    out(&service, &first, "debit", "300.00").await.is(201);
+    let refused = out(&service, &second, "debit", "1.00")
+        .await
+        .is(400)
+        .clone();
+    assert_eq!(
+        refused["details"],
+        json!({"limit": "perMinuteCount", "level": "psp", "window": "minute", "maximum": 1,
+            "used": 1, "requested": 1, "remaining": 0, "resetsAt": "2026-03-03T15:01:00.000Z"})
+    );
+    // They are no limits of accounts, and the platform has none.
+    let path = format!("/v1/accounts/{first}/limits");
+    let change = json!({"perMinuteCount": 1});
+    service.a.patch(&path, &change).await.is(400);
+    let platform = json!({"limits": {"dailyOutgoingTotal": "1"}});
+    service
+        .admin("PATCH", "/admin/platform", &platform)
+        .await
+        .is(400);
+    service.verified().await;
+}

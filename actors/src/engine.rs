@@ -174,6 +174,7 @@ impl Realms {
             pauses: self.pauses,
             schedule: self.schedule,
             event_rules: self.event_rules,
+            meter: Arc::default(),
             settings: Arc::clone(&settings),
             claims: self.claims.clone(),
             told: Arc::clone(&told),

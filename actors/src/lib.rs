@@ -23,6 +23,7 @@ pub mod failure;
 pub mod lanes;
 pub mod lookout;
 pub mod mailbox;
+mod meter;
 pub mod platform;
 pub mod ports;
 pub mod realms;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use actix::{Actor, AsyncContext, Context, Handler};
 use caudal_ledger::facts::{ClockWord, PlatformFact};
 use caudal_ledger::fees::FeeRule;
-use caudal_ledger::limits::Limits;
+use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::{ApiKey, BankRelation, BankRelations, Mode, Platform, Policy, Tenant};
 use caudal_ledger::time::Timestamp;
@@ -45,6 +45,8 @@ pub struct TenantChange {
     pub policy: Option<Policy>,
     /// Its limits.
     pub limits: Option<Limits>,
+    /// The limits over the sum of its accounts.
+    pub total_limits: Option<TotalLimits>,
     /// Its fees.
     pub fees: Option<Vec<FeeRule>>,
     /// Its relation to the bank of live keys.
@@ -64,6 +66,8 @@ pub struct NewTenant {
     pub policy: Policy,
     /// Its limits.
     pub limits: Limits,
+    /// The limits over the sum of its accounts.
+    pub total_limits: TotalLimits,
     /// Its fees.
     pub fees: Vec<FeeRule>,
     /// What its banks are.
@@ -156,6 +160,7 @@ impl PlatformActor {
                     name,
                     policy,
                     limits,
+                    total_limits,
                     fees,
                     banks,
                 } = new;
@@ -169,6 +174,7 @@ impl PlatformActor {
                     test,
                     created_at: now,
                     banks,
+                    total_limits,
                 };
                 Ok(vec![PlatformFact::TenantCreated(Box::new(tenant))])
             }
@@ -271,6 +277,7 @@ fn changed(tenant: &Tenant, change: TenantChange) -> Vec<PlatformFact> {
         name: change.name.unwrap_or_else(|| tenant.name.clone()),
         policy: change.policy.unwrap_or(tenant.policy),
         limits: change.limits.unwrap_or(tenant.limits),
+        total_limits: change.total_limits.unwrap_or(tenant.total_limits),
         fees: change.fees.unwrap_or_else(|| tenant.fees.clone()),
     });
     facts

@@ -47,6 +47,7 @@ use crate::accounts::{AccountMessage, AccountView, ProfileTurn};
 use crate::courier::Courier;
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Queued, Waiting};
+use crate::meter::Meter;
 use crate::records::{Tail, reads};
 use crate::reply::{Answered, Given, Reply};
 use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
@@ -143,7 +144,8 @@ impl RealmSupervisor {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn load(shared: Shared, limits: Limits, waiting: Waiting) -> Result<Self, StoreError> {
+    pub fn load(mut shared: Shared, limits: Limits, waiting: Waiting) -> Result<Self, StoreError> {
+        shared.meter = Meter::new(reads::total_usage(shared.store.as_ref(), shared.realm)?);
         let shared = Arc::new(shared);
         let next_account =
             reads::last_account(shared.store.as_ref(), shared.realm)?.saturating_add(1);

@@ -7,27 +7,33 @@
 //! never written. Every later answer of that actor is a failure, it writes nothing any more, and its
 //! supervisor replaces it.
 
+mod page;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use actix::ArbiterHandle;
 use caudal_ledger::deliveries::Schedule;
-use caudal_ledger::facts::{Answer, LedgerFact};
+use caudal_ledger::facts::Answer;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Commit, Entry, Row, Store, StoreError, StreamId};
+use caudal_storage::{Commit, Entry, Store, StoreError, StreamId};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::failure::Failure;
 use crate::lanes::Lane;
 use crate::lookout::Lookout;
 use crate::mailbox::Waiting;
+use crate::meter::{Meter, Taken};
 use crate::ports::webhooks::WebhookSink;
 use crate::ports::{BankError, BankGateway, Clock};
 use crate::records::{self, ANSWER_PART_BYTES, ANSWER_PARTS, ANSWERS, Tail};
 use crate::reply::{Answered, ClaimGuard, Claims, Given, Keyed, Rendered, Reply};
 use crate::settings::{Pauses, Settings};
 use crate::trail::Trail;
+use page::Line;
+
+pub use page::Page;
 
 /// What every actor of a realm works with.
 #[derive(Clone, Debug)]
@@ -48,6 +54,8 @@ pub struct Shared {
     pub lookout: Arc<Lookout>,
     /// How long the bank is left alone between tries of a transfer.
     pub pauses: Pauses,
+    /// What has left the realm, for the limits over the sum of its accounts.
+    pub meter: Arc<Meter>,
     /// What the tenant and the platform have set, as of the last change.
     pub settings: Arc<RwLock<Arc<Settings>>>,
     /// External ids, idempotency keys, aliases and codes that requests in flight claim.
@@ -148,68 +156,10 @@ pub struct Scribe {
     parts_tail: Option<Tail>,
 }
 
-/// What the log says of a commit at DEBUG: the request, and the vouchers that it wrote.
-/// Events name the same vouchers, so a delivery leads back to its request.
-#[derive(Debug)]
-struct Line {
-    request_id: String,
-    wrote: String,
-}
-
-impl Line {
-    /// The line of a request's page; `None` while nobody reads it, or nothing is written.
-    fn of(page: &Page, request_id: &str) -> Option<Self> {
-        if !tracing::enabled!(tracing::Level::DEBUG) || page.entries.is_empty() {
-            return None;
-        }
-        let mut line = Self {
-            request_id: request_id.to_owned(),
-            wrote: String::new(),
-        };
-        line.add(page);
-        Some(line)
-    }
-
-    fn add(&mut self, page: &Page) {
-        use std::fmt::Write as _;
-        for entry in &page.entries {
-            let space = if self.wrote.is_empty() { "" } else { " " };
-            if entry.stream.kind != records::LEDGER {
-                continue;
-            }
-            if let Ok(LedgerFact::Posted(voucher)) = records::decode(&entry.body) {
-                let realm = RealmId(entry.stream.realm);
-                let id = voucher.id(realm, AccountNo(entry.stream.number));
-                // Writing to a text cannot fail.
-                write!(self.wrote, "{space}{id}").ok();
-            }
-        }
-    }
-
-    fn write(line: Option<Self>, ok: bool) {
-        if let Some(Self { request_id, wrote }) = line {
-            tracing::debug!(request_id, wrote, ok, "committed");
-        }
-    }
-}
-
-/// What goes into one commit.
-#[derive(Debug, Default)]
-pub struct Page {
-    /// Facts.
-    pub entries: Vec<Entry>,
-    /// Caches.
-    pub hints: Vec<Row>,
-    /// The last movement among the entries.
-    pub sequence: Option<u64>,
-}
-
-impl Page {
-    /// Adds what comes after.
-    pub fn append(&mut self, mut after: Self) {
-        self.entries.append(&mut after.entries);
-        self.hints.append(&mut after.hints);
-        self.sequence = after.sequence.or(self.sequence);
+/// What is written stays in the meter; what is not was never taken.
+fn end_of(taken: Taken, written: bool) {
+    if written {
+        taken.keep();
     }
 }
 
@@ -267,10 +217,12 @@ impl Scribe {
             hints: page.hints,
         };
         let told = Arc::clone(&self.shared.told);
+        let (sequence, taken) = (page.sequence, page.taken);
         self.shared.store.submit(
             commit,
             Box::new(move |done| {
-                vitals.settled(done.is_ok(), page.sequence);
+                vitals.settled(done.is_ok(), sequence);
+                end_of(taken, done.is_ok());
                 told.notify_waiters();
                 then(done.map(drop).map_err(Failure::from));
             }),
@@ -340,6 +292,7 @@ impl Scribe {
             }
             page.entries.append(&mut other.entries);
             page.hints.append(&mut other.hints);
+            page.taken.append(other.taken);
         }
         if seen.iter().any(|vitals| vitals.doubtful()) {
             pulses.iter().for_each(|(vitals, _)| vitals.doubt());
@@ -353,8 +306,10 @@ impl Scribe {
         }
         let nothing = page.entries.is_empty();
         let told = Arc::clone(&self.shared.told);
+        let taken = page.taken;
         let done = Box::new(move |done: Result<_, StoreError>| {
             Line::write(line, done.is_ok());
+            end_of(taken, done.is_ok());
             told.notify_waiters();
             for (vitals, sequence) in pulses {
                 vitals.settled(done.is_ok(), sequence);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use caudal_ledger::accounts::{Context, Terms};
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::ids::RealmId;
-use caudal_ledger::limits::Limits;
+use caudal_ledger::limits::{Limits, TotalLimits, TotalUsage};
 use caudal_ledger::tenants::{Mode, Platform, Policy, Tenant};
 use caudal_ledger::time::Timestamp;
 
@@ -21,6 +21,8 @@ pub struct Settings {
     pub policy: Policy,
     /// Its limits.
     pub psp: Limits,
+    /// The limits over the sum of its accounts.
+    pub total: TotalLimits,
     /// The platform's limits.
     pub platform: Limits,
     /// Its fees.
@@ -37,17 +39,20 @@ impl Settings {
             mode,
             policy: tenant.policy,
             psp: tenant.limits,
+            total: tenant.total_limits,
             platform: platform.limits,
             psp_fees: tenant.fees.clone(),
             platform_fees: platform.fees.clone(),
         }
     }
 
-    /// What a movement is judged with.
-    pub fn context(&self, realm: RealmId, now: Timestamp) -> Context<'_> {
+    /// What a movement is judged with; the usage is that of the realm.
+    pub fn context(&self, realm: RealmId, now: Timestamp, total_usage: TotalUsage) -> Context<'_> {
         Context {
             realm,
             now,
+            total: self.total,
+            total_usage,
             psp: Terms {
                 limits: self.psp,
                 fees: &self.psp_fees,

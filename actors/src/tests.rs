@@ -12,7 +12,7 @@ use caudal_ledger::cuit::Cuit;
 use caudal_ledger::facts::{BankRefusal, Registration};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::kyc::Kyc;
-use caudal_ledger::limits::Limits;
+use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::{BankRelations, Policy};
@@ -45,6 +45,7 @@ mod lists;
 mod money;
 mod rules;
 mod storms;
+mod totals;
 mod treasury;
 
 use bank::TestBank;
@@ -78,6 +79,7 @@ impl World {
             name: "One".into(),
             policy: Policy::default(),
             limits: Limits::default(),
+            total_limits: TotalLimits::default(),
             fees: Vec::new(),
             banks: BankRelations::default(),
         };

@@ -12,7 +12,7 @@ use crate::cvu::Cvu;
 use crate::fees::FeeRule;
 use crate::ids::AccountNo;
 use crate::kyc::Kyc;
-use crate::limits::Limits;
+use crate::limits::{Limits, TotalLimits};
 use crate::particulars::{Names, Particulars};
 use crate::remuneration::{BrokerageAccount, EnrolmentState};
 use crate::tenants::{ApiKey, BankRelation, Mode, Policy, Tenant};
@@ -238,6 +238,9 @@ pub enum PlatformFact {
         limits: Limits,
         /// Its fees.
         fees: Vec<FeeRule>,
+        /// The limits over the sum of its accounts.
+        #[serde(default, skip_serializing_if = "TotalLimits::are_none")]
+        total_limits: TotalLimits,
     },
     /// A key was issued.
     KeyIssued(ApiKey),

@@ -1,11 +1,15 @@
 //! Limits of outgoing money: six fields, inherited one by one, and the usage they are held against.
 
+mod total;
+
 use serde::{Deserialize, Serialize};
 
 use crate::balance::Direction;
 use crate::money::{Amount, Money};
 use crate::time::{BusinessDay, Timestamp};
 use crate::vouchers::{GivesBack, ReferenceType, Voucher};
+
+pub use total::{TotalLimits, TotalLimitsChange, TotalUsage};
 
 /// Limits of one level; `None` inherits from the next level, 0 lets nothing pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -227,6 +231,8 @@ pub enum Window {
     Month,
     /// The balance itself.
     Balance,
+    /// A minute of the clock.
+    Minute,
 }
 
 impl Window {
@@ -237,6 +243,7 @@ impl Window {
             Self::Day => "day",
             Self::Month => "month",
             Self::Balance => "balance",
+            Self::Minute => "minute",
         }
     }
 }

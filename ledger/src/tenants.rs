@@ -9,7 +9,7 @@ use crate::cvu::Cbu;
 use crate::facts::PlatformFact;
 use crate::fees::FeeRule;
 use crate::ids::RealmId;
-use crate::limits::Limits;
+use crate::limits::{Limits, TotalLimits};
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
 
@@ -123,6 +123,9 @@ pub struct Tenant {
     /// What its banks are.
     #[serde(default, skip_serializing_if = "BankRelations::are_usual")]
     pub banks: BankRelations,
+    /// The limits over the sum of its accounts.
+    #[serde(default, skip_serializing_if = "TotalLimits::are_none")]
+    pub total_limits: TotalLimits,
 }
 
 impl Tenant {
@@ -241,11 +244,13 @@ impl Platform {
                 policy,
                 limits,
                 fees,
+                total_limits,
             } => {
                 if let Some(tenant) = self.tenants.get_mut(id) {
                     tenant.name.clone_from(name);
                     tenant.policy = *policy;
                     tenant.limits = *limits;
+                    tenant.total_limits = *total_limits;
                     tenant.fees.clone_from(fees);
                 }
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::fees::FeeRule;
-use caudal_ledger::limits::{Change, LimitsChange};
+use caudal_ledger::limits::{Change, LimitsChange, TotalLimitsChange};
 use caudal_ledger::money::Money;
 use caudal_ledger::tenants::{Platform, Policy, Tenant};
 use caudal_ledger::voucher_types::TypeCode;
@@ -56,21 +56,38 @@ pub fn policy(fields: &mut Fields, old: Policy) -> Option<Policy> {
 
 /// A change of limits: absent stays, null inherits, 0 lets nothing pass.
 pub fn limits(fields: &mut Fields) -> Option<LimitsChange> {
+    fields.object("limits", of_accounts)
+}
+
+/// A change of a tenant's limits: those that its accounts inherit, and those over their sum.
+pub fn tenant_limits(fields: &mut Fields) -> Option<(LimitsChange, TotalLimitsChange)> {
     fields.object("limits", |inner| {
-        let mut money = |name| change(inner.nullable(name, read::centavos), Money::from_centavos);
-        let (max_per_transaction, daily_amount) =
-            (money("maxPerTransaction"), money("dailyAmount"));
-        let (monthly_amount, max_balance) = (money("monthlyAmount"), money("maxBalance"));
-        let mut count = |name| change(inner.nullable(name, read::integer(0, COUNT_MAX)), |n| n);
-        LimitsChange {
-            max_per_transaction,
-            daily_amount,
-            daily_count: count("dailyCount"),
-            monthly_amount,
-            monthly_count: count("monthlyCount"),
-            max_balance,
-        }
+        let total = TotalLimitsChange {
+            daily_outgoing: money(inner, "dailyOutgoingTotal"),
+            monthly_outgoing: money(inner, "monthlyOutgoingTotal"),
+            per_minute: count(inner, "perMinuteCount"),
+        };
+        (of_accounts(inner), total)
     })
+}
+
+fn of_accounts(fields: &mut Fields) -> LimitsChange {
+    LimitsChange {
+        max_per_transaction: money(fields, "maxPerTransaction"),
+        daily_amount: money(fields, "dailyAmount"),
+        daily_count: count(fields, "dailyCount"),
+        monthly_amount: money(fields, "monthlyAmount"),
+        monthly_count: count(fields, "monthlyCount"),
+        max_balance: money(fields, "maxBalance"),
+    }
+}
+
+fn money(fields: &mut Fields, name: &'static str) -> Change<Money> {
+    change(fields.nullable(name, read::centavos), Money::from_centavos)
+}
+
+fn count(fields: &mut Fields, name: &'static str) -> Change<u64> {
+    change(fields.nullable(name, read::integer(0, COUNT_MAX)), |n| n)
 }
 
 fn change<T, U>(sent: Option<Option<T>>, of: impl FnOnce(T) -> U) -> Change<U> {
@@ -203,7 +220,7 @@ pub struct TenantBody {
     id: String,
     name: String,
     policy: PolicyBody,
-    limits: LimitsBody,
+    limits: TenantLimitsBody,
     fee_schedule: Vec<FeeBody>,
     bank: RelationsBody,
     created_at: String,
@@ -219,10 +236,34 @@ impl TenantBody {
                 close_requires_zero_balance: tenant.policy.close_requires_zero_balance,
                 relaxed_test_cuit: tenant.policy.relaxed_test_cuit,
             },
-            limits: LimitsBody::from(&tenant.limits),
+            limits: TenantLimitsBody::of(tenant),
             fee_schedule: tenant.fees.iter().map(FeeBody::from).collect(),
             bank: RelationsBody::of(door, tenant),
             created_at: tenant.created_at.to_string(),
+        }
+    }
+}
+
+/// The limits of a tenant: those that its accounts inherit, and those over their sum.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TenantLimitsBody {
+    #[serde(flatten)]
+    inherited: LimitsBody,
+    daily_outgoing_total: Option<String>,
+    monthly_outgoing_total: Option<String>,
+    per_minute_count: Option<u64>,
+}
+
+impl TenantLimitsBody {
+    fn of(tenant: &Tenant) -> Self {
+        let text = |money: Option<Money>| money.map(|m| m.to_string());
+        let total = &tenant.total_limits;
+        Self {
+            inherited: LimitsBody::from(&tenant.limits),
+            daily_outgoing_total: text(total.daily_outgoing),
+            monthly_outgoing_total: text(total.monthly_outgoing),
+            per_minute_count: total.per_minute,
         }
     }
 }

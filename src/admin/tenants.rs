@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::banks::Relation;
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
-use caudal_ledger::limits::Limits;
+use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::{BankRelations, Mode, Policy, Tenant};
 
 use super::shapes::{self, List, PlatformBody, TenantBody};
@@ -55,7 +55,7 @@ pub async fn post(desk: web::Data<Desk>, sent: Body) -> Answer {
     let mut fields = sent.fields();
     let name = fields.required("name", read::line(NAME_MAX));
     let policy = shapes::policy(&mut fields, Policy::default());
-    let limits = shapes::limits(&mut fields).unwrap_or_default();
+    let (limits, total) = shapes::tenant_limits(&mut fields).unwrap_or_default();
     let fees = shapes::fees(&mut fields);
     let banks = relations::read(&mut fields, &BankRelations::default()).unwrap_or_default();
     fields.done()?;
@@ -74,6 +74,7 @@ pub async fn post(desk: web::Data<Desk>, sent: Body) -> Answer {
         name: name.unwrap_or_default(),
         policy: policy.unwrap_or_default(),
         limits: Limits::default().changed(limits),
+        total_limits: TotalLimits::default().changed(total),
         fees: fees.unwrap_or_default(),
         banks,
     };
@@ -97,10 +98,12 @@ pub async fn change(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) 
     let old = desk.door.engine.platform().tenant(&path)?.clone();
     let mut fields = sent.fields();
     let banks = relations::read(&mut fields, &old.banks);
+    let limits = shapes::tenant_limits(&mut fields);
     let change = TenantChange {
         name: fields.optional("name", read::line(NAME_MAX)),
         policy: shapes::policy(&mut fields, old.policy),
-        limits: shapes::limits(&mut fields).map(|change| old.limits.changed(change)),
+        limits: limits.map(|(change, _)| old.limits.changed(change)),
+        total_limits: limits.map(|(_, change)| old.total_limits.changed(change)),
         fees: shapes::fees(&mut fields),
         live_bank: banks.as_ref().map(|banks| banks.live.clone()),
         test_bank: banks.as_ref().map(|banks| banks.test.clone()),

@@ -43,8 +43,8 @@ const MEASURE: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_millis(200);
 /// How often the memory is read.
 const READING: Duration = Duration::from_millis(500);
-/// How many orders whose askers left are looked up.
-const LOOKED_UP_MAX: usize = 100_000;
+/// One order of so many whose askers left is looked up afterwards.
+const LOOKED_UP: u64 = 8;
 /// How long the service has to come to rest.
 const REST_MAX: Duration = Duration::from_secs(30);
 
@@ -216,12 +216,10 @@ async fn at_rest(site: &Site) {
 /// An order whose asker left, and when the connection was closed.
 type Left = (Order, Timestamp);
 
-/// Of orders whose askers left, at most [`LOOKED_UP_MAX`] of them: how many were looked up, and how
-/// many were decided after that.
+/// Of orders whose askers left: how many were looked up, and how many were decided after that.
 async fn late(site: &Site, left: &[Left]) -> anyhow::Result<(u64, u64)> {
-    let step = left.len().div_ceil(LOOKED_UP_MAX).max(1);
     let (mut looked_up, mut late) = (0_u64, 0_u64);
-    for (order, closed) in left.iter().step_by(step) {
+    for (order, closed) in left {
         let id = ExternalId::parse(&order.external_id())?;
         let found = site.engine.voucher_by_external(site.realm, &id, None).await;
         looked_up = looked_up.saturating_add(1);
@@ -344,7 +342,7 @@ impl Crowd {
             if !matches!(answer, Ok(Ok(201 | 503))) {
                 connection = None;
             }
-            if answer.is_err() {
+            if answer.is_err() && self.counts.get().left.is_multiple_of(LOOKED_UP) {
                 let left = (asked.order, clock::now());
                 self.left.borrow_mut().push(left);
             }

@@ -24,7 +24,7 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
 use caudal_ledger::kyc::Kyc;
-use caudal_ledger::limits::Limits;
+use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::money::Money;
 use caudal_ledger::tenants::{BankRelations, Mode, Policy};
 use caudal_ledger::time::{BusinessDay, Timestamp};
@@ -384,6 +384,7 @@ async fn tenant(engine: &Engine, keyring: &Keyring, id: &str) -> anyhow::Result<
         name: "Bench".to_owned(),
         policy: Policy::default(),
         limits: Limits::default(),
+        total_limits: TotalLimits::default(),
         fees: Vec::new(),
         banks: BankRelations::default(),
     };

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use caudal_actors::platform::NewTenant;
-use caudal_ledger::limits::Limits;
+use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::{BankRelations, Mode, Policy};
 use serde::{Deserialize, Serialize};
 
@@ -159,6 +159,7 @@ async fn introduce(
             name: TENANT.to_owned(),
             policy: Policy::default(),
             limits: Limits::default(),
+            total_limits: TotalLimits::default(),
             fees: Vec::new(),
             banks: BankRelations::default(),
         };

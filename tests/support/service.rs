@@ -17,7 +17,7 @@ use caudal_actors::ports::Clock;
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::ids::RealmId;
-use caudal_ledger::limits::Limits;
+use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::{BankRelation, BankRelations, Mode, Policy};
 use tempfile::TempDir;
 
@@ -153,6 +153,7 @@ impl TestService {
                 name: format!("Tenant {tenant}"),
                 policy: Policy::default(),
                 limits: Limits::default(),
+                total_limits: TotalLimits::default(),
                 fees: Vec::new(),
                 banks: banks_of(tenant),
             };

@@ -11,6 +11,7 @@ use caudal_ledger::vouchers::{PostAdjustment, Voucher};
 
 use super::{Desk, ItemOutcome};
 use crate::failure::Failure;
+use crate::meter::Meter;
 use crate::reply::ClaimGuard;
 use crate::scribe::{Page, Ticket, is_final};
 
@@ -163,6 +164,7 @@ impl Desk {
             account: self.account.clone(),
             unsettled: self.unsettled.back().cloned(),
             snapshot_at: self.snapshot_at,
+            meter: Arc::clone(&self.meter),
         }
     }
 
@@ -174,6 +176,7 @@ impl Desk {
         }
         self.account = bookmark.account;
         self.snapshot_at = bookmark.snapshot_at;
+        self.meter = bookmark.meter;
     }
 }
 
@@ -183,4 +186,5 @@ pub(super) struct Bookmark {
     account: Account,
     unsettled: Option<Arc<Voucher>>,
     snapshot_at: u64,
+    meter: Arc<Meter>,
 }

@@ -84,7 +84,7 @@ impl Desk {
         };
         let settings = self.shared.settings();
         let now = self.now();
-        let context = settings.context(self.shared.realm, now);
+        let context = self.context(&settings, now);
         let decided = self
             .account
             .decide_transfer(number, verdict, decision, &context);
@@ -110,7 +110,7 @@ impl Desk {
     /// about it meanwhile; voucher and decision are one commit.
     fn credit(&mut self, mut parked: Parked, decision: Decision, ticket: Ticket<Parked>) {
         let settings = self.shared.settings();
-        let context = settings.context(self.shared.realm, self.now());
+        let context = self.context(&settings, self.now());
         let decided = self.account.decide_credit(&parked, decision, &context);
         let (vouchers, fact) = match decided {
             Ok(decided) => decided,
@@ -152,7 +152,7 @@ impl Desk {
                 .finish(Page::default(), Ok(Heard::Known), ticket);
         }
         let settings = self.shared.settings();
-        let context = settings.context(self.shared.realm, self.now());
+        let context = self.context(&settings, self.now());
         let id = ExternalId::parse(&format!("recovered-{}", left.origin));
         let decided = id
             .map_err(|_| Rejection::TransferNotFound)

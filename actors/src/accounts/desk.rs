@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use caudal_ledger::accounts::{Account, Movements};
+use caudal_ledger::accounts::{Account, Context, Movements};
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cases::{CaseFact, UnbookedFact};
 use caudal_ledger::facts::{AccountFact, BankCall, LedgerFactRef};
@@ -25,11 +25,13 @@ use caudal_storage::{Entry, Row, StoreError, StreamId};
 
 use super::{AccountView, EnrolmentView, SNAPSHOT_EVERY};
 use crate::failure::Failure;
+use crate::meter::Meter;
 use crate::records::{
     self, BANK, CASES, LEDGER, PROFILE, SUSPENSE, TRANSFERS, Tail, UNBOOKED, keys, reads,
 };
 use crate::reply::{ClaimGuard, Reply};
 use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
+use crate::settings::Settings;
 
 /// See the module.
 #[derive(Debug)]
@@ -42,6 +44,8 @@ pub struct Desk {
     pub(super) unsettled: VecDeque<Arc<Voucher>>,
     /// Transfers whose request may not be durable yet, oldest first.
     sent: VecDeque<Transfer>,
+    /// The realm's meter; one of its own while a dry run has it.
+    pub(super) meter: Arc<Meter>,
     pub(super) snapshot_at: u64,
     bank_tail: Option<Tail>,
     transfers_tail: Option<Tail>,
@@ -72,6 +76,7 @@ impl Desk {
             .durable_sequence
             .store(account.sequence, Ordering::Release);
         Self {
+            meter: Arc::clone(&shared.meter),
             scribe: Scribe::new(Arc::clone(&shared), Arc::clone(&vitals), account.number),
             shared,
             vitals,
@@ -180,6 +185,7 @@ impl Desk {
             self.unsettled.push_back(Arc::clone(voucher));
             page.sequence = Some(voucher.sequence);
         }
+        page.taken = self.meter.take(vouchers);
         if self.account.sequence.saturating_sub(self.snapshot_at) >= SNAPSHOT_EVERY {
             let key = keys::snapshot(self.shared.realm, self.account.number);
             page.hints.push(Row {
@@ -284,7 +290,7 @@ impl Desk {
             return;
         }
         let settings = self.shared.settings();
-        let context = settings.context(self.shared.realm, now);
+        let context = self.context(&settings, now);
         let due = self.account.decide_expiries(&context);
         let due: Vec<_> = due.into_iter().map(Arc::new).collect();
         match self.record(&due) {
@@ -311,6 +317,11 @@ impl Desk {
     ) {
         self.scribe
             .commit(Page::default(), move |done| reply.send(done.and(value)));
+    }
+
+    /// What a movement is judged with.
+    pub(super) fn context<'a>(&self, settings: &'a Settings, now: Timestamp) -> Context<'a> {
+        settings.context(self.shared.realm, now, self.meter.usage())
     }
 
     pub(super) fn now(&self) -> Timestamp {

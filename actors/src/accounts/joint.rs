@@ -38,6 +38,7 @@ use super::{
     is_kept,
 };
 use crate::failure::Failure;
+use crate::meter::Meter;
 use crate::scribe::{Page, Scribe, Ticket};
 
 /// An order about several accounts, on its way through them.
@@ -253,8 +254,7 @@ fn both_halves(
     order: &Send,
 ) -> Result<(TransferView, Movements, Movements), Failure> {
     let settings = sender.shared.settings();
-    let realm = sender.shared.realm;
-    let context = settings.context(realm, sender.now());
+    let context = sender.context(&settings, sender.now());
     let cvu: Cvu = receiver.account.cvu.ok_or(Rejection::DestinationNotFound)?;
     // The one that receives may refuse before anything is decided about the one that sends.
     let id = sender.account.next_transfer(&context);
@@ -295,6 +295,14 @@ async fn batch(
         .iter()
         .map(|(number, desk)| (*number, desk.bookmark()))
         .collect();
+    if mode.dry_run {
+        // Its items are counted together, and nobody else feels them.
+        let usage = desks.values().next().map(|desk| desk.meter.usage());
+        let own = Meter::new(usage.unwrap_or_default());
+        for desk in desks.values_mut() {
+            desk.meter = Arc::clone(&own);
+        }
+    }
     let mut pages: BTreeMap<AccountNo, Page> = BTreeMap::new();
     let mut outcomes = Vec::with_capacity(items.len());
     for (place, item) in items.into_iter().enumerate() {

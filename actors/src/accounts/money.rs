@@ -148,7 +148,7 @@ impl Desk {
         let existing = self.existing(order.voucher_type.sense, &order.external_id)?;
         let existing = existing.as_ref().map(|(n, v)| (*n, v.as_ref()));
         let settings = self.shared.settings();
-        let context = settings.context(self.shared.realm, self.now());
+        let context = self.context(&settings, self.now());
         let decided = self.account.decide_post(order, existing, &context);
         let account = match existing {
             Some((account, _)) => account,
@@ -181,7 +181,7 @@ impl Desk {
             Err(why) => return self.scribe.fail(why, ticket.reply),
         };
         let settings = self.shared.settings();
-        let context = settings.context(self.shared.realm, self.now());
+        let context = self.context(&settings, self.now());
         let seen = existing.as_ref().map(|(n, v)| (*n, v.as_ref()));
         let decided = self.account.decide_hold(order, seen, &context);
         let mut page = Page::default();
@@ -221,7 +221,7 @@ impl Desk {
         ticket: Ticket<HoldView>,
     ) {
         let settings = self.shared.settings();
-        let context = settings.context(self.shared.realm, self.now());
+        let context = self.context(&settings, self.now());
         let number = id.0.sequence;
         let open = self.account.holds.get(&number);
         let Some(mut hold) = open.filter(|hold| hold.tag == id.0.tag).cloned() else {
@@ -273,7 +273,7 @@ impl Desk {
         let cvu = self.account.cvu.ok_or(Rejection::AccountWithoutCvu)?;
         let settings = self.shared.settings();
         let now = self.now();
-        let context = settings.context(self.shared.realm, now);
+        let context = self.context(&settings, now);
         let schedules = self.account.schedules(&context);
         let (rule, source) = schedules.rule(&voucher_type.code);
         let charges = rule.map_or(Some(caudal_ledger::fees::Charges::default()), |rule| {
@@ -331,7 +331,7 @@ impl Desk {
     /// Credits money that arrived, or keeps it for a person to look at.
     fn cash_in(&mut self, arrived: CashIn, ticket: Ticket<Heard>) {
         let settings = self.shared.settings();
-        let context = settings.context(self.shared.realm, self.now());
+        let context = self.context(&settings, self.now());
         let (written, heard) = match self.account.decide_cash_in(&arrived, &context) {
             Ok(vouchers) => {
                 let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();

@@ -127,7 +127,7 @@ impl Desk {
             return None;
         }
         let settings = self.shared.settings();
-        let context = settings.context(self.shared.realm, self.now());
+        let context = self.context(&settings, self.now());
         let origin = self.origin(order);
         let (transfer, movements) = match self.account.decide_request(order, origin, &context) {
             Ok(decided) => decided,
@@ -180,7 +180,7 @@ impl Desk {
             return Ok(None);
         };
         let settings = self.shared.settings();
-        let context = settings.context(self.shared.realm, self.now());
+        let context = self.context(&settings, self.now());
         self.account
             .sent_before(order, (account, &transfer), &context)?;
         Ok(Some(TransferView { account, transfer }))
@@ -270,7 +270,7 @@ impl Desk {
                 }
                 let rejection = Account::refused_by_bank(&why);
                 let settings = self.shared.settings();
-                let context = settings.context(self.shared.realm, self.now());
+                let context = self.context(&settings, self.now());
                 let movements = self.account.reject(number, rejection, &context);
                 return self.settle(movements, &said.calls, None);
             }
@@ -291,7 +291,7 @@ impl Desk {
 
     fn settled(&self, number: u64, word: &BankTransfer) -> Result<Movements, Rejection> {
         let settings = self.shared.settings();
-        let context = settings.context(self.shared.realm, self.now());
+        let context = self.context(&settings, self.now());
         self.account.settle_transfer(number, word, &context)
     }
 
@@ -425,7 +425,7 @@ impl Desk {
             Err(why) => return self.scribe.finish(Page::default(), Err(why), ticket),
         };
         let settings = self.shared.settings();
-        let context = settings.context(self.shared.realm, self.now());
+        let context = self.context(&settings, self.now());
         let decided = self
             .account
             .decide_reversal(&transfer, amount, coelsa_id, &context);

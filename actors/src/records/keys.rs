@@ -52,6 +52,7 @@ const WEBHOOK: u8 = 0x35;
 const PROGRESS: u8 = 0x36;
 const DELIVERY: u8 = 0x37;
 const ORIGIN: u8 = 0x40;
+const USAGE: u8 = 0x41;
 /// So many bytes of a text count where accounts are sorted by it.
 pub const SORTED_BYTES_MAX: usize = 160;
 
@@ -186,6 +187,12 @@ pub fn enrolling_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
 }
 
 /// Realm → its sums. Written with every voucher, so the key takes no allocation.
+pub const fn usage(realm: RealmId) -> [u8; 5] {
+    let [a, b, c, d] = realm.0.to_be_bytes();
+    [USAGE, a, b, c, d]
+}
+
+/// The sums of a realm.
 pub const fn totals(realm: RealmId) -> [u8; 5] {
     let [a, b, c, d] = realm.0.to_be_bytes();
     [TOTALS, a, b, c, d]

@@ -6,6 +6,7 @@ mod lines;
 mod money;
 mod totals;
 mod unbooked;
+mod usage;
 mod webhooks;
 
 use caudal_ledger::accounts::{Account, Status};
@@ -32,6 +33,7 @@ pub use events::{Noted, Told, known as known_rules};
 pub use lines::Line;
 pub use money::{Landed, origin_place};
 pub(super) use totals::parse as parse_totals;
+pub(super) use usage::parse as parse_usage;
 
 /// The projection of this service. Bump `version` whenever a row changes; which facts are events
 /// does not change with it, since that is said by the journal (see [`RuleSets`]).
@@ -116,7 +118,7 @@ impl Projection for Rows {
 
 impl Projection for RowsUnder {
     fn version(&self) -> u32 {
-        12
+        13
     }
 
     fn project(

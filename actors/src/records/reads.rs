@@ -14,6 +14,7 @@ use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{AccountFact, AliasOwner, Answer, BankCall, LedgerFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::limits::TotalUsage;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
@@ -22,7 +23,7 @@ use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Order, Position, Store, StoreError, StreamId};
 use serde::de::DeserializeOwned;
 
-use super::projection::{Listed, Place, parse_totals};
+use super::projection::{Listed, Place, parse_totals, parse_usage};
 use super::{ANSWER_PARTS, BANK, LEDGER, PROFILE, account_stream, decode, keys};
 
 /// How many entries are read at once while folding a stream.
@@ -263,6 +264,11 @@ pub fn listed(
         .get(&keys::directory_of(realm, number))?
         .map(|row| decode(&row))
         .transpose()
+}
+
+/// What has left a realm in its present day, month and minute.
+pub fn total_usage(store: &dyn Store, realm: RealmId) -> Result<TotalUsage, StoreError> {
+    parse_usage(store.get(&keys::usage(realm))?.as_deref())
 }
 
 /// The sums of a realm, as of one commit.

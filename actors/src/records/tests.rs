@@ -21,7 +21,7 @@ use caudal_ledger::facts::{
 };
 use caudal_ledger::ids::{AccountNo, RealmId, Tag};
 use caudal_ledger::kyc::Kyc;
-use caudal_ledger::limits::Limits;
+use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::particulars::{Names, Particulars};
 use caudal_ledger::remuneration::{BrokerageAccount, EnrolmentState};
@@ -252,6 +252,7 @@ fn realm_facts() -> Vec<RealmFact> {
 
 fn platform_facts() -> Vec<PlatformFact> {
     let (policy, limits, fees) = (Policy::default(), Limits::default(), Vec::new());
+    let total_limits = TotalLimits::default();
     vec![
         PlatformFact::TenantCreated(Box::new(Tenant {
             id: "tnt_1".into(),
@@ -263,6 +264,7 @@ fn platform_facts() -> Vec<PlatformFact> {
             test: RealmId(2),
             created_at: at(3),
             banks: BankRelations::default(),
+            total_limits,
         })),
         PlatformFact::TenantChanged {
             id: "tnt_1".into(),
@@ -270,6 +272,7 @@ fn platform_facts() -> Vec<PlatformFact> {
             policy,
             limits,
             fees: fees.clone(),
+            total_limits,
         },
         PlatformFact::KeyIssued(ApiKey {
             id: "aaaaaaaaaa".into(),
@@ -299,25 +302,46 @@ fn platform_facts() -> Vec<PlatformFact> {
                 notice_secret_file: Some("/run/secrets/one-notices".into()),
             },
         },
-        PlatformFact::TenantCreated(Box::new(Tenant {
-            id: "tnt_2".into(),
-            name: "Two".into(),
-            policy,
-            limits,
-            fees: Vec::new(),
-            live: RealmId(3),
-            test: RealmId(4),
-            created_at: at(7),
-            banks: BankRelations {
-                test: BankRelation {
-                    collector: Cbu::compose(322, 1, 43),
-                    ..BankRelation::default()
-                },
-                ..BankRelations::default()
-            },
-        })),
+        with_a_bank(),
         clock_confirmed(),
+        total_limited(),
     ]
+}
+
+fn total_limited() -> PlatformFact {
+    PlatformFact::TenantChanged {
+        id: "tnt_1".into(),
+        name: "Uno".into(),
+        policy: Policy::default(),
+        limits: Limits::default(),
+        fees: Vec::new(),
+        total_limits: TotalLimits {
+            daily_outgoing: Some(Money::from_centavos(5)),
+            monthly_outgoing: None,
+            per_minute: Some(7),
+        },
+    }
+}
+
+fn with_a_bank() -> PlatformFact {
+    PlatformFact::TenantCreated(Box::new(Tenant {
+        id: "tnt_2".into(),
+        name: "Two".into(),
+        policy: Policy::default(),
+        limits: Limits::default(),
+        fees: Vec::new(),
+        live: RealmId(3),
+        test: RealmId(4),
+        created_at: at(7),
+        banks: BankRelations {
+            test: BankRelation {
+                collector: Cbu::compose(322, 1, 43),
+                ..BankRelation::default()
+            },
+            ..BankRelations::default()
+        },
+        total_limits: TotalLimits::default(),
+    }))
 }
 
 fn clock_confirmed() -> PlatformFact {

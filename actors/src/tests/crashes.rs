@@ -204,7 +204,12 @@ async fn what_comes_back_before_its_transfer_is_settled_on_disk_settles_it_once(
     };
     let hear = |notice| lab.engine.notice(Mode::Live, notice, "r");
     let ((first, second), ()) = tokio::join!(
-        async { tokio::join!(hear(settled), hear(back.clone())) },
+        async {
+            tokio::join!(hear(settled), async {
+                wait_until(|| lab.store.pending() >= 1).await;
+                hear(back.clone()).await
+            })
+        },
         async {
             wait_until(|| lab.store.pending() >= 2).await;
             lab.store.set_automatic(true);

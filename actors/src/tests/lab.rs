@@ -150,6 +150,7 @@ impl Lab {
             name: "One".into(),
             policy: Policy::default(),
             limits: Limits::default(),
+            total_limits: TotalLimits::default(),
             fees: Vec::new(),
             banks: BankRelations::default(),
         };

@@ -190,6 +190,7 @@ async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() 
         name: "New".into(),
         policy: Policy::default(),
         limits: Limits::default(),
+        total_limits: TotalLimits::default(),
         fees: Vec::new(),
         banks: caudal_ledger::tenants::BankRelations::default(),
     };

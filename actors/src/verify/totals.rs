@@ -8,6 +8,7 @@ use caudal_ledger::events::EventKind;
 use caudal_ledger::events::rules::{EventRules, RuleSets};
 use caudal_ledger::facts::RealmFact;
 use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::limits::TotalUsage;
 use caudal_ledger::money::Amount;
 use caudal_ledger::transfers::{Suspense, TransferFact, TransferRecord, TransferStatus};
 use caudal_ledger::treasury::{Census, Totals};
@@ -26,6 +27,8 @@ use crate::records::{
 pub(super) struct Sums {
     sets: RuleSets,
     realms: BTreeMap<RealmId, Totals>,
+    /// What has left them.
+    usage: BTreeMap<RealmId, TotalUsage>,
     /// Transfers that wait for the bank, with their amounts and states.
     open: BTreeMap<(RealmId, AccountNo, u64), (Amount, TransferStatus)>,
     /// Money in suspense.
@@ -40,6 +43,7 @@ impl Sums {
         Self {
             sets,
             realms: BTreeMap::new(),
+            usage: BTreeMap::new(),
             open: BTreeMap::new(),
             parked: BTreeMap::new(),
             unbooked: BTreeMap::new(),
@@ -54,6 +58,10 @@ impl Sums {
     /// Counts a voucher.
     pub fn voucher(&mut self, realm: RealmId, voucher: &Voucher) -> Result<(), StoreError> {
         let rules = self.rules(realm)?;
+        let usage = self.usage.entry(realm).or_default();
+        if TotalUsage::counts(voucher) {
+            *usage = usage.after(voucher);
+        }
         let totals = self.realms.entry(realm).or_default();
         totals.posted(voucher);
         totals.tell();
@@ -230,6 +238,13 @@ impl Sums {
             if reads::cases::counts(store, realm)? != self.cases(realm) && still {
                 report.differs(format!(
                     "realm {}: the open cases of the index are not those of the journal",
+                    realm.0
+                ));
+            }
+            let usage = self.usage.get(&realm).copied().unwrap_or_default();
+            if still && reads::total_usage(store, realm)? != usage {
+                report.differs(format!(
+                    "realm {}: the usage of the index is not that of the journal",
                     realm.0
                 ));
             }

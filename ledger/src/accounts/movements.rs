@@ -98,7 +98,8 @@ impl Account {
         self.last_movement_at.map_or(now, |last| last.max(now))
     }
 
-    /// Whether limits let money out. What is left on a closed account is returned whatever they say.
+    /// Whether limits let money out of the account. What is left on a closed account is returned
+    /// whatever they say.
     pub(super) fn within_limits(
         &self,
         amount: Amount,
@@ -111,6 +112,21 @@ impl Account {
         levels
             .outgoing(self.usage, amount, self.instant(context.now))
             .map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
+    }
+
+    /// Whether limits let money out of the account and out of the tenant.
+    pub(super) fn within_all_limits(
+        &self,
+        amount: Amount,
+        context: &Context<'_>,
+    ) -> Result<(), Rejection> {
+        self.within_limits(amount, context)?;
+        if self.status == Status::Closed {
+            return Ok(());
+        }
+        let now = self.instant(context.now);
+        let total = context.total.outgoing(context.total_usage, amount, now);
+        total.map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
     }
 
     /// Whether the largest balance lets a credit in that is not the bank's.
@@ -158,7 +174,7 @@ impl Account {
             }
             Direction::Debit | Direction::Hold | Direction::ConfirmHold => {
                 self.may(Movement::AdjustOut)?;
-                self.within_limits(order.amount, context)?;
+                self.within_all_limits(order.amount, context)?;
             }
         }
         let mut drafts = self.draft(context)?;
@@ -203,7 +219,7 @@ impl Account {
                 maximum: OPEN_HOLDS_MAX,
             });
         }
-        self.within_limits(order.amount, context)?;
+        self.within_all_limits(order.amount, context)?;
         let mut drafts = self.draft(context)?;
         let reference_id = HoldId(drafts.next_id()).to_string();
         drafts.add(Draft {

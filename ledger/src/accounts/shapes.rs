@@ -14,7 +14,7 @@ use crate::fees::FeeRule;
 use crate::holds::Hold;
 use crate::ids::{AccountNo, RealmId};
 use crate::kyc::Kyc;
-use crate::limits::{Limits, LimitsChange, Usage};
+use crate::limits::{Limits, LimitsChange, TotalLimits, TotalUsage, Usage};
 use crate::particulars::{Names, Particulars};
 use crate::remuneration::Enrolment;
 use crate::time::Timestamp;
@@ -337,6 +337,10 @@ pub struct Context<'a> {
     pub psp: Terms<'a>,
     /// The platform's terms.
     pub platform: Terms<'a>,
+    /// The limits over the sum of the tenant's accounts.
+    pub total: TotalLimits,
+    /// What has left the tenant so far, with what is decided and not on disk yet.
+    pub total_usage: TotalUsage,
 }
 
 /// What a decision about money and transfers comes to: all of it, or nothing.

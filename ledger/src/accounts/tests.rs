@@ -5,6 +5,7 @@ mod histories;
 mod movements;
 mod particulars;
 mod remuneration;
+mod totals;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use crate::cvu::Cvu;
 use crate::facts::BankRefusal;
 use crate::history::{Flaw, History};
 use crate::ids::{AccountNo, RealmId};
+use crate::limits::{TotalLimits, TotalUsage};
 use crate::money::{Amount, Money};
 use crate::text::ExternalId;
 use crate::voucher_types::{TypeCode, VoucherType};
@@ -110,6 +112,8 @@ fn context() -> Context<'static> {
         now: Timestamp::from_millis(10),
         psp: Terms::default(),
         platform: Terms::default(),
+        total: TotalLimits::default(),
+        total_usage: TotalUsage::default(),
     }
 }
 

@@ -180,7 +180,7 @@ impl Account {
                 maximum: OPEN_TRANSFERS_MAX,
             });
         }
-        self.within_limits(order.amount, context)?;
+        self.within_all_limits(order.amount, context)?;
         let code = SystemType::TransferOut.code();
         let charges = self
             .schedules(context)

@@ -13,7 +13,7 @@ use caudal_ledger::fees::FeeRule;
 use caudal_ledger::holds::Hold;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::kyc::Kyc;
-use caudal_ledger::limits::Limits;
+use caudal_ledger::limits::{Limits, TotalLimits, TotalUsage};
 use caudal_ledger::tenants::Policy;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
@@ -133,6 +133,8 @@ impl Desk {
             now: self.now,
             psp: self.psp[&realm.0].terms(),
             platform: self.platform.terms(),
+            total: TotalLimits::default(),
+            total_usage: TotalUsage::default(),
         }
     }
 

@@ -5,6 +5,7 @@ use caudal_ledger::balance::BalanceError;
 use caudal_ledger::chain::Digest;
 use caudal_ledger::facts::{LedgerFact, RealmFact};
 use caudal_ledger::ids::Tag;
+use caudal_ledger::limits::{TotalLimits, TotalUsage};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode};
@@ -48,6 +49,8 @@ impl Machine {
             now: self.now,
             psp: Terms::default(),
             platform: Terms::default(),
+            total: TotalLimits::default(),
+            total_usage: TotalUsage::default(),
         };
         // Deciding takes `&self`, so it changes nothing; twice the same question, one answer.
         let decided = slot.account.decide_post(&order, existing, &context);

@@ -14,7 +14,7 @@ use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 use serde::{Deserialize, Serialize};
 
 use super::events::{self, Noted, Told};
-use super::{Line, Place, cases, totals, unbooked};
+use super::{Line, Place, cases, totals, unbooked, usage};
 use crate::records::keys::{self, Rail};
 use crate::records::{decode, encode, roll};
 
@@ -82,6 +82,7 @@ pub fn posted(
         let key = keys::rail(realm.mode(), Rail::Arrival, rail);
         index.put(&key, &encode(&landed)?);
     }
+    usage::posted(realm, voucher, index)?;
     let number = totals::update(realm, index, |totals| {
         totals.posted(voucher);
         totals.tell()

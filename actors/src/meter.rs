@@ -1,0 +1,83 @@
+//! What has left a realm: one meter for all of its accounts, against which the limits over their sum
+//! are held.
+//!
+//! **Shape.** The realm's supervisor loads the meter from the row that the projection keeps, before
+//! its first order, and every account reads it when it decides. An account that records vouchers
+//! takes them into the meter in the same turn, and what it took travels with the page of its commit:
+//! a page that is written keeps it, one that is dropped for whatever reason (a refused commit, a batch
+//! that is undone, a panic) gives it back.
+//!
+//! **Order.** All accounts of a realm share a thread, and deciding and taking is one turn: two orders
+//! that fit only one by one never pass both.
+//!
+//! **Failure.** When a commit fails and nobody knows whether it was written, the store is lost and the
+//! process ends; the next start reads the row.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use caudal_ledger::limits::TotalUsage;
+use caudal_ledger::vouchers::Voucher;
+
+/// The meter of a realm.
+#[derive(Debug, Default)]
+pub struct Meter(Mutex<TotalUsage>);
+
+impl Meter {
+    /// A meter that shows this.
+    pub fn new(usage: TotalUsage) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(usage)))
+    }
+
+    /// What has left so far, with what is decided and not on disk yet.
+    pub fn usage(&self) -> TotalUsage {
+        *self.lock()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TotalUsage> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes vouchers in that are being recorded.
+    pub fn take(self: &Arc<Self>, vouchers: &[Arc<Voucher>]) -> Taken {
+        let counts = |voucher: &&Arc<Voucher>| TotalUsage::counts(voucher);
+        let vouchers: Vec<_> = vouchers.iter().filter(counts).cloned().collect();
+        if vouchers.is_empty() {
+            return Taken::default();
+        }
+        let mut usage = self.lock();
+        *usage = vouchers.iter().fold(*usage, |usage, v| usage.after(v));
+        drop(usage);
+        let meter = Some(Arc::clone(self));
+        Taken { meter, vouchers }
+    }
+}
+
+/// What a page has taken from the meter; given back when this is dropped.
+#[derive(Debug, Default)]
+pub struct Taken {
+    meter: Option<Arc<Meter>>,
+    vouchers: Vec<Arc<Voucher>>,
+}
+
+impl Taken {
+    /// It is on disk.
+    pub fn keep(mut self) {
+        self.meter = None;
+    }
+
+    /// Adds what came after, from the same meter.
+    pub fn append(&mut self, mut after: Self) {
+        self.meter = self.meter.take().or(after.meter.take());
+        self.vouchers.append(&mut after.vouchers);
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if let Some(meter) = self.meter.take() {
+            let mut usage = meter.lock();
+            let newest_first = self.vouchers.iter().rev();
+            *usage = newest_first.fold(*usage, |usage, v| usage.without(v));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The row of what has left a realm: one of fixed size, rewritten with every voucher that counts.
+//!
+//! **Shape.** Four words of 8 bytes, big-endian: the newest movement (milliseconds), then what went out
+//! in its day and in its month (centavos, `i64`), and movements in its minute. See
+//! [`caudal_ledger::limits::TotalUsage`].
+
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::limits::TotalUsage;
+use caudal_ledger::money::Money;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::vouchers::Voucher;
+use caudal_storage::{IndexWriter, StoreError};
+
+use crate::records::keys;
+
+/// Counts a voucher.
+pub fn posted(
+    realm: RealmId,
+    voucher: &Voucher,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    if TotalUsage::counts(voucher) {
+        let key = keys::usage(realm);
+        let usage = parse(index.get(&key)?.as_deref())?;
+        index.put(&key, row(usage.after(voucher)).as_flattened());
+    }
+    Ok(())
+}
+
+/// The usage that a row says; none where there is no row.
+pub fn parse(row: Option<&[u8]>) -> Result<TotalUsage, StoreError> {
+    let Some(row) = row else {
+        return Ok(TotalUsage::default());
+    };
+    let ([at, daily, monthly, in_minute], []) = row.as_chunks::<8>() else {
+        return Err(StoreError::Corrupt(
+            "the usage of a realm is cut short".into(),
+        ));
+    };
+    let money = |word: &[u8; 8]| Money::from_centavos(i64::from_be_bytes(*word));
+    Ok(TotalUsage {
+        at: Timestamp::from_millis(u64::from_be_bytes(*at)),
+        daily: money(daily),
+        monthly: money(monthly),
+        in_minute: u64::from_be_bytes(*in_minute),
+    })
+}
+
+fn row(usage: TotalUsage) -> [[u8; 8]; 4] {
+    [
+        usage.at.millis().to_be_bytes(),
+        usage.daily.centavos().to_be_bytes(),
+        usage.monthly.centavos().to_be_bytes(),
+        usage.in_minute.to_be_bytes(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usage_reads_back_and_a_row_that_is_cut_is_damage() {
+        let usage = TotalUsage {
+            at: Timestamp::from_millis(1_700_000_000_123),
+            daily: Money::from_centavos(5),
+            monthly: Money::from_centavos(i64::MAX),
+            in_minute: 7,
+        };
+        let written = row(usage);
+        assert_eq!(parse(Some(written.as_flattened())).unwrap(), usage);
+        assert_eq!(parse(None).unwrap(), TotalUsage::default());
+        assert!(parse(Some(&written.as_flattened()[..31])).is_err());
+    }
+}
