@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
-use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpMessage as _, HttpResponse, http::header};
+use actix_web::{Error, HttpMessage as _, http::header};
 
 use tokio::sync::Notify;
 
@@ -123,11 +123,9 @@ pub async fn frame<B: MessageBody + 'static>(
         // Answered as GET (RFC 9110, 9.3.2); the server leaves the body out by itself.
         call.head_mut().method = Method::GET;
     }
-    // Nobody waits for the answer: nothing is done.
+    // Nobody waits for the answer: nothing is done. The library drops this when it has read the end.
     if !matches!(*call.method(), Method::GET | Method::OPTIONS) && wire::has_left(call.request()) {
-        let answer = HttpResponse::build(client_left()).finish();
-        let answer = call.into_response(answer);
-        return Ok(answer.map_body(|_, _| pieces::nothing(under_way)));
+        std::future::pending::<()>().await;
     }
     // The layer outside has given it its id.
     let request = call.extensions().get::<Request>().cloned();
@@ -148,11 +146,6 @@ pub async fn frame<B: MessageBody + 'static>(
         return Ok(answer.map_body(|_, _| pieces::nothing(under_way)));
     }
     Ok(answer.map_body(|_, body| pieces::carry(body, under_way)))
-}
-
-/// What the log says of a request whose client left before its turn: nginx's 499.
-fn client_left() -> StatusCode {
-    StatusCode::from_u16(499).unwrap_or(StatusCode::REQUEST_TIMEOUT)
 }
 
 /// What a browser may do with a page of ours: run its own scripts, show its own pictures, ask this
