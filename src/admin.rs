@@ -25,7 +25,6 @@ use std::time::Duration;
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServerHandle, ServiceRequest, ServiceResponse};
-use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
 use actix_web::middleware::{Next, from_fn};
 use actix_web::{App, Error, HttpResponse, Resource, ResponseError as _, web};
@@ -38,6 +37,7 @@ use tracing_actix_web::TracingLogger;
 use crate::http::errors::ApiError;
 use crate::http::trace::Requests;
 use crate::http::wire::{self, Bounds, Limits, Listening};
+use crate::http::words::Refusal;
 use crate::http::{Door, caller, frame};
 
 pub use keys::issue as issue_key;
@@ -165,14 +165,8 @@ fn routes(config: &mut web::ServiceConfig) {
 /// A path with the methods that it knows; any other gets 405.
 fn at(path: &str, methods: &'static str) -> Resource {
     let refuse = move || async move {
-        Err::<HttpResponse, _>(ApiError {
-            allow: Some(methods.to_owned()),
-            ..ApiError::new(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "method_not_allowed",
-                format!("this path knows {methods}"),
-            )
-        })
+        let methods = methods.to_owned();
+        Err::<HttpResponse, _>(ApiError::from(Refusal::NoMethod { methods }))
     };
     web::resource(path).default_service(web::to(refuse))
 }
@@ -193,29 +187,21 @@ async fn authorize(
         wire::recognise(call.request());
         return Ok(next.call(call).await?.map_into_left_body());
     }
-    let usual = ApiError::new(
-        StatusCode::UNAUTHORIZED,
-        "unauthorized",
-        "admin key absent or invalid; send it in the x-admin-key header",
-    );
+    let usual = Refusal::NoAdminKey;
     let refusal = match desk {
         Some(desk) if shown => {
             desk.door
                 .strangers
                 .wrong(call.peer_addr(), "the admin key was refused", usual)
         }
-        Some(_) | None => usual,
+        Some(_) | None => usual.into(),
     };
     let answer = call.into_response(refusal.error_response());
     Ok(answer.map_into_right_body())
 }
 
 async fn not_found() -> Result<HttpResponse, ApiError> {
-    Err(ApiError::new(
-        StatusCode::NOT_FOUND,
-        "route_not_found",
-        "there is no such path",
-    ))
+    Err(Refusal::NoAdminRoute.into())
 }
 
 #[cfg(test)]

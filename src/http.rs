@@ -13,11 +13,11 @@ pub mod query;
 pub mod rate;
 pub mod respond;
 pub mod room;
-pub mod spanish;
 pub mod strangers;
 pub mod streams;
 pub mod trace;
 pub mod wire;
+pub mod words;
 
 use std::sync::Arc;
 

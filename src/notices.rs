@@ -29,6 +29,7 @@ use crate::http::bytes::{BODY_BYTES_MAX, Bytes};
 use crate::http::caller::only;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
+use crate::http::words::Refusal;
 use crate::http::{Door, frame};
 
 /// The path that the bank is given.
@@ -46,12 +47,8 @@ struct HeardBody {
 /// The route, and 405 for any other method.
 pub fn routes(config: &mut web::ServiceConfig) {
     let refuse = || async {
-        let message = "this path knows POST";
-        let status = StatusCode::METHOD_NOT_ALLOWED;
-        Err::<HttpResponse, _>(ApiError {
-            allow: Some("POST".to_owned()),
-            ..ApiError::new(status, "method_not_allowed", message)
-        })
+        let methods = "POST".to_owned();
+        Err::<HttpResponse, _>(ApiError::from(Refusal::NoMethod { methods }))
     };
     let resource = web::resource(PATH).post(hear);
     config.service(resource.default_service(web::to(refuse)));
@@ -95,20 +92,13 @@ async fn hear(
         if door.strangers.may_tell() {
             tracing::warn!(peer = ?request.peer_addr(), "a notice without a right signature");
         }
-        let message = "no signature of this notice fits, or it is of another time";
-        return Err(ApiError::new(
-            StatusCode::UNAUTHORIZED,
-            "unauthorized",
-            message,
-        ));
+        return Err(Refusal::NoSignature.into());
     };
     let notice = read(&body).map_err(|why| {
         tracing::error!(%why, "a signed notice cannot be read");
-        ApiError::new(
-            StatusCode::BAD_REQUEST,
-            "notice_not_understood",
-            why.to_string(),
-        )
+        Refusal::NoticeNotUnderstood {
+            why: why.to_string(),
+        }
     })?;
     let request_id = frame::request().id;
     let told = door.engine.notice(voice, notice.clone(), &request_id);

@@ -19,6 +19,7 @@ use crate::http::errors::ApiError;
 use crate::http::paths::Paths;
 use crate::http::trace::Requests;
 use crate::http::wire::{self, Listening};
+use crate::http::words::Refusal;
 use crate::http::{Door, frame};
 use crate::notices;
 use crate::{v1, wallet};
@@ -155,19 +156,8 @@ fn batch_by_post_alone(config: &mut web::ServiceConfig) {
 
 async fn unknown(request: HttpRequest, paths: web::Data<Paths>) -> Result<HttpResponse, ApiError> {
     Err(match paths.methods(request.path()) {
-        Some(methods) => ApiError {
-            allow: Some(methods.clone()),
-            ..ApiError::new(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "method_not_allowed",
-                format!("this path knows {methods}"),
-            )
-        },
-        None => ApiError::new(
-            StatusCode::NOT_FOUND,
-            "route_not_found",
-            "there is no such path; see /docs for those there are",
-        ),
+        Some(methods) => Refusal::NoMethod { methods }.into(),
+        None => Refusal::NoRoute.into(),
     })
 }
 

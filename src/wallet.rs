@@ -20,6 +20,7 @@ use utoipa::ToSchema;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::http::errors::ApiError;
+use crate::http::words::Mistake;
 
 /// The route table; see that of the native family.
 pub fn routes(config: &mut ServiceConfig) {
@@ -71,6 +72,6 @@ fn number(path: &web::Path<String>, name: &str) -> Result<AccountNo, ApiError> {
     if digits {
         Ok(AccountNo(path.parse().unwrap_or(u64::MAX)))
     } else {
-        Err(ApiError::field(name, "debe ser un número entero"))
+        Err(ApiError::field(name, Mistake::NotWhole))
     }
 }

@@ -10,10 +10,25 @@ use unicode_normalization::UnicodeNormalization as _;
 #[serde(try_from = "String", into = "String")]
 pub struct ExternalId(String);
 
-/// Why a text was refused: a sentence for people.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct TextError(pub &'static str);
+/// Why a text was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TextError {
+    /// It is no external id.
+    #[error("must be 1 to 64 visible ASCII characters without spaces or '/'")]
+    ExternalId,
+    /// It is no code of a voucher type.
+    #[error("must be 2 to 40 letters without accents, digits or underscores")]
+    TypeCode,
+    /// A line has too many characters.
+    #[error("is too long")]
+    TooLong,
+    /// Nothing of a line is left when it is trimmed.
+    #[error("must not be empty")]
+    Empty,
+    /// A line has characters that hide or reorder text.
+    #[error("must not contain control characters or invisible marks")]
+    Hidden,
+}
 
 impl ExternalId {
     /// Reads an external id.
@@ -22,9 +37,7 @@ impl ExternalId {
         if (1..=64).contains(&text.len()) && text.bytes().all(good) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(TextError(
-                "must be 1 to 64 visible ASCII characters without spaces or '/'",
-            ))
+            Err(TextError::ExternalId)
         }
     }
 
@@ -58,24 +71,22 @@ impl fmt::Display for ExternalId {
 pub fn line(text: &str, max: usize) -> Result<String, TextError> {
     // Normalising may lengthen a text, so a text far over the limit is not even looked at.
     if text.len() > max.saturating_mul(16) {
-        return Err(TextError("is too long"));
+        return Err(TextError::TooLong);
     }
     let composed: String = text.nfc().collect();
     let trimmed = composed.trim();
     if trimmed.is_empty() {
-        return Err(TextError("must not be empty"));
+        return Err(TextError::Empty);
     }
     if trimmed.chars().count() > max {
-        return Err(TextError("is too long"));
+        return Err(TextError::TooLong);
     }
     let hidden = |c: char| {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
     };
     if trimmed.chars().any(hidden) {
-        return Err(TextError(
-            "must not contain control characters or invisible marks",
-        ));
+        return Err(TextError::Hidden);
     }
     Ok(trimmed.to_owned())
 }

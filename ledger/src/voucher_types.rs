@@ -24,9 +24,7 @@ impl TypeCode {
         if (2..=40).contains(&raised.len()) && raised.bytes().all(good) {
             Ok(Self(raised))
         } else {
-            Err(TextError(
-                "must be 2 to 40 letters without accents, digits or underscores",
-            ))
+            Err(TextError::TypeCode)
         }
     }
 

@@ -25,10 +25,11 @@ use super::Desk;
 use crate::bodies::events::{ResolvedBody, resolved};
 use crate::bodies::transfers::{BankCallBody, DecisionBody, RejectionBody, TransferBody, transfer};
 use crate::http::body::{Body, Fields, read};
-use crate::http::errors::ApiError;
+use crate::http::errors::{ApiError, Why};
 use crate::http::frame;
 use crate::http::query::Query;
 use crate::http::respond::json;
+use crate::http::words::Mistake;
 use crate::v1::reconciliation::{CounterpartyBody, asked_for};
 
 /// The longest reference of the bank, in characters.
@@ -271,7 +272,7 @@ pub async fn list(desk: web::Data<Desk>, mut query: Query) -> Answer {
     let tenant = query.text("tenant");
     let page = query.page();
     if page.cursor.is_some() {
-        query.mistake("cursor", "is not known here; use offset");
+        query.mistake("cursor", Mistake::NoCursor);
     }
     query.done()?;
     let platform = engine.platform();
@@ -335,14 +336,14 @@ fn decision(desk: &Desk, fields: &mut Fields) -> Option<Decision> {
 }
 
 fn incomplete() -> ApiError {
-    ApiError::field("body", "is incomplete")
+    ApiError::field("body", Mistake::Incomplete)
 }
 
-fn verdict(word: &str) -> Result<Verdict, &'static str> {
+fn verdict(word: &str) -> Result<Verdict, Mistake> {
     match word {
         "completed" => Ok(Verdict::Completed),
         "rejected" => Ok(Verdict::Rejected),
-        _ => Err("must be one of completed, rejected: the case is a transfer"),
+        _ => Err(Mistake::NotAVerdict),
     }
 }
 
@@ -371,11 +372,11 @@ enum Resolution {
     Return,
 }
 
-fn resolution(word: &str) -> Result<Resolution, &'static str> {
+fn resolution(word: &str) -> Result<Resolution, Mistake> {
     match word {
         "credit" => Ok(Resolution::Credit),
         "return" => Ok(Resolution::Return),
-        _ => Err("must be one of credit, return: the case is money in suspense"),
+        _ => Err(Mistake::NotAResolution),
     }
 }
 
@@ -386,7 +387,7 @@ async fn of_suspense_by(desk: &Desk, id: SuspenseId, sent: Body) -> Result<Parke
     let cvu = match &outcome {
         Some(Resolution::Credit) => fields.required("cvu", read::text(Cvu::parse)),
         _ if fields.has("cvu") => {
-            fields.mistake("cvu", "goes with outcome credit alone");
+            fields.mistake("cvu", Mistake::CreditAlone);
             fields.optional("cvu", read::text(Cvu::parse))
         }
         _ => None,
@@ -412,10 +413,10 @@ async fn of_suspense_by(desk: &Desk, id: SuspenseId, sent: Body) -> Result<Parke
     Ok(parked)
 }
 
-fn dismissal(word: &str) -> Result<(), &'static str> {
+fn dismissal(word: &str) -> Result<(), Mistake> {
     match word {
         "dismiss" => Ok(()),
-        _ => Err("must be dismiss: the case is what could not be booked"),
+        _ => Err(Mistake::NotADismissal),
     }
 }
 
@@ -440,9 +441,9 @@ pub async fn decide(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) 
     let body = match CaseId::parse(&path)? {
         CaseId::Transfer(id) => {
             let decided = of_transfer_by(&desk, id, sent).await;
-            let view = decided.map_err(|why| match why.code {
-                "transfer_not_found" => Rejection::CaseNotFound.into(),
-                _ => why,
+            let view = decided.map_err(|error| match error.why {
+                Why::Failed(why) => no_case(why),
+                _ => error,
             })?;
             of_transfer(&desk, id.0.realm, &view, None)
         }

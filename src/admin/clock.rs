@@ -9,6 +9,7 @@ use super::Desk;
 use crate::http::body::{Body, read};
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
+use crate::http::words::Mistake;
 
 /// The longest name of who confirms, in characters.
 const BY_MAX: usize = 80;
@@ -53,7 +54,7 @@ pub async fn confirm(desk: web::Data<Desk>, sent: Body) -> Result<HttpResponse, 
     let reason = fields.required("reason", read::line(REASON_MAX));
     fields.done()?;
     let (Some(by), Some(reason)) = (by, reason) else {
-        return Err(ApiError::field("body", "is incomplete"));
+        return Err(ApiError::field("body", Mistake::Incomplete));
     };
     if let Some(doubt) = desk.door.engine.confirm_clock(by, reason).await? {
         tracing::warn!(says = %doubt.says, believed = %doubt.believed, "the clock was confirmed");

@@ -30,9 +30,7 @@ pub async fn readyz(desk: web::Data<Desk>) -> Result<HttpResponse, ApiError> {
     if door.gate.is_open()
         && let Err(why) = door.engine.store().ready()
     {
-        let message = why.to_string();
-        let error = ApiError::from(Failure::from(why));
-        return Err(ApiError { message, ..error });
+        return Err(ApiError::not_ready(why));
     }
     crate::server::readyz(web::Data::new(door.clone())).await
 }

@@ -15,6 +15,7 @@ use crate::http::Door;
 use crate::http::body::{Body, read};
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
+use crate::http::words::Mistake;
 use crate::keys::{self, Issued};
 
 /// How long a rotated key goes on, unless the request says otherwise, in seconds: a day.
@@ -139,11 +140,11 @@ pub async fn post(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) ->
     Ok(json(StatusCode::CREATED, &body(&key, Some(text), now)))
 }
 
-fn mode(text: &str) -> Result<Mode, &'static str> {
+fn mode(text: &str) -> Result<Mode, Mistake> {
     match text {
         "live" => Ok(Mode::Live),
         "test" => Ok(Mode::Test),
-        _ => Err("must be live or test"),
+        _ => Err(Mistake::NotAMode),
     }
 }
 

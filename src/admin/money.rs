@@ -15,6 +15,7 @@ use crate::http::body::Body;
 use crate::http::errors::ApiError;
 use crate::http::frame;
 use crate::http::respond::json;
+use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -23,7 +24,7 @@ pub async fn set_fees(desk: web::Data<Desk>, path: web::Path<String>, sent: Body
     let cvu = Cvu::parse(&path).map_err(|why| ApiError::field("cvu", why))?;
     let mut fields = sent.fields();
     if !fields.has("feeSchedule") {
-        fields.mistake("feeSchedule", "is required");
+        fields.mistake("feeSchedule", Mistake::Required);
     }
     let rules = shapes::fees(&mut fields);
     fields.done()?;

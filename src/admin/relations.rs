@@ -1,6 +1,5 @@
 //! A tenant's relations to its banks: read from a body, checked before they are kept, shown.
 
-use actix_web::http::StatusCode;
 use caudal_actors::banks::{NoBank, Relation};
 use caudal_actors::engine::bank::NotRelated;
 use caudal_ledger::cvu::Cbu;
@@ -10,6 +9,7 @@ use serde::Serialize;
 use crate::http::Door;
 use crate::http::body::{Fields, read};
 use crate::http::errors::ApiError;
+use crate::http::words::{Mistake, Refusal};
 
 /// The longest URL, user and path, in characters.
 const TEXT_MAX: usize = 500;
@@ -46,11 +46,11 @@ fn relation(fields: &mut Fields, old: &BankRelation) -> BankRelation {
     }
 }
 
-fn collector(text: &str) -> Result<Cbu, String> {
-    let cbu = Cbu::parse(text).map_err(|why| why.to_string())?;
+fn collector(text: &str) -> Result<Cbu, Mistake> {
+    let cbu = Cbu::parse(text)?;
     match cbu.cvu() {
         None => Ok(cbu),
-        Some(_) => Err("must be the CBU of a bank account, not a CVU".to_owned()),
+        Some(_) => Err(Mistake::NotACollector),
     }
 }
 
@@ -63,16 +63,10 @@ pub fn check(door: &Door, relation: &Relation) -> Result<(), ApiError> {
     match door.engine.may_relate(relation) {
         Ok(()) | Err(NotRelated::NoBank(NoBank::Absent)) => Ok(()),
         Err(NotRelated::NoBank(NoBank::Wrong { field, why })) => {
-            Err(ApiError::field(&format!("bank.{mode}.{field}"), why))
+            let field = format!("bank.{mode}.{field}");
+            Err(ApiError::field(&field, Mistake::Bank { why }))
         }
-        Err(NotRelated::HasAccounts) => Err(ApiError::new(
-            StatusCode::CONFLICT,
-            "bank_in_use",
-            format!(
-                "the {mode} realm has accounts, and their CVUs are on its present collector \
-                 account: collectorCbu and baseUrl can be changed until the first account is opened"
-            ),
-        )),
+        Err(NotRelated::HasAccounts) => Err(Refusal::BankInUse { mode }.into()),
         Err(NotRelated::Failed(why)) => Err(why.into()),
     }
 }
@@ -88,17 +82,10 @@ pub fn has_bank(door: &Door, tenant: &str, mode: Mode) -> Result<(), ApiError> {
     let Err(why) = door.engine.has_bank(&relation) else {
         return Ok(());
     };
-    let message = match why {
-        NoBank::Absent => format!(
-            "there is no bank for {mode} keys: set [bank.{mode}] in the settings of the service, \
-             or bank.{mode} of this tenant"
-        ),
-        NoBank::Wrong { field, why } => {
-            format!("the tenant's bank cannot be used: bank.{mode}.{field} {why}")
-        }
-    };
-    let status = StatusCode::CONFLICT;
-    Err(ApiError::new(status, "bank_not_set", message))
+    Err(match why {
+        NoBank::Absent => Refusal::BankNotSet { mode }.into(),
+        NoBank::Wrong { field, why } => Refusal::BankWrong { mode, field, why }.into(),
+    })
 }
 
 /// A relation: what the tenant has of its own, and the collector account that follows.

@@ -15,6 +15,7 @@ use super::relations::RelationsBody;
 use crate::bodies::accounts::LimitsBody;
 use crate::http::Door;
 use crate::http::body::{Fields, read};
+use crate::http::words::Mistake;
 
 /// The most entries of a fee schedule.
 const FEES_MAX: usize = 200;
@@ -104,7 +105,7 @@ pub fn fees(fields: &mut Fields) -> Option<Vec<FeeRule>> {
     let rules: Vec<_> = rules.into_iter().flatten().collect();
     let codes: BTreeSet<_> = rules.iter().map(|rule| rule.code.clone()).collect();
     if codes.len() < rules.len() {
-        fields.mistake("feeSchedule", "has two entries of one voucherTypeCode");
+        fields.mistake("feeSchedule", Mistake::FeeTwice);
     }
     Some(rules)
 }
@@ -123,7 +124,7 @@ fn fee(fields: &mut Fields) -> Option<FeeRule> {
     if let (Some(least), Some(most)) = (minimum, maximum)
         && least > most
     {
-        fields.mistake("minimum", "must not be above maximum");
+        fields.mistake("minimum", Mistake::Above { other: "maximum" });
     }
     Some(FeeRule {
         code: code?,
@@ -137,9 +138,9 @@ fn fee(fields: &mut Fields) -> Option<FeeRule> {
 }
 
 /// A percentage from 0 to 100, read from its text and never through binary floating point.
-fn percent(raw: &str) -> Result<Decimal, String> {
-    let wrong =
-        || format!("must be a decimal from 0 to 100 with at most {PERCENT_DECIMALS_MAX} decimals");
+fn percent(raw: &str) -> Result<Decimal, Mistake> {
+    let decimals = PERCENT_DECIMALS_MAX;
+    let wrong = || Mistake::Percentage { decimals };
     let text = if raw.starts_with('"') {
         serde_json::from_str::<String>(raw).map_err(|_| wrong())?
     } else {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::Desk;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
+use crate::http::words::Refusal;
 
 /// Figures of the store since the start of the process, unless said otherwise.
 #[derive(Debug, Serialize)]
@@ -123,11 +124,7 @@ impl From<Report> for VerifyBody {
 /// `POST /admin/verify`: one at a time.
 pub async fn verify(desk: web::Data<Desk>) -> Result<HttpResponse, ApiError> {
     let Ok(_turn) = desk.verifying.try_acquire() else {
-        let message = "a verification is running; try again when it is over";
-        return Err(ApiError {
-            retry_after: Some(10),
-            ..ApiError::new(StatusCode::CONFLICT, "verification_running", message)
-        });
+        return Err(ApiError::from(Refusal::Verifying).later(10));
     };
     let report = verify::engine(&desk.door.engine).await?;
     if report.count > 0 {

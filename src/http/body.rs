@@ -14,8 +14,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::bytes::{Bytes, Json, is_json, malformed, not_json};
-use super::errors::{ApiError, FieldError};
+use super::bytes::{Bytes, Json, is_json};
+use super::errors::ApiError;
+use super::words::{Mistake, Refusal, Wrong};
 
 pub use super::bytes::{BODY_BYTES_MAX, BODY_DEADLINE, Deadlines};
 
@@ -54,9 +55,8 @@ impl Body {
     /// # Errors
     /// 400 when it is anything else.
     pub fn parse(bytes: &[u8]) -> Result<Self, ApiError> {
-        let text = std::str::from_utf8(bytes).map_err(|_| malformed("the body is not UTF-8"))?;
-        serde_json::from_str(text)
-            .map_err(|_| malformed("the body must be one JSON object without duplicate fields"))
+        let text = std::str::from_utf8(bytes).map_err(|_| Refusal::NotUtf8)?;
+        serde_json::from_str(text).map_err(|_| Refusal::NotAnObject.into())
     }
 
     /// A hash of each field, to tell a repeat of a request from another request.
@@ -138,7 +138,7 @@ impl FromRequest for OptionalBody {
                 return Ok(Self::default());
             }
             if !json {
-                return Err(not_json());
+                return Err(Refusal::NotJson.into());
             }
             Body::parse(&bytes).map(Self)
         })
@@ -150,17 +150,14 @@ impl FromRequest for OptionalBody {
 pub struct Fields {
     values: BTreeMap<String, Box<RawValue>>,
     prefix: String,
-    errors: Vec<FieldError>,
+    errors: Vec<Wrong>,
     lenient: bool,
 }
 
 impl Fields {
-    fn wrong(&mut self, name: &str, message: impl ToString) {
+    fn wrong(&mut self, name: &str, mistake: Mistake) {
         let field = format!("{}{name}", self.prefix);
-        self.errors.push(FieldError {
-            field,
-            message: message.to_string(),
-        });
+        self.errors.push(Wrong { field, mistake });
     }
 
     /// Takes a field as raw JSON: `None` when it is absent, `Some(None)` when it is null.
@@ -182,12 +179,12 @@ impl Fields {
         &mut self,
         name: &str,
         raw: &RawValue,
-        read: impl FnOnce(&str) -> Result<T, String>,
+        read: impl FnOnce(&str) -> Result<T, Mistake>,
     ) -> Option<T> {
         match read(raw.get().trim()) {
             Ok(value) => Some(value),
-            Err(message) => {
-                self.wrong(name, message);
+            Err(mistake) => {
+                self.wrong(name, mistake);
                 None
             }
         }
@@ -197,7 +194,7 @@ impl Fields {
     pub fn optional<T>(
         &mut self,
         name: &str,
-        read: impl FnOnce(&str) -> Result<T, String>,
+        read: impl FnOnce(&str) -> Result<T, Mistake>,
     ) -> Option<T> {
         let raw = self.raw(name).flatten()?;
         self.read(name, &raw, read)
@@ -207,7 +204,7 @@ impl Fields {
     pub fn nullable<T>(
         &mut self,
         name: &str,
-        read: impl FnOnce(&str) -> Result<T, String>,
+        read: impl FnOnce(&str) -> Result<T, Mistake>,
     ) -> Option<Option<T>> {
         match self.raw(name)? {
             None => Some(None),
@@ -219,12 +216,12 @@ impl Fields {
     pub fn required<T>(
         &mut self,
         name: &str,
-        read: impl FnOnce(&str) -> Result<T, String>,
+        read: impl FnOnce(&str) -> Result<T, Mistake>,
     ) -> Option<T> {
         match self.raw(name).flatten() {
             Some(raw) => self.read(name, &raw, read),
             None => {
-                self.wrong(name, "is required");
+                self.wrong(name, Mistake::Required);
                 None
             }
         }
@@ -233,7 +230,7 @@ impl Fields {
     /// An object inside, taken apart by `take`.
     pub fn object<T>(&mut self, name: &str, take: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let body = self.optional(name, |raw| {
-            serde_json::from_str::<Body>(raw).map_err(|_| "must be an object".to_owned())
+            serde_json::from_str::<Body>(raw).map_err(|_| Mistake::NotAnObject)
         })?;
         Some(self.nested(name, body, take))
     }
@@ -252,7 +249,7 @@ impl Fields {
     ) -> Option<T> {
         if !self.has(name) {
             self.values.remove(name);
-            self.wrong(name, "is required");
+            self.wrong(name, Mistake::Required);
             return None;
         }
         self.object(name, take)
@@ -267,9 +264,9 @@ impl Fields {
     ) -> Option<Vec<T>> {
         let bodies = self.optional(name, |raw| {
             let bodies = serde_json::from_str::<Vec<Body>>(raw);
-            let bodies = bodies.map_err(|_| "must be a list of objects".to_owned())?;
+            let bodies = bodies.map_err(|_| Mistake::NotObjects)?;
             if bodies.len() > max {
-                Err(format!("must have at most {max} entries"))
+                Err(Mistake::TooManyEntries { max })
             } else {
                 Ok(bodies)
             }
@@ -302,13 +299,13 @@ impl Fields {
         }
         for name in std::mem::take(&mut self.values).into_keys() {
             let shown: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
-            self.wrong(&shown, "is not a field of this request");
+            self.wrong(&shown, Mistake::UnknownField);
         }
     }
 
     /// Adds a mistake that concerns several fields.
-    pub fn mistake(&mut self, name: &str, message: impl ToString) {
-        self.wrong(name, message);
+    pub fn mistake(&mut self, name: &str, mistake: Mistake) {
+        self.wrong(name, mistake);
     }
 
     /// Ends the reading: unknown fields are mistakes too, unless the reading is lenient.
@@ -329,61 +326,61 @@ impl Fields {
 pub mod read {
     use caudal_ledger::money::Amount;
 
+    use super::Mistake;
+
     /// A string, read further by `parse`.
-    pub fn text<T, E: ToString>(
+    pub fn text<T, E: Into<Mistake>>(
         parse: impl FnOnce(&str) -> Result<T, E>,
-    ) -> impl FnOnce(&str) -> Result<T, String> {
+    ) -> impl FnOnce(&str) -> Result<T, Mistake> {
         |raw| {
-            let text: String =
-                serde_json::from_str(raw).map_err(|_| "must be a string".to_owned())?;
-            parse(&text).map_err(|why| why.to_string())
+            let text: String = serde_json::from_str(raw).map_err(|_| Mistake::NotAString)?;
+            parse(&text).map_err(Into::into)
         }
     }
 
     /// A line of text of at most `max` characters.
-    pub fn line(max: usize) -> impl FnOnce(&str) -> Result<String, String> {
+    pub fn line(max: usize) -> impl FnOnce(&str) -> Result<String, Mistake> {
         text(move |text| {
-            caudal_ledger::text::line(text, max)
-                .map_err(|why| format!("{why} (1 to {max} characters)"))
+            caudal_ledger::text::line(text, max).map_err(|why| Mistake::Line { why, max })
         })
     }
 
     /// true or false.
-    pub fn boolean(raw: &str) -> Result<bool, String> {
-        serde_json::from_str(raw).map_err(|_| "must be true or false".to_owned())
+    pub fn boolean(raw: &str) -> Result<bool, Mistake> {
+        serde_json::from_str(raw).map_err(|_| Mistake::NotABoolean)
     }
 
     /// A whole number in a range.
-    pub fn integer(min: u64, max: u64) -> impl FnOnce(&str) -> Result<u64, String> {
+    pub fn integer(min: u64, max: u64) -> impl FnOnce(&str) -> Result<u64, Mistake> {
         move |raw| {
             let number: Option<u64> = serde_json::from_str(raw).ok();
             number
                 .filter(|number| (min..=max).contains(number))
-                .ok_or_else(|| format!("must be a whole number from {min} to {max}"))
+                .ok_or(Mistake::OutOfRange { min, max })
         }
     }
 
     /// The text of a number, or of a string that holds one; never through binary floating point.
-    fn number(raw: &str) -> Result<String, String> {
+    fn number(raw: &str) -> Result<String, Mistake> {
         if raw.starts_with('"') {
-            return serde_json::from_str(raw).map_err(|_| "must be a number".to_owned());
+            return serde_json::from_str(raw).map_err(|_| Mistake::NotANumber);
         }
         let digit = raw.starts_with(|c: char| c.is_ascii_digit() || c == '-');
         if digit {
             Ok(raw.to_owned())
         } else {
-            Err("must be a number or a string".to_owned())
+            Err(Mistake::NotANumberOrString)
         }
     }
 
     /// An amount greater than 0.
-    pub fn amount(raw: &str) -> Result<Amount, String> {
-        Amount::parse(&number(raw)?).map_err(|why| why.to_string())
+    pub fn amount(raw: &str) -> Result<Amount, Mistake> {
+        Ok(Amount::parse(&number(raw)?)?)
     }
 
     /// Centavos from 0 up.
-    pub fn centavos(raw: &str) -> Result<i64, String> {
-        Amount::parse_or_zero(&number(raw)?).map_err(|why| why.to_string())
+    pub fn centavos(raw: &str) -> Result<i64, Mistake> {
+        Ok(Amount::parse_or_zero(&number(raw)?)?)
     }
 }
 
@@ -405,10 +402,10 @@ mod tests {
             "\u{feff}{}",
         ] {
             let found = Body::parse(bad.as_bytes()).unwrap_err();
-            assert_eq!(found.code, "malformed_body", "{bad}");
+            assert_eq!(found.code(), "malformed_body", "{bad}");
         }
         assert_eq!(
-            Body::parse(b"{\"a\":\"\xff\"}").unwrap_err().code,
+            Body::parse(b"{\"a\":\"\xff\"}").unwrap_err().code(),
             "malformed_body"
         );
         // Nesting costs no stack: a deep value is raw text until a field refuses it.
@@ -427,7 +424,8 @@ mod tests {
         assert_eq!(fields.required("name", read::line(5)), None);
         fields.object("inner", |inner| inner.optional("x", read::boolean));
         let error = fields.done().unwrap_err();
-        let named: Vec<_> = error.errors.iter().map(|e| e.field.as_str()).collect();
+        let wrong = error.wrong();
+        let named: Vec<_> = wrong.iter().map(|it| it.field.as_str()).collect();
         assert_eq!(named, ["amount", "name", "inner.x", "inner.y", "extra"]);
     }
 

@@ -6,13 +6,13 @@
 use std::time::Duration;
 
 use actix_web::dev::Payload;
-use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::StreamExt as _;
 
 use super::Door;
 use super::errors::ApiError;
+use super::words::Refusal;
 
 /// The largest body, in bytes.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
@@ -62,11 +62,11 @@ impl<const MAX: usize> FromRequest for Bytes<MAX> {
         let mut payload = payload.take();
         Box::pin(async move {
             if declared.is_some_and(|length| length > MAX) {
-                return Err(too_large(MAX));
+                return Err(Refusal::BodyTooLarge { most: MAX }.into());
             }
             let read = read_all(&mut payload, MAX, declared.unwrap_or(0));
             let bytes = tokio::time::timeout(deadline, read).await;
-            let bytes = bytes.map_err(|_| malformed("the body did not arrive in time"))??;
+            let bytes = bytes.map_err(|_| Refusal::BodyTooSlow)??;
             Ok(Self(bytes.freeze()))
         })
     }
@@ -86,26 +86,12 @@ impl<const MAX: usize> FromRequest for Json<MAX> {
         Box::pin(async move {
             let Bytes(bytes) = bytes.await?;
             match (json, bytes.is_empty()) {
-                (_, true) => Err(malformed("the request needs a JSON body")),
-                (false, false) => Err(not_json()),
+                (_, true) => Err(Refusal::NoBody.into()),
+                (false, false) => Err(Refusal::NotJson.into()),
                 (true, false) => Ok(Self(bytes)),
             }
         })
     }
-}
-
-/// 400 of a body that cannot be read.
-pub fn malformed(message: &str) -> ApiError {
-    ApiError::new(StatusCode::BAD_REQUEST, "malformed_body", message)
-}
-
-/// 415.
-pub fn not_json() -> ApiError {
-    ApiError::new(
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "unsupported_media_type",
-        "send the body with Content-Type: application/json",
-    )
 }
 
 /// Whether a request says that its body is JSON.
@@ -120,11 +106,6 @@ pub fn is_json(request: &HttpRequest) -> bool {
     essence.trim().eq_ignore_ascii_case("application/json")
 }
 
-fn too_large(most: usize) -> ApiError {
-    let message = format!("the body is larger than {most} bytes");
-    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
-}
-
 async fn read_all(
     payload: &mut Payload,
     most: usize,
@@ -132,9 +113,9 @@ async fn read_all(
 ) -> Result<web::BytesMut, ApiError> {
     let mut bytes = web::BytesMut::with_capacity(expected.min(RESERVED_MAX));
     while let Some(chunk) = payload.next().await {
-        let chunk = chunk.map_err(|_| malformed("the body could not be read"))?;
+        let chunk = chunk.map_err(|_| Refusal::BodyBrokenOff)?;
         if bytes.len().saturating_add(chunk.len()) > most {
-            return Err(too_large(most));
+            return Err(Refusal::BodyTooLarge { most }.into());
         }
         bytes.extend_from_slice(&chunk);
     }

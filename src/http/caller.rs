@@ -11,6 +11,7 @@ use super::frame;
 use super::paths::Paths;
 use super::query;
 use super::wire;
+use super::words::{Mistake, Refusal};
 use crate::keys::Identity;
 
 /// The header that carries the key.
@@ -66,21 +67,20 @@ fn refuse_dry_run(request: &HttpRequest) -> Result<(), ApiError> {
     if paths.is_some_and(|paths| paths.dry_runs(request.method(), request.path())) {
         return Ok(());
     }
-    let rule = "is not a parameter of this operation";
-    Err(ApiError::field(query::DRY_RUN, rule))
+    Err(ApiError::field(query::DRY_RUN, Mistake::UnknownParameter))
 }
 
 fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
     let door = request
         .app_data::<web::Data<Door>>()
-        .ok_or_else(ApiError::unauthorized)?
+        .ok_or(Refusal::NoKey)?
         .clone();
     if !door.gate.is_open() {
         return Err(caudal_actors::failure::Failure::ShuttingDown.into());
     }
-    let key = only(request, &API_KEY).ok_or_else(ApiError::unauthorized)?;
+    let key = only(request, &API_KEY).ok_or(Refusal::NoKey)?;
     let identity = door.keyring.identify(key, &door.engine).ok_or_else(|| {
-        let (from, usual) = (request.peer_addr(), ApiError::unauthorized());
+        let (from, usual) = (request.peer_addr(), Refusal::NoKey);
         door.strangers.wrong(from, "an API key was refused", usual)
     })?;
     wire::recognise(request);

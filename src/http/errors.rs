@@ -1,4 +1,8 @@
-//! The one place that turns failures into HTTP: status, code, and a body that explains itself.
+//! The one place that turns failures into HTTP: status, code, and a body that explains itself. What
+//! the body says to people is in [`super::words`].
+
+use std::borrow::Cow;
+use std::fmt;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, ContentType};
@@ -10,12 +14,14 @@ use caudal_ledger::limits::{Breach, Quantity};
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
+use caudal_storage::StoreError;
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
+use super::frame::{self, Language};
 use super::trace::Code;
-use super::{frame, spanish};
+use super::words::{Mistake, Refusal, Say, Wrong, ledger};
 
 /// One field that is wrong.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -56,76 +62,75 @@ pub struct ErrorBody {
     pub details: Option<serde_json::Value>,
 }
 
-/// An error on its way out.
+/// Why a request gets an error.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// Fields or parameters are wrong.
+    Fields(Vec<Wrong>),
+    /// It is refused before an actor is asked.
+    Refused(Refusal),
+    /// An actor said no, or could not be asked.
+    Failed(Failure),
+    /// The store does not take writes.
+    NotReady {
+        /// What an order would get.
+        failure: Failure,
+        /// What the store says, to whoever runs it.
+        why: String,
+    },
+}
+
+/// An error on its way out. It is said in the language of whoever asked when its body is written.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ApiError {
     /// The status.
     pub status: StatusCode,
-    /// The stable word.
-    pub code: &'static str,
-    /// The sentence.
-    pub message: String,
-    /// The bank's status and body.
-    pub bank: Option<Box<(Option<u16>, serde_json::Value)>>,
-    /// The fields that are wrong.
-    pub errors: Vec<FieldError>,
+    /// Why.
+    pub why: Why,
     /// More about it.
     pub details: Option<Box<serde_json::Value>>,
     /// In how many seconds trying again makes sense.
     pub retry_after: Option<u32>,
-    /// The methods that the path knows, for 405.
-    pub allow: Option<String>,
 }
 
 impl ApiError {
-    /// An error with nothing but its sentence.
-    pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+    fn of(status: StatusCode, why: Why) -> Self {
         Self {
             status,
-            code,
-            message: message.into(),
-            bank: None,
-            errors: Vec::new(),
+            why,
             details: None,
             retry_after: None,
-            allow: None,
         }
     }
 
     /// 400 with the fields that are wrong.
-    pub fn invalid(errors: Vec<FieldError>) -> Self {
-        let message = match errors.as_slice() {
-            [one] => format!("{} {}", one.field, one.message),
-            _ => format!("{} fields are wrong; see errors", errors.len()),
-        };
-        Self {
-            errors,
-            ..Self::new(StatusCode::BAD_REQUEST, "invalid_request", message)
-        }
+    pub fn invalid(wrong: Vec<Wrong>) -> Self {
+        Self::of(StatusCode::BAD_REQUEST, Why::Fields(wrong))
     }
 
     /// 400 with one field that is wrong.
-    pub fn field(field: &str, message: impl ToString) -> Self {
-        let message = message.to_string();
-        Self::invalid(vec![FieldError {
+    pub fn field(field: &str, mistake: impl Into<Mistake>) -> Self {
+        Self::invalid(vec![Wrong {
             field: field.to_owned(),
-            message,
+            mistake: mistake.into(),
         }])
     }
 
-    /// 401: one text for every cause.
-    pub fn unauthorized() -> Self {
-        let message = "API key absent or invalid; send it in the x-api-key header";
-        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+    /// 503 with what the store says.
+    pub fn not_ready(why: StoreError) -> Self {
+        let said = why.to_string();
+        let failure = Failure::from(why);
+        Self {
+            why: Why::NotReady {
+                failure: failure.clone(),
+                why: said,
+            },
+            ..failure.into()
+        }
     }
 
     fn with(mut self, details: serde_json::Value) -> Self {
         self.details = Some(Box::new(details));
-        self
-    }
-
-    fn differing(mut self, fields: &[&str]) -> Self {
-        self.errors = fields.iter().map(|field| differs(field)).collect();
         self
     }
 
@@ -135,29 +140,88 @@ impl ApiError {
         self
     }
 
+    /// The stable word that clients may switch on.
+    pub fn code(&self) -> &'static str {
+        match &self.why {
+            Why::Fields(_) => "invalid_request",
+            Why::Refused(refusal) => refusal.code(),
+            Why::Failed(failure) => code(failure),
+            Why::NotReady { failure, .. } => code(failure),
+        }
+    }
+
+    /// The fields that are wrong, or that differ from an earlier request.
+    pub fn wrong(&self) -> Cow<'_, [Wrong]> {
+        match &self.why {
+            Why::Fields(wrong) => Cow::Borrowed(wrong),
+            Why::Failed(Failure::KeyReused { fields }) => differing(fields),
+            Why::Failed(Failure::Rejected(
+                Rejection::ExternalIdReused { fields, .. }
+                | Rejection::ExternalIdTwice { fields }
+                | Rejection::TransferExternalIdReused { fields, .. },
+            )) => differing(fields),
+            Why::Refused(_) | Why::Failed(_) | Why::NotReady { .. } => Cow::Borrowed(&[]),
+        }
+    }
+
+    /// The same, as it is written.
+    pub fn fields(&self, language: Language) -> Vec<FieldError> {
+        let wrong = self.wrong();
+        wrong.iter().map(|wrong| wrong.shown(language)).collect()
+    }
+
+    /// The bank's status and body, when a call to it gave the error.
+    fn bank(&self) -> (Option<u16>, Option<serde_json::Value>) {
+        match &self.why {
+            Why::Failed(Failure::Bank(BankError::Refused(why))) => {
+                (Some(why.status), Some(object(&why.body)))
+            }
+            Why::Failed(Failure::Bank(BankError::Failed { status, body })) => {
+                (*status, Some(object(body)))
+            }
+            _ => (None, None),
+        }
+    }
+
     /// The body, as of an instant.
     pub fn body(&self, request: &frame::Request, now: Timestamp) -> ErrorBody {
-        let (message, errors) = match request.language {
-            frame::Language::English => (self.message.clone(), self.errors.clone()),
-            frame::Language::Spanish => (spanish::sentence(self), spanish::fields(&self.errors)),
-        };
+        let (bank_status, bank_body) = self.bank();
         ErrorBody {
             status_code: self.status.as_u16(),
-            message,
+            message: self.text(request.language),
             timestamp: now.to_string(),
-            code: self.code.to_owned(),
+            code: self.code().to_owned(),
             request_id: request.id.clone(),
-            bank_status: self.bank.as_ref().and_then(|bank| bank.0),
-            bank_body: self.bank.as_ref().map(|bank| bank.1.clone()),
-            errors,
+            bank_status,
+            bank_body,
+            errors: self.fields(request.language),
             details: self.details.as_deref().cloned(),
         }
     }
 }
 
-impl std::fmt::Display for ApiError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
+fn differing<T: ToString>(fields: &[T]) -> Cow<'static, [Wrong]> {
+    let differs = |field: &T| Wrong {
+        field: field.to_string(),
+        mistake: Mistake::DiffersFromFirst,
+    };
+    fields.iter().map(differs).collect()
+}
+
+impl Say for ApiError {
+    fn say(&self, language: Language, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.why {
+            Why::Fields(wrong) => wrong.as_slice().say(language, f),
+            Why::Refused(refusal) => refusal.say(language, f),
+            Why::Failed(failure) => failure.say(language, f),
+            Why::NotReady { why, .. } => f.write_str(why),
+        }
+    }
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.say(Language::English, f)
     }
 }
 
@@ -175,11 +239,11 @@ impl ResponseError for ApiError {
         if let Some(seconds) = self.retry_after {
             answer.insert_header((header::RETRY_AFTER, seconds.to_string()));
         }
-        if let Some(methods) = &self.allow {
+        if let Why::Refused(Refusal::NoMethod { methods }) = &self.why {
             answer.insert_header((header::ALLOW, methods.clone()));
         }
         let mut answer = answer.body(serde_json::to_string(&body).unwrap_or_default());
-        answer.extensions_mut().insert(Code(self.code.into()));
+        answer.extensions_mut().insert(Code(self.code().into()));
         answer
     }
 }
@@ -196,46 +260,56 @@ impl From<Failure> for ApiError {
     }
 }
 
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        Self::of(refusal.status(), Why::Refused(refusal))
+    }
+}
+
 impl From<&Failure> for ApiError {
     fn from(failure: &Failure) -> Self {
-        let sentence = failure.to_string();
-        let of = |status, code| Self::new(status, code, sentence.clone());
+        let of = |status| Self::of(status, Why::Failed(failure.clone()));
         let unavailable = StatusCode::SERVICE_UNAVAILABLE;
         match failure {
-            Failure::Rejected(rejection) => refused(rejection),
-            Failure::Bank(BankError::Refused(why)) => bank_refused(why),
-            Failure::Bank(BankError::Failed { status, body }) => Self {
-                bank: Some(Box::new((*status, object(body)))),
-                message: "the bank failed; the operation goes on being tried".into(),
-                ..of(StatusCode::BAD_GATEWAY, "bank_failed")
-            },
-            Failure::Bank(BankError::TimedOut) => Self {
-                message: "the bank did not answer in time; the operation goes on being tried"
-                    .into(),
-                ..of(StatusCode::GATEWAY_TIMEOUT, "bank_timeout")
-            },
-            Failure::KeyReused { fields } => Self {
-                errors: fields.iter().map(|field| differs(field)).collect(),
-                ..of(StatusCode::CONFLICT, "idempotency_key_reused")
-            },
-            Failure::KeyInFlight => of(StatusCode::CONFLICT, "idempotency_in_flight").later(1),
-            Failure::KeyUnknown => of(StatusCode::NOT_FOUND, "idempotency_key_not_found"),
-            Failure::Stale => of(StatusCode::PRECONDITION_FAILED, "version_mismatch"),
-            Failure::Overloaded => of(unavailable, "overloaded").later(1),
-            Failure::ReadOnly => of(unavailable, "read_only").later(30),
-            Failure::ClockInDoubt => of(unavailable, "clock_in_doubt").later(30),
-            Failure::ShuttingDown => of(unavailable, "shutting_down").later(5),
-            Failure::OutcomeUnknown => of(unavailable, "outcome_unknown").later(1),
-            Failure::Damaged => of(unavailable, "storage_damaged").later(60),
-            Failure::Bug => of(StatusCode::INTERNAL_SERVER_ERROR, "internal_error"),
+            Failure::Rejected(rejection) => about(of(ledger::status(rejection)), rejection),
+            Failure::Bank(BankError::Refused(why)) if alias_is_taken(why) => {
+                of(StatusCode::CONFLICT)
+            }
+            Failure::Bank(BankError::Refused(_)) => of(StatusCode::BAD_REQUEST),
+            Failure::Bank(BankError::Failed { .. }) => of(StatusCode::BAD_GATEWAY),
+            Failure::Bank(BankError::TimedOut) => of(StatusCode::GATEWAY_TIMEOUT),
+            Failure::KeyReused { .. } => of(StatusCode::CONFLICT),
+            Failure::KeyInFlight => of(StatusCode::CONFLICT).later(1),
+            Failure::KeyUnknown => of(StatusCode::NOT_FOUND),
+            Failure::Stale => of(StatusCode::PRECONDITION_FAILED),
+            Failure::Overloaded | Failure::OutcomeUnknown => of(unavailable).later(1),
+            Failure::ReadOnly | Failure::ClockInDoubt => of(unavailable).later(30),
+            Failure::ShuttingDown => of(unavailable).later(5),
+            Failure::Damaged => of(unavailable).later(60),
+            Failure::Bug => of(StatusCode::INTERNAL_SERVER_ERROR),
         }
     }
 }
 
-fn differs(field: &str) -> FieldError {
-    FieldError {
-        field: field.to_owned(),
-        message: "differs from the first request".into(),
+/// The stable word of what the actors say.
+fn code(failure: &Failure) -> &'static str {
+    match failure {
+        Failure::Rejected(rejection) => rejection.code(),
+        Failure::Bank(BankError::Refused(why)) if alias_is_taken(why) => "alias_taken",
+        Failure::Bank(BankError::Refused(_)) => "bank_refused",
+        Failure::Bank(BankError::Failed { .. }) => "bank_failed",
+        Failure::Bank(BankError::TimedOut) => "bank_timeout",
+        Failure::KeyReused { .. } => "idempotency_key_reused",
+        Failure::KeyInFlight => "idempotency_in_flight",
+        Failure::KeyUnknown => "idempotency_key_not_found",
+        Failure::Stale => "version_mismatch",
+        Failure::Overloaded => "overloaded",
+        Failure::ReadOnly => "read_only",
+        Failure::ClockInDoubt => "clock_in_doubt",
+        Failure::ShuttingDown => "shutting_down",
+        Failure::OutcomeUnknown => "outcome_unknown",
+        Failure::Damaged => "storage_damaged",
+        Failure::Bug => "internal_error",
     }
 }
 
@@ -246,23 +320,10 @@ fn object(body: &str) -> serde_json::Value {
         .unwrap_or_else(|| json!({}))
 }
 
-/// The bank said no: 400 with its words, and 409 where what it says is that an alias is taken.
-fn bank_refused(why: &BankRefusal) -> ApiError {
+/// Whether the bank refuses because an alias is another's: 409 instead of 400 with its words.
+pub(super) fn alias_is_taken(why: &BankRefusal) -> bool {
     let body = object(&why.body);
-    let taken = body.get("code").and_then(serde_json::Value::as_str) == Some("VW007");
-    let (status, code, message) = if taken {
-        (StatusCode::CONFLICT, "alias_taken", "the alias is taken")
-    } else {
-        (
-            StatusCode::BAD_REQUEST,
-            "bank_refused",
-            "the bank refused the operation; see bankBody",
-        )
-    };
-    ApiError {
-        bank: Some(Box::new((Some(why.status), body))),
-        ..ApiError::new(status, code, message)
-    }
+    body.get("code").and_then(serde_json::Value::as_str) == Some("VW007")
 }
 
 /// What there is beside what was asked for.
@@ -270,84 +331,28 @@ fn short(name: &str, there: Money, requested: Amount) -> serde_json::Value {
     json!({name: there.to_string(), "requested": requested.to_string()})
 }
 
-/// Refusals of the ledger. Every variant is named: a new one stops the compiler here.
-#[expect(clippy::too_many_lines, reason = "a line for each rejection")]
-fn refused(rejection: &Rejection) -> ApiError {
-    let of = |status| ApiError::new(status, rejection.code(), rejection.to_string());
-    let (bad, conflict) = (StatusCode::BAD_REQUEST, StatusCode::CONFLICT);
+/// Adds what is worth knowing of a refusal by a rule: figures, what holds an id, when to try again.
+fn about(error: ApiError, rejection: &Rejection) -> ApiError {
     match rejection {
-        Rejection::AccountNotFound
-        | Rejection::VoucherNotFound
-        | Rejection::VoucherTypeNotFound { .. }
-        | Rejection::HoldNotFound
-        | Rejection::TransferNotFound
-        | Rejection::CaseNotFound
-        | Rejection::WebhookNotFound
-        | Rejection::DeliveryNotFound
-        | Rejection::TenantNotFound
-        | Rejection::KeyNotFound => of(StatusCode::NOT_FOUND),
-        Rejection::AliasTaken
-        | Rejection::TenantTaken
-        | Rejection::AccountCodeTaken
-        | Rejection::CaseDecided
-        | Rejection::EnrolledOtherwise
-        | Rejection::VoucherTypeTaken { .. } => of(conflict),
-        Rejection::OperationInFlight | Rejection::ExternalIdInFlight => of(conflict).later(1),
-        Rejection::ReturnInFlight => of(conflict).later(5),
-        Rejection::ExternalIdReused {
-            held_by,
-            cvu,
-            fields,
-        } => {
-            let held_by = json!({"voucherId": held_by.to_string(), "cvu": cvu.to_string()});
-            of(conflict).differing(fields).with(held_by)
+        Rejection::OperationInFlight | Rejection::ExternalIdInFlight => error.later(1),
+        Rejection::ReturnInFlight => error.later(5),
+        Rejection::ExternalIdReused { held_by, cvu, .. } => {
+            error.with(json!({"voucherId": held_by.to_string(), "cvu": cvu.to_string()}))
         }
-        Rejection::ExternalIdTwice { fields } => of(conflict).differing(fields),
-        Rejection::TransferExternalIdReused { held_by, fields } => {
-            let held_by = json!({"transferId": held_by.to_string()});
-            of(conflict).differing(fields).with(held_by)
+        Rejection::TransferExternalIdReused { held_by, .. } => {
+            error.with(json!({"transferId": held_by.to_string()}))
         }
         Rejection::InsufficientFunds {
             available: there,
             requested,
-        } => of(bad).with(short("available", *there, *requested)),
+        } => error.with(short("available", *there, *requested)),
         Rejection::HoldRemaining {
             remaining: there,
             requested,
-        } => of(bad).with(short("remaining", there.money(), *requested)),
-        Rejection::LimitExceeded(breach) => of(bad).with(of_breach(breach)),
-        Rejection::AccountWithoutCvu
-        | Rejection::AccountClosed
-        | Rejection::AccountSuspended
-        | Rejection::AccountNotSuspended
-        | Rejection::AccountDisabled
-        | Rejection::CuitImmutable
-        | Rejection::AccountNotEmpty { .. }
-        | Rejection::AmountOverflow
-        | Rejection::TooManyAccounts { .. }
-        | Rejection::FirstHolderDiffers
-        | Rejection::HolderTwice
-        | Rejection::PersonTypeContradicts
-        | Rejection::VoucherTypeUnknown { .. }
-        | Rejection::VoucherTypeInactive { .. }
-        | Rejection::VoucherTypeIsSystem { .. }
-        | Rejection::VoucherTypeSense { .. }
-        | Rejection::TooManyVoucherTypes { .. }
-        | Rejection::TooManyWebhooks { .. }
-        | Rejection::TooManyReplays { .. }
-        | Rejection::HoldNotOpen
-        | Rejection::ExpiryInThePast
-        | Rejection::TooManyOpenHolds { .. }
-        | Rejection::TooManyOpenTransfers { .. }
-        | Rejection::TransferNotOpen
-        | Rejection::TransferNotInAudit { .. }
-        | Rejection::SenderUnknown
-        | Rejection::NothingToReverse
-        | Rejection::SameAccount
-        | Rejection::DestinationClosed
-        | Rejection::DestinationNotFound
-        | Rejection::KeyNotActive
-        | Rejection::TooManyKeys { .. } => of(bad),
+        } => error.with(short("remaining", there.money(), *requested)),
+        Rejection::LimitExceeded(breach) => error.with(of_breach(breach)),
+        // Status, word and sentence say it all: those no rule is without.
+        _ => error,
     }
 }
 
@@ -390,7 +395,10 @@ mod tests {
             resets_at: Timestamp::parse("2026-03-02T03:00:00Z"),
         };
         let error = ApiError::from(Rejection::LimitExceeded(Box::new(breach.clone())));
-        assert_eq!((error.status.as_u16(), error.code), (400, "limit_exceeded"));
+        assert_eq!(
+            (error.status.as_u16(), error.code()),
+            (400, "limit_exceeded")
+        );
         assert_eq!(
             error.details.unwrap().to_string(),
             r#"{"level":"psp","limit":"dailyAmount","maximum":"100.00","remaining":"10.00","requested":"10.01","resetsAt":"2026-03-02T03:00:00.000Z","used":"90.00","window":"day"}"#

@@ -4,9 +4,10 @@ use caudal_ledger::cuit::{Cuit, CuitError};
 
 use super::body::read as read_body;
 use super::caller::Caller;
+use super::words::Mistake;
 
 /// A CUIT; its check digit counts unless the realm's policy relaxes it.
-pub fn cuit(caller: &Caller) -> impl FnOnce(&str) -> Result<Cuit, String> + use<> {
+pub fn cuit(caller: &Caller) -> impl FnOnce(&str) -> Result<Cuit, Mistake> + use<> {
     let relaxed = caller.identity.relaxed_cuit;
     read_body::text::<_, CuitError>(move |text| parse_cuit(relaxed, text))
 }
@@ -27,7 +28,7 @@ pub fn parse_cuit(relaxed: bool, text: &str) -> Result<Cuit, CuitError> {
 ///
 /// # Errors
 /// Why it is none.
-pub fn email(raw: &str) -> Result<String, String> {
+pub fn email(raw: &str) -> Result<String, Mistake> {
     let email = read_body::line(254)(raw)?;
     let good = email.split_once('@').is_some_and(|(name, domain)| {
         let clean = |part: &str| !part.is_empty() && !part.contains([' ', '@', ',']);
@@ -36,7 +37,7 @@ pub fn email(raw: &str) -> Result<String, String> {
     if good {
         Ok(email)
     } else {
-        Err("must be an e-mail address".to_owned())
+        Err(Mistake::NotAnEmail)
     }
 }
 
@@ -44,7 +45,7 @@ pub fn email(raw: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// Why it is none.
-pub fn phone(raw: &str) -> Result<String, String> {
+pub fn phone(raw: &str) -> Result<String, Mistake> {
     let phone = read_body::line(30)(raw)?;
     let good = phone
         .chars()
@@ -53,6 +54,6 @@ pub fn phone(raw: &str) -> Result<String, String> {
     if good && digits >= 6 {
         Ok(phone)
     } else {
-        Err("must be a phone number".to_owned())
+        Err(Mistake::NotAPhone)
     }
 }

@@ -8,7 +8,8 @@ use caudal_actors::engine::lists::{Listing, Order, Page};
 use caudal_ledger::money::Amount;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 
-use super::errors::{ApiError, FieldError};
+use super::errors::ApiError;
+use super::words::{Mistake, Wrong};
 
 /// The largest and the usual page.
 pub const LIMIT_MAX: u64 = 200;
@@ -25,7 +26,7 @@ const TEXT_MAX: usize = 100;
 #[derive(Debug, Default)]
 pub struct Query {
     pairs: Vec<(String, String)>,
-    errors: Vec<FieldError>,
+    errors: Vec<Wrong>,
 }
 
 impl FromRequest for Query {
@@ -46,7 +47,7 @@ impl FromRequest for Query {
 
 impl Query {
     /// Reads a parameter; one that is sent twice is a mistake.
-    pub fn read<T, E: ToString>(
+    pub fn read<T, E: Into<Mistake>>(
         &mut self,
         name: &str,
         read: impl FnOnce(&str) -> Result<T, E>,
@@ -54,35 +55,35 @@ impl Query {
         let mut values = self.pairs.iter().filter(|(known, _)| known == name);
         let read = match (values.next(), values.next()) {
             (None, _) => return None,
-            (Some((_, value)), None) => read(value).map_err(|why| why.to_string()),
-            (Some(_), Some(_)) => Err("must be sent once".to_owned()),
+            (Some((_, value)), None) => read(value).map_err(Into::into),
+            (Some(_), Some(_)) => Err(Mistake::SentTwice),
         };
         match read {
             Ok(value) => Some(value),
-            Err(message) => {
-                self.mistake(name, message);
+            Err(mistake) => {
+                self.mistake(name, mistake);
                 None
             }
         }
     }
 
     /// Reads a parameter that has to be there.
-    pub fn required<T, E: ToString>(
+    pub fn required<T, E: Into<Mistake>>(
         &mut self,
         name: &str,
         read: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
         if self.pairs.iter().all(|(known, _)| known != name) {
-            self.mistake(name, "is required");
+            self.mistake(name, Mistake::Required);
         }
         self.read(name, read)
     }
 
     /// Notes a mistake that concerns several parameters.
-    pub fn mistake(&mut self, name: &str, message: impl ToString) {
-        self.errors.push(FieldError {
+    pub fn mistake(&mut self, name: &str, mistake: Mistake) {
+        self.errors.push(Wrong {
             field: name.to_owned(),
-            message: message.to_string(),
+            mistake,
         });
     }
 
@@ -90,21 +91,18 @@ impl Query {
     pub fn integer(&mut self, name: &str, min: u64, max: u64) -> Option<u64> {
         self.read(name, |text| {
             let number = text.parse::<u64>().ok().filter(|n| (min..=max).contains(n));
-            number.ok_or_else(|| format!("must be a whole number from {min} to {max}"))
+            number.ok_or(Mistake::OutOfRange { min, max })
         })
     }
 
     /// One of a few words.
-    pub fn choice<T: Copy>(&mut self, name: &str, choices: &[(&str, T)]) -> Option<T> {
+    pub fn choice<T: Copy>(&mut self, name: &str, choices: &[(&'static str, T)]) -> Option<T> {
         self.read(name, |text| {
             let found = choices
                 .iter()
                 .find(|(word, _)| *word == text)
                 .map(|(_, choice)| *choice);
-            found.ok_or_else(|| {
-                let words: Vec<_> = choices.iter().map(|(word, _)| *word).collect();
-                format!("must be one of {}", words.join(", "))
-            })
+            found.ok_or_else(|| Mistake::among(choices))
         })
     }
 
@@ -118,7 +116,7 @@ impl Query {
     pub fn text(&mut self, name: &str) -> Option<String> {
         let text = self.read(name, |text| match text.chars().count() {
             0..=TEXT_MAX => Ok(text.to_owned()),
-            _ => Err(format!("must have at most {TEXT_MAX} characters")),
+            _ => Err(Mistake::LongText { max: TEXT_MAX }),
         });
         text.filter(|text| !text.is_empty())
     }
@@ -126,7 +124,7 @@ impl Query {
     /// A business day.
     pub fn date(&mut self, name: &str) -> Option<BusinessDay> {
         self.read(name, |text| {
-            BusinessDay::parse(text).ok_or("must be a date as YYYY-MM-DD")
+            BusinessDay::parse(text).ok_or(Mistake::NotADate)
         })
     }
 
@@ -136,12 +134,12 @@ impl Query {
     }
 
     /// A range of amounts from 0 up, in centavos, both ends included.
-    pub fn amounts(&mut self, min: &str, max: &str) -> (Option<i64>, Option<i64>) {
+    pub fn amounts(&mut self, min: &str, max: &'static str) -> (Option<i64>, Option<i64>) {
         let (least, most) = (self.centavos(min), self.centavos(max));
         if let (Some(least), Some(most)) = (least, most)
             && least > most
         {
-            self.mistake(min, format!("must not be above {max}"));
+            self.mistake(min, Mistake::Above { other: max });
         }
         (least, most)
     }
@@ -149,12 +147,16 @@ impl Query {
     /// An instant.
     pub fn instant(&mut self, name: &str) -> Option<Timestamp> {
         self.read(name, |text| {
-            Timestamp::parse(text).ok_or("must be a date-time as RFC 3339")
+            Timestamp::parse(text).ok_or(Mistake::NotAnInstant)
         })
     }
 
     /// A period: days or instants, both ends included; a day at the end counts as a whole.
-    pub fn period(&mut self, from: &str, to: &str) -> (Option<Timestamp>, Option<Timestamp>) {
+    pub fn period(
+        &mut self,
+        from: &str,
+        to: &'static str,
+    ) -> (Option<Timestamp>, Option<Timestamp>) {
         self.period_of(from, to, BusinessDay::parse)
     }
 
@@ -162,22 +164,21 @@ impl Query {
     pub fn period_of(
         &mut self,
         from: &str,
-        to: &str,
+        to: &'static str,
         read_day: fn(&str) -> Option<BusinessDay>,
     ) -> (Option<Timestamp>, Option<Timestamp>) {
-        let wrong = "must be a date as YYYY-MM-DD or a date-time as RFC 3339";
         let read = |text: &str, day: fn(BusinessDay) -> Timestamp| {
             read_day(text)
                 .map(day)
                 .or_else(|| Timestamp::parse(text))
-                .ok_or(wrong)
+                .ok_or(Mistake::NotADateOrInstant)
         };
         let first = self.read(from, |text| read(text, BusinessDay::start));
         let last = self.read(to, |text| read(text, BusinessDay::end));
         if let (Some(first), Some(last)) = (first, last)
             && first > last
         {
-            self.mistake(from, format!("must not be after {to}"));
+            self.mistake(from, Mistake::After { other: to });
         }
         (first, last)
     }
@@ -205,7 +206,8 @@ impl Query {
         if let [Some(one), Some(other)] = numbers
             && one != other
         {
-            self.mistake("page", "must not contradict pageNumber");
+            let other = "pageNumber";
+            self.mistake("page", Mistake::Contradicts { other });
         }
         let [number, other] = numbers;
         let before = number.or(other).unwrap_or(1).saturating_sub(1);
@@ -227,9 +229,7 @@ impl Query {
         // Empty for the first page, as clients that always send it do.
         let read = |text: &str| match text {
             "" => Ok(None),
-            text => cursor_place(text)
-                .map(Some)
-                .ok_or("must be a value of X-Next-Cursor, unchanged"),
+            text => cursor_place(text).map(Some).ok_or(Mistake::NotACursor),
         };
         self.read("cursor", read).flatten()
     }

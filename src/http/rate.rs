@@ -7,7 +7,6 @@ use std::hash::Hash;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use caudal_ledger::ids::RealmId;
 use governor::clock::{Clock as _, DefaultClock};
@@ -16,6 +15,7 @@ use governor::state::keyed::DefaultKeyedStateStore;
 use governor::{Quota, RateLimiter};
 
 use super::errors::ApiError;
+use super::words::Refusal;
 
 /// After so many requests idle buckets are dropped.
 const SWEEP_EVERY: u64 = 10_000;
@@ -132,16 +132,12 @@ impl Allowances {
     /// 429 when a bucket is empty, with the seconds until it is not.
     pub fn check(self) -> Result<(), ApiError> {
         let refused = |allowance: Option<Allowance>| allowance.and_then(|it| it.pause);
-        let (whose, pause) = match (refused(self.key), refused(self.realm)) {
+        let (refusal, pause) = match (refused(self.key), refused(self.realm)) {
             (None, None) => return Ok(()),
-            (Some(pause), _) => ("with this key", pause),
-            (None, Some(pause)) => ("of this realm, over all its keys", pause),
+            (Some(pause), _) => (Refusal::KeyRate, pause),
+            (None, Some(pause)) => (Refusal::RealmRate, pause),
         };
-        let message = format!("too many requests {whose}; wait and try again");
-        Err(ApiError {
-            retry_after: Some(pause),
-            ..ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message)
-        })
+        Err(ApiError::from(refusal).later(pause))
     }
 
     /// Writes the headers of the draft standard.
@@ -175,6 +171,7 @@ impl Allowances {
 mod tests {
     use std::time::{Duration, Instant};
 
+    use super::super::errors::Why;
     use super::*;
 
     const ONE: RealmId = RealmId(1);
@@ -215,7 +212,7 @@ mod tests {
         assert!(last.check().is_ok());
         let refused = refused.check().unwrap_err();
         assert_eq!(
-            (refused.code, refused.retry_after),
+            (refused.code(), refused.retry_after),
             ("rate_limited", Some(1))
         );
         assert!(limit.take(&b, ONE).check().is_ok());
@@ -236,7 +233,7 @@ mod tests {
         assert_eq!(policy, "\"key\";q=10;w=1, \"realm\";q=3;w=3");
         assert_eq!(left, "\"key\";r=9;t=1, \"realm\";r=0;t=3");
         let why = refused.check().unwrap_err();
-        assert!(why.message.contains("of this realm"), "{}", why.message);
+        assert_eq!(why.why, Why::Refused(Refusal::RealmRate));
         assert!(why.retry_after.unwrap() >= 1);
         assert!(limit.take(&key(0), RealmId(2)).check().is_ok());
     }

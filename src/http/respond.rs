@@ -17,6 +17,7 @@ use super::errors::ApiError;
 use super::frame;
 use super::query;
 use super::trace::code_of;
+use super::words::Mistake;
 
 /// The header with which a request can be repeated safely.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -67,10 +68,7 @@ pub fn idempotency_key(request: &HttpRequest) -> Result<Option<String>, ApiError
     if !request.headers().contains_key(&IDEMPOTENCY_KEY) {
         return Ok(None);
     }
-    let wrong = || {
-        let rule = "must be sent once, with 1 to 255 visible ASCII characters";
-        ApiError::field("Idempotency-Key", rule)
-    };
+    let wrong = || ApiError::field("Idempotency-Key", Mistake::IdempotencyHeader);
     let key = caller::only(request, &IDEMPOTENCY_KEY).ok_or_else(wrong)?;
     // The draft standard writes it as a quoted string; nearly all clients send it bare.
     let quoted = key.strip_prefix('"').and_then(|key| key.strip_suffix('"'));

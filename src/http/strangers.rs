@@ -14,12 +14,12 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use actix_web::http::StatusCode;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLimiter};
 
 use super::errors::ApiError;
 use super::wire::seats::peer;
+use super::words::Refusal;
 
 /// Wrong keys of one peer at once.
 pub const WRONG_BURST: NonZeroU32 = NonZeroU32::new(20).unwrap();
@@ -58,7 +58,7 @@ impl Strangers {
     }
 
     /// What a wrong key is answered: the usual refusal, or 429 when the peer has shown too many.
-    pub fn wrong(&self, from: Option<SocketAddr>, what: &str, usual: ApiError) -> ApiError {
+    pub fn wrong(&self, from: Option<SocketAddr>, what: &str, usual: Refusal) -> ApiError {
         if self.seen.fetch_add(1, Ordering::Relaxed) % SWEEP_EVERY == SWEEP_EVERY.saturating_sub(1)
         {
             self.peers.retain_recent();
@@ -68,13 +68,11 @@ impl Strangers {
             if self.may_tell() {
                 tracing::warn!(peer = ?from.map(|from| from.ip()), "{what}");
             }
-            return usual;
+            return usual.into();
         };
         let wait = wait.wait_time_from(self.clock.now());
         let seconds = wait.as_millis().div_ceil(1000).max(1);
-        let message = "too many wrong keys from this address; wait before the next one";
-        let refusal = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_attempts", message);
-        refusal.later(u32::try_from(seconds).unwrap_or(u32::MAX))
+        ApiError::from(Refusal::TooManyAttempts).later(u32::try_from(seconds).unwrap_or(u32::MAX))
     }
 
     /// Whether one more line about strangers may be written.
@@ -94,7 +92,7 @@ mod tests {
         let strangers = Strangers::default();
         let try_from = |ip: &str| {
             let from = SocketAddr::new(ip.parse().unwrap(), 1);
-            let refusal = strangers.wrong(Some(from), "a test", ApiError::unauthorized());
+            let refusal = strangers.wrong(Some(from), "a test", Refusal::NoKey);
             (refusal.status.as_u16(), refusal.retry_after.unwrap_or(0))
         };
         let since = Instant::now();

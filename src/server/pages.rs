@@ -21,6 +21,7 @@ use utoipa_swagger_ui::Config;
 
 use crate::http::errors::ApiError;
 use crate::http::respond::unchanged;
+use crate::http::words::Refusal;
 
 /// Where the document is.
 const DOCUMENT: &str = "/openapi.json";
@@ -111,12 +112,8 @@ async fn to_docs() -> HttpResponse {
 async fn page(file: web::Path<String>) -> Result<HttpResponse, ApiError> {
     static CONFIG: LazyLock<Arc<Config<'static>>> =
         LazyLock::new(|| Arc::new(Config::from(DOCUMENT)));
-    let absent = || {
-        let message = "there is no such page; begin at /docs/";
-        ApiError::new(StatusCode::NOT_FOUND, "route_not_found", message)
-    };
     let found = utoipa_swagger_ui::serve(&file, Arc::clone(&CONFIG));
-    let found = found.ok().flatten().ok_or_else(absent)?;
+    let found = found.ok().flatten().ok_or(Refusal::NoPage)?;
     let bytes = match found.bytes {
         Cow::Borrowed(bytes) => web::Bytes::from_static(bytes),
         Cow::Owned(bytes) => bytes.into(),

@@ -25,6 +25,7 @@ use crate::http::persons::{cuit, email, phone};
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{self, asker, give, json, plain};
+use crate::http::words::{Mistake, Refusal};
 use crate::http::{caller::Caller, errors::ApiError};
 
 /// The longest name of a holder, in characters.
@@ -50,24 +51,20 @@ const SUSPENSIONS: [(&str, SuspensionCode); 5] = [
 ];
 
 /// One of a few words.
-fn word<T: Copy>(choices: &'static [(&'static str, T)]) -> impl FnOnce(&str) -> Result<T, String> {
+fn word<T: Copy>(choices: &'static [(&'static str, T)]) -> impl FnOnce(&str) -> Result<T, Mistake> {
     read_body::text(move |text| {
         let found = choices
             .iter()
             .find(|(word, _)| *word == text)
             .map(|(_, choice)| *choice);
-        found.ok_or_else(|| {
-            let words: Vec<_> = choices.iter().map(|(word, _)| *word).collect();
-            format!("must be one of {}", words.join(", "))
-        })
+        found.ok_or_else(|| Mistake::among(choices))
     })
 }
 
 fn metadata(fields: &mut Fields) -> BTreeMap<String, String> {
     let pairs = fields.optional("metadata", |raw| {
-        let wrong = || "must be an object of texts without duplicate keys".to_owned();
-        let body: Body = serde_json::from_str(raw).map_err(|_| wrong())?;
-        let pairs = body.texts().ok_or_else(wrong)?;
+        let body: Body = serde_json::from_str(raw).map_err(|_| Mistake::NotTexts)?;
+        let pairs = body.texts().ok_or(Mistake::NotTexts)?;
         let bad = |(key, value): (&String, &String)| {
             key.is_empty()
                 || key.chars().count() > METADATA_KEY_MAX
@@ -75,10 +72,11 @@ fn metadata(fields: &mut Fields) -> BTreeMap<String, String> {
                 || key.chars().chain(value.chars()).any(char::is_control)
         };
         if pairs.len() > METADATA_MAX || pairs.iter().any(bad) {
-            return Err(format!(
-                "must have at most {METADATA_MAX} entries, keys of 1 to {METADATA_KEY_MAX} and \
-                 values of at most {METADATA_VALUE_MAX} characters without control characters"
-            ));
+            return Err(Mistake::Metadata {
+                most: METADATA_MAX,
+                key: METADATA_KEY_MAX,
+                value: METADATA_VALUE_MAX,
+            });
         }
         Ok(pairs)
     });
@@ -96,12 +94,7 @@ fn metadata(fields: &mut Fields) -> BTreeMap<String, String> {
 #[post("/v1/accounts")]
 pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
     if respond::idempotency_key(&request)?.is_none() {
-        let message = "the Idempotency-Key header is required";
-        return Err(ApiError::new(
-            StatusCode::BAD_REQUEST,
-            "idempotency_key_required",
-            message,
-        ));
+        return Err(Refusal::NoIdempotencyKey.into());
     }
     let asker = asker(&request, &caller, &body, |view: &AccountView| {
         (
@@ -117,10 +110,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
         && given != cuit.person_type()
     {
         let right = cuit.person_type().as_str();
-        fields.mistake(
-            "personType",
-            format!("contradicts the CUIT, which is that of a {right} person"),
-        );
+        fields.mistake("personType", Mistake::PersonType { right });
     }
     let alias = fields.optional("alias", read_body::text(Alias::parse));
     let email = fields.optional("email", email);
@@ -129,7 +119,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
     let metadata = metadata(&mut fields);
     fields.done()?;
     let (Some(cuit), Some(name)) = (holder_cuit, name) else {
-        return Err(ApiError::field("body", "is incomplete"));
+        return Err(ApiError::field("body", Mistake::Incomplete));
     };
     let registration = Registration {
         number: AccountNo(0),
@@ -330,7 +320,7 @@ pub async fn change_limits(
     change(&request, &caller, &path, Order::ChangeLimits(order)).await
 }
 
-fn read_count() -> impl FnOnce(&str) -> Result<u64, String> {
+fn read_count() -> impl FnOnce(&str) -> Result<u64, Mistake> {
     read_body::integer(0, COUNT_MAX)
 }
 
@@ -420,10 +410,7 @@ pub async fn change_identity(
         })
     });
     if listed.is_none() {
-        fields.mistake(
-            "titulares",
-            "is required: a list of holders, the account's own first",
-        );
+        fields.mistake("titulares", Mistake::NoHolders);
     }
     fields.done()?;
     let holders = listed.unwrap_or_default().into_iter().flatten().collect();
@@ -477,7 +464,7 @@ fn read_kyc(fields: &mut Fields) -> Kyc {
             if good {
                 Ok(code.to_ascii_uppercase())
             } else {
-                Err("must be a two-letter country code")
+                Err(Mistake::NotACountry)
             }
         })
     };
@@ -488,7 +475,7 @@ fn read_kyc(fields: &mut Fields) -> Kyc {
             if good {
                 Ok(code.to_owned())
             } else {
-                Err(format!("must have {min} to {max} digits"))
+                Err(Mistake::Digits { min, max })
             }
         })
     };
@@ -504,7 +491,7 @@ fn read_kyc(fields: &mut Fields) -> Kyc {
     let day = text(|day: &str| {
         birth_date(day)
             .map(|day| day.to_string())
-            .ok_or("must be a date as YYYY-MM-DD")
+            .ok_or(Mistake::NotADate)
     });
     let level = fields.optional("kycLevel", integer(0, 3));
     Kyc {
@@ -536,7 +523,7 @@ fn read_kyc(fields: &mut Fields) -> Kyc {
             text(|at: &str| {
                 Timestamp::parse(at)
                     .map(Timestamp::millis)
-                    .ok_or("must be a date-time as RFC 3339")
+                    .ok_or(Mistake::NotAnInstant)
             }),
         ),
     }
@@ -562,6 +549,6 @@ pub async fn set_alias(
     fields.done()?;
     match alias {
         Some(alias) => change(&request, &caller, &path, Order::SetAlias(alias)).await,
-        None => Err(ApiError::field("alias", "is required")),
+        None => Err(ApiError::field("alias", Mistake::Required)),
     }
 }

@@ -13,6 +13,7 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::json;
+use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -80,18 +81,18 @@ pub(super) async fn past(caller: &Caller, path: &web::Path<String>, mut query: Q
     let now = caller.engine().now();
     let (day, instant) = (query.date("date"), query.instant("at"));
     match (day, instant) {
-        (Some(_), Some(_)) => query.mistake("at", "must not come together with date"),
+        (Some(_), Some(_)) => query.mistake("at", Mistake::Together { other: "date" }),
         (Some(day), None) if day > now.business_day() => {
-            query.mistake("date", "must not be in the future");
+            query.mistake("date", Mistake::InTheFuture);
         }
-        (None, Some(at)) if at > now => query.mistake("at", "must not be in the future"),
+        (None, Some(at)) if at > now => query.mistake("at", Mistake::InTheFuture),
         (_, _) => {}
     }
     query.done()?;
     let (day, until): (_, Timestamp) = match (day, instant) {
         (Some(day), _) => (day, day.end()),
         (None, Some(at)) => (at.business_day(), at),
-        (None, None) => return Err(ApiError::field("date", "is required, or at")),
+        (None, None) => return Err(ApiError::field("date", Mistake::RequiredOr { other: "at" })),
     };
     let view = caller
         .engine()

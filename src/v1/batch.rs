@@ -31,11 +31,12 @@ use crate::http::body::Fingerprint;
 use crate::http::bytes::Json;
 use crate::http::caller::Caller;
 use crate::http::errors::{ApiError, FieldError};
-use crate::http::frame;
+use crate::http::frame::{self, Language};
 use crate::http::problems::Problems;
 use crate::http::query::{DRY_RUN, Query};
 use crate::http::respond::{IDEMPOTENCY_KEY, asker_for, give, raw};
 use crate::http::room::{INLINE_BYTES, INLINE_ITEMS};
+use crate::http::words::{Refusal, Say as _};
 use items::Sent;
 
 /// The largest body of a batch, in bytes.
@@ -75,22 +76,22 @@ pub struct BatchError<'a> {
     /// A stable word that clients may switch on.
     code: &'static str,
     /// A sentence for people.
-    message: &'a str,
+    message: String,
     /// The fields that are wrong.
-    #[serde(skip_serializing_if = "<[FieldError]>::is_empty")]
-    errors: &'a [FieldError],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<FieldError>,
     /// More about a refusal, by code.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     details: Option<&'a serde_json::Value>,
 }
 
-impl<'a> From<&'a ApiError> for BatchError<'a> {
-    fn from(error: &'a ApiError) -> Self {
+impl<'a> BatchError<'a> {
+    fn of(error: &'a ApiError, language: Language) -> Self {
         Self {
-            code: error.code,
-            message: &error.message,
-            errors: &error.errors,
+            code: error.code(),
+            message: error.text(language),
+            errors: error.fields(language),
             details: error.details.as_deref(),
         }
     }
@@ -122,12 +123,6 @@ struct Report<'a> {
     plan: &'a Plan,
     /// Of the items that could be read, in their order; all of them, or none when none was tried.
     outcomes: &'a [ItemOutcome],
-}
-
-/// Why an item that could be read was not tried.
-fn not_tried() -> ApiError {
-    let message = "not tried: another item of this atomic batch cannot be read";
-    ApiError::new(StatusCode::BAD_REQUEST, "batch_rejected", message)
 }
 
 impl Report<'_> {
@@ -162,10 +157,9 @@ impl Report<'_> {
         let BatchSummary { rejected, .. } = self.summary();
         let wrong = self.plan.unreadable.len();
         let (wrong, total) = (if wrong > 0 { wrong } else { rejected }, self.plan.total);
-        let message = format!("nothing was posted: {wrong} of {total} items are refused");
         ApiError {
             details: serde_json::to_value(self).ok().map(Box::new),
-            ..ApiError::new(StatusCode::BAD_REQUEST, "batch_rejected", message)
+            ..Refusal::BatchRefused { wrong, total }.into()
         }
     }
 
@@ -224,14 +218,14 @@ impl Serialize for Results<'_> {
                         continue;
                     }
                     Some(Err(failure)) => &ApiError::from(failure),
-                    None => &not_tried(),
+                    None => &Refusal::NotTried.into(),
                 },
             };
             rows.serialize_element(&Row {
                 index,
                 status: "rejected",
                 voucher: None,
-                error: Some(error.into()),
+                error: Some(BatchError::of(error, plan.request.language)),
             })?;
         }
         rows.end()

@@ -15,6 +15,7 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query};
 use crate::http::respond;
+use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -30,11 +31,11 @@ pub struct EventsPage {
 }
 
 /// The event after which a reader wants to go on, in a log that goes up to `last`.
-pub fn place(realm: RealmId, last: u64, text: &str) -> Result<EventId, &'static str> {
+pub fn place(realm: RealmId, last: u64, text: &str) -> Result<EventId, Mistake> {
     let id = EventId::parse(text).filter(|id| id.realm == realm);
-    match id.ok_or("is no event of yours")? {
+    match id.ok_or(Mistake::NoEvent)? {
         // Whoever waited there would miss all until then.
-        id if id.number > last => Err("is an event that has not happened"),
+        id if id.number > last => Err(Mistake::EventToCome),
         id => Ok(id),
     }
 }
@@ -45,18 +46,15 @@ pub fn place(realm: RealmId, last: u64, text: &str) -> Result<EventId, &'static 
 /// When the log has another one there: an older copy of the store was put back.
 pub async fn placed(caller: &Caller, field: &str, id: EventId) -> Result<u64, ApiError> {
     let known = caller.engine().event_place(id).await?;
-    known.ok_or_else(|| ApiError::field(field, OTHER_HISTORY))
+    known.ok_or_else(|| ApiError::field(field, Mistake::OtherHistory))
 }
 
-/// Of an id that the log does not have, though it has one of that number.
-const OTHER_HISTORY: &str = "is an event that this log does not have: an older copy of it was put back; read it from an \
-     earlier event that it has, or from the first";
-
 /// The kinds that a list of words asks for.
-pub fn kinds(text: &str) -> Result<EventKinds, String> {
+pub fn kinds(text: &str) -> Result<EventKinds, Mistake> {
     let words = text.split(',').map(str::trim);
-    EventKinds::parse(words)
-        .map_err(|word| format!("`{word}` is no type of event, nor a family such as `hold.*`"))
+    EventKinds::parse(words).map_err(|word| Mistake::NoEventType {
+        word: word.to_owned(),
+    })
 }
 
 /// Events of the realm, oldest first.

@@ -16,6 +16,7 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::json;
+use crate::http::words::Mistake;
 
 /// The fee of a preview.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -125,7 +126,7 @@ pub async fn preview(caller: Caller, mut query: Query) -> Result<HttpResponse, A
     let code = query.required("voucherTypeCode", TypeCode::parse);
     query.done()?;
     let (Some(cvu), Some(amount), Some(code)) = (cvu, amount, code) else {
-        return Err(ApiError::field("query", "is incomplete"));
+        return Err(ApiError::field("query", Mistake::Incomplete));
     };
     let target = Target::Cvu(cvu);
     let quote = caller.engine().quote(caller.realm(), target, code, amount);

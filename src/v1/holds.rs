@@ -19,11 +19,12 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{self, asker, asker_of, give, json};
+use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
 
-fn instant(text: &str) -> Result<Timestamp, &'static str> {
-    Timestamp::parse(text).ok_or("must be a date-time as RFC 3339")
+fn instant(text: &str) -> Result<Timestamp, Mistake> {
+    Timestamp::parse(text).ok_or(Mistake::NotAnInstant)
 }
 
 /// Sets money of an account apart.
@@ -68,7 +69,7 @@ pub async fn open(
     let expires_at = fields.optional("expiresAt", read_body::text(instant));
     fields.done()?;
     let (Some(amount), Some(external_id)) = (amount, external_id) else {
-        return Err(ApiError::field("body", "is incomplete"));
+        return Err(ApiError::field("body", Mistake::Incomplete));
     };
     let order = OpenHold {
         amount,

@@ -10,6 +10,7 @@ use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::respond::json;
+use crate::http::words::Mistake;
 
 /// The requests that were made with a key.
 #[derive(Debug, Serialize, ToSchema)]
@@ -51,10 +52,7 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Result<HttpRespons
     let key = path.into_inner();
     let good = (1..=255).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_graphic());
     if !good {
-        return Err(ApiError::field(
-            "key",
-            "must have 1 to 255 visible ASCII characters",
-        ));
+        return Err(ApiError::field("key", Mistake::IdempotencyKey));
     }
     let answers = caller.engine().answers(caller.realm(), &key).await?;
     let requests = answers.into_iter().map(|answer| {

@@ -21,6 +21,7 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::json;
+use crate::http::words::Mistake;
 
 /// The other side of a movement.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, ToSchema)]
@@ -290,7 +291,7 @@ pub async fn of_day(caller: Caller, mut query: Query) -> Result<HttpResponse, Ap
     let today = engine.now().business_day();
     let day = query.date("fecha").unwrap_or(today);
     if day > today {
-        query.mistake("fecha", "must not be in the future");
+        query.mistake("fecha", Mistake::InTheFuture);
     }
     query.done()?;
     let found = engine.reconcile(realm, day, &caller.request_id).await?;

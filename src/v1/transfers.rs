@@ -23,6 +23,7 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{self, asker_of, give, json};
+use crate::http::words::Mistake;
 
 /// The longest description, in characters: the bank takes no more.
 const DESCRIPTION_MAX: usize = 100;
@@ -53,12 +54,11 @@ pub struct TransfersPage {
     pub offset: usize,
 }
 
-fn concept(text: &str) -> Result<Concept, String> {
+fn concept(text: &str) -> Result<Concept, Mistake> {
     let mut all = Concept::ALL.into_iter();
     let found = all.find(|concept| concept.as_str().eq_ignore_ascii_case(text));
-    found.ok_or_else(|| {
-        let codes = Concept::ALL.map(Concept::as_str);
-        format!("must be one of {}", codes.join(", "))
+    found.ok_or_else(|| Mistake::NotAmong {
+        choices: Concept::ALL.into_iter().map(Concept::as_str).collect(),
     })
 }
 
@@ -70,7 +70,7 @@ fn to(fields: &mut Fields) -> Option<Destination> {
     let cbu = fields.optional("cbu", read_body::text(Cbu::parse));
     let alias = fields.optional("alias", read_body::text(Alias::parse));
     if said != 1 {
-        fields.mistake("cvu", "must come alone: exactly one of cvu, cbu and alias");
+        fields.mistake("cvu", Mistake::Destination);
         return None;
     }
     let key = cvu.map(Cbu::from).or(cbu);
@@ -89,7 +89,7 @@ fn order(body: Body) -> Result<(Target, Send), ApiError> {
     fields.done()?;
     let (Some(from), Some(to), Some(amount), Some(external_id)) = (from, to, amount, external_id)
     else {
-        return Err(ApiError::field("body", "is incomplete"));
+        return Err(ApiError::field("body", Mistake::Incomplete));
     };
     let order = Send {
         to,

@@ -11,6 +11,7 @@ use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::respond::{asker, give, json, plain};
+use crate::http::words::Mistake;
 
 /// The longest name of a type, in characters.
 const NAME_MAX: usize = 80;
@@ -64,12 +65,12 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
         read_body::text(|text| match text {
             "credit" => Ok(Direction::Credit),
             "debit" => Ok(Direction::Debit),
-            _ => Err("must be credit or debit"),
+            _ => Err(Mistake::NotASense),
         }),
     );
     fields.done()?;
     let (Some(code), Some(name), Some(sense)) = (code, name, sense) else {
-        return Err(ApiError::field("body", "is incomplete"));
+        return Err(ApiError::field("body", Mistake::Incomplete));
     };
     let order = CreateVoucherType {
         code,

@@ -22,6 +22,7 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{self, asker_of, give, json};
+use crate::http::words::Mistake;
 
 /// The longest description, in characters.
 pub(super) const DESCRIPTION_MAX: usize = 200;
@@ -48,13 +49,11 @@ const SORTS: [(&str, VoucherSort); 2] = [
 
 /// A direction or the code of a type.
 fn kind(query: &mut Query, name: &str) -> (Option<Direction>, Option<TypeCode>) {
-    let found = query.read(name, |text| {
-        match text.parse::<Direction>() {
+    let found = query.read(name, |text| match text.parse::<Direction>() {
         Ok(direction) => Ok((Some(direction), None)),
-        Err(()) => TypeCode::parse(text).map(|code| (None, Some(code))).map_err(|_| {
-            "must be credit, debit, hold, release, confirm_hold or the code of a voucher type"
-        }),
-    }
+        Err(()) => TypeCode::parse(text)
+            .map(|code| (None, Some(code)))
+            .map_err(|_| Mistake::NotAVoucherKind),
     });
     found.unwrap_or_default()
 }
@@ -177,7 +176,7 @@ pub async fn post(
     let description = fields.optional("description", read_body::line(DESCRIPTION_MAX));
     fields.done()?;
     let (Some(code), Some(amount), Some(external_id)) = (code, amount, external_id) else {
-        return Err(ApiError::field("body", "is incomplete"));
+        return Err(ApiError::field("body", Mistake::Incomplete));
     };
     let order = Adjustment {
         target,

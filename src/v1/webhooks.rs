@@ -19,7 +19,8 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::{self, Query};
 use crate::http::respond::{self, asker, give, json, plain};
-use crate::webhooks::guard;
+use crate::http::words::Mistake;
+use crate::webhooks::guard::{self, UrlError};
 use bodies::{
     DeliveriesPage, RedeliveryBody, TestBody, WebhookBody, WithSecret, delivery, ordered, tested,
     webhook,
@@ -44,36 +45,27 @@ fn number(caller: &Caller, path: &str) -> Result<u64, ApiError> {
 }
 
 /// The types that a body names.
-fn types(raw: &str) -> Result<Vec<String>, String> {
-    let wrong =
-        "must be a list of types such as \"voucher.created\" or \"hold.*\", or null for all";
-    let words: Vec<String> = serde_json::from_str(raw).map_err(|_| wrong.to_owned())?;
+fn types(raw: &str) -> Result<Vec<String>, Mistake> {
+    let words: Vec<String> = serde_json::from_str(raw).map_err(|_| Mistake::NotEventTypes)?;
     if words.is_empty() || words.len() > TYPES_MAX {
-        return Err(format!(
-            "must have from 1 to {TYPES_MAX} entries, or be null for all"
-        ));
+        return Err(Mistake::EventTypeCount { max: TYPES_MAX });
     }
     match EventKinds::parse(words.iter().map(String::as_str)) {
         Ok(_) => Ok(words),
-        Err(word) => Err(format!(
-            "`{word}` is no type of event, nor a family such as `hold.*`; there are {}",
-            EventKind::ALL
-                .iter()
-                .map(|kind| kind.as_str())
-                .collect::<Vec<_>>()
-                .join(", ")
-        )),
+        Err(word) => {
+            let word = word.to_owned();
+            let all = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
+            Err(Mistake::NoEventTypeOf { word, all })
+        }
     }
 }
 
 /// A URL that may be sent to.
-fn url(caller: &Caller) -> impl Fn(&str) -> Result<String, String> {
+fn url(caller: &Caller) -> impl Fn(&str) -> Result<String, UrlError> {
     let reach = caller.door.hooks.reach.clone();
     move |text| {
         let checked = guard::parse(text, &reach);
-        checked
-            .map(|url| url.to_string())
-            .map_err(|why| why.to_string())
+        checked.map(|url| url.to_string())
     }
 }
 
@@ -293,7 +285,7 @@ pub async fn deliveries(caller: Caller, path: web::Path<String>, mut query: Quer
     let ending = query.choice("status", &endings);
     let page = query.page();
     if page.offset > 0 {
-        query.mistake("offset", "is not possible here; go on by cursor");
+        query.mistake("offset", Mistake::NoOffset);
     }
     query.done()?;
     let realm = caller.realm();
@@ -365,13 +357,13 @@ pub async fn redeliver_range(
     let mut fields = body.clone_fields().fields();
     let event = |text: &str| match place(realm, last, text) {
         Ok(id) if id.number > 0 => Ok(id),
-        Ok(_) | Err(_) => Err("is no event of yours"),
+        Ok(_) | Err(_) => Err(Mistake::NoEvent),
     };
     let from = fields.required("from", read_body::text(event));
     let to = fields.optional("to", read_body::text(event));
     let end = to.map_or(last, |to| to.number);
     if from.is_some_and(|from| from.number > end) {
-        fields.mistake("from", "must not be after to");
+        fields.mistake("from", Mistake::After { other: "to" });
     }
     fields.done()?;
     for (field, id) in [("from", from), ("to", to)] {

@@ -1,7 +1,7 @@
 //! Readers of what clients of the wallet family send: codes as text or number, dates either way
 //! round, a CUIT with its dashes.
 
-use caudal_ledger::cuit::Cuit;
+use caudal_ledger::cuit::{Cuit, CuitError};
 use caudal_ledger::kyc::{Address, Kyc};
 use caudal_ledger::particulars::{Names, Particulars};
 use caudal_ledger::time::{BusinessDay, birth_date};
@@ -9,6 +9,7 @@ use caudal_ledger::time::{BusinessDay, birth_date};
 use crate::http::body::{Fields, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::persons;
+use crate::http::words::Mistake;
 
 /// The longest name, in characters.
 const NAME_MAX: usize = 100;
@@ -25,42 +26,41 @@ fn quoted(raw: &str) -> String {
 }
 
 /// A text or a whole number, as text of at most `max` characters.
-pub fn code(max: usize) -> impl FnOnce(&str) -> Result<String, String> {
+pub fn code(max: usize) -> impl FnOnce(&str) -> Result<String, Mistake> {
     move |raw| read_body::line(max)(&quoted(raw))
 }
 
 /// A text or a whole number, as text read further by `parse`.
-pub fn code_as<T, E: ToString>(
+pub fn code_as<T, E: Into<Mistake>>(
     parse: impl FnOnce(&str) -> Result<T, E>,
-) -> impl FnOnce(&str) -> Result<T, String> {
+) -> impl FnOnce(&str) -> Result<T, Mistake> {
     move |raw| read_body::text(parse)(&quoted(raw))
 }
 
 /// A whole number, or a text that holds one.
-pub fn number(raw: &str) -> Result<u64, String> {
-    let wrong = || "debe ser un número entero".to_owned();
-    let text: String = serde_json::from_str(&quoted(raw)).map_err(|_| wrong())?;
-    text.trim().parse().map_err(|_| wrong())
+pub fn number(raw: &str) -> Result<u64, Mistake> {
+    let text: String = serde_json::from_str(&quoted(raw)).map_err(|_| Mistake::NotWhole)?;
+    text.trim().parse().map_err(|_| Mistake::NotWhole)
 }
 
 /// true or false, or a text that says so.
-pub fn boolean(raw: &str) -> Result<bool, String> {
+pub fn boolean(raw: &str) -> Result<bool, Mistake> {
     read_body::boolean(raw.trim_matches('"'))
 }
 
 /// 1 or -1, as a number or a text.
-pub fn sign(raw: &str) -> Result<bool, String> {
+pub fn sign(raw: &str) -> Result<bool, Mistake> {
     match raw.trim_matches('"') {
         "1" | "+1" => Ok(true),
         "-1" => Ok(false),
-        _ => Err("debe ser 1 (crédito) o -1 (débito)".to_owned()),
+        _ => Err(Mistake::NotASign),
     }
 }
 
 /// A CUIT, with or without the dashes between its parts.
-pub fn cuit(relaxed: bool, text: &str) -> Result<Cuit, String> {
+pub fn cuit(relaxed: bool, text: &str) -> Result<Cuit, CuitError> {
     let digits: String = text.chars().filter(|c| !matches!(c, '-' | ' ')).collect();
-    persons::parse_cuit(relaxed, &digits).map_err(|why| why.to_string())
+    persons::parse_cuit(relaxed, &digits)
 }
 
 /// `YYYY-MM-DD` of a date that comes so, the other way round, or with a time after it.
@@ -74,21 +74,20 @@ fn turned(text: &str) -> String {
 }
 
 /// A business day, `YYYY-MM-DD` or `DD-MM-YYYY`.
-pub fn day(text: &str) -> Result<BusinessDay, &'static str> {
-    let wrong = "debe ser una fecha AAAA-MM-DD o DD-MM-AAAA";
+pub fn day(text: &str) -> Result<BusinessDay, Mistake> {
     // Only a date: a time would say more than is asked for.
     let whole = text.len() == 10;
     BusinessDay::parse(&turned(text))
         .filter(|_| whole)
-        .ok_or(wrong)
+        .ok_or(Mistake::NotADateEitherWay)
 }
 
-fn born(text: &str) -> Result<String, &'static str> {
+fn born(text: &str) -> Result<String, Mistake> {
     let day = birth_date(&turned(text)).map(|day| day.to_string());
-    day.ok_or("debe ser una fecha AAAA-MM-DD o DD-MM-AAAA")
+    day.ok_or(Mistake::NotADateEitherWay)
 }
 
-fn digits(min: usize, max: usize) -> impl FnOnce(&str) -> Result<String, String> {
+fn digits(min: usize, max: usize) -> impl FnOnce(&str) -> Result<String, Mistake> {
     code_as(move |text| {
         let digits: String = text.chars().filter(|c| *c != '.').collect();
         let good =
@@ -96,15 +95,15 @@ fn digits(min: usize, max: usize) -> impl FnOnce(&str) -> Result<String, String>
         if good {
             Ok(digits)
         } else if min == max {
-            Err(format!("debe tener {min} dígitos"))
+            Err(Mistake::ExactDigits { count: min })
         } else {
-            Err(format!("debe tener de {min} a {max} dígitos"))
+            Err(Mistake::Digits { min, max })
         }
     })
 }
 
 /// Six digits; a number has lost its zeros in front.
-fn activity(raw: &str) -> Result<String, String> {
+fn activity(raw: &str) -> Result<String, Mistake> {
     if raw.bytes().all(|b| b.is_ascii_digit()) {
         digits(6, 6)(&format!("\"{raw:0>6}\""))
     } else {
@@ -112,12 +111,12 @@ fn activity(raw: &str) -> Result<String, String> {
     }
 }
 
-fn country(text: &str) -> Result<String, &'static str> {
+fn country(text: &str) -> Result<String, Mistake> {
     let good = text.len() == 2 && text.bytes().all(|b| b.is_ascii_alphabetic());
     if good {
         Ok(text.to_ascii_uppercase())
     } else {
-        Err("debe ser un código de país de dos letras")
+        Err(Mistake::NotACountry)
     }
 }
 

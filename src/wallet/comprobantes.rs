@@ -20,9 +20,12 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{self, asker_of, give, json};
+use crate::http::words::Mistake;
 
 /// The longest reference, in characters.
 const REFERENCIA_MAX: usize = 50;
+/// Of a voucher without a type.
+const UNNAMED: Mistake = Mistake::RequiredOr { other: "codigo" };
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -161,7 +164,7 @@ async fn adjustment(
     let legacy = fields.optional("idTipoComprobante", campos::number);
     let code = fields.optional("codigo", campos::code_as(TypeCode::parse));
     if !has_id && !has_code {
-        fields.mistake("idTipoComprobante", "is required, or codigo");
+        fields.mistake("idTipoComprobante", UNNAMED);
     }
     let external_id = fields.required("idExterno", campos::code_as(ExternalId::parse));
     let description = fields.optional("referencia", campos::code(REFERENCIA_MAX));
@@ -172,14 +175,11 @@ async fn adjustment(
         (Some(id), None) => TypeRef::Legacy(id),
         (None, Some(code)) => TypeRef::Code(code),
         (None, None) => {
-            return Err(ApiError::field(
-                "idTipoComprobante",
-                "is required, or codigo",
-            ));
+            return Err(ApiError::field("idTipoComprobante", UNNAMED));
         }
     };
     let (Some(number), Some(amount), Some(external_id)) = (number, amount, external_id) else {
-        return Err(ApiError::field("body", "is incomplete"));
+        return Err(ApiError::field("body", Mistake::Incomplete));
     };
     Ok(Adjustment {
         target: Target::Account(AccountNo(number)),
@@ -197,10 +197,8 @@ async fn both(caller: &Caller, id: u64, code: TypeCode) -> Result<TypeRef, ApiEr
     let types = caller.engine().voucher_types(caller.realm()).await?;
     let known = types.iter().find(|it| it.legacy_id == Some(id));
     if known.is_some_and(|it| it.code != code) {
-        return Err(ApiError::field(
-            "codigo",
-            "must not contradict idTipoComprobante",
-        ));
+        let other = "idTipoComprobante";
+        return Err(ApiError::field("codigo", Mistake::Contradicts { other }));
     }
     Ok(TypeRef::Code(code))
 }

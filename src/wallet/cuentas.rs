@@ -21,6 +21,7 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{self, asker, give, json, plain};
+use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -73,12 +74,13 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
 /// Reads the body of a new account: a CUIT, and the names of a person or of a firm.
 fn registration(mut fields: Fields, caller: &Caller) -> Result<Registration, ApiError> {
     if !fields.has("cuitCuil") {
-        fields.mistake("cuitCuil", "is required");
+        fields.mistake("cuitCuil", Mistake::Required);
     }
     if !fields.has("razonSocial") {
         for name in ["nombre", "apellido"] {
             if !fields.has(name) {
-                fields.mistake(name, "is required, or razonSocial");
+                let other = "razonSocial";
+                fields.mistake(name, Mistake::RequiredOr { other });
             }
         }
     }
@@ -93,7 +95,7 @@ fn registration(mut fields: Fields, caller: &Caller) -> Result<Registration, Api
         name: _,
     } = campos::particulars(&mut fields, caller);
     fields.done()?;
-    let incomplete = || ApiError::field("cuitCuil", "is required");
+    let incomplete = || ApiError::field("cuitCuil", Mistake::Required);
     let cuit = cuit.ok_or_else(incomplete)?;
     let name = names.holder_name(cuit.person_type());
     Ok(Registration {
@@ -250,7 +252,7 @@ pub async fn by_cuit(caller: Caller, mut query: Query) -> Answer {
     let cuit = query.required("cuit", |text| campos::cuit(true, text));
     query.done()?;
     let Some(cuit) = cuit else {
-        return Err(ApiError::field("cuit", "is required"));
+        return Err(ApiError::field("cuit", Mistake::Required));
     };
     let found = caller
         .engine()

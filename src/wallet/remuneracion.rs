@@ -19,6 +19,7 @@ use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::respond::{asker_of, give, json, mark_replayed};
+use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -170,28 +171,22 @@ async fn order(caller: &Caller, mut fields: Fields) -> Result<(Target, Enrol), A
     let cvu = fields.optional("cvu", read_body::text(Cvu::parse));
     let number = fields.optional("idCuenta", campos::number).map(AccountNo);
     if !named {
-        fields.mistake("cvu", "is required, or idCuenta");
+        fields.mistake("cvu", Mistake::RequiredOr { other: "idCuenta" });
     }
-    let code = fields.required(
-        "cuentaComitente",
-        campos::code_as(|text| {
-            let wrong = "debe tener de 1 a 40 caracteres ASCII visibles, sin espacios";
-            BrokerageAccount::parse(text).map_err(|_| wrong)
-        }),
-    );
+    let code = fields.required("cuentaComitente", campos::code_as(BrokerageAccount::parse));
     let fund = fields.optional("fondo", read_body::line(NAME_MAX));
     if let (Some(cvu), Some(number)) = (cvu, number) {
         let named = Target::Cvu(cvu);
         let owner = caller.engine().view(caller.realm(), named).await;
         // One that is not there is refused by the order itself.
         if owner.is_ok_and(|view| view.account.number != number) {
-            fields.mistake("idCuenta", "must not contradict cvu");
+            fields.mistake("idCuenta", Mistake::Contradicts { other: "cvu" });
         }
     }
     fields.done()?;
     let target = cvu.map(Target::Cvu).or(number.map(Target::Account));
     let (Some(target), Some(brokerage_account)) = (target, code) else {
-        return Err(ApiError::field("body", "is incomplete"));
+        return Err(ApiError::field("body", Mistake::Incomplete));
     };
     let order = Enrol {
         brokerage_account,

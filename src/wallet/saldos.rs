@@ -15,6 +15,7 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{self, json};
+use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -101,15 +102,18 @@ pub async fn historical(caller: Caller, path: web::Path<String>, mut query: Quer
     if let (Some(one), Some(other)) = (fecha, date)
         && one != other
     {
-        query.mistake("date", "must not contradict fecha");
+        query.mistake("date", Mistake::Contradicts { other: "fecha" });
     }
     let day = fecha.or(date);
     if day.is_some_and(|day| day > caller.engine().now().business_day()) {
-        query.mistake("fecha", "must not be in the future");
+        query.mistake("fecha", Mistake::InTheFuture);
     }
     query.done()?;
     let Some(day) = day else {
-        return Err(ApiError::field("fecha", "is required, or date"));
+        return Err(ApiError::field(
+            "fecha",
+            Mistake::RequiredOr { other: "date" },
+        ));
     };
     let view = caller
         .engine()

@@ -18,6 +18,7 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::{Query, pages};
 use crate::http::respond::{json, paged};
+use crate::http::words::Mistake;
 use bodies::{
     Movimiento, MovimientosPage, SaldoCliente, SaldoClienteHistorico, SaldosPage, Tesoreria,
 };
@@ -135,7 +136,10 @@ pub async fn movements(caller: Caller, mut query: Query) -> Answer {
     query.done()?;
     let (engine, realm) = (caller.engine(), caller.realm());
     let Some(target) = target else {
-        return Err(ApiError::field("cvu", "es obligatorio, o idCuenta"));
+        return Err(ApiError::field(
+            "cvu",
+            Mistake::RequiredOr { other: "idCuenta" },
+        ));
     };
     let filter = VoucherFilter {
         from,
@@ -173,7 +177,8 @@ pub async fn historical(caller: Caller, path: web::Path<String>, mut query: Quer
     let today = caller.engine().now().business_day();
     let asked = queries::past_day(&mut query, today);
     query.done()?;
-    let day = asked.ok_or_else(|| ApiError::field("date", "es obligatorio, o fecha"))?;
+    let day =
+        asked.ok_or_else(|| ApiError::field("date", Mistake::RequiredOr { other: "fecha" }))?;
     let (engine, realm) = (caller.engine(), caller.realm());
     let view = engine.balance_at(realm, target, day.end()).await?;
     Ok(json(StatusCode::OK, &SaldoClienteHistorico::of(day, &view)))

@@ -13,6 +13,7 @@ use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::respond::{asker, give, json};
+use crate::http::words::Mistake;
 
 /// The longest name, description and category of a type, in characters.
 const NOMBRE_MAX: usize = 80;
@@ -69,15 +70,12 @@ fn order(mut fields: Fields) -> Result<CreateVoucherType, ApiError> {
     let category = fields.optional("tipoMovimiento", campos::code(CATEGORIA_MAX));
     let named = fields.has("sentido") || fields.has("signo");
     if !named {
-        fields.mistake("sentido", "is required, or signo");
+        fields.mistake("sentido", Mistake::RequiredOr { other: "signo" });
     }
     let wins = fields.has("sentido");
     let sense = fields.optional(
         "sentido",
-        read_body::text(|text| {
-            let wrong = "debe ser credit o debit";
-            text.parse::<Direction>().map_err(|()| wrong)
-        }),
+        read_body::text(|text| text.parse::<Direction>().map_err(|()| Mistake::NotASense)),
     );
     // What does not count is not looked at.
     let sign = if wins {
@@ -94,7 +92,7 @@ fn order(mut fields: Fields) -> Result<CreateVoucherType, ApiError> {
         }
     });
     let (Some(code), Some(name), Some(sense)) = (code, name, sense.or(by_sign)) else {
-        return Err(ApiError::field("body", "is incomplete"));
+        return Err(ApiError::field("body", Mistake::Incomplete));
     };
     Ok(CreateVoucherType {
         code,

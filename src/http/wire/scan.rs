@@ -8,12 +8,12 @@
 //! **Bounds.** [`HEAD_BYTES_MAX`], [`CHUNK_LINE_BYTES_MAX`], [`TRAILER_BYTES_MAX`]; of a line that
 //! has not ended, what is kept is as long as a head at most.
 
-use actix_web::http::StatusCode;
 use actix_web::web::Bytes;
 use memchr::memchr;
 
 use crate::http::errors::ApiError;
 use crate::http::frame;
+use crate::http::words::Refusal as Said;
 
 /// The longest head of a request, in bytes: all lines with their ends.
 pub const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -49,22 +49,13 @@ impl Refusal {
     /// The whole answer.
     pub fn answer(self) -> Bytes {
         let error = match self {
-            Self::LongHead => ApiError::new(
-                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-                "head_too_large",
-                format!("the head of the request is larger than {HEAD_BYTES_MAX} bytes"),
-            ),
-            Self::Slow => ApiError::new(
-                StatusCode::REQUEST_TIMEOUT,
-                "head_too_slow",
-                "the head of the request did not arrive in time",
-            ),
-            Self::BareLineFeed | Self::Silent | Self::Framing => ApiError::new(
-                StatusCode::BAD_REQUEST,
-                "malformed_request",
-                "every line of a request's head must end in CR LF",
-            ),
+            Self::LongHead => Said::HeadTooLarge {
+                most: HEAD_BYTES_MAX,
+            },
+            Self::Slow => Said::HeadTooSlow,
+            Self::BareLineFeed | Self::Silent | Self::Framing => Said::BareLineFeed,
         };
+        let error = ApiError::from(error);
         let request = frame::Request {
             id: frame::made_id(),
             ..frame::Request::default()

@@ -16,8 +16,8 @@ use serde_json::value::RawValue;
 
 use super::ITEMS_MAX;
 use crate::http::body::Fingerprint;
-use crate::http::bytes::malformed;
-use crate::http::errors::{ApiError, FieldError};
+use crate::http::errors::ApiError;
+use crate::http::words::{Mistake, Refusal, Wrong};
 use crate::v1::vouchers::DESCRIPTION_MAX;
 
 /// How many unknown fields of one object are named.
@@ -94,13 +94,13 @@ impl<const N: usize> Names<N> {
 
 /// Every mistake of one object.
 #[derive(Default)]
-struct Mistakes(Vec<FieldError>);
+struct Mistakes(Vec<Wrong>);
 
 impl Mistakes {
-    fn add(&mut self, field: &str, message: impl ToString) {
-        self.0.push(FieldError {
+    fn add(&mut self, field: &str, mistake: Mistake) {
+        self.0.push(Wrong {
             field: field.to_owned(),
-            message: message.to_string(),
+            mistake,
         });
     }
 
@@ -108,11 +108,11 @@ impl Mistakes {
         for name in unknown {
             let shown = name.chars().filter(|c| !c.is_control());
             let shown: String = shown.take(NAME_SHOWN).collect();
-            self.add(&shown, "is not a field of this request");
+            self.add(&shown, Mistake::UnknownField);
         }
     }
 
-    fn optional<T, E: ToString>(
+    fn optional<T, E: Into<Mistake>>(
         &mut self,
         name: &str,
         value: Option<&RawValue>,
@@ -123,10 +123,10 @@ impl Mistakes {
             return None;
         }
         let read = read(raw);
-        read.map_err(|why| self.add(name, why)).ok()
+        read.map_err(|why| self.add(name, why.into())).ok()
     }
 
-    fn required<T, E: ToString>(
+    fn required<T, E: Into<Mistake>>(
         &mut self,
         name: &str,
         value: Option<&RawValue>,
@@ -135,7 +135,7 @@ impl Mistakes {
         match value.filter(|value| value.get() != "null") {
             Some(_) => self.optional(name, value, read),
             None => {
-                self.add(name, "is required");
+                self.add(name, Mistake::Required);
                 None
             }
         }
@@ -155,25 +155,25 @@ fn string(raw: &str) -> Option<Cow<'_, str>> {
 }
 
 /// A string, read further by `parse`.
-fn text<T, E: ToString>(
+fn text<T, E: Into<Mistake>>(
     parse: impl FnOnce(&str) -> Result<T, E>,
-) -> impl FnOnce(&str) -> Result<T, String> {
+) -> impl FnOnce(&str) -> Result<T, Mistake> {
     |raw| {
-        let text = string(raw).ok_or_else(|| "must be a string".to_owned())?;
-        parse(&text).map_err(|why| why.to_string())
+        let text = string(raw).ok_or(Mistake::NotAString)?;
+        parse(&text).map_err(Into::into)
     }
 }
 
 /// An amount, from the text of a number or of a string that holds one.
-fn amount(raw: &str) -> Result<Amount, String> {
+fn amount(raw: &str) -> Result<Amount, Mistake> {
     let number = raw.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     let text = if number {
         Some(Cow::Borrowed(raw))
     } else {
         string(raw)
     };
-    let text = text.ok_or_else(|| "must be a number or a string".to_owned())?;
-    Amount::parse(&text).map_err(|why| why.to_string())
+    let text = text.ok_or(Mistake::NotANumberOrString)?;
+    Amount::parse(&text).map_err(Into::into)
 }
 
 const BATCH: Names<2> = Names(["mode", "items"]);
@@ -186,9 +186,9 @@ const ITEM: Names<5> = Names([
 ]);
 
 fn item(raw: &RawValue) -> Result<Adjustment, ApiError> {
-    let rule = "must be an object without duplicate fields";
     let slots = ITEM.read(raw.get());
-    let Slots { known, unknown } = slots.ok_or_else(|| ApiError::field("item", rule))?;
+    let Slots { known, unknown } =
+        slots.ok_or_else(|| ApiError::field("item", Mistake::NotAPlainObject))?;
     let [cvu, code, sum, external_id, description] = known;
     let mut wrong = Mistakes::default();
     let cvu = wrong.required("cvu", cvu, text(Cvu::parse));
@@ -196,8 +196,8 @@ fn item(raw: &RawValue) -> Result<Adjustment, ApiError> {
     let amount = wrong.required("amount", sum, amount);
     let external_id = wrong.required("idExterno", external_id, text(ExternalId::parse));
     let sentence = text(|text| {
-        let read = line(text, DESCRIPTION_MAX);
-        read.map_err(|why| format!("{why} (1 to {DESCRIPTION_MAX} characters)"))
+        let max = DESCRIPTION_MAX;
+        line(text, max).map_err(|why| Mistake::Line { why, max })
     });
     let description = wrong.optional("description", description, sentence);
     wrong.add_unknown(&unknown);
@@ -216,16 +216,18 @@ fn item(raw: &RawValue) -> Result<Adjustment, ApiError> {
     })
 }
 
-fn mode(raw: &str) -> Result<bool, &'static str> {
-    match string(raw).as_deref() {
-        Some("independent") => Ok(false),
-        Some("atomic") => Ok(true),
-        Some(_) | None => Err("must be one of independent, atomic"),
-    }
+const MODES: [(&str, bool); 2] = [("independent", false), ("atomic", true)];
+
+fn mode(raw: &str) -> Result<bool, Mistake> {
+    let sent = string(raw);
+    let mut known = MODES.into_iter();
+    let found = known.find(|(word, _)| Some(*word) == sent.as_deref());
+    let (_, atomic) = found.ok_or_else(|| Mistake::among(&MODES))?;
+    Ok(atomic)
 }
 
-fn list(raw: &str) -> Result<Vec<&RawValue>, String> {
-    let wrong = || format!("must be a list of 1 to {ITEMS_MAX} objects");
+fn list(raw: &str) -> Result<Vec<&RawValue>, Mistake> {
+    let wrong = || Mistake::NotSomeObjects { max: ITEMS_MAX };
     let items: Vec<&RawValue> = serde_json::from_str(raw).map_err(|_| wrong())?;
     if (1..=ITEMS_MAX).contains(&items.len()) {
         Ok(items)
@@ -241,10 +243,9 @@ struct Parts<'a> {
 }
 
 fn parts(body: &[u8]) -> Result<Parts<'_>, ApiError> {
-    let body = std::str::from_utf8(body).map_err(|_| malformed("the body is not UTF-8"))?;
+    let body = std::str::from_utf8(body).map_err(|_| Refusal::NotUtf8)?;
     let slots = BATCH.read(body);
-    let Slots { known, unknown } = slots
-        .ok_or_else(|| malformed("the body must be one JSON object without duplicate fields"))?;
+    let Slots { known, unknown } = slots.ok_or(Refusal::NotAnObject)?;
     let [sent_mode, sent_items] = known;
     let mut wrong = Mistakes::default();
     let atomic = wrong.optional("mode", sent_mode, mode).unwrap_or(false);
@@ -254,7 +255,7 @@ fn parts(body: &[u8]) -> Result<Parts<'_>, ApiError> {
             .map_err(|why| wrong.add("items", why))
             .ok(),
         None => {
-            wrong.add("items", "is required");
+            wrong.add("items", Mistake::Required);
             None
         }
     };

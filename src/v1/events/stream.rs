@@ -13,7 +13,6 @@
 //! **Failure.** A stream ends when the service stops, the key no longer works, or the log cannot be
 //! read; the client comes back and misses nothing.
 
-use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, get};
@@ -29,6 +28,7 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::streams::{Seat, Streams};
+use crate::http::words::{Mistake, Refusal};
 
 /// Events that are read at once.
 pub const PAGE: usize = 100;
@@ -181,9 +181,7 @@ pub async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> A
 
 fn full(streams: &Streams) -> ApiError {
     let most = streams.options().streams_max;
-    let message = format!("the realm has {most} streams open already; close one first");
-    let full = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", message);
-    full.later(RETRY_FULL)
+    ApiError::from(Refusal::TooManyStreams { most }).later(RETRY_FULL)
 }
 
 /// The id of the last event that the client has; an empty one is none.
@@ -193,6 +191,6 @@ fn resumed(request: &HttpRequest) -> Result<Option<&str>, ApiError> {
     }
     // One that cannot be read must not begin a stream at some other place.
     let text = only(request, &LAST_EVENT_ID)
-        .ok_or_else(|| ApiError::field(RESUMED, "must be sent once, with the id of an event"))?;
+        .ok_or_else(|| ApiError::field(RESUMED, Mistake::EventHeader))?;
     Ok(Some(text).filter(|text| !text.is_empty()))
 }

@@ -6,6 +6,7 @@ use caudal_ledger::ids::AccountNo;
 use caudal_ledger::time::BusinessDay;
 
 use crate::http::query::Query;
+use crate::http::words::Mistake;
 
 /// The name of a wallet account's number.
 pub const ACCOUNT: &str = "idCuenta";
@@ -20,10 +21,10 @@ pub fn day(text: &str) -> Option<BusinessDay> {
 }
 
 /// The number of a wallet account.
-pub fn account(text: &str) -> Result<AccountNo, &'static str> {
+pub fn account(text: &str) -> Result<AccountNo, Mistake> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let number = text.parse().ok().filter(|_| digits).map(AccountNo);
-    number.ok_or("debe ser el número de una cuenta")
+    number.ok_or(Mistake::NotAnAccountNumber)
 }
 
 /// The client that a query names, by CVU or by wallet account.
@@ -31,25 +32,23 @@ pub fn client(query: &mut Query) -> Option<Target> {
     let cvu = query.read("cvu", Cvu::parse).map(Target::Cvu);
     let number = query.read(ACCOUNT, account).map(Target::Account);
     if cvu.is_some() && number.is_some() {
-        query.mistake(ACCOUNT, "no debe venir junto con cvu");
+        query.mistake(ACCOUNT, Mistake::Beside { other: "cvu" });
     }
     cvu.or(number)
 }
 
 /// The day that a query names, which must not be in the future.
 pub fn past_day(query: &mut Query, today: BusinessDay) -> Option<BusinessDay> {
-    let wrong = "debe ser una fecha: AAAA-MM-DD o DD-MM-AAAA";
-    let mut named = |name: &str| query.read(name, |text| day(text).ok_or(wrong));
+    let mut named =
+        |name: &str| query.read(name, |text| day(text).ok_or(Mistake::NotADayEitherWay));
     let (date, fecha) = (named("date"), named("fecha"));
     if date.is_some() && fecha.is_some() && date != fecha {
-        query.mistake("fecha", "no coincide con date");
+        query.mistake("fecha", Mistake::DiffersFrom { other: "date" });
     }
     let asked = date.or(fecha);
     if asked.is_some_and(|asked| asked > today) {
-        query.mistake(
-            if date.is_some() { "date" } else { "fecha" },
-            "no debe ser futura",
-        );
+        let name = if date.is_some() { "date" } else { "fecha" };
+        query.mistake(name, Mistake::DayInTheFuture);
     }
     asked
 }

@@ -1,0 +1,218 @@
+//! What the actors and the ledger say: their own text is the English; the Spanish is here.
+//!
+//! Figures of a refusal are in its `details`; what a sentence here would repeat, it leaves out.
+
+use std::fmt;
+
+use actix_web::http::StatusCode;
+use caudal_actors::failure::Failure;
+use caudal_actors::ports::BankError;
+use caudal_ledger::alias::AliasError;
+use caudal_ledger::cuit::CuitError;
+use caudal_ledger::cvu::KeyError;
+use caudal_ledger::money::AmountError;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::remuneration::BadBrokerageAccount;
+use caudal_ledger::text::TextError;
+
+use super::Say;
+use crate::http::errors::alias_is_taken;
+use crate::http::frame::Language;
+use crate::webhooks::guard::UrlError;
+
+/// Says in English what a value displays, and in Spanish what `spanish` writes of it.
+macro_rules! said {
+    ($type:ty, $spanish:expr) => {
+        impl Say for $type {
+            fn say(&self, language: Language, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let spanish: fn(&Self, &mut fmt::Formatter<'_>) -> fmt::Result = $spanish;
+                match language {
+                    Language::English => fmt::Display::fmt(self, f),
+                    Language::Spanish => spanish(self, f),
+                }
+            }
+        }
+    };
+}
+
+said!(CuitError, |why, f| match why {
+    CuitError::Shape => f.write_str("debe tener exactamente 11 dígitos"),
+    CuitError::Prefix(prefix) => write!(f, "el prefijo {prefix} no es de un CUIT, CUIL o CDI"),
+    CuitError::CheckDigit { right } => write!(f, "el dígito verificador debería ser {right}"),
+});
+
+said!(KeyError, |why, f| match why {
+    KeyError::Shape => f.write_str("debe tener exactamente 22 dígitos"),
+    KeyError::CheckDigit { block, right } => {
+        write!(f, "el dígito verificador {block} debería ser {right}")
+    }
+    KeyError::NotACvu => f.write_str("un CVU comienza con 000"),
+    KeyError::NoPsp => f.write_str("el código de PSP 0000 no existe"),
+    KeyError::Reserved => f.write_str("el dígito 9 de un CVU debe ser 0"),
+});
+
+said!(AliasError, |AliasError, f| f.write_str(
+    "un alias tiene de 6 a 20 caracteres: letras sin acentos, dígitos, puntos y guiones"
+));
+
+said!(AmountError, |why, f| f.write_str(match why {
+    AmountError::NotANumber =>
+        "debe ser un número decimal como 1234.50: dígitos, sin signo ni exponente",
+    AmountError::TooPrecise => "debe tener como máximo 2 decimales",
+    AmountError::Zero => "debe ser mayor que 0",
+    AmountError::TooLarge => "debe ser como máximo 999999999999999.99",
+}));
+
+said!(TextError, |why, f| f.write_str(match why {
+    TextError::ExternalId => "debe tener de 1 a 64 caracteres ASCII visibles, sin espacios ni '/'",
+    TextError::TypeCode => "debe tener de 2 a 40 letras sin acentos, dígitos o guiones bajos",
+    TextError::TooLong => "es demasiado largo",
+    TextError::Empty => "no debe estar vacío",
+    TextError::Hidden => "no debe contener caracteres de control ni marcas invisibles",
+}));
+
+said!(BadBrokerageAccount, |BadBrokerageAccount, f| f.write_str(
+    "debe tener de 1 a 40 caracteres ASCII visibles, sin espacios"
+));
+
+impl Say for UrlError {
+    /// No operation of the wallet family takes a URL.
+    fn say(&self, _: Language, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The status and the Spanish sentence of each rule.
+macro_rules! rules {
+    ($($rule:ident: $status:ident, $spanish:literal;)+) => {
+        /// The rules, each with its sentence in Spanish.
+        pub const RULES: &[(&str, &str)] = &[$((stringify!($rule), $spanish)),+];
+
+        /// The status of a refusal by a rule.
+        pub const fn status(rejection: &Rejection) -> StatusCode {
+            match rejection {$(Rejection::$rule { .. } => StatusCode::$status),+}
+        }
+
+        const fn rule(rejection: &Rejection) -> &'static str {
+            match rejection {$(Rejection::$rule { .. } => $spanish),+}
+        }
+    };
+}
+
+rules! {
+    AccountNotFound: NOT_FOUND, "La cuenta no existe";
+    AccountWithoutCvu: BAD_REQUEST, "La cuenta todavía no tiene CVU; créelo primero";
+    AccountClosed: BAD_REQUEST, "La cuenta está cerrada";
+    AccountSuspended: BAD_REQUEST, "La cuenta está suspendida; reactívela primero";
+    AccountNotSuspended: BAD_REQUEST, "La cuenta no está suspendida";
+    AccountDisabled: BAD_REQUEST, "La cuenta está deshabilitada; habilítela primero";
+    AccountNotEmpty: BAD_REQUEST, "La cuenta todavía tiene saldo; solo se cierran cuentas sin saldo";
+    OperationInFlight: CONFLICT, "Otra operación de la cuenta espera al banco; reintente en unos segundos";
+    InsufficientFunds: BAD_REQUEST, "Saldo insuficiente";
+    AmountOverflow: BAD_REQUEST, "El saldo superaría lo que una cuenta puede tener";
+    AliasTaken: CONFLICT, "El alias ya está en uso";
+    AccountCodeTaken: CONFLICT, "Ya existe una cuenta con ese código";
+    CuitImmutable: BAD_REQUEST, "El CUIT no se puede cambiar cuando la cuenta ya tiene CVU";
+    TooManyAccounts: BAD_REQUEST, "Se alcanzó la cantidad máxima de cuentas";
+    FirstHolderDiffers: BAD_REQUEST, "El primer titular debe tener el CUIT de la cuenta";
+    HolderTwice: BAD_REQUEST, "Un CUIT aparece dos veces entre los titulares";
+    PersonTypeContradicts: BAD_REQUEST, "El tipo de persona no corresponde al CUIT";
+    VoucherTypeUnknown: BAD_REQUEST, "El tipo de comprobante no existe";
+    VoucherTypeNotFound: NOT_FOUND, "El tipo de comprobante no existe";
+    VoucherTypeInactive: BAD_REQUEST, "El tipo de comprobante está inactivo";
+    VoucherTypeIsSystem: BAD_REQUEST, "El tipo de comprobante es del sistema: no se puede cambiar ni usar para ajustes";
+    VoucherTypeTaken: CONFLICT, "Ya existe un tipo de comprobante con ese código";
+    VoucherTypeSense: BAD_REQUEST, "Un tipo de comprobante propio es de crédito o de débito";
+    TooManyVoucherTypes: BAD_REQUEST, "Se alcanzó la cantidad máxima de tipos de comprobante";
+    WebhookNotFound: NOT_FOUND, "El webhook no existe";
+    DeliveryNotFound: NOT_FOUND, "El envío no existe";
+    TooManyWebhooks: BAD_REQUEST, "Se alcanzó la cantidad máxima de webhooks";
+    TooManyReplays: BAD_REQUEST, "El webhook ya tiene demasiados reenvíos en curso";
+    ExternalIdReused: CONFLICT, "El idExterno ya fue usado con otros datos";
+    ExternalIdTwice: CONFLICT, "El idExterno ya fue usado con otros datos";
+    ExternalIdInFlight: CONFLICT, "Otra solicitud con el mismo idExterno está en curso; reintente en unos segundos";
+    VoucherNotFound: NOT_FOUND, "El comprobante no existe";
+    LimitExceeded: BAD_REQUEST, "La operación supera un límite de la cuenta; ver details";
+    HoldNotFound: NOT_FOUND, "La retención no existe";
+    HoldNotOpen: BAD_REQUEST, "La retención ya no está abierta";
+    HoldRemaining: BAD_REQUEST, "El importe supera lo que queda de la retención";
+    ExpiryInThePast: BAD_REQUEST, "El vencimiento debe estar en el futuro";
+    TooManyOpenHolds: BAD_REQUEST, "La cuenta alcanzó la cantidad máxima de retenciones abiertas";
+    TooManyOpenTransfers: BAD_REQUEST, "La cuenta alcanzó la cantidad máxima de transferencias pendientes";
+    TransferNotFound: NOT_FOUND, "La transferencia no existe";
+    TransferNotOpen: BAD_REQUEST, "La transferencia ya es definitiva";
+    NothingToReverse: BAD_REQUEST, "No queda nada de la transferencia que pueda devolverse";
+    SameAccount: BAD_REQUEST, "La transferencia debe ir a otra cuenta";
+    DestinationClosed: BAD_REQUEST, "La cuenta de destino está cerrada";
+    DestinationNotFound: BAD_REQUEST, "La cuenta de destino no existe";
+    TransferNotInAudit: BAD_REQUEST, "El banco todavía puede definir la transferencia; resuélvala con force: true si le consta";
+    CaseNotFound: NOT_FOUND, "El caso no existe";
+    CaseDecided: CONFLICT, "El caso ya fue resuelto; léalo para ver por quién y por qué";
+    ReturnInFlight: CONFLICT, "La devolución ya está en curso en el banco; espere su respuesta";
+    SenderUnknown: BAD_REQUEST, "No se conoce el CBU del remitente; acredite el dinero en una CVU";
+    TransferExternalIdReused: CONFLICT, "El idExterno ya fue usado con otros datos";
+    EnrolledOtherwise: CONFLICT, "La cuenta ya está adherida con otra cuenta comitente u otro fondo";
+    TenantNotFound: NOT_FOUND, "El PSP no existe";
+    TenantTaken: CONFLICT, "Ya existe un PSP con ese identificador";
+    KeyNotFound: NOT_FOUND, "La clave no existe";
+    KeyNotActive: BAD_REQUEST, "La clave está revocada o vencida";
+    TooManyKeys: BAD_REQUEST, "Se alcanzó la cantidad máxima de claves activas";
+}
+
+said!(Rejection, |rejection, f| f.write_str(rule(rejection)));
+
+impl Say for BankError {
+    fn say(&self, language: Language, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (english, spanish) = match self {
+            Self::Refused(why) if alias_is_taken(why) => {
+                ("the alias is taken", "El alias ya está en uso")
+            }
+            Self::Refused(_) => (
+                "the bank refused the operation; see bankBody",
+                "El banco rechazó la operación; ver bankBody",
+            ),
+            Self::Failed { .. } => (
+                "the bank failed; the operation goes on being tried",
+                "El banco falló; la operación se sigue intentando",
+            ),
+            Self::TimedOut => (
+                "the bank did not answer in time; the operation goes on being tried",
+                "El banco no respondió a tiempo; la operación se sigue intentando",
+            ),
+        };
+        f.write_str(match language {
+            Language::English => english,
+            Language::Spanish => spanish,
+        })
+    }
+}
+
+impl Say for Failure {
+    fn say(&self, language: Language, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let spanish = match self {
+            Self::Rejected(rejection) => return rejection.say(language, f),
+            Self::Bank(why) => return why.say(language, f),
+            Self::KeyReused { .. } => "El Idempotency-Key ya fue usado con otros datos",
+            Self::KeyInFlight => {
+                "La primera solicitud con este Idempotency-Key está en curso; reintente en unos segundos"
+            }
+            Self::KeyUnknown => "No se conoce ninguna solicitud con este Idempotency-Key",
+            Self::Stale => "La cuenta cambió desde que se leyó (If-Match)",
+            Self::Overloaded => "El servicio está ocupado; reintente en unos segundos",
+            Self::ReadOnly => "Por el momento no se aceptan cambios; reintente más tarde",
+            Self::ClockInDoubt => {
+                "El servicio duda de su reloj y no acepta cambios; reintente más tarde"
+            }
+            Self::ShuttingDown => "El servicio se está reiniciando; reintente en unos segundos",
+            Self::OutcomeUnknown => {
+                "No se conoce el resultado; repita la solicitud con el mismo Idempotency-Key o idExterno"
+            }
+            Self::Damaged => "El servicio no puede leer sus datos; reintente más tarde",
+            Self::Bug => "Error interno del servicio; no se hizo nada; avise a quien lo opera",
+        };
+        match language {
+            Language::English => fmt::Display::fmt(self, f),
+            Language::Spanish => f.write_str(spanish),
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What can be wrong with one field or parameter.
+
+use caudal_ledger::alias::AliasError;
+use caudal_ledger::cuit::CuitError;
+use caudal_ledger::cvu::KeyError;
+use caudal_ledger::money::AmountError;
+use caudal_ledger::remuneration::BadBrokerageAccount;
+use caudal_ledger::text::TextError;
+
+use super::{Choices, Say as _, words};
+use crate::http::errors::FieldError;
+use crate::http::frame::Language;
+use crate::webhooks::guard::UrlError;
+
+words! {
+/// What is wrong with a field or parameter and what would be right: the rest of a sentence that
+/// begins with its name.
+pub enum Mistake {
+    // Whether it is there.
+    Required = "is required", "es obligatorio";
+    RequiredOr { other: &'static str } = "is required, or {other}", "es obligatorio, o {other}";
+    NoHolders =
+        "is required: a list of holders, the account's own first",
+        "es obligatorio: una lista de titulares, primero el de la cuenta";
+    Incomplete = "is incomplete", "está incompleto";
+    UnknownField = "is not a field of this request", "no es un campo de esta solicitud";
+    UnknownParameter =
+        "is not a parameter of this operation",
+        "no es un parámetro de esta operación";
+    SentTwice = "must be sent once", "debe enviarse una sola vez";
+
+    // Its kind.
+    NotAString = "must be a string", "debe ser un texto";
+    NotANumber = "must be a number", "debe ser un número";
+    NotANumberOrString = "must be a number or a string", "debe ser un número o un texto";
+    NotABoolean = "must be true or false", "debe ser true o false";
+    NotAnObject = "must be an object", "debe ser un objeto";
+    NotAPlainObject =
+        "must be an object without duplicate fields",
+        "debe ser un objeto sin campos repetidos";
+    NotObjects = "must be a list of objects", "debe ser una lista de objetos";
+    NotSomeObjects { max: usize } =
+        "must be a list of 1 to {max} objects",
+        "debe ser una lista de 1 a {max} objetos";
+    TooManyEntries { max: usize } =
+        "must have at most {max} entries",
+        "debe tener como máximo {max} elementos";
+
+    // Numbers and words.
+    NotWhole = "must be a whole number", "debe ser un número entero";
+    OutOfRange { min: u64, max: u64 } =
+        "must be a whole number from {min} to {max}",
+        "debe ser un número entero de {min} a {max}";
+    NotAmong { choices: Choices } = "must be one of {choices}", "debe ser uno de {choices}";
+    Amount { why: AmountError } = "{why}", "{why}";
+    Above { other: &'static str } =
+        "must not be above {other}",
+        "no debe ser mayor que {other}";
+    Percentage { decimals: usize } =
+        "must be a decimal from 0 to 100 with at most {decimals} decimals",
+        "debe ser un decimal de 0 a 100 con {decimals} decimales como máximo";
+
+    // Texts.
+    Text { why: TextError } = "{why}", "{why}";
+    Line { why: TextError, max: usize } =
+        "{why} (1 to {max} characters)",
+        "{why} (de 1 a {max} caracteres)";
+    LongText { max: usize } =
+        "must have at most {max} characters",
+        "debe tener como máximo {max} caracteres";
+    ExactDigits { count: usize } = "must have {count} digits", "debe tener {count} dígitos";
+    Digits { min: usize, max: usize } =
+        "must have {min} to {max} digits",
+        "debe tener de {min} a {max} dígitos";
+    NotTexts =
+        "must be an object of texts without duplicate keys",
+        "debe ser un objeto de textos sin claves repetidas";
+    Metadata { most: usize, key: usize, value: usize } =
+        "must have at most {most} entries, keys of 1 to {key} and values of at most {value} characters without control characters",
+        "debe tener como máximo {most} elementos, claves de 1 a {key} y valores de hasta {value} caracteres, sin caracteres de control";
+
+    // Days and instants.
+    NotADate = "must be a date as YYYY-MM-DD", "debe ser una fecha AAAA-MM-DD";
+    NotADateEitherWay =
+        "must be a date as YYYY-MM-DD or DD-MM-YYYY",
+        "debe ser una fecha AAAA-MM-DD o DD-MM-AAAA";
+    NotADayEitherWay =
+        "must be a date: YYYY-MM-DD or DD-MM-YYYY",
+        "debe ser una fecha: AAAA-MM-DD o DD-MM-AAAA";
+    NotADateOrInstant =
+        "must be a date as YYYY-MM-DD or a date-time as RFC 3339",
+        "debe ser una fecha AAAA-MM-DD o una fecha y hora RFC 3339";
+    NotAnInstant =
+        "must be a date-time as RFC 3339",
+        "debe ser una fecha y hora RFC 3339";
+    InTheFuture = "must not be in the future", "no debe estar en el futuro";
+    DayInTheFuture = "must not be a day in the future", "no debe ser futura";
+    After { other: &'static str } =
+        "must not be after {other}",
+        "no debe ser posterior a {other}";
+
+    // Fields beside each other.
+    Contradicts { other: &'static str } =
+        "must not contradict {other}",
+        "no debe contradecir a {other}";
+    DiffersFrom { other: &'static str } = "differs from {other}", "no coincide con {other}";
+    Together { other: &'static str } =
+        "must not come together with {other}",
+        "no debe enviarse junto con {other}";
+    Beside { other: &'static str } =
+        "must not come beside {other}",
+        "no debe venir junto con {other}";
+    DiffersFromFirst = "differs from the first request", "difiere de la primera solicitud";
+
+    // People and accounts.
+    Cuit { why: CuitError } = "{why}", "{why}";
+    PersonType { right: &'static str } =
+        "contradicts the CUIT, which is that of a {right} person",
+        "contradice al CUIT, que es de una persona de tipo {right}";
+    NotAnEmail = "must be an e-mail address", "debe ser una dirección de correo electrónico";
+    NotAPhone = "must be a phone number", "debe ser un número de teléfono";
+    NotACountry =
+        "must be a two-letter country code",
+        "debe ser un código de país de dos letras";
+    Key { why: KeyError } = "{why}", "{why}";
+    Alias { why: AliasError } = "{why}", "{why}";
+    NotAnAccountNumber =
+        "must be the number of an account",
+        "debe ser el número de una cuenta";
+    Brokerage { why: BadBrokerageAccount } = "{why}", "{why}";
+    Destination =
+        "must come alone: exactly one of cvu, cbu and alias",
+        "debe venir solo: exactamente uno de cvu, cbu y alias";
+
+    // Vouchers and their types.
+    NotASense = "must be credit or debit", "debe ser credit o debit";
+    NotASign = "must be 1 (credit) or -1 (debit)", "debe ser 1 (crédito) o -1 (débito)";
+    NotAVoucherKind =
+        "must be credit, debit, hold, release, confirm_hold or the code of a voucher type",
+        "debe ser credit, debit, hold, release, confirm_hold o el código de un tipo de comprobante";
+
+    // Lists, headers and keys.
+    NotACursor =
+        "must be a value of X-Next-Cursor, unchanged",
+        "debe ser un valor de X-Next-Cursor, sin cambios";
+    NoOffset =
+        "is not possible here; go on by cursor",
+        "no es posible aquí; continúe con cursor";
+    NoCursor = "is not known here; use offset", "no se conoce aquí; use offset";
+    IdempotencyHeader =
+        "must be sent once, with 1 to 255 visible ASCII characters",
+        "debe enviarse una sola vez, con 1 a 255 caracteres ASCII visibles";
+    IdempotencyKey =
+        "must have 1 to 255 visible ASCII characters",
+        "debe tener de 1 a 255 caracteres ASCII visibles";
+
+    // Events and webhooks.
+    NoEvent = "is no event of yours", "no es un evento suyo";
+    EventToCome =
+        "is an event that has not happened",
+        "es un evento que todavía no ocurrió";
+    OtherHistory =
+        "is an event that this log does not have: an older copy of it was put back; read it from an earlier event that it has, or from the first",
+        "es un evento que este registro no tiene: se restauró una copia anterior; léalo desde un evento anterior que tenga, o desde el primero";
+    EventHeader =
+        "must be sent once, with the id of an event",
+        "debe enviarse una sola vez, con el id de un evento";
+    NoEventType { word: String } =
+        "`{word}` is no type of event, nor a family such as `hold.*`",
+        "`{word}` no es un tipo de evento ni una familia como `hold.*`";
+    NoEventTypeOf { word: String, all: Choices } =
+        "`{word}` is no type of event, nor a family such as `hold.*`; there are {all}",
+        "`{word}` no es un tipo de evento ni una familia como `hold.*`; existen {all}";
+    NotEventTypes =
+        "must be a list of types such as \"voucher.created\" or \"hold.*\", or null for all",
+        "debe ser una lista de tipos como \"voucher.created\" o \"hold.*\", o null para todos";
+    EventTypeCount { max: usize } =
+        "must have from 1 to {max} entries, or be null for all",
+        "debe tener de 1 a {max} elementos, o ser null para todos";
+    Url { why: UrlError } = "{why}", "{why}";
+
+    // What operators send.
+    NotAMode = "must be live or test", "debe ser live o test";
+    NotAVerdict =
+        "must be one of completed, rejected: the case is a transfer",
+        "debe ser uno de completed, rejected: el caso es una transferencia";
+    NotAResolution =
+        "must be one of credit, return: the case is money in suspense",
+        "debe ser uno de credit, return: el caso es dinero en suspenso";
+    NotADismissal =
+        "must be dismiss: the case is what could not be booked",
+        "debe ser dismiss: el caso es lo que no se pudo registrar";
+    CreditAlone =
+        "goes with outcome credit alone",
+        "corresponde solo al resultado credit";
+    NotACollector =
+        "must be the CBU of a bank account, not a CVU",
+        "debe ser el CBU de una cuenta bancaria, no un CVU";
+    Bank { why: String } = "{why}", "{why}";
+    FeeTwice =
+        "has two entries of one voucherTypeCode",
+        "tiene dos elementos con el mismo voucherTypeCode";
+}
+}
+
+impl Mistake {
+    /// That a word is none of a list.
+    pub fn among<T>(choices: &[(&'static str, T)]) -> Self {
+        let choices = Choices::of(choices);
+        Self::NotAmong { choices }
+    }
+}
+
+/// Makes a mistake of each reason that a parser gives.
+macro_rules! from {
+    ($($why:ty => $variant:ident),+ $(,)?) => {$(
+        impl From<$why> for Mistake {
+            fn from(why: $why) -> Self {
+                Self::$variant { why }
+            }
+        }
+    )+};
+}
+
+from! {
+    AliasError => Alias,
+    AmountError => Amount,
+    BadBrokerageAccount => Brokerage,
+    CuitError => Cuit,
+    KeyError => Key,
+    TextError => Text,
+    UrlError => Url,
+}
+
+/// A field or parameter that is wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wrong {
+    /// Its name, with dots between levels.
+    pub field: String,
+    /// What is wrong with it.
+    pub mistake: Mistake,
+}
+
+impl Wrong {
+    /// As it is written into an answer.
+    pub fn shown(&self, language: Language) -> FieldError {
+        FieldError {
+            field: self.field.clone(),
+            message: self.mistake.text(language),
+        }
+    }
+}

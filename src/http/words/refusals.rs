@@ -1,0 +1,136 @@
+//! What the service refuses before an actor is asked: each with its status, its stable word and its
+//! sentence in both languages.
+
+use actix_web::http::StatusCode;
+
+use super::words;
+
+/// A table of refusals: see [`words!`], with a status and a stable word in front of the sentences.
+macro_rules! refusals {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident {$(
+            $variant:ident $({ $($field:ident: $type:ty),+ })? =
+                $status:ident, $code:literal, $english:literal, $spanish:literal;
+        )+}
+    ) => {
+        words! {
+            $(#[$meta])*
+            pub enum $name {$(
+                $variant $({ $($field: $type),+ })? = $english, $spanish;
+            )+}
+        }
+
+        impl $name {
+            /// The status of the answer.
+            pub const fn status(&self) -> StatusCode {
+                match self {$(Self::$variant { .. } => StatusCode::$status),+}
+            }
+
+            /// The stable word that clients may switch on.
+            pub const fn code(&self) -> &'static str {
+                match self {$(Self::$variant { .. } => $code),+}
+            }
+        }
+    };
+}
+
+refusals! {
+/// A request that is refused at the door.
+pub enum Refusal {
+    // Who asks.
+    NoKey = UNAUTHORIZED, "unauthorized",
+        "API key absent or invalid; send it in the x-api-key header",
+        "API key ausente o inválida; envíela en la cabecera x-api-key";
+    NoAdminKey = UNAUTHORIZED, "unauthorized",
+        "admin key absent or invalid; send it in the x-admin-key header",
+        "clave de administración ausente o inválida; envíela en la cabecera x-admin-key";
+    NoSignature = UNAUTHORIZED, "unauthorized",
+        "no signature of this notice fits, or it is of another time",
+        "ninguna firma de este aviso corresponde, o es de otro momento";
+    TooManyAttempts = TOO_MANY_REQUESTS, "too_many_attempts",
+        "too many wrong keys from this address; wait before the next one",
+        "Demasiados intentos con claves incorrectas; espere y reintente";
+    KeyRate = TOO_MANY_REQUESTS, "rate_limited",
+        "too many requests with this key; wait and try again",
+        "Demasiadas solicitudes con esta clave o de este PSP; espere y reintente";
+    RealmRate = TOO_MANY_REQUESTS, "rate_limited",
+        "too many requests of this realm, over all its keys; wait and try again",
+        "Demasiadas solicitudes con esta clave o de este PSP; espere y reintente";
+
+    // How the request comes.
+    HeadTooLarge { most: usize } = REQUEST_HEADER_FIELDS_TOO_LARGE, "head_too_large",
+        "the head of the request is larger than {most} bytes",
+        "La cabecera de la solicitud es demasiado grande";
+    HeadTooSlow = REQUEST_TIMEOUT, "head_too_slow",
+        "the head of the request did not arrive in time",
+        "La cabecera de la solicitud no llegó a tiempo";
+    BareLineFeed = BAD_REQUEST, "malformed_request",
+        "every line of a request's head must end in CR LF",
+        "Cada línea de la cabecera debe terminar en CR LF";
+    NotJson = UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type",
+        "send the body with Content-Type: application/json",
+        "Envíe el cuerpo con Content-Type: application/json";
+    BodyTooLarge { most: usize } = PAYLOAD_TOO_LARGE, "body_too_large",
+        "the body is larger than {most} bytes",
+        "El cuerpo de la solicitud es demasiado grande";
+    BodyTooSlow = BAD_REQUEST, "malformed_body",
+        "the body did not arrive in time",
+        "El cuerpo de la solicitud no llegó a tiempo";
+    BodyBrokenOff = BAD_REQUEST, "malformed_body",
+        "the body could not be read",
+        "No se pudo leer el cuerpo de la solicitud";
+    NoBody = BAD_REQUEST, "malformed_body",
+        "the request needs a JSON body",
+        "El cuerpo debe ser un objeto JSON en UTF-8 sin campos repetidos";
+    NotUtf8 = BAD_REQUEST, "malformed_body",
+        "the body is not UTF-8",
+        "El cuerpo debe ser un objeto JSON en UTF-8 sin campos repetidos";
+    NotAnObject = BAD_REQUEST, "malformed_body",
+        "the body must be one JSON object without duplicate fields",
+        "El cuerpo debe ser un objeto JSON en UTF-8 sin campos repetidos";
+    NoIdempotencyKey = BAD_REQUEST, "idempotency_key_required",
+        "the Idempotency-Key header is required",
+        "Falta la cabecera Idempotency-Key";
+
+    // What it asks for.
+    NoRoute = NOT_FOUND, "route_not_found",
+        "there is no such path; see /docs for those there are",
+        "No existe ese recurso; ver /docs";
+    NoPage = NOT_FOUND, "route_not_found",
+        "there is no such page; begin at /docs/",
+        "No existe ese recurso; ver /docs";
+    NoAdminRoute = NOT_FOUND, "route_not_found",
+        "there is no such path",
+        "No existe ese recurso";
+    NoMethod { methods: String } = METHOD_NOT_ALLOWED, "method_not_allowed",
+        "this path knows {methods}",
+        "Este recurso no admite ese método; ver la cabecera Allow";
+    TooManyStreams { most: usize } = TOO_MANY_REQUESTS, "too_many_streams",
+        "the realm has {most} streams open already; close one first",
+        "Ya hay {most} conexiones de eventos abiertas; cierre una primero";
+    NotTried = BAD_REQUEST, "batch_rejected",
+        "not tried: another item of this atomic batch cannot be read",
+        "Se rechazó el lote; ver details";
+    BatchRefused { wrong: usize, total: usize } = BAD_REQUEST, "batch_rejected",
+        "nothing was posted: {wrong} of {total} items are refused",
+        "Se rechazó el lote; ver details";
+
+    // What banks and operators ask for.
+    NoticeNotUnderstood { why: String } = BAD_REQUEST, "notice_not_understood",
+        "{why}",
+        "No se entiende el aviso";
+    Verifying = CONFLICT, "verification_running",
+        "a verification is running; try again when it is over",
+        "Ya hay una verificación en curso";
+    BankInUse { mode: &'static str } = CONFLICT, "bank_in_use",
+        "the {mode} realm has accounts, and their CVUs are on its present collector account: collectorCbu and baseUrl can be changed until the first account is opened",
+        "El entorno {mode} tiene cuentas y sus CVU están en la cuenta recaudadora actual: collectorCbu y baseUrl se pueden cambiar hasta que se abra la primera cuenta";
+    BankNotSet { mode: &'static str } = CONFLICT, "bank_not_set",
+        "there is no bank for {mode} keys: set [bank.{mode}] in the settings of the service, or bank.{mode} of this tenant",
+        "No hay banco para claves {mode}: configure [bank.{mode}] en el servicio, o bank.{mode} de este PSP";
+    BankWrong { mode: &'static str, field: &'static str, why: String } = CONFLICT, "bank_not_set",
+        "the tenant's bank cannot be used: bank.{mode}.{field} {why}",
+        "No se puede usar el banco del PSP: bank.{mode}.{field} {why}";
+}
+}
