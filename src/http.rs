@@ -1,6 +1,7 @@
 //! What both families share: errors, who calls, bodies, queries, and the frame round each request.
 
 pub mod body;
+pub mod borrowed;
 pub mod bytes;
 pub mod caller;
 pub mod errors;
@@ -11,6 +12,7 @@ pub mod pieces;
 pub mod problems;
 pub mod query;
 pub mod rate;
+pub mod request;
 pub mod respond;
 pub mod room;
 pub mod strangers;

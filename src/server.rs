@@ -89,7 +89,7 @@ fn families(config: &mut ServiceConfig) {
     crate::v1::requests::AddressDto,
     crate::v1::requests::SenseDto,
     crate::v1::requests::DestinationDto,
-    crate::v1::requests::BatchItemDto,
+    crate::v1::batch::items::BatchItem,
     crate::v1::treasury::CollectorBody,
     crate::v1::treasury::BankSilence,
     crate::v1::treasury::ClientFunds,

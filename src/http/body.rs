@@ -312,28 +312,62 @@ impl Fields {
     ///
     /// # Errors
     /// 400 with every mistake.
-    pub fn done(mut self) -> Result<(), ApiError> {
+    pub fn done(self) -> Result<(), ApiError> {
+        self.finish(Some(()))
+    }
+
+    /// Like [`Self::done`], with what was made of the fields: `None` when one that has to be there is
+    /// missing or wrong.
+    ///
+    /// # Errors
+    /// 400 with every mistake.
+    pub fn finish<T>(mut self, made: Option<T>) -> Result<T, ApiError> {
         self.refuse_unknown();
-        if self.errors.is_empty() {
-            Ok(())
-        } else {
-            Err(ApiError::invalid(self.errors))
-        }
+        whole(made, self.errors)
+    }
+}
+
+/// What was made of fields, or every mistake that was found in them.
+///
+/// # Errors
+/// 400 with every mistake.
+pub(super) fn whole<T>(made: Option<T>, wrong: Vec<Wrong>) -> Result<T, ApiError> {
+    debug_assert!(
+        made.is_some() || !wrong.is_empty(),
+        "what is missing leaves its mistake"
+    );
+    match made {
+        Some(made) if wrong.is_empty() => Ok(made),
+        Some(_) | None => Err(ApiError::invalid(wrong)),
     }
 }
 
 /// Readers of raw JSON values.
 pub mod read {
+    use std::borrow::Cow;
+
     use caudal_ledger::money::Amount;
 
     use super::Mistake;
+
+    /// A string, copied only if it is written with escapes; `None` when it is anything else.
+    pub fn string(raw: &str) -> Option<Cow<'_, str>> {
+        let inner = raw
+            .strip_prefix('"')
+            .and_then(|raw| raw.strip_suffix('"'))?;
+        if inner.contains('\\') {
+            serde_json::from_str(raw).ok().map(Cow::Owned)
+        } else {
+            Some(Cow::Borrowed(inner))
+        }
+    }
 
     /// A string, read further by `parse`.
     pub fn text<T, E: Into<Mistake>>(
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> impl FnOnce(&str) -> Result<T, Mistake> {
         |raw| {
-            let text: String = serde_json::from_str(raw).map_err(|_| Mistake::NotAString)?;
+            let text = string(raw).ok_or(Mistake::NotAString)?;
             parse(&text).map_err(Into::into)
         }
     }
@@ -361,13 +395,13 @@ pub mod read {
     }
 
     /// The text of a number, or of a string that holds one; never through binary floating point.
-    fn number(raw: &str) -> Result<String, Mistake> {
+    fn number(raw: &str) -> Result<Cow<'_, str>, Mistake> {
         if raw.starts_with('"') {
-            return serde_json::from_str(raw).map_err(|_| Mistake::NotANumber);
+            return string(raw).ok_or(Mistake::NotANumber);
         }
         let digit = raw.starts_with(|c: char| c.is_ascii_digit() || c == '-');
         if digit {
-            Ok(raw.to_owned())
+            Ok(Cow::Borrowed(raw))
         } else {
             Err(Mistake::NotANumberOrString)
         }

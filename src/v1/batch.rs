@@ -6,7 +6,7 @@
 //!
 //! **Bounds.** [`BATCH_BYTES_MAX`] and [`ITEMS_MAX`].
 
-mod items;
+pub(crate) mod items;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -324,7 +324,7 @@ impl Serialize for Written<'_> {
         crate::http::problems::PostParams,
         ("dryRun" = Option<bool>, Query, description = "answer what each item would get, post nothing")
     ),
-    request_body(content = inline(super::requests::BatchDto), description = "at most 1 MiB"),
+    request_body(content = inline(items::Batch<'_>), description = "at most 1 MiB"),
     responses((status = 200, body = BatchBody), Problems)
 )]
 #[post("/v1/comprobantes/batch")]

@@ -214,23 +214,6 @@ pub struct ToggleVoucherTypeDto {
     active: bool,
 }
 
-/// An adjustment voucher.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct CreateComprobanteDto {
-    /// A custom type of the tenant.
-    voucher_type_code: String,
-    /// ARS, greater than 0, at most 2 decimals; a string or a number.
-    #[schema(value_type = String, example = "1500.50")]
-    amount: String,
-    /// The tenant's own id: with the direction of the type, idempotent over the realm.
-    #[schema(min_length = 1, max_length = 64)]
-    id_externo: String,
-    /// A line for people.
-    #[schema(max_length = 200)]
-    description: Option<String>,
-}
-
 /// A hold.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -291,36 +274,6 @@ pub struct DestinationDto {
     /// An alias.
     #[schema(pattern = "^[A-Za-z0-9.-]{6,20}$")]
     alias: Option<String>,
-}
-
-/// Many adjustment vouchers at once.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BatchDto {
-    /// `independent` (when absent): each has its own result. `atomic`: all or nothing.
-    mode: Option<String>,
-    /// The vouchers.
-    #[schema(min_items = 1, max_items = 10_000)]
-    items: Vec<BatchItemDto>,
-}
-
-/// One of many adjustment vouchers.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct BatchItemDto {
-    /// The CVU.
-    #[schema(pattern = "^000[0-9]{19}$")]
-    cvu: String,
-    /// A custom type of the tenant.
-    voucher_type_code: String,
-    /// ARS, greater than 0, at most 2 decimals; a string or a number.
-    amount: String,
-    /// The tenant's own id: with the direction of the type, idempotent over the realm.
-    #[schema(min_length = 1, max_length = 64)]
-    id_externo: String,
-    /// A line for people.
-    #[schema(max_length = 200)]
-    description: Option<String>,
 }
 
 /// A new webhook.

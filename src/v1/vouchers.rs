@@ -7,6 +7,7 @@ use caudal_actors::engine::lists::{VoucherFilter, VoucherSort};
 use caudal_actors::realms::{Adjustment, TypeRef};
 use caudal_ledger::balance::Direction;
 use caudal_ledger::ids::VoucherId;
+use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::TypeCode;
@@ -16,11 +17,13 @@ use utoipa::ToSchema;
 
 use super::target;
 use crate::bodies::vouchers::{VoucherBody, voucher};
-use crate::http::body::{Body, read as read_body};
+use crate::http::body::Body;
+use crate::http::body::read::{amount, line, text};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
+use crate::http::request::request;
 use crate::http::respond::{self, asker_of, give, json};
 use crate::http::words::Mistake;
 
@@ -134,6 +137,23 @@ pub struct MovementParams {
     sort: Option<String>,
 }
 
+request! {
+    /// An adjustment voucher.
+    strict struct CreateComprobante {
+        /// A custom type of the tenant.
+        voucher_type_code: TypeCode =
+            required("voucherTypeCode", text(TypeCode::parse)) as String;
+        /// ARS, greater than 0, at most 2 decimals; a string or a number.
+        amount: Amount = required("amount", amount) as String { example = "1500.50" };
+        /// The tenant's own id: with the direction of the type, idempotent over the realm.
+        id_externo: ExternalId = required("idExterno", text(ExternalId::parse))
+            as String { min_length = 1, max_length = 64 };
+        /// A line for people.
+        description: Option<String> = optional("description", line(DESCRIPTION_MAX))
+            as Option<String> { max_length = 200 };
+    }
+}
+
 /// Posts an adjustment voucher of a custom type.
 #[utoipa::path(
     operation_id = "createComprobante",
@@ -143,7 +163,7 @@ pub struct MovementParams {
         crate::http::problems::PostParams,
         ("dryRun" = Option<bool>, Query, description = "answer what would happen, post nothing")
     ),
-    request_body(content = inline(super::requests::CreateComprobanteDto)),
+    request_body(content = inline(CreateComprobante)),
     responses((status = 201, body = VoucherBody), (status = 200, body = VoucherBody, description = "a dry run"), Problems)
 )]
 #[post("/v1/accounts/{cvu}/comprobantes")]
@@ -169,21 +189,13 @@ pub async fn post(
             (StatusCode::CREATED, body.unwrap_or_default())
         },
     )?;
-    let mut fields = body.fields();
-    let code = fields.required("voucherTypeCode", read_body::text(TypeCode::parse));
-    let amount = fields.required("amount", read_body::amount);
-    let external_id = fields.required("idExterno", read_body::text(ExternalId::parse));
-    let description = fields.optional("description", read_body::line(DESCRIPTION_MAX));
-    fields.done()?;
-    let (Some(code), Some(amount), Some(external_id)) = (code, amount, external_id) else {
-        return Err(ApiError::field("body", Mistake::Incomplete));
-    };
+    let sent = CreateComprobante::read(body)?;
     let order = Adjustment {
         target,
-        voucher_type: TypeRef::Code(code),
-        amount,
-        external_id,
-        description,
+        voucher_type: TypeRef::Code(sent.voucher_type_code),
+        amount: sent.amount,
+        external_id: sent.id_externo,
+        description: sent.description,
         external_date: None,
         dry_run,
     };

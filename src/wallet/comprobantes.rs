@@ -6,7 +6,9 @@ use caudal_actors::accounts::Placed;
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_ledger::balance::Direction;
 use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::money::Amount;
 use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::BusinessDay;
 use caudal_ledger::voucher_types::{TypeCode, VoucherType};
 use caudal_ledger::vouchers::{Outcome, Voucher};
 use serde::Serialize;
@@ -19,6 +21,7 @@ use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
+use crate::http::request::request;
 use crate::http::respond::{self, asker_of, give, json};
 use crate::http::words::Mistake;
 
@@ -127,7 +130,7 @@ pub fn comprobante(realm: RealmId, placed: &Placed, types: &[VoucherType]) -> Co
     operation_id = "createWalletComprobante",
     tag = "Wallet",
     params(crate::http::problems::PostParams, ("dryRun" = Option<bool>, Query, description = "answer what would happen, post nothing")),
-    request_body(content = inline(super::requests::CreateWalletComprobanteDto)),
+    request_body(content = inline(CreateWalletComprobante)),
     responses((status = 201, body = ComprobanteCreado), (status = 200, body = ComprobanteCreado, description = "a dry run"), Problems)
 )]
 #[post("/wallet/v1/Comprobante")]
@@ -146,48 +149,64 @@ pub async fn post(request: HttpRequest, caller: Caller, mut query: Query, body: 
             (StatusCode::CREATED, body.unwrap_or_default())
         },
     )?;
-    let order = adjustment(body.lenient_fields(), &caller, dry_run).await?;
+    let sent = CreateWalletComprobante::read(body)?;
+    let order = adjustment(sent, &caller, dry_run).await?;
     let answered = caller.engine().post(realm, order, asker).await;
     give(answered, |outcome| {
         respond::made(outcome, dry_run, |placed| posted(realm, placed))
     })
 }
 
+request! {
+    /// An adjustment voucher; its type by number or by code.
+    lenient struct CreateWalletComprobante {
+        /// The account.
+        id_cuenta: u64 = required("idCuenta", campos::number) as u64;
+        /// ARS, greater than 0, at most 2 decimals; a number or a text.
+        importe: Amount = required("importe", read_body::amount) as Importe;
+        => |fields| name_the_type(fields);
+        /// The number of a custom type.
+        id_tipo_comprobante: Option<u64> =
+            optional("idTipoComprobante", campos::number) as Option<u64>;
+        /// The code of a custom type.
+        codigo: Option<TypeCode> =
+            optional("codigo", campos::code_as(TypeCode::parse)) as Option<String>;
+        /// The tenant's own id: with the direction of the type, idempotent over the realm.
+        id_externo: ExternalId = required("idExterno", campos::code_as(ExternalId::parse))
+            as String { min_length = 1, max_length = 64 };
+        /// The tenant's own words.
+        referencia: Option<String> = optional("referencia", campos::code(REFERENCIA_MAX))
+            as Option<String> { max_length = 50 };
+        /// `YYYY-MM-DD` or `DD-MM-YYYY`.
+        fecha_externa: Option<BusinessDay> =
+            optional("fechaExterna", read_body::text(campos::day)) as Option<String>;
+    }
+}
+
+fn name_the_type(fields: &mut Fields) {
+    if !fields.has("idTipoComprobante") && !fields.has("codigo") {
+        fields.mistake("idTipoComprobante", UNNAMED);
+    }
+}
+
 async fn adjustment(
-    mut fields: Fields,
+    sent: CreateWalletComprobante,
     caller: &Caller,
     dry_run: bool,
 ) -> Result<Adjustment, ApiError> {
-    let number = fields.required("idCuenta", campos::number);
-    let amount = fields.required("importe", read_body::amount);
-    let (has_id, has_code) = (fields.has("idTipoComprobante"), fields.has("codigo"));
-    let legacy = fields.optional("idTipoComprobante", campos::number);
-    let code = fields.optional("codigo", campos::code_as(TypeCode::parse));
-    if !has_id && !has_code {
-        fields.mistake("idTipoComprobante", UNNAMED);
-    }
-    let external_id = fields.required("idExterno", campos::code_as(ExternalId::parse));
-    let description = fields.optional("referencia", campos::code(REFERENCIA_MAX));
-    let external_date = fields.optional("fechaExterna", read_body::text(campos::day));
-    fields.done()?;
-    let voucher_type = match (legacy, code) {
+    let voucher_type = match (sent.id_tipo_comprobante, sent.codigo) {
         (Some(id), Some(code)) => both(caller, id, code).await?,
         (Some(id), None) => TypeRef::Legacy(id),
         (None, Some(code)) => TypeRef::Code(code),
-        (None, None) => {
-            return Err(ApiError::field("idTipoComprobante", UNNAMED));
-        }
-    };
-    let (Some(number), Some(amount), Some(external_id)) = (number, amount, external_id) else {
-        return Err(ApiError::field("body", Mistake::Incomplete));
+        (None, None) => return Err(ApiError::field("idTipoComprobante", UNNAMED)),
     };
     Ok(Adjustment {
-        target: Target::Account(AccountNo(number)),
+        target: Target::Account(AccountNo(sent.id_cuenta)),
         voucher_type,
-        amount,
-        external_id,
-        description,
-        external_date: external_date.map(caudal_ledger::time::BusinessDay::date),
+        amount: sent.importe,
+        external_id: sent.id_externo,
+        description: sent.referencia,
+        external_date: sent.fecha_externa.map(BusinessDay::date),
         dry_run,
     })
 }

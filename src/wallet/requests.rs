@@ -5,8 +5,6 @@
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::importe::Importe;
-
 /// Parameters of every list.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -144,28 +142,6 @@ pub struct CreateWalletCvuDto {
     nombre_cvu: Option<String>,
     /// Whether the bank assigns an alias; true when absent.
     alias_automatico: Option<bool>,
-}
-
-/// An adjustment voucher; its type by number or by code.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CreateWalletComprobanteDto {
-    /// The account.
-    id_cuenta: u64,
-    /// ARS, greater than 0, at most 2 decimals; a number or a text.
-    importe: Importe,
-    /// The number of a custom type.
-    id_tipo_comprobante: Option<u64>,
-    /// The code of a custom type.
-    codigo: Option<String>,
-    /// The tenant's own words.
-    #[schema(max_length = 50)]
-    referencia: Option<String>,
-    /// The tenant's own id: with the direction of the type, idempotent over the realm.
-    #[schema(min_length = 1, max_length = 64)]
-    id_externo: String,
-    /// `YYYY-MM-DD` or `DD-MM-YYYY`.
-    fecha_externa: Option<String>,
 }
 
 /// An enrolment in the remuneration of balances, by `cvu` or `idCuenta`.
