@@ -19,7 +19,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ledger", &[]),
     ("storage", &[]),
     ("actors", &["caudal-ledger", "caudal-storage"]),
-    ("proptests", &["caudal-ledger", "caudal-storage"]),
+    (
+        "proptests",
+        &["caudal-actors", "caudal-ledger", "caudal-storage"],
+    ),
     (".", &["caudal-actors", "caudal-ledger", "caudal-storage"]),
 ];
 /// Spanish field names: they belong to the wallet family, which speaks Spanish to its clients.

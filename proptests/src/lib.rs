@@ -4,8 +4,8 @@
 //! do, in `i128` centavos and `BTreeMap`s, and shares no code with the service; [`machine`] drives
 //! the real rules of `ledger` and keeps what they record as bytes; [`invariants`] are named after
 //! the list in the design (`check_i01` …) and look at histories only, never at the model. Holds,
-//! transfers, limits and fees have a world of their own, [`flows`]. The tests themselves are in
-//! `tests/`.
+//! transfers, limits and fees have a world of their own, [`flows`]. [`engine`] plays stories on the
+//! actors themselves: orders at the same time, power cuts, and a bank. The tests are in `tests/`.
 //!
 //! **Order.** An operation goes to the model first, then to the machine; answers are compared word
 //! for word, then states, then invariants.
@@ -22,6 +22,7 @@
     reason = "all of this room is test code: a panic is how it reports"
 )]
 
+pub mod engine;
 pub mod flows;
 pub mod generators;
 pub mod invariants;

@@ -8,6 +8,7 @@
 )]
 
 mod days;
+mod engine;
 mod flows;
 mod keys;
 mod ledger;
