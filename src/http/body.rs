@@ -308,6 +308,11 @@ impl Fields {
         self.wrong(name, mistake);
     }
 
+    /// Leaves a field out that does not count beside another.
+    pub fn forget(&mut self, name: &str) {
+        self.values.remove(name);
+    }
+
     /// Ends the reading: unknown fields are mistakes too, unless the reading is lenient.
     ///
     /// # Errors

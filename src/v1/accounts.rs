@@ -24,6 +24,7 @@ use crate::http::body::{Body, Fields, read as read_body};
 use crate::http::persons::{cuit, email, phone};
 use crate::http::problems::Problems;
 use crate::http::query::Query;
+use crate::http::request::request;
 use crate::http::respond::{self, asker, give, json, plain};
 use crate::http::words::{Mistake, Refusal};
 use crate::http::{caller::Caller, errors::ApiError};
@@ -332,12 +333,24 @@ const fn of_nullable<T: Copy>(field: Option<Option<T>>) -> Change<T> {
     }
 }
 
+request! {
+    /// A suspension.
+    strict struct SuspendAccount {
+        /// Why, for people.
+        reason: String = required("reason", read_body::line(500))
+            as String { min_length = 1, max_length = 500 };
+        /// Why, as a word; `other` when absent.
+        code: Option<SuspensionCode> = optional("code", word(&SUSPENSIONS))
+            as Option<super::requests::SuspensionCodeDto>;
+    }
+}
+
 /// Blocks outgoing movements; money that comes in is still welcome.
 #[utoipa::path(
     operation_id = "suspendAccount",
     tag = "Accounts",
     params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), crate::http::problems::PostParams),
-    request_body(content = inline(super::requests::SuspendAccountDto)),
+    request_body(content = inline(SuspendAccount)),
     responses((status = 200, body = AccountBody), Problems)
 )]
 #[post("/v1/accounts/{cvu}/suspend")]
@@ -348,16 +361,9 @@ pub async fn suspend(
     body: Body,
 ) -> Answer {
     let kept = body.clone_fields();
-    let mut fields = body.fields();
-    let reason = fields.required("reason", read_body::line(500));
-    let code = fields
-        .optional("code", word(&SUSPENSIONS))
-        .unwrap_or(SuspensionCode::Other);
-    fields.done()?;
-    let order = Order::Suspend {
-        reason: reason.unwrap_or_default(),
-        code,
-    };
+    let SuspendAccount { reason, code } = SuspendAccount::read(body)?;
+    let code = code.unwrap_or(SuspensionCode::Other);
+    let order = Order::Suspend { reason, code };
     change_by_post(&request, &caller, &path, &kept, order).await
 }
 
@@ -529,12 +535,21 @@ fn read_kyc(fields: &mut Fields) -> Kyc {
     }
 }
 
+request! {
+    /// An alias.
+    strict struct SetAlias {
+        /// 6–20 letters without accents, digits, dots and dashes; case does not matter.
+        alias: Alias = required("alias", read_body::text(Alias::parse))
+            as String { pattern = "^[A-Za-z0-9.-]{6,20}$" };
+    }
+}
+
 /// Sets or replaces the alias.
 #[utoipa::path(
     operation_id = "setAlias",
     tag = "Accounts",
     params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
-    request_body(content = inline(super::requests::SetAliasDto)),
+    request_body(content = inline(SetAlias)),
     responses((status = 200, body = AccountBody), Problems)
 )]
 #[put("/v1/accounts/{cvu}/alias")]
@@ -544,11 +559,6 @@ pub async fn set_alias(
     path: web::Path<String>,
     body: Body,
 ) -> Answer {
-    let mut fields = body.fields();
-    let alias = fields.required("alias", read_body::text(Alias::parse));
-    fields.done()?;
-    match alias {
-        Some(alias) => change(&request, &caller, &path, Order::SetAlias(alias)).await,
-        None => Err(ApiError::field("alias", Mistake::Required)),
-    }
+    let SetAlias { alias } = SetAlias::read(body)?;
+    change(&request, &caller, &path, Order::SetAlias(alias)).await
 }

@@ -5,6 +5,7 @@ use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use caudal_actors::engine::money::HoldView;
 use caudal_ledger::holds::{HoldStatus, HoldStep, OpenHold};
 use caudal_ledger::ids::HoldId;
+use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
@@ -13,11 +14,13 @@ use caudal_ledger::vouchers::Outcome;
 use super::target;
 use super::vouchers::DESCRIPTION_MAX;
 use crate::bodies::holds::{HoldBody, hold};
-use crate::http::body::{Body, OptionalBody, read as read_body};
+use crate::http::body::read::{self as read_body, line, text};
+use crate::http::body::{Body, OptionalBody};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
+use crate::http::request::request;
 use crate::http::respond::{self, asker, asker_of, give, json};
 use crate::http::words::Mistake;
 
@@ -25,6 +28,30 @@ type Answer = Result<HttpResponse, ApiError>;
 
 fn instant(text: &str) -> Result<Timestamp, Mistake> {
     Timestamp::parse(text).ok_or(Mistake::NotAnInstant)
+}
+
+request! {
+    /// A hold.
+    strict struct OpenHoldBody {
+        /// ARS, greater than 0, at most 2 decimals; a string or a number.
+        amount: Amount = required("amount", read_body::amount) as String { example = "1500.50" };
+        /// The tenant's own id: idempotent for holds over the realm.
+        id_externo: ExternalId = required("idExterno", text(ExternalId::parse))
+            as String { min_length = 1, max_length = 64 };
+        /// A line for people.
+        description: Option<String> = optional("description", line(DESCRIPTION_MAX))
+            as Option<String> { max_length = 200 };
+        /// When its rest is released by itself, RFC 3339; never when absent.
+        expires_at: Option<Timestamp> = optional("expiresAt", text(instant)) as Option<String>;
+    }
+}
+
+request! {
+    /// A step of a hold; without a body all that is left.
+    strict struct HoldStepBody as HoldStepDto {
+        /// How much of what is left; all of it when absent.
+        amount: Option<Amount> = optional("amount", read_body::amount) as Option<String>;
+    }
 }
 
 /// Sets money of an account apart.
@@ -36,7 +63,7 @@ fn instant(text: &str) -> Result<Timestamp, Mistake> {
         crate::http::problems::PostParams,
         ("dryRun" = Option<bool>, Query, description = "answer what would happen, do nothing")
     ),
-    request_body(content = inline(super::requests::OpenHoldDto)),
+    request_body(content = inline(OpenHoldBody)),
     responses((status = 201, body = HoldBody), (status = 200, body = HoldBody, description = "a dry run"), Problems)
 )]
 #[post("/v1/accounts/{cvu}/holds")]
@@ -62,20 +89,12 @@ pub async fn open(
             (StatusCode::CREATED, body.unwrap_or_default())
         },
     )?;
-    let mut fields = body.fields();
-    let amount = fields.required("amount", read_body::amount);
-    let external_id = fields.required("idExterno", read_body::text(ExternalId::parse));
-    let description = fields.optional("description", read_body::line(DESCRIPTION_MAX));
-    let expires_at = fields.optional("expiresAt", read_body::text(instant));
-    fields.done()?;
-    let (Some(amount), Some(external_id)) = (amount, external_id) else {
-        return Err(ApiError::field("body", Mistake::Incomplete));
-    };
+    let sent = OpenHoldBody::read(body)?;
     let order = OpenHold {
-        amount,
-        external_id,
-        description,
-        expires_at,
+        amount: sent.amount,
+        external_id: sent.id_externo,
+        description: sent.description,
+        expires_at: sent.expires_at,
     };
     let engine = caller.engine();
     let answered = engine.open_hold(realm, target, order, dry_run, asker).await;
@@ -140,9 +159,7 @@ async fn step(
         let body = serde_json::to_string(&hold(realm, view));
         (StatusCode::OK, body.unwrap_or_default())
     })?;
-    let mut fields = body.fields();
-    let amount = fields.optional("amount", read_body::amount);
-    fields.done()?;
+    let HoldStepBody { amount } = HoldStepBody::read(body)?;
     let engine = caller.engine();
     let answered = engine
         .step_hold(realm, id, step, amount, dry_run, asker)
@@ -159,7 +176,7 @@ async fn step(
         crate::http::problems::PostParams,
         ("dryRun" = Option<bool>, Query, description = "answer what would happen, do nothing")
     ),
-    request_body(content = Option<super::requests::HoldStepDto>),
+    request_body(content = Option<HoldStepBody>),
     responses((status = 200, body = HoldBody), Problems)
 )]
 #[post("/v1/holds/{id}/confirm")]
@@ -182,7 +199,7 @@ pub async fn confirm(
         crate::http::problems::PostParams,
         ("dryRun" = Option<bool>, Query, description = "answer what would happen, do nothing")
     ),
-    request_body(content = Option<super::requests::HoldStepDto>),
+    request_body(content = Option<HoldStepBody>),
     responses((status = 200, body = HoldBody), Problems)
 )]
 #[post("/v1/holds/{id}/release")]

@@ -60,17 +60,6 @@ pub enum PersonTypeDto {
     Legal,
 }
 
-/// A suspension.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SuspendAccountDto {
-    /// Why, for people.
-    #[schema(min_length = 1, max_length = 500)]
-    reason: String,
-    /// Why, as a word; `other` when absent.
-    code: Option<SuspensionCodeDto>,
-}
-
 /// Why an account is suspended.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -173,29 +162,6 @@ pub struct UpdateAccountKycDto {
     pub verified_at: Option<String>,
 }
 
-/// An alias.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SetAliasDto {
-    /// 6–20 letters without accents, digits, dots and dashes; case does not matter.
-    #[schema(pattern = "^[A-Za-z0-9.-]{6,20}$")]
-    alias: String,
-}
-
-/// A new voucher type.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CreateVoucherTypeDto {
-    /// 2–40 letters, digits and underscores; lower case is raised.
-    #[schema(pattern = "^[A-Za-z0-9_]{2,40}$")]
-    code: String,
-    /// 1–80 characters.
-    #[schema(min_length = 1, max_length = 80)]
-    name: String,
-    /// `credit` or `debit`.
-    sense: SenseDto,
-}
-
 /// The direction of a custom type.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -204,39 +170,6 @@ pub enum SenseDto {
     Credit,
     /// Money goes out.
     Debit,
-}
-
-/// Switches a voucher type.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ToggleVoucherTypeDto {
-    /// Whether new vouchers of it are accepted.
-    active: bool,
-}
-
-/// A hold.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct OpenHoldDto {
-    /// ARS, greater than 0, at most 2 decimals; a string or a number.
-    #[schema(example = "1500.50")]
-    amount: String,
-    /// The tenant's own id: idempotent for holds over the realm.
-    #[schema(min_length = 1, max_length = 64)]
-    id_externo: String,
-    /// A line for people.
-    #[schema(max_length = 200)]
-    description: Option<String>,
-    /// When its rest is released by itself, RFC 3339; never when absent.
-    expires_at: Option<String>,
-}
-
-/// A step of a hold; without a body all that is left.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct HoldStepDto {
-    /// How much of what is left; all of it when absent.
-    amount: Option<String>,
 }
 
 /// A transfer.
@@ -274,47 +207,6 @@ pub struct DestinationDto {
     /// An alias.
     #[schema(pattern = "^[A-Za-z0-9.-]{6,20}$")]
     alias: Option<String>,
-}
-
-/// A new webhook.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CreateWebhookDto {
-    /// Where events go: https, port 443 or 8443, at a public address.
-    #[schema(max_length = 2048, example = "https://psp.example/caudal")]
-    url: String,
-    /// The types that it wants, such as `voucher.created` or `hold.*`; all when absent.
-    #[schema(min_items = 1, max_items = 64)]
-    types: Option<Vec<String>>,
-    /// A line for people.
-    #[schema(min_length = 1, max_length = 200)]
-    description: Option<String>,
-}
-
-/// Changes of a webhook; absent fields stay as they are.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ChangeWebhookDto {
-    /// Where events go.
-    #[schema(max_length = 2048)]
-    url: Option<String>,
-    /// The types that it wants; null is all.
-    #[schema(min_items = 1, max_items = 64)]
-    types: Option<Vec<String>>,
-    /// A line for people; null removes it.
-    #[schema(min_length = 1, max_length = 200)]
-    description: Option<String>,
-    /// Whether events are sent; true also lets a parked or gone webhook go on.
-    active: Option<bool>,
-}
-
-/// How long the old secret goes on signing.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct RotateSecretDto {
-    /// In seconds; a day when absent, 0 ends it at once.
-    #[schema(minimum = 0, maximum = 604_800)]
-    overlap_seconds: Option<u64>,
 }
 
 /// Which events to send once more.

@@ -10,6 +10,7 @@ use crate::http::body::{Body, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
+use crate::http::request::request;
 use crate::http::respond::{asker, give, json, plain};
 use crate::http::words::Mistake;
 
@@ -39,12 +40,42 @@ pub async fn list(caller: Caller) -> Answer {
     Ok(json(StatusCode::OK, &bodies))
 }
 
+request! {
+    /// A new voucher type.
+    strict struct NewVoucherType {
+        /// 2–40 letters, digits and underscores; lower case is raised.
+        code: TypeCode = required("code", read_body::text(TypeCode::parse))
+            as String { pattern = "^[A-Za-z0-9_]{2,40}$" };
+        /// 1–80 characters.
+        name: String = required("name", read_body::line(NAME_MAX))
+            as String { min_length = 1, max_length = 80 };
+        /// `credit` or `debit`.
+        sense: Direction = required("sense", read_body::text(sense)) as super::requests::SenseDto;
+    }
+}
+
+fn sense(text: &str) -> Result<Direction, Mistake> {
+    match text {
+        "credit" => Ok(Direction::Credit),
+        "debit" => Ok(Direction::Debit),
+        _ => Err(Mistake::NotASense),
+    }
+}
+
+request! {
+    /// Switches a voucher type.
+    strict struct ToggleVoucherType {
+        /// Whether new vouchers of it are accepted.
+        active: bool = required("active", read_body::boolean) as bool;
+    }
+}
+
 /// Creates a type for adjustments.
 #[utoipa::path(
     operation_id = "createVoucherType",
     tag = "Voucher types",
     params(crate::http::problems::PostParams),
-    request_body(content = inline(super::requests::CreateVoucherTypeDto)),
+    request_body(content = inline(NewVoucherType)),
     responses((status = 201, body = VoucherTypeBody), Problems)
 )]
 #[post("/v1/voucher-types")]
@@ -57,21 +88,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
             (StatusCode::CREATED, body.unwrap_or_default())
         }
     })?;
-    let mut fields = body.fields();
-    let code = fields.required("code", read_body::text(TypeCode::parse));
-    let name = fields.required("name", read_body::line(NAME_MAX));
-    let sense = fields.required(
-        "sense",
-        read_body::text(|text| match text {
-            "credit" => Ok(Direction::Credit),
-            "debit" => Ok(Direction::Debit),
-            _ => Err(Mistake::NotASense),
-        }),
-    );
-    fields.done()?;
-    let (Some(code), Some(name), Some(sense)) = (code, name, sense) else {
-        return Err(ApiError::field("body", Mistake::Incomplete));
-    };
+    let NewVoucherType { code, name, sense } = NewVoucherType::read(body)?;
     let order = CreateVoucherType {
         code,
         name,
@@ -93,16 +110,13 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
     operation_id = "toggleVoucherType",
     tag = "Voucher types",
     params(("code" = String, Path, pattern = "^[A-Za-z0-9_]{2,40}$", description = "the code of a custom type")),
-    request_body(content = inline(super::requests::ToggleVoucherTypeDto)),
+    request_body(content = inline(ToggleVoucherType)),
     responses((status = 200, body = VoucherTypeBody), Problems)
 )]
 #[patch("/v1/voucher-types/{code}")]
 pub async fn toggle(caller: Caller, path: web::Path<String>, body: Body) -> Answer {
     let code = code(&path)?;
-    let mut fields = body.fields();
-    let active = fields.required("active", read_body::boolean);
-    fields.done()?;
-    let active = active.unwrap_or_default();
+    let ToggleVoucherType { active } = ToggleVoucherType::read(body)?;
     let answered = caller
         .engine()
         .toggle_type(caller.realm(), code, active, plain(&caller))

@@ -18,6 +18,7 @@ use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::{self, Query};
+use crate::http::request::request;
 use crate::http::respond::{self, asker, give, json, plain};
 use crate::http::words::Mistake;
 use crate::webhooks::guard::{self, UrlError};
@@ -83,6 +84,39 @@ pub async fn list(caller: Caller) -> Answer {
     Ok(json(StatusCode::OK, &bodies))
 }
 
+request! {
+    /// A new webhook.
+    strict struct CreateWebhook(caller: &Caller) {
+        /// Where events go: https, port 443 or 8443, at a public address.
+        url: String = required("url", read_body::text(url(caller)))
+            as String { max_length = 2048, example = "https://psp.example/caudal" };
+        /// The types that it wants, such as `voucher.created` or `hold.*`; all when absent.
+        types: Option<Vec<String>> = optional("types", types)
+            as Option<Vec<String>> { min_items = 1, max_items = 64 };
+        /// A line for people.
+        description: Option<String> = optional("description", read_body::line(DESCRIPTION_MAX))
+            as Option<String> { min_length = 1, max_length = 200 };
+    }
+}
+
+request! {
+    /// Changes of a webhook; absent fields stay as they are.
+    strict struct ChangeWebhook(caller: &Caller) {
+        /// Where events go.
+        url: Option<String> = optional("url", read_body::text(url(caller)))
+            as Option<String> { max_length = 2048 };
+        /// The types that it wants; null is all.
+        types: Option<Option<Vec<String>>> = nullable("types", types)
+            as Option<Vec<String>> { min_items = 1, max_items = 64 };
+        /// A line for people; null removes it.
+        description: Option<Option<String>> =
+            nullable("description", read_body::line(DESCRIPTION_MAX))
+            as Option<String> { min_length = 1, max_length = 200 };
+        /// Whether events are sent; true also lets a parked or gone webhook go on.
+        active: Option<bool> = optional("active", read_body::boolean) as Option<bool>;
+    }
+}
+
 /// Creates a webhook: events from now on are sent to it.
 ///
 /// Every event is sent as a POST with the headers of Standard Webhooks (`webhook-id`,
@@ -94,22 +128,18 @@ pub async fn list(caller: Caller) -> Answer {
     operation_id = "createWebhook",
     tag = "Webhooks",
     params(crate::http::problems::PostParams),
-    request_body(content = inline(super::requests::CreateWebhookDto)),
+    request_body(content = inline(CreateWebhook)),
     responses((status = 201, body = WithSecret), Problems)
 )]
 #[post("/v1/webhooks")]
 pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
     let secret = NewSecret::make(&caller)?;
     let asker = secret.asker(StatusCode::CREATED, &request, &caller, &body, None)?;
-    let mut fields = body.fields();
-    let url = fields.required("url", read_body::text(url(&caller)));
-    let wanted = fields.optional("types", types);
-    let description = fields.optional("description", read_body::line(DESCRIPTION_MAX));
-    fields.done()?;
+    let sent = CreateWebhook::read(body, &caller)?;
     let order = WebhookOrder::Create {
-        url: url.unwrap_or_default(),
-        types: wanted,
-        description,
+        url: sent.url,
+        types: sent.types,
+        description: sent.description,
         secret: secret.sealed.clone(),
     };
     let made = caller
@@ -143,20 +173,19 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     operation_id = "changeWebhook",
     tag = "Webhooks",
     params(("id" = String, Path, description = "the id of a webhook, `whk_…`")),
-    request_body(content = inline(super::requests::ChangeWebhookDto)),
+    request_body(content = inline(ChangeWebhook)),
     responses((status = 200, body = WebhookBody), Problems)
 )]
 #[patch("/v1/webhooks/{id}")]
 pub async fn change(caller: Caller, path: web::Path<String>, body: Body) -> Answer {
     let number = number(&caller, &path)?;
-    let mut fields = body.fields();
+    let sent = ChangeWebhook::read(body, &caller)?;
     let order = WebhookOrder::Change {
-        url: fields.optional("url", read_body::text(url(&caller))),
-        types: fields.nullable("types", types),
-        description: fields.nullable("description", read_body::line(DESCRIPTION_MAX)),
-        active: fields.optional("active", read_body::boolean),
+        url: sent.url,
+        types: sent.types,
+        description: sent.description,
+        active: sent.active,
     };
-    fields.done()?;
     let realm = caller.realm();
     let changed = caller
         .engine()
@@ -187,6 +216,16 @@ pub async fn remove(caller: Caller, path: web::Path<String>) -> Answer {
     give(removed, |_| HttpResponse::NoContent().finish())
 }
 
+request! {
+    /// How long the old secret goes on signing.
+    strict struct RotateSecret {
+        /// In seconds; a day when absent, 0 ends it at once.
+        overlap_seconds: Option<u64> =
+            optional("overlapSeconds", read_body::integer(0, OVERLAP_MAX))
+            as Option<u64> { minimum = 0, maximum = 604_800 };
+    }
+}
+
 /// Gives a webhook a new secret; the old one goes on signing for a while.
 ///
 /// Until then each request carries a signature of both, separated by a space.
@@ -197,7 +236,7 @@ pub async fn remove(caller: Caller, path: web::Path<String>) -> Answer {
         ("id" = String, Path, description = "the id of a webhook, `whk_…`"),
         crate::http::problems::PostParams,
     ),
-    request_body(content = inline(super::requests::RotateSecretDto)),
+    request_body(content = inline(RotateSecret)),
     responses((status = 200, body = WithSecret), Problems)
 )]
 #[post("/v1/webhooks/{id}/rotate-secret")]
@@ -212,10 +251,8 @@ pub async fn rotate(
     // A new secret changes nothing of how far it has come.
     let known = caller.engine().webhook(caller.realm(), number).await.ok();
     let asker = secret.asker(StatusCode::OK, &request, &caller, &body, known.clone())?;
-    let mut fields = body.fields();
-    let overlap = fields.optional("overlapSeconds", read_body::integer(0, OVERLAP_MAX));
-    fields.done()?;
-    let overlap = overlap.unwrap_or(OVERLAP);
+    let sent = RotateSecret::read(body)?;
+    let overlap = sent.overlap_seconds.unwrap_or(OVERLAP);
     let order = WebhookOrder::Rotate {
         secret: secret.sealed.clone(),
         overlap,

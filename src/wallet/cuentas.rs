@@ -20,6 +20,7 @@ use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
+use crate::http::request::request;
 use crate::http::respond::{self, asker, give, json, plain};
 use crate::http::words::Mistake;
 
@@ -154,12 +155,20 @@ async fn changed(
     give(answered, |_| HttpResponse::NoContent().finish())
 }
 
+request! {
+    /// Enables or disables.
+    lenient struct Habilitado {
+        /// Whether the account is enabled.
+        habilitado: bool = required("habilitado", campos::boolean) as bool;
+    }
+}
+
 /// Enables or disables a wallet account: a disabled one takes no adjustments and lets no money out.
 #[utoipa::path(
     operation_id = "enableCuenta",
     tag = "Wallet",
     params(("id" = u64, Path, description = "the number of the account"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
-    request_body(content = inline(super::requests::HabilitadoDto)),
+    request_body(content = inline(Habilitado)),
     responses((status = 204, description = "done"), Problems)
 )]
 #[patch("/wallet/v1/Habilitado/Cuenta/{id}")]
@@ -170,10 +179,8 @@ pub async fn enable(
     body: Body,
 ) -> Answer {
     let number = number(&path, "id")?;
-    let mut fields = body.lenient_fields();
-    let enabled = fields.required("habilitado", campos::boolean);
-    fields.done()?;
-    let order = Order::SetEnabled(enabled.unwrap_or_default());
+    let Habilitado { habilitado } = Habilitado::read(body)?;
+    let order = Order::SetEnabled(habilitado);
     changed(&request, &caller, number, order).await
 }
 

@@ -123,13 +123,6 @@ pub struct CreateWalletAccountDto {
     pub dni: Option<String>,
 }
 
-/// Enables or disables.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct HabilitadoDto {
-    /// Whether the account is enabled.
-    habilitado: bool,
-}
-
 /// A CVU for an account.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -159,26 +152,4 @@ pub struct EnrollRemuneracionDto {
     /// The fund; the bank's own choice when absent.
     #[schema(max_length = 40)]
     fondo: Option<String>,
-}
-
-/// A new voucher type; one of `sentido` and `signo` has to be there.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CreateTipoComprobanteDto {
-    /// 1–80 characters.
-    #[schema(min_length = 1, max_length = 80)]
-    nombre: String,
-    /// 2–40 letters, digits and underscores; lower case is raised.
-    #[schema(pattern = "^[A-Za-z0-9_]{2,40}$")]
-    codigo: String,
-    /// A line for people.
-    #[schema(max_length = 200)]
-    descripcion: Option<String>,
-    /// 1 (credit) or -1 (debit).
-    signo: Option<i8>,
-    /// `credit` or `debit`; wins over `signo`.
-    sentido: Option<String>,
-    /// The tenant's own category.
-    #[schema(max_length = 40)]
-    tipo_movimiento: Option<String>,
 }

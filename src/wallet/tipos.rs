@@ -12,6 +12,7 @@ use crate::http::body::{Body, Fields, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
+use crate::http::request::request;
 use crate::http::respond::{asker, give, json};
 use crate::http::words::Mistake;
 
@@ -40,7 +41,7 @@ impl From<&VoucherType> for TipoCreado {
     operation_id = "createTipoComprobante",
     tag = "Wallet",
     params(crate::http::problems::PostParams),
-    request_body(content = inline(super::requests::CreateTipoComprobanteDto)),
+    request_body(content = inline(CreateTipoComprobante)),
     responses((status = 201, body = TipoCreado), Problems)
 )]
 #[post("/wallet/v1/TipoComprobante")]
@@ -53,7 +54,7 @@ pub async fn create(
         let body = serde_json::to_string(&TipoCreado::from(made));
         (StatusCode::CREATED, body.unwrap_or_default())
     })?;
-    let order = order(body.lenient_fields())?;
+    let order = order(CreateTipoComprobante::read(body)?)?;
     let answered = caller
         .engine()
         .create_type(caller.realm(), order, asker)
@@ -63,42 +64,57 @@ pub async fn create(
     })
 }
 
-fn order(mut fields: Fields) -> Result<CreateVoucherType, ApiError> {
-    let name = fields.required("nombre", read_body::line(NOMBRE_MAX));
-    let code = fields.required("codigo", campos::code_as(TypeCode::parse));
-    let description = fields.optional("descripcion", read_body::line(DESCRIPCION_MAX));
-    let category = fields.optional("tipoMovimiento", campos::code(CATEGORIA_MAX));
-    let named = fields.has("sentido") || fields.has("signo");
-    if !named {
-        fields.mistake("sentido", Mistake::RequiredOr { other: "signo" });
+request! {
+    /// A new voucher type; one of `sentido` and `signo` has to be there.
+    lenient struct CreateTipoComprobante {
+        /// 1–80 characters.
+        nombre: String = required("nombre", read_body::line(NOMBRE_MAX))
+            as String { min_length = 1, max_length = 80 };
+        /// 2–40 letters, digits and underscores; lower case is raised.
+        codigo: TypeCode = required("codigo", campos::code_as(TypeCode::parse))
+            as String { pattern = "^[A-Za-z0-9_]{2,40}$" };
+        /// A line for people.
+        descripcion: Option<String> = optional("descripcion", read_body::line(DESCRIPCION_MAX))
+            as Option<String> { max_length = 200 };
+        /// The tenant's own category.
+        tipo_movimiento: Option<String> = optional("tipoMovimiento", campos::code(CATEGORIA_MAX))
+            as Option<String> { max_length = 40 };
+        => |fields| name_the_sense(fields);
+        /// `credit` or `debit`; wins over `signo`.
+        sentido: Option<Direction> = optional("sentido", read_body::text(sentido))
+            as Option<String>;
+        /// 1 (credit) or -1 (debit).
+        signo: Option<bool> = optional("signo", campos::sign) as Option<i8>;
     }
-    let wins = fields.has("sentido");
-    let sense = fields.optional(
-        "sentido",
-        read_body::text(|text| text.parse::<Direction>().map_err(|()| Mistake::NotASense)),
-    );
-    // What does not count is not looked at.
-    let sign = if wins {
-        None
-    } else {
-        fields.optional("signo", campos::sign)
+}
+
+/// Of a type without a sense.
+const SENSELESS: Mistake = Mistake::RequiredOr { other: "signo" };
+
+fn name_the_sense(fields: &mut Fields) {
+    if fields.has("sentido") {
+        // What does not count is not looked at.
+        fields.forget("signo");
+    } else if !fields.has("signo") {
+        fields.mistake("sentido", SENSELESS);
+    }
+}
+
+fn sentido(text: &str) -> Result<Direction, Mistake> {
+    text.parse().map_err(|()| Mistake::NotASense)
+}
+
+fn order(sent: CreateTipoComprobante) -> Result<CreateVoucherType, ApiError> {
+    let by_sign = |positive| match positive {
+        true => Direction::Credit,
+        false => Direction::Debit,
     };
-    fields.done()?;
-    let by_sign = sign.map(|positive| {
-        if positive {
-            Direction::Credit
-        } else {
-            Direction::Debit
-        }
-    });
-    let (Some(code), Some(name), Some(sense)) = (code, name, sense.or(by_sign)) else {
-        return Err(ApiError::field("body", Mistake::Incomplete));
-    };
+    let sense = sent.sentido.or(sent.signo.map(by_sign));
     Ok(CreateVoucherType {
-        code,
-        name,
-        sense,
-        description,
-        category,
+        code: sent.codigo,
+        name: sent.nombre,
+        sense: sense.ok_or_else(|| ApiError::field("sentido", SENSELESS))?,
+        description: sent.descripcion,
+        category: sent.tipo_movimiento,
     })
 }
