@@ -72,7 +72,9 @@ impl Keyring {
         let (secret, id) = random.split_at(32);
         let letter = |byte: &u8| {
             let at = usize::from(byte & 31);
-            char::from(ID_ALPHABET.get(at).copied().unwrap_or(b'a'))
+            #[expect(clippy::expect_used, reason = "five bits are a place among 32 letters")]
+            let letter = ID_ALPHABET.get(at).expect("a letter for five bits");
+            char::from(*letter)
         };
         let id: String = id.iter().map(letter).collect();
         let secret = URL_SAFE_NO_PAD.encode(secret);
@@ -93,7 +95,12 @@ impl Keyring {
 
     fn mac(&self, secret: &str) -> Digest {
         let tag = hmac::sign(&self.pepper, secret.as_bytes());
-        Digest(tag.as_ref().try_into().unwrap_or_default())
+        #[expect(
+            clippy::expect_used,
+            reason = "HMAC-SHA-256 gives 32 bytes; zeros instead would fit any secret"
+        )]
+        let mac = tag.as_ref().try_into().expect("a tag of 32 bytes");
+        Digest(mac)
     }
 
     /// Who a key speaks for; `None` for every reason why it speaks for nobody.

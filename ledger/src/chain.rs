@@ -33,7 +33,11 @@ impl Canonical {
     /// Adds a text.
     #[must_use]
     pub fn text(mut self, value: &str) -> Self {
-        let length = u32::try_from(value.len()).unwrap_or(u32::MAX);
+        #[expect(
+            clippy::expect_used,
+            reason = "two texts of one length would share a form"
+        )]
+        let length = u32::try_from(value.len()).expect("a text of less than 4 GiB");
         self.0.extend_from_slice(&length.to_be_bytes());
         self.0.extend_from_slice(value.as_bytes());
         self
@@ -58,7 +62,19 @@ impl Digest {
     /// The digest of bytes.
     pub fn of(bytes: &[u8]) -> Self {
         let hash = digest::digest(&digest::SHA256, bytes);
-        Self(hash.as_ref().try_into().unwrap_or_default())
+        #[expect(
+            clippy::expect_used,
+            reason = "SHA-256 gives 32 bytes; zeros instead would begin a chain"
+        )]
+        let digest = hash.as_ref().try_into().expect("a digest of 32 bytes");
+        Self(digest)
+    }
+
+    /// Its first bytes, at most 32: what shorter names are drawn from.
+    #[expect(clippy::expect_used, reason = "more than 32 bytes do not compile")]
+    pub fn first<const N: usize>(&self) -> [u8; N] {
+        const { assert!(N <= 32, "a digest has 32 bytes") };
+        *self.0.first_chunk().expect("the beginning of 32 bytes")
     }
 }
 
@@ -96,5 +112,21 @@ impl<'de> Deserialize<'de> for Digest {
             }
         }
         deserializer.deserialize_bytes(Bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_that_of_its_bytes_and_begins_with_its_first() {
+        let digest = Digest::of(b"abc");
+        assert_eq!(
+            digest.to_string(),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+        assert_eq!(digest.first(), [0xba, 0x78, 0x16, 0xbf]);
+        assert_ne!(Digest::of(b""), Digest::default());
     }
 }

@@ -71,10 +71,9 @@ impl Client<'_> {
                 form.text("number").number(number)
             }
         };
-        let digest = form.number(i64::from(taken)).digest().0;
-        let first = digest.first_chunk::<8>().copied().unwrap_or_default();
-        let drawn = u64::from_be_bytes(first).checked_rem(DRAWS).unwrap_or(0);
-        AccountNo(drawn.saturating_add(1)).bank_client_id(self.realm)
+        let digest = form.number(i64::from(taken)).digest();
+        let drawn = u64::from_be_bytes(digest.first()) % DRAWS;
+        AccountNo(drawn.strict_add(1)).bank_client_id(self.realm)
     }
 }
 

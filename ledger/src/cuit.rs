@@ -102,14 +102,18 @@ impl Cuit {
     }
 
     /// What the prefix says about the person.
+    #[expect(
+        clippy::expect_used,
+        reason = "no value is made without a known prefix"
+    )]
     pub fn person_type(self) -> PersonType {
-        // A value only exists with a known prefix.
-        self.kind().unwrap_or(PersonType::Human)
+        self.kind().expect("a CUIT of a known prefix")
     }
 
     /// The eleven digits.
+    #[expect(clippy::expect_used, reason = "only digits ever get in")]
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).unwrap_or_default()
+        std::str::from_utf8(&self.0).expect("digits are ASCII")
     }
 }
 

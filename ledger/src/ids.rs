@@ -124,12 +124,11 @@ impl VoucherId {
             | (u128::from(self.sequence) & FIELD_40);
         let value = high.wrapping_shl(16) | Self::check(high, self.tag);
         f.write_str(prefix)?;
-        f.write_str(std::str::from_utf8(&base32::<26>(value)).unwrap_or_default())?;
+        write_digits(&base32::<26>(value), f)?;
         if self.tag.is_none() {
             return Ok(());
         }
-        let tag = base32::<6>(u128::from(self.tag.number()));
-        f.write_str(std::str::from_utf8(&tag).unwrap_or_default())
+        write_digits(&base32::<6>(u128::from(self.tag.number())), f)
     }
 }
 
@@ -147,14 +146,22 @@ fn number(digits: &str) -> Option<u128> {
 }
 
 /// A number as so many digits of base 32.
-fn base32<const N: usize>(value: u128) -> [u8; N] {
+#[expect(clippy::expect_used, reason = "five bits are a place among 32 digits")]
+fn base32<const N: usize>(mut value: u128) -> [u8; N] {
     let mut text = [b'0'; N];
-    for (place, byte) in text.iter_mut().rev().enumerate() {
-        let shift = u32::try_from(place).unwrap_or(0).saturating_mul(5);
-        let digit = usize::try_from(value.wrapping_shr(shift) & 31).unwrap_or(0);
-        *byte = ALPHABET.get(digit).copied().unwrap_or(b'0');
+    for byte in text.iter_mut().rev() {
+        let [.., low] = value.to_be_bytes();
+        *byte = *ALPHABET
+            .get(usize::from(low & 31))
+            .expect("a digit for five bits");
+        value >>= 5;
     }
     text
+}
+
+/// Writes digits, which are ASCII.
+fn write_digits(digits: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str(std::str::from_utf8(digits).map_err(|_| fmt::Error)?)
 }
 
 impl fmt::Display for VoucherId {
@@ -251,9 +258,7 @@ impl OriginId {
 
     /// The reference that is the digest of a form.
     pub(crate) fn of_form(form: Canonical) -> Self {
-        let digest = form.digest().0;
-        let first = digest.first_chunk::<16>().copied().unwrap_or_default();
-        let digest = u128::from_be_bytes(first);
+        let digest = u128::from_be_bytes(form.digest().first());
         Self(Self::DIGEST | (digest & Self::DIGEST.wrapping_sub(1)))
     }
 
@@ -319,7 +324,7 @@ const ORIGIN: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 impl fmt::Display for OriginId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = base32::<15>(self.0).map(|digit| digit.to_ascii_uppercase());
-        f.write_str(std::str::from_utf8(&digits).unwrap_or_default())
+        write_digits(&digits, f)
     }
 }
 

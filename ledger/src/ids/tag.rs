@@ -20,8 +20,7 @@ impl Tag {
 
     /// The tag of the place after a movement, taken at a time: known before what takes it.
     pub fn after(previous: Digest, at: Timestamp) -> Self {
-        let first = previous.0.first_chunk::<8>().copied().unwrap_or_default();
-        Self::drawn(u64::from_be_bytes(first) ^ at.millis())
+        Self::drawn(u64::from_be_bytes(previous.first()) ^ at.millis())
     }
 
     /// The tag of what a record with these bytes publishes.
@@ -32,8 +31,8 @@ impl Tag {
     fn drawn(from: u64) -> Self {
         // Times that are near each other differ in the high bits of the product.
         let mixed = from.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let drawn = mixed.wrapping_shr(u64::BITS.wrapping_sub(Self::BITS));
-        Self(u32::try_from(drawn).unwrap_or_default().max(1))
+        let [high @ .., _, _, _, _] = mixed.to_be_bytes();
+        Self((u32::from_be_bytes(high) >> (u32::BITS - Self::BITS)).max(1))
     }
 
     /// Whether this is the tag of ids that have none.
