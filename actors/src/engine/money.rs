@@ -276,10 +276,7 @@ fn transfers(
     from: Option<AccountNo>,
     page: &Page,
 ) -> Result<Listing<TransferView>, StoreError> {
-    let count = store
-        .get(&keys::transfer_count(realm))?
-        .and_then(|row| row.first_chunk::<8>().copied())
-        .map_or(0, u64::from_be_bytes);
+    let count = keys::count_in(store.get(&keys::transfer_count(realm))?.as_deref())?;
     let mut range = Range {
         first: 1,
         last: count,
@@ -335,7 +332,7 @@ fn transfer_range(
     let mut found = Vec::new();
     for (key, row) in store.scan(&from, &to, order, limit)? {
         let place = Place::from_bytes(&row)?;
-        let ordinal = keys::account_of(&key).map_or(0, |last| last.0);
+        let ordinal = keys::number_of(&key)?;
         if let Some(transfer) = reads::money::transfer(store, realm, place)? {
             let account = place.account;
             found.push((ordinal, TransferView { account, transfer }));

@@ -250,7 +250,7 @@ fn filtered(
     loop {
         let rows = store.scan(&from, &to, page.order, SCAN_PAGE)?;
         for (key, row) in &rows {
-            let number = keys::account_of(key).unwrap_or(AccountNo(0));
+            let number = keys::account_of(key)?;
             let row: Listed = decode(row)?;
             if !accounts.lets(number, &row) {
                 continue;

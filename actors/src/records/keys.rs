@@ -2,6 +2,8 @@
 
 mod cases;
 
+mod numbers;
+
 use caudal_ledger::alias::Alias;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::Cuit;
@@ -10,6 +12,8 @@ use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
+
+pub use numbers::{account_of, count_in, number_of, numbers_of};
 
 pub use cases::{
     case_counts, case_since, open_case, open_cases, open_return, open_returns, parked, return_of,
@@ -205,11 +209,6 @@ pub fn event(realm: RealmId, number: u64) -> [u8; 13] {
     let parts = parts.chain(number.to_be_bytes());
     key.iter_mut().skip(1).zip(parts).for_each(|(k, p)| *k = p);
     key
-}
-
-/// The number at the end of a key of an event.
-pub fn event_of(key: &[u8]) -> Option<u64> {
-    account_of(key).map(|number| number.0)
 }
 
 /// All webhooks of a realm.
@@ -433,24 +432,6 @@ pub fn bank_day_of(realm: RealmId, day: BusinessDay, account: AccountNo, sequenc
     let day = day.to_string();
     let (account, sequence) = (account.0.to_be_bytes(), sequence.to_be_bytes());
     key(BANK_DAY, realm, &[day.as_bytes(), &account, &sequence])
-}
-
-/// The account and number at the end of a key.
-pub fn numbers_of(key: &[u8]) -> Option<(AccountNo, u64)> {
-    let at = key.len().checked_sub(16)?;
-    let (account, number) = key.get(at..)?.split_first_chunk::<8>()?;
-    let number: [u8; 8] = number.try_into().ok()?;
-    Some((
-        AccountNo(u64::from_be_bytes(*account)),
-        u64::from_be_bytes(number),
-    ))
-}
-
-/// The account number at the end of a directory or pending key.
-pub fn account_of(key: &[u8]) -> Option<AccountNo> {
-    let at = key.len().checked_sub(8)?;
-    let bytes: [u8; 8] = key.get(at..)?.try_into().ok()?;
-    Some(AccountNo(u64::from_be_bytes(bytes)))
 }
 
 #[cfg(test)]

@@ -145,7 +145,7 @@ pub fn account_of_code(
     code: &str,
 ) -> Result<Option<AccountNo>, StoreError> {
     let row = store.get(&keys::code(realm, code))?;
-    Ok(row.as_deref().and_then(keys::account_of))
+    row.as_deref().map(keys::account_of).transpose()
 }
 
 /// One movement of an account.
@@ -323,20 +323,14 @@ pub fn accounts_of_cuit(
 ) -> Result<Vec<AccountNo>, StoreError> {
     let from = keys::of_cuit(realm, cuit);
     let rows = store.scan(&from, &keys::after_prefix(&from), Order::Ascending, limit)?;
-    Ok(rows
-        .iter()
-        .filter_map(|(key, _)| keys::account_of(key))
-        .collect())
+    rows.iter().map(|(key, _)| keys::account_of(key)).collect()
 }
 
 /// The last account number given in a realm.
 pub fn last_account(store: &dyn Store, realm: RealmId) -> Result<u64, StoreError> {
     let from = keys::directory(realm);
     let rows = store.scan(&from, &keys::after_prefix(&from), Order::Descending, 1)?;
-    Ok(rows
-        .first()
-        .and_then(|(key, _)| keys::account_of(key))
-        .map_or(0, |n| n.0))
+    rows.first().map_or(Ok(0), |(key, _)| keys::number_of(key))
 }
 
 /// Accounts that wait for the bank, at most `limit`.
@@ -363,10 +357,7 @@ fn accounts_under(
     limit: usize,
 ) -> Result<Vec<AccountNo>, StoreError> {
     let rows = store.scan(from, &keys::after_prefix(from), Order::Ascending, limit)?;
-    Ok(rows
-        .iter()
-        .filter_map(|(key, _)| keys::account_of(key))
-        .collect())
+    rows.iter().map(|(key, _)| keys::account_of(key)).collect()
 }
 
 /// The last calls to the bank for an account, newest first.

@@ -285,7 +285,7 @@ fn walk(
     loop {
         let rows = store.scan(&from, &to, order, size)?;
         for (key, row) in &rows {
-            let block = keys::account_of(key).map_or(0, |number| number.0);
+            let block = keys::number_of(key)?;
             let set = among.of(&Block::parse(row)?);
             if !visit(block.saturating_mul(BLOCK), &set) {
                 return Ok(());

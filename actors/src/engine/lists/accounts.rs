@@ -234,8 +234,11 @@ fn in_order(
     let mut size = page.limit.saturating_add(1).min(SCAN_PAGE);
     'pages: loop {
         let rows = store.scan(&from, &to, page.order, size)?;
-        let numbers = rows.iter().filter_map(|(key, _)| keys::account_of(key));
-        for number in numbers.filter(|number| members.has(*number)) {
+        for (key, _) in &rows {
+            let number = keys::account_of(key)?;
+            if !members.has(number) {
+                continue;
+            }
             if skip > 0 {
                 skip = skip.saturating_sub(1);
             } else if items.len() < page.limit {
@@ -275,7 +278,7 @@ fn searched(
     loop {
         let rows = store.scan(&from, &to, Order::Ascending, SCAN_PAGE)?;
         for (key, row) in &rows {
-            let number = keys::account_of(key).unwrap_or(AccountNo(0));
+            let number = keys::account_of(key)?;
             let row: Listed = decode(row)?;
             let place = || sort.row(realm, number, &row);
             if page.cursor == Some(number.0) {

@@ -67,10 +67,8 @@ fn lines(
     let from = keys::internal(realm, range.first);
     let to = keys::internal(realm, range.last.saturating_add(1));
     let rows = store.scan(&from, &to, order, limit)?.into_iter();
-    let line = |(key, row): (Vec<u8>, Vec<u8>)| {
-        let ordinal = keys::account_of(&key).map_or(0, |number| number.0);
-        Ok((ordinal, Line::from_bytes(&row)?))
-    };
+    let line =
+        |(key, row): (Vec<u8>, Vec<u8>)| Ok((keys::number_of(&key)?, Line::from_bytes(&row)?));
     rows.map(line).collect()
 }
 
@@ -95,10 +93,7 @@ pub(super) fn list(
     sort: VoucherSort,
     page: &Page,
 ) -> Result<Listing<Placed>, StoreError> {
-    let count = store
-        .get(&keys::internal_count(realm))?
-        .and_then(|row| row.first_chunk::<8>().copied())
-        .map_or(0, u64::from_be_bytes);
+    let count = keys::count_in(store.get(&keys::internal_count(realm))?.as_deref())?;
     let mut rest = within(store, realm, count, filter)?;
     if filter.is_everything(sort) {
         let (shown, next) = rest.page(page);

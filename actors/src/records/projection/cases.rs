@@ -78,10 +78,11 @@ pub fn closes(
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     let key = keys::case_since(realm, kind, place);
-    let Some(since) = index.get(&key)?.as_deref().and_then(keys::account_of) else {
+    let row = index.get(&key)?;
+    let Some(since) = row.as_deref().map(keys::number_of).transpose()? else {
         return Ok(());
     };
-    let since = Timestamp::from_millis(since.0);
+    let since = Timestamp::from_millis(since);
     index.delete(&keys::open_case(realm, kind, since, place));
     index.delete(&key);
     counted(realm, index, |counts| {

@@ -137,8 +137,7 @@ pub fn open_returns(
 ) -> Result<Vec<u64>, StoreError> {
     let from = keys::open_returns(realm);
     let rows = store.scan(&from, &keys::after_prefix(&from), Order::Ascending, limit)?;
-    let numbers = rows.iter().filter_map(|(key, _)| keys::account_of(key));
-    Ok(numbers.map(|number| number.0).collect())
+    rows.iter().map(|(key, _)| keys::number_of(key)).collect()
 }
 
 /// The open cases of a kind, those first that have waited longest.
@@ -153,14 +152,17 @@ pub fn open(
 ) -> Result<Vec<OpenCase>, StoreError> {
     let from = keys::open_cases(realm, kind);
     let rows = store.scan(&from, &keys::after_prefix(&from), Order::Ascending, limit)?;
-    Ok(rows.iter().filter_map(|(key, _)| opened(key)).collect())
+    rows.iter().map(|(key, _)| opened(key)).collect()
 }
 
-fn opened(key: &[u8]) -> Option<OpenCase> {
+fn opened(key: &[u8]) -> Result<OpenCase, StoreError> {
     let (account, sequence) = keys::numbers_of(key)?;
-    let since = keys::account_of(key.get(..key.len().checked_sub(16)?)?)?;
+    let before = key
+        .split_last_chunk::<16>()
+        .map_or(&[][..], |(rest, _)| rest);
+    let since = keys::number_of(before)?;
     let place = Place { account, sequence };
-    Some((Timestamp::from_millis(since.0), place))
+    Ok((Timestamp::from_millis(since), place))
 }
 
 /// Since when a case waits; `None` when it is not open.
@@ -174,8 +176,8 @@ pub fn since(
     place: Place,
 ) -> Result<Option<Timestamp>, StoreError> {
     let row = store.get(&keys::case_since(realm, kind, place))?;
-    let since = row.as_deref().and_then(keys::account_of);
-    Ok(since.map(|since| Timestamp::from_millis(since.0)))
+    let since = row.as_deref().map(keys::number_of).transpose()?;
+    Ok(since.map(Timestamp::from_millis))
 }
 
 /// How many cases of a realm are open.

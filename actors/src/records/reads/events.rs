@@ -29,7 +29,7 @@ pub fn told(
     let to = keys::after_prefix(&keys::event(realm, u64::MAX));
     let rows = store.scan(&from, &to, Order::Ascending, limit)?;
     let read = |(key, row): &(Vec<u8>, Vec<u8>)| {
-        let number = keys::event_of(key).ok_or_else(lost)?;
+        let number = keys::number_of(key)?;
         Told::parse(row).map(|told| (number, told))
     };
     rows.iter().map(read).collect()

@@ -32,10 +32,7 @@ pub fn numbers(
     }
     let to = keys::after_prefix(prefix);
     let rows = store.scan(&from, &to, Order::Ascending, limit)?;
-    Ok(rows
-        .iter()
-        .filter_map(|(key, _)| keys::numbers_of(key))
-        .collect())
+    rows.iter().map(|(key, _)| keys::numbers_of(key)).collect()
 }
 
 /// Gives an account its open holds and transfers. Nothing is held, nothing is read.
@@ -54,7 +51,7 @@ pub fn open(store: &dyn Store, realm: RealmId, account: &mut Account) -> Result<
             let rows = store.scan(&after, &to, Order::Ascending, KEYS_PAGE)?;
             let more = rows.len() == KEYS_PAGE;
             for (key, _) in rows {
-                found.extend(keys::account_of(&key).map(|last| last.0));
+                found.push(keys::number_of(&key)?);
                 after = key;
                 after.push(0);
             }
@@ -99,10 +96,7 @@ pub fn ended(
 ) -> Result<Vec<AccountNo>, StoreError> {
     let (from, to) = keys::hold_ends(realm, now);
     let rows = store.scan(&from, &to, Order::Ascending, limit)?;
-    Ok(rows
-        .iter()
-        .filter_map(|(key, _)| keys::account_of(key))
-        .collect())
+    rows.iter().map(|(key, _)| keys::account_of(key)).collect()
 }
 
 /// A transfer, by the account that sends and its number.
@@ -231,5 +225,5 @@ pub fn confirmed(
     transfer: u64,
 ) -> Result<Option<u64>, StoreError> {
     let row = store.get(&keys::transfer_left(realm, account, transfer))?;
-    Ok(row.as_deref().and_then(keys::account_of).map(|last| last.0))
+    row.as_deref().map(keys::number_of).transpose()
 }

@@ -1,0 +1,74 @@
+//! The numbers at the end of keys, and those that are rows: eight bytes each. One that is cut short is an
+//! error, and never the account 0.
+
+use caudal_ledger::ids::AccountNo;
+use caudal_storage::StoreError;
+
+/// The account and number at the end of a key.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] when the key is too short to have them.
+pub fn numbers_of(key: &[u8]) -> Result<(AccountNo, u64), StoreError> {
+    let (rest, number) = key.split_last_chunk::<8>().ok_or_else(cut_short)?;
+    Ok((account_of(rest)?, u64::from_be_bytes(*number)))
+}
+
+/// The account at the end of a key.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] when the key is too short to have one.
+pub fn account_of(key: &[u8]) -> Result<AccountNo, StoreError> {
+    number_of(key).map(AccountNo)
+}
+
+/// The number at the end of a key, whatever it counts.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] when the key is too short to have one.
+pub fn number_of(key: &[u8]) -> Result<u64, StoreError> {
+    let number = key.last_chunk::<8>().ok_or_else(cut_short)?;
+    Ok(u64::from_be_bytes(*number))
+}
+
+/// The count that a row is; 0 where there is no row.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] when there is a row, and it is not a count.
+pub fn count_in(row: Option<&[u8]>) -> Result<u64, StoreError> {
+    let Some(row) = row else { return Ok(0) };
+    let count = row.try_into().map_err(|_| cut_short())?;
+    Ok(u64::from_be_bytes(count))
+}
+
+fn cut_short() -> StoreError {
+    StoreError::Corrupt("a number in the index is cut short".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use caudal_ledger::ids::RealmId;
+    use caudal_ledger::time::BusinessDay;
+
+    use super::*;
+    use crate::records::keys::bank_day_of;
+
+    #[test]
+    fn a_key_that_is_cut_short_is_corrupt_and_names_no_account() {
+        let key = bank_day_of(
+            RealmId(1),
+            BusinessDay::parse("2026-03-01").unwrap(),
+            AccountNo(7),
+            9,
+        );
+        assert_eq!(numbers_of(&key).unwrap(), (AccountNo(7), 9));
+        for short in [&key[..0], &key[..7], &key[..15]] {
+            assert!(matches!(numbers_of(short), Err(StoreError::Corrupt(_))));
+        }
+        assert!(matches!(account_of(&key[..7]), Err(StoreError::Corrupt(_))));
+        assert_eq!(count_in(None).unwrap(), 0);
+        assert!(matches!(
+            count_in(Some(&key[..7])),
+            Err(StoreError::Corrupt(_))
+        ));
+    }
+}
