@@ -17,6 +17,7 @@ pub mod respond;
 pub mod room;
 pub mod strangers;
 pub mod streams;
+pub mod text;
 pub mod trace;
 pub mod wire;
 pub mod words;

@@ -242,7 +242,7 @@ impl ResponseError for ApiError {
         if let Why::Refused(Refusal::NoMethod { methods }) = &self.why {
             answer.insert_header((header::ALLOW, methods.clone()));
         }
-        let mut answer = answer.body(serde_json::to_string(&body).unwrap_or_default());
+        let mut answer = answer.body(super::text::json(&body));
         answer.extensions_mut().insert(Code(self.code().into()));
         answer
     }

@@ -16,6 +16,7 @@ use super::caller::{self, Caller};
 use super::errors::ApiError;
 use super::frame;
 use super::query;
+use super::text;
 use super::trace::code_of;
 use super::words::Mistake;
 
@@ -29,7 +30,7 @@ const KEY_CHARS_MAX: usize = 255;
 
 /// An answer with a JSON body.
 pub fn json<T: Serialize>(status: StatusCode, body: &T) -> HttpResponse {
-    raw(status, serde_json::to_string(body).unwrap_or_default())
+    raw(status, text::json(body))
 }
 
 /// An answer whose JSON is written already.
@@ -154,7 +155,7 @@ pub fn asker_for<T: 'static>(
             let body = error.body(&shown, crate::clock::now());
             Rendered {
                 status: error.status.as_u16(),
-                body: serde_json::to_string(&body).unwrap_or_default(),
+                body: text::json(&body),
                 again: false,
             }
         }

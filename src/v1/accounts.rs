@@ -26,6 +26,7 @@ use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, asker, give, json, plain};
+use crate::http::text;
 use crate::http::words::{Mistake, Refusal};
 use crate::http::{caller::Caller, errors::ApiError};
 
@@ -98,10 +99,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
         return Err(Refusal::NoIdempotencyKey.into());
     }
     let asker = asker(&request, &caller, &body, |view: &AccountView| {
-        (
-            StatusCode::CREATED,
-            serde_json::to_string(&AccountBody::from(view)).unwrap_or_default(),
-        )
+        (StatusCode::CREATED, text::json(&AccountBody::from(view)))
     })?;
     let mut fields = body.fields();
     let holder_cuit = fields.required("cuit", cuit(&caller));
@@ -247,10 +245,7 @@ async fn change_by_post(
     order: Order,
 ) -> Answer {
     let asker = asker(request, caller, body, |view: &AccountView| {
-        (
-            StatusCode::OK,
-            serde_json::to_string(&AccountBody::from(view)).unwrap_or_default(),
-        )
+        (StatusCode::OK, text::json(&AccountBody::from(view)))
     })?;
     let (target, if_match) = (target(path)?, respond::if_match(request));
     let answered = caller

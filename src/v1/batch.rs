@@ -36,6 +36,7 @@ use crate::http::problems::Problems;
 use crate::http::query::{DRY_RUN, Query};
 use crate::http::respond::{IDEMPOTENCY_KEY, asker_for, give, raw};
 use crate::http::room::{INLINE_BYTES, INLINE_ITEMS};
+use crate::http::text;
 use crate::http::words::{Refusal, Say as _};
 use items::Sent;
 
@@ -168,13 +169,9 @@ impl Report<'_> {
         if self.is_refused() {
             let refusal = self.refusal();
             let body = refusal.body(&self.plan.request, crate::clock::now());
-            let body = serde_json::to_string(&body);
-            return (refusal.status, body.unwrap_or_default());
+            return (refusal.status, text::json(&body));
         }
-        let mut bytes = Vec::with_capacity(ANSWER_BYTES);
-        let written = serde_json::to_writer(&mut bytes, self).ok();
-        let text = written.and_then(|()| String::from_utf8(bytes).ok());
-        (StatusCode::OK, text.unwrap_or_default())
+        (StatusCode::OK, text::long_json(self, ANSWER_BYTES))
     }
 }
 

@@ -22,6 +22,7 @@ use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, asker, asker_of, give, json};
+use crate::http::text;
 use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
@@ -85,8 +86,7 @@ pub async fn open(
         |outcome| matches!(outcome, Outcome::Replayed(_)),
         move |outcome: &Outcome<HoldView>| {
             let (Outcome::Recorded(view) | Outcome::Replayed(view)) = outcome;
-            let body = serde_json::to_string(&hold(realm, view));
-            (StatusCode::CREATED, body.unwrap_or_default())
+            (StatusCode::CREATED, text::json(&hold(realm, view)))
         },
     )?;
     let sent = OpenHoldBody::read(body)?;
@@ -156,8 +156,7 @@ async fn step(
     let dry_run = query.flag("dryRun");
     query.done()?;
     let asker = asker(request, caller, &body, move |view: &HoldView| {
-        let body = serde_json::to_string(&hold(realm, view));
-        (StatusCode::OK, body.unwrap_or_default())
+        (StatusCode::OK, text::json(&hold(realm, view)))
     })?;
     let HoldStepBody { amount } = HoldStepBody::read(body)?;
     let engine = caller.engine();

@@ -23,6 +23,7 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{self, asker_of, give, json};
+use crate::http::text;
 use crate::http::words::Mistake;
 
 /// The longest description, in characters: the bank takes no more.
@@ -125,8 +126,7 @@ pub async fn send(request: HttpRequest, caller: Caller, mut query: Query, body: 
         |outcome| matches!(outcome, Outcome::Replayed(_)),
         move |outcome: &Outcome<TransferView>| {
             let (Outcome::Recorded(view) | Outcome::Replayed(view)) = outcome;
-            let body = serde_json::to_string(&transfer(realm, view));
-            (StatusCode::CREATED, body.unwrap_or_default())
+            (StatusCode::CREATED, text::json(&transfer(realm, view)))
         },
     )?;
     let (from, order) = order(body)?;

@@ -12,6 +12,7 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::request::request;
 use crate::http::respond::{asker, give, json, plain};
+use crate::http::text;
 use crate::http::words::Mistake;
 
 /// The longest name of a type, in characters.
@@ -84,8 +85,10 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
     let asker = asker(&request, &caller, &body, {
         let tenant = tenant.clone();
         move |found: &VoucherType| {
-            let body = serde_json::to_string(&voucher_type(&tenant, found));
-            (StatusCode::CREATED, body.unwrap_or_default())
+            (
+                StatusCode::CREATED,
+                text::json(&voucher_type(&tenant, found)),
+            )
         }
     })?;
     let NewVoucherType { code, name, sense } = NewVoucherType::read(body)?;

@@ -25,6 +25,7 @@ use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, asker_of, give, json};
+use crate::http::text;
 use crate::http::words::Mistake;
 
 /// The longest description, in characters.
@@ -185,8 +186,7 @@ pub async fn post(
         |outcome| matches!(outcome, Outcome::Replayed(_)),
         move |outcome: &Outcome<Placed>| {
             let (Outcome::Recorded(placed) | Outcome::Replayed(placed)) = outcome;
-            let body = serde_json::to_string(&voucher(realm, placed));
-            (StatusCode::CREATED, body.unwrap_or_default())
+            (StatusCode::CREATED, text::json(&voucher(realm, placed)))
         },
     )?;
     let sent = CreateComprobante::read(body)?;

@@ -20,6 +20,7 @@ use crate::http::problems::Problems;
 use crate::http::query::{self, Query};
 use crate::http::request::request;
 use crate::http::respond::{self, asker, give, json, plain};
+use crate::http::text;
 use crate::http::words::Mistake;
 use crate::webhooks::guard::{self, UrlError};
 use bodies::{
@@ -283,8 +284,7 @@ pub async fn test(
 ) -> Answer {
     let number = number(&caller, &path)?;
     let asker = asker(&request, &caller, &body, |sent: &Sent| {
-        let body = serde_json::to_string(&tested(sent));
-        (StatusCode::OK, body.unwrap_or_default())
+        (StatusCode::OK, text::json(&tested(sent)))
     })?;
     body.fields().done()?;
     let id = format!("evt_test_{}", uuid::Uuid::now_v7().simple());
@@ -431,10 +431,7 @@ async fn again(
     };
     let asker = asker(request, caller, &body, {
         let shown = shown.clone();
-        move |_: &Webhook| {
-            let body = serde_json::to_string(&shown);
-            (StatusCode::ACCEPTED, body.unwrap_or_default())
-        }
+        move |_: &Webhook| (StatusCode::ACCEPTED, text::json(&shown))
     })?;
     let order = WebhookOrder::Replay {
         from: from.number,

@@ -23,6 +23,7 @@ use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, asker_of, give, json};
+use crate::http::text;
 use crate::http::words::Mistake;
 
 /// The longest reference, in characters.
@@ -145,8 +146,7 @@ pub async fn post(request: HttpRequest, caller: Caller, mut query: Query, body: 
         |outcome| matches!(outcome, Outcome::Replayed(_)),
         move |outcome: &Outcome<Placed>| {
             let (Outcome::Recorded(placed) | Outcome::Replayed(placed)) = outcome;
-            let body = serde_json::to_string(&posted(realm, placed));
-            (StatusCode::CREATED, body.unwrap_or_default())
+            (StatusCode::CREATED, text::json(&posted(realm, placed)))
         },
     )?;
     let sent = CreateWalletComprobante::read(body)?;

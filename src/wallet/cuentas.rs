@@ -22,6 +22,7 @@ use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, asker, give, json, plain};
+use crate::http::text;
 use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
@@ -59,8 +60,7 @@ impl From<&AccountView> for CuentaCreada {
 #[post("/wallet/v1/Cuenta")]
 pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
     let asker = asker(&request, &caller, &body, |view: &AccountView| {
-        let body = serde_json::to_string(&CuentaCreada::from(view));
-        (StatusCode::CREATED, body.unwrap_or_default())
+        (StatusCode::CREATED, text::json(&CuentaCreada::from(view)))
     })?;
     let registration = registration(body.lenient_fields(), &caller)?;
     let answered = caller

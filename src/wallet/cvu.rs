@@ -14,6 +14,7 @@ use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::respond::{asker, give, json};
+use crate::http::text;
 
 /// The longest name of a CVU, in characters.
 const NAME_MAX: usize = 100;
@@ -71,10 +72,7 @@ pub async fn create(request: HttpRequest, caller: Caller, request_body: Body) ->
         &request,
         &caller,
         &request_body,
-        move |view: &AccountView| {
-            let body = serde_json::to_string(&body(realm, view));
-            (status(view), body.unwrap_or_default())
-        },
+        move |view: &AccountView| (status(view), text::json(&body(realm, view))),
     )?;
     let mut fields = request_body.lenient_fields();
     let number = fields.required("idCuenta", campos::number);

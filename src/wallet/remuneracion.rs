@@ -19,6 +19,7 @@ use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::respond::{asker_of, give, json, mark_replayed};
+use crate::http::text;
 use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
@@ -150,8 +151,10 @@ pub async fn enrol(request: HttpRequest, caller: Caller, request_body: Body) -> 
         &request_body,
         |view: &EnrolmentView| view.again,
         |view| {
-            let body = serde_json::to_string(&RemuneracionAlta::from(view));
-            (StatusCode::CREATED, body.unwrap_or_default())
+            (
+                StatusCode::CREATED,
+                text::json(&RemuneracionAlta::from(view)),
+            )
         },
     )?;
     let (target, order) = order(&caller, request_body.lenient_fields()).await?;

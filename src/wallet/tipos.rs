@@ -14,6 +14,7 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::request::request;
 use crate::http::respond::{asker, give, json};
+use crate::http::text;
 use crate::http::words::Mistake;
 
 /// The longest name, description and category of a type, in characters.
@@ -51,8 +52,7 @@ pub async fn create(
     body: Body,
 ) -> Result<HttpResponse, ApiError> {
     let asker = asker(&request, &caller, &body, |made: &VoucherType| {
-        let body = serde_json::to_string(&TipoCreado::from(made));
-        (StatusCode::CREATED, body.unwrap_or_default())
+        (StatusCode::CREATED, text::json(&TipoCreado::from(made)))
     })?;
     let order = order(CreateTipoComprobante::read(body)?)?;
     let answered = caller

@@ -61,7 +61,7 @@ impl Refusal {
             ..frame::Request::default()
         };
         let body = error.body(&request, crate::clock::now());
-        let body = serde_json::to_string(&body).unwrap_or_default();
+        let body = crate::http::text::json(&body);
         let (status, length, id) = (error.status, body.len(), request.id);
         Bytes::from(format!(
             "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\

@@ -28,6 +28,7 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::streams::{Seat, Streams};
+use crate::http::text;
 use crate::http::words::{Mistake, Refusal};
 
 /// Events that are read at once.
@@ -114,7 +115,7 @@ impl Reader {
         let mut text = String::new();
         for item in &page.items {
             let body = event(tenant, item);
-            let data = serde_json::to_string(&body).unwrap_or_default();
+            let data = text::json(&body);
             text.push_str(&format!(
                 "id: {}\nevent: {}\ndata: {data}\n\n",
                 body.id, body.kind

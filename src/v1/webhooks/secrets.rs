@@ -15,6 +15,7 @@ use crate::http::body::Body;
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::respond;
+use crate::http::text;
 use crate::webhooks::Secret;
 use crate::webhooks::seal::SealError;
 use caudal_actors::engine::webhooks::WebhookView;
@@ -61,7 +62,7 @@ impl NewSecret {
                 webhook,
                 secret: None,
             };
-            (status, serde_json::to_string(&shown).unwrap_or_default())
+            (status, text::json(&shown))
         })
     }
 
