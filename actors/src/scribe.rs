@@ -211,6 +211,7 @@ impl Scribe {
             // movement.
             return then(Err(Failure::Overloaded));
         }
+        page.assert_whole();
         self.vitals.in_flight.fetch_add(1, Ordering::AcqRel);
         let commit = Commit {
             entries: page.entries,
@@ -301,6 +302,7 @@ impl Scribe {
         if page.entries.is_empty() && seen.iter().all(|vitals| vitals.settled_all()) {
             return release(reply, guards, answered);
         }
+        page.assert_in_order();
         for (vitals, _) in &pulses {
             vitals.in_flight.fetch_add(1, Ordering::AcqRel);
         }

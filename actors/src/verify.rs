@@ -165,7 +165,7 @@ fn account(
         ));
     }
     let lists = lists::differences(store, at, &account)?;
-    let apart = account.set_apart() == i128::from(account.balance.held.centavos());
+    let apart = account.holds_what_is_set_apart();
     let again = reads::account(store, at.0, at.1)?;
     if again.as_ref().is_some_and(|(again, _)| *again == account) {
         for wrong in lists {

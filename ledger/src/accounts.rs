@@ -25,9 +25,11 @@ use crate::balance::Balance;
 use crate::chain::Digest;
 use crate::cuit::{Cuit, PersonType};
 use crate::facts::{AccountFact, Registration};
+use crate::fees::Charges;
 use crate::holds::Hold;
 use crate::kyc::Kyc;
 use crate::limits::{Limits, Usage};
+use crate::money::Amount;
 use crate::rejection::Rejection;
 use crate::tenants::Policy;
 use crate::time::Timestamp;
@@ -342,14 +344,29 @@ impl Account {
     /// The sum of what open holds and transfers keep apart, in centavos: what `held` must be.
     pub fn set_apart(&self) -> i128 {
         let holds = self.holds.values().filter_map(Hold::remaining);
-        let holds = holds.map(|rest| i128::from(rest.centavos()));
-        let transfers = self.transfers.values().map(|transfer| {
-            let charges = transfer.charges.total().unwrap_or_default();
-            i128::from(transfer.amount.centavos()).saturating_add(charges.centavos().into())
+        let holds = holds.map(Amount::money);
+        let transfers = self.transfers.values().flat_map(|transfer| {
+            let Charges { fee, tax } = transfer.charges;
+            [transfer.amount.money(), fee, tax]
         });
+        // No number of parts that fits into memory leaves the range.
         holds
             .chain(transfers)
-            .fold(0, |sum, part| sum.saturating_add(part))
+            .fold(0, |sum: i128, part| sum.strict_add(part.centavos().into()))
+    }
+
+    /// Whether a voucher is the next one of this account: its place, its time and its balance. Nothing
+    /// is applied that is not: a decision that gave something else is a fault of ours, and a journal
+    /// that holds something else is broken.
+    pub fn is_next(&self, voucher: &Voucher) -> bool {
+        self.sequence.checked_add(1) == Some(voucher.sequence)
+            && self.last_movement_at.is_none_or(|last| last <= voucher.at)
+            && self.balance.after(voucher.direction, voucher.amount) == Ok(voucher.after)
+    }
+
+    /// Whether as much is held as open holds and transfers keep apart. It looks at each of them.
+    pub fn holds_what_is_set_apart(&self) -> bool {
+        self.set_apart() == i128::from(self.balance.held.centavos())
     }
 
     /// Takes in a movement.

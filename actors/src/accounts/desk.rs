@@ -80,7 +80,7 @@ impl Desk {
             scribe: Scribe::new(Arc::clone(&shared), Arc::clone(&vitals), account.number),
             shared,
             vitals,
-            snapshot_at: account.sequence.saturating_sub(replayed),
+            snapshot_at: account.sequence.strict_sub(replayed),
             account,
             unsettled: VecDeque::new(),
             sent: VecDeque::new(),
@@ -178,6 +178,14 @@ impl Desk {
         let stream = self.stream(LEDGER);
         let mut page = Page::default();
         for voucher in vouchers {
+            assert!(
+                self.account.is_next(voucher),
+                "the voucher {} does not follow {}, with {:?} after {:?}",
+                voucher.sequence,
+                self.account.sequence,
+                voucher.after,
+                self.account.balance
+            );
             let fact = LedgerFactRef::Posted(voucher);
             let entry = records::entry(stream, voucher.sequence, voucher.at, &fact)?;
             page.entries.push(entry);
@@ -186,7 +194,7 @@ impl Desk {
             page.sequence = Some(voucher.sequence);
         }
         page.taken = self.meter.take(vouchers);
-        if self.account.sequence.saturating_sub(self.snapshot_at) >= SNAPSHOT_EVERY {
+        if self.account.sequence.strict_sub(self.snapshot_at) >= SNAPSHOT_EVERY {
             let key = keys::snapshot(self.shared.realm, self.account.number);
             page.hints.push(Row {
                 key,
@@ -233,7 +241,7 @@ impl Desk {
         let stream = self.stream(PROFILE);
         let mut entries = Vec::with_capacity(facts.len());
         for fact in facts {
-            let seq = self.account.profile_seq.saturating_add(1);
+            let seq = self.account.profile_seq.strict_add(1);
             let at = self.shared.clock.now().max(self.account.updated_at);
             entries.push(records::entry(stream, seq, at, fact)?);
             self.account.apply(fact, seq, at);

@@ -8,6 +8,7 @@ use actix::Actor as _;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
+use caudal_storage::StoreError;
 
 use super::{RealmReport, RealmSupervisor, Target};
 use crate::accounts::{self, AccountActor, AccountMessage, Child, Observed};
@@ -110,6 +111,11 @@ impl Children {
         }
         let loaded = reads::account(self.shared.store.as_ref(), self.shared.realm, number)?;
         let (account, replayed) = loaded.ok_or(Rejection::AccountNotFound)?;
+        // Nothing of it is in flight, so that what is open is as of its last movement.
+        if !account.holds_what_is_set_apart() {
+            let why = format!("account {} holds another sum than is set apart", number.0);
+            return Err(StoreError::Corrupt(why.into()).into());
+        }
         let vitals = Arc::new(Vitals::default());
         let shared = Arc::clone(&self.shared);
         let actor = AccountActor::loaded(shared, Arc::clone(&vitals), account, replayed);

@@ -98,17 +98,27 @@ pub fn account(
     let Some(mut account) = found else {
         return Ok(None);
     };
-    let mut replayed = 0_u64;
+    let (mut replayed, mut broken) = (0_u64, None);
     let stream = account_stream(realm, number, LEDGER);
     fold(
         store,
         stream,
         account.sequence,
         |LedgerFact::Posted(voucher), _, _| {
+            if !account.is_next(&voucher) {
+                broken.get_or_insert(voucher.sequence);
+            }
             account.apply_voucher(&voucher);
             replayed = replayed.saturating_add(1);
         },
     )?;
+    if let Some(sequence) = broken {
+        let why = format!(
+            "the voucher {sequence} of account {} does not follow",
+            number.0
+        );
+        return Err(StoreError::Corrupt(why.into()));
+    }
     money::open(store, realm, &mut account)?;
     Ok(Some((account, replayed)))
 }

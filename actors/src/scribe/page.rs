@@ -1,4 +1,5 @@
-//! What goes into one commit, and what the log says of it.
+//! What goes into one commit, what has to be true of it before the store gets it, and what the log says
+//! of it.
 
 use caudal_ledger::facts::LedgerFact;
 use caudal_ledger::ids::{AccountNo, RealmId};
@@ -72,5 +73,88 @@ impl Page {
         self.hints.append(&mut after.hints);
         self.taken.append(after.taken);
         self.sequence = after.sequence.or(self.sequence);
+    }
+
+    /// Stops an actor that would have something written that it has not decided: it is loaded again,
+    /// from what is on disk.
+    ///
+    /// # Panics
+    /// When entries that are beside each other do not follow, or the last movement is another one.
+    pub(super) fn assert_whole(&self) {
+        self.assert_in_order();
+        let movements = self.entries.iter().rev();
+        let last = movements
+            .filter(|it| it.stream.kind == records::LEDGER)
+            .map(|it| it.seq)
+            .next();
+        assert_eq!(self.sequence, last, "the last movement of a page");
+    }
+
+    /// The same of a page of several accounts, which has no last movement.
+    ///
+    /// # Panics
+    /// When entries that are beside each other do not follow.
+    pub(super) fn assert_in_order(&self) {
+        let pairs = self.entries.iter().zip(self.entries.iter().skip(1));
+        for (before, after) in pairs.filter(|(before, after)| before.stream == after.stream) {
+            assert!(
+                after.seq.checked_sub(1) == Some(before.seq) && before.at <= after.at,
+                "in {:?} the entry {} at {} does not follow {} at {}",
+                after.stream,
+                after.seq,
+                after.at,
+                before.seq,
+                before.at
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::{LEDGER, account_stream};
+
+    fn page(entries: &[(u64, u64)]) -> Page {
+        let stream = account_stream(RealmId(1), AccountNo(1), LEDGER);
+        let entry = |(seq, at): &(u64, u64)| Entry {
+            stream,
+            seq: *seq,
+            at: *at,
+            body: Vec::new(),
+        };
+        Page {
+            entries: entries.iter().map(entry).collect(),
+            sequence: entries.last().map(|(seq, _)| *seq),
+            ..Page::default()
+        }
+    }
+
+    #[test]
+    fn a_page_whose_entries_follow_is_whole() {
+        page(&[]).assert_whole();
+        page(&[(7, 1), (8, 1), (9, 2)]).assert_whole();
+    }
+
+    #[test]
+    #[should_panic(expected = "does not follow")]
+    fn a_movement_that_is_left_out_is_not_written() {
+        page(&[(7, 1), (9, 1)]).assert_whole();
+    }
+
+    #[test]
+    #[should_panic(expected = "does not follow")]
+    fn time_that_goes_back_is_not_written() {
+        page(&[(7, 2), (8, 1)]).assert_whole();
+    }
+
+    #[test]
+    #[should_panic(expected = "the last movement")]
+    fn a_page_that_says_another_end_than_it_has_is_not_written() {
+        let page = Page {
+            sequence: Some(9),
+            ..page(&[(7, 1)])
+        };
+        page.assert_whole();
     }
 }

@@ -1,7 +1,7 @@
 //! Drafts: vouchers on top of an account as it is, each after the one before it.
 
 use super::{Account, Context};
-use crate::balance::{Balance, BalanceError};
+use crate::balance::{Balance, BalanceError, Direction};
 use crate::chain::Digest;
 use crate::cvu::Cvu;
 use crate::fees::Charges;
@@ -83,7 +83,7 @@ impl Drafts<'_> {
         VoucherId {
             realm: self.context.realm,
             account: self.account.number,
-            sequence: self.sequence.saturating_add(1),
+            sequence: self.sequence.strict_add(1),
             tag: Tag::after(self.hash, self.at),
         }
     }
@@ -110,7 +110,7 @@ impl Drafts<'_> {
             })?;
         let mut voucher = Voucher {
             cvu: self.cvu,
-            sequence: self.sequence.saturating_add(1),
+            sequence: self.sequence.strict_add(1),
             direction,
             amount: draft.amount,
             after,
@@ -128,6 +128,7 @@ impl Drafts<'_> {
             hash: Digest::default(),
         };
         voucher.hash = voucher.hash_after(self.hash);
+        assert_moved(self.balance, &voucher);
         (self.balance, self.sequence, self.hash) = (after, voucher.sequence, voucher.hash);
         self.vouchers.push(voucher);
         Ok(())
@@ -190,5 +191,55 @@ impl Drafts<'_> {
             (self.balance, self.sequence, self.hash, drafted) = before;
             self.vouchers.truncate(drafted);
         }
+    }
+}
+
+/// What the rule of balances has given, looked at from the other side: nothing is below zero, and what
+/// came or went is the amount.
+fn assert_moved(before: Balance, voucher: &Voucher) {
+    let (whole, after) = (
+        |balance: Balance| {
+            let held = i128::from(balance.held.centavos());
+            i128::from(balance.available.centavos()).strict_add(held)
+        },
+        voucher.after,
+    );
+    assert!(
+        after.available >= Money::ZERO && after.held >= Money::ZERO,
+        "a voucher leaves less than nothing: {after:?}"
+    );
+    let amount = i128::from(voucher.amount.centavos());
+    let came = match voucher.direction {
+        Direction::Credit => amount,
+        Direction::Debit | Direction::ConfirmHold => amount.strict_neg(),
+        Direction::Hold | Direction::Release => 0,
+    };
+    assert_eq!(
+        whole(before).strict_add(came),
+        whole(after),
+        "a voucher of {} makes {after:?} of {before:?}",
+        voucher.amount
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounts::tests::drafted;
+
+    #[test]
+    #[should_panic(expected = "less than nothing")]
+    fn a_voucher_that_leaves_less_than_nothing_is_no_voucher() {
+        let mut voucher = drafted();
+        voucher.after.available = Money::from_centavos(-1);
+        assert_moved(Balance::default(), &voucher);
+    }
+
+    #[test]
+    #[should_panic(expected = "a voucher of")]
+    fn money_that_comes_from_nowhere_is_no_voucher() {
+        let mut voucher = drafted();
+        voucher.after.held = Money::from_centavos(1);
+        assert_moved(Balance::default(), &voucher);
     }
 }

@@ -127,6 +127,11 @@ fn post(account: &mut Account, order: &PostAdjustment) -> Result<Voucher, Reject
     Ok(vouchers.into_iter().next().unwrap())
 }
 
+/// A voucher as it was decided.
+pub(super) fn drafted() -> Voucher {
+    post(&mut account(), &order(Direction::Credit, 100, "drafted")).unwrap()
+}
+
 #[test]
 fn postings_move_the_balance_and_make_a_history_that_holds() {
     let mut account = account();

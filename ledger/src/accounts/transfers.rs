@@ -64,7 +64,7 @@ impl Account {
         TransferId(VoucherId {
             realm: context.realm,
             account: self.number,
-            sequence: self.sequence.saturating_add(1),
+            sequence: self.sequence.strict_add(1),
             tag: Tag::after(self.hash, self.instant(context.now)),
         })
     }
@@ -122,7 +122,7 @@ impl Account {
         let transfer = Transfer {
             receiver: Some((number, cvu)),
             status: TransferStatus::Completed,
-            charges: charged.unwrap_or_default(),
+            charges: charged.ok_or(Rejection::AmountOverflow)?,
             ..self.transfer(order, from, context)
         };
         let requested = TransferRecord {

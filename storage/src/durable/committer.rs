@@ -48,6 +48,7 @@ impl Heads {
                 return Err(e);
             }
         }
+        debug_assert_eq!(self.undo.len(), entries.len(), "each entry moves one head");
         Ok(())
     }
 
@@ -205,7 +206,10 @@ impl Committer {
             }
             Err(Refused::Lost(e)) => return Err(self.lost(&format!("writing the journal: {e}"))),
         };
-        let entries = u64_of(self.record.places.len());
+        let places = self.record.places.len();
+        let offered: usize = commits.iter().map(|commit| commit.entries.len()).sum();
+        assert_eq!(places, offered, "each entry has its place in the journal");
+        let entries = u64_of(places);
         self.shared.counters.add(commits.len(), entries, &appended);
         if let Err(e) = self.project(commits, &appended) {
             return Err(self.lost(&format!("a durable commit cannot be indexed: {e}")));
@@ -247,7 +251,11 @@ impl Committer {
         let mut places = self.record.places.iter();
         for commit in commits {
             for entry in &commit.entries {
-                let place = places.next().copied().unwrap_or(0);
+                #[expect(
+                    clippy::expect_used,
+                    reason = "counted before; the record's own place would be indexed instead"
+                )]
+                let place = *places.next().expect("a place for each entry");
                 let position: Position = position(at.segment, at.offset + place);
                 let index = &self.shared.index;
                 self.overlay
