@@ -45,7 +45,7 @@ pub use enrolment::FundTurn;
 pub use joint::{Convoy, Joint};
 pub use messages::{
     AccountMessage, AccountView, BalanceView, EnrolmentView, Heard, HoldView, ItemOutcome,
-    Observed, Placed, Quote, TransferView, Versions,
+    Observed, Placed, TransferView, Versions,
 };
 pub use money::MoneyTurn;
 pub use profile::ProfileTurn;

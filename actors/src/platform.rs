@@ -6,12 +6,8 @@
 use std::sync::Arc;
 
 use actix::{Actor, AsyncContext, Context, Handler};
-use caudal_ledger::facts::{ClockWord, PlatformFact};
-use caudal_ledger::fees::FeeRule;
-use caudal_ledger::limits::{Limits, TotalLimits};
-use caudal_ledger::rejection::Rejection;
-use caudal_ledger::tenants::{ApiKey, BankRelation, BankRelations, Mode, Platform, Policy, Tenant};
-use caudal_ledger::time::Timestamp;
+use caudal_ledger::facts::PlatformFact;
+use caudal_ledger::tenants::{ApiKey, Mode, Platform, Tenant};
 use caudal_storage::{Commit, Store, StoreError};
 use dashmap::DashMap;
 
@@ -20,6 +16,8 @@ use crate::mailbox::Queued;
 use crate::ports::Clock;
 use crate::records::{PLATFORM_STREAM, Tail, reads};
 use crate::reply::Reply;
+
+pub use caudal_ledger::tenants::orders::{NewTenant, PlatformOrder, TenantChange};
 
 /// Messages that wait for the platform at most.
 pub const MAILBOX: usize = 256;
@@ -35,75 +33,6 @@ pub struct KnownKey {
 
 /// Keys by id, for authentication.
 pub type Keys = Arc<DashMap<String, Arc<KnownKey>>>;
-
-/// A change of a tenant: what is `None` stays.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct TenantChange {
-    /// Its name.
-    pub name: Option<String>,
-    /// Its policy.
-    pub policy: Option<Policy>,
-    /// Its limits.
-    pub limits: Option<Limits>,
-    /// The limits over the sum of its accounts.
-    pub total_limits: Option<TotalLimits>,
-    /// Its fees.
-    pub fees: Option<Vec<FeeRule>>,
-    /// Its relation to the bank of live keys.
-    pub live_bank: Option<BankRelation>,
-    /// Its relation to the bank of test keys.
-    pub test_bank: Option<BankRelation>,
-}
-
-/// A new tenant.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NewTenant {
-    /// Its id.
-    pub id: String,
-    /// Its name.
-    pub name: String,
-    /// Its policy.
-    pub policy: Policy,
-    /// Its limits.
-    pub limits: Limits,
-    /// The limits over the sum of its accounts.
-    pub total_limits: TotalLimits,
-    /// Its fees.
-    pub fees: Vec<FeeRule>,
-    /// What its banks are.
-    pub banks: BankRelations,
-}
-
-/// What the platform can be told to do.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum PlatformOrder {
-    /// Create a tenant with a live and a test realm.
-    CreateTenant(NewTenant),
-    /// Change a tenant.
-    ChangeTenant(String, TenantChange),
-    /// Issue a key; its secret is known to the door alone.
-    IssueKey(ApiKey),
-    /// Issue a key in place of another, which goes on for a while.
-    RotateKey {
-        /// The key to be replaced.
-        id: String,
-        /// The new key; its tenant, mode and label are taken from the old one.
-        new: ApiKey,
-        /// How long the old one goes on, in milliseconds.
-        overlap: u64,
-    },
-    /// End a key at once.
-    RevokeKey(String),
-    /// Believe the machine's clock.
-    ConfirmClock(ClockWord),
-    /// Set the limits and fees of tenants that have none of their own.
-    ChangePlatform {
-        /// Limits, when they change.
-        limits: Option<Limits>,
-        /// Fees, when they change.
-        fees: Option<Vec<FeeRule>>,
-    },
-}
 
 /// An order to the platform, and where its answer goes: the platform as it is afterwards.
 #[derive(Debug)]
@@ -148,74 +77,6 @@ impl PlatformActor {
         }
     }
 
-    fn decide(&self, order: PlatformOrder, now: Timestamp) -> Result<Vec<PlatformFact>, Rejection> {
-        match order {
-            PlatformOrder::CreateTenant(new) if self.platform.tenants.contains_key(&new.id) => {
-                Err(Rejection::TenantTaken)
-            }
-            PlatformOrder::CreateTenant(new) => {
-                let (live, test) = self.platform.next_realms();
-                let NewTenant {
-                    id,
-                    name,
-                    policy,
-                    limits,
-                    total_limits,
-                    fees,
-                    banks,
-                } = new;
-                let tenant = Tenant {
-                    id,
-                    name,
-                    policy,
-                    limits,
-                    fees,
-                    live,
-                    test,
-                    created_at: now,
-                    banks,
-                    total_limits,
-                };
-                Ok(vec![PlatformFact::TenantCreated(Box::new(tenant))])
-            }
-            PlatformOrder::ChangeTenant(id, change) => {
-                Ok(changed(self.platform.tenant(&id)?, change))
-            }
-            PlatformOrder::IssueKey(key) => {
-                self.platform.may_issue(&key.tenant, key.mode, now)?;
-                Ok(vec![PlatformFact::KeyIssued(ApiKey {
-                    created_at: now,
-                    ..key
-                })])
-            }
-            PlatformOrder::RotateKey { id, new, overlap } => {
-                let end = self
-                    .platform
-                    .decide_end(&id, now.plus_millis(overlap), false, now)?;
-                let old = self.platform.keys.get(&id).ok_or(Rejection::KeyNotFound)?;
-                let (tenant, mode, label) = (old.tenant.clone(), old.mode, old.label.clone());
-                self.platform.may_issue(&tenant, mode, now)?;
-                let key = ApiKey {
-                    tenant,
-                    mode,
-                    label,
-                    created_at: now,
-                    ..new
-                };
-                Ok(vec![end, PlatformFact::KeyIssued(key)])
-            }
-            PlatformOrder::RevokeKey(id) => {
-                Ok(vec![self.platform.decide_end(&id, now, true, now)?])
-            }
-            PlatformOrder::ConfirmClock(word) => Ok(vec![PlatformFact::ClockConfirmed(word)]),
-            PlatformOrder::ChangePlatform { limits, fees } => {
-                let limits = limits.unwrap_or(self.platform.limits);
-                let fees = fees.unwrap_or_else(|| self.platform.fees.clone());
-                Ok(vec![PlatformFact::PlatformChanged { limits, fees }])
-            }
-        }
-    }
-
     fn obey(
         &mut self,
         ctx: &mut Context<Self>,
@@ -223,7 +84,7 @@ impl PlatformActor {
         reply: Reply<Result<Arc<Platform>, Failure>>,
     ) {
         let now = self.clock.now();
-        let facts = match self.decide(order, now) {
+        let facts = match self.platform.decide(order, now) {
             Ok(facts) => facts,
             Err(rejection) => return reply.send(Err(rejection.into())),
         };
@@ -257,30 +118,6 @@ impl PlatformActor {
             },
         ));
     }
-}
-
-/// What a change makes of a tenant. Relations that stay as they are make no fact.
-fn changed(tenant: &Tenant, change: TenantChange) -> Vec<PlatformFact> {
-    let id = || tenant.id.clone();
-    let banks = [
-        (Mode::Live, change.live_bank),
-        (Mode::Test, change.test_bank),
-    ];
-    let related = banks.into_iter().filter_map(|(mode, relation)| {
-        let relation = relation.filter(|relation| relation != tenant.banks.of(mode))?;
-        let id = id();
-        Some(PlatformFact::BankRelated { id, mode, relation })
-    });
-    let mut facts: Vec<_> = related.collect();
-    facts.push(PlatformFact::TenantChanged {
-        id: id(),
-        name: change.name.unwrap_or_else(|| tenant.name.clone()),
-        policy: change.policy.unwrap_or(tenant.policy),
-        limits: change.limits.unwrap_or(tenant.limits),
-        total_limits: change.total_limits.unwrap_or(tenant.total_limits),
-        fees: change.fees.unwrap_or_else(|| tenant.fees.clone()),
-    });
-    facts
 }
 
 /// The mode's realm of each tenant, for starting supervisors.

@@ -82,6 +82,12 @@ pub fn client_in(cvu: &Cvu) -> Option<u64> {
     cvu.as_str().get(9..21)?.parse().ok()
 }
 
+/// The realm of the client id in a CVU; `None` where the number is none of ours.
+pub fn realm_in(cvu: &Cvu) -> Option<RealmId> {
+    let realm = client_in(cvu)?.checked_div(RealmId::CLIENTS)?;
+    u32::try_from(realm).ok().map(RealmId)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

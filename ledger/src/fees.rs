@@ -6,6 +6,8 @@
 //! A fee is charged for what a tenant orders and for what arrives from the bank. What merely ends,
 //! such as a hold whose time has come or a transfer that the bank rejects, costs nothing.
 
+pub mod quotes;
+
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde::{Deserialize, Serialize};
 

@@ -22,6 +22,9 @@ pub use tag::Tag;
 pub struct RealmId(pub u32);
 
 impl RealmId {
+    /// How many client ids a realm has at the bank.
+    pub const CLIENTS: u64 = 10_000_000;
+
     /// Live realms have odd numbers, test realms even ones: [`crate::tenants::Platform`] gives
     /// them out in pairs.
     pub const fn mode(self) -> Mode {
@@ -40,13 +43,13 @@ pub struct AccountNo(pub u64);
 
 impl AccountNo {
     /// The largest number: it has to fit the bank's client id beside the realm.
-    pub const MAX: u64 = 9_999_999;
+    pub const MAX: u64 = RealmId::CLIENTS - 1;
 
     /// Realm and number as one of at most 12 digits: among the bank's client ids, and the id of the
     /// record of a CVU. Which client id an account has is drawn: see [`crate::clients`].
     pub fn bank_client_id(self, realm: RealmId) -> u64 {
         u64::from(realm.0)
-            .saturating_mul(10_000_000)
+            .saturating_mul(RealmId::CLIENTS)
             .saturating_add(self.0)
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::cases::{Parked, ParkedState};
 use crate::money::{Amount, Money};
+use crate::time::BusinessDay;
 use crate::transfers::{BankWord, Transfer, TransferStatus};
 
 /// What reconciliation says of one movement.
@@ -76,6 +77,32 @@ pub enum Ours<'a> {
     Transfer(&'a Transfer),
 }
 
+impl<'a> Ours<'a> {
+    /// What counts of all that the ledger has of a movement: of money that arrived its case before its
+    /// credit, of money that left the transfer.
+    pub fn of(
+        incoming: bool,
+        parked: Option<&'a Parked>,
+        credit: Option<(Amount, &'a str)>,
+        transfer: Option<&'a Transfer>,
+    ) -> Self {
+        let arrived = || match (parked, credit) {
+            (Some(parked), _) => Self::Parked(parked),
+            (None, Some((amount, cvu))) => Self::Credit(amount, cvu),
+            (None, None) => Self::Nothing,
+        };
+        match incoming {
+            true => arrived(),
+            false => transfer.map_or(Self::Nothing, Self::Transfer),
+        }
+    }
+
+    /// Whether it is a credit on another CVU than the bank tells: none of this movement.
+    pub fn is_elsewhere(&self, bank: &Listed<'_>) -> bool {
+        matches!(self, Self::Credit(_, cvu) if *cvu != bank.cvu)
+    }
+}
+
 /// What follows of one movement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Judged {
@@ -101,7 +128,7 @@ pub fn judge(bank: &Listed<'_>, ours: &Ours<'_>) -> Option<Judged> {
     let agreement = match ours {
         Ours::Nothing if failed => return None,
         Ours::Nothing => Agreement::MissingInLedger,
-        Ours::Credit(_, cvu) if *cvu != bank.cvu => Agreement::MissingInLedger,
+        Ours::Credit(..) if ours.is_elsewhere(bank) => Agreement::MissingInLedger,
         Ours::Credit(..) if failed => Agreement::MissingAtBank,
         Ours::Credit(amount, _) => same(*amount, bank.amount, moving),
         Ours::Parked(parked) => match parked.state {
@@ -187,6 +214,26 @@ pub const fn unlisted(transfer: Option<&Transfer>) -> Agreement {
     }
 }
 
+/// How many lists of other days are asked for at most, for movements that the ledger has of a day.
+pub const OTHER_DAYS_MAX: usize = 8;
+
+/// On which other days, up to today, the bank may list what the ledger has of a day: the ones before
+/// and after, and those on which what was settled late had `begun`.
+pub fn other_days(
+    day: BusinessDay,
+    today: BusinessDay,
+    begun: impl IntoIterator<Item = BusinessDay>,
+) -> Vec<BusinessDay> {
+    let mut days = vec![day.before(), day.next()];
+    for begun in begun {
+        if begun != day && !days.contains(&begun) && days.len() < OTHER_DAYS_MAX {
+            days.push(begun);
+        }
+    }
+    days.retain(|other| *other <= today);
+    days
+}
+
 /// Counts and sums of a day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
@@ -222,6 +269,15 @@ impl Tally {
             };
             *sum = sum.plus(listed.amount.money()).unwrap_or(*sum);
         }
+    }
+
+    /// Of all movements of a day.
+    pub fn over<'a>(all: impl IntoIterator<Item = (Judged, Option<(bool, Listed<'a>)>)>) -> Self {
+        let mut tally = Self::default();
+        for (judged, bank) in all {
+            tally.count(judged, bank.as_ref().map(|(incoming, it)| (*incoming, it)));
+        }
+        tally
     }
 
     /// How many movements have a result.

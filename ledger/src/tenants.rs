@@ -1,5 +1,7 @@
 //! Tenants, their two realms, their settings and their keys.
 
+pub mod orders;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};

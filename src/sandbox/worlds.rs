@@ -30,9 +30,6 @@ const REALMS: u32 = 100_000_000;
 /// PSP codes of realms are from here on, and so many.
 const PSP_FIRST: u16 = 1_000;
 const PSPS: u32 = 9_000;
-/// How many client ids a realm of the service has.
-const CLIENTS_OF_A_REALM: u64 = 10_000_000;
-
 /// Who can pay whom.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum Rail {
@@ -98,8 +95,8 @@ impl World {
     pub fn clients(&self) -> Option<(u64, u64)> {
         let number: u64 = self.collector.as_str().get(8..21)?.parse().ok()?;
         let realm = number.checked_sub(NUMBERS)?.checked_div(10_000)?;
-        let first = realm.checked_mul(CLIENTS_OF_A_REALM)?;
-        Some((first, first.saturating_add(CLIENTS_OF_A_REALM)))
+        let first = realm.checked_mul(RealmId::CLIENTS)?;
+        Some((first, first.saturating_add(RealmId::CLIENTS)))
     }
 }
 
@@ -135,8 +132,8 @@ mod tests {
             let world = World::of(&collector(realm), 999).unwrap();
             assert_eq!(world.psp, psp(realm));
             assert_eq!(world.rail.as_str(), realm.mode().as_str());
-            let first = u64::from(realm.0) * CLIENTS_OF_A_REALM;
-            assert_eq!(world.clients(), Some((first, first + CLIENTS_OF_A_REALM)));
+            let first = u64::from(realm.0) * RealmId::CLIENTS;
+            assert_eq!(world.clients(), Some((first, first + RealmId::CLIENTS)));
             assert!(seen.insert(world.psp) && world.psp != 999);
         }
         let main = World::of(COLLECTOR, 999).unwrap();

@@ -2,9 +2,9 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get};
-use caudal_actors::engine::money::Quote;
 use caudal_actors::realms::Target;
 use caudal_ledger::cvu::Cvu;
+use caudal_ledger::fees::quotes::Quote;
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::voucher_types::TypeCode;
@@ -132,55 +132,4 @@ pub async fn preview(caller: Caller, mut query: Query) -> Result<HttpResponse, A
     let quote = caller.engine().quote(caller.realm(), target, code, amount);
     let body = FeePreview::of(&quote.await?).ok_or(Rejection::AmountOverflow)?;
     Ok(json(StatusCode::OK, &body))
-}
-
-#[cfg(test)]
-mod tests {
-    use caudal_ledger::fees::Charges;
-    use caudal_ledger::limits::Level;
-    use caudal_ledger::time::Timestamp;
-    use caudal_ledger::voucher_types::SystemType;
-
-    use super::*;
-
-    fn quote(kind: SystemType, amount: i64, charges: i64, available: i64) -> Quote {
-        Quote {
-            cvu: Cvu::compose(9991, 1).unwrap(),
-            voucher_type: kind.voucher_type(),
-            amount: Amount::from_centavos(amount).unwrap(),
-            rule: None,
-            source: Level::None,
-            charges: Charges {
-                fee: Money::from_centavos(charges),
-                tax: Money::ZERO,
-            },
-            available: Money::from_centavos(available),
-            as_of: Timestamp::default(),
-        }
-    }
-
-    #[test]
-    fn a_credit_pays_for_itself_and_a_debit_needs_its_charges_too() {
-        for (kind, amount, charges, available, net, enough) in [
-            (SystemType::TransferIn, 10_000, 121, 0, "98.79", true),
-            (SystemType::TransferIn, 100, 121, 0, "-0.21", false),
-            (SystemType::TransferIn, 100, 121, 21, "-0.21", true),
-            (
-                SystemType::TransferOut,
-                10_000,
-                121,
-                10_120,
-                "101.21",
-                false,
-            ),
-            (SystemType::TransferOut, 10_000, 121, 10_121, "101.21", true),
-            (SystemType::Hold, 10_000, 0, 10_000, "100.00", true),
-        ] {
-            let body = FeePreview::of(&quote(kind, amount, charges, available)).unwrap();
-            assert_eq!((body.net_amount.as_str(), body.sufficient), (net, enough));
-        }
-        let most = i64::MAX;
-        let beyond = quote(SystemType::TransferOut, Amount::MAX_CENTAVOS, most, 0);
-        assert_eq!(FeePreview::of(&beyond), None);
-    }
 }

@@ -4,17 +4,14 @@ use std::sync::Arc;
 
 use actix::Message;
 use caudal_ledger::accounts::Account;
-use caudal_ledger::balance::{Balance, Direction};
+use caudal_ledger::balance::Balance;
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::fees::{Charges, FeeRule};
 use caudal_ledger::holds::Hold;
 use caudal_ledger::ids::AccountNo;
-use caudal_ledger::limits::{Level, Levels};
-use caudal_ledger::money::{Amount, Money};
+use caudal_ledger::limits::Levels;
 use caudal_ledger::remuneration::Enrolment;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::Transfer;
-use caudal_ledger::voucher_types::VoucherType;
 use caudal_ledger::vouchers::{Outcome, Voucher};
 
 use super::joint::Convoy;
@@ -99,58 +96,6 @@ pub struct EnrolmentView {
     pub enrolment: Option<Enrolment>,
     /// Whether the order that it answers found it made before.
     pub again: bool,
-}
-
-/// What a movement would cost.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Quote {
-    /// The CVU.
-    pub cvu: Cvu,
-    /// The type.
-    pub voucher_type: VoucherType,
-    /// The amount.
-    pub amount: Amount,
-    /// The entry of the schedule.
-    pub rule: Option<FeeRule>,
-    /// The level that has it.
-    pub source: Level,
-    /// Fee and tax.
-    pub charges: Charges,
-    /// What is available.
-    pub available: Money,
-    /// As of when.
-    pub as_of: Timestamp,
-}
-
-impl Quote {
-    /// Fee and tax; `None`, here and below, where a sum leaves the range of money.
-    pub fn total_charges(&self) -> Option<Money> {
-        self.charges.total()
-    }
-
-    /// What the movement comes to: a credit less its charges, anything else with them.
-    pub fn net_amount(&self) -> Option<Money> {
-        let (amount, charges) = (self.amount.money(), self.charges.total()?);
-        match self.voucher_type.sense {
-            Direction::Credit => amount.minus(charges),
-            Direction::Debit | Direction::Hold | Direction::Release | Direction::ConfirmHold => {
-                amount.plus(charges)
-            }
-        }
-    }
-
-    /// Whether the account could bear it now: what comes in may pay for its own charges, and what
-    /// will leave by a hold has to be there to be held.
-    pub fn sufficient(&self) -> Option<bool> {
-        let (amount, charges) = (self.amount.money(), self.charges.total()?);
-        let (has, needs) = match self.voucher_type.sense {
-            Direction::Credit | Direction::Release => (self.available.plus(amount)?, charges),
-            Direction::Debit | Direction::Hold | Direction::ConfirmHold => {
-                (self.available, amount.plus(charges)?)
-            }
-        };
-        Some(needs <= has)
-    }
 }
 
 /// What became of a notice of the bank.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use actix::Context;
 use caudal_ledger::accounts::Status;
 use caudal_ledger::balance::Direction;
+use caudal_ledger::fees::quotes::Quote;
 use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
 use caudal_ledger::ids::{HoldId, VoucherId};
 use caudal_ledger::money::Amount;
@@ -14,7 +15,7 @@ use caudal_ledger::transfers::{CashIn, Suspense};
 use caudal_ledger::voucher_types::VoucherType;
 use caudal_ledger::vouchers::{Outcome, PostAdjustment, Voucher};
 
-use super::{AccountActor, BalanceView, Desk, Heard, HoldView, Placed, Quote, Share};
+use super::{AccountActor, BalanceView, Desk, Heard, HoldView, Placed, Share};
 use crate::failure::Failure;
 use crate::mailbox::give_way;
 use crate::records::projection::Place;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
+use caudal_ledger::clients::realm_in;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{AccountNo, RealmId};
@@ -237,7 +238,7 @@ impl Books {
             Err(Failure::Rejected(_)) => {}
             Err(why) => return Err(why),
         }
-        let realm = lookout::realm_in(cvu);
+        let realm = realm_in(&cvu);
         Ok(realm.filter(|realm| {
             voice.speaks_for(*realm) && self.realms.supervisors.contains_key(realm)
         }))

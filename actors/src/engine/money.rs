@@ -1,6 +1,7 @@
 //! The door for money that waits and moves: holds, transfers, bulk, quotes.
 
 use caudal_ledger::facts::BankCall;
+use caudal_ledger::fees::quotes::Quote;
 use caudal_ledger::holds::{Hold, HoldStatus, HoldStep, OpenHold};
 use caudal_ledger::ids::{AccountNo, HoldId, RealmId, TransferId};
 use caudal_ledger::money::Amount;
@@ -21,7 +22,7 @@ use crate::records::projection::Place;
 use crate::records::{decode, keys, reads};
 use crate::reply::{Answered, Given};
 
-pub use crate::accounts::{Heard, HoldView, ItemOutcome, Quote, TransferView};
+pub use crate::accounts::{Heard, HoldView, ItemOutcome, TransferView};
 
 /// How many calls to the bank are shown with a transfer, the newest ones.
 const CALLS_MAX: usize = 100;

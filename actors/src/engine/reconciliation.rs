@@ -13,8 +13,10 @@ use std::sync::Arc;
 use caudal_ledger::cases::{BankSays, Decision, Parked, RETURNS, SuspensePlace, Unbooked};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
-use caudal_ledger::reconciliation::{Agreement, Judged, Listed, Ours, Tally, judge, unlisted};
-use caudal_ledger::time::BusinessDay;
+use caudal_ledger::reconciliation::{
+    Agreement, Judged, Listed, Ours, Tally, judge, other_days, unlisted,
+};
+use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::vouchers::ReferenceType;
 
 use super::Engine;
@@ -68,20 +70,23 @@ fn listed(bank: &BankMovement) -> Listed<'_> {
 
 /// The counts and sums of a day.
 pub fn tally(found: &[Reconciled]) -> Tally {
-    let mut tally = Tally::default();
-    for it in found {
+    Tally::over(found.iter().map(|it| {
         let bank = it.bank.as_ref();
         let bank = bank.map(|bank| (bank.way == Way::In, listed(bank)));
-        tally.count(
-            it.judged,
-            bank.as_ref().map(|(incoming, it)| (*incoming, it)),
-        );
-    }
-    tally
+        (it.judged, bank)
+    }))
 }
 
-/// How many lists of other days are asked for, for movements that the ledger has of this day.
-const OTHER_DAYS_MAX: usize = 8;
+/// When a transfer was asked for, or money arrived, that the ledger settled on the day.
+fn begun(ours: &[Reconciled]) -> impl Iterator<Item = BusinessDay> {
+    ours.iter().flat_map(|it| {
+        let asked = it.transfer.as_ref().map(|view| view.transfer.created_at);
+        let arrived = it.suspense.as_ref().map(|it| it.suspense.cash_in.at);
+        let both = [asked, arrived].into_iter().flatten();
+        both.map(Timestamp::business_day)
+    })
+}
+
 /// How many keys are read at once.
 const KEYS_PAGE: usize = 1000;
 
@@ -105,7 +110,7 @@ impl Engine {
             Ok((found, seen, ours))
         };
         let (mut found, mut seen, mut ours) = self.look(realm, Cost::Scan, compare).await?;
-        for other in self.other_days(day, &ours) {
+        for other in other_days(day, self.now().business_day(), begun(&ours)) {
             if ours.is_empty() {
                 break;
             }
@@ -122,25 +127,6 @@ impl Engine {
         }
         found.append(&mut ours);
         Ok(found)
-    }
-
-    /// On which other days the bank may list what the ledger has of this day: the ones before and
-    /// after, and those on which a transfer was asked for, or money arrived, that was settled late.
-    fn other_days(&self, day: BusinessDay, ours: &[Reconciled]) -> Vec<BusinessDay> {
-        let mut days = vec![day.before(), day.next()];
-        for it in ours {
-            let asked = it.transfer.as_ref().map(|view| view.transfer.created_at);
-            let arrived = it.suspense.as_ref().map(|it| it.suspense.cash_in.at);
-            for begun in [asked, arrived].into_iter().flatten() {
-                let begun = begun.business_day();
-                if begun != day && !days.contains(&begun) && days.len() < OTHER_DAYS_MAX {
-                    days.push(begun);
-                }
-            }
-        }
-        let today = self.now().business_day();
-        days.retain(|other| *other <= today);
-        days
     }
 
     /// What the bank lists of a day.
@@ -201,18 +187,15 @@ impl Books {
             Way::Out => (self.departure(realm, transfer.as_ref())?, None),
         };
         let credit = voucher.as_ref().map(|placed| &placed.voucher);
-        let ours = match (movement.way, &suspense, credit, &transfer) {
-            (Way::In, Some(parked), ..) => Ours::Parked(parked),
-            (Way::In, None, Some(credit), _) => Ours::Credit(credit.amount, credit.cvu.as_str()),
-            (Way::In, None, None, _) | (Way::Out, _, _, None) => Ours::Nothing,
-            (Way::Out, _, _, Some(view)) => Ours::Transfer(&view.transfer),
-        };
+        let ours = Ours::of(
+            movement.way == Way::In,
+            suspense.as_ref(),
+            credit.map(|credit| (credit.amount, credit.cvu.as_str())),
+            transfer.as_ref().map(|view| &view.transfer),
+        );
         let judged = judge(&listed(&movement), &ours);
         // A credit on another CVU is none of this movement: it is missing at the bank.
-        let elsewhere = match (&ours, &suspense) {
-            (Ours::Credit(_, cvu), None) => *cvu != movement.cvu,
-            _ => false,
-        };
+        let elsewhere = ours.is_elsewhere(&listed(&movement));
         let Some(judged) = judged else {
             return Ok(None);
         };

@@ -25,7 +25,7 @@ use std::time::Duration;
 use actix::WeakAddr;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cases::{Parked, ParkedState, RETURNS};
-use caudal_ledger::clients::client_in;
+use caudal_ledger::clients::realm_in;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::ids::{OriginId, RealmId};
 use caudal_ledger::time::Timestamp;
@@ -147,7 +147,7 @@ fn is_of(store: &dyn Store, realm: RealmId, movement: &BankMovement) -> Result<b
     };
     Ok(match store.get(&keys::cvu(cvu))? {
         Some(row) => Place::from_bytes(&row)?.sequence == u64::from(realm.0),
-        None => realm_in(cvu) == Some(realm),
+        None => realm_in(&cvu) == Some(realm),
     })
 }
 
@@ -172,16 +172,6 @@ pub(crate) fn returned(
         case,
         attempt,
     }))
-}
-
-/// How many client ids a realm has at the bank.
-const CLIENTS_OF_A_REALM: u64 = 10_000_000;
-
-/// The realm of the client id in a CVU.
-pub(crate) fn realm_in(cvu: Cvu) -> Option<RealmId> {
-    let client = client_in(&cvu)?;
-    let realm = client.checked_div(CLIENTS_OF_A_REALM)?;
-    u32::try_from(realm).ok().map(RealmId)
 }
 
 /// In which order what the bank lists is taken in: arrived, left, come back, each by its time.

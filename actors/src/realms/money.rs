@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use caudal_ledger::balance::Direction;
+use caudal_ledger::fees::quotes::Quote;
 use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
 use caudal_ledger::ids::{AccountNo, HoldId};
 use caudal_ledger::money::Amount;
@@ -17,9 +18,7 @@ use caudal_ledger::vouchers::Outcome;
 use caudal_storage::StoreError;
 
 use super::{Admission, RealmSupervisor, Target};
-use crate::accounts::{
-    AccountMessage, BalanceView, Convoy, Heard, HoldView, Joint, MoneyTurn, Quote,
-};
+use crate::accounts::{AccountMessage, BalanceView, Convoy, Heard, HoldView, Joint, MoneyTurn};
 use crate::failure::Failure;
 use crate::records::keys::Rail;
 use crate::records::projection::Landed;

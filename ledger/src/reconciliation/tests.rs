@@ -181,3 +181,45 @@ fn what_is_pending_is_in_no_sum() {
     let sum = Money::from_centavos(2_500);
     assert_eq!((tally.amount_in, tally.amount_out), (sum, sum));
 }
+
+#[test]
+fn what_counts_of_the_ledger_is_the_case_before_the_credit_and_the_transfer_of_what_left() {
+    let (credit, sent) = ((amount(500), CVU), transfer(TransferStatus::Completed));
+    let of = |incoming, credit, transfer| Ours::of(incoming, None, credit, transfer);
+    assert!(matches!(
+        of(true, Some(credit), Some(&sent)),
+        Ours::Credit(..)
+    ));
+    assert!(matches!(of(true, None, Some(&sent)), Ours::Nothing));
+    assert!(matches!(
+        of(false, Some(credit), Some(&sent)),
+        Ours::Transfer(_)
+    ));
+    assert!(matches!(of(false, Some(credit), None), Ours::Nothing));
+    let listed = |cvu| Listed {
+        word: &BankWord::Completed,
+        amount: amount(500),
+        cvu,
+    };
+    assert!(!of(true, Some(credit), None).is_elsewhere(&listed(CVU)));
+    assert!(of(true, Some(credit), None).is_elsewhere(&listed("0000999100000000000017")));
+}
+
+#[test]
+fn other_days_are_the_neighbours_and_those_of_what_was_settled_late_up_to_today() {
+    let day = |text| BusinessDay::parse(text).unwrap();
+    let (today, monday) = (day("2026-03-03"), day("2026-03-02"));
+    let found = other_days(
+        monday,
+        today,
+        [monday, day("2026-02-27"), day("2026-02-27")],
+    );
+    let right = ["2026-03-01", "2026-03-03", "2026-02-27"].map(day);
+    assert_eq!(found, right);
+    assert_eq!(other_days(today, today, []), [monday]);
+    let many = (0..20).scan(monday, |last, _| {
+        *last = last.before();
+        Some(*last)
+    });
+    assert_eq!(other_days(monday, today, many).len(), OTHER_DAYS_MAX);
+}

@@ -1,0 +1,273 @@
+//! What the platform can be told to do, and what follows of it.
+
+use super::{ApiKey, BankRelation, BankRelations, Mode, Platform, Policy, Tenant};
+use crate::facts::{ClockWord, PlatformFact};
+use crate::fees::FeeRule;
+use crate::limits::{Limits, TotalLimits};
+use crate::rejection::Rejection;
+use crate::time::Timestamp;
+
+/// A change of a tenant: what is `None` stays.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TenantChange {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its policy.
+    pub policy: Option<Policy>,
+    /// Its limits.
+    pub limits: Option<Limits>,
+    /// The limits over the sum of its accounts.
+    pub total_limits: Option<TotalLimits>,
+    /// Its fees.
+    pub fees: Option<Vec<FeeRule>>,
+    /// Its relation to the bank of live keys.
+    pub live_bank: Option<BankRelation>,
+    /// Its relation to the bank of test keys.
+    pub test_bank: Option<BankRelation>,
+}
+
+/// A new tenant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewTenant {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Its policy.
+    pub policy: Policy,
+    /// Its limits.
+    pub limits: Limits,
+    /// The limits over the sum of its accounts.
+    pub total_limits: TotalLimits,
+    /// Its fees.
+    pub fees: Vec<FeeRule>,
+    /// What its banks are.
+    pub banks: BankRelations,
+}
+
+/// What the platform can be told to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PlatformOrder {
+    /// Create a tenant with a live and a test realm.
+    CreateTenant(NewTenant),
+    /// Change a tenant.
+    ChangeTenant(String, TenantChange),
+    /// Issue a key; its secret is known to the door alone.
+    IssueKey(ApiKey),
+    /// Issue a key in place of another, which goes on for a while.
+    RotateKey {
+        /// The key to be replaced.
+        id: String,
+        /// The new key; its tenant, mode and label are taken from the old one.
+        new: ApiKey,
+        /// How long the old one goes on, in milliseconds.
+        overlap: u64,
+    },
+    /// End a key at once.
+    RevokeKey(String),
+    /// Believe the machine's clock.
+    ConfirmClock(ClockWord),
+    /// Set the limits and fees of tenants that have none of their own.
+    ChangePlatform {
+        /// Limits, when they change.
+        limits: Option<Limits>,
+        /// Fees, when they change.
+        fees: Option<Vec<FeeRule>>,
+    },
+}
+
+impl Platform {
+    /// What follows of an order.
+    ///
+    /// # Errors
+    /// A tenant that is there already or is not, a key that is not or has ended, one key too many.
+    pub fn decide(
+        &self,
+        order: PlatformOrder,
+        now: Timestamp,
+    ) -> Result<Vec<PlatformFact>, Rejection> {
+        match order {
+            PlatformOrder::CreateTenant(new) if self.tenants.contains_key(&new.id) => {
+                Err(Rejection::TenantTaken)
+            }
+            PlatformOrder::CreateTenant(new) => {
+                let (live, test) = self.next_realms();
+                let NewTenant {
+                    id,
+                    name,
+                    policy,
+                    limits,
+                    total_limits,
+                    fees,
+                    banks,
+                } = new;
+                let tenant = Tenant {
+                    id,
+                    name,
+                    policy,
+                    limits,
+                    fees,
+                    live,
+                    test,
+                    created_at: now,
+                    banks,
+                    total_limits,
+                };
+                Ok(vec![PlatformFact::TenantCreated(Box::new(tenant))])
+            }
+            PlatformOrder::ChangeTenant(id, change) => Ok(changed(self.tenant(&id)?, change)),
+            PlatformOrder::IssueKey(key) => {
+                self.may_issue(&key.tenant, key.mode, now)?;
+                Ok(vec![PlatformFact::KeyIssued(ApiKey {
+                    created_at: now,
+                    ..key
+                })])
+            }
+            PlatformOrder::RotateKey { id, new, overlap } => {
+                let end = self.decide_end(&id, now.plus_millis(overlap), false, now)?;
+                let old = self.keys.get(&id).ok_or(Rejection::KeyNotFound)?;
+                let (tenant, mode, label) = (old.tenant.clone(), old.mode, old.label.clone());
+                self.may_issue(&tenant, mode, now)?;
+                let key = ApiKey {
+                    tenant,
+                    mode,
+                    label,
+                    created_at: now,
+                    ..new
+                };
+                Ok(vec![end, PlatformFact::KeyIssued(key)])
+            }
+            PlatformOrder::RevokeKey(id) => Ok(vec![self.decide_end(&id, now, true, now)?]),
+            PlatformOrder::ConfirmClock(word) => Ok(vec![PlatformFact::ClockConfirmed(word)]),
+            PlatformOrder::ChangePlatform { limits, fees } => {
+                let limits = limits.unwrap_or(self.limits);
+                let fees = fees.unwrap_or_else(|| self.fees.clone());
+                Ok(vec![PlatformFact::PlatformChanged { limits, fees }])
+            }
+        }
+    }
+}
+
+/// What a change makes of a tenant. Relations that stay as they are make no fact.
+fn changed(tenant: &Tenant, change: TenantChange) -> Vec<PlatformFact> {
+    let id = || tenant.id.clone();
+    let banks = [
+        (Mode::Live, change.live_bank),
+        (Mode::Test, change.test_bank),
+    ];
+    let related = banks.into_iter().filter_map(|(mode, relation)| {
+        let relation = relation.filter(|relation| relation != tenant.banks.of(mode))?;
+        let id = id();
+        Some(PlatformFact::BankRelated { id, mode, relation })
+    });
+    let mut facts: Vec<_> = related.collect();
+    facts.push(PlatformFact::TenantChanged {
+        id: id(),
+        name: change.name.unwrap_or_else(|| tenant.name.clone()),
+        policy: change.policy.unwrap_or(tenant.policy),
+        limits: change.limits.unwrap_or(tenant.limits),
+        total_limits: change.total_limits.unwrap_or(tenant.total_limits),
+        fees: change.fees.unwrap_or_else(|| tenant.fees.clone()),
+    });
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::Digest;
+
+    const NOON: Timestamp = Timestamp::from_millis(1_772_463_600_000);
+
+    fn new(id: &str) -> PlatformOrder {
+        PlatformOrder::CreateTenant(NewTenant {
+            id: id.to_owned(),
+            name: "A tenant".to_owned(),
+            policy: Policy::default(),
+            limits: Limits::default(),
+            total_limits: TotalLimits::default(),
+            fees: Vec::new(),
+            banks: BankRelations::default(),
+        })
+    }
+
+    fn key(id: &str, tenant: &str) -> ApiKey {
+        ApiKey {
+            id: id.to_owned(),
+            tenant: tenant.to_owned(),
+            mode: Mode::Live,
+            label: None,
+            mac: Digest([0; 32]),
+            created_at: Timestamp::default(),
+            ends_at: None,
+            revoked: false,
+        }
+    }
+
+    fn done(platform: &mut Platform, order: PlatformOrder) -> usize {
+        let facts = platform.decide(order, NOON).unwrap();
+        facts.iter().for_each(|fact| platform.apply(fact));
+        facts.len()
+    }
+
+    #[test]
+    fn each_tenant_has_two_realms_of_its_own_and_its_id_once() {
+        let mut platform = Platform::default();
+        assert_eq!(done(&mut platform, new("a")), 1);
+        assert_eq!(done(&mut platform, new("b")), 1);
+        let realms = |id: &str| {
+            let tenant = platform.tenant(id).unwrap();
+            (tenant.live.0, tenant.test.0, tenant.created_at)
+        };
+        assert_eq!((realms("a"), realms("b")), ((1, 2, NOON), (3, 4, NOON)));
+        let again = platform.decide(new("a"), NOON);
+        assert_eq!(again, Err(Rejection::TenantTaken));
+        let change = PlatformOrder::ChangeTenant("c".to_owned(), TenantChange::default());
+        assert_eq!(
+            platform.decide(change, NOON),
+            Err(Rejection::TenantNotFound)
+        );
+    }
+
+    #[test]
+    fn a_relation_that_stays_as_it_is_makes_no_fact() {
+        let mut platform = Platform::default();
+        done(&mut platform, new("a"));
+        let change = |psp_code| TenantChange {
+            live_bank: Some(BankRelation {
+                psp_code,
+                ..BankRelation::default()
+            }),
+            ..TenantChange::default()
+        };
+        let order = |code| PlatformOrder::ChangeTenant("a".to_owned(), change(code));
+        assert_eq!(done(&mut platform, order(None)), 1);
+        assert_eq!(done(&mut platform, order(Some(7))), 2);
+        assert_eq!(done(&mut platform, order(Some(7))), 1);
+        assert_eq!(platform.tenant("a").unwrap().name, "A tenant");
+    }
+
+    #[test]
+    fn a_rotated_key_goes_on_for_a_while_and_a_revoked_one_does_not() {
+        let mut platform = Platform::default();
+        done(&mut platform, new("a"));
+        done(&mut platform, PlatformOrder::IssueKey(key("one", "a")));
+        let rotate = PlatformOrder::RotateKey {
+            id: "one".to_owned(),
+            new: key("two", "nobody"),
+            overlap: 1_000,
+        };
+        assert_eq!(done(&mut platform, rotate), 2);
+        let works = |platform: &Platform, id: &str, after| {
+            let key = platform.keys.get(id).unwrap();
+            assert_eq!(key.tenant, "a");
+            key.works_at(NOON.plus_millis(after))
+        };
+        assert!(works(&platform, "one", 999) && !works(&platform, "one", 1_000));
+        assert!(works(&platform, "two", 1_000));
+        done(&mut platform, PlatformOrder::RevokeKey("two".to_owned()));
+        assert!(!works(&platform, "two", 0));
+        let unknown = PlatformOrder::RevokeKey("three".to_owned());
+        assert_eq!(platform.decide(unknown, NOON), Err(Rejection::KeyNotFound));
+    }
+}
