@@ -3,6 +3,7 @@
 //! Kinds of streams, tags of keys and the format byte are appended, never edited.
 
 pub mod keys;
+pub mod owner;
 pub mod projection;
 pub mod reads;
 pub mod roll;

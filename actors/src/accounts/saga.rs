@@ -23,8 +23,7 @@ use tokio::sync::oneshot;
 use crate::accounts::{AccountActor, AccountMessage, ProfileTurn};
 use crate::failure::Failure;
 use crate::ports::{BankError, BankGateway, BankReply};
-use crate::records::keys;
-use crate::records::projection::Place;
+use crate::records::owner::{Owner, owner_of};
 use crate::reply::{ClaimGuard, Claims};
 
 /// The pause after the first try whose outcome is unknown.
@@ -235,14 +234,9 @@ impl Saga {
     /// Whether a CVU is attached to another account.
     fn is_anothers(&self, cvu: Cvu) -> Try<bool> {
         let (realm, account) = self.account;
-        let own = Place {
-            account,
-            sequence: u64::from(realm.0),
-        };
-        let row = self.store.get(&keys::cvu(cvu));
-        let place = row.and_then(|row| row.map(|row| Place::from_bytes(&row)).transpose());
-        match place {
-            Ok(place) => Ok(place.is_some_and(|place| place != own)),
+        let own = Owner { realm, account };
+        match owner_of(self.store.as_ref(), cvu) {
+            Ok(owner) => Ok(owner.is_some_and(|owner| owner != own)),
             // Nobody knows now; it is asked again.
             Err(why) => Err(Halt::Bank(BankError::Failed {
                 status: None,

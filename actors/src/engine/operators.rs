@@ -14,7 +14,7 @@ use super::{ANSWERS_MAX, DEADLINE, Engine, wait};
 use crate::accounts::Observed;
 use crate::failure::Failure;
 use crate::realms::{ActorsMessage, RealmReport, Target};
-use crate::records::projection::Place;
+use crate::records::owner::{Owner, owner_of};
 use crate::records::reads;
 use crate::reply::Reply;
 
@@ -105,11 +105,9 @@ impl Engine {
 impl Books {
     /// The realm and account of a CVU, whoever owns it.
     pub(super) fn locate(&self, cvu: Cvu) -> Result<(RealmId, AccountNo), Failure> {
-        let key = crate::records::keys::cvu(cvu);
-        let row = self.store.get(&key)?.ok_or(Rejection::AccountNotFound)?;
-        let place = Place::from_bytes(&row)?;
-        let realm = u32::try_from(place.sequence).map_err(|_| Rejection::AccountNotFound)?;
-        Ok((RealmId(realm), place.account))
+        let found = owner_of(self.store.as_ref(), cvu)?;
+        let Owner { realm, account } = found.ok_or(Rejection::AccountNotFound)?;
+        Ok((realm, account))
     }
 }
 

@@ -40,7 +40,8 @@ use crate::accounts::Heard;
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Waiting};
 use crate::ports::{BankMovement, Notice, Way};
-use crate::records::keys::{self, Rail};
+use crate::records::keys::Rail;
+use crate::records::owner::owner_of;
 use crate::records::projection::Place;
 use crate::records::reads;
 use crate::reply::{Given, Reply};
@@ -145,8 +146,8 @@ fn is_of(store: &dyn Store, realm: RealmId, movement: &BankMovement) -> Result<b
     let Ok(cvu) = Cvu::parse(&movement.cvu) else {
         return Ok(false);
     };
-    Ok(match store.get(&keys::cvu(cvu))? {
-        Some(row) => Place::from_bytes(&row)?.sequence == u64::from(realm.0),
+    Ok(match owner_of(store, cvu)? {
+        Some(owner) => owner.realm == realm,
         None => realm_in(&cvu) == Some(realm),
     })
 }

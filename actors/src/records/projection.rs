@@ -2,6 +2,7 @@
 
 mod cases;
 mod events;
+mod landed;
 mod lines;
 mod money;
 mod totals;
@@ -23,6 +24,7 @@ use caudal_storage::{Entry, IndexWriter, Position, Projection, StoreError};
 use serde::{Deserialize, Serialize};
 
 use super::keys::Sorted;
+use super::owner::Owner;
 use super::{
     ANSWER_PARTS, ANSWERS, BANK, CASES, DELIVERIES, LEDGER, PLATFORM, PROFILE, REALM, SUSPENSE,
     TRANSFERS, UNBOOKED, WEBHOOKS, account_stream, decode, encode, keys, roll, unknown_kind,
@@ -30,8 +32,9 @@ use super::{
 
 pub use cases::CaseCounts;
 pub use events::{Noted, Told, known as known_rules};
+pub use landed::Landed;
 pub use lines::Line;
-pub use money::{Landed, origin_place};
+pub use money::origin_place;
 pub(super) use totals::parse as parse_totals;
 pub(super) use usage::parse as parse_usage;
 
@@ -183,11 +186,11 @@ fn profile(
     codes(realm, number, before.as_ref(), &after, index);
     cuits(realm, number, before.as_ref(), &after, index);
     if let AccountFact::Opened { cvu, .. } = &fact {
-        let place = Place {
+        let owner = Owner {
+            realm,
             account: number,
-            sequence: u64::from(realm.0),
         };
-        index.put(&keys::cvu(*cvu), &place.to_bytes());
+        index.put(&keys::cvu(*cvu), &owner.to_bytes());
     }
     aliases(realm, number, before.as_ref(), &after, index)?;
     census(realm, (before.as_ref(), &after), index)?;

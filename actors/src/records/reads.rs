@@ -23,6 +23,7 @@ use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Order, Position, Store, StoreError, StreamId};
 use serde::de::DeserializeOwned;
 
+use super::owner::owner_of;
 use super::projection::{Listed, Place, parse_totals, parse_usage};
 use super::{ANSWER_PARTS, BANK, LEDGER, PROFILE, account_stream, decode, keys};
 
@@ -129,11 +130,9 @@ pub fn account_of_cvu(
     realm: RealmId,
     cvu: Cvu,
 ) -> Result<Option<AccountNo>, StoreError> {
-    let Some(row) = store.get(&keys::cvu(cvu))? else {
-        return Ok(None);
-    };
-    let place = Place::from_bytes(&row)?;
-    Ok((place.sequence == u64::from(realm.0)).then_some(place.account))
+    let owner = owner_of(store, cvu)?;
+    let own = owner.filter(|owner| owner.realm == realm);
+    Ok(own.map(|owner| owner.account))
 }
 
 /// Who has an alias or to whom it is reserved.

@@ -11,28 +11,11 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{Suspense, Transfer, TransferFact, TransferRecord, TransferStatus};
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use caudal_storage::{Entry, IndexWriter, Position, StoreError};
-use serde::{Deserialize, Serialize};
 
 use super::events::{self, Noted, Told};
-use super::{Line, Place, cases, totals, unbooked, usage};
+use super::{Landed, Line, Place, cases, totals, unbooked, usage};
 use crate::records::keys::{self, Rail};
 use crate::records::{decode, encode, roll};
-
-/// Where money that the rail brought has landed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Landed {
-    /// The realm.
-    pub realm: RealmId,
-    /// The account; 0 when nobody knows one.
-    pub account: AccountNo,
-    /// The sequence of the voucher, or of the record of suspense.
-    pub sequence: u64,
-    /// Whether it waits for a person.
-    pub suspended: bool,
-    /// The record of suspense from which a person had it credited.
-    #[serde(default)]
-    pub case: Option<SuspensePlace>,
-}
 
 /// What a voucher adds.
 pub fn posted(
