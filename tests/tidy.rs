@@ -1,5 +1,7 @@
 //! House rules that a program can check, over the files that git knows.
 
+mod rooms;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;

@@ -26,6 +26,7 @@ mod profile;
 pub mod remittance;
 pub mod saga;
 mod transfers;
+mod views;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -43,13 +44,14 @@ pub use child::{Booked, Child};
 pub use desk::Desk;
 pub use enrolment::FundTurn;
 pub use joint::{Convoy, Joint};
-pub use messages::{
-    AccountMessage, AccountView, BalanceView, EnrolmentView, Heard, HoldView, ItemOutcome,
-    Observed, Placed, TransferView, Versions,
-};
+pub use messages::AccountMessage;
 pub use money::MoneyTurn;
 pub use profile::ProfileTurn;
 pub use transfers::TransferTurn;
+pub use views::{
+    AccountView, BalanceView, EnrolmentView, Heard, HoldView, ItemOutcome, Observed, Placed,
+    TransferView, Versions,
+};
 
 use crate::mailbox::Queued;
 use crate::scribe::{Shared, Vitals};

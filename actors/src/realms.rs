@@ -18,6 +18,7 @@ pub mod lookout;
 mod messages;
 mod money;
 mod names;
+mod orders;
 mod postings;
 mod pressure;
 mod profile;
@@ -63,7 +64,8 @@ pub use transfers::TransferMessage;
 pub use voucher_types::TypesMessage;
 pub use webhooks::WebhookMessage;
 
-pub use messages::{Adjustment, RealmMessage, RealmReport, Target, TypeRef};
+pub use messages::RealmMessage;
+pub use orders::{Adjustment, RealmReport, Target, TypeRef};
 
 /// Messages that wait for one supervisor at most.
 pub const MAILBOX: usize = 8192;

@@ -1,75 +1,11 @@
 //! What a realm's supervisor can be asked, by kind, and the words that several kinds share.
 
-use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
-use caudal_ledger::ids::AccountNo;
-use caudal_ledger::money::Amount;
-use caudal_ledger::text::ExternalId;
-use caudal_ledger::voucher_types::TypeCode;
-use chrono::NaiveDate;
 
 use super::{
     ActorsMessage, CaseMessage, FundMessage, MoneyMessage, PostingMessage, ProfileMessage,
     TransferMessage, TypesMessage, WebhookMessage,
 };
-
-/// How an order names its account.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Target {
-    /// By its CVU.
-    Cvu(Cvu),
-    /// By its number in the realm.
-    Account(AccountNo),
-}
-
-/// How an order names a voucher type.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum TypeRef {
-    /// By its code.
-    Code(TypeCode),
-    /// By its numeric id.
-    Legacy(u64),
-}
-
-/// An adjustment as it was asked for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Adjustment {
-    /// The account.
-    pub target: Target,
-    /// The type.
-    pub voucher_type: TypeRef,
-    /// How much.
-    pub amount: Amount,
-    /// The tenant's own id.
-    pub external_id: ExternalId,
-    /// A line for people.
-    pub description: Option<String>,
-    /// The tenant's own date.
-    pub external_date: Option<NaiveDate>,
-    /// Only say what would happen.
-    pub dry_run: bool,
-}
-
-/// How the actors of a realm are doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct RealmReport {
-    /// Actors that live.
-    pub resident: usize,
-    /// Messages that wait in their mailboxes.
-    pub queued: usize,
-    /// Commits that are not durable yet.
-    pub in_flight: usize,
-    /// Actors that wait for the bank.
-    pub waiting_for_bank: usize,
-    /// Actors that were started.
-    pub starts: u64,
-    /// Actors that were replaced after a panic or a failed commit.
-    pub restarts: u64,
-    /// Actors that were passivated.
-    pub passivations: u64,
-    /// Whether the bank's list was looked through for this start, so that orders leave.
-    pub looked: bool,
-}
 
 /// Everything that a supervisor can be asked, by kind. Each kind lives beside what routes it.
 #[derive(Debug)]

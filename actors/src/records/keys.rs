@@ -12,7 +12,6 @@ use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
-use caudal_storage::StoreError;
 
 pub use numbers::{account_of, count_in, number_of, numbers_of};
 

@@ -1,0 +1,120 @@
+//! What an account's actor answers with.
+
+use std::sync::Arc;
+
+use caudal_ledger::accounts::Account;
+use caudal_ledger::balance::Balance;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::holds::Hold;
+use caudal_ledger::ids::AccountNo;
+use caudal_ledger::limits::Levels;
+use caudal_ledger::remuneration::Enrolment;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::Transfer;
+use caudal_ledger::vouchers::{Outcome, Voucher};
+
+use crate::failure::Failure;
+
+/// An account as it is shown, with the limits of the levels above it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AccountView {
+    /// The account.
+    pub account: Account,
+    /// The three levels of limits.
+    pub levels: Levels,
+    /// Whether the order that it answers did anything; false for a question.
+    pub changed: bool,
+    /// As of when.
+    pub as_of: Timestamp,
+}
+
+/// A balance as it is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BalanceView {
+    /// The account's number.
+    pub account: AccountNo,
+    /// Its CVU.
+    pub cvu: Cvu,
+    /// What it has.
+    pub balance: Balance,
+    /// The movements so far.
+    pub sequence: u64,
+    /// When it last moved, up to `as_of`.
+    pub last_movement_at: Option<Timestamp>,
+    /// As of when.
+    pub as_of: Timestamp,
+}
+
+/// The live state of an actor, for operators.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Observed {
+    /// The account as the actor knows it.
+    pub account: Account,
+    /// Messages that wait.
+    pub mailbox: usize,
+    /// Commits that are not durable yet.
+    pub pending_commits: usize,
+    /// When it last took a message.
+    pub active_at: Timestamp,
+}
+
+/// The versions of an account that `If-Match` lets pass: profile and movements.
+pub type Versions = Vec<(u64, u64)>;
+
+/// A hold with its account.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HoldView {
+    /// The account.
+    pub account: AccountNo,
+    /// The hold.
+    pub hold: Hold,
+}
+
+/// A transfer with the account that sends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TransferView {
+    /// The account.
+    pub account: AccountNo,
+    /// The transfer.
+    pub transfer: Transfer,
+}
+
+/// An enrolment in remuneration with its account.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EnrolmentView {
+    /// The account.
+    pub account: AccountNo,
+    /// Its CVU.
+    pub cvu: Option<Cvu>,
+    /// The reference by which the bank knows the enrolment; empty when there is none.
+    pub reference: String,
+    /// The last enrolment.
+    pub enrolment: Option<Enrolment>,
+    /// Whether the order that it answers found it made before.
+    pub again: bool,
+}
+
+/// What became of a notice of the bank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Heard {
+    /// It did something.
+    Done,
+    /// It had been heard before.
+    Known,
+    /// Money arrived that no account could take; it waits for a person.
+    Suspended,
+    /// It is about nothing of ours.
+    Ignored,
+}
+
+/// What one posting of a batch gives.
+pub type ItemOutcome = Result<Outcome<Placed>, Failure>;
+
+/// A voucher with its account.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Placed {
+    /// The account.
+    pub account: AccountNo,
+    /// The voucher.
+    pub voucher: Arc<Voucher>,
+}

@@ -1,0 +1,322 @@
+//! The order of rooms inside `src` and `actors`, and the circles of files that stay.
+//!
+//! **Shape.** A room is a module at the top of its crate with the folder of its name. An arrow goes from a
+//! file to another that it names, in a `use` or in the text; what `pub use` passes on is followed to where
+//! it is. Tests do not count. Between a file and the folder of its name arrows go both ways: the file is
+//! what others see of the folder.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{none, rust};
+
+/// The rooms of `actors`; each may know those before it.
+const ACTORS: &[&str] = &[
+    "ports", "records", "failure", "mailbox", "reply", "lanes", "trail", "lookout", "meter",
+    "settings", "banks", "scribe", "accounts", "courier", "realms", "platform", "treasury",
+    "engine", "verify",
+];
+/// The rooms of `src`; each may know those before it.
+const SRC: &[&str] = &[
+    "calendar", "clients", "clock", "keys", "log", "signing", "traces", "bodies", "webhooks",
+    "http", "bank", "notices", "v1", "wallet", "server", "sandbox", "admin", "service", "config",
+    "bench", "cli",
+];
+/// The circles of files that stay, each with its reason.
+const CIRCLES: &[(&str, &[&str])] = &[
+    (
+        "A message is the sum of its nouns' turns; what asks the bank, or travels on, sends it again.",
+        &[
+            "actors/src/accounts/child",
+            "actors/src/accounts/enrolment",
+            "actors/src/accounts/joint",
+            "actors/src/accounts/messages",
+            "actors/src/accounts/profile",
+            "actors/src/accounts/remittance",
+            "actors/src/accounts/saga",
+            "actors/src/accounts/transfers",
+        ],
+    ),
+    (
+        "The same of a realm: what decides about suspense sends itself what the bank said.",
+        &["actors/src/realms/cases", "actors/src/realms/messages"],
+    ),
+    (
+        "An error is written for the request that it answers, in its language, and every layer that a \
+         request passes may answer with one.",
+        &[
+            "src/http/errors",
+            "src/http/frame",
+            "src/http/pieces",
+            "src/http/rate",
+            "src/http/trace",
+            "src/http/wire/seats",
+            "src/http/words",
+            "src/http/words/ledger",
+            "src/http/words/mistakes",
+        ],
+    ),
+    (
+        "A request is drawn for its kind, and written as it was drawn.",
+        &["src/bench/client", "src/bench/draw"],
+    ),
+    (
+        "A case has rows, and a row its case.",
+        &["src/bench/cases", "src/bench/rows"],
+    ),
+    (
+        "The book keeps its log, and the log writes what the book has.",
+        &["src/sandbox/book", "src/sandbox/fund", "src/sandbox/log"],
+    ),
+    (
+        "The bank has a sender of notices, which takes from the bank what is due.",
+        &["src/sandbox/answers", "src/sandbox/notices"],
+    ),
+];
+
+/// A file by its modules, from the top of its crate.
+type Name = Vec<String>;
+
+#[derive(Default)]
+struct File {
+    /// What it imports, by the name that it has here.
+    imports: BTreeMap<String, Name>,
+    /// Names that it only passes on, unless it uses them too.
+    passed_on: BTreeSet<String>,
+    /// The paths in its text.
+    paths: Vec<Name>,
+}
+
+struct Rooms(BTreeMap<Name, File>);
+
+fn names(path: &str) -> Name {
+    path.split("::")
+        .map(|name| name.trim().to_owned())
+        .collect()
+}
+
+/// The paths of an import, with the name that each has here.
+fn expand(before: &str, text: &str, found: &mut Vec<(String, String)>) {
+    let (mut depth, mut item) = (0_usize, String::new());
+    for c in text.chars().chain([',']) {
+        match c {
+            ',' if depth == 0 => {
+                let it = std::mem::take(&mut item);
+                match it.trim().split_once('{') {
+                    Some((more, inner)) => {
+                        let inner = inner.trim_end().trim_end_matches('}');
+                        expand(&format!("{before}{}", more.trim()), inner, found);
+                    }
+                    None if it.trim().is_empty() => {}
+                    None => {
+                        let whole = format!("{before}{}", it.trim());
+                        let (path, alias) = whole.split_once(" as ").unwrap_or((&whole, ""));
+                        let path = path.trim_end_matches("::self").to_owned();
+                        let last = path.rsplit("::").next().unwrap().to_owned();
+                        let alias = if alias.is_empty() {
+                            last
+                        } else {
+                            alias.to_owned()
+                        };
+                        found.push((alias, path));
+                    }
+                }
+            }
+            _ => {
+                depth = depth + usize::from(c == '{') - usize::from(c == '}');
+                item.push(c);
+            }
+        }
+    }
+}
+
+impl Rooms {
+    fn of(root: &str) -> Self {
+        let mut rooms = BTreeMap::new();
+        let mut texts = Vec::new();
+        for (path, text) in rust() {
+            let Some(name) = path.strip_prefix(root) else {
+                continue;
+            };
+            let name: Name = name
+                .trim_end_matches(".rs")
+                .split('/')
+                .map(str::to_owned)
+                .collect();
+            let first = name.first().unwrap();
+            if name.iter().any(|part| part == "tests") || first == "lib" || first == "main" {
+                continue;
+            }
+            rooms.insert(name.clone(), File::default());
+            texts.push((name, text));
+        }
+        let mut rooms = Self(rooms);
+        for (name, text) in texts {
+            let file = rooms.read(&name, &text);
+            rooms.0.insert(name, file);
+        }
+        rooms
+    }
+
+    fn read(&self, name: &Name, text: &str) -> File {
+        let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        let code = text.lines().map(|line| line.split("//").next().unwrap());
+        let (mut file, mut rest, mut open) = (File::default(), String::new(), String::new());
+        for line in code {
+            let start = line.trim_start();
+            let begins = ["use ", "pub use ", "pub(crate) use ", "pub(super) use "];
+            if open.is_empty() && !begins.iter().any(|it| start.starts_with(it)) {
+                rest.push_str(line);
+                rest.push('\n');
+                continue;
+            }
+            open.push_str(start);
+            open.push(' ');
+            let Some((import, _)) = open.split_once(';') else {
+                continue;
+            };
+            let (before, import) = import.split_once("use ").unwrap();
+            let mut found = Vec::new();
+            expand("", import, &mut found);
+            for (alias, path) in found {
+                if let Some(path) = self.absolute(name, &file, &names(&path)) {
+                    if before.starts_with("pub") {
+                        file.passed_on.insert(alias.clone());
+                    }
+                    file.imports.insert(alias, path);
+                }
+            }
+            open.clear();
+        }
+        let part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        let paths = rest.split(|c| !part(c)).map(|path| path.trim_matches(':'));
+        file.paths = paths.filter(|path| !path.is_empty()).map(names).collect();
+        file
+    }
+
+    /// A path from the top of the crate; `None` where it leads elsewhere.
+    fn absolute(&self, name: &Name, file: &File, path: &[String]) -> Option<Name> {
+        let (first, rest) = path.split_first()?;
+        let mut base = match first.as_str() {
+            "crate" => Vec::new(),
+            "self" => name.clone(),
+            "super" => {
+                let ups = path.iter().take_while(|part| *part == "super").count();
+                let base = name[..name.len().checked_sub(ups)?].to_vec();
+                return Some([base.as_slice(), &path[ups..]].concat());
+            }
+            other if file.imports.contains_key(other) => file.imports[other].clone(),
+            other => {
+                let child = [name.as_slice(), &[other.to_owned()]].concat();
+                self.0.contains_key(&child).then_some(child)?
+            }
+        };
+        base.extend_from_slice(rest);
+        Some(base)
+    }
+
+    /// The file where a path leads, through what other files pass on.
+    fn file_of(&self, path: &[String], hops: usize) -> Option<Name> {
+        let longest = (1..=path.len())
+            .rev()
+            .find(|n| self.0.contains_key(&path[..*n]))?;
+        let (file, rest) = path.split_at(longest);
+        let through = rest.first().and_then(|next| self.0[file].imports.get(next));
+        let passed = through.filter(|_| hops > 0).and_then(|target| {
+            let on = [target.as_slice(), &rest[1..]].concat();
+            self.file_of(&on, hops - 1)
+        });
+        Some(passed.unwrap_or_else(|| file.to_vec()))
+    }
+
+    /// To which files each leads.
+    fn arrows(&self) -> BTreeMap<&Name, BTreeSet<Name>> {
+        let of = |(name, file): (_, &File)| {
+            let used: BTreeSet<_> = file.paths.iter().flatten().collect();
+            let imported = file.imports.iter().filter(|(alias, path)| {
+                // A module that is imported leads where what is used of it leads.
+                let passed = file.passed_on.contains(*alias) && !used.contains(alias);
+                !passed && !self.0.contains_key(*path)
+            });
+            let imported = imported.filter_map(|(_, path)| self.file_of(path, 8));
+            let named = file.paths.iter().filter(|path| path.len() > 1);
+            let named = named.filter_map(|path| self.file_of(&self.absolute(name, file, path)?, 8));
+            let apart = |to: &Name| !to.starts_with(name) && !name.starts_with(to);
+            (name, imported.chain(named).filter(apart).collect())
+        };
+        self.0.iter().map(of).collect()
+    }
+
+    /// Sets of files each of which leads to each other one.
+    fn circles(&self) -> BTreeSet<BTreeSet<String>> {
+        let arrows = self.arrows();
+        let reach = |from: &Name| {
+            let (mut seen, mut next) = (BTreeSet::new(), vec![from.clone()]);
+            while let Some(name) = next.pop() {
+                for to in &arrows[&name] {
+                    if seen.insert(to.clone()) {
+                        next.push(to.clone());
+                    }
+                }
+            }
+            seen
+        };
+        let reach: BTreeMap<_, _> = self.0.keys().map(|name| (name, reach(name))).collect();
+        let circle = |(name, to): (&&Name, &BTreeSet<Name>)| {
+            let back = to.iter().filter(|other| reach[other].contains(*name));
+            back.map(|name| name.join("/")).collect::<BTreeSet<_>>()
+        };
+        let circles = reach.iter().map(circle);
+        circles.filter(|circle| !circle.is_empty()).collect()
+    }
+}
+
+/// What points from a room to one that is not before it.
+fn upwards(root: &str, order: &[&str]) -> Vec<String> {
+    let rooms = Rooms::of(root);
+    let place = |name: &Name| order.iter().position(|room| *room == name[0]);
+    let mut found = Vec::new();
+    for (from, leads) in rooms.arrows() {
+        if place(from).is_none() {
+            found.push(format!("{root}{}: give the room its place", from[0]));
+        }
+        let up = leads
+            .iter()
+            .filter(|to| to[0] != from[0] && place(to) >= place(from));
+        found.extend(up.map(|to| format!("{root}{} -> {}", from.join("/"), to.join("/"))));
+    }
+    found
+}
+
+#[test]
+fn rooms_know_only_those_before_them() {
+    let mut found = upwards("actors/src/", ACTORS);
+    found.extend(upwards("src/", SRC));
+    none(&found, "arrows point down");
+}
+
+#[test]
+fn files_stand_in_no_circle_but_those_with_a_reason() {
+    let listed = CIRCLES
+        .iter()
+        .map(|(_, files)| files.iter().map(|it| (*it).to_owned()).collect());
+    let mut found: Vec<BTreeSet<String>> = Vec::new();
+    for root in ["actors/src/", "src/"] {
+        for circle in Rooms::of(root).circles() {
+            found.push(circle.iter().map(|name| format!("{root}{name}")).collect());
+        }
+    }
+    let (found, listed): (BTreeSet<_>, BTreeSet<BTreeSet<String>>) =
+        (found.into_iter().collect(), listed.collect());
+    assert_eq!(
+        found, listed,
+        "circles of files, found and listed: cut the new one, or say why it stays"
+    );
+}
+
+#[test]
+fn an_arrow_up_is_seen() {
+    for (root, order) in [("actors/src/", ACTORS), ("src/", SRC)] {
+        let reversed: Vec<_> = order.iter().rev().copied().collect();
+        assert!(!upwards(root, &reversed).is_empty(), "{root}");
+    }
+}
