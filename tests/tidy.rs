@@ -31,7 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// falls gets its new number here.
 const HIDING: &[(&str, usize)] = &[
     ("saturating_", 308),
-    ("unwrap_or_default", 121),
+    ("unwrap_or_default", 117),
     ("unwrap_or(0", 21),
     ("unwrap_or(MAX", 60),
 ];
