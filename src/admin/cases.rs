@@ -335,10 +335,6 @@ fn decision(desk: &Desk, fields: &mut Fields) -> Option<Decision> {
     })
 }
 
-fn incomplete() -> ApiError {
-    ApiError::field("body", Mistake::Incomplete)
-}
-
 fn verdict(word: &str) -> Result<Verdict, Mistake> {
     match word {
         "completed" => Ok(Verdict::Completed),
@@ -353,10 +349,7 @@ async fn of_transfer_by(desk: &Desk, id: TransferId, sent: Body) -> Result<Trans
     let outcome = fields.required("outcome", read::text(verdict));
     let decision = decision(desk, &mut fields);
     let force = fields.optional("force", read::boolean).unwrap_or(false);
-    fields.done()?;
-    let (Some(outcome), Some(decision)) = (outcome, decision) else {
-        return Err(incomplete());
-    };
+    let (outcome, decision) = fields.finish(outcome.zip(decision))?;
     let by = decision.by.clone();
     let engine = &desk.door.engine;
     let request_id = frame::request().id;
@@ -392,21 +385,22 @@ async fn of_suspense_by(desk: &Desk, id: SuspenseId, sent: Body) -> Result<Parke
         }
         _ => None,
     };
-    fields.done()?;
-    let (Some(outcome), Some(decision)) = (outcome, decision) else {
-        return Err(incomplete());
+    let made = match outcome {
+        Some(Resolution::Credit) => cvu.map(Some),
+        Some(Resolution::Return) => Some(None),
+        None => None,
     };
+    let (credit_to, decision) = fields.finish(made.zip(decision))?;
     let by = decision.by.clone();
     let engine = &desk.door.engine;
     let request_id = frame::request().id;
-    let parked = match (outcome, cvu) {
-        (Resolution::Credit, Some(cvu)) => {
+    let parked = match credit_to {
+        Some(cvu) => {
             let target = Target::Cvu(cvu);
             let credited = engine.credit_suspense(id, target, decision, request_id);
             credited.await?
         }
-        (Resolution::Credit, None) => return Err(incomplete()),
-        (Resolution::Return, _) => engine.return_suspense(id, decision, request_id).await?,
+        None => engine.return_suspense(id, decision, request_id).await?,
     };
     let state = parked.state.as_str();
     tracing::warn!(suspense = %id, state, by, "an operator decided about money in suspense");
@@ -424,10 +418,7 @@ async fn of_unbooked_by(desk: &Desk, id: UnbookedId, sent: Body) -> Result<Unboo
     let mut fields = sent.fields();
     let outcome = fields.required("outcome", read::text(dismissal));
     let decision = decision(desk, &mut fields);
-    fields.done()?;
-    let (Some(()), Some(decision)) = (outcome, decision) else {
-        return Err(incomplete());
-    };
+    let ((), decision) = fields.finish(outcome.zip(decision))?;
     let by = decision.by.clone();
     let engine = &desk.door.engine;
     let request_id = frame::request().id;

@@ -9,7 +9,6 @@ use super::Desk;
 use crate::http::body::{Body, read};
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
-use crate::http::words::Mistake;
 
 /// The longest name of who confirms, in characters.
 const BY_MAX: usize = 80;
@@ -52,10 +51,7 @@ pub async fn confirm(desk: web::Data<Desk>, sent: Body) -> Result<HttpResponse, 
     let mut fields = sent.fields();
     let by = fields.required("by", read::line(BY_MAX));
     let reason = fields.required("reason", read::line(REASON_MAX));
-    fields.done()?;
-    let (Some(by), Some(reason)) = (by, reason) else {
-        return Err(ApiError::field("body", Mistake::Incomplete));
-    };
+    let (by, reason) = fields.finish(by.zip(reason))?;
     if let Some(doubt) = desk.door.engine.confirm_clock(by, reason).await? {
         tracing::warn!(says = %doubt.says, believed = %doubt.believed, "the clock was confirmed");
     }

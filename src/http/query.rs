@@ -239,11 +239,16 @@ impl Query {
     /// # Errors
     /// 400 with every mistake.
     pub fn done(self) -> Result<(), ApiError> {
-        if self.errors.is_empty() {
-            Ok(())
-        } else {
-            Err(ApiError::invalid(self.errors))
-        }
+        self.finish(Some(()))
+    }
+
+    /// Like [`Self::done`], with what was made of the parameters: `None` when one that has to be there
+    /// is missing or wrong.
+    ///
+    /// # Errors
+    /// 400 with every mistake.
+    pub fn finish<T>(self, made: Option<T>) -> Result<T, ApiError> {
+        super::body::whole(made, self.errors)
     }
 }
 

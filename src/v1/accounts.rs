@@ -116,10 +116,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
     let phone = fields.optional("phone", phone);
     let code = fields.optional("externalId", read_body::line(64));
     let metadata = metadata(&mut fields);
-    fields.done()?;
-    let (Some(cuit), Some(name)) = (holder_cuit, name) else {
-        return Err(ApiError::field("body", Mistake::Incomplete));
-    };
+    let (cuit, name) = fields.finish(holder_cuit.zip(name))?;
     let registration = Registration {
         number: AccountNo(0),
         holder: Holder {

@@ -16,7 +16,6 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::json;
-use crate::http::words::Mistake;
 
 /// The fee of a preview.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -124,10 +123,7 @@ pub async fn preview(caller: Caller, mut query: Query) -> Result<HttpResponse, A
     let cvu = query.required("cvu", Cvu::parse);
     let amount = query.required("importe", Amount::parse);
     let code = query.required("voucherTypeCode", TypeCode::parse);
-    query.done()?;
-    let (Some(cvu), Some(amount), Some(code)) = (cvu, amount, code) else {
-        return Err(ApiError::field("query", Mistake::Incomplete));
-    };
+    let ((cvu, amount), code) = query.finish(cvu.zip(amount).zip(code))?;
     let target = Target::Cvu(cvu);
     let quote = caller.engine().quote(caller.realm(), target, code, amount);
     let body = FeePreview::of(&quote.await?).ok_or(Rejection::AmountOverflow)?;

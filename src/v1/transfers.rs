@@ -87,11 +87,8 @@ fn order(body: Body) -> Result<(Target, Send), ApiError> {
     let concept = fields.optional("concept", read_body::text(concept));
     let description = fields.optional("description", read_body::line(DESCRIPTION_MAX));
     let external_id = fields.required("idExterno", read_body::text(ExternalId::parse));
-    fields.done()?;
-    let (Some(from), Some(to), Some(amount), Some(external_id)) = (from, to, amount, external_id)
-    else {
-        return Err(ApiError::field("body", Mistake::Incomplete));
-    };
+    let made = from.zip(to).zip(amount).zip(external_id);
+    let (((from, to), amount), external_id) = fields.finish(made)?;
     let order = Send {
         to,
         amount,

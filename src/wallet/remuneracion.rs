@@ -186,11 +186,8 @@ async fn order(caller: &Caller, mut fields: Fields) -> Result<(Target, Enrol), A
             fields.mistake("idCuenta", Mistake::Contradicts { other: "cvu" });
         }
     }
-    fields.done()?;
     let target = cvu.map(Target::Cvu).or(number.map(Target::Account));
-    let (Some(target), Some(brokerage_account)) = (target, code) else {
-        return Err(ApiError::field("body", Mistake::Incomplete));
-    };
+    let (target, brokerage_account) = fields.finish(target.zip(code))?;
     let order = Enrol {
         brokerage_account,
         fund,

@@ -22,7 +22,6 @@ pub enum Mistake {
     NoHolders =
         "is required: a list of holders, the account's own first",
         "es obligatorio: una lista de titulares, primero el de la cuenta";
-    Incomplete = "is incomplete", "está incompleto";
     UnknownField = "is not a field of this request", "no es un campo de esta solicitud";
     UnknownParameter =
         "is not a parameter of this operation",
