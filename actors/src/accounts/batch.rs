@@ -11,7 +11,6 @@ use caudal_ledger::vouchers::{PostAdjustment, Voucher};
 
 use super::{Desk, ItemOutcome};
 use crate::failure::Failure;
-use crate::meter::Meter;
 use crate::reply::ClaimGuard;
 use crate::scribe::{Page, Ticket, is_final};
 
@@ -164,7 +163,6 @@ impl Desk {
             account: self.account.clone(),
             unsettled: self.unsettled.back().cloned(),
             snapshot_at: self.snapshot_at,
-            meter: Arc::clone(&self.meter),
         }
     }
 
@@ -176,7 +174,6 @@ impl Desk {
         }
         self.account = bookmark.account;
         self.snapshot_at = bookmark.snapshot_at;
-        self.meter = bookmark.meter;
     }
 }
 
@@ -186,5 +183,4 @@ pub(super) struct Bookmark {
     account: Account,
     unsettled: Option<Arc<Voucher>>,
     snapshot_at: u64,
-    meter: Arc<Meter>,
 }

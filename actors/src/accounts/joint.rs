@@ -109,7 +109,9 @@ struct Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        if let (Some(desk), Some(home)) = (self.desk.take(), self.home.take()) {
+        if let (Some(mut desk), Some(home)) = (self.desk.take(), self.home.take()) {
+            // A dry run gave it one of its own; its owner decides with the realm's.
+            desk.meter = Arc::clone(&desk.shared.meter);
             if std::thread::panicking() {
                 desk.vitals.doubt();
             }
