@@ -60,6 +60,8 @@ pub struct Refresh;
 #[derive(Debug)]
 pub struct Courier {
     shared: Arc<Shared>,
+    /// The orders about webhooks that are on disk and not read yet.
+    orders: Waiting,
     endpoints: BTreeMap<u64, Endpoint>,
     /// Whether it waits for the next event.
     listening: bool,
@@ -77,8 +79,10 @@ impl Courier {
     pub fn launch(shared: Arc<Shared>) -> Result<Mailbox<Self>, StoreError> {
         let thread = shared.couriers.clone();
         shared.trail.follow();
+        let orders = Waiting::default();
         let mut courier = Self {
             shared,
+            orders: orders.clone(),
             endpoints: BTreeMap::new(),
             listening: false,
             alarm: None,
@@ -89,7 +93,7 @@ impl Courier {
             Some(thread) => Self::start_in_arbiter(&thread, move |_| courier),
             None => courier.start(),
         };
-        Ok(Mailbox::new(addr, Waiting::default(), MAILBOX))
+        Ok(Mailbox::new(addr, orders, MAILBOX))
     }
 
     /// Reads what the tenant wants.
@@ -112,6 +116,16 @@ impl Courier {
         Ok(())
     }
 
+    /// Reads what the tenant wants; stops when it cannot be read, and says whether it was.
+    fn refreshed(&mut self, ctx: &mut Context<Self>) -> bool {
+        let read = self.refresh();
+        if let Err(why) = &read {
+            tracing::error!(%why, "webhooks cannot be read");
+            ctx.stop();
+        }
+        read.is_ok()
+    }
+
     /// Sends everything that may leave now, and sees to it that it looks again in time.
     fn pump(&mut self, ctx: &mut Context<Self>) {
         // From here on no event is missed: one that comes while the log is read wakes it at once.
@@ -130,6 +144,11 @@ impl Courier {
                     tracing::error!(%why, webhook = *number, "the event log cannot be read");
                 }
             }
+        }
+        // An order that was answered before one of these events happened is counted by now, even if
+        // its message is still to come: a secret that was given up signs nothing more.
+        if !jobs.is_empty() && self.orders.count() > 0 && !self.refreshed(ctx) {
+            return;
         }
         for (number, job) in jobs {
             self.send(number, job, now, ctx);
@@ -296,10 +315,8 @@ impl Handler<Queued<Refresh>> for Courier {
 
     fn handle(&mut self, queued: Queued<Refresh>, ctx: &mut Context<Self>) {
         let Refresh = queued.take();
-        if let Err(why) = self.refresh() {
-            tracing::error!(%why, "webhooks cannot be read");
-            return ctx.stop();
+        if self.refreshed(ctx) {
+            self.pump(ctx);
         }
-        self.pump(ctx);
     }
 }
