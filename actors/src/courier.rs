@@ -116,14 +116,17 @@ impl Courier {
         Ok(())
     }
 
-    /// Reads what the tenant wants; stops when it cannot be read, and says whether it was.
-    fn refreshed(&mut self, ctx: &mut Context<Self>) -> bool {
-        let read = self.refresh();
-        if let Err(why) = &read {
-            tracing::error!(%why, "webhooks cannot be read");
-            ctx.stop();
+    /// The last event that may leave in this turn: what the tenant wants is read as of it, or later.
+    ///
+    /// An order that was answered before this event happened is counted by now, even if its message
+    /// is still to come. So no later event is signed with a secret that was given up, or sent to a
+    /// webhook that was switched off.
+    fn horizon(&mut self) -> Result<u64, StoreError> {
+        let last = reads::totals(self.shared.store.as_ref(), self.shared.realm)?.events;
+        if self.orders.count() > 0 {
+            self.refresh()?;
         }
-        read.is_ok()
+        Ok(last)
     }
 
     /// Sends everything that may leave now, and sees to it that it looks again in time.
@@ -133,9 +136,16 @@ impl Courier {
         let mut told = Box::pin(told);
         told.as_mut().enable();
         let now = self.shared.clock.now();
+        let horizon = match self.horizon() {
+            Ok(horizon) => horizon,
+            Err(why) => {
+                tracing::error!(%why, "webhooks cannot be read");
+                return ctx.stop();
+            }
+        };
         let (mut jobs, mut next) = (Vec::new(), Next::default());
         for (number, endpoint) in &mut self.endpoints {
-            match endpoint.pump(self.shared.store.as_ref(), self.shared.realm, now) {
+            match endpoint.pump(self.shared.store.as_ref(), self.shared.realm, horizon, now) {
                 Ok((found, then)) => {
                     jobs.extend(found.into_iter().map(|job| (*number, job)));
                     next = next.and(then);
@@ -144,11 +154,6 @@ impl Courier {
                     tracing::error!(%why, webhook = *number, "the event log cannot be read");
                 }
             }
-        }
-        // An order that was answered before one of these events happened is counted by now, even if
-        // its message is still to come: a secret that was given up signs nothing more.
-        if !jobs.is_empty() && self.orders.count() > 0 && !self.refreshed(ctx) {
-            return;
         }
         for (number, job) in jobs {
             self.send(number, job, now, ctx);
@@ -315,8 +320,10 @@ impl Handler<Queued<Refresh>> for Courier {
 
     fn handle(&mut self, queued: Queued<Refresh>, ctx: &mut Context<Self>) {
         let Refresh = queued.take();
-        if self.refreshed(ctx) {
-            self.pump(ctx);
+        if let Err(why) = self.refresh() {
+            tracing::error!(%why, "webhooks cannot be read");
+            return ctx.stop();
         }
+        self.pump(ctx);
     }
 }

@@ -45,6 +45,7 @@ mod lists;
 mod money;
 mod openings;
 mod rules;
+mod secrets;
 mod storms;
 mod totals;
 mod treasury;

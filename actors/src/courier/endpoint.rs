@@ -170,11 +170,12 @@ impl Endpoint {
         (free.min(left).min(room), next)
     }
 
-    /// What leaves now, and what to wait for.
+    /// What leaves now of the events up to `horizon`, and what to wait for.
     pub fn pump(
         &mut self,
         store: &dyn Store,
         realm: RealmId,
+        horizon: u64,
         now: Timestamp,
     ) -> Result<(Vec<Job>, Next), StoreError> {
         if !self.webhook.active || self.progress.is_stopped(self.webhook.resumed) {
@@ -208,6 +209,7 @@ impl Endpoint {
                 },
                 course,
                 flying,
+                horizon,
                 now,
                 looks: &mut looks,
             };

@@ -25,6 +25,8 @@ pub(super) struct Route<'a> {
     pub course: &'a mut Course,
     /// The accounts with a try under way.
     pub flying: BTreeSet<AccountNo>,
+    /// The last event that is looked at.
+    pub horizon: u64,
     pub now: Timestamp,
     /// How many numbers may still be looked at in this turn.
     pub looks: &'a mut usize,
@@ -126,7 +128,9 @@ impl Route<'_> {
         let mut moved = false;
         let mut size = FIRST_PAGE;
         while *self.looks > 0 {
+            let after = self.course.next.saturating_sub(1);
             let room = self.course.room(|account| self.flying.contains(&account));
+            let room = room.min(self.horizon.max(after).abs_diff(after));
             let page = usize::try_from(room)
                 .unwrap_or(usize::MAX)
                 .min(size)
@@ -134,7 +138,6 @@ impl Route<'_> {
             if page == 0 {
                 break;
             }
-            let after = self.course.next.saturating_sub(1);
             let rows = reads::events::told(self.store, self.realm, after, page)?;
             for (number, told) in &rows {
                 *self.looks = self.looks.saturating_sub(1);

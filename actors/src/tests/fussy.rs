@@ -1,7 +1,7 @@
 //! A store whose queue is full at the moment when it would hurt: orders that only wait are refused.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize};
 use std::thread::ThreadId;
 
 use caudal_ledger::transfers::TransferStatus;
@@ -13,7 +13,7 @@ use super::lab::{Lab, cvu, outside, sending};
 use super::*;
 use crate::engine::lists::{AccountFilter, Page};
 
-struct Fussy {
+pub(super) struct Fussy {
     inner: Arc<FaultyStore>,
     refuse: AtomicUsize,
     /// The next commit is kept from the store, for the test to fail it.
@@ -23,6 +23,8 @@ struct Fussy {
     serving: Mutex<Option<ThreadId>>,
     /// What it read all the same.
     blocked: Mutex<Vec<&'static str>>,
+    /// Reads until the store writes all that waits, in the middle of whatever reads.
+    fuse: AtomicI64,
 }
 
 impl std::fmt::Debug for Fussy {
@@ -32,7 +34,7 @@ impl std::fmt::Debug for Fussy {
 }
 
 impl Fussy {
-    fn over(inner: Arc<FaultyStore>) -> Arc<Self> {
+    pub fn over(inner: Arc<FaultyStore>) -> Arc<Self> {
         Arc::new(Self {
             inner,
             refuse: AtomicUsize::new(0),
@@ -40,7 +42,14 @@ impl Fussy {
             kept: Mutex::new(None),
             serving: Mutex::new(None),
             blocked: Mutex::default(),
+            fuse: AtomicI64::new(0),
         })
+    }
+
+    /// The `n`-th read from now on waits until all that the store has is written; 0 is none. Gives
+    /// how many reads were left to the one before.
+    pub fn write_at_read(&self, n: i64) -> i64 {
+        self.fuse.swap(n, Ordering::AcqRel)
     }
 
     fn engine(self: &Arc<Self>, clock: &Arc<lab::LabClock>, bank: &Arc<TestBank>) -> Engine {
@@ -48,6 +57,9 @@ impl Fussy {
     }
 
     fn reads(&self, what: &'static str) {
+        if self.fuse.load(Ordering::Acquire) > 0 && self.fuse.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.inner.step_all();
+        }
         if *self.serving.lock().unwrap() == Some(std::thread::current().id()) {
             self.blocked.lock().unwrap().push(what);
         }
