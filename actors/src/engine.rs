@@ -32,7 +32,7 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::Store;
+use caudal_storage::{Index, Store};
 use dashmap::DashMap;
 use tokio::sync::{Notify, Semaphore, oneshot};
 
@@ -411,7 +411,7 @@ impl Engine {
     /// What an idempotency key did.
     pub async fn answers(&self, realm: RealmId, key: &str) -> Result<Vec<Answer>, Failure> {
         let key = key.to_owned();
-        let read = move |store: &dyn Store| reads::answers(store, realm, &key, ANSWERS_MAX);
+        let read = move |store: &dyn Index| reads::answers(store, realm, &key, ANSWERS_MAX);
         let answers = self.scan(realm, Cost::Page, read).await?;
         if answers.is_empty() {
             Err(Failure::KeyUnknown)

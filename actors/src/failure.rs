@@ -58,8 +58,11 @@ impl From<StoreError> for Failure {
             // An account that doubted itself was reloaded meanwhile: nothing was done.
             StoreError::Overloaded | StoreError::OutOfSequence { .. } => Self::Overloaded,
             StoreError::Full(_) => Self::ReadOnly,
-            StoreError::Poisoned(_) | StoreError::Unreadable(_) => Self::OutcomeUnknown,
-            StoreError::Closed => Self::ShuttingDown,
+            StoreError::Poisoned(_) | StoreError::Unreadable(_) | StoreError::Deposed => {
+                Self::OutcomeUnknown
+            }
+            // Not taken: whoever owns the cell is asked.
+            StoreError::Closed | StoreError::NotOwner { .. } => Self::ShuttingDown,
             StoreError::Corrupt(why) => {
                 tracing::error!(%why, "storage is damaged");
                 Self::Damaged

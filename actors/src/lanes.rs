@@ -26,7 +26,8 @@ use std::time::Instant;
 
 use caudal_ledger::ids::RealmId;
 use caudal_storage::{
-    Commit, CommitNo, Done, Entry, Head, Order, Pair, Position, Stats, Store, StoreError, StreamId,
+    Commit, CommitNo, Done, Entry, Head, Index, Order, Pair, Position, Stats, Store, StoreError,
+    StreamId,
 };
 
 /// Entries of a realm that are with the store at once while another realm writes too. It takes the
@@ -263,13 +264,9 @@ fn hand_over(state: &Arc<Mutex<State>>, store: &Arc<dyn Store>) {
     now.handing = false;
 }
 
-impl Store for Lane {
-    fn submit(&self, commit: Commit, done: Done) {
-        self.add(Item::Commit(commit, done));
-    }
-
-    fn barrier(&self, done: Done) {
-        self.add(Item::Barrier(done));
+impl Index for Lane {
+    fn applied(&self) -> CommitNo {
+        self.store.applied()
     }
 
     fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError> {
@@ -315,6 +312,16 @@ impl Store for Lane {
         visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
     ) -> Result<CommitNo, StoreError> {
         self.store.replay(from, visit)
+    }
+}
+
+impl Store for Lane {
+    fn submit(&self, commit: Commit, done: Done) {
+        self.add(Item::Commit(commit, done));
+    }
+
+    fn barrier(&self, done: Done) {
+        self.add(Item::Barrier(done));
     }
 
     fn stats(&self) -> Stats {

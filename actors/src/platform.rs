@@ -8,7 +8,7 @@ use std::sync::Arc;
 use actix::{Actor, AsyncContext, Context, Handler};
 use caudal_ledger::facts::PlatformFact;
 use caudal_ledger::tenants::{ApiKey, Mode, Platform, Tenant};
-use caudal_storage::{Commit, Store, StoreError};
+use caudal_storage::{Commit, Index, Store, StoreError};
 use dashmap::DashMap;
 
 use crate::failure::Failure;
@@ -52,7 +52,7 @@ pub struct PlatformActor {
 
 impl PlatformActor {
     /// The platform as the store knows it.
-    pub fn load(store: &dyn Store) -> Result<(Platform, Tail), StoreError> {
+    pub fn load(store: &dyn Index) -> Result<(Platform, Tail), StoreError> {
         let (mut platform, mut tail) = (Platform::default(), Tail::default());
         reads::fold(store, PLATFORM_STREAM, 0, |fact: PlatformFact, seq, at| {
             platform.apply(&fact);

@@ -13,7 +13,7 @@ mod tests;
 
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Entry, Store, StoreError, StreamId};
+use caudal_storage::{Entry, Index, StoreError, StreamId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -118,7 +118,7 @@ pub struct Tail {
 
 impl Tail {
     /// The end of a stream as the store knows it.
-    pub fn read(store: &dyn Store, stream: StreamId) -> Result<Self, StoreError> {
+    pub fn read(store: &dyn Index, stream: StreamId) -> Result<Self, StoreError> {
         let head = store.head(stream)?;
         Ok(head.map_or_else(Self::default, |head| Self {
             seq: head.seq,

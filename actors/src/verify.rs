@@ -10,7 +10,7 @@ use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::facts::LedgerFact;
 use caudal_ledger::history::History;
 use caudal_ledger::ids::{AccountNo, RealmId};
-use caudal_storage::{CommitNo, Store, StoreError};
+use caudal_storage::{CommitNo, Index, StoreError};
 
 use crate::engine::Engine;
 use crate::failure::Failure;
@@ -56,7 +56,7 @@ type Histories = BTreeMap<(RealmId, AccountNo), History>;
 
 /// Replays the journal and compares it with the index. `progress` gets entries replayed so far.
 pub fn store(
-    store: &dyn Store,
+    store: &dyn Index,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Report, Histories), StoreError> {
     under(RuleSets::ALL, store, progress)
@@ -65,7 +65,7 @@ pub fn store(
 /// The same, with events counted under these sets of rules.
 pub(crate) fn under(
     sets: RuleSets,
-    store: &dyn Store,
+    store: &dyn Index,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Report, Histories), StoreError> {
     let mut report = Report::default();
@@ -143,7 +143,7 @@ pub(crate) fn under(
 /// Compares an account as it is loaded with its history. A running service moves on meanwhile: only
 /// what stands still can be compared.
 fn account(
-    store: &dyn Store,
+    store: &dyn Index,
     at: (RealmId, AccountNo),
     history: &History,
     report: &mut Report,
@@ -186,7 +186,7 @@ fn name((realm, account): (RealmId, AccountNo)) -> String {
 }
 
 fn index_agrees(
-    store: &dyn Store,
+    store: &dyn Index,
     (realm, account): (RealmId, AccountNo),
     voucher: &caudal_ledger::vouchers::Voucher,
 ) -> Result<bool, StoreError> {

@@ -3,7 +3,7 @@
 
 use caudal_actors::verify;
 use caudal_ledger::ids::{AccountNo, RealmId};
-use caudal_storage::Store;
+use caudal_storage::Index;
 use serde::Serialize;
 
 use super::tally::Tally;
@@ -51,7 +51,7 @@ impl Audit {
 ///
 /// # Errors
 /// When the store cannot be read.
-pub fn ledger(store: &dyn Store, realm: RealmId, tally: &Tally) -> anyhow::Result<Audit> {
+pub fn ledger(store: &dyn Index, realm: RealmId, tally: &Tally) -> anyhow::Result<Audit> {
     let (report, histories) = verify::store(store, &mut |_| {})?;
     let mut audit = Audit {
         vouchers: report.vouchers,

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use caudal_storage::{
-    Commit, DurableStore, Entry, IndexWriter, Options, Order, Position, Projection, Store,
+    Commit, DurableStore, Entry, Index, IndexWriter, Options, Order, Position, Projection, Store,
     StoreError, StreamId,
 };
 

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use caudal_storage::{
-    Commit, CommitNo, DurableStore, Entry, IndexWriter, Options, Order, Position, Projection,
-    Store, StoreError, StreamId,
+    Commit, CommitNo, DurableStore, Entry, Index, IndexWriter, Options, Order, Position,
+    Projection, Store, StoreError, StreamId,
 };
 
 const LANES: u64 = 24;

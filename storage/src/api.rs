@@ -113,6 +113,15 @@ pub enum StoreError {
     /// The store is closing.
     #[error("the store is closing")]
     Closed,
+    /// This node does not own the cell: nothing was done, ask the owner.
+    #[error("this node does not own the cell{}", .address.as_ref().map_or(String::new(), |a| format!("; the owner is at {a}")))]
+    NotOwner {
+        /// Where the owner is reached, if it is known.
+        address: Option<Arc<str>>,
+    },
+    /// Another node took the cell while the commit was under way: nobody knows its outcome here.
+    #[error("another node took the cell; whether the commit became durable is known there")]
+    Deposed,
 }
 
 /// Called once, on the store's own thread, when the commit is durable or has failed; a commit that
@@ -195,18 +204,15 @@ pub struct Stats {
     pub index_rebuilt: bool,
 }
 
-/// A store. All reads see every commit whose `done` has been called, and only durable ones.
+/// The reads of a node: rows and entries, derived from the log of the cell by one projection.
+///
+/// They see every record that was applied, and only durable ones: on the owner every commit whose
+/// `done` was called, on a follower everything up to [`Index::applied`].
 ///
 /// Reads block on memory or disk for microseconds; callers that scan do it off their own thread.
-pub trait Store: Send + Sync + fmt::Debug + 'static {
-    /// Queues a commit. Order of submission is the order of commit numbers. `done` is called
-    /// exactly once.
-    fn submit(&self, commit: Commit, done: Done);
-    /// Calls `done` when everything submitted before is durable (or has failed).
-    ///
-    /// A poisoned store refuses the barrier at once, perhaps before it has told the last of the
-    /// submissions before it that they failed too.
-    fn barrier(&self, done: Done);
+pub trait Index: Send + Sync + fmt::Debug + 'static {
+    /// The last commit that reads see.
+    fn applied(&self) -> CommitNo;
     /// The last durable entry of a stream.
     fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError>;
     /// Entries `from..=to` of a stream in the given order, at most `limit`.
@@ -239,6 +245,18 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
         from: CommitNo,
         visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
     ) -> Result<CommitNo, StoreError>;
+}
+
+/// A cell on this node: its reads, and the way to its log for the owner.
+pub trait Store: Index {
+    /// Queues a commit. Order of submission is the order of commit numbers. `done` is called
+    /// exactly once.
+    fn submit(&self, commit: Commit, done: Done);
+    /// Calls `done` when everything submitted before is durable (or has failed).
+    ///
+    /// A poisoned store refuses the barrier at once, perhaps before it has told the last of the
+    /// submissions before it that they failed too.
+    fn barrier(&self, done: Done);
     /// Figures for operators.
     fn stats(&self) -> Stats;
     /// Whether writes are possible now, and why not.

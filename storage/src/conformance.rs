@@ -7,6 +7,7 @@
     reason = "a suite of tests: it stops at the first difference"
 )]
 
+pub mod log;
 mod rows;
 
 use std::sync::mpsc::channel;

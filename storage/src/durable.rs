@@ -1,8 +1,8 @@
 //! The engine for production: the journal is the truth, the index on sled comes behind it.
 //!
 //! **Shape.** `<store>/IDENTITY`, `LOCK`, `WITNESS`, `journal/`, `index/`. Six threads: the
-//! committer, one that prepares segments, one that writes the witness, the index's flusher and
-//! merger, and a watch.
+//! committer (on a node that does not own its cell: the follower), one that prepares segments, one
+//! that writes the witness, the index's flusher and merger, and a watch.
 //!
 //! **Bounds.** All in [`Options`].
 //!
@@ -12,14 +12,19 @@
 //! [`Store::close`] is like a crash: everything acknowledged is in the journal, and the next open
 //! puts into the index what it lacks.
 
+mod applier;
+mod cell;
 mod committer;
+mod follower;
 pub(crate) mod held;
 mod identity;
 mod open;
 pub(crate) mod options;
 pub(crate) mod project;
 mod queue;
+mod role;
 mod room;
+mod start;
 mod watch;
 pub(crate) mod witness;
 
@@ -32,28 +37,32 @@ use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, ThreadId};
 
 use crate::api::{
-    Commit, CommitNo, Done, Entry, Head, Order, Pair, Position, Projection, Stats, Store,
+    Commit, CommitNo, Done, Entry, Head, Index, Order, Pair, Position, Projection, Stats, Store,
     StoreError, StreamId,
 };
 use crate::codec::hex;
 use crate::durable::held::Held;
 use crate::durable::queue::{Item, Queue};
+use crate::durable::role::Role;
 use crate::durable::watch::Watch;
 use crate::durable::witness::Witness;
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::Folder;
 use crate::health::Health;
-use crate::index::Index;
+use crate::index::SortedRows;
+use crate::index::manifest::Mark;
 use crate::journal::Journal;
 use crate::journal::format::{StoreId, commit_bytes};
-use crate::journal::writer::Appended;
+use crate::log::Log;
 use crate::num::u64_of;
 use crate::rows::{FIRST_KEY, check_commit, parse_stream_value, stream_key};
 use crate::sync::lock;
 
 pub use held::exclusive;
-pub use options::{OnProgress, Options, Progress};
+#[cfg(test)]
+pub(crate) use open::disk_log;
+pub use options::{OnProgress, Options, Part, Progress};
 
 /// Figures since the start of the process.
 #[derive(Debug, Default)]
@@ -68,11 +77,10 @@ struct Counters {
 }
 
 impl Counters {
-    fn add(&self, commits: usize, entries: u64, appended: &Appended) {
+    fn add(&self, commits: usize, entries: u64, bytes: u64) {
         self.commits.fetch_add(u64_of(commits), Ordering::Relaxed);
         self.entries.fetch_add(entries, Ordering::Relaxed);
-        self.journal_bytes
-            .fetch_add(appended.bytes, Ordering::Relaxed);
+        self.journal_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     fn flushed(&self, us: u64) {
@@ -86,13 +94,14 @@ impl Counters {
 struct Shared {
     options: Options,
     journal: Arc<Journal>,
-    index: Arc<Index>,
+    index: Arc<SortedRows>,
     projection: Arc<dyn Projection>,
     queue: Queue,
     health: Arc<Health>,
     counters: Counters,
     watch: Watch,
     witness: Witness,
+    role: Role,
     /// Held as long as anything of the store lives.
     held: Arc<Held>,
     files: Files,
@@ -100,6 +109,35 @@ struct Shared {
 }
 
 impl Shared {
+    /// Everything up to `mark` is durable and applied.
+    fn reached(&self, mark: Mark) {
+        self.witness.saw(mark);
+        let last = &self.counters.last_commit;
+        last.store(mark.commit, Ordering::Release);
+    }
+
+    /// Poisons the store; gives the error of every call from now on.
+    fn lost(&self, why: &str) -> StoreError {
+        self.health.poison(why);
+        self.health.poisoned().unwrap_or(StoreError::Closed)
+    }
+
+    /// Writes everything that is in memory to the index, and the end of the journal to its witness.
+    fn write_out(&self, mark: Mark) -> Result<(), StoreError> {
+        if let Some(e) = self.health.poisoned() {
+            return Err(e);
+        }
+        let written = self.witness.write();
+        written.map_err(|e| self.lost(&format!("writing the witness: {e}")))?;
+        self.witness.tell("the store is closed");
+        if self.health.full().is_some() {
+            tracing::warn!("the disk is nearly full: the next start reads more of the journal");
+            return Ok(());
+        }
+        self.index.freeze(mark)?;
+        self.index.wait_flushed()
+    }
+
     /// Gives everything that waits the same error, and takes nothing more.
     fn fail_waiting(&self, error: &StoreError) {
         for item in self.queue.shut() {
@@ -144,6 +182,23 @@ impl DurableStore {
         projection: Arc<dyn Projection>,
     ) -> Result<Arc<Self>, OpenError> {
         open::open(path.into(), options, projection)
+    }
+
+    /// Opens this node's copy of a cell whose log is elsewhere, in `path`; it is made there when
+    /// the folder is empty or missing. An owner has applied the log to its end when this returns,
+    /// a follower goes on doing so.
+    ///
+    /// # Errors
+    /// `Held` when there is an owner and `part` is to become one; refused when this node's journal
+    /// is another log's, or holds what the log does not.
+    pub fn join(
+        path: impl Into<PathBuf>,
+        options: Options,
+        projection: Arc<dyn Projection>,
+        log: Box<dyn Log>,
+        part: &Part,
+    ) -> Result<Arc<Self>, OpenError> {
+        open::join(path.into(), options, projection, log, part)
     }
 
     /// What tells this store from every other, as text; the same for its whole life and in copies.
@@ -205,38 +260,9 @@ impl Drop for DurableStore {
     }
 }
 
-impl Store for DurableStore {
-    fn submit(&self, commit: Commit, done: Done) {
-        let health = &self.shared.health;
-        let refused = self
-            .gate()
-            .and_then(|()| {
-                health
-                    .damaged()
-                    .or_else(|| health.refusing())
-                    .map_or(Ok(()), Err)
-            })
-            .and_then(|()| check_commit(&commit));
-        if let Err(e) = refused {
-            return committer::finish(done, Err(e));
-        }
-        let bytes = commit_bytes(&commit);
-        if let Err((Item::Commit(_, done, _), e)) =
-            self.shared.queue.push(Item::Commit(commit, done, bytes))
-        {
-            let e = self.shared.health.poisoned().unwrap_or(e);
-            committer::finish(done, Err(e));
-        }
-    }
-
-    fn barrier(&self, done: Done) {
-        if let Err(e) = self.gate() {
-            return committer::finish(done, Err(e));
-        }
-        if let Err((Item::Barrier(done), e)) = self.shared.queue.push(Item::Barrier(done)) {
-            let e = self.shared.health.poisoned().unwrap_or(e);
-            committer::finish(done, Err(e));
-        }
+impl Index for DurableStore {
+    fn applied(&self) -> CommitNo {
+        CommitNo(self.shared.counters.last_commit.load(Ordering::Acquire))
     }
 
     fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError> {
@@ -327,6 +353,42 @@ impl Store for DurableStore {
         self.gate()?;
         self.shared.journal.replay(from, visit)
     }
+}
+
+impl Store for DurableStore {
+    fn submit(&self, commit: Commit, done: Done) {
+        let health = &self.shared.health;
+        let refused = self
+            .gate()
+            .and_then(|()| {
+                let role = &self.shared.role;
+                let refused = role.refusing().or_else(|| health.damaged());
+                refused.or_else(|| health.refusing()).map_or(Ok(()), Err)
+            })
+            .and_then(|()| check_commit(&commit));
+        if let Err(e) = refused {
+            return committer::finish(done, Err(e));
+        }
+        let bytes = commit_bytes(&commit);
+        if let Err((Item::Commit(_, done, _), e)) =
+            self.shared.queue.push(Item::Commit(commit, done, bytes))
+        {
+            let e = self.shared.health.poisoned().unwrap_or(e);
+            committer::finish(done, Err(e));
+        }
+    }
+
+    fn barrier(&self, done: Done) {
+        let role = &self.shared.role;
+        let refused = self.gate().and(role.refusing().map_or(Ok(()), Err));
+        if let Err(e) = refused {
+            return committer::finish(done, Err(e));
+        }
+        if let Err((Item::Barrier(done), e)) = self.shared.queue.push(Item::Barrier(done)) {
+            let e = self.shared.health.poisoned().unwrap_or(e);
+            committer::finish(done, Err(e));
+        }
+    }
 
     fn stats(&self) -> Stats {
         let c = &self.shared.counters;
@@ -353,8 +415,8 @@ impl Store for DurableStore {
     fn ready(&self) -> Result<(), StoreError> {
         self.gate()?;
         let health = &self.shared.health;
-        health
-            .damaged()
+        let refused = self.shared.role.refusing().or_else(|| health.damaged());
+        refused
             .or_else(|| health.refusing())
             .or_else(|| health.reads_fail())
             .map_or(Ok(()), Err)

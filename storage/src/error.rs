@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::api::StoreError;
+use crate::log::LogError;
 
 /// Why a store does not open. Nothing has been changed on disk when one of these is given, except
 /// that a store under creation or an index under rebuild may be left unfinished.
@@ -33,6 +34,9 @@ pub enum OpenError {
     /// The index could not be rebuilt: the projection or the disk refused.
     #[error("rebuilding the index failed: {0}")]
     Rebuild(StoreError),
+    /// The log of the cell, which is elsewhere, refused something or cannot be reached.
+    #[error("the log of the cell: {0}")]
+    Log(LogError),
 }
 
 impl OpenError {
@@ -49,6 +53,7 @@ impl OpenError {
                     | StoreError::Overloaded
                     | StoreError::Closed
             ),
+            Self::Log(why) => !matches!(why, LogError::Gap { .. } | LogError::Read(_)),
             Self::Busy(_) | Self::NotAStore(_) | Self::Corrupt(_) => false,
         }
     }

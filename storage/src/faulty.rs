@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use crate::api::{
-    Commit, CommitNo, Done, Entry, Head, Order, Pair, Position, Projection, Stats, Store,
+    Commit, CommitNo, Done, Entry, Head, Index, Order, Pair, Position, Projection, Stats, Store,
     StoreError, StreamId,
 };
 use crate::memory::state::State;
@@ -217,23 +217,9 @@ fn commit_to(
     state.apply(commit, projection)
 }
 
-impl Store for FaultyStore {
-    fn submit(&self, commit: Commit, done: Done) {
-        let refused = self
-            .ready()
-            .err()
-            .or_else(|| lock(&self.inner).refuse.pop_front());
-        match refused {
-            Some(e) => done(Err(e)),
-            None => self.add(Pending::Commit(commit, done)),
-        }
-    }
-
-    fn barrier(&self, done: Done) {
-        match self.state(|_| ()) {
-            Err(e) => done(Err(e)),
-            Ok(()) => self.add(Pending::Barrier(done)),
-        }
+impl Index for FaultyStore {
+    fn applied(&self) -> CommitNo {
+        CommitNo(lock(&self.inner).durable.last)
     }
 
     fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError> {
@@ -280,6 +266,26 @@ impl Store for FaultyStore {
     ) -> Result<CommitNo, StoreError> {
         let state = self.state(Clone::clone)?;
         Ok(state.replay(from, visit))
+    }
+}
+
+impl Store for FaultyStore {
+    fn submit(&self, commit: Commit, done: Done) {
+        let refused = self
+            .ready()
+            .err()
+            .or_else(|| lock(&self.inner).refuse.pop_front());
+        match refused {
+            Some(e) => done(Err(e)),
+            None => self.add(Pending::Commit(commit, done)),
+        }
+    }
+
+    fn barrier(&self, done: Done) {
+        match self.state(|_| ()) {
+            Err(e) => done(Err(e)),
+            Ok(()) => self.add(Pending::Barrier(done)),
+        }
     }
 
     fn stats(&self) -> Stats {

@@ -86,7 +86,7 @@ struct Signals {
 
 /// The index.
 #[derive(Debug)]
-pub(crate) struct Index {
+pub(crate) struct SortedRows {
     state: RwLock<State>,
     store: BlockStore,
     manifest: Mutex<Manifest>,
@@ -104,7 +104,7 @@ struct View {
     runs: Arc<Vec<Arc<Run>>>,
 }
 
-impl Index {
+impl SortedRows {
     fn broken(&self, why: &Trouble) -> StoreError {
         match why {
             Trouble::Read(why) => self.health.unreadable(why, None),

@@ -23,6 +23,7 @@ mod folder;
 mod health;
 mod index;
 mod journal;
+pub mod log;
 pub mod memory;
 mod num;
 mod rows;
@@ -31,7 +32,7 @@ mod sync;
 mod tests;
 
 pub use api::*;
-pub use durable::{DurableStore, OnProgress, Options, Progress, exclusive};
+pub use durable::{DurableStore, OnProgress, Options, Part, Progress, exclusive};
 pub use error::OpenError;
 pub use faulty::FaultyStore;
 pub use files::Faults;

@@ -12,7 +12,7 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use crate::api::{
-    Commit, CommitNo, Done, Entry, Head, Order, Pair, Position, Projection, Stats, Store,
+    Commit, CommitNo, Done, Entry, Head, Index, Order, Pair, Position, Projection, Stats, Store,
     StoreError, StreamId,
 };
 use crate::memory::state::State;
@@ -132,28 +132,9 @@ impl MemoryStore {
     }
 }
 
-impl Store for MemoryStore {
-    fn submit(&self, commit: Commit, done: Done) {
-        if let Err(e) = self.gate() {
-            return done(Err(e));
-        }
-        if self.threaded {
-            self.send(Item::Commit(commit, done));
-        } else {
-            done(self.core.commit(commit));
-        }
-    }
-
-    fn barrier(&self, done: Done) {
-        if let Err(e) = self.gate() {
-            return done(Err(e));
-        }
-        if self.threaded {
-            self.send(Item::Barrier(done));
-        } else {
-            let last = lock(&self.core.state).last;
-            done(Ok(CommitNo(last)));
-        }
+impl Index for MemoryStore {
+    fn applied(&self) -> CommitNo {
+        CommitNo(lock(&self.core.state).last)
     }
 
     fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError> {
@@ -208,6 +189,31 @@ impl Store for MemoryStore {
         // a copy, so that the visitor may call the store
         let state = lock(&self.core.state).clone();
         Ok(state.replay(from, visit))
+    }
+}
+
+impl Store for MemoryStore {
+    fn submit(&self, commit: Commit, done: Done) {
+        if let Err(e) = self.gate() {
+            return done(Err(e));
+        }
+        if self.threaded {
+            self.send(Item::Commit(commit, done));
+        } else {
+            done(self.core.commit(commit));
+        }
+    }
+
+    fn barrier(&self, done: Done) {
+        if let Err(e) = self.gate() {
+            return done(Err(e));
+        }
+        if self.threaded {
+            self.send(Item::Barrier(done));
+        } else {
+            let last = lock(&self.core.state).last;
+            done(Ok(CommitNo(last)));
+        }
     }
 
     fn stats(&self) -> Stats {

@@ -6,6 +6,7 @@
     reason = "tables of cases, and numbers that are small by construction"
 )]
 
+mod cells;
 mod engines;
 mod faults;
 mod flips;

@@ -8,7 +8,7 @@ use caudal_ledger::events::{Event, EventKinds};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::webhooks::Webhook;
-use caudal_storage::{Entry, Store, StoreError, StreamId};
+use caudal_storage::{Entry, Index, StoreError, StreamId};
 
 use super::route::{Found, Route};
 use super::{IN_FLIGHT, LOOKS, Next, RATE, REPLAYS_AT_ONCE, TRIES_MAX};
@@ -61,7 +61,7 @@ fn stream(realm: RealmId, number: u64) -> StreamId {
 impl Endpoint {
     /// A webhook as the store knows it.
     pub fn load(
-        store: &dyn Store,
+        store: &dyn Index,
         realm: RealmId,
         webhook: Webhook,
         now: Timestamp,
@@ -173,7 +173,7 @@ impl Endpoint {
     /// What leaves now of the events up to `horizon`, and what to wait for.
     pub fn pump(
         &mut self,
-        store: &dyn Store,
+        store: &dyn Index,
         realm: RealmId,
         horizon: u64,
         now: Timestamp,

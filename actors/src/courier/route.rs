@@ -6,7 +6,7 @@ use caudal_ledger::deliveries::Course;
 use caudal_ledger::events::{Event, EventKinds};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Store, StoreError};
+use caudal_storage::{Index, StoreError};
 
 use super::Next;
 use crate::records::projection::Told;
@@ -19,7 +19,7 @@ const FIRST_PAGE: usize = 2;
 
 /// A course with what is needed to walk it.
 pub(super) struct Route<'a> {
-    pub store: &'a dyn Store,
+    pub store: &'a dyn Index,
     pub realm: RealmId,
     pub kinds: EventKinds,
     pub course: &'a mut Course,

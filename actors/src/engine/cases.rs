@@ -11,7 +11,7 @@ use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Sum;
-use caudal_storage::{Store, StoreError};
+use caudal_storage::{Index, StoreError};
 
 use super::money::{TransferView, not_found, value};
 use super::turns::Cost;
@@ -224,7 +224,7 @@ impl Engine {
 }
 
 fn cases(
-    store: &dyn Store,
+    store: &dyn Index,
     realms: &[RealmId],
     kinds: &[CaseKind],
     (offset, limit): (usize, usize),

@@ -6,7 +6,7 @@
 use caudal_ledger::facts::ClockWord;
 use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{CommitNo, Store, StoreError};
+use caudal_storage::{CommitNo, Index, StoreError};
 
 use super::Engine;
 use crate::failure::Failure;
@@ -65,8 +65,8 @@ impl Engine {
 }
 
 /// What a journal knows of the time.
-pub(super) fn known(store: &dyn Store, platform: &Platform) -> Result<Known, StoreError> {
-    let last = store.stats().last_commit;
+pub(super) fn known(store: &dyn Index, platform: &Platform) -> Result<Known, StoreError> {
+    let last = store.applied().0;
     let mut newest = None;
     if last > 0 {
         let from = last.saturating_sub(COMMITS).saturating_add(1);

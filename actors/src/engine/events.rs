@@ -13,7 +13,7 @@ use std::sync::Arc;
 use caudal_ledger::events::{Event, EventId, EventKinds};
 use caudal_ledger::ids::{RealmId, Tag};
 use caudal_ledger::rejection::Rejection;
-use caudal_storage::{Store, StoreError};
+use caudal_storage::{Index, StoreError};
 
 use super::Engine;
 use super::turns::Cost;
@@ -58,7 +58,7 @@ impl Engine {
     /// # Errors
     /// When the store cannot be read.
     pub async fn event_place(&self, id: EventId) -> Result<Option<u64>, Failure> {
-        let read = move |store: &dyn Store| self::id(store, id.realm, id.number);
+        let read = move |store: &dyn Index| self::id(store, id.realm, id.number);
         let known = self.scan(id.realm, Cost::Point, read).await?;
         Ok((known == Some(id)).then_some(id.number))
     }
@@ -97,7 +97,7 @@ impl Engine {
 
 /// The id of the event of a number; the beginning of the log for 0.
 pub(super) fn id(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     number: u64,
 ) -> Result<Option<EventId>, StoreError> {
@@ -111,7 +111,7 @@ pub(super) fn id(
 
 /// One page of the log, as of now.
 pub fn page(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     after: u64,
     kinds: EventKinds,

@@ -18,7 +18,7 @@ use caudal_ledger::text::{ExternalId, folded};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
-use caudal_storage::{Store, StoreError};
+use caudal_storage::{Index, StoreError};
 
 use super::Engine;
 use super::turns::Cost;
@@ -202,7 +202,7 @@ impl Engine {
 
 /// Narrows a range of movements to what the dates leave.
 fn within_dates(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     account: AccountNo,
     range: Range,
@@ -228,7 +228,7 @@ fn within_dates(
 }
 
 fn movements(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     account: AccountNo,
     range: Range,

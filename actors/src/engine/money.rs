@@ -10,7 +10,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{Send, Transfer, TransferStatus};
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::Outcome;
-use caudal_storage::{Order, Store, StoreError};
+use caudal_storage::{Index, Order, StoreError};
 
 use super::lists::{Listing, Page, Picker, Range};
 use super::turns::Cost;
@@ -97,7 +97,7 @@ impl Engine {
             // The answer came when all that the account had done was on disk: the index has it.
             None => {
                 let read =
-                    move |store: &dyn Store| reads::money::hold(store, realm, account, sequence);
+                    move |store: &dyn Index| reads::money::hold(store, realm, account, sequence);
                 let found = self.scan(realm, Cost::Point, read).await?;
                 found.ok_or(Rejection::HoldNotFound)?
             }
@@ -160,7 +160,7 @@ impl Engine {
             sequence: id.0.sequence,
         };
         let known = open.is_some();
-        let read = move |store: &dyn Store| {
+        let read = move |store: &dyn Index| {
             let kept = match known {
                 true => None,
                 false => reads::money::transfer(store, realm, place)?,
@@ -243,7 +243,7 @@ pub(super) fn not_found(why: Failure, what: Rejection) -> Failure {
 }
 
 fn holds(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     account: AccountNo,
     status: Option<HoldStatus>,
@@ -271,7 +271,7 @@ fn holds(
 }
 
 fn transfers(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     filter: &TransferFilter,
     from: Option<AccountNo>,
@@ -319,7 +319,7 @@ fn transfers(
 }
 
 fn transfer_range(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     range: Range,
     order: Order,

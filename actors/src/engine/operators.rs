@@ -7,7 +7,7 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
-use caudal_storage::{Stats, Store};
+use caudal_storage::{Index, Stats, Store};
 
 use super::turns::{Books, Cost};
 use super::{ANSWERS_MAX, DEADLINE, Engine, wait};
@@ -113,7 +113,7 @@ impl Books {
 
 /// An account as the disk says, with its last calls to the bank.
 pub(crate) fn on_disk(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     account: AccountNo,
 ) -> Result<(Account, Vec<BankCall>), Failure> {

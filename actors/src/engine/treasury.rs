@@ -18,7 +18,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::money::Money;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Order, Store, StoreError};
+use caudal_storage::{Index, Order, StoreError};
 
 use super::lists::{AccountFilter, Listing, Page, Picker, listed};
 use super::turns::{Books, Cost};
@@ -165,7 +165,7 @@ impl Engine {
     }
 }
 
-fn position(store: &dyn Store, realm: RealmId, target: Target) -> Result<Position, Failure> {
+fn position(store: &dyn Index, realm: RealmId, target: Target) -> Result<Position, Failure> {
     let number = match target {
         Target::Account(number) => Some(number),
         Target::Cvu(cvu) => reads::account_of_cvu(store, realm, cvu)?,
@@ -187,7 +187,7 @@ fn position(store: &dyn Store, realm: RealmId, target: Target) -> Result<Positio
     })
 }
 
-fn funds(store: &dyn Store, realm: RealmId, account: AccountNo) -> Result<Funds, StoreError> {
+fn funds(store: &dyn Index, realm: RealmId, account: AccountNo) -> Result<Funds, StoreError> {
     let last = reads::last_voucher(store, realm, account)?;
     Ok(last.map_or_else(Funds::default, |last| (last.after, Some(last.at))))
 }
@@ -197,7 +197,7 @@ impl PositionFilter {
     /// for an account that is not shown.
     fn looks(
         &self,
-        store: &dyn Store,
+        store: &dyn Index,
         realm: RealmId,
         (number, status): (AccountNo, Status),
     ) -> Result<Option<Option<Funds>>, StoreError> {
@@ -216,7 +216,7 @@ impl PositionFilter {
 
 /// The page of all positions: a page of the roll, whose closed accounts without money are left out.
 fn everyone(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     page: &Page,
 ) -> Result<Listing<(AccountNo, Option<Funds>)>, StoreError> {
@@ -234,7 +234,7 @@ fn everyone(
 
 /// The page of those that a filter leaves: the whole directory is looked at.
 fn filtered(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     filter: &PositionFilter,
     page: &Page,
@@ -270,7 +270,7 @@ fn filtered(
 }
 
 fn positions(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     filter: &PositionFilter,
     page: &Page,

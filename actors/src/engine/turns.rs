@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use caudal_ledger::ids::RealmId;
-use caudal_storage::{Store, StoreError};
+use caudal_storage::{Index, Store, StoreError};
 use dashmap::DashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -103,7 +103,7 @@ impl Engine {
         &self,
         realm: RealmId,
         cost: Cost,
-        work: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&dyn Index) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Failure> {
         self.look(realm, cost, move |books| Ok(work(books.store.as_ref())?))
             .await

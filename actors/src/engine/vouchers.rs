@@ -8,7 +8,7 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType};
 use caudal_ledger::vouchers::Outcome;
-use caudal_storage::{Store, StoreError};
+use caudal_storage::{Index, StoreError};
 
 use super::turns::Cost;
 use super::{Asker, DEADLINE, Engine};
@@ -83,7 +83,7 @@ impl Engine {
             account: id.account,
             sequence: id.sequence,
         };
-        let read = move |store: &dyn Store| reads::voucher(store, realm, place);
+        let read = move |store: &dyn Index| reads::voucher(store, realm, place);
         let voucher = self.scan(realm, Cost::Point, read).await?;
         let voucher = voucher.filter(|found| found.tag == id.tag);
         let voucher = voucher.ok_or(Rejection::VoucherNotFound)?;
@@ -101,14 +101,14 @@ impl Engine {
         direction: Option<Direction>,
     ) -> Result<Placed, Failure> {
         let id = id.clone();
-        let read = move |store: &dyn Store| by_external(store, realm, &id, direction);
+        let read = move |store: &dyn Index| by_external(store, realm, &id, direction);
         let found = self.scan(realm, Cost::Point, read).await?;
         Ok(found.ok_or(Rejection::VoucherNotFound)?)
     }
 }
 
 fn by_external(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     id: &ExternalId,
     direction: Option<Direction>,

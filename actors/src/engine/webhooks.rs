@@ -5,7 +5,7 @@ use caudal_ledger::events::{EventId, EventKind};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::{Webhook, WebhookOrder};
-use caudal_storage::{Order, Store, StoreError};
+use caudal_storage::{Index, Order, StoreError};
 
 use super::events::id;
 use super::lists::{Listing, Page};
@@ -134,7 +134,7 @@ impl Engine {
     }
 }
 
-fn shown(store: &dyn Store, realm: RealmId, webhook: Webhook) -> Result<WebhookView, StoreError> {
+fn shown(store: &dyn Index, realm: RealmId, webhook: Webhook) -> Result<WebhookView, StoreError> {
     let progress = reads::webhooks::progress(store, realm, &webhook)?;
     let main = progress.courses.first();
     let number = main.map_or(webhook.after, |main| main.next.saturating_sub(1));
@@ -146,7 +146,7 @@ fn shown(store: &dyn Store, realm: RealmId, webhook: Webhook) -> Result<WebhookV
     })
 }
 
-fn view(store: &dyn Store, realm: RealmId, delivery: Delivery) -> Result<DeliveryView, StoreError> {
+fn view(store: &dyn Index, realm: RealmId, delivery: Delivery) -> Result<DeliveryView, StoreError> {
     let told = reads::events::told_at(store, realm, delivery.event)?;
     let told = told.ok_or_else(|| StoreError::Corrupt("a delivery of no event".into()))?;
     Ok(DeliveryView {
@@ -157,7 +157,7 @@ fn view(store: &dyn Store, realm: RealmId, delivery: Delivery) -> Result<Deliver
 }
 
 fn deliveries(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     number: u64,
     ending: Option<Ending>,

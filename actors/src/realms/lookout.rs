@@ -33,7 +33,7 @@ use caudal_ledger::transfers::{
     BankMoved, BankTransfer, BankWord, CURRENCY, CashIn, Departure, Destination, Recovered,
     TransferStatus,
 };
-use caudal_storage::{Store, StoreError};
+use caudal_storage::{Index, StoreError};
 
 use super::{CaseMessage, MAILBOX, MoneyMessage, RealmMessage, RealmSupervisor, TransferMessage};
 use crate::accounts::Heard;
@@ -139,7 +139,7 @@ async fn hear(supervisor: &Home, message: Hearing) -> Result<(), Failure> {
 /// Whether a movement is a realm's: a return of money in suspense by its reference, any other by its
 /// CVU, which is the account's, or by the client id in it. What left the collector account itself and
 /// is no return of ours is nobody's, and nothing is booked of it.
-fn is_of(store: &dyn Store, realm: RealmId, movement: &BankMovement) -> Result<bool, StoreError> {
+fn is_of(store: &dyn Index, realm: RealmId, movement: &BankMovement) -> Result<bool, StoreError> {
     if let Some((of, _)) = reads::cases::return_of(store, movement.origin)? {
         return Ok(of == realm);
     }
@@ -155,7 +155,7 @@ fn is_of(store: &dyn Store, realm: RealmId, movement: &BankMovement) -> Result<b
 /// The notice that a movement is a return of money in suspense, asked for in a past that is gone: it
 /// leaves the collector account itself, so its reference alone tells whose it is.
 pub(crate) fn returned(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     tenant: &str,
     movement: &BankMovement,
@@ -187,7 +187,7 @@ pub(crate) fn rank(movement: &BankMovement) -> (u8, Timestamp) {
 
 /// The notice that a movement of a realm should have brought, if it has not.
 pub(crate) fn news(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     movement: BankMovement,
 ) -> Result<Option<Notice>, StoreError> {
@@ -198,7 +198,7 @@ pub(crate) fn news(
 }
 
 fn arrived(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     movement: BankMovement,
 ) -> Result<Option<Notice>, StoreError> {
@@ -250,7 +250,7 @@ fn arrived(
     Ok(landed.is_none().then_some(notice))
 }
 
-fn left(store: &dyn Store, movement: BankMovement) -> Result<Option<Notice>, StoreError> {
+fn left(store: &dyn Index, movement: BankMovement) -> Result<Option<Notice>, StoreError> {
     let Some(origin) = movement.origin else {
         return Ok(None);
     };
@@ -303,7 +303,7 @@ fn left(store: &dyn Store, movement: BankMovement) -> Result<Option<Notice>, Sto
 
 /// Whether the bank's last word is awaited of a transfer or return; `None` when there is none of this
 /// reference.
-fn is_awaited(store: &dyn Store, origin: OriginId) -> Result<Option<bool>, StoreError> {
+fn is_awaited(store: &dyn Index, origin: OriginId) -> Result<Option<bool>, StoreError> {
     if let Some((realm, number)) = reads::cases::return_of(store, Some(origin))? {
         let parked = reads::cases::returned(store, realm, number)?;
         let waits = |parked: &Parked| matches!(&parked.state, ParkedState::Returning(it) if it.number == number);

@@ -2,7 +2,7 @@
 
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, RealmId};
-use caudal_storage::{Store, StoreError};
+use caudal_storage::{Index, StoreError};
 
 use super::keys;
 
@@ -45,7 +45,7 @@ impl Owner {
 ///
 /// # Errors
 /// When the store cannot be read, or the row is damaged.
-pub fn owner_of(store: &dyn Store, cvu: Cvu) -> Result<Option<Owner>, StoreError> {
+pub fn owner_of(store: &dyn Index, cvu: Cvu) -> Result<Option<Owner>, StoreError> {
     let row = store.get(&keys::cvu(cvu))?;
     row.map(|row| Owner::from_bytes(&row)).transpose()
 }

@@ -20,7 +20,7 @@ use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Totals;
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{Order, Position, Store, StoreError, StreamId};
+use caudal_storage::{Index, Order, Position, StoreError, StreamId};
 use serde::de::DeserializeOwned;
 
 use super::owner::owner_of;
@@ -32,7 +32,7 @@ const FOLD_PAGE: usize = 512;
 
 /// Folds the entries of a stream after `seq` into `take`.
 pub fn fold<T: DeserializeOwned>(
-    store: &dyn Store,
+    store: &dyn Index,
     stream: caudal_storage::StreamId,
     after: u64,
     mut take: impl FnMut(T, u64, Timestamp),
@@ -56,7 +56,7 @@ pub fn fold<T: DeserializeOwned>(
 
 /// An account without its movements, folded from its profile alone.
 pub fn profile(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     number: AccountNo,
 ) -> Result<Option<Account>, StoreError> {
@@ -66,7 +66,7 @@ pub fn profile(
 }
 
 fn fold_profile(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     number: AccountNo,
     account: &mut Option<Account>,
@@ -86,7 +86,7 @@ fn fold_profile(
 
 /// An account as of the last commit, and how many movements were replayed to get there.
 pub fn account(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     number: AccountNo,
 ) -> Result<Option<(Account, u64)>, StoreError> {
@@ -126,7 +126,7 @@ pub fn account(
 
 /// The account of a CVU in a realm.
 pub fn account_of_cvu(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     cvu: Cvu,
 ) -> Result<Option<AccountNo>, StoreError> {
@@ -137,7 +137,7 @@ pub fn account_of_cvu(
 
 /// Who has an alias or to whom it is reserved.
 pub fn alias_owner(
-    store: &dyn Store,
+    store: &dyn Index,
     mode: Mode,
     alias: &Alias,
 ) -> Result<Option<AliasOwner>, StoreError> {
@@ -149,7 +149,7 @@ pub fn alias_owner(
 
 /// The account that has a code.
 pub fn account_of_code(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     code: &str,
 ) -> Result<Option<AccountNo>, StoreError> {
@@ -159,7 +159,7 @@ pub fn account_of_code(
 
 /// One movement of an account.
 pub fn voucher(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     place: Place,
 ) -> Result<Option<Voucher>, StoreError> {
@@ -176,7 +176,7 @@ pub fn voucher(
 
 /// Movements `from..=to` of an account.
 pub fn vouchers(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     account: AccountNo,
     (from, to): (u64, u64),
@@ -205,7 +205,7 @@ pub fn vouchers(
 
 /// The voucher that holds an external id in a direction, with its account.
 pub fn voucher_by_external(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     direction: Direction,
     id: &ExternalId,
@@ -219,7 +219,7 @@ pub fn voucher_by_external(
 
 /// The answer kept for a key, method and path.
 pub fn answer(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     key: &str,
     method: &str,
@@ -233,7 +233,7 @@ pub fn answer(
 
 /// All answers kept for a key, at most `limit`.
 pub fn answers(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     key: &str,
     limit: usize,
@@ -243,7 +243,7 @@ pub fn answers(
     rows.iter().map(|(_, row)| answer_at(store, row)).collect()
 }
 
-fn answer_at(store: &dyn Store, row: &[u8]) -> Result<Answer, StoreError> {
+fn answer_at(store: &dyn Index, row: &[u8]) -> Result<Answer, StoreError> {
     let place = row
         .first_chunk::<8>()
         .ok_or_else(|| StoreError::Corrupt("a position in the index is cut short".into()))?;
@@ -265,7 +265,7 @@ fn answer_at(store: &dyn Store, row: &[u8]) -> Result<Answer, StoreError> {
 
 /// What lists know of an account.
 pub fn listed(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     number: AccountNo,
 ) -> Result<Option<Listed>, StoreError> {
@@ -276,19 +276,19 @@ pub fn listed(
 }
 
 /// What has left a realm in its present day, month and minute.
-pub fn total_usage(store: &dyn Store, realm: RealmId) -> Result<TotalUsage, StoreError> {
+pub fn total_usage(store: &dyn Index, realm: RealmId) -> Result<TotalUsage, StoreError> {
     parse_usage(store.get(&keys::usage(realm))?.as_deref())
 }
 
 /// The sums of a realm, as of one commit.
-pub fn totals(store: &dyn Store, realm: RealmId) -> Result<Totals, StoreError> {
+pub fn totals(store: &dyn Index, realm: RealmId) -> Result<Totals, StoreError> {
     parse_totals(store.get(&keys::totals(realm))?.as_deref())
 }
 
 /// The sums of some realms, all as of one commit. Several are read in one scan, which passes over
 /// the rows of the realms between them.
 pub fn totals_of(
-    store: &dyn Store,
+    store: &dyn Index,
     realms: &[RealmId],
 ) -> Result<BTreeMap<RealmId, Totals>, StoreError> {
     if let [realm] = realms {
@@ -316,7 +316,7 @@ pub fn totals_of(
 
 /// The last movement of an account, as far as it is durable.
 pub fn last_voucher(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     account: AccountNo,
 ) -> Result<Option<Voucher>, StoreError> {
@@ -325,7 +325,7 @@ pub fn last_voucher(
 
 /// The accounts whose holder has a CUIT, in their order, at most `limit`.
 pub fn accounts_of_cuit(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     cuit: Cuit,
     limit: usize,
@@ -336,7 +336,7 @@ pub fn accounts_of_cuit(
 }
 
 /// The last account number given in a realm.
-pub fn last_account(store: &dyn Store, realm: RealmId) -> Result<u64, StoreError> {
+pub fn last_account(store: &dyn Index, realm: RealmId) -> Result<u64, StoreError> {
     let from = keys::directory(realm);
     let rows = store.scan(&from, &keys::after_prefix(&from), Order::Descending, 1)?;
     rows.first().map_or(Ok(0), |(key, _)| keys::number_of(key))
@@ -344,7 +344,7 @@ pub fn last_account(store: &dyn Store, realm: RealmId) -> Result<u64, StoreError
 
 /// Accounts that wait for the bank, at most `limit`.
 pub fn pending(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     limit: usize,
 ) -> Result<Vec<AccountNo>, StoreError> {
@@ -353,7 +353,7 @@ pub fn pending(
 
 /// Accounts whose enrolment waits for the fund, at most `limit`.
 pub fn enrolling(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     limit: usize,
 ) -> Result<Vec<AccountNo>, StoreError> {
@@ -361,7 +361,7 @@ pub fn enrolling(
 }
 
 fn accounts_under(
-    store: &dyn Store,
+    store: &dyn Index,
     from: &[u8],
     limit: usize,
 ) -> Result<Vec<AccountNo>, StoreError> {
@@ -371,7 +371,7 @@ fn accounts_under(
 
 /// The last calls to the bank for an account, newest first.
 pub fn bank_calls(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     account: AccountNo,
     limit: usize,

@@ -14,7 +14,7 @@ use caudal_ledger::balance::Direction;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::money::Money;
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{IndexWriter, Order, Store, StoreError};
+use caudal_storage::{Index, IndexWriter, Order, StoreError};
 
 use super::keys;
 
@@ -198,7 +198,7 @@ pub struct Standing {
 
 /// Whether the roll has an account as it is.
 pub fn agrees(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     number: AccountNo,
     standing: Standing,
@@ -267,7 +267,7 @@ impl Among {
 /// Walks over the blocks of a realm, those that begin at or behind a number in the direction, until
 /// `visit` says stop (`false`). It gets the number of the block's first account and who is meant.
 fn walk(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     (among, order, start): (&Among, Order, Option<AccountNo>),
     mut visit: impl FnMut(u64, &Set) -> bool,
@@ -303,7 +303,7 @@ fn walk(
 }
 
 /// How many are meant.
-pub fn count(store: &dyn Store, realm: RealmId, among: &Among) -> Result<u64, StoreError> {
+pub fn count(store: &dyn Index, realm: RealmId, among: &Among) -> Result<u64, StoreError> {
     let mut count = 0_u64;
     walk(store, realm, (among, Order::Ascending, None), |_, set| {
         count = count.saturating_add(set.len());
@@ -315,7 +315,7 @@ pub fn count(store: &dyn Store, realm: RealmId, among: &Among) -> Result<u64, St
 /// The numbers of one page: those behind the number `after`, or behind as many as are to be skipped;
 /// and whether there are more.
 pub fn page(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     among: &Among,
     (order, after, skip, limit): (Order, Option<AccountNo>, u64, usize),
@@ -361,7 +361,7 @@ pub struct Members {
 
 impl Members {
     /// Reads them: 32 bytes for 256 accounts.
-    pub fn read(store: &dyn Store, realm: RealmId, among: &Among) -> Result<Self, StoreError> {
+    pub fn read(store: &dyn Index, realm: RealmId, among: &Among) -> Result<Self, StoreError> {
         let mut members = Self::default();
         walk(
             store,

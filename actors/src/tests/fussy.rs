@@ -6,7 +6,8 @@ use std::thread::ThreadId;
 
 use caudal_ledger::transfers::TransferStatus;
 use caudal_storage::{
-    Commit, CommitNo, Done, Entry, Head, Order as Way, Pair, Position, Stats, Store, StreamId,
+    Commit, CommitNo, Done, Entry, Head, Index, Order as Way, Pair, Position, Stats, Store,
+    StreamId,
 };
 
 use super::lab::{Lab, cvu, outside, sending};
@@ -82,23 +83,9 @@ impl Fussy {
     }
 }
 
-impl Store for Fussy {
-    fn submit(&self, commit: Commit, done: Done) {
-        if self.keeps.swap(false, Ordering::AcqRel) {
-            *self.kept.lock().unwrap() = Some(done);
-            return;
-        }
-        self.inner.submit(commit, done);
-    }
-    fn barrier(&self, done: Done) {
-        let less = |n: usize| n.checked_sub(1);
-        let refused = self
-            .refuse
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
-        match refused {
-            Ok(_) => done(Err(StoreError::Overloaded)),
-            Err(_) => self.inner.barrier(done),
-        }
+impl Index for Fussy {
+    fn applied(&self) -> CommitNo {
+        self.inner.applied()
     }
     fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError> {
         self.reads("head");
@@ -144,6 +131,26 @@ impl Store for Fussy {
     ) -> Result<CommitNo, StoreError> {
         self.reads("replay");
         self.inner.replay(from, visit)
+    }
+}
+
+impl Store for Fussy {
+    fn submit(&self, commit: Commit, done: Done) {
+        if self.keeps.swap(false, Ordering::AcqRel) {
+            *self.kept.lock().unwrap() = Some(done);
+            return;
+        }
+        self.inner.submit(commit, done);
+    }
+    fn barrier(&self, done: Done) {
+        let less = |n: usize| n.checked_sub(1);
+        let refused = self
+            .refuse
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+        match refused {
+            Ok(_) => done(Err(StoreError::Overloaded)),
+            Err(_) => self.inner.barrier(done),
+        }
     }
     fn stats(&self) -> Stats {
         self.inner.stats()

@@ -6,7 +6,7 @@ use caudal_ledger::balance::Balance;
 use caudal_ledger::facts::{AccountFact, LedgerFact};
 use caudal_ledger::text::folded;
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{Commit, Order, Store as _};
+use caudal_storage::{Commit, Index, Order, Store as _};
 
 use super::treasury::{cvu, first_voucher};
 use super::*;

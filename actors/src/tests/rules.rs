@@ -8,7 +8,9 @@
 use caudal_ledger::events::rules::{EventRules, FIRST, RuleSets, TAGGED};
 use caudal_ledger::events::{Event, EventKind, EventKinds};
 use caudal_ledger::facts::{AccountFact, RealmFact};
-use caudal_storage::{Commit, CommitNo, Entry, Order as Towards, Projection, Store, StreamId};
+use caudal_storage::{
+    Commit, CommitNo, Entry, Index, Order as Towards, Projection, Store, StreamId,
+};
 
 use super::*;
 use crate::records::projection::RowsUnder;
@@ -72,7 +74,7 @@ fn commits(text: &str) -> Vec<(CommitNo, Entry)> {
 }
 
 /// All entries of a store, with their commits.
-fn journal(store: &dyn Store) -> Vec<(CommitNo, Entry)> {
+fn journal(store: &dyn Index) -> Vec<(CommitNo, Entry)> {
     let mut all = Vec::new();
     let keep = &mut |commit, entry: &Entry| {
         all.push((commit, entry.clone()));

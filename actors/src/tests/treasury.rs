@@ -14,7 +14,9 @@ use caudal_ledger::money::Money;
 use caudal_ledger::transfers::{Concept, Destination, Send, TransferFact, TransferRecord};
 use caudal_ledger::treasury::{Sum, Totals};
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
-use caudal_storage::{Commit, CommitNo, Done, Entry, Head, Pair, Position, Stats, Store, StreamId};
+use caudal_storage::{
+    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Stats, Store, StreamId,
+};
 
 use super::*;
 use crate::engine::lists::Page;
@@ -27,7 +29,7 @@ const SNAPSHOTS: usize = 1000;
 /// What clients have (available, held) and what is on its way out after each commit, by the number
 /// of vouchers so far: from the balance that the last voucher of each account says, and from the
 /// facts of transfers.
-fn cuts(store: &dyn Store) -> BTreeMap<u64, [Sum; 3]> {
+fn cuts(store: &dyn Index) -> BTreeMap<u64, [Sum; 3]> {
     let mut balances: BTreeMap<u64, Balance> = BTreeMap::new();
     let mut open: BTreeMap<(u64, u64), Amount> = BTreeMap::new();
     let (mut cuts, mut vouchers, mut last) = (BTreeMap::new(), 0_u64, CommitNo(0));
@@ -240,12 +242,9 @@ impl Counted {
 
 type Stored<T> = Result<T, StoreError>;
 
-impl Store for Counted {
-    fn submit(&self, commit: Commit, done: Done) {
-        self.other().submit(commit, done);
-    }
-    fn barrier(&self, done: Done) {
-        self.other().barrier(done);
+impl Index for Counted {
+    fn applied(&self) -> CommitNo {
+        self.inner.applied()
     }
     fn head(&self, stream: StreamId) -> Stored<Option<Head>> {
         self.other().head(stream)
@@ -285,6 +284,15 @@ impl Store for Counted {
         visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
     ) -> Stored<CommitNo> {
         self.other().replay(from, visit)
+    }
+}
+
+impl Store for Counted {
+    fn submit(&self, commit: Commit, done: Done) {
+        self.other().submit(commit, done);
+    }
+    fn barrier(&self, done: Done) {
+        self.other().barrier(done);
     }
     fn stats(&self) -> Stats {
         self.inner.stats()

@@ -6,7 +6,7 @@ use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::money::Money;
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{Store, StoreError};
+use caudal_storage::{Index, StoreError};
 
 use crate::records::keys::Sorted;
 use crate::records::projection::{self, Line, Listed};
@@ -21,7 +21,7 @@ impl Lines {
     /// Whether the next voucher of the journal has its line, if it is internal to its realm.
     pub fn agree(
         &mut self,
-        store: &dyn Store,
+        store: &dyn Index,
         (realm, account): (RealmId, AccountNo),
         voucher: &Voucher,
     ) -> Result<bool, StoreError> {
@@ -37,7 +37,7 @@ impl Lines {
 
 /// What of the rows is not what the account says, in words.
 pub(super) fn differences(
-    store: &dyn Store,
+    store: &dyn Index,
     (realm, number): (RealmId, AccountNo),
     account: &Account,
 ) -> Result<Vec<&'static str>, StoreError> {

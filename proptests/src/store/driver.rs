@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use caudal_storage::{
-    Commit, CommitNo, ENTRY_BYTES_MAX, Entry, Position, Row, Store, StoreError, StreamId,
+    Commit, CommitNo, ENTRY_BYTES_MAX, Entry, Index, Position, Row, StoreError, StreamId,
 };
 
 use super::cents;
@@ -385,7 +385,7 @@ fn spoil(entry: &mut Entry, how: Wrong) {
 }
 
 /// What the journal has, commit by commit.
-fn found(store: &dyn Store) -> Result<Vec<Vec<Entry>>, String> {
+fn found(store: &dyn Index) -> Result<Vec<Vec<Entry>>, String> {
     let mut found: Vec<Vec<Entry>> = Vec::new();
     let mut last = 0;
     let mut flaw = None;

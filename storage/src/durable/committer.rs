@@ -1,8 +1,8 @@
 //! The committer: one thread that makes groups of commits durable and then visible.
 //!
-//! **Order.** Take what waits; refuse what does not follow its stream; one record, one write, one
-//! fdatasync; then the rows become visible; then the `done`s are called, in the order of
-//! submission. So nobody hears of a commit, and no read shows it, before it is on disk.
+//! **Order.** Take what waits; refuse what does not follow its stream; seal one record and append it
+//! to the log of the cell; then the rows become visible; then the `done`s are called, in the order
+//! of submission. So nobody hears of a commit, and no read shows it, before it is durable.
 //!
 //! **Failure.** Any error after the record was begun poisons the store. A group that finds no next
 //! segment is refused, and nothing of it was written. A commit out of sequence fails alone. A `done` that panics is contained: it belongs to somebody else.
@@ -10,17 +10,16 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::api::{Commit, CommitNo, Done, Entry, Head, Position, StoreError, StreamId};
+use crate::api::{Commit, CommitNo, Done, Entry, Head, StoreError, StreamId};
 use crate::durable::Shared;
-use crate::durable::project::Overlay;
+use crate::durable::applier::Applier;
+use crate::durable::cell::Cell;
 use crate::durable::queue::Item;
-use crate::index::manifest::Mark;
 use crate::journal::format::RecordBuilder;
-use crate::journal::position;
-use crate::journal::writer::{Appended, Refused, Writer};
+use crate::journal::writer::Placed;
+use crate::log::{LogError, Sealed, Tail};
 use crate::num::u64_of;
 
 type Outcome = (Done, Result<CommitNo, StoreError>);
@@ -102,23 +101,21 @@ impl Heads {
 /// The thread's state.
 pub(crate) struct Committer {
     shared: Arc<Shared>,
-    writer: Writer,
+    cell: Cell,
     record: RecordBuilder,
     heads: Heads,
-    overlay: Overlay,
-    mark: Mark,
+    applier: Applier,
 }
 
 impl Committer {
-    /// Behind a journal that ends at `mark`.
-    pub(crate) fn new(shared: Arc<Shared>, writer: Writer, overlay: Overlay, mark: Mark) -> Self {
+    /// Of a cell that this node owns and whose log is applied to its end.
+    pub(crate) fn new(shared: Arc<Shared>, cell: Cell, applier: Applier) -> Self {
         Self {
             shared,
-            writer,
+            cell,
             record: RecordBuilder::default(),
             heads: Heads::default(),
-            overlay,
-            mark,
+            applier,
         }
     }
 
@@ -136,18 +133,20 @@ impl Committer {
                 finish(done, result);
             }
             // only now: it waits when the flusher is behind
-            if let Err(e) = self.shared.index.freeze_if_full(self.mark) {
+            if let Err(e) = self.applier.settle() {
                 return self.shared.fail_waiting(&e);
             }
             if let Some(reply) = closing {
-                let written = self.write_out();
+                let written = self.shared.write_out(self.applier.mark());
+                self.cell.release();
                 self.shared.fail_waiting(&StoreError::Closed);
                 if reply.send(written).is_err() {
                     tracing::error!("nobody waits for the end of the store");
                 }
                 return;
             }
-            if let Some(e) = self.shared.health.poisoned() {
+            let ended = self.shared.health.poisoned();
+            if let Some(e) = ended.or_else(|| self.shared.role.refusing()) {
                 self.shared.fail_waiting(&e);
                 return;
             }
@@ -161,6 +160,7 @@ impl Committer {
         let mut closing = None;
         self.record.clear();
         let index = Arc::clone(&self.shared.index);
+        let tail = self.cell.tail();
         for item in items {
             match item {
                 Item::Commit(commit, done, _) => {
@@ -169,21 +169,21 @@ impl Committer {
                         done,
                         accepted.map(|()| {
                             self.record.push(&commit);
-                            let number = self.writer.next_commit() + u64_of(commits.len());
+                            let number = tail.commit.0 + 1 + u64_of(commits.len());
                             commits.push(commit);
                             CommitNo(number)
                         }),
                     ));
                 }
                 Item::Barrier(done) => {
-                    let last = self.writer.next_commit() - 1 + u64_of(commits.len());
+                    let last = tail.commit.0 + u64_of(commits.len());
                     outcomes.push((done, Ok(CommitNo(last))));
                 }
                 Item::Close(reply) => closing = Some(reply),
             }
         }
-        let made = catch_unwind(AssertUnwindSafe(|| self.make_durable(&commits)));
-        if let Err(e) = made.unwrap_or_else(|_| Err(self.lost("the committer panicked"))) {
+        let made = catch_unwind(AssertUnwindSafe(|| self.make_durable(&commits, &tail)));
+        if let Err(e) = made.unwrap_or_else(|_| Err(self.shared.lost("the committer panicked"))) {
             for (_, result) in outcomes.iter_mut().filter(|o| o.1.is_ok()) {
                 *result = Err(e.clone());
             }
@@ -191,97 +191,53 @@ impl Committer {
         closing
     }
 
-    fn make_durable(&mut self, commits: &[Commit]) -> Result<(), StoreError> {
+    fn make_durable(&mut self, commits: &[Commit], tail: &Tail) -> Result<(), StoreError> {
         if let Some(e) = self.shared.health.poisoned() {
             return Err(e);
         }
         if commits.is_empty() {
             return Ok(());
         }
-        let appended = match self.append() {
-            Ok(appended) => appended,
-            Err(Refused::Yet(e)) => {
+        let (sealed, places) = self.record.seal(tail);
+        let placed = match append(&self.shared, &mut self.cell, &sealed) {
+            Ok(placed) => placed,
+            Err(LogError::Yet(e)) => {
                 self.heads.forget();
                 return Err(e);
             }
-            Err(Refused::Lost(e)) => return Err(self.lost(&format!("writing the journal: {e}"))),
-        };
-        let places = self.record.places.len();
-        let offered: usize = commits.iter().map(|commit| commit.entries.len()).sum();
-        assert_eq!(places, offered, "each entry has its place in the journal");
-        let entries = u64_of(places);
-        self.shared.counters.add(commits.len(), entries, &appended);
-        if let Err(e) = self.project(commits, &appended) {
-            return Err(self.lost(&format!("a durable commit cannot be indexed: {e}")));
-        }
-        let last = appended.first_commit + u64_of(commits.len()) - 1;
-        self.mark = Mark {
-            commit: last,
-            chain: self.writer.chain(),
-            end: appended.end,
-        };
-        self.shared.witness.saw(self.mark);
-        self.overlay.publish(&self.shared.index);
-        self.shared
-            .counters
-            .last_commit
-            .store(last, Ordering::Release);
-        Ok(())
-    }
-
-    fn lost(&self, why: &str) -> StoreError {
-        self.shared.health.poison(why);
-        self.shared.health.poisoned().unwrap_or(StoreError::Closed)
-    }
-
-    fn append(&mut self) -> Result<Appended, Refused> {
-        let start = Instant::now();
-        self.shared.watch.begin();
-        let appended = self.writer.append(&mut self.record);
-        self.shared.watch.end();
-        if let Some(e) = self.shared.health.poisoned() {
-            return Err(Refused::Lost(std::io::Error::other(e.to_string())));
-        }
-        let us = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.shared.counters.flushed(us);
-        appended
-    }
-
-    fn project(&mut self, commits: &[Commit], at: &Appended) -> Result<(), StoreError> {
-        let mut places = self.record.places.iter();
-        for commit in commits {
-            for entry in &commit.entries {
-                #[expect(
-                    clippy::expect_used,
-                    reason = "counted before; the record's own place would be indexed instead"
-                )]
-                let place = *places.next().expect("a place for each entry");
-                let position: Position = position(at.segment, at.offset + place);
-                let index = &self.shared.index;
-                self.overlay
-                    .entry(index, self.shared.projection.as_ref(), entry, position)?;
+            Err(LogError::Deposed { .. }) => {
+                self.shared.role.depose();
+                return Err(StoreError::Deposed);
             }
-            self.overlay.hints(&commit.hints);
+            Err(e) => {
+                let why = format!("writing the journal: {e}");
+                return Err(self.shared.lost(&why));
+            }
+        };
+        let bytes = u64_of(sealed.bytes().len());
+        let entries = u64_of(places.len());
+        self.shared.counters.add(commits.len(), entries, bytes);
+        if let Err(e) = self.applier.commits(commits, places, &placed, &sealed) {
+            let why = format!("a durable commit cannot be indexed: {e}");
+            return Err(self.shared.lost(&why));
         }
+        self.shared.reached(self.applier.mark());
         Ok(())
     }
+}
 
-    /// Writes everything that is in memory to the index, and the end of the journal to its witness.
-    fn write_out(&self) -> Result<(), StoreError> {
-        if let Some(e) = self.shared.health.poisoned() {
-            return Err(e);
-        }
-        let witness = &self.shared.witness;
-        let written = witness.write();
-        written.map_err(|e| self.lost(&format!("writing the witness: {e}")))?;
-        witness.tell("the store is closed");
-        if self.shared.health.full().is_some() {
-            tracing::warn!("the disk is nearly full: the next start reads more of the journal");
-            return Ok(());
-        }
-        self.shared.index.freeze(self.mark)?;
-        self.shared.index.wait_flushed()
+/// Appends under the eyes of the watch.
+fn append(shared: &Shared, cell: &mut Cell, sealed: &Sealed<'_>) -> Result<Placed, LogError> {
+    let start = Instant::now();
+    shared.watch.begin();
+    let placed = cell.append(sealed);
+    shared.watch.end();
+    if let Some(e) = shared.health.poisoned() {
+        return Err(LogError::Lost(Arc::from(e.to_string())));
     }
+    let us = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+    shared.counters.flushed(us);
+    placed
 }
 
 type Reply = std::sync::mpsc::SyncSender<Result<(), StoreError>>;

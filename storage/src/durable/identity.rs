@@ -99,23 +99,24 @@ fn clear_unfinished(folder: &Folder) -> Result<(), OpenError> {
         .map_err(fail)
 }
 
-/// Makes the identity and the first segment; a creation that was cut short is begun anew, but only
+/// Makes the identity, that `of` a log or a new one, and the first segment; a creation that was cut short is begun anew, but only
 /// when its journal has no record.
-pub(crate) fn create(folder: &Folder, files: &Files, segment: u32) -> Result<StoreId, OpenError> {
+pub(crate) fn create(
+    folder: &Folder,
+    files: &Files,
+    segment: u32,
+    of: Option<StoreId>,
+) -> Result<StoreId, OpenError> {
     check_empty(folder)?;
     let dir = folder.path();
     let fail = |e| OpenError::io("creating a store in", dir, e);
     if folder.has_folder(JOURNAL).map_err(fail)? {
         clear_unfinished(folder)?;
     }
-    let mut id: StoreId = [0; 16];
-    aws_lc_rs::rand::fill(&mut id).map_err(|_| {
-        OpenError::io(
-            "choosing an identity for",
-            dir,
-            io::Error::other("no randomness"),
-        )
-    })?;
+    let id = match of {
+        Some(id) => id,
+        None => drawn().map_err(|e| OpenError::io("choosing an identity for", dir, e))?,
+    };
     let make = || -> io::Result<()> {
         folder.remove(UNFINISHED)?;
         let file = files.create(folder, UNFINISHED)?;
@@ -128,5 +129,12 @@ pub(crate) fn create(folder: &Folder, files: &Files, segment: u32) -> Result<Sto
     };
     make().map_err(fail)?;
     tracing::info!(folder = %dir.display(), id = %hex(&id), "created a new store");
+    Ok(id)
+}
+
+fn drawn() -> io::Result<StoreId> {
+    let mut id: StoreId = [0; 16];
+    let filled = aws_lc_rs::rand::fill(&mut id);
+    filled.map_err(|_| io::Error::other("no randomness"))?;
     Ok(id)
 }

@@ -1,24 +1,24 @@
-//! Opens a store: locks, identity, journal, witness, index, and the tail that the index lacks.
+//! Opens a store: locks, identity, journal, witness, index. [`super::start`] does the rest.
 //!
 //! **Order.** Nothing is changed before the journal has been checked as a whole and agrees with
-//! its witness and with what the index proves. Then the torn tail is cut, the index is rebuilt if in doubt, and the
-//! rest of the journal is put into it.
+//! its witness and with what the index proves. Then the torn tail is cut, and an index in doubt is
+//! begun anew.
 //!
 //! **Failure.** A journal that is damaged, or shorter than witness or index prove, is refused.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, OnceLock};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use crate::api::{Position, Projection, StoreError};
-use crate::codec::all_zero;
-use crate::durable::committer::Committer;
+use crate::api::Projection;
+use crate::codec::hex;
+use crate::durable::cell::Cell;
 use crate::durable::held::{Held, JOURNAL, Locks};
-use crate::durable::options::{Options, Progress};
-use crate::durable::project::Overlay;
+use crate::durable::options::{Options, Part};
 use crate::durable::queue::Queue;
+use crate::durable::role::Role;
+use crate::durable::start::start;
 use crate::durable::watch::{self, Watch};
 use crate::durable::witness::{self, WITNESS, Witness};
 use crate::durable::{Counters, DurableStore, Shared, identity, room};
@@ -30,35 +30,84 @@ use crate::index::blocks::{INDEX, probe};
 use crate::index::manifest::Mark;
 use crate::index::open::Wanted;
 use crate::index::trouble::Trouble;
-use crate::index::{Index, Tuning};
+use crate::index::{SortedRows, Tuning};
 use crate::journal::check::{Checked, check, segment_path};
 use crate::journal::format::{SEGMENT_HEADER, StoreId, genesis};
 use crate::journal::writer::{Place, Writer};
 use crate::journal::{Journal, position};
+use crate::log::Log;
+use crate::log::disk::DiskLog;
 
 const SEGMENT_MIN: u32 = 64 << 10;
 /// What the name of an index that was moved aside begins with.
 const ASIDE: &str = "index.damaged-";
 
-/// Opens or creates the store in `path`.
+/// Opens or creates the store in `path`, whose journal is the log of its cell.
 pub(super) fn open(
     path: PathBuf,
     options: Options,
     projection: Arc<dyn Projection>,
 ) -> Result<Arc<DurableStore>, OpenError> {
+    let (opened, local) = prepare(path, options, projection, None, true)?;
+    let log = Box::new(log_of(&opened, &local));
+    let part = Part::Owner {
+        name: String::new(),
+        lease: Duration::ZERO,
+    };
+    start(opened, Cell::new(log, local), &part)
+}
+
+/// The journal of a store as the log of its cell.
+fn log_of(opened: &Opened, local: &Arc<Mutex<Writer>>) -> DiskLog {
+    let journal = Arc::clone(&opened.shared.journal);
+    DiskLog::new(opened.id, Arc::clone(local), journal)
+}
+
+/// The log of a cell on one machine without anything above it, and what has to live as long.
+#[cfg(test)]
+pub(crate) fn disk_log(
+    path: &Path,
+    options: Options,
+    projection: Arc<dyn Projection>,
+) -> Result<(DiskLog, Opened), OpenError> {
+    let (opened, local) = prepare(path.to_path_buf(), options, projection, None, true)?;
+    Ok((log_of(&opened, &local), opened))
+}
+
+/// Opens or creates this node's copy of a cell whose log is elsewhere.
+pub(super) fn join(
+    path: PathBuf,
+    options: Options,
+    projection: Arc<dyn Projection>,
+    log: Box<dyn Log>,
+    part: &Part,
+) -> Result<Arc<DurableStore>, OpenError> {
+    let owns = matches!(part, Part::Owner { .. });
+    let (opened, local) = prepare(path, options, projection, Some(log.id()), owns)?;
+    start(opened, Cell::new(log, local), part)
+}
+
+/// A store that was checked, before its threads.
+pub(crate) struct Opened {
+    pub(super) path: PathBuf,
+    pub(super) id: StoreId,
+    pub(super) shared: Arc<Shared>,
+    /// The last commit of this node's journal.
+    pub(super) last: u64,
+}
+
+/// Checks everything and gets ready to write.
+fn prepare(
+    path: PathBuf,
+    options: Options,
+    projection: Arc<dyn Projection>,
+    of: Option<StoreId>,
+    owns: bool,
+) -> Result<(Opened, Arc<Mutex<Writer>>), OpenError> {
     let files = Files::with(options.faults.clone());
-    let (folder, locks, id) = enter(&path, &files, &options)?;
+    let (folder, locks, id) = enter(&path, &files, &options, of)?;
     let journal_dir = path.join(JOURNAL);
-    if !folder
-        .has_folder(JOURNAL)
-        .map_err(|e| OpenError::io("opening", &journal_dir, e))?
-    {
-        return Err(OpenError::damaged(&journal_dir, 0, "the folder is missing"));
-    }
-    let journal_folder = folder
-        .folder(JOURNAL)
-        .map_err(|e| OpenError::io("opening", &journal_dir, e))?;
-    let journal_folder = Arc::new(journal_folder);
+    let journal_folder = journal_in(&folder, &journal_dir)?;
     let checked = check(&journal_folder, &id, &|p| options.report(p))?;
     let health = Arc::new(Health::new(Arc::clone(&folder), options.abort_on_poison));
     let (of_journal, told) = (Arc::clone(&journal_folder), Arc::clone(&health));
@@ -104,20 +153,39 @@ pub(super) fn open(
         counters: Counters::default(),
         watch: Watch::new(),
         witness,
+        role: Role::new(owns),
         held,
         files,
         index_rebuilt,
         options,
     });
     watch::look_at_space(&shared);
-    start(path, id, shared, writer, &checked)
+    let last = checked.last_commit;
+    let opened = Opened {
+        path,
+        id,
+        shared,
+        last,
+    };
+    Ok((opened, Arc::new(Mutex::new(writer))))
 }
 
-/// Opens and locks the folder; gives the identity of its store, which is made where there is none.
+/// The folder of segments; without it there is no store.
+fn journal_in(folder: &Folder, dir: &Path) -> Result<Arc<Folder>, OpenError> {
+    let fail = |e| OpenError::io("opening", dir, e);
+    if !folder.has_folder(JOURNAL).map_err(fail)? {
+        return Err(OpenError::damaged(dir, 0, "the folder is missing"));
+    }
+    Ok(Arc::new(folder.folder(JOURNAL).map_err(fail)?))
+}
+
+/// Opens and locks the folder; gives the identity of its store, which is made where there is none:
+/// that `of` a log, or a new one.
 fn enter(
     path: &Path,
     files: &Files,
     options: &Options,
+    of: Option<StoreId>,
 ) -> Result<(Arc<Folder>, Locks, StoreId), OpenError> {
     let folder = if options.create {
         files.open_folder(path)
@@ -139,9 +207,17 @@ fn enter(
         Some(id) => id,
         None => {
             let segment = options.segment_bytes.max(SEGMENT_MIN);
-            identity::create(&folder, files, segment)?
+            identity::create(&folder, files, segment, of)?
         }
     };
+    if let Some(of) = of.filter(|of| *of != id) {
+        return Err(OpenError::NotAStore(format!(
+            "{} holds a copy of log {}, not of {}. Nothing was changed",
+            path.display(),
+            hex(&id),
+            hex(&of)
+        )));
+    }
     locks.take_identity(&folder, files)?;
     Ok((Arc::new(folder), locks, id))
 }
@@ -204,7 +280,7 @@ fn open_index<'a>(
     options: &Options,
     projection: u32,
     health: &Arc<Health>,
-) -> Result<Result<Index, Wanted<'a>>, OpenError> {
+) -> Result<Result<SortedRows, Wanted<'a>>, OpenError> {
     let start = position(1, SEGMENT_HEADER);
     let wanted = Wanted {
         store: Arc::clone(folder),
@@ -268,8 +344,8 @@ fn open_index<'a>(
     }
 }
 
-fn try_index(wanted: &Wanted<'_>, fresh: bool) -> Result<Index, Trouble> {
-    let open = AssertUnwindSafe(|| Index::open(wanted, fresh));
+fn try_index(wanted: &Wanted<'_>, fresh: bool) -> Result<SortedRows, Trouble> {
+    let open = AssertUnwindSafe(|| SortedRows::open(wanted, fresh));
     catch_unwind(open).unwrap_or_else(|panic| Err(Trouble::panicked(panic.as_ref())))
 }
 
@@ -299,7 +375,7 @@ fn anew(
     wanted: &Wanted<'_>,
     checked: &Checked,
     crowded: bool,
-) -> Result<Index, OpenError> {
+) -> Result<SortedRows, OpenError> {
     let store = &wanted.store;
     let fail = |e| OpenError::io("moving aside the index in", path, e);
     if store.has_folder(INDEX).map_err(fail)? {
@@ -321,147 +397,11 @@ fn anew(
 }
 
 /// Removes indexes that were moved aside.
-fn drop_old(store: &Folder) -> std::io::Result<()> {
+pub(super) fn drop_old(store: &Folder) -> std::io::Result<()> {
     for name in store.names()? {
         if name.to_str().is_some_and(|n| n.starts_with(ASIDE)) {
             std::fs::remove_dir_all(store.steady_path().join(name))?;
         }
     }
     Ok(())
-}
-
-/// Starts the threads and brings the index up to the journal.
-fn start(
-    path: PathBuf,
-    id: StoreId,
-    shared: Arc<Shared>,
-    writer: Writer,
-    checked: &Checked,
-) -> Result<Arc<DurableStore>, OpenError> {
-    let mut threads = Vec::new();
-    let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| -> Result<(), OpenError> {
-        let health = Arc::clone(&shared.health);
-        let what = format!("the thread {name} panicked");
-        let guarded = move || {
-            if catch_unwind(AssertUnwindSafe(work)).is_err() {
-                health.poison(&what);
-            }
-        };
-        let thread = std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(guarded);
-        threads.push(thread.map_err(|e| OpenError::io("starting the threads of", &path, e))?);
-        Ok(())
-    };
-    let index = Arc::clone(&shared.index);
-    spawn("caudal-storage-flush", Box::new(move || index.flush_loop()))?;
-    let index = Arc::clone(&shared.index);
-    spawn("caudal-storage-merge", Box::new(move || index.merge_loop()))?;
-    let mut overlay = Overlay::new(shared.options.heads_max);
-    let caught_up = catch_up(&shared, &mut overlay, checked).map_err(OpenError::Rebuild);
-    let mark = match caught_up {
-        Ok(mark) => mark,
-        Err(e) => {
-            shared.index.stop();
-            join(threads);
-            return Err(e);
-        }
-    };
-    // what was moved aside is of no use once the journal is in a new index
-    if let Err(e) = drop_old(shared.held.folder()) {
-        tracing::warn!(error = %e, "the index that was replaced could not be removed");
-    }
-    shared
-        .counters
-        .last_commit
-        .store(checked.last_commit, Ordering::Release);
-    let committer = Committer::new(Arc::clone(&shared), writer, overlay, mark);
-    let failing = Arc::clone(&shared);
-    let run = move || {
-        if catch_unwind(AssertUnwindSafe(|| committer.run())).is_err() {
-            failing.health.poison("the committer panicked");
-        }
-        if let Some(e) = failing.health.poisoned() {
-            failing.fail_waiting(&e);
-        }
-    };
-    spawn("caudal-storage-commit", Box::new(run))?;
-    let watched = Arc::clone(&shared);
-    spawn(
-        "caudal-storage-watch",
-        Box::new(move || watch::run(&watched)),
-    )?;
-    let seen = Arc::clone(&shared);
-    let work = move || seen.witness.run(&seen.health);
-    spawn("caudal-storage-witness", Box::new(work))?;
-    shared.witness.tell("the store is open");
-    let ids = threads
-        .iter()
-        .map(|t: &JoinHandle<()>| t.thread().id())
-        .collect();
-    let closed = std::sync::atomic::AtomicBool::new(false);
-    Ok(Arc::new(DurableStore {
-        shared,
-        path,
-        id,
-        closed,
-        threads: Mutex::new(threads),
-        ids,
-    }))
-}
-
-fn join(threads: Vec<JoinHandle<()>>) {
-    for thread in threads {
-        if thread.join().is_err() {
-            tracing::error!("a thread of the store panicked");
-        }
-    }
-}
-
-/// Puts into the index what the journal has beyond it.
-fn catch_up(shared: &Shared, overlay: &mut Overlay, checked: &Checked) -> Result<Mark, StoreError> {
-    let mut mark = shared.index.mark();
-    let behind = checked.last_commit - mark.commit;
-    if behind > 0 {
-        tracing::info!(
-            from = mark.commit,
-            to = checked.last_commit,
-            "indexing the journal"
-        );
-    }
-    let mut entry = crate::rows::no_entry();
-    let failed = OnceLock::new();
-    let mut told = std::time::Instant::now();
-    shared.journal.records(mark.end, &mut |at, record| {
-        let (segment, offset) = crate::journal::split(at);
-        record.visit(&mut |_, place, found| {
-            found.copy_to(&mut entry);
-            let position: Position = position(segment, offset + place);
-            let done = overlay.entry(&shared.index, shared.projection.as_ref(), &entry, position);
-            done.or_else(|e| failed.set(e)).is_ok() && failed.get().is_none()
-        });
-        if let Some(e) = failed.get() {
-            return Err(e.clone());
-        }
-        let length = crate::num::u32_of(record.bytes.len());
-        let end = crate::journal::position(segment, offset + length);
-        mark = Mark {
-            commit: record.header.last_commit(),
-            chain: record.hash(),
-            end,
-        };
-        overlay.publish(&shared.index);
-        shared.index.freeze_if_full(mark)?;
-        if told.elapsed().as_secs() >= 1 {
-            told = std::time::Instant::now();
-            shared.options.report(Progress::Indexing {
-                commit: mark.commit,
-                of: checked.last_commit,
-            });
-            tracing::info!(commit = mark.commit, of = checked.last_commit, "indexing");
-        }
-        Ok(true)
-    })?;
-    debug_assert!(!all_zero(&mark.chain));
-    Ok(mark)
 }

@@ -25,6 +25,20 @@ pub enum Progress {
     },
 }
 
+/// What a node is to a cell whose log is elsewhere.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// It appends, once it has the lease.
+    Owner {
+        /// Who it is, for operators.
+        name: String,
+        /// How long the lease lasts.
+        lease: Duration,
+    },
+    /// It follows what the owner appends, and takes no commits.
+    Follower,
+}
+
 /// Called while a store opens, on the thread that opens it.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 

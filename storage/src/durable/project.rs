@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::api::{Entry, IndexWriter, Position, Projection, Row, StoreError, StreamId};
-use crate::index::Index;
+use crate::index::SortedRows;
 use crate::index::bytes::Bytes;
 use crate::rows::{STREAM_PREFIX, check_key, check_value, parse_head, stream_key, stream_value};
 
@@ -28,7 +28,7 @@ impl Overlay {
     /// Adds the rows of one entry.
     pub(crate) fn entry(
         &mut self,
-        index: &Index,
+        index: &SortedRows,
         projection: &dyn Projection,
         entry: &Entry,
         position: Position,
@@ -57,7 +57,7 @@ impl Overlay {
     }
 
     /// Gives the rows to the index, where readers see them.
-    pub(crate) fn publish(&mut self, index: &Index) {
+    pub(crate) fn publish(&mut self, index: &SortedRows) {
         index.apply(self.rows.drain());
         if self.counters.len() > self.counters_max {
             self.counters.clear();
@@ -67,7 +67,7 @@ impl Overlay {
 
 struct GroupWriter<'a> {
     overlay: &'a mut Overlay,
-    index: &'a Index,
+    index: &'a SortedRows,
 }
 
 impl GroupWriter<'_> {

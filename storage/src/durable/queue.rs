@@ -111,6 +111,20 @@ impl Queue {
         Some(group)
     }
 
+    /// The next item, if one waits; `None` when the queue was shut.
+    pub(crate) fn look(&self) -> Option<Option<Item>> {
+        let mut waiting = lock(&self.waiting);
+        if waiting.dropped {
+            return None;
+        }
+        let item = waiting.items.pop_front();
+        if let Some(Item::Commit(_, _, bytes)) = &item {
+            waiting.commits -= 1;
+            waiting.bytes -= bytes;
+        }
+        Some(item)
+    }
+
     /// Takes no more, and gives back everything that waits.
     pub(crate) fn shut(&self) -> Vec<Item> {
         let mut waiting = lock(&self.waiting);

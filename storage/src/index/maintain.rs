@@ -16,7 +16,7 @@ use crate::index::manifest::{Manifest, Mark, RUNS_MAX};
 use crate::index::merge::{RunCursor, Source, merge};
 use crate::index::run::{Run, RunInfo, Stored};
 use crate::index::trouble::Trouble;
-use crate::index::{Frozen, Index};
+use crate::index::{Frozen, SortedRows};
 use crate::num::u64_of;
 use crate::rows::stream_prefix;
 use crate::sync::{lock, read, wait_for, write};
@@ -26,7 +26,7 @@ const RUNS_WAIT: usize = RUNS_MAX - 8;
 /// How long a thread sleeps before it looks again, if nobody wakes it.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-impl Index {
+impl SortedRows {
     /// Freezes the table when it is full; `mark` is the end of what it holds. Waits while too many
     /// tables wait for the flusher. While the disk is nearly full nothing is frozen: no commits are
     /// taken then, and what is in memory is in the journal.

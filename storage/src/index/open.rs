@@ -13,7 +13,7 @@ use crate::index::blocks::{BlockStore, MANIFEST_KEY, block_key, parse_key};
 use crate::index::manifest::{Manifest, Mark};
 use crate::index::run::load;
 use crate::index::trouble::Trouble;
-use crate::index::{Index, Signals, State, Tuning};
+use crate::index::{Signals, SortedRows, State, Tuning};
 use crate::journal::format::StoreId;
 
 /// What an index must be like to be ours.
@@ -30,7 +30,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) nothing: Mark,
 }
 
-impl Index {
+impl SortedRows {
     /// Opens what is in the folder, or says why that cannot be used. `fresh`: the folder is new.
     pub(crate) fn open(wanted: &Wanted<'_>, fresh: bool) -> Result<Self, Trouble> {
         let missing = |e: std::io::Error| Trouble::looking(&e);

@@ -18,10 +18,11 @@ use aws_lc_rs::digest::{Context, SHA256};
 
 use crate::api::{Commit, Entry, StreamId};
 use crate::codec::Cursor;
+use crate::log::{Sealed, Tail};
 use crate::num::{u32_of, u64_of, usize_of32};
 
 /// SHA-256 of a record, which the next one repeats.
-pub(crate) type Hash = [u8; 32];
+pub type Hash = [u8; 32];
 /// The random identity of one store, in every segment.
 pub(crate) type StoreId = [u8; 16];
 
@@ -308,7 +309,7 @@ pub(crate) struct RecordBuilder {
     bytes: Vec<u8>,
     header: Vec<u8>,
     /// Offsets of the frames within the record, in the order of the entries.
-    pub(crate) places: Vec<u32>,
+    places: Vec<u32>,
     commits: u32,
 }
 
@@ -321,11 +322,6 @@ impl RecordBuilder {
         self.bytes.resize(RECORD_HEADER, 0);
         self.places.clear();
         self.commits = 0;
-    }
-
-    /// How many commits are in it.
-    pub(crate) fn commits(&self) -> u32 {
-        self.commits
     }
 
     /// Adds one commit.
@@ -354,15 +350,16 @@ impl RecordBuilder {
         }
     }
 
-    /// Completes the record and gives its bytes and its hash.
-    pub(crate) fn finish(&mut self, first_commit: u64, previous: Hash) -> (&[u8], Hash) {
+    /// Completes the record behind `tail`: from here on its bytes and its hash are fixed. Gives
+    /// the offsets of its frames, too, in the order of the entries.
+    pub(crate) fn seal(&mut self, tail: &Tail) -> (Sealed<'_>, &[u32]) {
         let payload = self.bytes.get(RECORD_HEADER..).unwrap_or_default();
         let header = RecordHeader {
             payload: u32_of(payload.len()),
-            first_commit,
+            first_commit: tail.commit.0 + 1,
             commits: self.commits,
             entries: u32_of(self.places.len()),
-            previous,
+            previous: tail.hash,
             crc: crc32c::crc32c(payload),
         };
         header.encode(&mut self.header);
@@ -370,7 +367,14 @@ impl RecordBuilder {
             place.copy_from_slice(&self.header);
         }
         self.bytes.extend_from_slice(&TRAILER_MARK);
-        let hash = sha256(&[&self.bytes]);
-        (&self.bytes, hash)
+        let payload = RECORD_HEADER..self.bytes.len() - TRAILER;
+        #[expect(clippy::expect_used, reason = "header and trailer were written above")]
+        let payload = self.bytes.get(payload).expect("a header, then a trailer");
+        let record = Record {
+            header,
+            payload,
+            bytes: &self.bytes,
+        };
+        (Sealed::of(record), &self.places)
     }
 }

@@ -1,4 +1,4 @@
-//! Appends records: one write, one fdatasync, then the journal's end moves.
+//! Puts records into this node's journal: one write, one fdatasync, then the journal's end moves.
 //!
 //! **Failure.** The first error of a write ends the writer; the caller poisons the store and never
 //! calls it again. That there is no next segment yet is no such error: nothing has been written.
@@ -6,16 +6,17 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::api::{Position, StoreError};
+use crate::api::{CommitNo, Position, StoreError};
 use crate::durable::held::Held;
 use crate::files::Files;
 use crate::folder::{Folder, Id};
 use crate::health::Health;
 use crate::journal::check::{Checked, Torn, segment_name};
-use crate::journal::format::{Hash, RecordBuilder, SEGMENT_HEADER, StoreId};
+use crate::journal::format::{SEGMENT_HEADER, StoreId};
 use crate::journal::prepare::{NoSegment, Preparer, Segment, exhausted, prepare, stalled};
 use crate::journal::{Journal, SegmentInfo, position};
-use crate::num::{u32_of, u64_of};
+use crate::log::{Sealed, Tail};
+use crate::num::u32_of;
 
 /// The one writer of a journal.
 #[derive(Debug)]
@@ -31,17 +32,19 @@ pub(crate) struct Writer {
     offset: u32,
     /// Segments that were prepared before the last stop; the next one is last.
     spare: Vec<Segment>,
-    next_commit: u64,
-    chain: Hash,
+    /// The end of the last record.
+    tail: Tail,
+    /// The last record, while this handle lives.
+    last: Option<Placed>,
+    /// Whether something was written since the last flush.
+    dirty: bool,
 }
 
 /// Where a record went.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Appended {
-    pub(crate) segment: u32,
+pub(crate) struct Placed {
+    pub(crate) segment: SegmentInfo,
     pub(crate) offset: u32,
-    pub(crate) first_commit: u64,
-    pub(crate) bytes: u64,
     /// The place after the record.
     pub(crate) end: Position,
 }
@@ -51,6 +54,13 @@ pub(crate) struct Appended {
 pub(crate) enum Refused {
     /// Nothing of it was written, and it may be tried again.
     Yet(StoreError),
+    /// It is not the next record; nothing of it was written.
+    Gap {
+        /// The end of the journal.
+        tail: Tail,
+        /// The first commit that was offered.
+        offered: CommitNo,
+    },
     /// Nobody knows what is on disk.
     Lost(io::Error),
 }
@@ -130,58 +140,77 @@ impl Writer {
             first_commit,
             offset: checked.offset,
             spare,
-            next_commit: checked.last_commit + 1,
-            chain: checked.chain,
+            tail: Tail {
+                commit: CommitNo(checked.last_commit),
+                hash: checked.chain,
+            },
+            last: None,
+            dirty: false,
         })
     }
 
-    /// The number that the next commit gets.
-    pub(crate) fn next_commit(&self) -> u64 {
-        self.next_commit
+    /// The end of the journal.
+    pub(crate) fn tail(&self) -> Tail {
+        self.tail
     }
 
-    /// The hash of the last record.
-    pub(crate) fn chain(&self) -> Hash {
-        self.chain
-    }
-
-    /// Writes the record and makes it durable.
-    pub(crate) fn append(&mut self, record: &mut RecordBuilder) -> Result<Appended, Refused> {
-        let commits = u64::from(record.commits());
-        let (bytes, hash) = record.finish(self.next_commit, self.chain);
+    /// Writes a record behind the last one. It is neither durable nor shown to readers before
+    /// [`Self::sync`] and [`Self::show`]. The record that was put last is given its place again.
+    pub(crate) fn put(&mut self, record: &Sealed<'_>) -> Result<Placed, Refused> {
+        if let Some(last) = self.last
+            && record.tail() == self.tail
+        {
+            return Ok(last);
+        }
+        if !record.follows(&self.tail) {
+            return Err(Refused::Gap {
+                tail: self.tail,
+                offered: record.first_commit(),
+            });
+        }
+        let bytes = record.bytes();
         let length = u32_of(bytes.len());
         if length > self.active.size - self.offset {
             self.roll(length)?;
         }
         if self.first_commit == 0 {
-            self.first_commit = self.next_commit;
+            self.first_commit = record.first_commit().0;
         }
+        self.dirty = true;
         self.files
             .write_at(&self.active.file, bytes, u64::from(self.offset))?;
-        self.files.sync_data(&self.active.file)?;
-        self.held.check_active().map_err(io::Error::other)?;
-        let end = position(self.active.number, self.offset + length);
-        let appended = Appended {
-            segment: self.active.number,
+        let placed = Placed {
+            segment: SegmentInfo {
+                number: self.active.number,
+                size: self.active.size,
+                first_commit: self.first_commit,
+            },
             offset: self.offset,
-            first_commit: self.next_commit,
-            bytes: u64_of(bytes.len()),
-            end,
+            end: position(self.active.number, self.offset + length),
         };
         self.offset += length;
-        self.next_commit += commits;
-        self.chain = hash;
-        let info = SegmentInfo {
-            number: self.active.number,
-            size: self.active.size,
-            first_commit: self.first_commit,
-        };
-        self.journal.advance(info, end);
-        Ok(appended)
+        self.tail = record.tail();
+        self.last = Some(placed);
+        Ok(placed)
+    }
+
+    /// Makes durable what was put.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.dirty) {
+            self.files.sync_data(&self.active.file)?;
+            self.held.check_active().map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    /// Shows readers everything up to the end of a record that is durable.
+    pub(crate) fn show(&self, placed: &Placed) {
+        self.journal.advance(placed.segment, placed.end);
     }
 
     /// Goes on in the next segment, which has room for `length` bytes.
     fn roll(&mut self, length: u32) -> Result<(), Refused> {
+        self.sync()?;
         let number = self.active.number + 1;
         let room = u64::from(SEGMENT_HEADER) + u64::from(length);
         let next = match self.spare.pop() {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::conformance::{self, Words, commit, entry, stream, submit};
-use crate::{DurableStore, FaultyStore, MemoryStore, Options, Store, StoreError};
+use crate::{DurableStore, FaultyStore, Index, MemoryStore, Options, Store, StoreError};
 
 #[test]
 fn memory_with_a_thread() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::support::{HANG, open};
 use crate::conformance::{Words, barrier, commit, entry, stream, submit};
-use crate::{DurableStore, Faults, OpenError, Options, Order, Store, StoreError};
+use crate::{DurableStore, Faults, Index, OpenError, Options, Order, Store, StoreError};
 
 /// Writes until the store is lost; gives the sequences acknowledged on 4 streams, and how many
 /// changes to files there were.

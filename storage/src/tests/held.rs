@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::support::{HANG, History, Rng, contents, copy_dir, open, segments};
 use crate::conformance::{Words, commit, entry, stream, submit};
-use crate::{DurableStore, Faults, OpenError, Options, Store, StoreError};
+use crate::{DurableStore, Faults, Index, OpenError, Options, Store, StoreError};
 
 /// Waits until the watch has seen it.
 fn poisoned(store: &dyn Store) -> String {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::support::Rng;
 use crate::conformance::{Words, commit, entry, stream};
-use crate::{DurableStore, Options, Order, Store};
+use crate::{DurableStore, Index, Options, Order};
 
 const CHILD: &str = "CAUDAL_KILL_CHILD";
 

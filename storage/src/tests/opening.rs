@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::support::{History, Rng, contents, copy_dir, open, segments};
 use crate::conformance::{Words, commit, entry, stream, submit};
-use crate::{DurableStore, OpenError, Options, Store, StoreError};
+use crate::{DurableStore, Index, OpenError, Options, Store, StoreError};
 
 fn filled(dir: &Path, commits: u64) -> History {
     let mut history = History::default();

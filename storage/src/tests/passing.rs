@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::support::{HANG, History, Rng, contents, open, segments};
 use crate::conformance::{Words, commit, entry, stream, submit};
 use crate::index::trouble::Trouble;
-use crate::{DurableStore, OpenError, Options, Order, Store, StoreError};
+use crate::{DurableStore, Index, OpenError, Options, Order, Store, StoreError};
 
 fn filled(dir: &Path, commits: u64) -> History {
     let mut history = History::default();

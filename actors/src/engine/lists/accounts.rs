@@ -4,7 +4,7 @@
 use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::text::folded;
-use caudal_storage::{Order, Store, StoreError};
+use caudal_storage::{Index, Order, StoreError};
 
 use super::SCAN_PAGE;
 use super::pages::{Listing, Page};
@@ -169,7 +169,7 @@ fn names_wallet(number: AccountNo, row: &Listed, wanted: &str) -> bool {
 /// A page of accounts. What asks for no text is found by the roll, or by the rows that keep accounts
 /// sorted; with a text the directory is scanned. The cursor is the number of the last account shown.
 pub(super) fn accounts(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     filter: &AccountFilter,
     sort: AccountSort,
@@ -196,7 +196,7 @@ pub(super) fn accounts(
 
 /// A page of the roll, in the order of registration; its total is counted unless it is known.
 pub(in crate::engine) fn listed(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     (among, known): (&Among, Option<u64>),
     page: &Page,
@@ -211,7 +211,7 @@ pub(in crate::engine) fn listed(
 
 /// A page of accounts that are kept sorted. Pages by offset walk over the keys before them.
 fn in_order(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     among: &Among,
     sort: AccountSort,
@@ -264,7 +264,7 @@ fn in_order(
 
 /// A page of the accounts that a text leaves: the whole directory is looked at.
 fn searched(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     filter: &AccountFilter,
     sort: AccountSort,

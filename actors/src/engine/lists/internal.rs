@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Order, Store, StoreError};
+use caudal_storage::{Index, Order, StoreError};
 
 use super::pages::{Picker, Range, sorted};
 use super::{Listing, Page, SCAN_PAGE, TIME_SLACK, VoucherFilter, VoucherSort};
@@ -17,7 +17,7 @@ use crate::records::projection::Line;
 use crate::records::{keys, reads};
 
 /// The first ordinal whose voucher is not before `at`.
-fn first(store: &dyn Store, realm: RealmId, count: u64, at: Timestamp) -> Result<u64, StoreError> {
+fn first(store: &dyn Index, realm: RealmId, count: u64, at: Timestamp) -> Result<u64, StoreError> {
     let (mut low, mut high) = (1_u64, count.saturating_add(1));
     while low < high {
         let middle = low.saturating_add(high.saturating_sub(low) / 2);
@@ -34,7 +34,7 @@ fn first(store: &dyn Store, realm: RealmId, count: u64, at: Timestamp) -> Result
 
 /// Those that dates leave, a little more on both ends.
 fn within(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     count: u64,
     filter: &VoucherFilter,
@@ -55,7 +55,7 @@ fn within(
 }
 
 fn lines(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     range: Range,
     order: Order,
@@ -72,7 +72,7 @@ fn lines(
     rows.map(line).collect()
 }
 
-fn placed(store: &dyn Store, realm: RealmId, lines: Vec<Line>) -> Result<Vec<Placed>, StoreError> {
+fn placed(store: &dyn Index, realm: RealmId, lines: Vec<Line>) -> Result<Vec<Placed>, StoreError> {
     let mut found = Vec::with_capacity(lines.len());
     for Line { place, .. } in lines {
         if let Some(voucher) = reads::voucher(store, realm, place)? {
@@ -87,7 +87,7 @@ fn placed(store: &dyn Store, realm: RealmId, lines: Vec<Line>) -> Result<Vec<Pla
 
 /// A page of them.
 pub(super) fn list(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     filter: &VoucherFilter,
     sort: VoucherSort,
@@ -137,7 +137,7 @@ pub(super) fn list(
 }
 
 fn lets(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     filter: &VoucherFilter,
     line: &Line,

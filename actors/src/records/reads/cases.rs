@@ -4,7 +4,7 @@ use caudal_ledger::cases::{CaseKind, Parked, RETURNS, SuspensePlace, Unbooked};
 use caudal_ledger::chain::Digest;
 use caudal_ledger::ids::{OriginId, RealmId};
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Order, Store, StoreError};
+use caudal_storage::{Index, Order, StoreError};
 
 use super::Place;
 use crate::records::projection::CaseCounts;
@@ -21,7 +21,7 @@ pub type OpenCase = (Timestamp, Place);
 /// # Errors
 /// When the store cannot be read.
 pub fn parked(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     place: SuspensePlace,
 ) -> Result<Option<Parked>, StoreError> {
@@ -38,7 +38,7 @@ pub fn parked(
 /// # Errors
 /// When the store cannot be read.
 pub fn unbooked(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     place: SuspensePlace,
 ) -> Result<Option<Unbooked>, StoreError> {
@@ -55,7 +55,7 @@ pub fn unbooked(
 /// # Errors
 /// When the store cannot be read.
 pub fn said(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     what: Digest,
 ) -> Result<Option<Unbooked>, StoreError> {
@@ -71,7 +71,7 @@ pub fn said(
 /// # Errors
 /// When the store cannot be read.
 pub fn returned(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     number: u64,
 ) -> Result<Option<Parked>, StoreError> {
@@ -88,7 +88,7 @@ pub fn returned(
 /// # Errors
 /// When the store cannot be read.
 pub fn return_of(
-    store: &dyn Store,
+    store: &dyn Index,
     origin: Option<OriginId>,
 ) -> Result<Option<(RealmId, u64)>, StoreError> {
     let Some(origin) = origin else {
@@ -105,7 +105,7 @@ pub fn return_of(
 /// # Errors
 /// When the store cannot be read.
 pub fn recognised(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     tenant: &str,
     origin: OriginId,
@@ -131,7 +131,7 @@ pub fn recognised(
 /// # Errors
 /// When the store cannot be read.
 pub fn open_returns(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     limit: usize,
 ) -> Result<Vec<u64>, StoreError> {
@@ -145,7 +145,7 @@ pub fn open_returns(
 /// # Errors
 /// When the store cannot be read.
 pub fn open(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     kind: CaseKind,
     limit: usize,
@@ -170,7 +170,7 @@ fn opened(key: &[u8]) -> Result<OpenCase, StoreError> {
 /// # Errors
 /// When the store cannot be read.
 pub fn since(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     kind: CaseKind,
     place: Place,
@@ -184,7 +184,7 @@ pub fn since(
 ///
 /// # Errors
 /// When the store cannot be read.
-pub fn counts(store: &dyn Store, realm: RealmId) -> Result<CaseCounts, StoreError> {
+pub fn counts(store: &dyn Index, realm: RealmId) -> Result<CaseCounts, StoreError> {
     let row = store.get(&keys::case_counts(realm))?;
     Ok(row.map(|row| decode(&row)).transpose()?.unwrap_or_default())
 }

@@ -8,7 +8,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{Suspense, TransferFact, TransferRecord};
 use caudal_ledger::voucher_types::VoucherTypes;
-use caudal_storage::{Entry, Order, Store, StoreError};
+use caudal_storage::{Entry, Index, Order, StoreError};
 
 use crate::records::projection::{Noted, Place, Told};
 use crate::records::{
@@ -20,7 +20,7 @@ const COUNT_PAGE: usize = 1000;
 
 /// The events of a realm after a number, oldest first, at most `limit`.
 pub fn told(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     after: u64,
     limit: usize,
@@ -36,13 +36,13 @@ pub fn told(
 }
 
 /// One event of a realm, if there is one of that number.
-pub fn told_at(store: &dyn Store, realm: RealmId, number: u64) -> Result<Option<Told>, StoreError> {
+pub fn told_at(store: &dyn Index, realm: RealmId, number: u64) -> Result<Option<Told>, StoreError> {
     let row = store.get(&keys::event(realm, number))?;
     row.as_deref().map(Told::parse).transpose()
 }
 
 /// When the last thing happened in a realm that is an event.
-pub fn last_at(store: &dyn Store, realm: RealmId) -> Result<Option<Timestamp>, StoreError> {
+pub fn last_at(store: &dyn Index, realm: RealmId) -> Result<Option<Timestamp>, StoreError> {
     let last = super::totals(store, realm)?.events;
     match told_at(store, realm, last)? {
         Some(told) => Ok(Some(Timestamp::from_millis(store.entry(told.position)?.at))),
@@ -51,7 +51,7 @@ pub fn last_at(store: &dyn Store, realm: RealmId) -> Result<Option<Timestamp>, S
 }
 
 /// The first number up to `last` that no event has; `None` when there is no gap.
-pub fn gap(store: &dyn Store, realm: RealmId, last: u64) -> Result<Option<u64>, StoreError> {
+pub fn gap(store: &dyn Index, realm: RealmId, last: u64) -> Result<Option<u64>, StoreError> {
     let mut seen = 0;
     while seen < last {
         let page = told(store, realm, seen, COUNT_PAGE)?;
@@ -71,7 +71,7 @@ pub fn gap(store: &dyn Store, realm: RealmId, last: u64) -> Result<Option<u64>, 
 
 /// An event whole: the fact that it tells, and its subject as it was right after it.
 pub fn event(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     number: u64,
     told: &Told,
@@ -116,7 +116,7 @@ pub fn event(
 
 /// The account as it was after a fact of its profile.
 fn account(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     (number, movements): (AccountNo, u64),
     entry: &Entry,
@@ -147,7 +147,7 @@ fn account(
 
 /// The voucher type that a fact of the realm is about.
 fn voucher_type(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     kind: EventKind,
     entry: &Entry,

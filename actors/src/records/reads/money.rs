@@ -8,7 +8,7 @@ use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{Suspense, Transfer};
-use caudal_storage::{Order, Position, Store, StoreError};
+use caudal_storage::{Index, Order, Position, StoreError};
 
 use super::Place;
 use crate::records::decode;
@@ -20,7 +20,7 @@ const KEYS_PAGE: usize = 1000;
 
 /// The account and number at the end of each key that begins with `prefix`, after `after`.
 pub fn numbers(
-    store: &dyn Store,
+    store: &dyn Index,
     prefix: &[u8],
     after: Option<(AccountNo, u64)>,
     limit: usize,
@@ -36,7 +36,7 @@ pub fn numbers(
 }
 
 /// Gives an account its open holds and transfers. Nothing is held, nothing is read.
-pub fn open(store: &dyn Store, realm: RealmId, account: &mut Account) -> Result<(), StoreError> {
+pub fn open(store: &dyn Index, realm: RealmId, account: &mut Account) -> Result<(), StoreError> {
     account.forget_open();
     if account.balance.held == caudal_ledger::money::Money::ZERO {
         return Ok(());
@@ -76,7 +76,7 @@ pub fn open(store: &dyn Store, realm: RealmId, account: &mut Account) -> Result<
 
 /// A hold.
 pub fn hold(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     account: AccountNo,
     sequence: u64,
@@ -89,7 +89,7 @@ pub fn hold(
 
 /// Accounts with holds that have ended, soonest first.
 pub fn ended(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     now: Timestamp,
     limit: usize,
@@ -101,7 +101,7 @@ pub fn ended(
 
 /// A transfer, by the account that sends and its number.
 pub fn transfer(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     place: Place,
 ) -> Result<Option<Transfer>, StoreError> {
@@ -113,7 +113,7 @@ pub fn transfer(
 
 /// Where the transfer of a reference is.
 pub fn of_origin(
-    store: &dyn Store,
+    store: &dyn Index,
     origin: OriginId,
 ) -> Result<Option<(RealmId, Place)>, StoreError> {
     origin_place(store.get(&keys::origin(origin))?.as_deref(), origin)
@@ -121,7 +121,7 @@ pub fn of_origin(
 
 /// The transfer of a reference, with its realm and the account that sends.
 pub fn transfer_by_origin(
-    store: &dyn Store,
+    store: &dyn Index,
     origin: OriginId,
 ) -> Result<Option<(RealmId, AccountNo, Transfer)>, StoreError> {
     let Some((realm, place)) = of_origin(store, origin)? else {
@@ -135,7 +135,7 @@ pub fn transfer_by_origin(
 
 /// The transfer that holds an external id, with the account that sends.
 pub fn transfer_by_external(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     id: &ExternalId,
 ) -> Result<Option<(AccountNo, Transfer)>, StoreError> {
@@ -148,7 +148,7 @@ pub fn transfer_by_external(
 
 /// The calls to the bank for a transfer, oldest first, with when each was written down.
 pub fn transfer_calls(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     place: Place,
     limit: usize,
@@ -172,7 +172,7 @@ fn position(row: &[u8]) -> Result<Position, StoreError> {
 
 /// Where an id of the rail has landed.
 pub fn landed(
-    store: &dyn Store,
+    store: &dyn Index,
     mode: Mode,
     kind: Rail,
     id: &str,
@@ -185,7 +185,7 @@ pub fn landed(
 
 /// Movements of a business day that the bank has to have too.
 pub fn bank_day(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     day: BusinessDay,
     after: Option<(AccountNo, u64)>,
@@ -196,7 +196,7 @@ pub fn bank_day(
 
 /// One record of money that no account could take, with when it was written.
 pub fn suspense(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     landed: Landed,
 ) -> Result<Option<(Suspense, Timestamp)>, StoreError> {
@@ -219,7 +219,7 @@ pub fn suspense(
 
 /// The sequence of the voucher that let a transfer's money leave, once it has.
 pub fn confirmed(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     account: AccountNo,
     transfer: u64,

@@ -3,12 +3,12 @@
 use caudal_ledger::deliveries::{Delivery, Progress};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::webhooks::{WEBHOOKS_MAX, Webhook};
-use caudal_storage::{Order, Store, StoreError};
+use caudal_storage::{Index, Order, StoreError};
 
 use crate::records::{decode, keys};
 
 /// The webhooks of a realm, in the order of their creation.
-pub fn webhooks(store: &dyn Store, realm: RealmId) -> Result<Vec<Webhook>, StoreError> {
+pub fn webhooks(store: &dyn Index, realm: RealmId) -> Result<Vec<Webhook>, StoreError> {
     let from = keys::webhooks(realm);
     let to = keys::after_prefix(&from);
     let rows = store.scan(&from, &to, Order::Ascending, WEBHOOKS_MAX)?;
@@ -17,7 +17,7 @@ pub fn webhooks(store: &dyn Store, realm: RealmId) -> Result<Vec<Webhook>, Store
 
 /// A webhook.
 pub fn webhook(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     number: u64,
 ) -> Result<Option<Webhook>, StoreError> {
@@ -27,7 +27,7 @@ pub fn webhook(
 
 /// How far a webhook has come, as of its courier's last note; a new one has come nowhere.
 pub fn progress(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     webhook: &Webhook,
 ) -> Result<Progress, StoreError> {
@@ -38,7 +38,7 @@ pub fn progress(
 
 /// The tries of one event.
 pub fn delivery(
-    store: &dyn Store,
+    store: &dyn Index,
     realm: RealmId,
     webhook: u64,
     event: u64,

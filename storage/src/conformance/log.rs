@@ -1,0 +1,244 @@
+//! What every log must do: one suite, run against each of them.
+//!
+//! A new engine passes [`all`] with a function that makes empty logs.
+
+use std::any::Any;
+use std::time::Duration;
+
+use super::{commit, entry, stream};
+use crate::api::{Commit, CommitNo};
+use crate::journal::format::RecordBuilder;
+use crate::log::{Epoch, Log, LogError, Sealed, Tail};
+
+/// How long a test waits for what comes at once.
+const SOON: Duration = Duration::from_secs(20);
+/// A lease that does not end while a test runs.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// A handle, and what has to live as long.
+pub type Handle = (Box<dyn Log>, Box<dyn Any>);
+
+/// One log, to which several handles lead.
+pub trait Logs {
+    /// Another handle, as another process has it.
+    ///
+    /// # Errors
+    /// `Held`, where only one process at a time can have it open.
+    fn open(&self) -> Result<Handle, LogError>;
+}
+
+/// Makes an empty log.
+pub type MakeLog<'a> = &'a dyn Fn() -> Box<dyn Logs>;
+
+/// The bytes of a record behind `tail`.
+pub fn sealed(tail: &Tail, commits: &[Commit]) -> Vec<u8> {
+    let mut record = RecordBuilder::default();
+    record.clear();
+    commits.iter().for_each(|commit| record.push(commit));
+    record.seal(tail).0.bytes().to_vec()
+}
+
+/// Every check.
+pub fn all(make: MakeLog<'_>) {
+    chain(make().as_ref());
+    conditions(make().as_ref());
+    owners(make().as_ref());
+    waiting(make().as_ref());
+    trimming(make().as_ref());
+}
+
+fn append(log: &mut dyn Log, epoch: Epoch, bytes: &[u8]) -> Result<Tail, LogError> {
+    let record = Sealed::parse(bytes).expect("a record that was sealed");
+    log.append(epoch, &record).map(|()| record.tail())
+}
+
+/// Appends records of one to three commits; gives them.
+fn fill(log: &mut dyn Log, epoch: Epoch, records: u64) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for n in 0..records {
+        let tail = log.tail().expect("reachable");
+        let commits: Vec<_> = (0..=n % 3)
+            .map(|i| {
+                let next = tail.commit.0 + 1 + i;
+                commit(vec![entry(stream(1), next, &next.to_be_bytes())])
+            })
+            .collect();
+        let bytes = sealed(&tail, &commits);
+        let after = append(log, epoch, &bytes).expect("it follows");
+        assert_eq!(log.tail().expect("reachable"), after);
+        all.push(bytes);
+    }
+    all
+}
+
+fn read(log: &dyn Log, from: u64) -> Vec<Vec<u8>> {
+    let mut seen = Vec::new();
+    log.read(CommitNo(from), &mut |record| {
+        seen.push(record.bytes().to_vec());
+        true
+    })
+    .expect("reads");
+    seen
+}
+
+fn chain(logs: &dyn Logs) {
+    let (mut log, _kept) = logs.open().expect("opens");
+    let begin = log.tail().expect("reachable");
+    assert_eq!(begin.commit, CommitNo(0));
+    assert!(read(log.as_ref(), 1).is_empty());
+    let epoch = log.acquire("one", LONG).expect("nobody has it").epoch;
+    assert!(epoch > Epoch(0));
+    let all = fill(log.as_mut(), epoch, 20);
+    let mut tail = begin;
+    for bytes in &all {
+        let record = Sealed::parse(bytes).expect("a record");
+        assert!(record.follows(&tail));
+        tail = record.tail();
+    }
+    for from in 0..=tail.commit.0 + 1 {
+        let ends_behind = |bytes: &&Vec<u8>| {
+            Sealed::parse(bytes).expect("a record").tail().commit >= CommitNo(from)
+        };
+        let expected: Vec<_> = all.iter().filter(ends_behind).cloned().collect();
+        assert_eq!(read(log.as_ref(), from), expected, "from {from}");
+    }
+    let mut first = 0;
+    log.read(CommitNo(1), &mut |_| {
+        first += 1;
+        false
+    })
+    .expect("reads");
+    assert_eq!(first, 1, "a visitor stops it");
+    let id = log.id();
+    drop((log, _kept));
+    let (log, _kept) = logs.open().expect("opens again");
+    assert_eq!((log.id(), log.tail().expect("reachable")), (id, tail));
+    assert_eq!(read(log.as_ref(), 0), all, "the same in another handle");
+}
+
+fn conditions(logs: &dyn Logs) {
+    let (mut log, _kept) = logs.open().expect("opens");
+    let begin = log.tail().expect("reachable");
+    let one = sealed(&begin, &[commit(vec![entry(stream(1), 1, b"x")])]);
+    let refused = |done: Result<Tail, LogError>| match done {
+        Err(LogError::Deposed { .. }) => "deposed",
+        Err(LogError::Gap { .. }) => "gap",
+        Err(_) => "other",
+        Ok(_) => "appended",
+    };
+    let none = append(log.as_mut(), Epoch(0), &one);
+    assert_eq!(refused(none), "deposed", "nobody owns it");
+    let epoch = log.acquire("one", LONG).expect("nobody has it").epoch;
+    let later = append(log.as_mut(), Epoch(epoch.0 + 1), &one);
+    assert_eq!(refused(later), "deposed", "an epoch that never began");
+    assert_eq!(log.tail().expect("reachable"), begin, "nothing was done");
+    append(log.as_mut(), epoch, &one).expect("it follows");
+    let tail = log.tail().expect("reachable");
+    assert_eq!(refused(append(log.as_mut(), epoch, &one)), "gap", "twice");
+    let wrong = [
+        Tail {
+            commit: CommitNo(tail.commit.0 + 1),
+            ..tail
+        },
+        Tail {
+            hash: begin.hash,
+            ..tail
+        },
+        Tail {
+            commit: begin.commit,
+            ..tail
+        },
+    ];
+    for before in wrong {
+        let bytes = sealed(&before, &[commit(vec![])]);
+        assert_eq!(refused(append(log.as_mut(), epoch, &bytes)), "gap");
+    }
+    assert_eq!(log.tail().expect("reachable"), tail, "nothing was done");
+    let empty = sealed(&tail, &[commit(vec![])]);
+    append(log.as_mut(), epoch, &empty).expect("a commit of nothing is one");
+}
+
+fn owners(logs: &dyn Logs) {
+    let (mut first, kept) = logs.open().expect("opens");
+    let epoch = first.acquire("one", LONG).expect("nobody has it").epoch;
+    fill(first.as_mut(), epoch, 3);
+    let second = logs.open();
+    let held = match second {
+        // Only one process at a time can have it.
+        Err(e) => matches!(e, LogError::Held { .. }),
+        Ok((mut second, _kept)) => {
+            let taken = second.acquire("two", LONG);
+            assert_eq!(
+                second.tail().expect("reachable"),
+                first.tail().expect("reachable")
+            );
+            matches!(taken, Err(LogError::Held { .. }))
+        }
+    };
+    assert!(held, "there is an owner");
+    let renewed = first.renew(epoch, LONG).expect("still the owner");
+    assert_eq!(renewed.epoch, epoch);
+    let never = first.renew(Epoch(epoch.0 + 1), LONG);
+    assert!(matches!(never, Err(LogError::Deposed { .. })));
+    first.release(epoch).expect("reachable");
+    match logs.open() {
+        Ok((mut second, _kept)) => {
+            let next = second.acquire("two", LONG).expect("it was released").epoch;
+            assert!(next > epoch, "each owner has an epoch of its own");
+            let tail = first.tail().expect("reachable");
+            let late = sealed(&tail, &[commit(vec![entry(stream(9), 1, b"late")])]);
+            let deposed = append(first.as_mut(), epoch, &late);
+            assert!(matches!(deposed, Err(LogError::Deposed { .. })));
+            let deposed = first.renew(epoch, LONG);
+            assert!(matches!(deposed, Err(LogError::Deposed { .. })));
+            first.release(epoch).expect("does nothing");
+            fill(second.as_mut(), next, 3);
+            assert_eq!(read(first.as_ref(), 1), read(second.as_ref(), 1));
+        }
+        Err(_) => {
+            drop((first, kept));
+            let (mut second, _kept) = logs.open().expect("the first is gone");
+            let next = second.acquire("two", LONG).expect("nobody has it").epoch;
+            fill(second.as_mut(), next, 3);
+        }
+    }
+}
+
+fn waiting(logs: &dyn Logs) {
+    let (mut log, _kept) = logs.open().expect("opens");
+    let epoch = log.acquire("one", LONG).expect("nobody has it").epoch;
+    let none = log.watch(CommitNo(0), Duration::ZERO).expect("reachable");
+    assert_eq!(none.commit, CommitNo(0), "nothing came");
+    fill(log.as_mut(), epoch, 4);
+    let tail = log.tail().expect("reachable");
+    let seen = log.watch(CommitNo(0), SOON).expect("reachable");
+    assert_eq!(seen, tail, "what is there is not waited for");
+    let Ok((other, _other_kept)) = logs.open() else {
+        return;
+    };
+    let waits = std::thread::spawn(move || other.watch(tail.commit, SOON).map(|t| t.commit));
+    fill(log.as_mut(), epoch, 1);
+    let woken = waits.join().expect("it waits").expect("reachable");
+    assert!(woken > tail.commit, "another handle hears of it");
+}
+
+fn trimming(logs: &dyn Logs) {
+    let (mut log, _kept) = logs.open().expect("opens");
+    let epoch = log.acquire("one", LONG).expect("nobody has it").epoch;
+    let all = fill(log.as_mut(), epoch, 12);
+    let tail = log.tail().expect("reachable");
+    for keep in [CommitNo(0), CommitNo(8), CommitNo(tail.commit.0 + 99)] {
+        let first = log.trim(keep).expect("reachable");
+        assert!(first <= tail.commit, "the last record stays");
+        assert!(first.0 <= keep.0.max(1), "nothing that is to be kept goes");
+        let kept = read(log.as_ref(), first.0);
+        assert_eq!(all.get(all.len() - kept.len()..), Some(kept.as_slice()));
+        if first > CommitNo(1) {
+            let gone = log.read(CommitNo(first.0 - 1), &mut |_| true);
+            let says = matches!(gone, Err(LogError::Trimmed { first: f }) if f == first);
+            assert!(says, "{gone:?}");
+        }
+    }
+    assert_eq!(log.tail().expect("reachable"), tail);
+    fill(log.as_mut(), epoch, 2);
+}

@@ -1,0 +1,123 @@
+//! Derives this node's rows from records: the one way for the owner, at recovery and on a follower.
+//!
+//! **Order.** Records come in the order of the log, each one durable and in this node's journal.
+//! Its rows become visible together, with the mark up to which the rows reach.
+//!
+//! **Failure.** An entry that cannot be projected ends the work: the caller poisons the store or
+//! refuses to open it.
+
+use std::sync::Arc;
+
+use crate::api::{Commit, Entry, Position, Projection, StoreError};
+use crate::durable::project::Overlay;
+use crate::index::SortedRows;
+use crate::index::manifest::Mark;
+use crate::journal::writer::Placed;
+use crate::journal::{position, split};
+use crate::log::Sealed;
+use crate::num::u32_of;
+use crate::rows::no_entry;
+
+/// Rows and how far they reach.
+pub(crate) struct Applier {
+    index: Arc<SortedRows>,
+    projection: Arc<dyn Projection>,
+    overlay: Overlay,
+    mark: Mark,
+    /// The entry that is being read, which keeps its memory.
+    entry: Entry,
+}
+
+impl Applier {
+    /// Behind the mark of `index`; keeps at most so many counters in memory.
+    pub(crate) fn new(
+        index: Arc<SortedRows>,
+        projection: Arc<dyn Projection>,
+        counters_max: usize,
+    ) -> Self {
+        Self {
+            mark: index.mark(),
+            index,
+            projection,
+            overlay: Overlay::new(counters_max),
+            entry: no_entry(),
+        }
+    }
+
+    /// How far the rows reach.
+    pub(crate) fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    /// Adds the rows of a record that lies at `at` in the journal.
+    pub(crate) fn record(&mut self, at: Position, sealed: &Sealed<'_>) -> Result<(), StoreError> {
+        let (segment, offset) = split(at);
+        let mut failed = None;
+        sealed.record().visit(&mut |_, place, found| {
+            found.copy_to(&mut self.entry);
+            let position = position(segment, offset + place);
+            let rows = self.projection.as_ref();
+            let done = self.overlay.entry(&self.index, rows, &self.entry, position);
+            failed = done.err();
+            failed.is_none()
+        });
+        if let Some(e) = failed {
+            return Err(e);
+        }
+        let end = position(segment, offset + u32_of(sealed.bytes().len()));
+        self.publish(sealed, end);
+        Ok(())
+    }
+
+    /// Adds the rows of a record whose commits are still in memory, and what they bring besides;
+    /// `places` are the offsets of their entries within the record.
+    pub(crate) fn commits(
+        &mut self,
+        commits: &[Commit],
+        places: &[u32],
+        placed: &Placed,
+        sealed: &Sealed<'_>,
+    ) -> Result<(), StoreError> {
+        let offered: usize = commits.iter().map(|commit| commit.entries.len()).sum();
+        assert_eq!(
+            places.len(),
+            offered,
+            "each entry has its place in the journal"
+        );
+        let mut places = places.iter();
+        for commit in commits {
+            for entry in &commit.entries {
+                #[expect(
+                    clippy::expect_used,
+                    reason = "counted before; the record's own place would be indexed instead"
+                )]
+                let place = *places.next().expect("a place for each entry");
+                let position = position(placed.segment.number, placed.offset + place);
+                let rows = self.projection.as_ref();
+                self.overlay.entry(&self.index, rows, entry, position)?;
+            }
+            self.overlay.hints(&commit.hints);
+        }
+        self.publish(sealed, placed.end);
+        Ok(())
+    }
+
+    fn publish(&mut self, sealed: &Sealed<'_>, end: Position) {
+        let tail = sealed.tail();
+        assert!(
+            sealed.first_commit().0 == self.mark.commit + 1,
+            "records are applied in the order of the log"
+        );
+        self.mark = Mark {
+            commit: tail.commit.0,
+            chain: tail.hash,
+            end,
+        };
+        self.overlay.publish(&self.index);
+    }
+
+    /// Freezes the table of rows when it is full; waits when the flusher is behind.
+    pub(crate) fn settle(&self) -> Result<(), StoreError> {
+        self.index.freeze_if_full(self.mark)
+    }
+}

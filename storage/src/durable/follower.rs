@@ -1,0 +1,69 @@
+//! The follower: one thread that brings what the owner appends into this node's journal and index.
+//!
+//! **Order.** A record is in this node's journal, flushed, before its rows are visible.
+//!
+//! **Failure.** A record that does not follow this node's journal, or cannot be written or applied,
+//! poisons the store. A log that cannot be reached is asked again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::api::StoreError;
+use crate::durable::Shared;
+use crate::durable::applier::Applier;
+use crate::durable::cell::Cell;
+use crate::durable::queue::Item;
+use crate::journal::position;
+use crate::log::LogError;
+
+/// How long the log is waited for at a time.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Brings a node's copy of a cell up to the end of its log, once; waits for more at most so long.
+///
+/// # Errors
+/// When a record cannot be brought into the journal or the index.
+pub(crate) fn catch_up(
+    shared: &Shared,
+    cell: &Cell,
+    applier: &mut Applier,
+    most: Duration,
+) -> Result<(), LogError> {
+    let mut failed = None;
+    cell.follow(most, &mut |placed, sealed| {
+        let at = position(placed.segment.number, placed.offset);
+        let applied = applier.record(at, sealed).and_then(|()| applier.settle());
+        failed = applied.err();
+        shared.reached(applier.mark());
+        failed.is_none()
+    })?;
+    failed.map_or(Ok(()), |e| Err(LogError::Read(e)))
+}
+
+/// Works until the store closes or is lost.
+pub(crate) fn run(shared: &Arc<Shared>, cell: &Cell, mut applier: Applier) {
+    loop {
+        match shared.queue.look() {
+            None => return,
+            Some(Some(Item::Close(reply))) => {
+                let written = shared.write_out(applier.mark());
+                shared.fail_waiting(&StoreError::Closed);
+                if reply.send(written).is_err() {
+                    tracing::error!("nobody waits for the end of the store");
+                }
+                return;
+            }
+            Some(Some(Item::Commit(_, done, _) | Item::Barrier(done))) => {
+                super::committer::finish(done, Err(StoreError::NotOwner { address: None }));
+            }
+            Some(None) => {}
+        }
+        match catch_up(shared, cell, &mut applier, LOOK_EVERY) {
+            Ok(()) | Err(LogError::Yet(_)) => {}
+            Err(e) => {
+                let lost = shared.lost(&format!("following the log: {e}"));
+                return shared.fail_waiting(&lost);
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Starts a store that was checked: its threads, the rows that the index lacks, and its part in the
+//! cell.
+//!
+//! **Order.** The index is brought to the end of this node's journal; an owner takes the lease; then
+//! journal and index are brought to the end of the log. Only then is anything answered.
+//!
+//! **Failure.** A journal that goes on behind the log is refused: nothing of it is overwritten.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::api::StoreError;
+use crate::codec::all_zero;
+use crate::durable::applier::Applier;
+use crate::durable::cell::Cell;
+use crate::durable::committer::Committer;
+use crate::durable::open::{Opened, drop_old};
+use crate::durable::options::{Part, Progress};
+use crate::durable::{DurableStore, Shared, follower, watch};
+use crate::error::OpenError;
+use crate::log::{LogError, Sealed};
+
+/// Starts the threads and brings the index up to the journal and to the log.
+pub(super) fn start(
+    opened: Opened,
+    mut cell: Cell,
+    part: &Part,
+) -> Result<Arc<DurableStore>, OpenError> {
+    let Opened {
+        path,
+        id,
+        shared,
+        last,
+    } = opened;
+    let mut threads = Vec::new();
+    let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| -> Result<(), OpenError> {
+        let health = Arc::clone(&shared.health);
+        let what = format!("the thread {name} panicked");
+        let guarded = move || {
+            if catch_unwind(AssertUnwindSafe(work)).is_err() {
+                health.poison(&what);
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(guarded);
+        threads.push(thread.map_err(|e| OpenError::io("starting the threads of", &path, e))?);
+        Ok(())
+    };
+    let index = Arc::clone(&shared.index);
+    spawn("caudal-storage-flush", Box::new(move || index.flush_loop()))?;
+    let index = Arc::clone(&shared.index);
+    spawn("caudal-storage-merge", Box::new(move || index.merge_loop()))?;
+    let applier = match apply(&shared, &mut cell, last, part) {
+        Ok(applier) => applier,
+        Err(e) => {
+            shared.index.stop();
+            stop(threads);
+            return Err(e);
+        }
+    };
+    // what was moved aside is of no use once the journal is in a new index
+    if let Err(e) = drop_old(shared.held.folder()) {
+        tracing::warn!(error = %e, "the index that was replaced could not be removed");
+    }
+    let run = work(Arc::clone(&shared), cell, applier, part);
+    spawn("caudal-storage-commit", run)?;
+    let watched = Arc::clone(&shared);
+    spawn(
+        "caudal-storage-watch",
+        Box::new(move || watch::run(&watched)),
+    )?;
+    let seen = Arc::clone(&shared);
+    let work = move || seen.witness.run(&seen.health);
+    spawn("caudal-storage-witness", Box::new(work))?;
+    shared.witness.tell("the store is open");
+    let ids = threads
+        .iter()
+        .map(|t: &JoinHandle<()>| t.thread().id())
+        .collect();
+    let closed = std::sync::atomic::AtomicBool::new(false);
+    Ok(Arc::new(DurableStore {
+        shared,
+        path,
+        id,
+        closed,
+        threads: Mutex::new(threads),
+        ids,
+    }))
+}
+
+/// What the thread does that appends, or follows.
+fn work(
+    shared: Arc<Shared>,
+    cell: Cell,
+    applier: Applier,
+    part: &Part,
+) -> Box<dyn FnOnce() + Send> {
+    let owns = *part != Part::Follower;
+    Box::new(move || {
+        let work = AssertUnwindSafe(|| {
+            if owns {
+                Committer::new(Arc::clone(&shared), cell, applier).run();
+            } else {
+                follower::run(&shared, &cell, applier);
+            }
+        });
+        if catch_unwind(work).is_err() {
+            shared.health.poison("the committer panicked");
+        }
+        if let Some(e) = shared.health.poisoned() {
+            shared.fail_waiting(&e);
+        }
+    })
+}
+
+fn stop(threads: Vec<JoinHandle<()>>) {
+    for thread in threads {
+        if thread.join().is_err() {
+            tracing::error!("a thread of the store panicked");
+        }
+    }
+}
+
+/// Puts into the index what the journal has beyond it, takes the cell if this node is to own it, and
+/// brings journal and index to the end of the log.
+fn apply(
+    shared: &Arc<Shared>,
+    cell: &mut Cell,
+    last: u64,
+    part: &Part,
+) -> Result<Applier, OpenError> {
+    let index = Arc::clone(&shared.index);
+    let projection = Arc::clone(&shared.projection);
+    let mut applier = Applier::new(index, projection, shared.options.heads_max);
+    catch_up(shared, &mut applier, last).map_err(OpenError::Rebuild)?;
+    compare(cell)?;
+    if let Part::Owner { name, lease } = part {
+        let taken = cell.log().acquire(name, *lease).map_err(OpenError::Log)?;
+        cell.own(taken.epoch);
+    }
+    loop {
+        follower::catch_up(shared, cell, &mut applier, Duration::ZERO).map_err(OpenError::Log)?;
+        if cell.tail().commit >= cell.log().tail().map_err(OpenError::Log)?.commit {
+            break;
+        }
+    }
+    let last = &shared.counters.last_commit;
+    last.store(applier.mark().commit, Ordering::Release);
+    Ok(applier)
+}
+
+/// Refuses a journal that the log does not begin with.
+fn compare(cell: &mut Cell) -> Result<(), OpenError> {
+    let own = cell.tail();
+    let refused = |why: &str| {
+        let commit = own.commit.0;
+        Err(OpenError::Corrupt(Arc::from(format!(
+            "this node's journal ends with commit {commit}, and the log of its cell {why}. Nothing \
+             was changed: compare the two before anything is appended"
+        ))))
+    };
+    if cell.log().tail().map_err(OpenError::Log)?.commit < own.commit {
+        return refused("ends before it");
+    }
+    let mut found = None;
+    let read = cell.log().read(own.commit, &mut |record| {
+        found = Some(record.tail());
+        false
+    });
+    match (read, found) {
+        // The next record names its predecessor, and is compared when it is taken.
+        (Err(LogError::Trimmed { .. }), _) => Ok(()),
+        (Err(e), _) => Err(OpenError::Log(e)),
+        (Ok(()), Some(tail)) if own.commit.0 > 0 && tail != own => {
+            refused("holds another record in its place")
+        }
+        (Ok(()), _) => Ok(()),
+    }
+}
+
+/// Puts into the index what the journal has beyond it.
+fn catch_up(shared: &Shared, applier: &mut Applier, last: u64) -> Result<(), StoreError> {
+    let from = applier.mark();
+    if from.commit < last {
+        tracing::info!(from = from.commit, to = last, "indexing the journal");
+    }
+    let mut told = std::time::Instant::now();
+    shared.journal.records(from.end, &mut |at, record| {
+        applier.record(at, &Sealed::of(*record))?;
+        applier.settle()?;
+        if told.elapsed().as_secs() >= 1 {
+            told = std::time::Instant::now();
+            let commit = applier.mark().commit;
+            shared
+                .options
+                .report(Progress::Indexing { commit, of: last });
+            tracing::info!(commit, of = last, "indexing");
+        }
+        Ok(true)
+    })?;
+    debug_assert!(!all_zero(&applier.mark().chain));
+    Ok(())
+}

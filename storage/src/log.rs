@@ -1,0 +1,226 @@
+//! The seam below the store: where the records of a cell become durable, and who may append them.
+//!
+//! **Shape.** A cell is one chain of [`Sealed`] records. A [`Log`] keeps it: the disk of this
+//! machine ([`disk`]), memory that several handles share ([`memory`], for simulations), later a
+//! database that is replicated. Everything else of a node (its journal, its index) is a copy that
+//! is derived from the log, by the same loop on the owner, at recovery and on a follower.
+//!
+//! **Order.** Sealing is pure: a record names its predecessor's hash, so its bytes and its own hash
+//! are fixed before it goes anywhere. An append is one conditional write: *this record, if the
+//! chain ends with its predecessor and the epoch is still the last*. Safety comes from that
+//! alone; the lease is there so that somebody goes on when an owner dies, and for fresh reads.
+//!
+//! **Failure.** [`LogError`] keeps apart what was not appended, what may have been, and what is
+//! lost for good. Whoever appended and does not know the outcome asks for the record by its hash.
+
+pub mod disk;
+pub mod memory;
+mod tail;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::api::{CommitNo, StoreError};
+use crate::journal::format::Record;
+
+pub use crate::journal::format::Hash;
+pub(crate) use tail::TailWatch;
+
+/// What tells a log from every other: 16 random bytes, the same for its life and in every copy.
+pub type LogId = [u8; 16];
+
+/// Counts the owners of a cell, from 1; 0 is before the first.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct Epoch(pub u64);
+
+/// The right to append, until it ends or another owner has taken it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lease {
+    /// Appends are made under this epoch.
+    pub epoch: Epoch,
+    /// How long it lasts from the moment in which it was *asked* for; `None` while the handle
+    /// lives (a lock that the system gives back when the process dies).
+    pub length: Option<Duration>,
+}
+
+/// The end of a log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tail {
+    /// The last commit of the last record; 0 while there is none.
+    pub commit: CommitNo,
+    /// The hash that the next record names as its predecessor's.
+    pub hash: Hash,
+}
+
+/// A record that was sealed: commits under their numbers, the predecessor's hash, checksums, and
+/// its own hash. Its bytes are the same in every log and in every node's journal.
+#[derive(Clone, Copy, Debug)]
+pub struct Sealed<'a> {
+    record: Record<'a>,
+    hash: Hash,
+}
+
+impl<'a> Sealed<'a> {
+    /// The record in `bytes`; `None` unless it is whole and every checksum holds.
+    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let record = Record::parse(bytes)?;
+        (record.bytes.len() == bytes.len()).then(|| Self::of(record))
+    }
+
+    /// A record that was read, or was just made.
+    pub(crate) fn of(record: Record<'a>) -> Self {
+        let hash = record.hash();
+        Self { record, hash }
+    }
+
+    /// What is in it.
+    pub(crate) fn record(&self) -> &Record<'a> {
+        &self.record
+    }
+
+    /// The number of its first commit.
+    pub fn first_commit(&self) -> CommitNo {
+        CommitNo(self.record.header.first_commit)
+    }
+
+    /// How many commits it holds, at least one.
+    pub fn commits(&self) -> u32 {
+        self.record.header.commits
+    }
+
+    /// The end of the log once it is appended.
+    pub fn tail(&self) -> Tail {
+        Tail {
+            commit: CommitNo(self.record.header.last_commit()),
+            hash: self.hash,
+        }
+    }
+
+    /// The hash of the record before it.
+    pub fn previous(&self) -> Hash {
+        self.record.header.previous
+    }
+
+    /// Its hash, which the next record repeats.
+    pub fn hash(&self) -> Hash {
+        self.hash
+    }
+
+    /// All its bytes.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.record.bytes
+    }
+
+    /// Whether it is the next record of a log that ends at `tail`.
+    pub fn follows(&self, tail: &Tail) -> bool {
+        self.record.header.previous == tail.hash
+            && tail.commit.0.checked_add(1) == Some(self.record.header.first_commit)
+    }
+}
+
+/// Why a log did not do what it was asked.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum LogError {
+    /// Somebody else holds the lease: nothing was done.
+    #[error("the cell has an owner{}", .address.as_ref().map_or(String::new(), |a| format!(" at {a}")))]
+    Held {
+        /// Where the owner is reached, if it says so.
+        address: Option<Arc<str>>,
+    },
+    /// A later epoch has begun: nothing was appended, and nothing more will be under this one.
+    #[error("epoch {epoch:?} has begun: this owner was deposed")]
+    Deposed {
+        /// The epoch of the log.
+        epoch: Epoch,
+    },
+    /// The record does not follow the end of the log: nothing was appended.
+    #[error("the log ends with commit {found}, the record begins with {offered}", found = .tail.commit.0, offered = .offered.0)]
+    Gap {
+        /// The end of the log.
+        tail: Tail,
+        /// The first commit that was offered.
+        offered: CommitNo,
+    },
+    /// Nothing was appended, and the same may be tried again later.
+    #[error(transparent)]
+    Yet(StoreError),
+    /// Nobody knows whether the record was appended: ask for it by its hash.
+    #[error("nobody knows whether the record was appended: {0}")]
+    Unknown(Arc<str>),
+    /// The log is lost for this handle; only a new start can say what it holds.
+    #[error("the log is lost: {0}")]
+    Lost(Arc<str>),
+    /// Records were asked for that were let go of.
+    #[error("the log begins with commit {first}", first = .first.0)]
+    Trimmed {
+        /// The first commit that it still holds.
+        first: CommitNo,
+    },
+    /// What was read is not what was appended, or the system refuses to read.
+    #[error(transparent)]
+    Read(StoreError),
+}
+
+/// The truth of one cell. All methods block; the committer calls them on its own thread.
+pub trait Log: Send + fmt::Debug + 'static {
+    /// Which log it is.
+    fn id(&self) -> LogId;
+
+    /// Takes the right to append, for so long (engines round up to what they can keep): under a
+    /// later epoch than every one before, or `Held`.
+    ///
+    /// # Errors
+    /// [`LogError::Held`] while another handle's lease lasts.
+    fn acquire(&mut self, owner: &str, length: Duration) -> Result<Lease, LogError>;
+
+    /// Lengthens the lease of an epoch.
+    ///
+    /// # Errors
+    /// [`LogError::Deposed`] when another owner has come.
+    fn renew(&mut self, epoch: Epoch, length: Duration) -> Result<Lease, LogError>;
+
+    /// Gives the right back, so that nobody has to wait for its end. Of an epoch that is over it
+    /// does nothing.
+    ///
+    /// # Errors
+    /// When the log cannot be reached.
+    fn release(&mut self, epoch: Epoch) -> Result<(), LogError>;
+
+    /// Makes a record durable behind the last one: all of it or nothing.
+    ///
+    /// # Errors
+    /// [`LogError::Deposed`] and [`LogError::Gap`] when the condition does not hold,
+    /// [`LogError::Yet`] when nothing was written, [`LogError::Unknown`] when the answer was lost.
+    fn append(&mut self, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError>;
+
+    /// The end of the log.
+    ///
+    /// # Errors
+    /// When the log cannot be reached.
+    fn tail(&self) -> Result<Tail, LogError>;
+
+    /// Waits, at most so long, until the log ends behind `past`; gives its end.
+    ///
+    /// # Errors
+    /// When the log cannot be reached.
+    fn watch(&self, past: CommitNo, most: Duration) -> Result<Tail, LogError>;
+
+    /// Visits each record that ends with or behind `from`, in order, until `visit` says stop
+    /// (`false`).
+    ///
+    /// # Errors
+    /// [`LogError::Trimmed`] when the first of them was let go of.
+    fn read(
+        &self,
+        from: CommitNo,
+        visit: &mut dyn FnMut(&Sealed<'_>) -> bool,
+    ) -> Result<(), LogError>;
+
+    /// Lets go of records that end before `keep`, because they are kept elsewhere; gives the first
+    /// commit that it still holds. An engine may keep more than it was asked to.
+    ///
+    /// # Errors
+    /// When the log cannot be reached.
+    fn trim(&mut self, keep: CommitNo) -> Result<CommitNo, LogError>;
+}

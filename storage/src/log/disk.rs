@@ -1,0 +1,121 @@
+//! The log of a cell that lives on one machine: this node's own journal, flushed record by record.
+//!
+//! **Order.** The lock on the store's folder is the lease: one process has it, the system gives it
+//! back when the process dies, and nobody can depose a live owner. So there is one epoch.
+//!
+//! **Failure.** An error of a write or a flush is final ([`LogError::Lost`]); that there is no
+//! next segment yet is not.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::api::CommitNo;
+use crate::journal::Journal;
+use crate::journal::writer::{Refused, Writer};
+use crate::log::{Epoch, Lease, Log, LogError, LogId, Sealed, Tail, TailWatch};
+use crate::sync::lock;
+
+/// The only epoch.
+const EPOCH: Epoch = Epoch(1);
+
+/// The journal of this node as the log of its cell.
+#[derive(Debug)]
+pub struct DiskLog {
+    id: LogId,
+    local: Arc<Mutex<Writer>>,
+    journal: Arc<Journal>,
+    tail: TailWatch,
+}
+
+impl DiskLog {
+    /// Over the journal that `local` writes and `journal` reads, which belong to an open store.
+    pub(crate) fn new(id: LogId, local: Arc<Mutex<Writer>>, journal: Arc<Journal>) -> Self {
+        let tail = TailWatch::new(lock(&local).tail());
+        Self {
+            id,
+            local,
+            journal,
+            tail,
+        }
+    }
+}
+
+impl From<Refused> for LogError {
+    fn from(why: Refused) -> Self {
+        match why {
+            Refused::Yet(e) => Self::Yet(e),
+            Refused::Gap { tail, offered } => Self::Gap { tail, offered },
+            Refused::Lost(e) => Self::Lost(Arc::from(e.to_string())),
+        }
+    }
+}
+
+impl Log for DiskLog {
+    fn id(&self) -> LogId {
+        self.id
+    }
+
+    fn acquire(&mut self, _owner: &str, _length: Duration) -> Result<Lease, LogError> {
+        Ok(Lease {
+            epoch: EPOCH,
+            length: None,
+        })
+    }
+
+    fn renew(&mut self, epoch: Epoch, _length: Duration) -> Result<Lease, LogError> {
+        if epoch == EPOCH {
+            Ok(Lease {
+                epoch,
+                length: None,
+            })
+        } else {
+            Err(LogError::Deposed { epoch: EPOCH })
+        }
+    }
+
+    fn release(&mut self, _epoch: Epoch) -> Result<(), LogError> {
+        Ok(())
+    }
+
+    fn append(&mut self, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError> {
+        if epoch != EPOCH {
+            return Err(LogError::Deposed { epoch: EPOCH });
+        }
+        let mut local = lock(&self.local);
+        let tail = local.tail();
+        if !record.follows(&tail) {
+            let offered = record.first_commit();
+            return Err(LogError::Gap { tail, offered });
+        }
+        let placed = local.put(record)?;
+        local.sync().map_err(Refused::from)?;
+        local.show(&placed);
+        self.tail.moved(record.tail());
+        Ok(())
+    }
+
+    fn tail(&self) -> Result<Tail, LogError> {
+        Ok(self.tail.now())
+    }
+
+    fn watch(&self, past: CommitNo, most: Duration) -> Result<Tail, LogError> {
+        Ok(self.tail.wait_past(past, most))
+    }
+
+    fn read(
+        &self,
+        from: CommitNo,
+        visit: &mut dyn FnMut(&Sealed<'_>) -> bool,
+    ) -> Result<(), LogError> {
+        let start = self.journal.segment_of(from.0);
+        let read = self.journal.records(start, &mut |_, record| {
+            Ok(record.header.last_commit() < from.0 || visit(&Sealed::of(*record)))
+        });
+        read.map_err(LogError::Read)
+    }
+
+    /// Keeps everything: this node's journal holds the entries that its index leads to.
+    fn trim(&mut self, _keep: CommitNo) -> Result<CommitNo, LogError> {
+        Ok(CommitNo(1))
+    }
+}

@@ -1,0 +1,183 @@
+//! A log in memory that any number of handles share: the meaning of the others, written plainly,
+//! and the ground on which owners and followers are tested.
+//!
+//! **Shape.** [`MemoryLog::new`] makes the log, [`MemoryLog::handle`] another way to it, as another
+//! node has. Time passes only by [`MemoryLog::pass`], and answers are lost only by
+//! [`MemoryLog::lose_answers`], so that the same calls give the same history.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::api::CommitNo;
+use crate::journal::format::genesis;
+use crate::log::{Epoch, Lease, Log, LogError, LogId, Sealed, Tail, TailWatch};
+use crate::sync::lock;
+
+#[derive(Debug, Default)]
+struct State {
+    /// Each record with its last commit.
+    records: Vec<(CommitNo, Arc<[u8]>)>,
+    /// The first commit that is still held.
+    first: CommitNo,
+    epoch: Epoch,
+    /// Until when the lease lasts; `None` when nobody holds it.
+    until: Option<Duration>,
+    now: Duration,
+    /// The answers of so many appends are lost from now on.
+    lost: u32,
+}
+
+#[derive(Debug)]
+struct Core {
+    id: LogId,
+    state: Mutex<State>,
+    tail: TailWatch,
+}
+
+/// One way to a log in memory.
+#[derive(Clone, Debug)]
+pub struct MemoryLog(Arc<Core>);
+
+impl MemoryLog {
+    /// An empty log.
+    pub fn new(id: LogId) -> Self {
+        let hash = genesis(&id);
+        let commit = CommitNo(0);
+        Self(Arc::new(Core {
+            id,
+            state: Mutex::new(State {
+                first: CommitNo(1),
+                ..State::default()
+            }),
+            tail: TailWatch::new(Tail { commit, hash }),
+        }))
+    }
+
+    /// Another way to the same log.
+    #[must_use]
+    pub fn handle(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+
+    /// Time passes for the leases.
+    pub fn pass(&self, time: Duration) {
+        let mut state = lock(&self.0.state);
+        state.now += time;
+    }
+
+    /// The next `count` appends are made, and their answers are lost.
+    pub fn lose_answers(&self, count: u32) {
+        lock(&self.0.state).lost = count;
+    }
+
+    fn current(state: &State, epoch: Epoch) -> Result<(), LogError> {
+        if state.epoch == epoch && epoch != Epoch(0) {
+            Ok(())
+        } else {
+            Err(LogError::Deposed { epoch: state.epoch })
+        }
+    }
+}
+
+impl Log for MemoryLog {
+    fn id(&self) -> LogId {
+        self.0.id
+    }
+
+    fn acquire(&mut self, _owner: &str, length: Duration) -> Result<Lease, LogError> {
+        let mut state = lock(&self.0.state);
+        if state.until.is_some_and(|until| state.now < until) {
+            return Err(LogError::Held { address: None });
+        }
+        state.epoch = Epoch(state.epoch.0 + 1);
+        state.until = Some(state.now + length);
+        Ok(Lease {
+            epoch: state.epoch,
+            length: Some(length),
+        })
+    }
+
+    fn renew(&mut self, epoch: Epoch, length: Duration) -> Result<Lease, LogError> {
+        let mut state = lock(&self.0.state);
+        Self::current(&state, epoch)?;
+        state.until = Some(state.now + length);
+        Ok(Lease {
+            epoch,
+            length: Some(length),
+        })
+    }
+
+    fn release(&mut self, epoch: Epoch) -> Result<(), LogError> {
+        let mut state = lock(&self.0.state);
+        if state.epoch == epoch {
+            state.until = None;
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError> {
+        let mut state = lock(&self.0.state);
+        Self::current(&state, epoch)?;
+        let tail = self.0.tail.now();
+        if !record.follows(&tail) {
+            let offered = record.first_commit();
+            return Err(LogError::Gap { tail, offered });
+        }
+        let after = record.tail();
+        state
+            .records
+            .push((after.commit, Arc::from(record.bytes())));
+        self.0.tail.moved(after);
+        match state.lost.checked_sub(1) {
+            Some(left) => {
+                state.lost = left;
+                Err(LogError::Unknown(Arc::from("the answer was lost")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn tail(&self) -> Result<Tail, LogError> {
+        Ok(self.0.tail.now())
+    }
+
+    fn watch(&self, past: CommitNo, most: Duration) -> Result<Tail, LogError> {
+        Ok(self.0.tail.wait_past(past, most))
+    }
+
+    fn read(
+        &self,
+        from: CommitNo,
+        visit: &mut dyn FnMut(&Sealed<'_>) -> bool,
+    ) -> Result<(), LogError> {
+        let records: Vec<_> = {
+            let state = lock(&self.0.state);
+            if from.0.max(1) < state.first.0 {
+                return Err(LogError::Trimmed { first: state.first });
+            }
+            let wanted = state.records.iter().filter(|(last, _)| *last >= from);
+            wanted.map(|(_, bytes)| Arc::clone(bytes)).collect()
+        };
+        for bytes in records {
+            #[expect(clippy::expect_used, reason = "only whole records are appended")]
+            let record = Sealed::parse(&bytes).expect("a record as it was appended");
+            if !visit(&record) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn trim(&mut self, keep: CommitNo) -> Result<CommitNo, LogError> {
+        let mut state = lock(&self.0.state);
+        // The last record stays: the next one names its hash.
+        let ends = state.records.split_last();
+        let gone = ends.iter().flat_map(|(_, before)| *before);
+        let gone = gone.take_while(|(last, _)| *last < keep).count();
+        if let Some((last, _)) = gone.checked_sub(1).and_then(|n| state.records.get(n)) {
+            state.first = CommitNo(last.0 + 1);
+        }
+        state.records.drain(..gone);
+        Ok(state.first)
+    }
+}

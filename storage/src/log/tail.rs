@@ -1,0 +1,49 @@
+//! The end of a log, for those who wait for it to move.
+
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::api::CommitNo;
+use crate::log::Tail;
+use crate::sync::{lock, wait_for};
+
+/// The last known end, and a bell.
+#[derive(Debug)]
+pub(crate) struct TailWatch {
+    tail: Mutex<Tail>,
+    moved: Condvar,
+}
+
+impl TailWatch {
+    /// Of a log that ends at `tail`.
+    pub(crate) fn new(tail: Tail) -> Self {
+        Self {
+            tail: Mutex::new(tail),
+            moved: Condvar::new(),
+        }
+    }
+
+    /// The end.
+    pub(crate) fn now(&self) -> Tail {
+        *lock(&self.tail)
+    }
+
+    /// The end has moved.
+    pub(crate) fn moved(&self, tail: Tail) {
+        *lock(&self.tail) = tail;
+        self.moved.notify_all();
+    }
+
+    /// Waits until the end is behind `past`, at most so long; gives the end.
+    pub(crate) fn wait_past(&self, past: CommitNo, most: Duration) -> Tail {
+        let began = Instant::now();
+        let mut tail = lock(&self.tail);
+        while tail.commit <= past {
+            let Some(left) = most.checked_sub(began.elapsed()) else {
+                break;
+            };
+            tail = wait_for(&self.moved, tail, left);
+        }
+        *tail
+    }
+}

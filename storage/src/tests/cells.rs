@@ -1,0 +1,208 @@
+//! Logs of every engine, and nodes that own or follow a cell whose log is elsewhere.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::api::CommitNo;
+use crate::conformance::log::{Handle, Logs, all};
+use crate::conformance::{Words, commit, entry, stream, submit};
+use crate::durable::disk_log;
+use crate::log::memory::MemoryLog;
+use crate::log::{Log, LogError, Sealed};
+use crate::tests::support::{HANG, History, Rng, open};
+use crate::{DurableStore, Index, OpenError, Options, Part, Store, StoreError};
+
+const LEASE: Duration = Duration::from_secs(5);
+
+struct Shared(MemoryLog);
+
+impl Logs for Shared {
+    fn open(&self) -> Result<Handle, LogError> {
+        Ok((Box::new(self.0.handle()), Box::new(())))
+    }
+}
+
+struct OnDisk(tempfile::TempDir);
+
+impl Logs for OnDisk {
+    fn open(&self) -> Result<Handle, LogError> {
+        match disk_log(self.0.path(), Options::small(), Arc::new(Words)) {
+            Ok((log, kept)) => Ok((Box::new(log), Box::new(kept))),
+            Err(OpenError::Busy(_)) => Err(LogError::Held { address: None }),
+            Err(e) => Err(LogError::Lost(Arc::from(e.to_string()))),
+        }
+    }
+}
+
+#[test]
+fn a_log_in_memory() {
+    all(&|| Box::new(Shared(MemoryLog::new([7; 16]))));
+}
+
+#[test]
+fn the_log_on_disk() {
+    all(&|| Box::new(OnDisk(tempfile::tempdir().unwrap())));
+}
+
+fn join(path: &Path, log: &MemoryLog, part: &Part) -> Result<Arc<DurableStore>, OpenError> {
+    let log = Box::new(log.handle());
+    DurableStore::join(path, Options::small(), Arc::new(Words), log, part)
+}
+
+fn owner(name: &str) -> Part {
+    Part::Owner {
+        name: name.to_owned(),
+        lease: LEASE,
+    }
+}
+
+fn end(store: Arc<DurableStore>) {
+    store.close().unwrap();
+    drop(store);
+}
+
+fn wait_applied(store: &dyn Index, commit: CommitNo) {
+    let began = Instant::now();
+    while store.applied() < commit {
+        assert!(began.elapsed() < HANG, "{commit:?} is not applied");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_follower_reads_what_the_owner_has_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = MemoryLog::new([3; 16]);
+    let (mut history, mut rng) = (History::default(), Rng(11));
+    let first = join(&dir.path().join("owner"), &log, &owner("one")).unwrap();
+    history.write(first.as_ref(), 60, &mut rng);
+    let place = dir.path().join("follower");
+    let follower = join(&place, &log, &Part::Follower).unwrap();
+    history.check(follower.as_ref());
+    history.write(first.as_ref(), 300, &mut rng);
+    wait_applied(follower.as_ref(), CommitNo(history.commits));
+    history.check(follower.as_ref());
+    // It takes nothing, and says so before it does anything.
+    let refused = submit(follower.as_ref(), history.make(&mut rng));
+    assert!(matches!(refused, Err(StoreError::NotOwner { .. })));
+    assert!(matches!(follower.ready(), Err(StoreError::NotOwner { .. })));
+    end(follower);
+    history.write(first.as_ref(), 40, &mut rng);
+    // A folder that was away catches up before it answers, and its journal is a store of its own.
+    let follower = join(&place, &log, &Part::Follower).unwrap();
+    assert_eq!(follower.applied(), CommitNo(history.commits));
+    history.check(follower.as_ref());
+    end(follower);
+    history.check(open(&place).unwrap().as_ref());
+}
+
+#[test]
+fn a_follower_takes_over_and_the_owner_before_it_appends_nothing_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = MemoryLog::new([4; 16]);
+    let (mut history, mut rng) = (History::default(), Rng(12));
+    let first = join(&dir.path().join("one"), &log, &owner("one")).unwrap();
+    history.write(first.as_ref(), 100, &mut rng);
+    let place = dir.path().join("two");
+    end(join(&place, &log, &Part::Follower).unwrap());
+    let refused = join(&place, &log, &owner("two"));
+    assert!(matches!(
+        refused,
+        Err(OpenError::Log(LogError::Held { .. }))
+    ));
+    // The first does not renew its lease.
+    log.pass(LEASE);
+    let second = join(&place, &log, &owner("two")).unwrap();
+    history.check(second.as_ref());
+    history.write(second.as_ref(), 100, &mut rng);
+    let late = commit(vec![entry(stream(9_999), 1, b"late")]);
+    let deposed = submit(first.as_ref(), late.clone());
+    assert!(matches!(deposed, Err(StoreError::Deposed)), "{deposed:?}");
+    let after = submit(first.as_ref(), late);
+    assert!(
+        matches!(after, Err(StoreError::NotOwner { .. })),
+        "{after:?}"
+    );
+    history.write(second.as_ref(), 10, &mut rng);
+    history.check(second.as_ref());
+    end(second);
+    drop(first);
+    // Given back in order, it is not waited for; the deposed node's folder catches up.
+    let again = join(&dir.path().join("one"), &log, &owner("one")).unwrap();
+    history.write(again.as_ref(), 10, &mut rng);
+    history.check(again.as_ref());
+}
+
+#[test]
+fn an_append_whose_answer_is_lost_is_made_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = MemoryLog::new([5; 16]);
+    let (mut history, mut rng) = (History::default(), Rng(13));
+    let store = join(dir.path(), &log, &owner("one")).unwrap();
+    for _ in 0..20 {
+        log.lose_answers(1);
+        history.write(store.as_ref(), 3, &mut rng);
+    }
+    history.check(store.as_ref());
+    let mut commits = 0;
+    log.read(CommitNo(1), &mut |record| {
+        commits += u64::from(record.commits());
+        true
+    })
+    .unwrap();
+    assert_eq!(commits, history.commits);
+}
+
+#[test]
+fn a_journal_that_is_not_the_logs_is_refused_and_not_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, other) = (MemoryLog::new([6; 16]), MemoryLog::new([8; 16]));
+    let (mut history, mut rng) = (History::default(), Rng(14));
+    let store = join(dir.path(), &log, &owner("one")).unwrap();
+    history.write(store.as_ref(), 30, &mut rng);
+    end(store);
+    let files = super::support::contents(&dir.path().join("journal"));
+    let refused = join(dir.path(), &other, &Part::Follower);
+    assert!(matches!(refused, Err(OpenError::NotAStore(_))));
+    // A log of the same name that has lost what this node has seen.
+    let shorter = MemoryLog::new([6; 16]);
+    for part in [owner("one"), Part::Follower] {
+        let refused = join(dir.path(), &shorter, &part);
+        assert!(matches!(refused, Err(OpenError::Corrupt(_))));
+    }
+    // One that has grown into another history.
+    let (mut another, mut rng) = (History::default(), Rng(15));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let store = join(elsewhere.path(), &shorter, &owner("two")).unwrap();
+    another.write(store.as_ref(), 50, &mut rng);
+    let refused = join(dir.path(), &shorter, &Part::Follower);
+    assert!(matches!(refused, Err(OpenError::Corrupt(_))), "{refused:?}");
+    assert!(files == super::support::contents(&dir.path().join("journal")));
+    history.check(open(dir.path()).unwrap().as_ref());
+}
+
+#[test]
+fn records_read_the_same_in_every_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut history, mut rng) = (History::default(), Rng(16));
+    let store = open(dir.path()).unwrap();
+    history.write(store.as_ref(), 200, &mut rng);
+    end(store);
+    let (disk, _kept) = disk_log(dir.path(), Options::small(), Arc::new(Words)).unwrap();
+    let mut moved = MemoryLog::new(disk.id());
+    let lease = moved.acquire("one", LEASE).unwrap();
+    disk.read(CommitNo(1), &mut |record| {
+        let again = Sealed::parse(record.bytes()).unwrap();
+        moved.append(lease.epoch, &again).unwrap();
+        true
+    })
+    .unwrap();
+    assert_eq!(moved.tail().unwrap(), disk.tail().unwrap());
+    let place = tempfile::tempdir().unwrap();
+    history.check(
+        join(place.path(), &moved, &Part::Follower)
+            .unwrap()
+            .as_ref(),
+    );
+}
