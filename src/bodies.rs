@@ -4,6 +4,7 @@
 pub mod accounts;
 pub mod events;
 pub mod holds;
+pub mod kyc;
 pub mod transfers;
 pub mod voucher_types;
 pub mod vouchers;

@@ -4,6 +4,7 @@ pub mod body;
 pub mod borrowed;
 pub mod bytes;
 pub mod caller;
+pub mod choice;
 pub mod errors;
 pub mod frame;
 pub mod paths;

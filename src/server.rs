@@ -83,12 +83,12 @@ fn families(config: &mut ServiceConfig) {
 #[derive(utoipa::OpenApi)]
 #[openapi(components(schemas(
     crate::http::errors::FieldError,
-    crate::v1::requests::PersonTypeDto,
-    crate::v1::requests::SuspensionCodeDto,
-    crate::v1::requests::TitularDto,
-    crate::v1::requests::AddressDto,
+    crate::http::choice::PersonTypeWord,
+    crate::http::choice::SuspensionWord,
+    crate::v1::accounts::identity::Titular,
+    crate::v1::accounts::kyc::UpdateAddress,
     crate::v1::requests::SenseDto,
-    crate::v1::requests::DestinationDto,
+    crate::v1::transfers::To,
     crate::v1::batch::items::BatchItem,
     crate::v1::treasury::CollectorBody,
     crate::v1::treasury::BankSilence,

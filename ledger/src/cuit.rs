@@ -21,6 +21,9 @@ pub enum PersonType {
 }
 
 impl PersonType {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Human, Self::Legal];
+
     /// The word on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -31,7 +31,6 @@ pub fn read(fields: &mut Fields, old: &BankRelations) -> Option<BankRelations> {
 fn relation(fields: &mut Fields, old: &BankRelation) -> BankRelation {
     let collector = fields.nullable("collectorCbu", read::text(collector));
     let psp_code = fields.nullable("pspCode", read::integer(1, PSP_MAX));
-    let psp_code = psp_code.map(|code| code.and_then(|code| u16::try_from(code).ok()));
     let mut text = |name, old: &Option<String>| {
         let sent = fields.nullable(name, read::line(TEXT_MAX));
         sent.unwrap_or_else(|| old.clone())

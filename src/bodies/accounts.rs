@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use caudal_actors::accounts::{AccountView, BalanceView};
 use caudal_ledger::accounts::{Account, Holder, Suspension};
-use caudal_ledger::kyc::Kyc;
 use caudal_ledger::limits::{Level, Levels, Limits, Usage};
 use caudal_ledger::money::Money;
-use caudal_ledger::time::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use super::kyc::KycBody;
 
 /// A holder.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -50,82 +50,6 @@ impl From<&Suspension> for SuspensionBody {
             reason: suspension.reason.clone(),
             code: suspension.code.as_str().to_owned(),
             at: suspension.at.to_string(),
-        }
-    }
-}
-
-/// A postal address.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names say it all")]
-pub struct AddressBody {
-    pub street: Option<String>,
-    pub number: Option<String>,
-    pub floor: Option<String>,
-    pub apartment: Option<String>,
-    pub city_code: Option<String>,
-    pub province_code: Option<String>,
-    pub postal_code: Option<String>,
-}
-
-/// KYC and registry data.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[expect(
-    missing_docs,
-    reason = "the fields are documented with the data itself"
-)]
-pub struct KycBody {
-    pub nationality: Option<String>,
-    pub birth_country: Option<String>,
-    pub birth_date: Option<String>,
-    pub sex: Option<String>,
-    pub dni: Option<String>,
-    pub document_type: Option<String>,
-    pub marital_status: Option<String>,
-    pub occupation: Option<String>,
-    pub afip_activity: Option<String>,
-    pub pep: Option<bool>,
-    pub uif: Option<bool>,
-    pub fatca: Option<bool>,
-    pub ocde: Option<bool>,
-    pub address: AddressBody,
-    pub risk_level: Option<String>,
-    pub kyc_level: Option<u8>,
-    pub verified_at: Option<String>,
-}
-
-impl From<&Kyc> for KycBody {
-    fn from(kyc: &Kyc) -> Self {
-        let Kyc { address, .. } = kyc.clone();
-        Self {
-            nationality: kyc.nationality.clone(),
-            birth_country: kyc.birth_country.clone(),
-            birth_date: kyc.birth_date.clone(),
-            sex: kyc.sex.clone(),
-            dni: kyc.dni.clone(),
-            document_type: kyc.document_type.clone(),
-            marital_status: kyc.marital_status.clone(),
-            occupation: kyc.occupation.clone(),
-            afip_activity: kyc.afip_activity.clone(),
-            pep: kyc.pep,
-            uif: kyc.uif,
-            fatca: kyc.fatca,
-            ocde: kyc.ocde,
-            address: AddressBody {
-                street: address.street,
-                number: address.number,
-                floor: address.floor,
-                apartment: address.apartment,
-                city_code: address.city_code,
-                province_code: address.province_code,
-                postal_code: address.postal_code,
-            },
-            risk_level: kyc.risk_level.clone(),
-            kyc_level: kyc.kyc_level,
-            verified_at: kyc
-                .verified_at
-                .map(|at| Timestamp::from_millis(at).to_string()),
         }
     }
 }

@@ -4,12 +4,15 @@
 //! exactly, duplicates are seen, and unknown fields can be refused. Nothing of the parser's own
 //! words reaches a client.
 
+pub mod read;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use caudal_ledger::chain::{Canonical, Digest};
+use caudal_ledger::limits::Change;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -212,6 +215,19 @@ impl Fields {
         }
     }
 
+    /// Like [`Self::nullable`], of what may be inherited: null inherits.
+    pub fn change<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, Mistake>,
+    ) -> Change<T> {
+        match self.nullable(name, read) {
+            None => Change::Unchanged,
+            Some(None) => Change::Inherit,
+            Some(Some(value)) => Change::Set(value),
+        }
+    }
+
     /// A field that has to be there.
     pub fn required<T>(
         &mut self,
@@ -279,6 +295,21 @@ impl Fields {
         )
     }
 
+    /// Like [`Self::objects`], of a list that has to be there: without it, `absent` is its mistake.
+    pub fn required_objects<T>(
+        &mut self,
+        name: &str,
+        max: usize,
+        absent: Mistake,
+        take: impl FnMut(&mut Self) -> T,
+    ) -> Option<Vec<T>> {
+        let listed = self.objects(name, max, take);
+        if listed.is_none() {
+            self.mistake(name, absent);
+        }
+        listed
+    }
+
     fn nested<T>(&mut self, name: &str, body: Body, take: impl FnOnce(&mut Self) -> T) -> T {
         let prefix = format!("{}{name}.", self.prefix);
         let mut inner = Self {
@@ -344,82 +375,6 @@ pub(super) fn whole<T>(made: Option<T>, wrong: Vec<Wrong>) -> Result<T, ApiError
     match made {
         Some(made) if wrong.is_empty() => Ok(made),
         Some(_) | None => Err(ApiError::invalid(wrong)),
-    }
-}
-
-/// Readers of raw JSON values.
-pub mod read {
-    use std::borrow::Cow;
-
-    use caudal_ledger::money::Amount;
-
-    use super::Mistake;
-
-    /// A string, copied only if it is written with escapes; `None` when it is anything else.
-    pub fn string(raw: &str) -> Option<Cow<'_, str>> {
-        let inner = raw
-            .strip_prefix('"')
-            .and_then(|raw| raw.strip_suffix('"'))?;
-        if inner.contains('\\') {
-            serde_json::from_str(raw).ok().map(Cow::Owned)
-        } else {
-            Some(Cow::Borrowed(inner))
-        }
-    }
-
-    /// A string, read further by `parse`.
-    pub fn text<T, E: Into<Mistake>>(
-        parse: impl FnOnce(&str) -> Result<T, E>,
-    ) -> impl FnOnce(&str) -> Result<T, Mistake> {
-        |raw| {
-            let text = string(raw).ok_or(Mistake::NotAString)?;
-            parse(&text).map_err(Into::into)
-        }
-    }
-
-    /// A line of text of at most `max` characters.
-    pub fn line(max: usize) -> impl FnOnce(&str) -> Result<String, Mistake> {
-        text(move |text| {
-            caudal_ledger::text::line(text, max).map_err(|why| Mistake::Line { why, max })
-        })
-    }
-
-    /// true or false.
-    pub fn boolean(raw: &str) -> Result<bool, Mistake> {
-        serde_json::from_str(raw).map_err(|_| Mistake::NotABoolean)
-    }
-
-    /// A whole number in a range.
-    pub fn integer(min: u64, max: u64) -> impl FnOnce(&str) -> Result<u64, Mistake> {
-        move |raw| {
-            let number: Option<u64> = serde_json::from_str(raw).ok();
-            number
-                .filter(|number| (min..=max).contains(number))
-                .ok_or(Mistake::OutOfRange { min, max })
-        }
-    }
-
-    /// The text of a number, or of a string that holds one; never through binary floating point.
-    fn number(raw: &str) -> Result<Cow<'_, str>, Mistake> {
-        if raw.starts_with('"') {
-            return string(raw).ok_or(Mistake::NotANumber);
-        }
-        let digit = raw.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-        if digit {
-            Ok(Cow::Borrowed(raw))
-        } else {
-            Err(Mistake::NotANumberOrString)
-        }
-    }
-
-    /// An amount greater than 0.
-    pub fn amount(raw: &str) -> Result<Amount, Mistake> {
-        Ok(Amount::parse(&number(raw)?)?)
-    }
-
-    /// Centavos from 0 up.
-    pub fn centavos(raw: &str) -> Result<i64, Mistake> {
-        Ok(Amount::parse_or_zero(&number(raw)?)?)
     }
 }
 

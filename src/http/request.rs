@@ -14,9 +14,12 @@
 //! }
 //! ```
 //!
-//! A request is `strict` or `lenient` ([`super::body`]), or `borrowed` ([`super::borrowed`]). Readers
-//! may need arguments: `struct CreateAccount(caller: &Caller)`. `=> |fields| …` after a field, or
-//! before all, notes a mistake that concerns several.
+//! A request is `strict` or `lenient` ([`super::body`]), `borrowed` ([`super::borrowed`]), or `admin`:
+//! strict, and in no document, so its fields have no `as`. A `_part` is an object inside another.
+//! Readers may need arguments: `struct CreateAccount(caller: &Caller)`. `=> |fields| …` after a field
+//! notes a mistake that concerns several; it may name the fields before it, of which each is `None` when
+//! it is absent or wrong. `=> |fields| …` before all looks at what is sent, and `=> let sent = |fields| …`
+//! keeps what it saw for the checks.
 //!
 //! **Order.** Fields are read, and mistakes found, in the order of the declaration.
 
@@ -33,18 +36,65 @@ pub fn closed(mut schema: RefOr<Schema>) -> RefOr<Schema> {
 
 /// Declares a request: see [`crate::http::request`].
 macro_rules! request {
+    // A body of which the document says nothing.
+    (
+        $(#[$about:meta])+
+        admin $vis:vis struct $name:ident $(($($arg:ident: $needs:ty),+))? { $($fields:tt)+ }
+    ) => {
+        request! {
+            $(#[$about])+
+            admin_part $vis struct $name $(($($arg: $needs),+))? { $($fields)+ }
+        }
+        request!(@read strict $vis $name ($($($arg: $needs),+)?));
+    };
+    (
+        $(#[$about:meta])+
+        admin_part $vis:vis struct $name:ident $(($($arg:ident: $needs:ty),+))? {
+            $(=> $(let $sent:ident =)? |$first:ident| $before:expr;)?
+            $(
+                $(#[$doc:meta])*
+                $field:ident: $type:ty = $how:ident($wire:literal, $($read:expr),+);
+                $(=> |$fields:ident| $check:expr;)?
+            )+
+        }
+    ) => {
+        request!(@typed [$(#[$about])+] $vis $name ($($($arg: $needs),+)?)
+            [$($($sent)? |$first| $before)?] {$(
+                [$(#[$doc])*] $field: $type = $how($wire, $($read),+) [$(|$fields| $check)?];
+            )+}
+        );
+    };
+
     // A body.
     (
         $(#[$about:meta])+
         $kind:ident $vis:vis struct $name:ident $(as $shown:ident)? $(($($arg:ident: $needs:ty),+))? {
-            $(=> |$first:ident| $before:expr;)?
+            $(=> $(let $sent:ident =)? |$first:ident| $before:expr;)?
             $(
                 $(#[$doc:meta])*
-                $field:ident: $type:ty = $how:ident($wire:literal, $read:expr)
+                $field:ident: $type:ty = $how:ident($wire:literal, $($read:expr),+)
                     as $json:ty $({ $($schema:tt)+ })?;
                 $(=> |$fields:ident| $check:expr;)?
             )+
         }
+    ) => {
+        request!(@typed [$(#[$about])+] $vis $name ($($($arg: $needs),+)?)
+            [$($($sent)? |$first| $before)?] {$(
+                [$(#[$doc])*] $field: $type = $how($wire, $($read),+) [$(|$fields| $check)?];
+            )+}
+        );
+        request!(@read $kind $vis $name ($($($arg: $needs),+)?));
+        request!(@shape $kind $name ($($shown)?) [$(#[$about])+] {$(
+            [$(#[$doc])*] $field: $json = $wire ($($($schema)+)?);
+        )+});
+    };
+
+    // The typed request, and how it is taken from fields.
+    (@typed [$(#[$about:meta])+] $vis:vis $name:ident ($($arg:ident: $needs:ty),*)
+        [$($($sent:ident)? |$first:ident| $before:expr)?] {$(
+            [$(#[$doc:meta])*] $field:ident: $type:ty = $how:ident($wire:literal, $($read:expr),+)
+                [$(|$fields:ident| $check:expr)?];
+        )+}
     ) => {
         $(#[$about])+
         #[derive(Debug)]
@@ -57,22 +107,24 @@ macro_rules! request {
             /// Takes its fields; `None` when one that has to be there left its mistake.
             $vis fn take(
                 source: &mut $crate::http::body::Fields
-                $($(, $arg: $needs)+)?
+                $(, $arg: $needs)*
             ) -> Option<Self> {
-                $({ let $first = &mut *source; $before; })?
                 $(
-                    let $field = source.$how($wire, $read);
+                    request!(@let ($($sent)?) {
+                        let $first = &mut *source;
+                        $before
+                    });
+                )?
+                $(
+                    let $field = source.$how($wire, $($read),+);
                     $({ let $fields = &mut *source; $check; })?
                 )+
                 Some(Self {$($field: request!(@kept $how $field)),+})
             }
         }
-
-        request!(@read $kind $vis $name ($($($arg: $needs),+)?));
-        request!(@shape $kind $name ($($shown)?) [$(#[$about])+] {$(
-            [$(#[$doc])*] $field: $json = $wire ($($($schema)+)?);
-        )+});
     };
+    (@let () $seen:block) => { $seen };
+    (@let ($sent:ident) $seen:block) => { let $sent = $seen; };
 
     // An object whose text outlives its reading.
     (
@@ -116,8 +168,10 @@ macro_rules! request {
     (@kept required $taken:ident) => { $taken? };
     (@kept optional $taken:ident) => { $taken };
     (@kept nullable $taken:ident) => { $taken };
+    (@kept change $taken:ident) => { $taken };
     (@kept object $taken:ident) => { $taken.flatten() };
     (@kept required_object $taken:ident) => { $taken.flatten()? };
+    (@kept required_objects $taken:ident) => { $taken?.into_iter().collect::<Option<_>>()? };
 
     (@read strict $vis:vis $name:ident ($($arg:ident: $needs:ty),*)) => {
         request!(@read fields $vis $name ($($arg: $needs),*));

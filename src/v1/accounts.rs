@@ -1,28 +1,31 @@
-//! Accounts of the native family: open, read, change, suspend, close. Who holds one: [`identity`].
+//! Accounts of the native family: open, read, change, suspend, close. Who holds one: [`identity`],
+//! and what is known of them: [`kyc`]; what it may: [`limits`].
 
 pub mod identity;
+pub mod kyc;
+pub mod limits;
 
 use std::collections::BTreeMap;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::ETAG;
-use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, put, web};
+use actix_web::{HttpRequest, HttpResponse, delete, get, post, put, web};
 use caudal_actors::accounts::AccountView;
 use caudal_actors::engine::lists::{AccountFilter, AccountSort};
 use caudal_ledger::accounts::{Holder, Order, Status, SuspensionCode};
 use caudal_ledger::alias::Alias;
-use caudal_ledger::cuit::PersonType;
+use caudal_ledger::cuit::{Cuit, PersonType};
 use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::AccountNo;
-use caudal_ledger::kyc::Kyc;
-use caudal_ledger::limits::{Change, LimitsChange};
-use caudal_ledger::money::Money;
+use caudal_ledger::kyc::{Kyc, email, phone};
 use caudal_ledger::particulars::Names;
 
 use super::target;
-use crate::bodies::accounts::{AccountBody, AccountSummary, AccountsPage, LimitsSnapshot};
-use crate::http::body::{Body, Fields, read as read_body};
-use crate::http::persons::{cuit, email, phone};
+use crate::bodies::accounts::{AccountBody, AccountSummary, AccountsPage};
+use crate::http::body::read::{line, text};
+use crate::http::body::{Body, Fields};
+use crate::http::choice::{PersonTypeWord, SuspensionWord, one_of};
+use crate::http::persons::cuit;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
@@ -37,53 +40,67 @@ const NAME_MAX: usize = 100;
 const METADATA_MAX: usize = 50;
 const METADATA_KEY_MAX: usize = 64;
 const METADATA_VALUE_MAX: usize = 500;
-/// The largest count that a limit may have.
-const COUNT_MAX: u64 = 1_000_000_000;
+/// The longest id that a tenant gives an account, in characters.
+const CODE_MAX: usize = 64;
 
 type Answer = Result<HttpResponse, ApiError>;
 
-/// The words of a list, for OpenAPI and for reading.
-const PEOPLE: [(&str, PersonType); 2] =
-    [("human", PersonType::Human), ("legal", PersonType::Legal)];
-const SUSPENSIONS: [(&str, SuspensionCode); 5] = [
-    ("fraud", SuspensionCode::Fraud),
-    ("compliance", SuspensionCode::Compliance),
-    ("court_order", SuspensionCode::CourtOrder),
-    ("customer_request", SuspensionCode::CustomerRequest),
-    ("other", SuspensionCode::Other),
-];
-
-/// One of a few words.
-fn word<T: Copy>(choices: &'static [(&'static str, T)]) -> impl FnOnce(&str) -> Result<T, Mistake> {
-    read_body::text(move |text| {
-        let found = choices
-            .iter()
-            .find(|(word, _)| *word == text)
-            .map(|(_, choice)| *choice);
-        found.ok_or_else(|| Mistake::among(choices))
-    })
+request! {
+    /// A new account.
+    strict struct CreateAccount(caller: &Caller) {
+        /// Tax id, 11 digits with a right check digit.
+        cuit: Cuit = required("cuit", cuit(caller))
+            as String { pattern = "^[0-9]{11}$", example = "20267565393" };
+        /// The holder's name.
+        holder_name: String = required("holderName", line(NAME_MAX))
+            as String { min_length = 1, max_length = 100 };
+        /// `human` or `legal`; follows from the CUIT when absent.
+        person_type: Option<PersonType> = optional("personType", text(one_of))
+            as Option<PersonTypeWord>;
+        => |fields| agree(fields, cuit, person_type);
+        /// The bank assigns one when absent.
+        alias: Option<Alias> = optional("alias", text(Alias::parse))
+            as Option<String> { pattern = "^[A-Za-z0-9.-]{6,20}$" };
+        /// E-mail.
+        email: Option<String> = optional("email", text(email)) as Option<String>;
+        /// Phone.
+        phone: Option<String> = optional("phone", text(phone)) as Option<String>;
+        /// The tenant's own id, unique in the realm.
+        external_id: Option<String> = optional("externalId", line(CODE_MAX))
+            as Option<String> { min_length = 1, max_length = 64 };
+        /// At most 50 texts.
+        metadata: Option<BTreeMap<String, String>> = optional("metadata", metadata)
+            as Option<BTreeMap<String, String>>;
+    }
 }
 
-fn metadata(fields: &mut Fields) -> BTreeMap<String, String> {
-    let pairs = fields.optional("metadata", |raw| {
-        let body: Body = serde_json::from_str(raw).map_err(|_| Mistake::NotTexts)?;
-        let pairs = body.texts().ok_or(Mistake::NotTexts)?;
-        let bad = |(key, value): (&String, &String)| {
-            key.is_empty()
-                || key.chars().count() > METADATA_KEY_MAX
-                || value.chars().count() > METADATA_VALUE_MAX
-                || key.chars().chain(value.chars()).any(char::is_control)
-        };
-        if pairs.len() > METADATA_MAX || pairs.iter().any(bad) {
-            return Err(Mistake::Metadata {
-                most: METADATA_MAX,
-                key: METADATA_KEY_MAX,
-                value: METADATA_VALUE_MAX,
-            });
-        }
-        Ok(pairs)
-    });
-    pairs.unwrap_or_default()
+/// A person's type follows from the CUIT: whoever says it has to say the same.
+fn agree(fields: &mut Fields, cuit: Option<Cuit>, person_type: Option<PersonType>) {
+    if let (Some(given), Some(cuit)) = (person_type, cuit)
+        && given != cuit.person_type()
+    {
+        let right = cuit.person_type().as_str();
+        fields.mistake("personType", Mistake::PersonType { right });
+    }
+}
+
+fn metadata(raw: &str) -> Result<BTreeMap<String, String>, Mistake> {
+    let body: Body = serde_json::from_str(raw).map_err(|_| Mistake::NotTexts)?;
+    let pairs = body.texts().ok_or(Mistake::NotTexts)?;
+    let bad = |(key, value): (&String, &String)| {
+        key.is_empty()
+            || key.chars().count() > METADATA_KEY_MAX
+            || value.chars().count() > METADATA_VALUE_MAX
+            || key.chars().chain(value.chars()).any(char::is_control)
+    };
+    if pairs.len() > METADATA_MAX || pairs.iter().any(bad) {
+        return Err(Mistake::Metadata {
+            most: METADATA_MAX,
+            key: METADATA_KEY_MAX,
+            value: METADATA_VALUE_MAX,
+        });
+    }
+    Ok(pairs)
 }
 
 /// Opens an account: makes its wallet account, creates the CVU at the bank, sets the alias.
@@ -91,7 +108,7 @@ fn metadata(fields: &mut Fields) -> BTreeMap<String, String> {
     operation_id = "createAccount",
     tag = "Accounts",
     params(("Idempotency-Key" = String, Header, pattern = "^[!-~]{1,255}$", description = "1–255 visible ASCII characters; the same key with the same body gives the first answer again")),
-    request_body(content = inline(super::requests::CreateAccountDto)),
+    request_body(content = inline(CreateAccount)),
     responses((status = 201, body = AccountBody), Problems)
 )]
 #[post("/v1/accounts")]
@@ -102,33 +119,18 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
     let asker = asker(&request, &caller, &body, |view: &AccountView| {
         (StatusCode::CREATED, text::json(&AccountBody::from(view)))
     })?;
-    let mut fields = body.fields();
-    let holder_cuit = fields.required("cuit", cuit(&caller));
-    let name = fields.required("holderName", read_body::line(NAME_MAX));
-    let person_type = fields.optional("personType", word(&PEOPLE));
-    if let (Some(given), Some(cuit)) = (person_type, holder_cuit)
-        && given != cuit.person_type()
-    {
-        let right = cuit.person_type().as_str();
-        fields.mistake("personType", Mistake::PersonType { right });
-    }
-    let alias = fields.optional("alias", read_body::text(Alias::parse));
-    let email = fields.optional("email", email);
-    let phone = fields.optional("phone", phone);
-    let code = fields.optional("externalId", read_body::line(64));
-    let metadata = metadata(&mut fields);
-    let (cuit, name) = fields.finish(holder_cuit.zip(name))?;
+    let sent = CreateAccount::read(body, &caller)?;
     let registration = Registration {
         number: AccountNo(0),
         holder: Holder {
-            cuit,
-            name,
-            person_type: cuit.person_type(),
+            cuit: sent.cuit,
+            name: sent.holder_name,
+            person_type: sent.person_type.unwrap_or_else(|| sent.cuit.person_type()),
         },
-        code,
-        email,
-        phone,
-        metadata,
+        code: sent.external_id,
+        email: sent.email,
+        phone: sent.phone,
+        metadata: sent.metadata.unwrap_or_default(),
         kyc: Kyc::default(),
         enabled: true,
         names: Names::default(),
@@ -136,7 +138,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
     };
     let answered = caller
         .engine()
-        .register(caller.realm(), registration, true, alias, asker)
+        .register(caller.realm(), registration, true, sent.alias, asker)
         .await;
     give(answered, |view| account(StatusCode::CREATED, &view))
 }
@@ -265,76 +267,15 @@ pub async fn close(request: HttpRequest, caller: Caller, path: web::Path<String>
     change(&request, &caller, &path, Order::Close).await
 }
 
-/// Reads the effective limits of an account and what is left of them.
-#[utoipa::path(
-    operation_id = "readLimits",
-    tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
-    responses((status = 200, body = LimitsSnapshot), Problems)
-)]
-#[get("/v1/accounts/{cvu}/limits")]
-pub async fn limits(caller: Caller, path: web::Path<String>) -> Answer {
-    let view = caller.engine().view(caller.realm(), target(&path)?).await?;
-    let mut answer = json(StatusCode::OK, &LimitsSnapshot::from(&view));
-    tag(&mut answer, &view);
-    Ok(answer)
-}
-
-/// Changes the account's own limits: absent stays, null inherits, 0 lets nothing pass.
-#[utoipa::path(
-    operation_id = "changeLimits",
-    tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
-    request_body(content = inline(super::requests::UpdateLimitsDto)),
-    responses((status = 200, body = AccountBody), Problems)
-)]
-#[patch("/v1/accounts/{cvu}/limits")]
-pub async fn change_limits(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    body: Body,
-) -> Answer {
-    let mut fields = body.fields();
-    let mut money = |name: &str| {
-        let change = fields.nullable(name, read_body::centavos);
-        of_nullable(change.map(|value| value.map(Money::from_centavos)))
-    };
-    let mut order = LimitsChange {
-        max_per_transaction: money("maxPerTransaction"),
-        daily_amount: money("dailyAmount"),
-        monthly_amount: money("monthlyAmount"),
-        max_balance: money("maxBalance"),
-        ..LimitsChange::default()
-    };
-    let mut count = |name: &str| of_nullable(fields.nullable(name, read_count()));
-    order.daily_count = count("dailyCount");
-    order.monthly_count = count("monthlyCount");
-    fields.done()?;
-    change(&request, &caller, &path, Order::ChangeLimits(order)).await
-}
-
-fn read_count() -> impl FnOnce(&str) -> Result<u64, Mistake> {
-    read_body::integer(0, COUNT_MAX)
-}
-
-const fn of_nullable<T: Copy>(field: Option<Option<T>>) -> Change<T> {
-    match field {
-        None => Change::Unchanged,
-        Some(None) => Change::Inherit,
-        Some(Some(value)) => Change::Set(value),
-    }
-}
-
 request! {
     /// A suspension.
     strict struct SuspendAccount {
         /// Why, for people.
-        reason: String = required("reason", read_body::line(500))
+        reason: String = required("reason", line(500))
             as String { min_length = 1, max_length = 500 };
         /// Why, as a word; `other` when absent.
-        code: Option<SuspensionCode> = optional("code", word(&SUSPENSIONS))
-            as Option<super::requests::SuspensionCodeDto>;
+        code: Option<SuspensionCode> = optional("code", text(one_of))
+            as Option<SuspensionWord>;
     }
 }
 
@@ -383,7 +324,7 @@ request! {
     /// An alias.
     strict struct SetAlias {
         /// 6–20 letters without accents, digits, dots and dashes; case does not matter.
-        alias: Alias = required("alias", read_body::text(Alias::parse))
+        alias: Alias = required("alias", text(Alias::parse))
             as String { pattern = "^[A-Za-z0-9.-]{6,20}$" };
     }
 }

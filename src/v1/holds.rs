@@ -14,7 +14,7 @@ use caudal_ledger::vouchers::Outcome;
 use super::target;
 use super::vouchers::DESCRIPTION_MAX;
 use crate::bodies::holds::{HoldBody, hold};
-use crate::http::body::read::{self as read_body, line, text};
+use crate::http::body::read::{amount, instant, line, text};
 use crate::http::body::{Body, OptionalBody};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
@@ -23,19 +23,14 @@ use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, asker, asker_of, give, json};
 use crate::http::text;
-use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
-
-fn instant(text: &str) -> Result<Timestamp, Mistake> {
-    Timestamp::parse(text).ok_or(Mistake::NotAnInstant)
-}
 
 request! {
     /// A hold.
     strict struct OpenHoldBody {
         /// ARS, greater than 0, at most 2 decimals; a string or a number.
-        amount: Amount = required("amount", read_body::amount) as String { example = "1500.50" };
+        amount: Amount = required("amount", amount) as String { example = "1500.50" };
         /// The tenant's own id: idempotent for holds over the realm.
         id_externo: ExternalId = required("idExterno", text(ExternalId::parse))
             as String { min_length = 1, max_length = 64 };
@@ -51,7 +46,7 @@ request! {
     /// A step of a hold; without a body all that is left.
     strict struct HoldStepBody as HoldStepDto {
         /// How much of what is left; all of it when absent.
-        amount: Option<Amount> = optional("amount", read_body::amount) as Option<String>;
+        amount: Option<Amount> = optional("amount", amount) as Option<String>;
     }
 }
 

@@ -9,6 +9,7 @@ use caudal_actors::realms::Target;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::ids::TransferId;
+use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::transfers::{Concept, Destination, Send, TransferStatus};
@@ -17,11 +18,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::bodies::transfers::{BankCallBody, TransferBody, transfer};
-use crate::http::body::{Body, Fields, read as read_body};
+use crate::http::body::Body;
+use crate::http::body::read::{amount, line, text};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
+use crate::http::request::request;
 use crate::http::respond::{self, asker_of, give, json};
 use crate::http::text;
 use crate::http::words::Mistake;
@@ -63,40 +66,57 @@ fn concept(text: &str) -> Result<Concept, Mistake> {
     })
 }
 
-/// Reads where a transfer goes: exactly one way to say it.
-fn to(fields: &mut Fields) -> Option<Destination> {
-    let ways = ["cvu", "cbu", "alias"];
-    let said = ways.into_iter().filter(|way| fields.has(way)).count();
-    let cvu = fields.optional("cvu", read_body::text(Cvu::parse));
-    let cbu = fields.optional("cbu", read_body::text(Cbu::parse));
-    let alias = fields.optional("alias", read_body::text(Alias::parse));
-    if said != 1 {
-        fields.mistake("cvu", Mistake::Destination);
-        return None;
+/// The fields that say where a transfer goes.
+const WAYS: [&str; 3] = ["cvu", "cbu", "alias"];
+
+request! {
+    /// Where a transfer goes: exactly one of these.
+    strict_part pub struct To as DestinationDto {
+        => let ways = |fields| WAYS.into_iter().filter(|way| fields.has(way)).count();
+        /// A CVU.
+        cvu: Option<Cvu> = optional("cvu", text(Cvu::parse))
+            as Option<String> { pattern = "^000[0-9]{19}$" };
+        /// A CBU.
+        cbu: Option<Cbu> = optional("cbu", text(Cbu::parse))
+            as Option<String> { pattern = "^[0-9]{22}$" };
+        /// An alias.
+        alias: Option<Alias> = optional("alias", text(Alias::parse))
+            as Option<String> { pattern = "^[A-Za-z0-9.-]{6,20}$" };
+        => |fields| if ways != 1 { fields.mistake("cvu", Mistake::Destination) };
     }
-    let key = cvu.map(Cbu::from).or(cbu);
-    key.map(Destination::Key).or(alias.map(Destination::Alias))
 }
 
-/// Reads a transfer.
-fn order(body: Body) -> Result<(Target, Send), ApiError> {
-    let mut fields = body.fields();
-    let from = fields.required("fromCvu", read_body::text(Cvu::parse));
-    let to = fields.required_object("to", to).flatten();
-    let amount = fields.required("amount", read_body::amount);
-    let concept = fields.optional("concept", read_body::text(concept));
-    let description = fields.optional("description", read_body::line(DESCRIPTION_MAX));
-    let external_id = fields.required("idExterno", read_body::text(ExternalId::parse));
-    let made = from.zip(to).zip(amount).zip(external_id);
-    let (((from, to), amount), external_id) = fields.finish(made)?;
-    let order = Send {
-        to,
-        amount,
-        concept: concept.unwrap_or_default(),
-        description,
-        external_id,
-    };
-    Ok((Target::Cvu(from), order))
+impl To {
+    /// The destination; `None` when no field or several of them were sent.
+    fn destination(self) -> Option<Destination> {
+        match (self.cvu, self.cbu, self.alias) {
+            (Some(cvu), None, None) => Some(Destination::Key(cvu.into())),
+            (None, Some(cbu), None) => Some(Destination::Key(cbu)),
+            (None, None, Some(alias)) => Some(Destination::Alias(alias)),
+            _ => None,
+        }
+    }
+}
+
+request! {
+    /// A transfer.
+    strict struct SendTransfer {
+        /// The CVU that sends.
+        from_cvu: Cvu = required("fromCvu", text(Cvu::parse))
+            as String { pattern = "^000[0-9]{19}$" };
+        /// Where to: exactly one of its fields.
+        to: Destination = required_object("to", |inner| To::take(inner)?.destination()) as To;
+        /// ARS, greater than 0, at most 2 decimals; a string or a number.
+        amount: Amount = required("amount", amount) as String { example = "1500.50" };
+        /// `ALQ`, `CUO`, `EXP`, `FAC`, `PRE`, `SEG`, `HON`, `HAB` or `VAR` (when absent).
+        concept: Option<Concept> = optional("concept", text(concept)) as Option<String>;
+        /// A line for people.
+        description: Option<String> = optional("description", line(DESCRIPTION_MAX))
+            as Option<String> { max_length = 100 };
+        /// The tenant's own id: idempotent over the realm's transfers.
+        id_externo: ExternalId = required("idExterno", text(ExternalId::parse))
+            as String { min_length = 1, max_length = 64 };
+    }
 }
 
 /// Sends money: final at once to an account of the realm; through the bank to any other, which is
@@ -108,7 +128,7 @@ fn order(body: Body) -> Result<(Target, Send), ApiError> {
         crate::http::problems::PostParams,
         ("dryRun" = Option<bool>, Query, description = "answer what would happen, do nothing")
     ),
-    request_body(content = inline(super::requests::SendTransferDto)),
+    request_body(content = inline(SendTransfer)),
     responses((status = 201, body = TransferBody), (status = 200, body = TransferBody, description = "a dry run"), Problems)
 )]
 #[post("/v1/transfers")]
@@ -126,7 +146,15 @@ pub async fn send(request: HttpRequest, caller: Caller, mut query: Query, body: 
             (StatusCode::CREATED, text::json(&transfer(realm, view)))
         },
     )?;
-    let (from, order) = order(body)?;
+    let sent = SendTransfer::read(body)?;
+    let from = Target::Cvu(sent.from_cvu);
+    let order = Send {
+        to: sent.to,
+        amount: sent.amount,
+        concept: sent.concept.unwrap_or_default(),
+        description: sent.description,
+        external_id: sent.id_externo,
+    };
     let engine = caller.engine();
     let answered = engine.transfer(realm, from, order, dry_run, asker).await;
     give(answered, |outcome| {

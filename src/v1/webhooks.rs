@@ -9,11 +9,13 @@ use caudal_actors::failure::Failure;
 use caudal_actors::ports::webhooks::Sent;
 use caudal_ledger::deliveries::Ending;
 use caudal_ledger::events::{EventId, EventKind, EventKinds};
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId, WebhookOrder};
 
 use super::events::{place, placed};
-use crate::http::body::{Body, OptionalBody, read as read_body};
+use crate::http::body::read::{self as read_body, text};
+use crate::http::body::{Body, OptionalBody};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
@@ -368,6 +370,25 @@ pub async fn redeliver(
     again(&request, &caller, body, number, (event, event), true).await
 }
 
+request! {
+    /// Which events to send once more.
+    strict struct Redeliver(realm: RealmId, last: u64) {
+        /// The id of the first event.
+        from: EventId = required("from", text(|id| event(realm, last, id))) as String;
+        /// The id of the last event; the last one of now when absent.
+        to: Option<EventId> = optional("to", text(|id| event(realm, last, id))) as Option<String>;
+        => |fields| if from.is_some_and(|from| from.number > to.map_or(last, |to| to.number)) {
+            fields.mistake("from", Mistake::After { other: "to" });
+        };
+    }
+}
+
+/// An event of a realm that has had so many.
+fn event(realm: RealmId, last: u64, id: &str) -> Result<EventId, Mistake> {
+    let found = place(realm, last, id).ok().filter(|id| id.number > 0);
+    found.ok_or(Mistake::NoEvent)
+}
+
 /// Sends a range of events to a webhook once more, beside the others: those of its types.
 ///
 /// `from` and `to` are ids of events, both included; without `to` up to the last event of now.
@@ -378,7 +399,7 @@ pub async fn redeliver(
         ("id" = String, Path, description = "the id of a webhook, `whk_…`"),
         crate::http::problems::PostParams,
     ),
-    request_body(content = inline(super::requests::RedeliverDto)),
+    request_body(content = inline(Redeliver)),
     responses((status = 202, body = RedeliveryBody), Problems)
 )]
 #[post("/v1/webhooks/{id}/redeliver")]
@@ -391,29 +412,16 @@ pub async fn redeliver_range(
     let number = number(&caller, &path)?;
     let realm = caller.realm();
     let last = caller.engine().last_event(realm)?;
-    let mut fields = body.clone_fields().fields();
-    let event = |text: &str| match place(realm, last, text) {
-        Ok(id) if id.number > 0 => Ok(id),
-        Ok(_) | Err(_) => Err(Mistake::NoEvent),
-    };
-    let from = fields.required("from", read_body::text(event));
-    let to = fields.optional("to", read_body::text(event));
-    let end = to.map_or(last, |to| to.number);
-    if from.is_some_and(|from| from.number > end) {
-        fields.mistake("from", Mistake::After { other: "to" });
-    }
-    fields.done()?;
-    for (field, id) in [("from", from), ("to", to)] {
-        if let Some(id) = id {
-            placed(&caller, field, id).await?;
-        }
-    }
+    let Redeliver { from, to } = Redeliver::read(body.clone_fields(), realm, last)?;
+    placed(&caller, "from", from).await?;
     let to = match to {
-        Some(to) => to,
+        Some(to) => {
+            placed(&caller, "to", to).await?;
+            to
+        }
         None => caller.engine().event_id(realm, last)?.ok_or(Failure::Bug)?,
     };
-    let range = (from.unwrap_or(to), to);
-    again(&request, &caller, body, number, range, false).await
+    again(&request, &caller, body, number, (from, to), false).await
 }
 
 async fn again(

@@ -2,9 +2,9 @@
 //! round, a CUIT with its dashes.
 
 use caudal_ledger::cuit::{Cuit, CuitError};
-use caudal_ledger::kyc::{Address, Kyc};
+use caudal_ledger::kyc::{self, Address, Kyc};
 use caudal_ledger::particulars::{Names, Particulars};
-use caudal_ledger::time::{BusinessDay, birth_date};
+use caudal_ledger::time::BusinessDay;
 
 use crate::http::body::{Fields, read as read_body};
 use crate::http::caller::Caller;
@@ -83,40 +83,26 @@ pub fn day(text: &str) -> Result<BusinessDay, Mistake> {
 }
 
 fn born(text: &str) -> Result<String, Mistake> {
-    let day = birth_date(&turned(text)).map(|day| day.to_string());
-    day.ok_or(Mistake::NotADateEitherWay)
+    kyc::birth_date(&turned(text)).map_err(|_| Mistake::NotADateEitherWay)
 }
 
-fn digits(min: usize, max: usize) -> impl FnOnce(&str) -> Result<String, Mistake> {
-    code_as(move |text| {
-        let digits: String = text.chars().filter(|c| *c != '.').collect();
-        let good =
-            (min..=max).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
-        if good {
-            Ok(digits)
-        } else if min == max {
-            Err(Mistake::ExactDigits { count: min })
-        } else {
-            Err(Mistake::Digits { min, max })
-        }
-    })
+/// A number as people write it, with dots between its thousands.
+fn undotted(text: &str) -> String {
+    text.chars().filter(|c| *c != '.').collect()
+}
+
+/// The number of an identity document.
+fn dni(raw: &str) -> Result<String, Mistake> {
+    code_as(|text| kyc::dni(&undotted(text)))(raw)
 }
 
 /// Six digits; a number has lost its zeros in front.
 fn activity(raw: &str) -> Result<String, Mistake> {
+    let read = code_as(|text| kyc::afip_activity(&undotted(text)));
     if raw.bytes().all(|b| b.is_ascii_digit()) {
-        digits(6, 6)(&format!("\"{raw:0>6}\""))
+        read(&format!("\"{raw:0>6}\""))
     } else {
-        digits(6, 6)(raw)
-    }
-}
-
-fn country(text: &str) -> Result<String, Mistake> {
-    let good = text.len() == 2 && text.bytes().all(|b| b.is_ascii_alphabetic());
-    if good {
-        Ok(text.to_ascii_uppercase())
-    } else {
-        Err(Mistake::NotACountry)
+        read(raw)
     }
 }
 
@@ -171,12 +157,12 @@ pub fn particulars(fields: &mut Fields, caller: &Caller) -> Particulars {
         },
         name: None,
         code: fields.optional("codigo", code(CODE_MAX)),
-        email: fields.optional("email", persons::email),
-        phone: fields.optional("celular", |raw| persons::phone(&quoted(raw))),
+        email: fields.optional("email", read_body::text(kyc::email)),
+        phone: fields.optional("celular", code_as(kyc::phone)),
         kyc: Kyc {
-            nationality: fields.optional("nacionalidad", read_body::text(country)),
+            nationality: fields.optional("nacionalidad", read_body::text(kyc::country)),
             birth_date: fields.optional("fechaNacimiento", read_body::text(born)),
-            dni: fields.optional("dni", digits(6, 9)),
+            dni: fields.optional("dni", dni),
             marital_status: fields.optional("estadoCivil", read_body::line(40)),
             occupation: fields.optional("ocupacion", read_body::line(100)),
             afip_activity: fields.optional("actividadAfip", activity),

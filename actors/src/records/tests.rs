@@ -90,7 +90,7 @@ fn account_facts() -> Vec<AccountFact> {
         dni: Some("26756539".into()),
         pep: Some(false),
         kyc_level: Some(2),
-        verified_at: Some(5),
+        verified_at: Some(Timestamp::from_millis(5)),
         ..Kyc::default()
     };
     vec![

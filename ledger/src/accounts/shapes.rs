@@ -92,6 +92,15 @@ pub enum SuspensionCode {
 }
 
 impl SuspensionCode {
+    /// Every reason.
+    pub const ALL: [Self; 5] = [
+        Self::Fraud,
+        Self::Compliance,
+        Self::CourtOrder,
+        Self::CustomerRequest,
+        Self::Other,
+    ];
+
     /// The word on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {

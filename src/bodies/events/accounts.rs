@@ -10,8 +10,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::bodies::accounts::{
-    AccountSummary, BalanceBody, HolderBody, KycBody, LimitsBody, SuspensionBody,
+    AccountSummary, BalanceBody, HolderBody, LimitsBody, SuspensionBody,
 };
+use crate::bodies::kyc::KycBody;
 
 /// An account as it was right after an event: an `AccountResponse` with its own limits alone, for the
 /// effective ones depend on others too, and with its enrolment. The fields of `AccountSummary` stand here

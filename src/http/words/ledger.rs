@@ -10,6 +10,7 @@ use caudal_actors::ports::BankError;
 use caudal_ledger::alias::AliasError;
 use caudal_ledger::cuit::CuitError;
 use caudal_ledger::cvu::KeyError;
+use caudal_ledger::kyc::{ACTIVITY_DIGITS, DNI_DIGITS, KycError};
 use caudal_ledger::money::AmountError;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::remuneration::BadBrokerageAccount;
@@ -70,6 +71,23 @@ said!(TextError, |why, f| f.write_str(match why {
     TextError::Empty => "no debe estar vacío",
     TextError::Hidden => "no debe contener caracteres de control ni marcas invisibles",
 }));
+
+said!(KycError, |why, f| match why {
+    KycError::Country => f.write_str("debe ser un código de país de dos letras"),
+    KycError::BirthDate => f.write_str("debe ser una fecha AAAA-MM-DD"),
+    KycError::Dni => {
+        let (min, max) = DNI_DIGITS;
+        write!(f, "debe tener de {min} a {max} dígitos")
+    }
+    KycError::Activity => write!(f, "debe tener {ACTIVITY_DIGITS} dígitos"),
+    KycError::Word { choices } => write!(f, "debe ser uno de {}", choices.join(", ")),
+    KycError::Email => f.write_str("debe ser una dirección de correo electrónico"),
+    KycError::Phone => f.write_str("debe ser un número de teléfono"),
+    KycError::Line { why, max } => {
+        let why = why.text(Language::Spanish);
+        write!(f, "{why} (de 1 a {max} caracteres)")
+    }
+});
 
 said!(BadBrokerageAccount, |BadBrokerageAccount, f| f.write_str(
     "debe tener de 1 a 40 caracteres ASCII visibles, sin espacios"

@@ -3,6 +3,7 @@
 use caudal_ledger::alias::AliasError;
 use caudal_ledger::cuit::CuitError;
 use caudal_ledger::cvu::KeyError;
+use caudal_ledger::kyc::KycError;
 use caudal_ledger::money::AmountError;
 use caudal_ledger::remuneration::BadBrokerageAccount;
 use caudal_ledger::text::TextError;
@@ -67,10 +68,6 @@ pub enum Mistake {
     LongText { max: usize } =
         "must have at most {max} characters",
         "debe tener como máximo {max} caracteres";
-    ExactDigits { count: usize } = "must have {count} digits", "debe tener {count} dígitos";
-    Digits { min: usize, max: usize } =
-        "must have {min} to {max} digits",
-        "debe tener de {min} a {max} dígitos";
     NotTexts =
         "must be an object of texts without duplicate keys",
         "debe ser un objeto de textos sin claves repetidas";
@@ -116,11 +113,7 @@ pub enum Mistake {
     PersonType { right: &'static str } =
         "contradicts the CUIT, which is that of a {right} person",
         "contradice al CUIT, que es de una persona de tipo {right}";
-    NotAnEmail = "must be an e-mail address", "debe ser una dirección de correo electrónico";
-    NotAPhone = "must be a phone number", "debe ser un número de teléfono";
-    NotACountry =
-        "must be a two-letter country code",
-        "debe ser un código de país de dos letras";
+    Kyc { why: KycError } = "{why}", "{why}";
     Key { why: KeyError } = "{why}", "{why}";
     Alias { why: AliasError } = "{why}", "{why}";
     NotAnAccountNumber =
@@ -227,6 +220,7 @@ from! {
     BadBrokerageAccount => Brokerage,
     CuitError => Cuit,
     KeyError => Key,
+    KycError => Kyc,
     TextError => Text,
     UrlError => Url,
 }

@@ -1,0 +1,89 @@
+//! What an account may: its effective limits, and those that are its own.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, get, patch, web};
+use caudal_ledger::accounts::Order;
+use caudal_ledger::limits::{Change, LimitsChange};
+use caudal_ledger::money::Money;
+
+use super::{Answer, tag};
+use crate::bodies::accounts::{AccountBody, LimitsSnapshot};
+use crate::http::body::Body;
+use crate::http::body::read::{integer, money};
+use crate::http::caller::Caller;
+use crate::http::problems::Problems;
+use crate::http::request::request;
+use crate::http::respond::json;
+use crate::http::words::Mistake;
+use crate::v1::target;
+
+/// The largest count of movements that a limit may have.
+const COUNT_MAX: u64 = 1_000_000_000;
+
+/// A count of movements.
+///
+/// # Errors
+/// When it is none, or beyond what a limit may have.
+pub fn count(raw: &str) -> Result<u64, Mistake> {
+    integer(0, COUNT_MAX)(raw)
+}
+
+request! {
+    /// A change of limits: absent stays, null inherits, 0 lets nothing pass. Amounts as string or number.
+    strict struct UpdateLimits {
+        max_per_transaction: Change<Money> =
+            change("maxPerTransaction", money) as Option<String>;
+        daily_amount: Change<Money> = change("dailyAmount", money) as Option<String>;
+        daily_count: Change<u64> = change("dailyCount", count) as Option<u64>;
+        monthly_amount: Change<Money> = change("monthlyAmount", money) as Option<String>;
+        monthly_count: Change<u64> = change("monthlyCount", count) as Option<u64>;
+        max_balance: Change<Money> = change("maxBalance", money) as Option<String>;
+    }
+}
+
+impl From<UpdateLimits> for LimitsChange {
+    fn from(sent: UpdateLimits) -> Self {
+        Self {
+            max_per_transaction: sent.max_per_transaction,
+            daily_amount: sent.daily_amount,
+            daily_count: sent.daily_count,
+            monthly_amount: sent.monthly_amount,
+            monthly_count: sent.monthly_count,
+            max_balance: sent.max_balance,
+        }
+    }
+}
+
+/// Reads the effective limits of an account and what is left of them.
+#[utoipa::path(
+    operation_id = "readLimits",
+    tag = "Accounts",
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    responses((status = 200, body = LimitsSnapshot), Problems)
+)]
+#[get("/v1/accounts/{cvu}/limits")]
+pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+    let view = caller.engine().view(caller.realm(), target(&path)?).await?;
+    let mut answer = json(StatusCode::OK, &LimitsSnapshot::from(&view));
+    tag(&mut answer, &view);
+    Ok(answer)
+}
+
+/// Changes the account's own limits: absent stays, null inherits, 0 lets nothing pass.
+#[utoipa::path(
+    operation_id = "changeLimits",
+    tag = "Accounts",
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    request_body(content = inline(UpdateLimits)),
+    responses((status = 200, body = AccountBody), Problems)
+)]
+#[patch("/v1/accounts/{cvu}/limits")]
+pub async fn change(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    body: Body,
+) -> Answer {
+    let order = Order::ChangeLimits(UpdateLimits::read(body)?.into());
+    super::change(&request, &caller, &path, order).await
+}
