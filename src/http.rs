@@ -7,6 +7,7 @@ pub mod caller;
 pub mod choice;
 pub mod errors;
 pub mod frame;
+pub mod params;
 pub mod paths;
 pub mod persons;
 pub mod pieces;

@@ -100,7 +100,7 @@ fn families(config: &mut ServiceConfig) {
     crate::wallet::tesoreria::bodies::CuentasPorEstado,
     crate::wallet::tesoreria::bodies::SaldoCliente,
     crate::wallet::tesoreria::bodies::Movimiento,
-    crate::wallet::requests::DomicilioDto,
+    crate::wallet::cuenta_request::DomicilioRequest,
     crate::wallet::cuenta_body::Domicilio,
     crate::wallet::importe::Importe
 )))]

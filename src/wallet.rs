@@ -4,11 +4,11 @@
 pub mod campos;
 pub mod comprobantes;
 pub mod cuenta_body;
+pub mod cuenta_request;
 pub mod cuentas;
 pub mod cvu;
 pub mod importe;
 pub mod remuneracion;
-pub mod requests;
 pub mod saldos;
 pub mod tesoreria;
 pub mod tipos;

@@ -17,6 +17,8 @@ pub const LIMIT_MAX: u64 = 200;
 pub const LIMIT_DEFAULT: u64 = 50;
 /// The furthest a page may be skipped to; go by cursor beyond it.
 pub const OFFSET_MAX: u64 = 10_000_000;
+/// How a list may be ordered.
+pub const ORDERS: [(&str, Order); 2] = [("asc", Order::Ascending), ("desc", Order::Descending)];
 /// The parameter of whoever only wants to know what would happen.
 pub const DRY_RUN: &str = "dryRun";
 /// The longest text that is searched for, in characters.
@@ -167,71 +169,55 @@ impl Query {
         to: &'static str,
         read_day: fn(&str) -> Option<BusinessDay>,
     ) -> (Option<Timestamp>, Option<Timestamp>) {
-        let read = |text: &str, day: fn(BusinessDay) -> Timestamp| {
-            read_day(text)
-                .map(day)
-                .or_else(|| Timestamp::parse(text))
-                .ok_or(Mistake::NotADateOrInstant)
-        };
-        let first = self.read(from, |text| read(text, BusinessDay::start));
-        let last = self.read(to, |text| read(text, BusinessDay::end));
+        let first = self.moment(from, read_day, BusinessDay::start);
+        let last = self.moment(to, read_day, BusinessDay::end);
+        self.in_order((from, first), (to, last));
+        (first, last)
+    }
+
+    /// The beginning of a period: an instant, or a day from its start.
+    pub fn since(&mut self, name: &str) -> Option<Timestamp> {
+        self.moment(name, BusinessDay::parse, BusinessDay::start)
+    }
+
+    /// The end of a period: an instant, or a day to its end.
+    pub fn until(&mut self, name: &str) -> Option<Timestamp> {
+        self.moment(name, BusinessDay::parse, BusinessDay::end)
+    }
+
+    /// Notes a period that ends before it begins.
+    pub fn in_order(
+        &mut self,
+        (from, first): (&str, Option<Timestamp>),
+        (to, last): (&'static str, Option<Timestamp>),
+    ) {
         if let (Some(first), Some(last)) = (first, last)
             && first > last
         {
             self.mistake(from, Mistake::After { other: to });
         }
-        (first, last)
     }
 
-    /// Order, limit, offset and cursor of a native list.
-    pub fn page(&mut self) -> Page {
-        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        Page {
-            order: self.order(),
-            limit: size(self.integer("limit", 1, LIMIT_MAX).unwrap_or(LIMIT_DEFAULT)),
-            offset: size(self.integer("offset", 0, OFFSET_MAX).unwrap_or(0)),
-            cursor: self.cursor(),
-        }
+    fn moment(
+        &mut self,
+        name: &str,
+        read_day: fn(&str) -> Option<BusinessDay>,
+        of_day: fn(BusinessDay) -> Timestamp,
+    ) -> Option<Timestamp> {
+        self.read(name, |text| {
+            let day = read_day(text).map(of_day);
+            let at = day.or_else(|| Timestamp::parse(text));
+            at.ok_or(Mistake::NotADateOrInstant)
+        })
     }
 
-    /// Order, page (from 1; 0 is read as 1), size and cursor of a list of the wallet family.
-    pub fn wallet_page(&mut self) -> Page {
-        let size = self
-            .integer("pageSize", 1, LIMIT_MAX)
-            .unwrap_or(LIMIT_DEFAULT);
-        let numbers = [
-            self.integer("pageNumber", 0, OFFSET_MAX),
-            self.integer("page", 0, OFFSET_MAX),
-        ];
-        if let [Some(one), Some(other)] = numbers
-            && one != other
-        {
-            let other = "pageNumber";
-            self.mistake("page", Mistake::Contradicts { other });
-        }
-        let [number, other] = numbers;
-        let before = number.or(other).unwrap_or(1).saturating_sub(1);
-        let whole = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        Page {
-            order: self.order(),
-            limit: whole(size),
-            offset: whole(before.saturating_mul(size)),
-            cursor: self.cursor(),
-        }
-    }
-
-    fn order(&mut self) -> Order {
-        let orders = [("asc", Order::Ascending), ("desc", Order::Descending)];
-        self.choice("order", &orders).unwrap_or(Order::Descending)
-    }
-
-    fn cursor(&mut self) -> Option<u64> {
-        // Empty for the first page, as clients that always send it do.
+    /// Where a list goes on; an empty one is the first page, as of clients that always send it.
+    pub fn cursor(&mut self, name: &str) -> Option<u64> {
         let read = |text: &str| match text {
             "" => Ok(None),
             text => cursor_place(text).map(Some).ok_or(Mistake::NotACursor),
         };
-        self.read("cursor", read).flatten()
+        self.read(name, read).flatten()
     }
 
     /// Ends the reading.

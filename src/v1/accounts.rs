@@ -25,6 +25,7 @@ use crate::bodies::accounts::{AccountBody, AccountSummary, AccountsPage};
 use crate::http::body::read::{line, text};
 use crate::http::body::{Body, Fields};
 use crate::http::choice::{PersonTypeWord, SuspensionWord, one_of};
+use crate::http::params::PageParams;
 use crate::http::persons::cuit;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
@@ -161,7 +162,7 @@ fn tag(answer: &mut HttpResponse, view: &AccountView) {
     operation_id = "listAccounts",
     tag = "Accounts",
     params(
-        super::requests::PageParams,
+        PageParams,
         ("q" = Option<String>, Query, description = "part of CVU, alias, holder's name (accents and case folded) or CUIT"),
         ("status" = Option<String>, Query, description = "active, suspended or closed"),
         ("sort" = Option<String>, Query, description = "createdAt, holderName, cvu or alias")

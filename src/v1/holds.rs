@@ -18,6 +18,7 @@ use crate::http::body::read::{amount, instant, line, text};
 use crate::http::body::{Body, OptionalBody};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::params::PageParams;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
@@ -104,7 +105,7 @@ pub async fn open(
     tag = "Holds",
     params(
         ("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"),
-        super::requests::PageParams,
+        PageParams,
         ("status" = Option<String>, Query, description = "open, confirmed, released, expired or mixed")
     ),
     responses((status = 200, body = Vec<HoldBody>, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)

@@ -22,6 +22,7 @@ use crate::http::body::Body;
 use crate::http::body::read::{amount, line, text};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::params::PageParams;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
@@ -167,7 +168,7 @@ pub async fn send(request: HttpRequest, caller: Caller, mut query: Query, body: 
     operation_id = "listTransfers",
     tag = "Transfers",
     params(
-        super::requests::PageParams,
+        PageParams,
         ("status" = Option<String>, Query, description = "requested, in_progress, audit, completed, rejected or reversed"),
         ("fromCvu" = Option<String>, Query, description = "only from this CVU"),
         ("from" = Option<String>, Query, description = "a date or date-time; not asked for before it"),

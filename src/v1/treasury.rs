@@ -15,6 +15,7 @@ use super::{balances, target, vouchers};
 use crate::bodies::vouchers::VoucherBody;
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::params::PageParams;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{json, paged};
@@ -258,7 +259,7 @@ pub async fn take(caller: Caller) -> Answer {
     operation_id = "listPositions",
     tag = "Treasury",
     params(
-        super::requests::PageParams,
+        PageParams,
         ("q" = Option<String>, Query, description = "in CVU, alias, holder's name or CUIT"),
         ("min" = Option<String>, Query, description = "only a total of at least this amount"),
         ("max" = Option<String>, Query, description = "only a total of at most this amount")
@@ -303,7 +304,7 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     tag = "Treasury",
     params(
         ("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"),
-        super::requests::PageParams,
+        PageParams,
         vouchers::MovementParams
     ),
     responses((status = 200, body = Vec<VoucherBody>, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)

@@ -10,6 +10,7 @@ use caudal_ledger::ids::VoucherId;
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::{Outcome, ReferenceType};
 use serde::Serialize;
@@ -21,6 +22,7 @@ use crate::http::body::Body;
 use crate::http::body::read::{amount, line, text};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::params::{PageParams, params};
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
@@ -51,39 +53,57 @@ const SORTS: [(&str, VoucherSort); 2] = [
     ("amount", VoucherSort::Amount),
 ];
 
+/// The vouchers of one direction, or of one type.
+type Kind = (Option<Direction>, Option<TypeCode>);
+
 /// A direction or the code of a type.
-fn kind(query: &mut Query, name: &str) -> (Option<Direction>, Option<TypeCode>) {
-    let found = query.read(name, |text| match text.parse::<Direction>() {
+fn kind(text: &str) -> Result<Kind, Mistake> {
+    match text.parse::<Direction>() {
         Ok(direction) => Ok((Some(direction), None)),
         Err(()) => TypeCode::parse(text)
             .map(|code| (None, Some(code)))
             .map_err(|_| Mistake::NotAVoucherKind),
-    });
-    found.unwrap_or_default()
+    }
 }
 
-fn filter(query: &mut Query) -> VoucherFilter {
-    let (direction, type_code) = kind(query, "type");
-    let (from, to) = query.period("from", "to");
-    let references = ReferenceType::ALL.map(|kind| (kind.as_str(), kind));
-    VoucherFilter {
-        direction,
-        type_code,
-        reference_type: query.choice("referenceType", &references),
-        from,
-        to,
-        text: query.text("q"),
-        ..VoucherFilter::default()
+params! {
+    /// Filters of an account's history.
+    pub struct MovementParams {
+        /// A direction or the code of a voucher type.
+        kind: Option<Kind> = read("type", kind) as Option<String>;
+        /// `adjustment`, `hold`, `transfer`, `p2p`, `cash_in`, `fee` or `remuneration`.
+        reference_type: Option<ReferenceType> =
+            choice("referenceType", &ReferenceType::ALL.map(|kind| (kind.as_str(), kind)))
+            as Option<String>;
+        /// A date or date-time; not before it.
+        from: Option<Timestamp> = since("from") as Option<String>;
+        /// A date (the whole day) or date-time; not after it.
+        to: Option<Timestamp> = until("to") as Option<String>;
+        => |query| query.in_order(("from", from), ("to", to));
+        /// In id, idExterno, description or referenceId.
+        q: Option<String> = text("q") as Option<String>;
+        /// `createdAt` (when absent) or `amount`.
+        sort: Option<VoucherSort> = choice("sort", &SORTS) as Option<String>;
     }
 }
 
 /// The movements of an account that a query asks for.
 pub(super) async fn history(caller: &Caller, path: &web::Path<String>, mut query: Query) -> Answer {
-    let filter = filter(&mut query);
-    let sort = query.choice("sort", &SORTS).unwrap_or_default();
+    let sent = MovementParams::take(&mut query);
     let page = query.page();
     let target = target(path)?;
     query.done()?;
+    let (direction, type_code) = sent.kind.unwrap_or_default();
+    let filter = VoucherFilter {
+        direction,
+        type_code,
+        reference_type: sent.reference_type,
+        from: sent.from,
+        to: sent.to,
+        text: sent.q,
+        ..VoucherFilter::default()
+    };
+    let sort = sent.sort.unwrap_or_default();
     let listing = caller
         .engine()
         .movements(caller.realm(), target, filter, sort, page)
@@ -97,7 +117,7 @@ pub(super) async fn history(caller: &Caller, path: &web::Path<String>, mut query
 #[utoipa::path(
     operation_id = "listComprobantes",
     tag = "Vouchers",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), super::requests::PageParams, MovementParams),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), PageParams, MovementParams),
     responses((status = 200, body = Vec<VoucherBody>, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
 )]
 #[get("/v1/accounts/{cvu}/comprobantes")]
@@ -110,32 +130,12 @@ pub async fn list(caller: Caller, path: web::Path<String>, query: Query) -> Answ
 #[utoipa::path(
     operation_id = "listMovements",
     tag = "Vouchers",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), super::requests::PageParams, MovementParams),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), PageParams, MovementParams),
     responses((status = 200, body = Vec<VoucherBody>, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
 )]
 #[get("/v1/accounts/{cvu}/movements")]
 pub async fn movements(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
     history(&caller, &path, query).await
-}
-
-/// Filters of an account's history.
-#[derive(Debug, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "read by the OpenAPI document only")]
-pub struct MovementParams {
-    /// A direction or the code of a voucher type.
-    r#type: Option<String>,
-    /// `adjustment`, `hold`, `transfer`, `p2p`, `cash_in`, `fee` or `remuneration`.
-    #[param(rename = "referenceType")]
-    reference_type: Option<String>,
-    /// A date or date-time; not before it.
-    from: Option<String>,
-    /// A date (the whole day) or date-time; not after it.
-    to: Option<String>,
-    /// In id, idExterno, description or referenceId.
-    q: Option<String>,
-    /// `createdAt` (when absent) or `amount`.
-    sort: Option<String>,
 }
 
 request! {
@@ -210,7 +210,7 @@ pub async fn post(
     operation_id = "listInternalComprobantes",
     tag = "Vouchers",
     params(
-        super::requests::PageParams,
+        PageParams,
         ("desde" = Option<String>, Query, description = "a date or date-time; not before it"),
         ("hasta" = Option<String>, Query, description = "a date (the whole day) or date-time; not after it"),
         ("cvu" = Option<String>, Query, description = "only of this CVU"),
@@ -223,7 +223,7 @@ pub async fn post(
 )]
 #[get("/v1/comprobantes/internal")]
 pub async fn internal(caller: Caller, mut query: Query) -> Answer {
-    let (direction, type_code) = kind(&mut query, "tipo");
+    let (direction, type_code) = query.read("tipo", kind).unwrap_or_default();
     let (from, to) = query.period("desde", "hasta");
     let (min, max) = query.amounts("importeMin", "importeMax");
     let filter = VoucherFilter {

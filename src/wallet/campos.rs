@@ -2,19 +2,13 @@
 //! round, a CUIT with its dashes.
 
 use caudal_ledger::cuit::{Cuit, CuitError};
-use caudal_ledger::kyc::{self, Address, Kyc};
-use caudal_ledger::particulars::{Names, Particulars};
+use caudal_ledger::kyc;
 use caudal_ledger::time::BusinessDay;
 
-use crate::http::body::{Fields, read as read_body};
+use crate::http::body::read as read_body;
 use crate::http::caller::Caller;
 use crate::http::persons;
 use crate::http::words::Mistake;
-
-/// The longest name, in characters.
-const NAME_MAX: usize = 100;
-/// The longest code of an account, in characters.
-const CODE_MAX: usize = 64;
 
 /// Whole numbers are as good as their text.
 fn quoted(raw: &str) -> String {
@@ -63,6 +57,12 @@ pub fn cuit(relaxed: bool, text: &str) -> Result<Cuit, CuitError> {
     persons::parse_cuit(relaxed, &digits)
 }
 
+/// Like [`cuit`], by the policy of the caller's realm.
+pub fn cuit_of(caller: &Caller) -> impl FnOnce(&str) -> Result<Cuit, Mistake> + use<> {
+    let relaxed = caller.identity.relaxed_cuit;
+    code_as(move |text| cuit(relaxed, text))
+}
+
 /// `YYYY-MM-DD` of a date that comes so, the other way round, or with a time after it.
 fn turned(text: &str) -> String {
     let date = text.split(['T', ' ']).next().unwrap_or_default();
@@ -82,7 +82,8 @@ pub fn day(text: &str) -> Result<BusinessDay, Mistake> {
         .ok_or(Mistake::NotADateEitherWay)
 }
 
-fn born(text: &str) -> Result<String, Mistake> {
+/// The day of somebody's birth, either way round.
+pub fn birth_date(text: &str) -> Result<String, Mistake> {
     kyc::birth_date(&turned(text)).map_err(|_| Mistake::NotADateEitherWay)
 }
 
@@ -92,87 +93,17 @@ fn undotted(text: &str) -> String {
 }
 
 /// The number of an identity document.
-fn dni(raw: &str) -> Result<String, Mistake> {
+pub fn dni(raw: &str) -> Result<String, Mistake> {
     code_as(|text| kyc::dni(&undotted(text)))(raw)
 }
 
 /// Six digits; a number has lost its zeros in front.
-fn activity(raw: &str) -> Result<String, Mistake> {
+pub fn activity(raw: &str) -> Result<String, Mistake> {
     let read = code_as(|text| kyc::afip_activity(&undotted(text)));
     if raw.bytes().all(|b| b.is_ascii_digit()) {
         read(&format!("\"{raw:0>6}\""))
     } else {
         read(raw)
-    }
-}
-
-/// An address; town and province come as code or as id.
-fn address(inner: &mut Fields) -> Address {
-    let mut either = |name: &str, other: &str| {
-        let (first, second) = (
-            inner.optional(name, code(40)),
-            inner.optional(other, code(40)),
-        );
-        first.or(second)
-    };
-    let city_code = either("localidadCodigo", "localidadId");
-    let province_code = either("provinciaCodigo", "provinciaId");
-    Address {
-        street: inner.optional("calle", read_body::line(100)),
-        number: inner.optional("numero", code(20)),
-        floor: inner.optional("piso", code(20)),
-        apartment: inner.optional("departamento", code(20)),
-        city_code,
-        province_code,
-        postal_code: inner.optional("cp", code(10)),
-    }
-}
-
-/// The address under either of its names, merged field by field; `domicilio` wins.
-fn addresses(fields: &mut Fields) -> Address {
-    let own = fields.object("domicilio", address).unwrap_or_default();
-    let other = fields.object("datosDomicilio", address).unwrap_or_default();
-    Address {
-        street: own.street.or(other.street),
-        number: own.number.or(other.number),
-        floor: own.floor.or(other.floor),
-        apartment: own.apartment.or(other.apartment),
-        city_code: own.city_code.or(other.city_code),
-        province_code: own.province_code.or(other.province_code),
-        postal_code: own.postal_code.or(other.postal_code),
-    }
-}
-
-/// All that a wallet account says of itself; what is not sent is `None`.
-pub fn particulars(fields: &mut Fields, caller: &Caller) -> Particulars {
-    let relaxed = caller.identity.relaxed_cuit;
-    let fatca = fields.optional("esFatca", boolean);
-    let misspelt = fields.optional("esFacta", boolean);
-    Particulars {
-        cuit: fields.optional("cuitCuil", code_as(|text| cuit(relaxed, text))),
-        names: Names {
-            given: fields.optional("nombre", read_body::line(NAME_MAX)),
-            family: fields.optional("apellido", read_body::line(NAME_MAX)),
-            business: fields.optional("razonSocial", read_body::line(NAME_MAX)),
-        },
-        name: None,
-        code: fields.optional("codigo", code(CODE_MAX)),
-        email: fields.optional("email", read_body::text(kyc::email)),
-        phone: fields.optional("celular", code_as(kyc::phone)),
-        kyc: Kyc {
-            nationality: fields.optional("nacionalidad", read_body::text(kyc::country)),
-            birth_date: fields.optional("fechaNacimiento", read_body::text(born)),
-            dni: fields.optional("dni", dni),
-            marital_status: fields.optional("estadoCivil", read_body::line(40)),
-            occupation: fields.optional("ocupacion", read_body::line(100)),
-            afip_activity: fields.optional("actividadAfip", activity),
-            pep: fields.optional("esPep", boolean),
-            uif: fields.optional("esUif", boolean),
-            fatca: fatca.or(misspelt),
-            address: addresses(fields),
-            ..Kyc::default()
-        },
-        enabled: fields.optional("habilitado", boolean),
     }
 }
 
@@ -196,7 +127,7 @@ mod tests {
             assert!(day(bad).is_err(), "{bad}");
         }
         for text in ["1949-02-16", "16-02-1949", "1949-02-16T00:00:00.000Z"] {
-            assert_eq!(born(text).as_deref(), Ok("1949-02-16"), "{text}");
+            assert_eq!(birth_date(text).as_deref(), Ok("1949-02-16"), "{text}");
         }
     }
 

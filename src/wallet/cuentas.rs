@@ -14,10 +14,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::cuenta_body::CuentaBody;
+use super::cuenta_request::{CreateWalletAccount, UpdateWalletAccount};
 use super::{Pagina, campos, number};
-use crate::http::body::{Body, Fields};
+use crate::http::body::Body;
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::params::PaginaParams;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
@@ -54,7 +56,7 @@ impl From<&AccountView> for CuentaCreada {
     operation_id = "createCuenta",
     tag = "Wallet",
     params(crate::http::problems::PostParams),
-    request_body(content = inline(super::requests::CreateWalletAccountDto)),
+    request_body(content = inline(CreateWalletAccount)),
     responses((status = 201, body = CuentaCreada), Problems)
 )]
 #[post("/wallet/v1/Cuenta")]
@@ -62,7 +64,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
     let asker = asker(&request, &caller, &body, |view: &AccountView| {
         (StatusCode::CREATED, text::json(&CuentaCreada::from(view)))
     })?;
-    let registration = registration(body.lenient_fields(), &caller)?;
+    let registration = registration(CreateWalletAccount::read(body, &caller)?)?;
     let answered = caller
         .engine()
         .register(caller.realm(), registration, false, None, asker)
@@ -72,47 +74,26 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
     })
 }
 
-/// Reads the body of a new account: a CUIT, and the names of a person or of a firm.
-fn registration(mut fields: Fields, caller: &Caller) -> Result<Registration, ApiError> {
-    if !fields.has("cuitCuil") {
-        fields.mistake("cuitCuil", Mistake::Required);
-    }
-    if !fields.has("razonSocial") {
-        for name in ["nombre", "apellido"] {
-            if !fields.has(name) {
-                let other = "razonSocial";
-                fields.mistake(name, Mistake::RequiredOr { other });
-            }
-        }
-    }
-    let Particulars {
-        cuit,
-        names,
-        code,
-        email,
-        phone,
-        kyc,
-        enabled,
-        name: _,
-    } = campos::particulars(&mut fields, caller);
-    fields.done()?;
-    let incomplete = || ApiError::field("cuitCuil", Mistake::Required);
-    let cuit = cuit.ok_or_else(incomplete)?;
-    let name = names.holder_name(cuit.person_type());
+/// The account that a request asks for.
+fn registration(sent: CreateWalletAccount) -> Result<Registration, ApiError> {
+    let cuit = sent.cuit_cuil;
+    let sent = Particulars::from(sent);
+    let name = sent.names.holder_name(cuit.person_type());
+    let other = "razonSocial";
     Ok(Registration {
         number: AccountNo(0),
         holder: Holder {
             cuit,
-            name: name.ok_or_else(incomplete)?,
+            name: name.ok_or_else(|| ApiError::field("nombre", Mistake::RequiredOr { other }))?,
             person_type: cuit.person_type(),
         },
-        code,
-        email,
-        phone,
+        code: sent.code,
+        email: sent.email,
+        phone: sent.phone,
         metadata: std::collections::BTreeMap::new(),
-        kyc,
-        enabled: enabled.unwrap_or(true),
-        names,
+        kyc: sent.kyc,
+        enabled: sent.enabled.unwrap_or(true),
+        names: sent.names,
         asks_cvu: false,
     })
 }
@@ -123,7 +104,7 @@ fn registration(mut fields: Fields, caller: &Caller) -> Result<Registration, Api
     operation_id = "updateCuenta",
     tag = "Wallet",
     params(("id" = u64, Path, description = "the number of the account"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
-    request_body(content = inline(super::requests::UpdateWalletAccountDto)),
+    request_body(content = inline(UpdateWalletAccount)),
     responses((status = 204, description = "changed"), Problems)
 )]
 #[put("/wallet/v1/Cuenta/{id}")]
@@ -134,10 +115,8 @@ pub async fn change(
     body: Body,
 ) -> Answer {
     let number = number(&path, "id")?;
-    let mut fields = body.lenient_fields();
-    let change = campos::particulars(&mut fields, &caller);
-    fields.done()?;
-    let order = Order::ChangeParticulars(change);
+    let sent = UpdateWalletAccount::read(body, &caller)?;
+    let order = Order::ChangeParticulars(sent.into());
     changed(&request, &caller, number, order).await
 }
 
@@ -212,7 +191,7 @@ pub async fn read(request: HttpRequest, caller: Caller, path: web::Path<String>)
     operation_id = "listCuentas",
     tag = "Wallet",
     params(
-        super::requests::PaginaParams,
+        PaginaParams,
         ("q" = Option<String>, Query, description = "part of CUIT, e-mail, name (accents and case folded) or code, or the whole id"),
         ("habilitado" = Option<bool>, Query, description = "only enabled, or only disabled"),
         ("sort" = Option<String>, Query, description = "id (when absent), nombre, codigo or cuitCuil")

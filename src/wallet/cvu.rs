@@ -9,10 +9,12 @@ use utoipa::ToSchema;
 
 use super::campos;
 use super::cuenta_body::{cvu_id, cvu_name};
-use crate::http::body::{Body, read as read_body};
+use crate::http::body::Body;
+use crate::http::body::read::line;
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
+use crate::http::request::request;
 use crate::http::respond::{asker, give, json};
 use crate::http::text;
 
@@ -57,12 +59,28 @@ const fn status(view: &AccountView) -> StatusCode {
     }
 }
 
+request! {
+    /// A CVU for an account.
+    lenient struct CreateWalletCvu {
+        /// The account.
+        id_cuenta: u64 = required("idCuenta", campos::number) as u64;
+        /// What the tenant calls the CVU; the holder's name when absent.
+        nombre_cvu: Option<String> = optional("nombreCVU", line(NAME_MAX))
+            as Option<String> { max_length = 100 };
+        /// The same as some clients write it; the document keeps silent about it.
+        nombre: Option<String> = optional("nombreCvu", line(NAME_MAX)) as Option<String> { ignore };
+        /// Whether the bank assigns an alias; true when absent.
+        alias_automatico: Option<bool> = optional("aliasAutomatico", campos::boolean)
+            as Option<bool>;
+    }
+}
+
 /// Gives a wallet account its CVU; when it has one already, answers with that.
 #[utoipa::path(
     operation_id = "createWalletCvu",
     tag = "Wallet",
     params(crate::http::problems::PostParams),
-    request_body(content = inline(super::requests::CreateWalletCvuDto)),
+    request_body(content = inline(CreateWalletCvu)),
     responses((status = 201, body = CvuBody), (status = 200, body = CvuBody, description = "the CVU that the account has already"), Problems)
 )]
 #[post("/wallet/v1/CVU")]
@@ -74,22 +92,12 @@ pub async fn create(request: HttpRequest, caller: Caller, request_body: Body) ->
         &request_body,
         move |view: &AccountView| (status(view), text::json(&body(realm, view))),
     )?;
-    let mut fields = request_body.lenient_fields();
-    let number = fields.required("idCuenta", campos::number);
-    let name = fields.optional("nombreCVU", read_body::line(NAME_MAX));
-    let other = fields.optional("nombreCvu", read_body::line(NAME_MAX));
-    let automatic_alias = fields.optional("aliasAutomatico", campos::boolean);
-    fields.done()?;
-    let number = AccountNo(number.unwrap_or_default());
+    let sent = CreateWalletCvu::read(request_body)?;
+    let (number, name) = (AccountNo(sent.id_cuenta), sent.nombre_cvu.or(sent.nombre));
+    let automatic_alias = sent.alias_automatico.unwrap_or(true);
     let answered = caller
         .engine()
-        .get_cvu(
-            realm,
-            number,
-            name.or(other),
-            automatic_alias.unwrap_or(true),
-            asker,
-        )
+        .get_cvu(realm, number, name, automatic_alias, asker)
         .await;
     give(answered, |view| json(status(&view), &body(realm, &view)))
 }

@@ -14,10 +14,11 @@ use utoipa::ToSchema;
 
 use super::campos;
 use super::importe::{Exacto, Importe};
-use crate::http::body::{Body, Fields, read as read_body};
+use crate::http::body::{Body, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
+use crate::http::request::request;
 use crate::http::respond::{asker_of, give, json, mark_replayed};
 use crate::http::text;
 use crate::http::words::Mistake;
@@ -130,6 +131,29 @@ impl From<&RemunerationView> for RemuneracionEstado {
     }
 }
 
+/// Of an enrolment of no account.
+const UNNAMED: Mistake = Mistake::RequiredOr { other: "idCuenta" };
+
+request! {
+    /// An enrolment in the remuneration of balances, by `cvu` or `idCuenta`.
+    lenient struct EnrollRemuneracion {
+        => let named = |fields| fields.has("cvu") || fields.has("idCuenta");
+        /// The CVU; or `idCuenta`. Both may come when they are of one account.
+        cvu: Option<Cvu> = optional("cvu", read_body::text(Cvu::parse))
+            as Option<String> { pattern = "^000[0-9]{19}$" };
+        /// The account; or `cvu`.
+        id_cuenta: Option<u64> = optional("idCuenta", campos::number) as Option<u64>;
+        => |fields| if !named { fields.mistake("cvu", UNNAMED) };
+        /// The holder's securities account at the broker; a text or a whole number.
+        cuenta_comitente: BrokerageAccount =
+            required("cuentaComitente", campos::code_as(BrokerageAccount::parse))
+            as String { min_length = 1, max_length = 40 };
+        /// The fund; the bank's own choice when absent.
+        fondo: Option<String> = optional("fondo", read_body::line(NAME_MAX))
+            as Option<String> { max_length = 40 };
+    }
+}
+
 /// Enrols an account in the remuneration of its balance.
 ///
 /// The answer waits for the fund's first word; without one it is `PENDIENTE`, and the fund is asked
@@ -140,7 +164,7 @@ impl From<&RemunerationView> for RemuneracionEstado {
     operation_id = "walletRemuneracionAlta",
     tag = "Wallet: remuneration",
     params(crate::http::problems::PostParams),
-    request_body(content = inline(super::requests::EnrollRemuneracionDto)),
+    request_body(content = inline(EnrollRemuneracion)),
     responses((status = 201, body = RemuneracionAlta), Problems)
 )]
 #[post("/wallet/v1/Remuneracion/Alta")]
@@ -157,7 +181,12 @@ pub async fn enrol(request: HttpRequest, caller: Caller, request_body: Body) -> 
             )
         },
     )?;
-    let (target, order) = order(&caller, request_body.lenient_fields()).await?;
+    let sent = EnrollRemuneracion::read(request_body)?;
+    let target = target(&caller, &sent).await?;
+    let order = Enrol {
+        brokerage_account: sent.cuenta_comitente,
+        fund: sent.fondo,
+    };
     let (engine, realm) = (caller.engine(), caller.realm());
     let answered = engine.enrol(realm, target, order, asker).await;
     give(answered, |view| {
@@ -169,30 +198,23 @@ pub async fn enrol(request: HttpRequest, caller: Caller, request_body: Body) -> 
     })
 }
 
-async fn order(caller: &Caller, mut fields: Fields) -> Result<(Target, Enrol), ApiError> {
-    let named = fields.has("cvu") || fields.has("idCuenta");
-    let cvu = fields.optional("cvu", read_body::text(Cvu::parse));
-    let number = fields.optional("idCuenta", campos::number).map(AccountNo);
-    if !named {
-        fields.mistake("cvu", Mistake::RequiredOr { other: "idCuenta" });
-    }
-    let code = fields.required("cuentaComitente", campos::code_as(BrokerageAccount::parse));
-    let fund = fields.optional("fondo", read_body::line(NAME_MAX));
-    if let (Some(cvu), Some(number)) = (cvu, number) {
-        let named = Target::Cvu(cvu);
-        let owner = caller.engine().view(caller.realm(), named).await;
-        // One that is not there is refused by the order itself.
-        if owner.is_ok_and(|view| view.account.number != number) {
-            fields.mistake("idCuenta", Mistake::Contradicts { other: "cvu" });
+/// The account that a request names; named twice, it has to be the same both times.
+async fn target(caller: &Caller, sent: &EnrollRemuneracion) -> Result<Target, ApiError> {
+    match (sent.cvu, sent.id_cuenta) {
+        (Some(cvu), Some(number)) => {
+            let named = Target::Cvu(cvu);
+            let owner = caller.engine().view(caller.realm(), named).await;
+            // One that is not there is refused by the order itself.
+            if owner.is_ok_and(|view| view.account.number.0 != number) {
+                let other = "cvu";
+                return Err(ApiError::field("idCuenta", Mistake::Contradicts { other }));
+            }
+            Ok(named)
         }
+        (Some(cvu), None) => Ok(Target::Cvu(cvu)),
+        (None, Some(number)) => Ok(Target::Account(AccountNo(number))),
+        (None, None) => Err(ApiError::field("cvu", UNNAMED)),
     }
-    let target = cvu.map(Target::Cvu).or(number.map(Target::Account));
-    let (target, brokerage_account) = fields.finish(target.zip(code))?;
-    let order = Enrol {
-        brokerage_account,
-        fund,
-    };
-    Ok((target, order))
 }
 
 /// Tells how far the enrolment of an account is, and what it is worth today.

@@ -12,6 +12,7 @@ use super::importe::Importe;
 use super::{Pagina, campos, number};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::params::PaginaParams;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{self, json};
@@ -64,7 +65,7 @@ pub struct SaldoHistorico {
 #[utoipa::path(
     operation_id = "listSaldosActuales",
     tag = "Wallet",
-    params(super::requests::PaginaParams),
+    params(PaginaParams),
     responses((status = 200, body = Pagina<Saldo>), Problems)
 )]
 #[get("/wallet/v1/SaldosActuales")]

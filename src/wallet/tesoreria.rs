@@ -15,6 +15,7 @@ use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
+use crate::http::params::PaginaParams;
 use crate::http::problems::Problems;
 use crate::http::query::{Query, pages};
 use crate::http::respond::{json, paged};
@@ -59,7 +60,7 @@ pub async fn snapshot(caller: Caller) -> Answer {
     operation_id = "walletSaldosClientes",
     tag = "Wallet: treasury",
     params(
-        super::requests::PaginaParams,
+        PaginaParams,
         ("q" = Option<String>, Query, description = "in CVU, alias, holder's name or CUIT")
     ),
     responses((status = 200, body = SaldosPage, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
