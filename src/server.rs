@@ -87,7 +87,7 @@ fn families(config: &mut ServiceConfig) {
     crate::http::choice::SuspensionWord,
     crate::v1::accounts::identity::Titular,
     crate::v1::accounts::kyc::UpdateAddress,
-    crate::v1::requests::SenseDto,
+    crate::http::choice::SenseWord,
     crate::v1::transfers::To,
     crate::v1::batch::items::BatchItem,
     crate::v1::treasury::CollectorBody,

@@ -9,7 +9,6 @@ pub mod holds;
 pub mod idempotency;
 pub mod lookups;
 pub mod reconciliation;
-pub mod requests;
 pub mod transfers;
 pub mod treasury;
 pub mod voucher_types;

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use caudal_ledger::accounts::{Holder, Order, SuspensionCode};
 use caudal_ledger::alias::Alias;
-use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::facts::{BankRefusal, Registration};
 use caudal_ledger::ids::{AccountNo, RealmId};
@@ -18,7 +17,7 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::{BankRelations, Policy};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode};
+use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode};
 use caudal_ledger::vouchers::Outcome;
 use caudal_storage::{FaultyStore, StoreError};
 
@@ -87,7 +86,7 @@ impl World {
         };
         let create = PlatformOrder::CreateTenant(new);
         world.engine.administer(create).await.unwrap();
-        for (code, sense) in [("IN", Direction::Credit), ("OUT", Direction::Debit)] {
+        for (code, sense) in [("IN", Sense::Credit), ("OUT", Sense::Debit)] {
             let order = CreateVoucherType {
                 code: TypeCode::parse(code).unwrap(),
                 name: code.into(),

@@ -1,5 +1,7 @@
 //! Voucher types: the system's, and those a tenant defines for its adjustments (contract §3).
 
+mod shapes;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -10,6 +12,8 @@ use crate::facts::RealmFact;
 use crate::rejection::Rejection;
 use crate::text::TextError;
 use crate::time::Timestamp;
+
+pub use shapes::{Origin, Sense, VoucherType};
 
 /// The code of a voucher type: `^[A-Z0-9_]{2,40}$`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -144,31 +148,6 @@ impl SystemType {
     }
 }
 
-/// A type of voucher.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct VoucherType {
-    /// Its code, unique in the realm.
-    pub code: TypeCode,
-    /// Its name, 1–80 characters.
-    pub name: String,
-    /// The direction of its vouchers; credit or debit for custom types.
-    pub sense: Direction,
-    /// Whether new vouchers of it are accepted.
-    pub active: bool,
-    /// Whether it is built in.
-    pub system: bool,
-    /// The numeric id of the wallet family, from 1000 and never reused; custom types only.
-    pub legacy_id: Option<u64>,
-    /// A line for people (wallet `descripcion`).
-    #[serde(default)]
-    pub description: Option<String>,
-    /// The tenant's category (wallet `tipoMovimiento`).
-    #[serde(default)]
-    pub category: Option<String>,
-    /// When it was created; the start of 1970 for built-in types.
-    pub created_at: Timestamp,
-}
-
 /// The order to create a type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CreateVoucherType {
@@ -176,8 +155,8 @@ pub struct CreateVoucherType {
     pub code: TypeCode,
     /// Its name, already a [`crate::text::line`] of at most 80 characters.
     pub name: String,
-    /// Credit or debit.
-    pub sense: Direction,
+    /// Whether money comes in or goes out by it.
+    pub sense: Sense,
     /// A line for people.
     pub description: Option<String>,
     /// The tenant's category.
@@ -258,12 +237,6 @@ impl VoucherTypes {
                 code: order.code.clone(),
             });
         }
-        match order.sense {
-            Direction::Credit | Direction::Debit => {}
-            Direction::Hold | Direction::Release | Direction::ConfirmHold => {
-                return Err(Rejection::VoucherTypeSense { sense: order.sense });
-            }
-        }
         if self.custom.len() >= Self::CUSTOM_MAX {
             return Err(Rejection::TooManyVoucherTypes {
                 maximum: Self::CUSTOM_MAX,
@@ -272,9 +245,8 @@ impl VoucherTypes {
         Ok(RealmFact::VoucherTypeCreated(VoucherType {
             code: order.code.clone(),
             name: order.name.clone(),
-            sense: order.sense,
+            origin: Origin::Custom(order.sense),
             active: true,
-            system: false,
             legacy_id: Some(self.next_legacy_id),
             description: order.description.clone(),
             category: order.category.clone(),
@@ -334,13 +306,12 @@ fn system_type(code: &TypeCode) -> Option<VoucherType> {
     Some(built_in(found))
 }
 
-fn built_in((code, name, sense): &(&'static str, &'static str, Direction)) -> VoucherType {
+fn built_in((code, name, direction): &(&'static str, &'static str, Direction)) -> VoucherType {
     VoucherType {
         code: TypeCode((*code).to_owned()),
         name: (*name).to_owned(),
-        sense: *sense,
+        origin: Origin::System(*direction),
         active: true,
-        system: true,
         legacy_id: None,
         description: None,
         category: None,
@@ -352,7 +323,7 @@ fn built_in((code, name, sense): &(&'static str, &'static str, Direction)) -> Vo
 mod tests {
     use super::*;
 
-    fn order(code: &str, sense: Direction) -> CreateVoucherType {
+    fn order(code: &str, sense: Sense) -> CreateVoucherType {
         CreateVoucherType {
             code: TypeCode::parse(code).unwrap(),
             name: "Name".into(),
@@ -367,13 +338,13 @@ mod tests {
         let mut types = VoucherTypes::default();
         let now = Timestamp::from_millis(1);
         let created = types
-            .decide_create(&order("bonus", Direction::Credit), now)
+            .decide_create(&order("bonus", Sense::Credit), now)
             .unwrap();
         types.apply(&created);
         let code = TypeCode::parse("BONUS").unwrap();
         assert_eq!(types.find(&code).unwrap().legacy_id, Some(1000));
         assert!(matches!(
-            types.decide_create(&order("BONUS", Direction::Debit), now),
+            types.decide_create(&order("BONUS", Sense::Debit), now),
             Err(Rejection::VoucherTypeTaken { .. })
         ));
         assert_eq!(types.decide_toggle(&code, true), Ok(None));
@@ -383,14 +354,14 @@ mod tests {
         assert_eq!(types.find(&code), None);
         types.apply(
             &types
-                .decide_create(&order("BONUS", Direction::Credit), now)
+                .decide_create(&order("BONUS", Sense::Credit), now)
                 .unwrap(),
         );
         assert_eq!(types.find_legacy(1001).unwrap().code, code);
     }
 
     #[test]
-    fn system_types_stand_and_directions_are_two() {
+    fn system_types_stand_and_custom_ones_have_two_directions() {
         let types = VoucherTypes::default();
         assert_eq!(types.all().len(), SYSTEM_TYPES.len());
         let hold = TypeCode::parse("HOLD").unwrap();
@@ -398,10 +369,10 @@ mod tests {
             types.decide_remove(&hold),
             Err(Rejection::VoucherTypeIsSystem { .. })
         ));
-        assert!(matches!(
-            types.decide_create(&order("XX", Direction::Hold), Timestamp::default()),
-            Err(Rejection::VoucherTypeSense { .. })
-        ));
+        for direction in [Direction::Hold, Direction::Release, Direction::ConfirmHold] {
+            let refused = Rejection::VoucherTypeSense { sense: direction };
+            assert_eq!(Sense::try_from(direction), Err(refused));
+        }
         for bad in ["A", "CON ESPACIO", "ÑANDU", &"A".repeat(41)] {
             assert!(TypeCode::parse(bad).is_err(), "{bad}");
         }

@@ -18,7 +18,6 @@ use caudal_actors::records::projection::Rows;
 use caudal_actors::reply::Given;
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
-use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::{Cuit, CuitError};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::Registration;
@@ -29,7 +28,7 @@ use caudal_ledger::money::Money;
 use caudal_ledger::tenants::{BankRelations, Mode, Policy};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Destination};
-use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode};
+use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode};
 use caudal_storage::{DurableStore, Store};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
@@ -396,7 +395,7 @@ async fn tenant(engine: &Engine, keyring: &Keyring, id: &str) -> anyhow::Result<
     let order = CreateVoucherType {
         code: TypeCode::parse(VOUCHER_TYPE)?,
         name: "Bench in".to_owned(),
-        sense: Direction::Credit,
+        sense: Sense::Credit,
         description: None,
         category: None,
     };

@@ -32,11 +32,11 @@ pub fn voucher_type(tenant: &str, found: &VoucherType) -> VoucherTypeBody {
     VoucherTypeBody {
         code: found.code.to_string(),
         name: found.name.clone(),
-        sense: found.sense.as_str(),
+        sense: found.direction().as_str(),
         active: found.active,
-        system: found.system,
+        system: found.is_system(),
         id: found.legacy_id.map(|id| format!("vty_{id}")),
         legacy_id: found.legacy_id,
-        tenant_id: (!found.system).then(|| tenant.to_owned()),
+        tenant_id: (!found.is_system()).then(|| tenant.to_owned()),
     }
 }

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 
 use caudal_ledger::accounts::SuspensionCode;
 use caudal_ledger::cuit::PersonType;
+use caudal_ledger::voucher_types::Sense;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -84,4 +85,9 @@ choice!(
     SuspensionCode,
     SuspensionWord = "SuspensionCodeDto",
     "Why an account is suspended."
+);
+choice!(
+    Sense,
+    SenseWord = "SenseDto",
+    "The direction of a custom type."
 );

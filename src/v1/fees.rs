@@ -94,7 +94,7 @@ impl FeePreview {
         Some(Self {
             cvu: quote.cvu.to_string(),
             voucher_type_code: quote.voucher_type.code.to_string(),
-            direction: quote.voucher_type.sense.as_str(),
+            direction: quote.voucher_type.direction().as_str(),
             importe: quote.amount.to_string(),
             currency: "ARS",
             fee,

@@ -2,12 +2,12 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, web};
-use caudal_ledger::balance::Direction;
-use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType};
+use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode, VoucherType};
 
 use crate::bodies::voucher_types::{VoucherTypeBody, voucher_type};
 use crate::http::body::{Body, read as read_body};
 use crate::http::caller::Caller;
+use crate::http::choice::{SenseWord, one_of};
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::request::request;
@@ -51,16 +51,12 @@ request! {
         name: String = required("name", read_body::line(NAME_MAX))
             as String { min_length = 1, max_length = 80 };
         /// `credit` or `debit`.
-        sense: Direction = required("sense", read_body::text(sense)) as super::requests::SenseDto;
+        sense: Sense = required("sense", read_body::text(sense)) as SenseWord;
     }
 }
 
-fn sense(text: &str) -> Result<Direction, Mistake> {
-    match text {
-        "credit" => Ok(Direction::Credit),
-        "debit" => Ok(Direction::Debit),
-        _ => Err(Mistake::NotASense),
-    }
+fn sense(text: &str) -> Result<Sense, Mistake> {
+    one_of(text).map_err(|_| Mistake::NotASense)
 }
 
 request! {

@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, post};
 use caudal_ledger::balance::Direction;
-use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType};
+use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode, VoucherType};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -106,10 +106,13 @@ fn sentido(text: &str) -> Result<Direction, Mistake> {
 
 fn order(sent: CreateTipoComprobante) -> Result<CreateVoucherType, ApiError> {
     let by_sign = |positive| match positive {
-        true => Direction::Credit,
-        false => Direction::Debit,
+        true => Sense::Credit,
+        false => Sense::Debit,
     };
-    let sense = sent.sentido.or(sent.signo.map(by_sign));
+    let sense = match sent.sentido {
+        Some(direction) => Some(Sense::try_from(direction)?),
+        None => sent.signo.map(by_sign),
+    };
     Ok(CreateVoucherType {
         code: sent.codigo,
         name: sent.nombre,

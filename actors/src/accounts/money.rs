@@ -146,7 +146,7 @@ impl Desk {
         order: &PostAdjustment,
         dry_run: bool,
     ) -> Result<(Page, Result<Outcome<Placed>, Failure>), caudal_storage::StoreError> {
-        let existing = self.existing(order.voucher_type.sense, &order.external_id)?;
+        let existing = self.existing(order.voucher_type.direction(), &order.external_id)?;
         let existing = existing.as_ref().map(|(n, v)| (*n, v.as_ref()));
         let settings = self.shared.settings();
         let context = self.context(&settings, self.now());

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use actix::fut::{ActorFutureExt as _, wrap_future};
 use actix::{AsyncContext as _, Context};
-use caudal_ledger::balance::Direction;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::voucher_types::{TypeCode, VoucherType};
+use caudal_ledger::voucher_types::{Origin, Sense, TypeCode, VoucherType};
 use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 
 use super::{Adjustment, MAILBOX, RealmSupervisor, TypeRef};
@@ -95,7 +94,7 @@ impl RealmSupervisor {
             Err(why) => return self.end(Err(why), ticket),
         };
         if !dry_run {
-            let direction = [b'x', order.voucher_type.sense.byte()];
+            let direction = [b'x', order.voucher_type.direction().byte()];
             match self.claim_external(&direction, &order.external_id, number) {
                 Ok(guard) => ticket.guards.push(guard),
                 Err(why) => return self.end(Err(why), ticket),
@@ -140,16 +139,19 @@ impl RealmSupervisor {
             }
         };
         let Shared { store, realm, .. } = &*self.shared;
-        for sense in [Direction::Credit, Direction::Debit] {
-            let held =
-                reads::voucher_by_external(store.as_ref(), *realm, sense, &order.external_id)?;
+        for sense in Sense::ALL {
+            let held = reads::voucher_by_external(
+                store.as_ref(),
+                *realm,
+                sense.direction(),
+                &order.external_id,
+            )?;
             if let Some((_, voucher)) = held.filter(|(_, voucher)| voucher.type_code == *code) {
                 return Ok(VoucherType {
                     code: code.clone(),
                     name: voucher.type_name,
-                    sense,
+                    origin: Origin::Custom(sense),
                     active: false,
-                    system: false,
                     legacy_id: None,
                     description: None,
                     category: None,
@@ -285,7 +287,7 @@ impl RealmSupervisor {
         named: &mut Named,
     ) -> Result<(AccountNo, PostAdjustment, ClaimGuard), Failure> {
         let (number, order) = self.name(item, named)?;
-        let direction = [b'x', order.voucher_type.sense.byte()];
+        let direction = [b'x', order.voucher_type.direction().byte()];
         let guard = self.claim_external(&direction, &order.external_id, number)?;
         Ok((number, order, guard))
     }
@@ -298,7 +300,7 @@ impl RealmSupervisor {
             amount,
             ..
         } = &order;
-        let name = (voucher_type.sense.byte(), order.external_id.clone());
+        let name = (voucher_type.direction().byte(), order.external_id.clone());
         let this = (number, *amount, voucher_type.code.clone());
         let first = named.entry(name).or_insert_with(|| this.clone());
         if first.0 == number {

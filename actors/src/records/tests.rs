@@ -28,7 +28,7 @@ use caudal_ledger::remuneration::{BrokerageAccount, EnrolmentState};
 use caudal_ledger::tenants::{ApiKey, BankRelation, BankRelations, Mode, Policy, Tenant};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
-use caudal_ledger::voucher_types::{TypeCode, VoucherType};
+use caudal_ledger::voucher_types::{Origin, Sense, TypeCode, VoucherType};
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -233,9 +233,8 @@ fn realm_facts() -> Vec<RealmFact> {
         RealmFact::VoucherTypeCreated(VoucherType {
             code: code.clone(),
             name: "Top-up".into(),
-            sense: Direction::Credit,
+            origin: Origin::Custom(Sense::Credit),
             active: true,
-            system: false,
             legacy_id: Some(1000),
             description: None,
             category: None,

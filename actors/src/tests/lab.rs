@@ -156,7 +156,7 @@ impl Lab {
         };
         let create = PlatformOrder::CreateTenant(new);
         lab.engine.administer(create).await.unwrap();
-        for (code, sense) in [("IN", Direction::Credit), ("OUT", Direction::Debit)] {
+        for (code, sense) in [("IN", Sense::Credit), ("OUT", Sense::Debit)] {
             let order = CreateVoucherType {
                 code: TypeCode::parse(code).unwrap(),
                 name: code.into(),

@@ -2,7 +2,7 @@
 //! state in between: held against the same lists made without any index.
 
 use caudal_ledger::accounts::Status;
-use caudal_ledger::balance::Balance;
+use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::facts::{AccountFact, LedgerFact};
 use caudal_ledger::text::folded;
 use caudal_ledger::vouchers::Voucher;

@@ -256,7 +256,7 @@ async fn two_histories_of_one_past_have_no_other_id_in_common() {
         let credit = CreateVoucherType {
             code: TypeCode::parse(&format!("HISTORY_{history}")).unwrap(),
             name: "A type of one history".into(),
-            sense: Direction::Credit,
+            sense: Sense::Credit,
             description: None,
             category: None,
         };

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use caudal_ledger::balance::Balance;
+use caudal_ledger::balance::Direction;
 use caudal_ledger::chain::Digest;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::facts::{AccountFact, LedgerFact};

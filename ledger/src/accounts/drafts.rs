@@ -95,7 +95,7 @@ impl Drafts<'_> {
 
     /// Adds a voucher, or says why its money cannot move.
     pub fn add(&mut self, draft: Draft) -> Result<(), Rejection> {
-        let direction = draft.voucher_type.sense;
+        let direction = draft.voucher_type.direction();
         let after = self
             .balance
             .after(direction, draft.amount)

@@ -9,7 +9,6 @@
 
 use super::drafts::Draft;
 use super::{Account, Context, Status};
-use crate::balance::Direction;
 use crate::cvu::Cvu;
 use crate::fees::Schedules;
 use crate::holds::{HoldStep, OPEN_HOLDS_MAX, OpenHold};
@@ -19,7 +18,7 @@ use crate::money::Amount;
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
 use crate::transfers::CashIn;
-use crate::voucher_types::SystemType;
+use crate::voucher_types::{Origin, Sense, SystemType};
 use crate::vouchers::{Outcome, PostAdjustment, ReferenceType, Voucher};
 
 /// The longest description of a voucher, in characters.
@@ -161,18 +160,21 @@ impl Account {
         }
         let voucher_type = &order.voucher_type;
         let code = &voucher_type.code;
-        if voucher_type.system {
-            return Err(Rejection::VoucherTypeIsSystem { code: code.clone() });
-        }
+        let sense = match voucher_type.origin {
+            Origin::Custom(sense) => sense,
+            Origin::System(_) => {
+                return Err(Rejection::VoucherTypeIsSystem { code: code.clone() });
+            }
+        };
         if !voucher_type.active {
             return Err(Rejection::VoucherTypeInactive { code: code.clone() });
         }
-        match voucher_type.sense {
-            Direction::Credit | Direction::Release => {
+        match sense {
+            Sense::Credit => {
                 self.may(Movement::AdjustIn)?;
                 self.within_balance(order.amount, context)?;
             }
-            Direction::Debit | Direction::Hold | Direction::ConfirmHold => {
+            Sense::Debit => {
                 self.may(Movement::AdjustOut)?;
                 self.within_all_limits(order.amount, context)?;
             }

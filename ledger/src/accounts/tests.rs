@@ -18,7 +18,7 @@ use crate::ids::{AccountNo, RealmId};
 use crate::limits::{TotalLimits, TotalUsage};
 use crate::money::{Amount, Money};
 use crate::text::ExternalId;
-use crate::voucher_types::{TypeCode, VoucherType};
+use crate::voucher_types::{Origin, TypeCode, VoucherType};
 use crate::vouchers::{Outcome, PostAdjustment};
 
 const REALM: RealmId = RealmId(7);
@@ -80,14 +80,13 @@ fn suspend() -> Order {
     }
 }
 
-fn order(sense: Direction, centavos: i64, id: &str) -> PostAdjustment {
+fn order(direction: Direction, centavos: i64, id: &str) -> PostAdjustment {
     PostAdjustment {
         voucher_type: VoucherType {
-            code: TypeCode::parse(&format!("T_{sense}")).unwrap(),
+            code: TypeCode::parse(&format!("T_{direction}")).unwrap(),
             name: "A type".into(),
-            sense,
+            origin: Origin::Custom(direction.try_into().unwrap()),
             active: true,
-            system: false,
             legacy_id: Some(1000),
             description: None,
             category: None,
@@ -242,7 +241,7 @@ fn the_state_of_an_account_decides_which_postings_pass() {
 fn types_are_judged_before_money() {
     let account = account();
     let mut system = order(Direction::Debit, 1, "e");
-    system.voucher_type.system = true;
+    system.voucher_type.origin = Origin::System(Direction::Debit);
     let mut inactive = order(Direction::Debit, 1, "e");
     inactive.voucher_type.active = false;
     for (order, code) in [

@@ -38,7 +38,7 @@ impl Quote {
     /// What the movement comes to: a credit less its charges, anything else with them.
     pub fn net_amount(&self) -> Option<Money> {
         let (amount, charges) = (self.amount.money(), self.charges.total()?);
-        match self.voucher_type.sense {
+        match self.voucher_type.direction() {
             Direction::Credit => amount.minus(charges),
             Direction::Debit | Direction::Hold | Direction::Release | Direction::ConfirmHold => {
                 amount.plus(charges)
@@ -50,7 +50,7 @@ impl Quote {
     /// will leave by a hold has to be there to be held.
     pub fn sufficient(&self) -> Option<bool> {
         let (amount, charges) = (self.amount.money(), self.charges.total()?);
-        let (has, needs) = match self.voucher_type.sense {
+        let (has, needs) = match self.voucher_type.direction() {
             Direction::Credit | Direction::Release => (self.available.plus(amount)?, charges),
             Direction::Debit | Direction::Hold | Direction::ConfirmHold => {
                 (self.available, amount.plus(charges)?)

@@ -14,7 +14,6 @@ use caudal_actors::records::projection::Rows;
 use caudal_actors::reply::Given;
 use caudal_actors::verify;
 use caudal_ledger::accounts::Holder;
-use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::facts::Registration;
@@ -28,7 +27,7 @@ use caudal_ledger::tenants::{BankRelations, Policy};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{Concept, Destination, Send as Sending};
-use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode};
+use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode};
 use caudal_storage::FaultyStore;
 use tokio::task::JoinHandle;
 
@@ -255,7 +254,7 @@ impl Stage {
         };
         let create = PlatformOrder::CreateTenant(new);
         engine.administer(create).await.unwrap();
-        for (code, sense) in [("IN", Direction::Credit), ("OUT", Direction::Debit)] {
+        for (code, sense) in [("IN", Sense::Credit), ("OUT", Sense::Debit)] {
             let order = CreateVoucherType {
                 code: TypeCode::parse(code).unwrap(),
                 name: code.to_owned(),

@@ -16,7 +16,7 @@ use caudal_ledger::transfers::{
     BankMoved, BankTransfer, BankWord, CashIn, Concept, Counterparty, Destination, Send,
     TransferRejection,
 };
-use caudal_ledger::voucher_types::{TypeCode, VoucherType};
+use caudal_ledger::voucher_types::{Origin, Sense, TypeCode, VoucherType};
 use caudal_ledger::vouchers::{Outcome, PostAdjustment, Voucher};
 
 use super::answer::Answer;
@@ -97,7 +97,7 @@ impl Desk {
             description: None,
             external_date: None,
         };
-        let existing = self.existing(index, &order.external_id, order.voucher_type.sense);
+        let existing = self.existing(index, &order.external_id, order.voucher_type.direction());
         let slot = &self.slots[index];
         let context = self.context(slot.realm);
         let decided = slot.account.decide_post(&order, existing, &context);
@@ -375,16 +375,15 @@ fn destination(to: To) -> Destination {
 
 fn voucher_type(credit: bool) -> VoucherType {
     let (code, sense) = if credit {
-        ("BONUS", Direction::Credit)
+        ("BONUS", Sense::Credit)
     } else {
-        ("TOLL", Direction::Debit)
+        ("TOLL", Sense::Debit)
     };
     VoucherType {
         code: TypeCode::parse(code).unwrap(),
         name: "A type".to_owned(),
-        sense,
+        origin: Origin::Custom(sense),
         active: true,
-        system: false,
         legacy_id: Some(1000),
         description: None,
         category: None,

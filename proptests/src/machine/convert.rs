@@ -75,10 +75,15 @@ pub fn same(machine: &Machine, model: &Model) -> Check {
 pub fn same_types(machine: &Machine, model: &Model) -> Check {
     for (number, realm) in &model.realms {
         let real = &machine.realms[number];
-        let custom: Vec<_> = real.types.all().into_iter().filter(|t| !t.system).collect();
+        let custom: Vec<_> = real
+            .types
+            .all()
+            .into_iter()
+            .filter(|t| !t.is_system())
+            .collect();
         let words: Vec<_> = custom
             .iter()
-            .map(|t| (t.code.as_str(), way(t.sense), t.active, t.legacy_id))
+            .map(|t| (t.code.as_str(), way(t.direction()), t.active, t.legacy_id))
             .collect();
         let right: Vec<_> = (realm.types.iter())
             .map(|(code, t)| (code.as_str(), t.way, t.active, Some(t.legacy_id)))

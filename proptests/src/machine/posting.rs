@@ -8,7 +8,7 @@ use caudal_ledger::ids::Tag;
 use caudal_ledger::limits::{TotalLimits, TotalUsage};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
-use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode};
+use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode};
 use caudal_ledger::vouchers::{Outcome, PostAdjustment, ReferenceType, Voucher};
 use chrono::NaiveDate;
 
@@ -30,7 +30,7 @@ impl Machine {
             });
         };
         let external_id = ExternalId::parse(&model.external).unwrap();
-        let key = (slot.realm, external_id.clone(), voucher_type.sense);
+        let key = (slot.realm, external_id.clone(), voucher_type.direction());
         let existing = self.existing.get(&key).map(|(holder, index)| {
             let holder = &self.slots[*holder];
             (holder.account.number, &holder.vouchers[*index])
@@ -135,10 +135,14 @@ impl Machine {
     }
 
     pub(super) fn create_type(&mut self, realm: u32, code: usize, way: Way) -> Answer {
+        let sense = match Sense::try_from(direction(way)) {
+            Ok(sense) => sense,
+            Err(why) => return refusal(&why),
+        };
         let order = CreateVoucherType {
             code: TypeCode::parse(&CODES[code].to_lowercase()).unwrap(),
             name: format!("Type {code}"),
-            sense: direction(way),
+            sense,
             description: None,
             category: Some("001".to_owned()),
         };

@@ -43,11 +43,11 @@ impl Model {
 
     pub(super) fn create_type(&mut self, realm: u32, code: usize, way: Way) -> Answer {
         let realm = self.realm(realm);
-        if realm.types.contains_key(CODES[code]) {
-            return Answer::Refused("voucher_type_taken");
-        }
         if !matches!(way, Way::Credit | Way::Debit) {
             return Answer::Refused("voucher_type_sense");
+        }
+        if realm.types.contains_key(CODES[code]) {
+            return Answer::Refused("voucher_type_taken");
         }
         let legacy_id = realm.next_legacy_id;
         realm.next_legacy_id += 1;

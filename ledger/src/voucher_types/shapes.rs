@@ -1,0 +1,180 @@
+//! What a voucher type is, in memory and on disk.
+
+use serde::{Deserialize, Serialize};
+
+use super::TypeCode;
+use crate::balance::Direction;
+use crate::rejection::Rejection;
+use crate::time::Timestamp;
+
+/// The direction of a type that a tenant defines: its vouchers are adjustments, and money comes in by them
+/// or goes out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Sense {
+    /// Money comes in.
+    Credit,
+    /// Money goes out.
+    Debit,
+}
+
+impl Sense {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Credit, Self::Debit];
+
+    /// The direction of its vouchers.
+    pub const fn direction(self) -> Direction {
+        match self {
+            Self::Credit => Direction::Credit,
+            Self::Debit => Direction::Debit,
+        }
+    }
+
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        self.direction().as_str()
+    }
+}
+
+impl TryFrom<Direction> for Sense {
+    type Error = Rejection;
+
+    /// The other directions are those of built-in types.
+    fn try_from(direction: Direction) -> Result<Self, Rejection> {
+        match direction {
+            Direction::Credit => Ok(Self::Credit),
+            Direction::Debit => Ok(Self::Debit),
+            Direction::Hold | Direction::Release | Direction::ConfirmHold => {
+                Err(Rejection::VoucherTypeSense { sense: direction })
+            }
+        }
+    }
+}
+
+/// Whose a type is, and what its vouchers do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// Built in: the service posts it.
+    System(Direction),
+    /// The tenant's own: it is adjusted with.
+    Custom(Sense),
+}
+
+/// A type of voucher.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
+pub struct VoucherType {
+    /// Its code, unique in the realm.
+    pub code: TypeCode,
+    /// Its name, 1–80 characters.
+    pub name: String,
+    /// Whose it is, and what its vouchers do.
+    pub origin: Origin,
+    /// Whether new vouchers of it are accepted.
+    pub active: bool,
+    /// The numeric id of the wallet family, from 1000 and never reused; custom types only.
+    pub legacy_id: Option<u64>,
+    /// A line for people (wallet `descripcion`).
+    pub description: Option<String>,
+    /// The tenant's category (wallet `tipoMovimiento`).
+    pub category: Option<String>,
+    /// When it was created; the start of 1970 for built-in types.
+    pub created_at: Timestamp,
+}
+
+impl VoucherType {
+    /// The direction of its vouchers.
+    pub const fn direction(&self) -> Direction {
+        match self.origin {
+            Origin::System(direction) => direction,
+            Origin::Custom(sense) => sense.direction(),
+        }
+    }
+
+    /// Whether it is built in.
+    pub const fn is_system(&self) -> bool {
+        matches!(self.origin, Origin::System(_))
+    }
+}
+
+/// A type as it is on disk, where direction and owner stand apart.
+#[derive(Serialize, Deserialize)]
+
+struct Written {
+    code: TypeCode,
+    name: String,
+    sense: Direction,
+    active: bool,
+    system: bool,
+    legacy_id: Option<u64>,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    category: Option<String>,
+    created_at: Timestamp,
+}
+
+impl From<VoucherType> for Written {
+    fn from(it: VoucherType) -> Self {
+        Self {
+            sense: it.direction(),
+            system: it.is_system(),
+            code: it.code,
+            name: it.name,
+            active: it.active,
+            legacy_id: it.legacy_id,
+            description: it.description,
+            category: it.category,
+            created_at: it.created_at,
+        }
+    }
+}
+
+impl TryFrom<Written> for VoucherType {
+    type Error = Rejection;
+
+    fn try_from(it: Written) -> Result<Self, Rejection> {
+        let origin = match it.system {
+            true => Origin::System(it.sense),
+            false => Origin::Custom(it.sense.try_into()?),
+        };
+        Ok(Self {
+            code: it.code,
+            name: it.name,
+            origin,
+            active: it.active,
+            legacy_id: it.legacy_id,
+            description: it.description,
+            category: it.category,
+            created_at: it.created_at,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::voucher_types::SystemType;
+
+    #[test]
+    fn on_disk_direction_and_owner_stand_apart() {
+        let toll = VoucherType {
+            code: TypeCode::parse("TOLL").unwrap(),
+            origin: Origin::Custom(Sense::Debit),
+            legacy_id: Some(1000),
+            ..SystemType::Fee.voucher_type()
+        };
+        let hold = SystemType::Hold.voucher_type();
+        for (found, sense, system) in [
+            (&toll, Direction::Debit, false),
+            (&hold, Direction::Hold, true),
+        ] {
+            let written = Written::from(found.clone());
+            assert_eq!((written.sense, written.system), (sense, system));
+            assert_eq!(VoucherType::try_from(written).as_ref(), Ok(found));
+        }
+        let mut cannot_be = Written::from(hold);
+        cannot_be.system = false;
+        let refused = VoucherType::try_from(cannot_be);
+        assert!(matches!(refused, Err(Rejection::VoucherTypeSense { .. })));
+    }
+}
