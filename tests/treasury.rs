@@ -168,6 +168,7 @@ async fn a_bank_that_is_silent_holds_nobody_up_and_is_not_flooded() {
     // The gateway never gives the bank up, so every answer here is one that did not wait for it.
     let service = TestService::with(Setup {
         patience: NEVER,
+        treasury_patience: caudal_actors::treasury::PATIENCE,
         ..Setup::default()
     })
     .await;

@@ -38,6 +38,7 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::accounts::{AccountView, BalanceView, Versions};
 use crate::banks::{Collectors, RealmBank, Relation};
+use crate::cells::Cells;
 use crate::failure::Failure;
 use crate::lanes::{Lane, Traffic};
 use crate::lookout::Lookout;
@@ -77,7 +78,7 @@ pub struct Asker<T> {
 
 /// The whole of the actors.
 pub struct Engine {
-    store: Arc<dyn Store>,
+    cells: Cells,
     clock: Arc<dyn Clock>,
     keys: Keys,
     platform: Mailbox<PlatformActor>,
@@ -91,13 +92,13 @@ pub struct Engine {
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Engine")
-            .field("store", &self.store)
+            .field("cells", &self.cells)
             .finish_non_exhaustive()
     }
 }
 
 struct Realms {
-    store: Arc<dyn Store>,
+    cells: Cells,
     clock: Arc<dyn Clock>,
     banks: Banks,
     sink: Arc<dyn WebhookSink>,
@@ -108,6 +109,7 @@ struct Realms {
     schedule: Schedule,
     event_rules: u16,
     treasury_every: Duration,
+    treasury_patience: Duration,
     arbiters: Vec<ArbiterHandle>,
     traffic: Arc<Traffic>,
     supervisors: DashMap<RealmId, Supervised>,
@@ -159,8 +161,8 @@ impl Realms {
         let bank = Arc::new(RealmBank::new(&self.banks, relation));
         let settings = Arc::new(RwLock::new(Arc::new(settings)));
         let told = Arc::new(Notify::new());
-        let last = reads::events::last_at(self.store.as_ref(), realm)?;
-        let store = Arc::clone(&self.store);
+        let store = Arc::clone(self.cells.of(realm));
+        let last = reads::events::last_at(store.as_ref(), realm)?;
         let lane = Lane::new(realm, store, Arc::clone(&self.traffic));
         let store: Arc<dyn Store> = Arc::<Lane>::clone(&lane);
         let shared = Shared {
@@ -232,14 +234,15 @@ impl Engine {
         sink: Arc<dyn WebhookSink>,
         options: Options,
     ) -> Result<Self, Failure> {
-        let loaded = PlatformActor::load(store.as_ref())?;
-        clock.begin(clock::known(store.as_ref(), &loaded.0)?);
+        let cells = Cells::one(store);
+        let loaded = PlatformActor::load(cells.platform().as_ref())?;
+        clock.begin(clock::known(&cells, &loaded.0)?);
         let arbiters = (0..options.arbiters)
             .map(|_| Arbiter::new().handle())
             .collect();
         let couriers = (options.arbiters > 0).then(|| Arbiter::new().handle());
         let realms = Arc::new(Realms {
-            store: Arc::clone(&store),
+            cells: cells.clone(),
             clock: Arc::clone(&clock),
             banks,
             sink,
@@ -250,6 +253,7 @@ impl Engine {
             schedule: options.webhooks,
             event_rules: options.event_rules,
             treasury_every: options.treasury_every,
+            treasury_patience: options.treasury_patience,
             arbiters,
             traffic: Arc::default(),
             supervisors: DashMap::new(),
@@ -271,7 +275,12 @@ impl Engine {
                 *state.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(platform);
             })
         };
-        let actor = PlatformActor::new(Arc::clone(&store), Arc::clone(&clock), loaded, published);
+        let actor = PlatformActor::new(
+            Arc::clone(cells.platform()),
+            Arc::clone(&clock),
+            loaded,
+            published,
+        );
         let platform = match realms.arbiters.first() {
             Some(arbiter) => PlatformActor::start_in_arbiter(arbiter, move |_| actor),
             None => actor.start(),
@@ -279,7 +288,7 @@ impl Engine {
         let platform = Mailbox::new(platform, Waiting::default(), platform::MAILBOX);
         let treasury = RwLock::new(realms.treasury());
         Ok(Self {
-            store,
+            cells,
             clock,
             keys,
             platform,
@@ -305,9 +314,14 @@ impl Engine {
         Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The store, for verification.
+    /// The stores of this process.
+    pub fn cells(&self) -> &Cells {
+        &self.cells
+    }
+
+    /// The store with the platform's facts, for tests and benches, in which everything is there.
     pub fn store(&self) -> &Arc<dyn Store> {
-        &self.store
+        self.cells.platform()
     }
 
     fn tell(&self, realm: RealmId, message: impl Into<RealmMessage>) -> Result<(), Failure> {

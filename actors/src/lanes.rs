@@ -339,7 +339,7 @@ impl Store for Lane {
 
 #[cfg(test)]
 mod tests {
-    use caudal_storage::FaultyStore;
+    use caudal_storage::{Fact, FaultyStore};
 
     use super::*;
     use crate::records::projection::Rows;
@@ -385,6 +385,7 @@ mod tests {
                 seq,
                 at: 1,
                 body: vec![0; 100],
+                fact: Fact::default(),
             };
             let commit = Commit {
                 entries: (1..=entries).map(entry).collect(),

@@ -17,6 +17,7 @@
 
 pub mod accounts;
 pub mod banks;
+pub mod cells;
 pub mod courier;
 pub mod engine;
 pub mod failure;

@@ -3,7 +3,6 @@
 //! Kinds of streams, tags of keys and the format byte are appended, never edited.
 
 pub mod keys;
-pub mod owner;
 pub mod projection;
 pub mod reads;
 pub mod roll;
@@ -13,7 +12,7 @@ mod tests;
 
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Entry, Index, StoreError, StreamId};
+use caudal_storage::{Entry, Fact, Index, StoreError, StreamId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -153,5 +152,6 @@ pub fn entry<T: Serialize>(
         seq,
         at: at.millis(),
         body: encode(record)?,
+        fact: Fact::default(),
     })
 }

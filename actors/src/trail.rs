@@ -76,6 +76,8 @@ impl Trail {
 mod tests {
     use caudal_ledger::ids::RealmId;
 
+    use caudal_storage::Fact;
+
     use super::*;
 
     fn entry(sequence: u64) -> Entry {
@@ -84,6 +86,7 @@ mod tests {
             seq: sequence,
             at: 0,
             body: Vec::new(),
+            fact: Fact::default(),
         }
     }
 

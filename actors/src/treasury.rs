@@ -36,10 +36,11 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Money;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::{Coverage, Totals};
-use caudal_storage::{Store, StoreError};
+use caudal_storage::StoreError;
 use tokio::time::Instant;
 
 use crate::banks::{OnCollector, RealmBank};
+use crate::cells::Cells;
 use crate::failure::Failure;
 use crate::mailbox::Queued;
 use crate::ports::{BankError, BankGateway as _, BankReply, Clock, Collector};
@@ -50,7 +51,7 @@ use crate::reply::Reply;
 pub const MAILBOX: usize = 1024;
 /// How often a bank is asked for the balance of a collector account at most.
 pub const BANK_EVERY: Duration = Duration::from_secs(3);
-/// How long a snapshot waits for the bank.
+/// How long a snapshot waits for the bank, unless the engine's options say otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 /// How old a pair may be that is shown while the bank takes its time.
 pub const KEPT: Duration = Duration::from_secs(60);
@@ -161,9 +162,9 @@ impl Desk {
     }
 
     /// Whether waiting for the answer that is under way makes sense.
-    fn is_patient(&self, now: Instant) -> bool {
+    fn is_patient(&self, now: Instant, patience: Duration) -> bool {
         let since = |at: Instant| now.saturating_duration_since(at);
-        self.asked.is_some_and(|at| since(at) < PATIENCE) && self.waiting.len() < WAITING_MAX
+        self.asked.is_some_and(|at| since(at) < patience) && self.waiting.len() < WAITING_MAX
     }
 
     /// The last pair that shows these realms and no others.
@@ -183,29 +184,32 @@ impl Desk {
 
 /// The actor.
 pub struct Treasury {
-    store: Arc<dyn Store>,
+    cells: Cells,
     clock: Arc<dyn Clock>,
     standings: Standings,
     journal: Journal,
     every: Duration,
+    patience: Duration,
     desks: HashMap<String, Desk>,
 }
 
 impl Treasury {
-    /// A treasury that has asked nobody yet, and asks each bank at most once in `every`.
+    /// A treasury that has asked nobody yet, and asks each bank at most once in `every`; a
+    /// snapshot waits `patience` for it.
     pub fn new(
-        store: Arc<dyn Store>,
+        cells: Cells,
         clock: Arc<dyn Clock>,
         standings: Standings,
         journal: Journal,
-        every: Duration,
+        (every, patience): (Duration, Duration),
     ) -> Self {
         Self {
-            store,
+            cells,
             clock,
             standings,
             journal,
             every,
+            patience,
             desks: HashMap::new(),
         }
     }
@@ -222,7 +226,7 @@ impl Treasury {
         why: Silence,
     ) -> Result<Snapshot, Failure> {
         let as_of = self.clock.now();
-        let sides = reads::totals_of(self.store.as_ref(), realms)?;
+        let sides = ledgers(&self.cells, realms)?;
         Ok(Snapshot {
             as_of,
             totals: sum(sides.values()),
@@ -267,12 +271,12 @@ impl Treasury {
             return;
         };
         self.desk(on).asked = Some(Instant::now());
-        let store = Arc::clone(&self.store);
+        let cells = self.cells.clone();
         let realms: Vec<_> = on.realms.iter().copied().collect();
         let sides = Rc::new(RefCell::new(None));
         let seen = Rc::clone(&sides);
         let question = async move {
-            let asking = || *seen.borrow_mut() = Some(reads::totals_of(store.as_ref(), &realms));
+            let asking = || *seen.borrow_mut() = Some(ledgers(&cells, &realms));
             bank.balance(&asking, &request_id).await
         };
         let (of, again) = (Arc::clone(on), Arc::clone(on));
@@ -280,7 +284,9 @@ impl Treasury {
             treasury.hear(&of, realm, reply, sides.take());
         };
         ctx.spawn(question.into_actor(self).map(heard));
-        ctx.run_later(PATIENCE, move |treasury, _| treasury.answer_all(&again));
+        ctx.run_later(self.patience, move |treasury, _| {
+            treasury.answer_all(&again)
+        });
     }
 
     fn hear(
@@ -303,6 +309,17 @@ impl Treasury {
         desk.asked = None;
         self.answer_all(on);
     }
+}
+
+/// The ledger's side of realms: those of one cell as of one commit of it.
+fn ledgers(cells: &Cells, realms: &[RealmId]) -> Result<Sides, StoreError> {
+    let mut sides = Sides::new();
+    for store in cells.all() {
+        let here = |realm: &RealmId| Arc::ptr_eq(cells.of(*realm), store);
+        let here: Vec<_> = realms.iter().copied().filter(here).collect();
+        sides.extend(reads::totals_of(store.as_ref(), &here)?);
+    }
+    Ok(sides)
 }
 
 /// The sums of several realms as one.
@@ -341,7 +358,7 @@ impl Handler<Queued<TakeSnapshot>> for Treasury {
                 Ok(Standing { on: Some(on), .. }) => (on, Some(realm)),
             },
         };
-        let (now, every) = (Instant::now(), self.every);
+        let (now, every, patience) = (Instant::now(), self.every, self.patience);
         let desk = self.desk(&on);
         if !desk.is_fresh(now, every) && desk.asked.is_none() {
             self.ask(&on, request_id, ctx);
@@ -352,7 +369,7 @@ impl Handler<Queued<TakeSnapshot>> for Treasury {
             reply,
         };
         let desk = self.desk(&on);
-        if desk.is_fresh(now, every) || !desk.is_patient(Instant::now()) {
+        if desk.is_fresh(now, every) || !desk.is_patient(Instant::now(), patience) {
             return self.answer(waiting, now);
         }
         desk.waiting.push(waiting);

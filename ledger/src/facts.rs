@@ -321,8 +321,6 @@ pub struct Answer {
 /// The CUIT of a holder with an alias: to whom a given-up alias stays reserved.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AliasOwner {
-    /// The realm.
-    pub realm: u32,
     /// The account.
     pub account: AccountNo,
     /// The holder to whom it is reserved.

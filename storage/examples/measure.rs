@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use caudal_storage::{
-    Commit, DurableStore, Entry, Index, IndexWriter, Options, Order, Position, Projection, Store,
-    StoreError, StreamId,
+    Commit, DurableStore, Entry, Fact, Index, IndexWriter, Options, Order, Position, Projection,
+    Store, StoreError, StreamId,
 };
 
 /// Three small rows an entry: a hash, a counter's row, and the counter itself.
@@ -71,6 +71,7 @@ fn entry(stream: StreamId, seq: u64, at: u64, state: &mut u64) -> Entry {
         seq,
         at,
         body,
+        fact: Fact::default(),
     }
 }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use caudal_storage::{
-    Commit, CommitNo, DurableStore, Entry, Index, IndexWriter, Options, Order, Position,
+    Commit, CommitNo, DurableStore, Entry, Fact, Index, IndexWriter, Options, Order, Position,
     Projection, Store, StoreError, StreamId,
 };
 
@@ -104,6 +104,7 @@ fn write(folder: &Path, acks: &Path) {
                         seq,
                         at: seq,
                         body: body(n, seq),
+                        fact: Fact::default(),
                     });
                     store.submit(
                         Commit {

@@ -1,5 +1,6 @@
 //! The seam: what every storage engine promises to the rooms above it.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -27,6 +28,40 @@ pub struct Entry {
     pub at: u64,
     /// The fact, encoded by the layer above; at most [`ENTRY_BYTES_MAX`].
     pub body: Vec<u8>,
+    /// The same fact as its writer has it, if it gives it along.
+    pub fact: Fact,
+}
+
+/// What an entry says, as its writer has it in memory, so that the projection need not decode what was
+/// encoded a moment before. It is never on disk: an entry that was read has none. Entries are equal
+/// when their bytes are.
+#[derive(Clone, Default)]
+pub struct Fact(Option<Arc<dyn Any + Send + Sync>>);
+
+impl Fact {
+    /// A fact that `body` encodes.
+    pub fn of<T: Any + Send + Sync>(fact: Arc<T>) -> Self {
+        Self(Some(fact))
+    }
+
+    /// The fact, if it was given along and is a `T`.
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.as_ref()?.downcast_ref()
+    }
+}
+
+impl PartialEq for Fact {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Fact {}
+
+impl fmt::Debug for Fact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "given" } else { "none" })
+    }
 }
 
 /// The largest body of one entry, in bytes.

@@ -14,8 +14,8 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
 use crate::api::{
-    Commit, CommitNo, Entry, Head, IndexWriter, Order, Position, Projection, Store, StoreError,
-    StreamId,
+    Commit, CommitNo, Entry, Fact, Head, IndexWriter, Order, Position, Projection, Store,
+    StoreError, StreamId,
 };
 
 /// Makes an empty store.
@@ -104,6 +104,7 @@ pub fn entry(stream: StreamId, seq: u64, body: &[u8]) -> Entry {
         seq,
         at: seq.wrapping_mul(10),
         body: body.to_vec(),
+        fact: Fact::default(),
     }
 }
 
@@ -206,6 +207,7 @@ fn sequences(make: Make<'_>) {
         seq: 3,
         at: 19,
         body: vec![],
+        fact: Fact::default(),
     };
     let result = submit(store.as_ref(), commit(vec![back]));
     assert!(
@@ -339,6 +341,7 @@ fn times(make: Make<'_>) {
             seq: n,
             at,
             body: vec![],
+            fact: Fact::default(),
         };
         submit(store.as_ref(), commit(vec![e])).expect("follows");
     }

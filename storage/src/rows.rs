@@ -4,8 +4,8 @@
 //! `position u64, at u64`. All other first bytes but 0x00 belong to the layers above.
 
 use crate::api::{
-    COMMIT_BYTES_MAX, COMMIT_ENTRIES_MAX, Commit, ENTRY_BYTES_MAX, Entry, Head, KEY_BYTES_MAX,
-    Position, StoreError, StreamId, VALUE_BYTES_MAX,
+    COMMIT_BYTES_MAX, COMMIT_ENTRIES_MAX, Commit, ENTRY_BYTES_MAX, Entry, Fact, Head,
+    KEY_BYTES_MAX, Position, StoreError, StreamId, VALUE_BYTES_MAX,
 };
 use crate::codec::Cursor;
 use crate::journal::format::commit_bytes;
@@ -32,6 +32,7 @@ pub(crate) fn no_entry() -> Entry {
         seq: 0,
         at: 0,
         body: Vec::new(),
+        fact: Fact::default(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use caudal_actors::records::projection::Rows;
-use caudal_storage::{Commit, DurableStore, Entry, Options, Store as _, StreamId};
+use caudal_storage::{Commit, DurableStore, Entry, Fact, Options, Store as _, StreamId};
 
 /// One entry a line: commit, realm, kind and number of the stream, sequence, milliseconds, bytes.
 fn entry(line: &str) -> (u64, Entry) {
@@ -21,6 +21,7 @@ fn entry(line: &str) -> (u64, Entry) {
         seq: number(4),
         at: number(5),
         body: bytes.iter().map(byte).collect(),
+        fact: Fact::default(),
     };
     (number(0), entry)
 }

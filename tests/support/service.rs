@@ -51,6 +51,8 @@ pub struct Setup {
     pub deadlines: Deadlines,
     /// How often the bank is asked for a balance at most.
     pub treasury_every: Duration,
+    /// How long a snapshot waits for the bank: by itself so long that a busy machine shows no old one.
+    pub treasury_patience: Duration,
     /// How many connections there may be.
     pub limits: wire::Limits,
     /// How long an answer may stand still that its client does not read.
@@ -73,6 +75,7 @@ impl Default for Setup {
             attempt: AttemptLimits::default(),
             deadlines: Deadlines::default(),
             treasury_every: Duration::ZERO,
+            treasury_patience: Duration::from_secs(8),
             limits: wire::Limits::default(),
             answer: wire::ANSWER_PATIENCE,
             wrong_keys: u32::MAX,
@@ -102,6 +105,7 @@ impl Setup {
                 arbiters: 1,
                 webhooks: self.schedule,
                 treasury_every: self.treasury_every,
+                treasury_patience: self.treasury_patience,
                 ..engine::Options::default()
             },
             storage: caudal_storage::Options::small(),

@@ -11,9 +11,9 @@ use super::{none, rust};
 
 /// The rooms of `actors`; each may know those before it.
 const ACTORS: &[&str] = &[
-    "ports", "records", "failure", "mailbox", "reply", "lanes", "trail", "lookout", "meter",
-    "settings", "banks", "scribe", "accounts", "courier", "realms", "platform", "treasury",
-    "engine", "verify",
+    "ports", "records", "cells", "failure", "mailbox", "reply", "lanes", "trail", "lookout",
+    "meter", "settings", "banks", "scribe", "accounts", "courier", "realms", "platform",
+    "treasury", "engine", "verify",
 ];
 /// The rooms of `src`; each may know those before it.
 const SRC: &[&str] = &[

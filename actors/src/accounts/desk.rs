@@ -21,7 +21,7 @@ use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{Suspense, Transfer, TransferFact};
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{Entry, Row, StoreError, StreamId};
+use caudal_storage::{Entry, Fact, Row, StoreError, StreamId};
 
 use super::{AccountView, EnrolmentView, SNAPSHOT_EVERY};
 use crate::failure::Failure;
@@ -187,7 +187,8 @@ impl Desk {
                 self.account.balance
             );
             let fact = LedgerFactRef::Posted(voucher);
-            let entry = records::entry(stream, voucher.sequence, voucher.at, &fact)?;
+            let mut entry = records::entry(stream, voucher.sequence, voucher.at, &fact)?;
+            entry.fact = Fact::of(Arc::clone(voucher));
             page.entries.push(entry);
             self.account.apply_voucher(voucher);
             self.unsettled.push_back(Arc::clone(voucher));

@@ -14,6 +14,7 @@ use std::time::Duration;
 use actix::Addr;
 use caudal_ledger::accounts::{BankAnswer, Holder, Pending};
 use caudal_ledger::alias::Alias;
+use caudal_ledger::clients::client_in;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{BankCall, BankRefusal};
 use caudal_ledger::ids::{AccountNo, RealmId};
@@ -23,7 +24,7 @@ use tokio::sync::oneshot;
 use crate::accounts::{AccountActor, AccountMessage, ProfileTurn};
 use crate::failure::Failure;
 use crate::ports::{BankError, BankGateway, BankReply};
-use crate::records::owner::{Owner, owner_of};
+use crate::records::reads;
 use crate::reply::{ClaimGuard, Claims};
 
 /// The pause after the first try whose outcome is unknown.
@@ -222,6 +223,12 @@ impl Saga {
         let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
         let reply = bank.create_cvu(client_id, &self.holder, id).await;
         match take(reply, calls) {
+            Ok(cvu) if client_in(&cvu) != Some(client_id) => {
+                // Money for it would find its way to another realm, or to none.
+                let body = r#"{"message":"the bank gave a CVU that does not carry the client id it was asked for"}"#;
+                let (status, body) = (0, body.to_owned());
+                Err(BankError::Refused(BankRefusal { status, body }).into())
+            }
             Ok(cvu) if self.is_anothers(cvu)? => {
                 let body = r#"{"message":"the bank gave the CVU of another account"}"#.to_owned();
                 Err(Halt::Taken(BankRefusal { status: 0, body }))
@@ -234,9 +241,8 @@ impl Saga {
     /// Whether a CVU is attached to another account.
     fn is_anothers(&self, cvu: Cvu) -> Try<bool> {
         let (realm, account) = self.account;
-        let own = Owner { realm, account };
-        match owner_of(self.store.as_ref(), cvu) {
-            Ok(owner) => Ok(owner.is_some_and(|owner| owner != own)),
+        match reads::account_of_cvu(self.store.as_ref(), realm, cvu) {
+            Ok(owner) => Ok(owner.is_some_and(|owner| owner != account)),
             // Nobody knows now; it is asked again.
             Err(why) => Err(Halt::Bank(BankError::Failed {
                 status: None,

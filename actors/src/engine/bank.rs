@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use caudal_ledger::clients::realm_in;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
-use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::Destination;
 
@@ -92,7 +92,7 @@ impl Engine {
         let before = known.now().map(|bank| bank.place());
         // One that cannot be asked any more may be mended.
         if before.is_ok() && before != place.clone().map_err(Clone::clone) {
-            let totals = reads::totals(self.store.as_ref(), relation.realm);
+            let totals = reads::totals(self.cells.of(relation.realm).as_ref(), relation.realm);
             let totals = totals.map_err(|why| NotRelated::Failed(why.into()))?;
             if totals.census.everyone() > 0 {
                 return Err(match made {
@@ -194,16 +194,39 @@ impl Books {
             sequence: 0,
         };
         Ok(match notice {
-            Notice::Received { cvu, .. } => {
-                self.home_of(voice, *cvu)?.map(|realm| (realm, nowhere))
-            }
-            Notice::Left(left) => self.home_of(voice, left.cvu)?.map(|realm| (realm, nowhere)),
+            Notice::Received { cvu, .. } => self.home_of(voice, *cvu).map(|realm| (realm, nowhere)),
+            Notice::Left(left) => self.home_of(voice, left.cvu).map(|realm| (realm, nowhere)),
             Notice::Returned { realm, .. } => Some((*realm, nowhere)),
             Notice::Settled { origin, .. } | Notice::Reversed { origin, .. } => {
-                reads::money::of_origin(self.store.as_ref(), *origin)?
+                self.of_origin(*origin)?
             }
             Notice::Created | Notice::Other { .. } => None,
         })
+    }
+
+    /// Where the transfer or return of a reference is, in whichever cell.
+    fn of_origin(&self, origin: OriginId) -> Result<Option<(RealmId, Place)>, Failure> {
+        for store in self.cells.all() {
+            let found = reads::money::of_origin(store.as_ref(), origin)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The return of money in suspense that a reference means, with its realm and its number there.
+    pub(super) fn return_of(
+        &self,
+        origin: Option<OriginId>,
+    ) -> Result<Option<(RealmId, u64)>, Failure> {
+        for store in self.cells.all() {
+            let found = reads::cases::return_of(store.as_ref(), origin)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
     }
 
     /// Whether a movement is a return of money in suspense that no realm here knows to have asked for.
@@ -222,7 +245,7 @@ impl Books {
             .collect();
         for (realm, settings) in spoken {
             let settings = Arc::clone(&settings.read().unwrap_or_else(PoisonError::into_inner));
-            let store = self.store.as_ref();
+            let store = self.cells.of(realm).as_ref();
             let found = lookout::returned(store, realm, &settings.tenant, movement)?;
             if let Some(notice) = found {
                 return Ok(Some((realm, notice)));
@@ -231,16 +254,9 @@ impl Books {
         Ok(None)
     }
 
-    /// The realm that money for a CVU belongs to: the account's, or that of the client id in it.
-    pub(super) fn home_of(&self, voice: &Voice, cvu: Cvu) -> Result<Option<RealmId>, Failure> {
-        match self.locate(cvu) {
-            Ok((realm, _)) => return Ok(Some(realm).filter(|realm| voice.speaks_for(*realm))),
-            Err(Failure::Rejected(_)) => {}
-            Err(why) => return Err(why),
-        }
-        let realm = realm_in(&cvu);
-        Ok(realm.filter(|realm| {
-            voice.speaks_for(*realm) && self.realms.supervisors.contains_key(realm)
-        }))
+    /// The realm that money for a CVU belongs to: that of the client id in it.
+    pub(super) fn home_of(&self, voice: &Voice, cvu: Cvu) -> Option<RealmId> {
+        realm_in(&cvu)
+            .filter(|realm| voice.speaks_for(*realm) && self.realms.supervisors.contains_key(realm))
     }
 }

@@ -74,7 +74,7 @@ impl Engine {
     /// # Errors
     /// When there is none of this id.
     pub fn suspense_case(&self, id: SuspenseId) -> Result<Parked, Failure> {
-        let found = reads::cases::parked(self.store.as_ref(), id.realm, id.place)?;
+        let found = reads::cases::parked(self.cells.of(id.realm).as_ref(), id.realm, id.place)?;
         let found = found.filter(|parked| parked.id(id.realm) == id);
         Ok(found.ok_or(Rejection::CaseNotFound)?)
     }
@@ -84,7 +84,7 @@ impl Engine {
     /// # Errors
     /// When there is none of this id.
     pub fn unbooked_case(&self, id: UnbookedId) -> Result<Unbooked, Failure> {
-        let found = reads::cases::unbooked(self.store.as_ref(), id.realm, id.place)?;
+        let found = reads::cases::unbooked(self.cells.of(id.realm).as_ref(), id.realm, id.place)?;
         let found = found.filter(|unbooked| unbooked.id(id.realm) == id);
         Ok(found.ok_or(Rejection::CaseNotFound)?)
     }
@@ -127,7 +127,7 @@ impl Engine {
         let (view, calls) = self.transfer_of(realm, id).await?;
         let place = Place { account, sequence };
         let kind = CaseKind::Transfer;
-        let since = reads::cases::since(self.store.as_ref(), realm, kind, place)?;
+        let since = reads::cases::since(self.cells.of(realm).as_ref(), realm, kind, place)?;
         Ok((Case::Transfer(Box::new(view), since), calls))
     }
 
@@ -208,7 +208,7 @@ impl Engine {
     /// # Errors
     /// When the store cannot be read.
     pub fn case_figures(&self, realm: RealmId) -> Result<CaseFigures, Failure> {
-        let store = self.store.as_ref();
+        let store = self.cells.of(realm).as_ref();
         let oldest = |kind| {
             let first = reads::cases::open(store, realm, kind, 1)?;
             Ok::<_, Failure>(first.first().map(|(since, _)| *since))

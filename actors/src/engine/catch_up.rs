@@ -12,7 +12,6 @@ use crate::banks::{OnCollector, Voice};
 use crate::failure::Failure;
 use crate::ports::{BankGateway as _, BankMovement, Notice};
 use crate::realms::lookout;
-use crate::records::reads;
 
 impl Engine {
     /// Takes in what the bank lists of a day for a collector account and no notice has brought: money
@@ -67,17 +66,17 @@ impl Books {
         if let Some(returned) = self.returned(voice, &movement)? {
             return Ok(Some(returned));
         }
-        let realm = match reads::cases::return_of(self.store.as_ref(), movement.origin)? {
+        let realm = match self.return_of(movement.origin)? {
             Some((realm, _)) => Some(realm).filter(|realm| voice.speaks_for(*realm)),
             None => match Cvu::parse(&movement.cvu) {
-                Ok(cvu) => self.home_of(voice, cvu)?,
+                Ok(cvu) => self.home_of(voice, cvu),
                 Err(_) => None,
             },
         };
         let Some(realm) = realm else {
             return Ok(None);
         };
-        let notice = lookout::news(self.store.as_ref(), realm, movement)?;
+        let notice = lookout::news(self.cells.of(realm).as_ref(), realm, movement)?;
         Ok(notice.map(|notice| (realm, notice)))
     }
 }

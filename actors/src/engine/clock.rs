@@ -6,9 +6,10 @@
 use caudal_ledger::facts::ClockWord;
 use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{CommitNo, Index, StoreError};
+use caudal_storage::{CommitNo, StoreError};
 
 use super::Engine;
+use crate::cells::Cells;
 use crate::failure::Failure;
 use crate::platform::PlatformOrder;
 use crate::ports::{Doubt, Known};
@@ -28,7 +29,7 @@ impl Engine {
     /// When they are not: why.
     pub fn ready(&self) -> Result<(), Failure> {
         self.certain()?;
-        Ok(self.store.ready()?)
+        Ok(self.cells.ready()?)
     }
 
     /// Refuses while the clock is in doubt.
@@ -64,11 +65,14 @@ impl Engine {
     }
 }
 
-/// What a journal knows of the time.
-pub(super) fn known(store: &dyn Index, platform: &Platform) -> Result<Known, StoreError> {
-    let last = store.applied().0;
+/// What the journals know of the time.
+pub(super) fn known(cells: &Cells, platform: &Platform) -> Result<Known, StoreError> {
     let mut newest = None;
-    if last > 0 {
+    for store in cells.all() {
+        let last = store.applied().0;
+        if last == 0 {
+            continue;
+        }
         let from = last.saturating_sub(COMMITS).saturating_add(1);
         store.replay(CommitNo(from.max(1)), &mut |_, entry| {
             newest = newest.max(Some(Timestamp::from_millis(entry.at)));

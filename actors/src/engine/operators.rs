@@ -14,9 +14,9 @@ use super::{ANSWERS_MAX, DEADLINE, Engine, wait};
 use crate::accounts::Observed;
 use crate::failure::Failure;
 use crate::realms::{ActorsMessage, RealmReport, Target};
-use crate::records::owner::{Owner, owner_of};
 use crate::records::reads;
 use crate::reply::Reply;
+use caudal_ledger::clients::realm_in;
 
 /// How long the lanes have to hand over what waits when the store closes.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -24,7 +24,7 @@ const DRAIN: Duration = Duration::from_secs(2);
 impl Engine {
     /// Figures of the store.
     pub fn stats(&self) -> Stats {
-        let stats = self.store.stats();
+        let stats = self.cells.stats();
         let waiting = self.realms.supervisors.iter();
         let waiting = waiting.map(|known| known.value().lane.waiting());
         let waiting = waiting.fold(0, usize::saturating_add);
@@ -52,7 +52,7 @@ impl Engine {
         while let Some(left) = DRAIN.checked_sub(since.elapsed())
             && told.recv_timeout(left).is_ok()
         {}
-        Ok(self.store.close()?)
+        Ok(self.cells.close()?)
     }
 
     /// How the actors of a realm are doing.
@@ -89,7 +89,7 @@ impl Engine {
         account: AccountNo,
     ) -> Result<(Account, Vec<BankCall>), Failure> {
         self.look(realm, Cost::Scan, move |books| {
-            on_disk(books.store.as_ref(), realm, account)
+            on_disk(books.cells.of(realm).as_ref(), realm, account)
         })
         .await
     }
@@ -105,9 +105,9 @@ impl Engine {
 impl Books {
     /// The realm and account of a CVU, whoever owns it.
     pub(super) fn locate(&self, cvu: Cvu) -> Result<(RealmId, AccountNo), Failure> {
-        let found = owner_of(self.store.as_ref(), cvu)?;
-        let Owner { realm, account } = found.ok_or(Rejection::AccountNotFound)?;
-        Ok((realm, account))
+        let realm = realm_in(&cvu).ok_or(Rejection::AccountNotFound)?;
+        let found = reads::account_of_cvu(self.cells.of(realm).as_ref(), realm, cvu)?;
+        Ok((realm, found.ok_or(Rejection::AccountNotFound)?))
     }
 }
 

@@ -25,6 +25,9 @@ pub struct Options {
     /// How often the treasury asks the bank of a collector account for its balance at most; zero
     /// asks for each snapshot.
     pub treasury_every: Duration,
+    /// How long a snapshot of the treasury waits for the bank before it goes out with the bank's last
+    /// word, or without.
+    pub treasury_patience: Duration,
 }
 
 impl Default for Options {
@@ -36,6 +39,7 @@ impl Default for Options {
             webhooks: Schedule::default(),
             event_rules: RuleSets::ALL.newest(),
             treasury_every: treasury::BANK_EVERY,
+            treasury_patience: treasury::PATIENCE,
         }
     }
 }

@@ -161,13 +161,13 @@ impl Books {
 
     /// Whether a movement is a realm's: a return by its reference, any other by its CVU.
     fn is_of(&self, realm: RealmId, movement: &BankMovement) -> Result<bool, Failure> {
-        if let Some((of, _)) = reads::cases::return_of(self.store.as_ref(), movement.origin)? {
+        if let Some((of, _)) = self.return_of(movement.origin)? {
             return Ok(of == realm);
         }
         let Ok(cvu) = Cvu::parse(&movement.cvu) else {
             return Ok(false);
         };
-        let home = self.home_of(&Voice::Mode(realm.mode()), cvu)?;
+        let home = self.home_of(&Voice::Mode(realm.mode()), cvu);
         Ok(home == Some(realm))
     }
 
@@ -177,7 +177,7 @@ impl Books {
         realm: RealmId,
         movement: BankMovement,
     ) -> Result<Option<Reconciled>, Failure> {
-        let returned = reads::cases::return_of(self.store.as_ref(), movement.origin)?;
+        let returned = self.return_of(movement.origin)?;
         if let (Way::Out, Some((_, number))) = (movement.way, returned) {
             return self.return_against(realm, movement, number);
         }
@@ -231,7 +231,7 @@ impl Books {
         let Some(key) = key.filter(|_| differs) else {
             return Ok((judged, None));
         };
-        let found = reads::cases::said(self.store.as_ref(), realm, key)?;
+        let found = reads::cases::said(self.cells.of(realm).as_ref(), realm, key)?;
         let dismissed = found.as_ref().is_some_and(|it| it.decision().is_some());
         let judged = match dismissed {
             true => Agreement::Decided.into(),
@@ -247,7 +247,7 @@ impl Books {
         movement: BankMovement,
         number: u64,
     ) -> Result<Option<Reconciled>, Failure> {
-        let parked = reads::cases::returned(self.store.as_ref(), realm, number)?;
+        let parked = reads::cases::returned(self.cells.of(realm).as_ref(), realm, number)?;
         let ours = parked.as_ref();
         let ours = ours.map_or(Ours::Nothing, |parked| Ours::Return(parked, number));
         let judged = judge(&listed(&movement), &ours);
@@ -268,12 +268,12 @@ impl Books {
         movement: &BankMovement,
         returned: bool,
     ) -> Result<(Option<Placed>, Option<Parked>), Failure> {
-        let store = self.store.as_ref();
+        let store = self.cells.of(realm).as_ref();
         let landed = match &movement.coelsa_id {
-            Some(id) => reads::money::landed(store, realm.mode(), rail_of(movement, returned), id)?,
+            Some(id) => reads::money::landed(store, realm, rail_of(movement, returned), id)?,
             None => None,
         };
-        let Some(landed) = landed.filter(|landed| landed.realm == realm) else {
+        let Some(landed) = landed else {
             return Ok((None, None));
         };
         let waits = landed.suspended.then_some(SuspensePlace {
@@ -301,7 +301,7 @@ impl Books {
         let Some(TransferView { account, transfer }) = transfer else {
             return Ok(None);
         };
-        let store = self.store.as_ref();
+        let store = self.cells.of(realm).as_ref();
         let left = reads::money::confirmed(store, realm, *account, transfer.sequence)?;
         match left {
             Some(sequence) => self.placed(realm, *account, sequence),
@@ -317,7 +317,7 @@ impl Books {
         sequence: u64,
     ) -> Result<Option<Placed>, Failure> {
         let place = Place { account, sequence };
-        let voucher = reads::voucher(self.store.as_ref(), realm, place)?;
+        let voucher = reads::voucher(self.cells.of(realm).as_ref(), realm, place)?;
         Ok(voucher.map(|voucher| Placed {
             account,
             voucher: Arc::new(voucher),
@@ -332,7 +332,7 @@ impl Books {
         let Some(origin) = origin else {
             return Ok(None);
         };
-        let found = reads::money::transfer_by_origin(self.store.as_ref(), origin)?;
+        let found = reads::money::transfer_by_origin(self.cells.of(realm).as_ref(), origin)?;
         let found = found.filter(|(of, ..)| *of == realm);
         Ok(found.map(|(_, account, transfer)| TransferView { account, transfer }))
     }
@@ -346,7 +346,7 @@ impl Books {
     ) -> Result<Vec<Reconciled>, Failure> {
         let (mut found, mut after) = (Vec::new(), None);
         loop {
-            let store = self.store.as_ref();
+            let store = self.cells.of(realm).as_ref();
             let places = reads::money::bank_day(store, realm, day, after, KEYS_PAGE)?;
             after = places.last().copied();
             for (account, sequence) in &places {
@@ -366,7 +366,7 @@ impl Books {
         realm: RealmId,
         (account, sequence): (AccountNo, u64),
     ) -> Result<Option<Reconciled>, Failure> {
-        let store = self.store.as_ref();
+        let store = self.cells.of(realm).as_ref();
         let alone = |voucher, transfer: Option<TransferView>, suspense| Reconciled {
             bank: None,
             judged: unlisted(transfer.as_ref().map(|view| &view.transfer)).into(),
@@ -396,7 +396,7 @@ impl Books {
                 (found.transpose()?.flatten(), None)
             }
             (ReferenceType::CashIn, Some(id)) => {
-                let landed = reads::money::landed(store, realm.mode(), Rail::Arrival, id)?;
+                let landed = reads::money::landed(store, realm, Rail::Arrival, id)?;
                 let case = landed.and_then(|landed| landed.case);
                 let parked = case.map(|place| reads::cases::parked(store, realm, place));
                 (None, parked.transpose()?.flatten())

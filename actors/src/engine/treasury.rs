@@ -75,7 +75,7 @@ impl Realms {
         Ok(Standing { bank, on })
     }
 
-    /// Starts a treasury over the same store and banks.
+    /// Starts a treasury over the same cells and banks.
     pub(super) fn treasury(self: &Arc<Self>) -> Mailbox<Treasury> {
         let realms = Arc::clone(self);
         let journal = Arc::new(move |realm: RealmId, calls| {
@@ -86,11 +86,11 @@ impl Realms {
         let realms = Arc::clone(self);
         let standings = Arc::new(move |realm| realms.standing(realm));
         let treasury = Treasury::new(
-            Arc::clone(&self.store),
+            self.cells.clone(),
             Arc::clone(&self.clock),
             standings,
             journal,
-            self.treasury_every,
+            (self.treasury_every, self.treasury_patience),
         );
         let addr = match self.arbiters.first() {
             Some(arbiter) => Treasury::start_in_arbiter(arbiter, move |_| treasury),
@@ -137,7 +137,7 @@ impl Engine {
             .treasury
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        if !known.connected() && self.store.ready().is_ok() {
+        if !known.connected() && self.cells.ready().is_ok() {
             *known = self.realms.treasury();
         }
         known.clone()
@@ -160,7 +160,7 @@ impl Engine {
 
     /// What a client has.
     pub async fn position(&self, realm: RealmId, target: Target) -> Result<Position, Failure> {
-        let read = move |books: &Books| position(books.store.as_ref(), realm, target);
+        let read = move |books: &Books| position(books.cells.of(realm).as_ref(), realm, target);
         self.look(realm, Cost::Point, read).await
     }
 }

@@ -8,12 +8,13 @@
 use std::sync::Arc;
 
 use caudal_ledger::ids::RealmId;
-use caudal_storage::{Index, Store, StoreError};
+use caudal_storage::{Index, StoreError};
 use dashmap::DashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::{DEADLINE, Engine, Realms};
+use crate::cells::Cells;
 use crate::failure::Failure;
 
 /// How many single things are looked up at the same time.
@@ -91,8 +92,8 @@ impl Turns {
 
 /// What a reader has before it.
 pub(super) struct Books {
-    /// The store.
-    pub store: Arc<dyn Store>,
+    /// The stores.
+    pub cells: Cells,
     /// The realms that there are.
     pub realms: Arc<Realms>,
 }
@@ -105,8 +106,10 @@ impl Engine {
         cost: Cost,
         work: impl FnOnce(&dyn Index) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Failure> {
-        self.look(realm, cost, move |books| Ok(work(books.store.as_ref())?))
-            .await
+        self.look(realm, cost, move |books| {
+            Ok(work(books.cells.of(realm).as_ref())?)
+        })
+        .await
     }
 
     /// Reads off the threads that serve, when it is its turn.
@@ -118,7 +121,7 @@ impl Engine {
     ) -> Result<T, Failure> {
         let turn = self.turns.take(realm, cost).await?;
         let books = Books {
-            store: Arc::clone(&self.store),
+            cells: self.cells.clone(),
             realms: Arc::clone(&self.realms),
         };
         let done = tokio::task::spawn_blocking(move || {

@@ -41,7 +41,6 @@ use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Waiting};
 use crate::ports::{BankMovement, Notice, Way};
 use crate::records::keys::Rail;
-use crate::records::owner::owner_of;
 use crate::records::projection::Place;
 use crate::records::reads;
 use crate::reply::{Given, Reply};
@@ -137,7 +136,7 @@ async fn hear(supervisor: &Home, message: Hearing) -> Result<(), Failure> {
 }
 
 /// Whether a movement is a realm's: a return of money in suspense by its reference, any other by its
-/// CVU, which is the account's, or by the client id in it. What left the collector account itself and
+/// CVU, which says the client id and so the realm. What left the collector account itself and
 /// is no return of ours is nobody's, and nothing is booked of it.
 fn is_of(store: &dyn Index, realm: RealmId, movement: &BankMovement) -> Result<bool, StoreError> {
     if let Some((of, _)) = reads::cases::return_of(store, movement.origin)? {
@@ -146,10 +145,7 @@ fn is_of(store: &dyn Index, realm: RealmId, movement: &BankMovement) -> Result<b
     let Ok(cvu) = Cvu::parse(&movement.cvu) else {
         return Ok(false);
     };
-    Ok(match owner_of(store, cvu)? {
-        Some(owner) => owner.realm == realm,
-        None => realm_in(&cvu) == Some(realm),
-    })
+    Ok(realm_in(&cvu) == Some(realm))
 }
 
 /// The notice that a movement is a return of money in suspense, asked for in a past that is gone: it
@@ -246,7 +242,7 @@ fn arrived(
         };
         (Rail::Arrival, notice)
     };
-    let landed = reads::money::landed(store, realm.mode(), kind, &coelsa_id)?;
+    let landed = reads::money::landed(store, realm, kind, &coelsa_id)?;
     Ok(landed.is_none().then_some(notice))
 }
 

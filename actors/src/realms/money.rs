@@ -9,7 +9,6 @@ use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
 use caudal_ledger::ids::{AccountNo, HoldId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{CashIn, Suspense};
@@ -256,19 +255,15 @@ impl RealmSupervisor {
             claims,
             ..
         } = &*self.shared;
-        let mode = realm.mode();
-        let tag = match (kind, mode) {
-            (Rail::Arrival, Mode::Live) => b"ri",
-            (Rail::Arrival, Mode::Test) => b"Ri",
-            (Rail::Return, Mode::Live) => b"rr",
-            (Rail::Return, Mode::Test) => b"Rr",
+        let tag = match kind {
+            Rail::Arrival => b"ri",
+            Rail::Return => b"rr",
         };
-        let everywhere = caudal_ledger::ids::RealmId(0);
         let name = [tag.as_slice(), id.as_bytes()].concat();
         let guard = claims
-            .claim(everywhere, name, AccountNo(0), false)
+            .claim(*realm, name, AccountNo(0), false)
             .map_err(|_| Failure::Overloaded)?;
-        let landed = reads::money::landed(store.as_ref(), mode, kind, id)?;
+        let landed = reads::money::landed(store.as_ref(), *realm, kind, id)?;
         Ok((guard, landed))
     }
 

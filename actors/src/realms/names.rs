@@ -1,9 +1,9 @@
-//! What is unique in a realm or a mode: the names of accounts, claimed before they are looked for.
+//! What is unique in a realm: the names of accounts, claimed before they are looked for.
 
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::facts::Registration;
-use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
 
 use super::RealmSupervisor;
@@ -53,7 +53,7 @@ impl RealmSupervisor {
         }
     }
 
-    /// Claims an alias over all realms of the mode.
+    /// Claims an alias in the realm. What another realm has, the bank refuses.
     fn claim_alias(
         &self,
         alias: &Alias,
@@ -66,14 +66,12 @@ impl RealmSupervisor {
             claims,
             ..
         } = &*self.shared;
-        let mode = realm.mode();
-        let name = [b"a", mode.as_str().as_bytes(), alias.folded().as_bytes()].concat();
-        let everywhere = RealmId(0);
-        let claim = claims.claim(everywhere, name, account, false);
+        let name = [b"a", alias.folded().as_bytes()].concat();
+        let claim = claims.claim(*realm, name, account, false);
         let guard = claim.map_err(|_| Rejection::AliasTaken)?;
-        match reads::alias_owner(store.as_ref(), mode, alias)? {
+        match reads::alias_owner(store.as_ref(), *realm, alias)? {
             None => Ok(guard),
-            Some(owner) if owner.realm == realm.0 && owner.account == account => Ok(guard),
+            Some(owner) if owner.account == account => Ok(guard),
             // Given up, but reserved to its holder.
             Some(owner) if !owner.current && owner.cuit == cuit => Ok(guard),
             Some(_) => Err(Rejection::AliasTaken.into()),

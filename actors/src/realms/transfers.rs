@@ -214,8 +214,8 @@ impl RealmSupervisor {
                 None => Ok(None),
             },
             Destination::Alias(alias) => {
-                let owner = reads::alias_owner(store.as_ref(), realm.mode(), alias)?;
-                let own = owner.filter(|owner| owner.realm == realm.0 && owner.current);
+                let owner = reads::alias_owner(store.as_ref(), *realm, alias)?;
+                let own = owner.filter(|owner| owner.current);
                 Ok(own.map(|owner| owner.account))
             }
         }

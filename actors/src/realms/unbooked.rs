@@ -6,7 +6,7 @@
 use caudal_ledger::cases::{
     BankSays, Decision, SuspensePlace, TOLD_OTHERWISE, Unbooked, UnbookedFact,
 };
-use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
+use caudal_ledger::ids::{AccountNo, OriginId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::{CashIn, Departure};
 use caudal_storage::StoreError;
@@ -20,13 +20,13 @@ use crate::reply::ClaimGuard;
 use crate::scribe::{Page, Shared, Ticket};
 
 impl RealmSupervisor {
-    /// Claims what left under a reference, over all realms.
+    /// Claims what left under a reference, which is of one realm.
     pub(super) fn claim_left(&self, origin: OriginId) -> Result<ClaimGuard, Failure> {
         let name = [b"o".as_slice(), &origin.to_bytes()].concat();
         let claim = self
             .shared
             .claims
-            .claim(RealmId(0), name, AccountNo(0), false);
+            .claim(self.shared.realm, name, AccountNo(0), false);
         claim.map_err(|_| Failure::Overloaded)
     }
 
@@ -37,7 +37,8 @@ impl RealmSupervisor {
         from: AccountNo,
     ) -> Result<ClaimGuard, AccountNo> {
         let name = [b"o".as_slice(), &origin.to_bytes()].concat();
-        self.shared.claims.claim(RealmId(0), name, from, true)
+        let Shared { claims, realm, .. } = &*self.shared;
+        claims.claim(*realm, name, from, true)
     }
 
     /// An arrival whose id of the rail has landed before. The same is known; anything else is kept for
@@ -64,7 +65,7 @@ impl RealmSupervisor {
 
     /// Whether an arrival is what has landed, or waits for a person already.
     fn as_landed(&self, arrived: &CashIn, landed: &Landed) -> Result<bool, StoreError> {
-        let (store, of) = (self.shared.store.as_ref(), landed.realm);
+        let (store, of) = (self.shared.store.as_ref(), self.shared.realm);
         let waits = landed.suspended.then_some(SuspensePlace {
             account: landed.account,
             sequence: landed.sequence,

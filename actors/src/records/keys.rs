@@ -1,4 +1,5 @@
-//! Keys of the index: one tag each, then realm and name, all big-endian so that they sort.
+//! Keys of the index: one tag each, then realm and name, all big-endian so that they sort. So everything
+//! of a realm lies under its number; the one exception says why.
 
 mod cases;
 
@@ -9,7 +10,6 @@ use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
-use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 
@@ -88,20 +88,14 @@ pub fn after_prefix(prefix: &[u8]) -> Vec<u8> {
     vec![0xff; prefix.len().saturating_add(1)]
 }
 
-/// CVU → realm, account.
-pub fn cvu(cvu: Cvu) -> Vec<u8> {
-    let mut key = vec![CVU];
-    key.extend_from_slice(cvu.as_str().as_bytes());
-    key
+/// Realm, CVU → account.
+pub fn cvu(realm: RealmId, cvu: Cvu) -> Vec<u8> {
+    key(CVU, realm, &[cvu.as_str().as_bytes()])
 }
 
-/// Mode, alias → who has it or to whom it is reserved.
-pub fn alias(mode: Mode, alias: &Alias) -> Vec<u8> {
-    let mut key = vec![ALIAS];
-    key.extend_from_slice(mode.as_str().as_bytes());
-    key.push(0);
-    key.extend_from_slice(alias.folded().as_bytes());
-    key
+/// Realm, alias → who has it or to whom it is reserved. The bank judges between realms.
+pub fn alias(realm: RealmId, alias: &Alias) -> Vec<u8> {
+    key(ALIAS, realm, &[alias.folded().as_bytes()])
 }
 
 /// Realm, the tenant's own code (hashed: it may be longer than a key) → account.
@@ -394,7 +388,9 @@ pub fn transfer_call(realm: RealmId, account: AccountNo, number: u64, call: u64)
     key
 }
 
-/// Reference of a transfer at the bank → realm, account and number.
+/// Reference of a transfer at the bank → realm, account and number. It lies under no realm, because
+/// the reference is all that a notice may say; it is a digest of tenant, mode and order, so no two realms
+/// can mean different things by it.
 pub fn origin(origin: OriginId) -> Vec<u8> {
     let mut key = vec![ORIGIN];
     key.extend_from_slice(&origin.to_bytes());
@@ -410,16 +406,14 @@ pub enum Rail {
     Return,
 }
 
-/// Mode, kind, id of the rail (hashed: the bank chooses it) → where it landed.
-pub fn rail(mode: Mode, kind: Rail, id: &str) -> Vec<u8> {
+/// Realm, kind, id of the rail (hashed: the bank chooses it) → where it landed. An id of the rail is
+/// of one CVU, and so of one realm.
+pub fn rail(realm: RealmId, kind: Rail, id: &str) -> Vec<u8> {
     let kind = match kind {
         Rail::Arrival => b'i',
         Rail::Return => b'r',
     };
-    let mut key = vec![RAIL, kind];
-    key.extend_from_slice(mode.as_str().as_bytes());
-    key.extend_from_slice(&named(id));
-    key
+    key(RAIL, realm, &[&[kind], &named(id)])
 }
 
 /// All movements of a realm in a business day that the bank has to have too.
@@ -447,7 +441,7 @@ mod tests {
             code(realm, &"\u{1f30a}".repeat(64)),
             external_key(realm, &external),
             sorted_of(realm, Sorted::Name, &"n".repeat(400), AccountNo(u64::MAX)),
-            alias(Mode::Live, &Alias::parse(&"a".repeat(20)).unwrap()),
+            alias(realm, &Alias::parse(&"a".repeat(20)).unwrap()),
         ];
         for key in longest {
             assert!(key.len() <= caudal_storage::KEY_BYTES_MAX, "{}", key.len());

@@ -20,11 +20,11 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::particulars::{Names, Particulars};
 use caudal_ledger::text::folded;
 use caudal_ledger::time::Timestamp;
+use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Entry, IndexWriter, Position, Projection, StoreError};
 use serde::{Deserialize, Serialize};
 
 use super::keys::Sorted;
-use super::owner::Owner;
 use super::{
     ANSWER_PARTS, ANSWERS, BANK, CASES, DELIVERIES, LEDGER, PLATFORM, PROFILE, REALM, SUSPENSE,
     TRANSFERS, UNBOOKED, WEBHOOKS, account_stream, decode, encode, keys, roll, unknown_kind,
@@ -121,7 +121,7 @@ impl Projection for Rows {
 
 impl Projection for RowsUnder {
     fn version(&self) -> u32 {
-        13
+        14
     }
 
     fn project(
@@ -135,6 +135,11 @@ impl Projection for RowsUnder {
         let under = (self.0, realm);
         match entry.stream.kind {
             LEDGER => {
+                let given = entry.fact.get::<Voucher>();
+                debug_assert!(given.is_none_or(|given| says(entry, given)));
+                if let Some(voucher) = given {
+                    return money::posted(under, account, voucher, position, index);
+                }
                 let LedgerFact::Posted(voucher) = decode(&entry.body)?;
                 money::posted(under, account, &voucher, position, index)
             }
@@ -165,6 +170,12 @@ impl Projection for RowsUnder {
     }
 }
 
+/// Whether the bytes of an entry say what was given along with it.
+fn says(entry: &Entry, given: &Voucher) -> bool {
+    let decoded = decode(&entry.body);
+    decoded.is_ok_and(|LedgerFact::Posted(voucher)| voucher == *given)
+}
+
 /// Folds the profile's fact into the account's row and what follows from it.
 fn profile(
     (sets, realm): (RuleSets, RealmId),
@@ -186,11 +197,7 @@ fn profile(
     codes(realm, number, before.as_ref(), &after, index);
     cuits(realm, number, before.as_ref(), &after, index);
     if let AccountFact::Opened { cvu, .. } = &fact {
-        let owner = Owner {
-            realm,
-            account: number,
-        };
-        index.put(&keys::cvu(*cvu), &owner.to_bytes());
+        index.put(&keys::cvu(realm, *cvu), &number.0.to_be_bytes());
     }
     aliases(realm, number, before.as_ref(), &after, index)?;
     census(realm, (before.as_ref(), &after), index)?;
@@ -446,12 +453,11 @@ fn aliases(
     }
     let mut own = |alias: &Alias, current| {
         let owner = AliasOwner {
-            realm: realm.0,
             account,
             cuit: after.cuit,
             current,
         };
-        encode(&owner).map(|row| index.put(&keys::alias(realm.mode(), alias), &row))
+        encode(&owner).map(|row| index.put(&keys::alias(realm, alias), &row))
     };
     if let Some(alias) = old {
         own(alias, false)?;

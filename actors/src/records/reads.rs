@@ -15,7 +15,6 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{AccountFact, AliasOwner, Answer, BankCall, LedgerFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::limits::TotalUsage;
-use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Totals;
@@ -23,7 +22,6 @@ use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Index, Order, Position, StoreError, StreamId};
 use serde::de::DeserializeOwned;
 
-use super::owner::owner_of;
 use super::projection::{Listed, Place, parse_totals, parse_usage};
 use super::{ANSWER_PARTS, BANK, LEDGER, PROFILE, account_stream, decode, keys};
 
@@ -130,19 +128,18 @@ pub fn account_of_cvu(
     realm: RealmId,
     cvu: Cvu,
 ) -> Result<Option<AccountNo>, StoreError> {
-    let owner = owner_of(store, cvu)?;
-    let own = owner.filter(|owner| owner.realm == realm);
-    Ok(own.map(|owner| owner.account))
+    let row = store.get(&keys::cvu(realm, cvu))?;
+    row.as_deref().map(keys::account_of).transpose()
 }
 
-/// Who has an alias or to whom it is reserved.
+/// Who in a realm has an alias or to whom it is reserved.
 pub fn alias_owner(
     store: &dyn Index,
-    mode: Mode,
+    realm: RealmId,
     alias: &Alias,
 ) -> Result<Option<AliasOwner>, StoreError> {
     store
-        .get(&keys::alias(mode, alias))?
+        .get(&keys::alias(realm, alias))?
         .map(|row| decode(&row))
         .transpose()
 }

@@ -112,6 +112,8 @@ impl Page {
 
 #[cfg(test)]
 mod tests {
+    use caudal_storage::Fact;
+
     use super::*;
     use crate::records::{LEDGER, account_stream};
 
@@ -122,6 +124,7 @@ mod tests {
             seq: *seq,
             at: *at,
             body: Vec::new(),
+            fact: Fact::default(),
         };
         Page {
             entries: entries.iter().map(entry).collect(),

@@ -9,7 +9,7 @@ use caudal_ledger::events::rules::{EventRules, FIRST, RuleSets, TAGGED};
 use caudal_ledger::events::{Event, EventKind, EventKinds};
 use caudal_ledger::facts::{AccountFact, RealmFact};
 use caudal_storage::{
-    Commit, CommitNo, Entry, Index, Order as Towards, Projection, Store, StreamId,
+    Commit, CommitNo, Entry, Fact, Index, Order as Towards, Projection, Store, StreamId,
 };
 
 use super::*;
@@ -67,6 +67,7 @@ fn commits(text: &str) -> Vec<(CommitNo, Entry)> {
             seq: number(4),
             at: number(5),
             body: bytes(words[6]),
+            fact: Fact::default(),
         };
         (CommitNo(number(0)), entry)
     };

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use caudal_storage::{
-    Commit, CommitNo, ENTRY_BYTES_MAX, Entry, Index, Position, Row, StoreError, StreamId,
+    Commit, CommitNo, ENTRY_BYTES_MAX, Entry, Fact, Index, Position, Row, StoreError, StreamId,
 };
 
 use super::cents;
@@ -183,6 +183,7 @@ impl<R: Rig> Driver<R> {
                 seq,
                 at: self.clock,
                 body: cents::body(*amount, pad),
+                fact: Fact::default(),
             });
         }
         entries

@@ -16,7 +16,7 @@
 
 use aws_lc_rs::digest::{Context, SHA256};
 
-use crate::api::{Commit, Entry, StreamId};
+use crate::api::{Commit, Entry, Fact, StreamId};
 use crate::codec::Cursor;
 use crate::log::{Sealed, Tail};
 use crate::num::{u32_of, u64_of, usize_of32};
@@ -280,6 +280,7 @@ impl<'a> EntryRef<'a> {
             seq: self.seq,
             at: self.at,
             body: self.body.to_vec(),
+            fact: Fact::default(),
         }
     }
 

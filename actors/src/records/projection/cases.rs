@@ -127,14 +127,13 @@ pub fn happened(
         CaseFact::Credited { voucher, .. } => {
             // The voucher of the same commit has taken the rail's id; it says where from.
             let landed = Landed {
-                realm,
                 account,
                 sequence: *voucher,
                 suspended: false,
                 case: Some(parked.place),
             };
             let rail = &parked.suspense.cash_in.coelsa_id;
-            let rail = keys::rail(realm.mode(), Rail::Arrival, rail);
+            let rail = keys::rail(realm, Rail::Arrival, rail);
             index.put(&rail, &encode(&landed)?);
         }
         CaseFact::ReturnRequested { origin, .. } => {

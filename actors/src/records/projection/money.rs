@@ -56,13 +56,12 @@ pub fn posted(
     }
     if let (ReferenceType::CashIn, Some(rail)) = (voucher.reference_type, &voucher.reference_id) {
         let landed = Landed {
-            realm,
             account,
             sequence: voucher.sequence,
             suspended: false,
             case: None,
         };
-        let key = keys::rail(realm.mode(), Rail::Arrival, rail);
+        let key = keys::rail(realm, Rail::Arrival, rail);
         index.put(&key, &encode(&landed)?);
     }
     usage::posted(realm, voucher, index)?;
@@ -232,13 +231,12 @@ fn came_back(
     } = fact
     {
         let landed = Landed {
-            realm,
             account,
             sequence: *voucher,
             suspended: false,
             case: None,
         };
-        let key = keys::rail(realm.mode(), Rail::Return, coelsa_id);
+        let key = keys::rail(realm, Rail::Return, coelsa_id);
         index.put(&key, &encode(&landed)?);
     }
     Ok(())
@@ -297,13 +295,12 @@ pub fn suspended(
 ) -> Result<(), StoreError> {
     let suspense: Suspense = decode(&entry.body)?;
     let landed = Landed {
-        realm,
         account,
         sequence: entry.seq,
         suspended: true,
         case: None,
     };
-    let rail = keys::rail(realm.mode(), Rail::Arrival, &suspense.cash_in.coelsa_id);
+    let rail = keys::rail(realm, Rail::Arrival, &suspense.cash_in.coelsa_id);
     index.put(&rail, &encode(&landed)?);
     let amount = suspense.cash_in.amount.into();
     let place = SuspensePlace {

@@ -4,7 +4,6 @@ use caudal_ledger::accounts::Account;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::holds::Hold;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
-use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{Suspense, Transfer};
@@ -170,15 +169,15 @@ fn position(row: &[u8]) -> Result<Position, StoreError> {
     Ok(Position(u64::from_be_bytes(*place)))
 }
 
-/// Where an id of the rail has landed.
+/// Where an id of the rail has landed in a realm.
 pub fn landed(
     store: &dyn Index,
-    mode: Mode,
+    realm: RealmId,
     kind: Rail,
     id: &str,
 ) -> Result<Option<Landed>, StoreError> {
     store
-        .get(&keys::rail(mode, kind, id))?
+        .get(&keys::rail(realm, kind, id))?
         .map(|row| decode(&row))
         .transpose()
 }
