@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use caudal_actors::failure::Failure;
 use clap::{Parser, Subcommand};
 
-use crate::service::StartError;
+use caudal::service::StartError;
 
 /// A ledger service for Argentine payment service providers: CVUs, vouchers, balances.
 #[derive(Debug, Parser)]
@@ -42,9 +42,9 @@ enum Command {
     Verify(verify::Args),
     /// Print the OpenAPI document of the API
     Openapi,
-    Bench(Box<crate::bench::Args>),
-    #[command(name = crate::bench::reopen::COMMAND, hide = true)]
-    BenchReopen(crate::bench::reopen::Args),
+    Bench(Box<caudal_bench::Args>),
+    #[command(name = caudal_bench::reopen::COMMAND, hide = true)]
+    BenchReopen(caudal_bench::reopen::Args),
 }
 
 /// Why a command ends with another code than 0.
@@ -99,7 +99,7 @@ pub fn run() -> ExitCode {
         Command::Verify(args) => verify::run(args),
         Command::Openapi => openapi(),
         Command::Bench(args) => bench(&args),
-        Command::BenchReopen(args) => crate::bench::reopen::run(&args).map_err(Exit::failed),
+        Command::BenchReopen(args) => caudal_bench::reopen::run(&args).map_err(Exit::failed),
     };
     let code = match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -108,14 +108,14 @@ pub fn run() -> ExitCode {
             ExitCode::from(code)
         }
     };
-    crate::log::end();
+    caudal::log::end();
     code
 }
 
-fn bench(args: &crate::bench::Args) -> Result<(), Exit> {
+fn bench(args: &caudal_bench::Args) -> Result<(), Exit> {
     // Off, unless it is asked for: then it is measured too.
-    terminal::log(crate::log::LogFormat::Json, "off")?;
-    match crate::bench::run(args) {
+    terminal::log(caudal::log::LogFormat::Json, "off")?;
+    match caudal_bench::run(args) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Exit::failed("the bench did not pass; see above")),
         Err(why) => Err(Exit::failed(format!("{why:#}"))),
@@ -123,6 +123,6 @@ fn bench(args: &crate::bench::Args) -> Result<(), Exit> {
 }
 
 fn openapi() -> Result<(), Exit> {
-    let document = crate::server::openapi();
+    let document = caudal::server::openapi();
     terminal::say(&document.to_pretty_json().map_err(Exit::failed)?)
 }

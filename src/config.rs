@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use caudal_actors::{engine, realms};
 use caudal_ledger::deliveries::Schedule;
+use caudal_sandbox as sandbox;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
@@ -23,7 +24,7 @@ use crate::http::rate::REALM_RATE;
 use crate::log::LogFormat;
 use crate::service::{Banking, Options, Usual};
 use crate::webhooks::Limits;
-use crate::{bank, calendar, sandbox, service};
+use crate::{bank, calendar, service};
 use rates::RateLimit;
 use sizes::{Actors, Storage};
 

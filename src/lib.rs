@@ -1,11 +1,13 @@
-//! Talks: HTTP in (native family, wallet family, admin), HTTP out (the bank), configuration and command line.
+//! Talks: HTTP in (native family, wallet family, admin), HTTP out (the bank, webhooks), configuration, and the
+//! service that is composed of all.
+//!
+//! **Shape.** A library for the program `caudal`, whose command line is beside it (`main.rs`, `cli`), and for its
+//! bench. It starts the sandbox bank, a crate below it, and knows neither bench nor command line.
 
 pub mod admin;
 pub mod bank;
-pub mod bench;
 pub mod bodies;
 pub mod calendar;
-pub mod cli;
 pub mod clients;
 pub mod clock;
 pub mod config;
@@ -13,10 +15,8 @@ pub mod http;
 pub mod keys;
 pub mod log;
 pub mod notices;
-pub mod sandbox;
 pub mod server;
 pub mod service;
-pub mod signing;
 pub mod traces;
 pub mod v1;
 pub mod wallet;

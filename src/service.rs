@@ -48,8 +48,8 @@ use crate::{admin, calendar, server};
 
 pub use banks::Usual;
 pub use folder::{STORE, new_secret};
-pub(crate) use folder::{had_store, hold, open as open_store};
-pub(crate) use folder::{read as read_file, write as write_file};
+pub use folder::{had_store, hold, open as open_store};
+pub use folder::{read as read_file, write as write_file};
 
 /// How long requests in flight have to finish when the service stops.
 pub const GRACE: Duration = Duration::from_secs(20);

@@ -2,7 +2,7 @@
 //!
 //! **Shape.** A tenant chooses the URL, so it is an attack until shown otherwise. [`guard`] reads it
 //! (also when it is set), [`resolve`] looks its host up and lets only addresses pass that the service
-//! may send to, [`seal`] keeps the secrets, [`crate::signing`] makes the headers of Standard Webhooks, and
+//! may send to, [`seal`] keeps the secrets, [`caudal_signing`] makes the headers of Standard Webhooks, and
 //! [`sink`] brings one parcel there. When and how often is the courier's business.
 //!
 //! **Order.** What was checked is what is connected to: the client is given addresses that have

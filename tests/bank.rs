@@ -382,8 +382,8 @@ async fn what_a_bank_says_is_shown_without_what_nobody_asked_for() {
         .await
         .refused(400, "bank_refused");
     for secret in [
-        caudal::sandbox::PASSWORD,
-        caudal::sandbox::COLLECTOR,
+        caudal_sandbox::PASSWORD,
+        caudal_sandbox::COLLECTOR,
         "JWT ",
         "http://",
     ] {

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use caudal::clock::{GuardedClock, Sources};
-use caudal::sandbox::NOTICE_SECRET;
 use caudal_ledger::time::Timestamp;
+use caudal_sandbox::NOTICE_SECRET;
 
 use crate::bank_failures::letters;
 use crate::support::client::fresh;

@@ -81,7 +81,7 @@ async fn ask(client: &Client, cvu: &str, id: &str) -> TcpStream {
     stream
 }
 
-#[actix::test]
+#[actix_web::test]
 async fn an_order_whose_client_has_gone_is_not_posted() {
     let gate = Arc::new(Gate::default());
     let clock: Arc<dyn Clock> = Arc::<Gate>::clone(&gate);

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use caudal::sandbox::{COLLECTOR, PASSWORD, USERNAME};
+use caudal_sandbox::{COLLECTOR, PASSWORD, USERNAME};
 
 use crate::bank_failures::past::{copied, copy};
 use crate::bank_failures::rig::{Rig, centavos};

@@ -20,7 +20,39 @@ const ARROWS: &[(&str, &[&str])] = &[
         "proptests",
         &["caudal-actors", "caudal-ledger", "caudal-storage"],
     ),
-    (".", &["caudal-actors", "caudal-ledger", "caudal-storage"]),
+    ("src/signing", &[]),
+    ("src/sandbox", &["caudal-ledger", "caudal-signing"]),
+    (
+        "src",
+        &[
+            "caudal-actors",
+            "caudal-ledger",
+            "caudal-sandbox",
+            "caudal-signing",
+            "caudal-storage",
+        ],
+    ),
+    (
+        "src/bench",
+        &[
+            "caudal-actors",
+            "caudal-ledger",
+            "caudal-sandbox",
+            "caudal-service",
+            "caudal-storage",
+        ],
+    ),
+    (
+        ".",
+        &[
+            "caudal-actors",
+            "caudal-bench",
+            "caudal-ledger",
+            "caudal-sandbox",
+            "caudal-service",
+            "caudal-storage",
+        ],
+    ),
 ];
 /// What hides a state that cannot be, and how often the product may say it at most: none may grow. What
 /// falls gets its new number here.
@@ -213,7 +245,7 @@ fn no_message_or_fact_is_dropped_by_an_arm_for_all_others() {
 
 #[test]
 fn what_cannot_be_is_asserted_and_not_hidden() {
-    let aside = ["src/bench", "src/sandbox", "bench/", "sandbox/"];
+    let aside = ["src/bench/", "src/sandbox/"];
     let code: String = product()
         .iter()
         .filter(|(name, _)| !aside.iter().any(|room| name.starts_with(room)))

@@ -151,7 +151,7 @@ async fn a_bank_that_is_away_takes_only_its_own_side_along() {
             assert_eq!(taken[name], Value::Null, "{name}");
         }
         assert_eq!(taken["clientFunds"]["total"], "10.00");
-        assert_eq!(taken["collector"]["cbu"], caudal::sandbox::COLLECTOR);
+        assert_eq!(taken["collector"]["cbu"], caudal_sandbox::COLLECTOR);
     }
     service
         .bank

@@ -13,13 +13,13 @@ use caudal_actors::ports::Notice;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::OriginId;
 use caudal_ledger::time::Timestamp;
+use caudal_signing::Message;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::read::{self, Told, Worth};
-use crate::signing::Message;
 
 /// The longest notice, in bytes.
 pub const NOTICE_MAX: usize = 64 * 1024;

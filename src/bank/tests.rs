@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::thread;
 
 use caudal_ledger::facts::BankRefusal;
+use caudal_sandbox::{COLLECTOR, Options, PASSWORD, Running, Sandbox, USERNAME};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::sandbox::{COLLECTOR, Options, PASSWORD, Running, Sandbox, USERNAME};
 use patience::{MANY, found_again, hasty, hasty_at_work};
 
 const ID: &str = "req-1";

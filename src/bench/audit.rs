@@ -106,7 +106,7 @@ pub fn ledger(store: &dyn Index, realm: RealmId, tally: &Tally) -> anyhow::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::tally::Line;
+    use crate::tally::Line;
 
     #[test]
     fn a_voucher_that_is_missing_is_a_failure() {

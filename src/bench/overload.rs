@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use caudal::clock;
 use caudal_actors::failure::Failure;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
@@ -33,7 +34,6 @@ use super::load::{self, End, Job, THREAD, Way};
 use super::machine;
 use super::site::{Layout, Site};
 use super::tally::Tally;
-use crate::clock;
 
 /// Connections whose rate is what the service can do.
 const CLOSED: usize = 256;

@@ -8,6 +8,16 @@ use std::time::{Duration, Instant};
 
 use actix_web::{HttpResponse, web};
 use anyhow::{Context as _, bail};
+use caudal::clock::GuardedClock;
+use caudal::http::bytes::Deadlines;
+use caudal::http::frame::Gate;
+use caudal::http::streams::Streams;
+use caudal::http::wire::{self, Bounds, Listening};
+use caudal::http::{Door, Hooks};
+use caudal::keys::Keyring;
+use caudal::server::{self, Running};
+use caudal::service::GRACE;
+use caudal::webhooks::{HttpSink, Reach, Sealer, Secret};
 use caudal_actors::banks::Relation;
 use caudal_actors::engine::{Asker, Engine, Options};
 use caudal_actors::platform::{NewTenant, PlatformOrder};
@@ -34,16 +44,6 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use super::client::{NOOP_PATH, Requests};
 use super::machine::Actors;
-use crate::clock::GuardedClock;
-use crate::http::bytes::Deadlines;
-use crate::http::frame::Gate;
-use crate::http::streams::Streams;
-use crate::http::wire::{self, Bounds, Listening};
-use crate::http::{Door, Hooks};
-use crate::keys::Keyring;
-use crate::server::{self, Running};
-use crate::service::GRACE;
-use crate::webhooks::{HttpSink, Reach, Sealer, Secret};
 
 /// The code of the type that is posted.
 pub const VOUCHER_TYPE: &str = "BENCH_IN";
@@ -72,7 +72,7 @@ fn at_once<'a, T: 'a>(value: T) -> LocalFuture<'a, BankReply<T>> {
 impl BankGateway for Bank {
     fn collector(&self) -> Collector {
         Collector {
-            cbu: crate::sandbox::COLLECTOR.to_owned(),
+            cbu: caudal_sandbox::COLLECTOR.to_owned(),
             bank: String::new(),
         }
     }

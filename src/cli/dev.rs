@@ -4,6 +4,8 @@ use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use caudal::log::LogFormat;
+use caudal::service::{self, Banking, Options, Service, StartError};
 use caudal_actors::platform::NewTenant;
 use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::{BankRelations, Mode, Policy};
@@ -12,8 +14,6 @@ use serde::{Deserialize, Serialize};
 use super::Exit;
 use super::process;
 use super::terminal::{self, Hangup, Signals, say};
-use crate::log::LogFormat;
-use crate::service::{self, Banking, Options, Service, StartError};
 
 /// The name and id of the demo tenant.
 pub const TENANT: &str = "demo";

@@ -2,14 +2,16 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use caudal::calendar;
+use caudal::log::LogFormat;
+use caudal_sandbox::{self as sandbox, Sandbox};
 use secrecy::SecretString;
 
 use super::Exit;
 use super::process;
 use super::terminal::{self, Hangup, Signals, say};
-use crate::log::LogFormat;
-use crate::sandbox::{self, Sandbox};
 
 /// Run the sandbox bank alone: a real HTTP server with the API of the sponsor bank, for test keys
 /// and for trying what a bank can do wrong. Its page says how.
@@ -40,10 +42,12 @@ pub fn run(args: Args) -> Result<(), Exit> {
     terminal::log(LogFormat::Text, "info")?;
     terminal::wait(async {
         let mut signals = Signals::listen(Hangup::Ends)?;
+        let calendar = calendar::load(None).map_err(Exit::failed)?;
         let usual = sandbox::Options::default();
         let options = sandbox::Options {
             listen: args.listen,
             data_dir: args.data,
+            calendar: Arc::new(calendar),
             notice_url: args.notify,
             notice_secret: args
                 .notice_secret

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use caudal::config::{EXAMPLE, Settings};
+use caudal::service::Service;
+
 use super::Exit;
 use super::process;
 use super::terminal::{self, Hangup, Signals, say};
-use crate::config::{EXAMPLE, Settings};
-use crate::service::Service;
 
 /// Run the service. Settings come from the file; `CAUDAL_…` variables win over it. It stops on
 /// SIGTERM or Ctrl-C: not ready at once, requests in flight finish, exit code 0. It goes on after

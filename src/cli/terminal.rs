@@ -3,14 +3,14 @@
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
+use caudal::log::LogFormat;
+use caudal::service::Service;
 use caudal_storage::{OnProgress, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use super::Exit;
-use crate::log::LogFormat;
-use crate::service::Service;
 
 /// The variable that filters the log, for instance `info,caudal::bank=debug`.
 pub const LOG: &str = "CAUDAL_LOG";
@@ -32,7 +32,7 @@ pub fn say(line: &str) -> Result<(), Exit> {
 
 /// Says why the command failed: in the log where that is JSON, else on standard error.
 pub fn complain(message: &str) {
-    if crate::log::fatal(message) {
+    if caudal::log::fatal(message) {
         return;
     }
     // Without standard error there is nobody to tell; the exit code tells the rest.
@@ -49,7 +49,7 @@ pub fn log(format: LogFormat, usual: &str) -> Result<(), Exit> {
     };
     let filter = EnvFilter::try_new(filter)
         .map_err(|why| Exit::usage(format!("{LOG}: {why}; for instance info")))?;
-    crate::log::begin(format, filter).map_err(|why| Exit::failed(format!("the log: {why}")))
+    caudal::log::begin(format, filter).map_err(|why| Exit::failed(format!("the log: {why}")))
 }
 
 /// The runtime of a command.
@@ -151,7 +151,7 @@ pub async fn serve(mut service: Service, mut signals: Signals) -> Result<(), Exi
         stopped = service.stop() => stopped,
         () = signals.next() => {
             complain("stopped at once; what was acknowledged is on disk");
-            crate::log::end();
+            caudal::log::end();
             std::process::exit(1)
         }
     };

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use caudal::admin::VerifyBody;
+use caudal::service::{self, STORE, StartError};
 use caudal_actors::records::projection::Rows;
 use caudal_actors::verify;
 use caudal_storage::{DurableStore, Options, Store as _};
@@ -12,8 +14,6 @@ use serde_json::Value;
 use super::Exit;
 use super::remote::{Which, shown};
 use super::terminal::{self, say, wait};
-use crate::admin::VerifyBody;
-use crate::service::{self, STORE, StartError};
 
 /// Replay every account's history from the journal and compare it with the index and, in a running
 /// service, with the actors. Names what differs; exit code 1 when anything does.
@@ -69,7 +69,7 @@ fn folder(data: &Path) -> Result<VerifyBody, Exit> {
         );
         return Err(Exit::usage(why));
     }
-    terminal::log(crate::log::LogFormat::Text, "warn")?;
+    terminal::log(caudal::log::LogFormat::Text, "warn")?;
     let line = terminal::progress("opening");
     let _held = service::hold(data)?;
     let options = Options {

@@ -118,7 +118,7 @@ fn all_refused(rows: &[Row<'_>]) {
 fn the_secret_of_notices_is_one() {
     let good = enough("");
     let silent = good.replace(NOTICES, "");
-    let public = crate::sandbox::NOTICE_SECRET;
+    let public = caudal_sandbox::NOTICE_SECRET;
     let rows: [Row<'_>; 7] = [
         (
             &good,

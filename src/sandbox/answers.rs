@@ -5,7 +5,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::io;
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use actix_web::dev::Extensions;
@@ -69,7 +69,8 @@ impl Bank {
                 Some(options.notice_secret.clone()),
             )
             .map_err(io::Error::other)?;
-        let book = Book::new(options.psp, options.rules, keeping, kept);
+        let rules = (options.rules, Arc::clone(&options.calendar));
+        let book = Book::new(options.psp, rules, keeping, kept);
         let book = book.ok_or_else(|| io::Error::other("the collector account is none"))?;
         Ok(Self {
             book: Mutex::new(book),

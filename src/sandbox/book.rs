@@ -6,8 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
+use std::sync::Arc;
 
 use caudal_ledger::alias::Alias;
+use caudal_ledger::calendar::Calendar;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use serde::{Deserialize, Serialize};
@@ -76,6 +78,8 @@ pub(super) struct Book {
     /// The world of who names no other.
     main: World,
     rules: Rules,
+    /// The days on which banks are closed.
+    pub(super) calendar: Arc<Calendar>,
     pub(super) accounts: BTreeMap<Place, Account>,
     places: HashMap<Cvu, Place>,
     /// By rail and alias.
@@ -103,7 +107,12 @@ pub(super) enum Keeping {
 
 impl Book {
     /// `None` when [`COLLECTOR`] were no collector account.
-    pub fn new(psp: u16, rules: Rules, keeping: Keeping, kept: Kept) -> Option<Self> {
+    pub fn new(
+        psp: u16,
+        (rules, calendar): (Rules, Arc<Calendar>),
+        keeping: Keeping,
+        kept: Kept,
+    ) -> Option<Self> {
         let Kept {
             accounts,
             transfers,
@@ -115,6 +124,7 @@ impl Book {
             psp,
             main,
             rules,
+            calendar,
             accounts: BTreeMap::new(),
             places: HashMap::new(),
             claims: HashMap::new(),

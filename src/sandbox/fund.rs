@@ -5,8 +5,6 @@
 //! business day. Units are what [`FIRST`] pesos bought on the day of the enrolment, unless the bank
 //! is told otherwise.
 
-use std::sync::LazyLock;
-
 use caudal_ledger::calendar::Calendar;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::money::Amount;
@@ -108,13 +106,9 @@ pub(super) struct Tell {
     day: Option<String>,
 }
 
-static CALENDAR: LazyLock<Option<Calendar>> =
-    LazyLock::new(|| crate::calendar::parse(crate::calendar::BUILT_IN).ok());
-
-/// Whether banks are open; where the list ends, weekends are all that a sandbox knows of.
-fn open(day: BusinessDay) -> bool {
-    let known = CALENDAR.as_ref().map(|it| it.is_banking_day(day));
-    known.and_then(Result::ok).unwrap_or(!day.is_weekend())
+/// Whether banks are open; in years that nobody has listed, weekends are all that a sandbox knows of.
+fn open(day: BusinessDay, calendar: &Calendar) -> bool {
+    calendar.is_banking_day(day).unwrap_or(!day.is_weekend())
 }
 
 fn back(day: BusinessDay, days: usize) -> BusinessDay {
@@ -122,9 +116,10 @@ fn back(day: BusinessDay, days: usize) -> BusinessDay {
 }
 
 /// The last business day up to and with a day.
-fn published(day: BusinessDay) -> BusinessDay {
+fn published(day: BusinessDay, calendar: &Calendar) -> BusinessDay {
     let days = std::iter::successors(Some(day), |day| Some(day.before()));
-    days.take(CLOSED_MAX).find(|day| open(*day)).unwrap_or(day)
+    let mut days = days.take(CLOSED_MAX);
+    days.find(|day| open(*day, calendar)).unwrap_or(day)
 }
 
 fn price(day: BusinessDay) -> Option<UnitPrice> {
@@ -144,16 +139,17 @@ impl Enrolled {
         matches!(self.status, Status::Rejected | Status::Ended)
     }
 
-    fn units(&self) -> Option<String> {
+    fn units(&self, calendar: &Calendar) -> Option<String> {
         let bought = || {
             let first = Amount::parse(FIRST).ok()?;
-            let units = Units::bought(first, price(published(self.since))?)?;
+            let units = Units::bought(first, price(published(self.since, calendar))?)?;
             Some(units.to_string())
         };
         self.units.clone().or_else(bought)
     }
 
-    fn shown(&self, today: BusinessDay) -> Value {
+    fn shown(&self, now: u64, calendar: &Calendar) -> Value {
+        let published = |day| published(day, calendar);
         let mut shown = json!({
             "reference": self.reference,
             "status": self.status,
@@ -162,8 +158,8 @@ impl Enrolled {
         if matches!(self.status, Status::Active | Status::Suspended)
             && let Some(members) = shown.as_object_mut()
         {
-            let day = published(self.day.unwrap_or(today));
-            members.insert("units".into(), json!(self.units()));
+            let day = published(self.day.unwrap_or_else(|| today(now)));
+            members.insert("units".into(), json!(self.units(calendar)));
             members.insert("price".into(), shown_price(day));
             let before = published(day.before());
             members.insert("previous".into(), shown_price(before));
@@ -198,7 +194,7 @@ impl Book {
                 && known.brokerage_account == brokerage_account
                 && known.asked == order.fund;
             return match same {
-                true => Ok(known.shown(today(now))),
+                true => Ok(known.shown(now, &self.calendar)),
                 false => Err(refusal("RM002").into()),
             };
         }
@@ -221,7 +217,7 @@ impl Book {
             units: None,
             day: None,
         };
-        let shown = enrolled.shown(today(now));
+        let shown = enrolled.shown(now, &self.calendar);
         self.keep_enrolled(enrolled)?;
         Ok(shown)
     }
@@ -238,7 +234,7 @@ impl Book {
         if closed && !known.is_over() {
             known.status = Status::Ended;
         }
-        Ok(known.shown(today(now)))
+        Ok(known.shown(now, &self.calendar))
     }
 
     /// Changes the last enrolment of a CVU, as the bank is told to.
@@ -258,7 +254,7 @@ impl Book {
             day: day.flatten().or(known.day),
             ..known.clone()
         };
-        let shown = enrolled.shown(today(now));
+        let shown = enrolled.shown(now, &self.calendar);
         self.keep_enrolled(enrolled)?;
         Ok(shown)
     }
@@ -274,6 +270,8 @@ mod tests {
 
     #[test]
     fn prices_are_of_business_days_and_a_weekend_is_in_the_next_one() {
+        let closed = ["03-23", "03-24"];
+        let calendar = Calendar::read([("2026", closed)]).unwrap();
         for (asked, published_on, before) in [
             ("2026-03-06", "2026-03-06", "2026-03-05"),
             ("2026-03-07", "2026-03-06", "2026-03-05"),
@@ -284,9 +282,9 @@ mod tests {
             // Beyond the list, weekends alone.
             ("2031-01-05", "2031-01-03", "2031-01-02"),
         ] {
-            let found = published(day(asked));
+            let found = published(day(asked), &calendar);
             assert_eq!(found, day(published_on), "{asked}");
-            assert_eq!(published(found.before()), day(before), "{asked}");
+            assert_eq!(published(found.before(), &calendar), day(before), "{asked}");
         }
         let gained = |from, to| {
             let text = |at| price(day(at)).unwrap().to_string().replace('.', "");

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use caudal_ledger::time::Timestamp;
+use caudal_signing::Message;
 use reqwest::{Client, StatusCode, redirect, retry};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
@@ -24,7 +25,6 @@ use super::answers::{locked, now};
 use super::behaviours::{Behaviour, Mode};
 use super::shapes::Notice;
 use super::words::rail_id;
-use crate::signing::Message;
 
 /// How many notices wait at most.
 const QUEUE_MAX: usize = 10_000;

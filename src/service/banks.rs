@@ -20,10 +20,10 @@ use std::sync::Arc;
 use caudal_actors::banks::{Banks, NoBank, Relation};
 use caudal_actors::ports::BankGateway;
 use caudal_ledger::tenants::Mode;
+use caudal_sandbox as sandbox;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::bank::{self, HttpGateway};
-use crate::sandbox;
 
 /// The longest file of a password or secret, in bytes.
 const SECRET_BYTES_MAX: u64 = 4096;

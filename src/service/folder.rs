@@ -69,7 +69,7 @@ pub(super) fn prepare(data: &Path) -> Result<(), StartError> {
 ///
 /// # Errors
 /// `Busy` when another process has it.
-pub(crate) fn hold(data: &Path) -> Result<File, StartError> {
+pub fn hold(data: &Path) -> Result<File, StartError> {
     let failed = |why| StartError::io(format!("opening {}", data.display()), why);
     let folder = File::open(data).map_err(failed)?;
     caudal_storage::exclusive(&folder, data)?;
@@ -80,7 +80,7 @@ pub(crate) fn hold(data: &Path) -> Result<File, StartError> {
 ///
 /// # Errors
 /// When it cannot be looked into.
-pub(crate) fn had_store(data: &Path) -> Result<bool, StartError> {
+pub fn had_store(data: &Path) -> Result<bool, StartError> {
     Ok(known(data)?.is_some() || read(&data.join(PEPPER_CHECK))?.is_some())
 }
 
@@ -108,7 +108,7 @@ fn known(data: &Path) -> Result<Option<String>, StartError> {
 ///
 /// # Errors
 /// When the store is missing, another than it was, or does not open.
-pub(crate) fn open(
+pub fn open(
     data: &Path,
     options: caudal_storage::Options,
     projection: Arc<dyn Projection>,
@@ -214,7 +214,10 @@ pub(super) fn notice_secret(pepper: &[u8]) -> SecretString {
 }
 
 /// A small file; `None` when it is not there.
-pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, StartError> {
+///
+/// # Errors
+/// `Io` when it cannot be read.
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, StartError> {
     let failed = |why| StartError::io(format!("reading {}", path.display()), why);
     let file = match File::open(path) {
         Ok(file) => file,
@@ -229,7 +232,10 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, StartError> {
 }
 
 /// Writes a small file, 0600, whole or not at all, and on disk when this returns.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), StartError> {
+///
+/// # Errors
+/// `Io` when it cannot be written; the file is then as it was.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StartError> {
     let half = path.with_extension("half");
     let write = || -> io::Result<()> {
         let mut options = OpenOptions::new();

@@ -12,6 +12,8 @@ use caudal_actors::engine::{Banks, Engine};
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::webhooks::WebhookSink;
 use caudal_actors::records::projection::Rows;
+use caudal_ledger::calendar::Calendar;
+use caudal_sandbox::{self as sandbox, Sandbox};
 use caudal_storage::{DurableStore, Store};
 use secrecy::SecretString;
 use tokio::sync::oneshot;
@@ -28,7 +30,6 @@ use crate::http::wire::{Bounds, Limits, Listening};
 use crate::http::{Door, Hooks};
 use crate::keys::Keyring;
 use crate::notices;
-use crate::sandbox::{self, Sandbox};
 use crate::webhooks::resolve::SystemLookup;
 use crate::webhooks::{HttpSink, Limits as AttemptLimits, Reach, Sealer};
 use crate::{admin, server};
@@ -100,7 +101,7 @@ impl Parts {
         folder::remember(&options.data, &pepper)?;
         let weak = Arc::downgrade(&store);
         let notices = folder::notice_secret(&pepper);
-        let (banks, sandbox) = banks(&options.banking, &notices)?;
+        let (banks, sandbox) = banks(&options.banking, &options.calendar, &notices)?;
         let clock = Arc::clone(&options.clock);
         let store: Arc<dyn Store> = store;
         let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
@@ -231,6 +232,7 @@ fn reachable(mut addr: SocketAddr) -> SocketAddr {
 /// without a secret no notice is believed.
 fn banks(
     banking: &Banking,
+    calendar: &Arc<Calendar>,
     notices: &SecretString,
 ) -> Result<(Banks, Option<sandbox::Running>), StartError> {
     match banking {
@@ -249,6 +251,7 @@ fn banks(
             let options = sandbox::Options {
                 listen: *listen,
                 data_dir: data.clone(),
+                calendar: Arc::clone(calendar),
                 notice_secret: notices.clone(),
                 ..sandbox::Options::default()
             };

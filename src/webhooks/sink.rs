@@ -21,6 +21,7 @@ use actix_web::http::header::HttpDate;
 use caudal_actors::courier::IN_FLIGHT;
 use caudal_actors::ports::LocalFuture;
 use caudal_actors::ports::webhooks::{Contents, Parcel, Sent, Trouble, WebhookSink};
+use caudal_signing::{self as signing, Message};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, ClientBuilder, Response, redirect, retry};
 use serde_json::json;
@@ -31,7 +32,6 @@ use super::resolve::{Checked, Lookup, ResolveError, SystemLookup};
 use super::seal::{SealError, Sealer};
 use crate::bodies::events;
 use crate::clients::{Clients, USER_AGENT};
-use crate::signing::{self, Message};
 use crate::traces::{TRACEPARENT, traceparent};
 
 /// How long an idle connection is kept: less than servers do, so that few are found closed.

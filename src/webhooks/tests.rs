@@ -4,7 +4,7 @@ mod guard;
 mod resolve;
 mod seal;
 
-use crate::signing::Message;
+use caudal_signing::Message;
 
 #[test]
 fn a_signature_is_the_one_of_the_specification() {

@@ -1,7 +1,7 @@
 //! Notices that come twice, late, never, in the wrong order, or from somebody else.
 
 use caudal::notices::PATH;
-use caudal::sandbox::NOTICE_SECRET;
+use caudal_sandbox::NOTICE_SECRET;
 
 use super::rig::{Rig, calls, deliver, ended, now, rail_id, received, reversed};
 use super::{call, left_once, reconciled, waits};

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use caudal::bank::{Config, Patience};
 use caudal::notices::PATH;
-use caudal::sandbox::{self, Sandbox};
 use caudal::service::{Banking, Options, Service};
 use caudal_actors::engine::{self, Asker, Engine};
 use caudal_actors::realms::Target;
@@ -13,6 +12,7 @@ use caudal_actors::settings::Pauses;
 use caudal_ledger::accounts::Order;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::tenants::Mode;
+use caudal_sandbox::{self as sandbox, Sandbox};
 use tempfile::TempDir;
 
 pub use super::letters::{deliver, ended, now, rail_id, received, reversed};

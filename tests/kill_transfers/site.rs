@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use caudal::notices::PATH;
-use caudal::sandbox::{COLLECTOR, PASSWORD, USERNAME};
+use caudal_sandbox::{COLLECTOR, PASSWORD, USERNAME};
 use tempfile::TempDir;
 
 use crate::bank_failures::rig::client_of_bank;

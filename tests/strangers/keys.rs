@@ -6,8 +6,8 @@ use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use caudal::http::strangers::WRONG_EVERY;
-use caudal::sandbox::NOTICE_SECRET;
 use caudal::service::{Options, Service};
+use caudal_sandbox::NOTICE_SECRET;
 use tempfile::TempDir;
 
 use crate::support::{Answer, Client, SOON, Setup, TestService, json, wait_until};

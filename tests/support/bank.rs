@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use caudal::bank::{Config, Patience};
-use caudal::sandbox::{self, Sandbox};
 use caudal::service::{Banking, Usual};
+use caudal_sandbox::{self as sandbox, Sandbox};
 
 use super::client::{Answer, Client};
 use super::{Value, json};

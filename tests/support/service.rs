@@ -8,7 +8,6 @@ use std::time::Duration;
 use caudal::http::body::Deadlines;
 use caudal::http::streams::StreamOptions;
 use caudal::http::wire;
-use caudal::sandbox;
 use caudal::service::{Banking, Options, Service};
 use caudal::webhooks::{Limits as AttemptLimits, Reach};
 use caudal_actors::engine::{self, Engine};
@@ -19,6 +18,7 @@ use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::{BankRelation, BankRelations, Mode, Policy};
+use caudal_sandbox as sandbox;
 use tempfile::TempDir;
 
 use super::bank::{Bank, PATIENT};

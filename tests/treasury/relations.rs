@@ -1,7 +1,7 @@
 //! Whose collector account it is: a treasury has its own relation's, and a shared one is nobody's.
 
-use caudal::sandbox;
 use caudal_ledger::ids::RealmId;
+use caudal_sandbox as sandbox;
 
 use super::snapshot;
 use crate::support::service::{OTHER, TENANT};

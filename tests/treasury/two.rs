@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use caudal::sandbox;
 use caudal_actors::records::{LEDGER, decode};
 use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::facts::LedgerFact;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::ReferenceType;
+use caudal_sandbox as sandbox;
 use caudal_storage::CommitNo;
 
 use super::PATH;

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 
-use crate::bench::cases::{Case, Compared};
-use crate::bench::figures::{grouped, mebibytes, micros};
-use crate::bench::growth::Grown;
-use crate::bench::lists::Line;
-use crate::bench::load;
-use crate::bench::rows::Row;
-use crate::bench::webhooks::Hooked;
+use crate::cases::{Case, Compared};
+use crate::figures::{grouped, mebibytes, micros};
+use crate::growth::Grown;
+use crate::lists::Line;
+use crate::load;
+use crate::rows::Row;
+use crate::webhooks::Hooked;
 
 /// A table; all columns but the first are of numbers.
 pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> Table {

@@ -362,7 +362,7 @@ async fn lists_have_pages() {
 
 #[test]
 fn days_begin_at_three_utc() {
-    let book = Book::new(PSP, Rules::default(), Keeping::Memory, Kept::default());
+    let book = Book::new(PSP, <_>::default(), Keeping::Memory, Kept::default());
     let (mut book, world) = (book.unwrap(), World::of(COLLECTOR, PSP).unwrap());
     let create: Create = serde_json::from_value(
         json!({"client_id": 1, "cuit": CUIT, "name": "Ana Acosta", "currency": "ARS"}),

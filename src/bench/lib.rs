@@ -5,6 +5,8 @@
 //! not. First the [`cases`] side by side, then the [`growth`] of one large store, then its [`lists`],
 //! then what [`webhooks`] cost.
 //!
+//! A crate above the service, which it starts and asks; only the program knows it.
+//!
 //! **Failure.** A ledger that is not what the client was told, or an answer that was not the right
 //! one, is a FAIL and exit code 1. A bar that is missed is shown, and counts with `--strict`: a busy
 //! machine is no broken ledger.

@@ -1,10 +1,12 @@
-//! The sandbox bank: a real HTTP server with the API of the sponsor bank (API BANK, bank 322;
-//! domain §5), so that the service always talks through the client that it uses in production.
+//! The sandbox bank: a real HTTP server with the API of the sponsor bank (API BANK, bank 322),
+//! so that the service always talks through the client that it uses in production.
 //!
 //! **Shape.** `book` decides and remembers (accounts and aliases; `rail` and `transfers` do so for
-//! transfers, `fund` for remuneration; `worlds` says which collector account is whose), `log` keeps them on disk, `behaviours` says how each operation misbehaves at the
-//! moment, `answers` puts the three together, `notices` tells the service, `routes` and `payments`
-//! are the bank's own API and `control` the pages and switches beside it.
+//! transfers, `fund` for remuneration; `worlds` says which collector account is whose), `log` keeps them
+//! on disk, `behaviours` says how each operation misbehaves at the moment, `answers` puts the three
+//! together, `notices` tells the service, `routes` and `payments` are the bank's own API and `control` the
+//! pages and switches beside it. A crate of its own: it shares rules of form (CVUs, amounts, days) and
+//! signatures with the service, and no line of the protocol.
 //!
 //! **Order.** An operation's effect is on disk (with a data folder) before anything of its answer
 //! leaves, and happens without waiting for anything: a client that goes away cannot cut it in two.
@@ -45,6 +47,7 @@ use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpServer, rt, web};
+use caudal_ledger::calendar::Calendar;
 use secrecy::SecretString;
 use tokio::sync::oneshot;
 
@@ -94,6 +97,8 @@ pub struct Options {
     pub psp: u16,
     /// Rules that can be switched.
     pub rules: Rules,
+    /// The days on which banks are closed; in years that it does not cover, weekends alone.
+    pub calendar: Arc<Calendar>,
     /// Where notices of transfers go; until there is an address, the last ones wait.
     pub notice_url: Option<String>,
     /// What notices are signed with.
@@ -103,13 +108,14 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// In memory, on a free port of the loopback.
+    /// In memory, on a free port of the loopback; closed on weekends alone.
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             data_dir: None,
             psp: PSP,
             rules: Rules::default(),
+            calendar: Arc::default(),
             notice_url: None,
             notice_secret: SecretString::from(NOTICE_SECRET),
             pace: Pace::default(),
