@@ -6,70 +6,17 @@ use std::io;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::draw::Asked;
+use super::draw::{Asked, ID_DIGITS, Kind, Order};
 
 /// Room for an answer that is not a bulk's, in bytes.
 const ANSWER_BYTES: usize = 16 * 1024;
 /// Bytes of an answer at most.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Digits of the number in an external id.
-const ID_DIGITS: usize = 16;
 /// What is before the items of a bulk, and after them.
 const BULK_ENDS: (&str, &str) = (r#"{"mode":"independent","items":["#, "]}");
 
 /// The path of the handler that does nothing, as long as that of a posting.
 pub const NOOP_PATH: &str = "/bench/noop/0000000000000000000/0000000000000000";
-
-/// What is asked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// The handler that does nothing.
-    Noop,
-    /// A voucher.
-    Post,
-    /// A balance.
-    Balance,
-    /// A transfer inside the realm.
-    Transfer,
-    /// Many vouchers in one request.
-    Bulk,
-}
-
-/// One request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Order {
-    /// What is asked.
-    pub kind: Kind,
-    /// The account, counted from 0.
-    pub account: usize,
-    /// The account that a transfer goes to.
-    pub other: usize,
-    /// How much; in a request from 1000 to 9999.
-    pub centavos: u64,
-    /// The number in the external id.
-    pub id: u64,
-}
-
-impl Order {
-    /// How many vouchers it makes.
-    pub const fn vouchers(&self) -> u64 {
-        match self.kind {
-            Kind::Post => 1,
-            Kind::Transfer => 2,
-            Kind::Noop | Kind::Balance | Kind::Bulk => 0,
-        }
-    }
-
-    /// The external id.
-    pub fn external_id(&self) -> String {
-        format!("bench-{:0ID_DIGITS$}", self.id)
-    }
-
-    /// The amount as text.
-    pub fn amount(&self) -> String {
-        format!("{:02}.{:02}", self.centavos / 100, self.centavos % 100)
-    }
-}
 
 /// A request with places to be patched.
 #[derive(Debug)]

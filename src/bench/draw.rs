@@ -1,10 +1,63 @@
 //! What is asked next: drawn at random, the same in every run that begins alike.
 
-use super::client::{Kind, Order};
 use super::figures::scaled;
 
 /// What each account gets before money goes from one to another, in centavos.
 pub const FUNDS: u64 = 10_000_000_000;
+
+/// Digits of the number in an external id.
+pub const ID_DIGITS: usize = 16;
+
+/// What is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The handler that does nothing.
+    Noop,
+    /// A voucher.
+    Post,
+    /// A balance.
+    Balance,
+    /// A transfer inside the realm.
+    Transfer,
+    /// Many vouchers in one request.
+    Bulk,
+}
+
+/// One request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Order {
+    /// What is asked.
+    pub kind: Kind,
+    /// The account, counted from 0.
+    pub account: usize,
+    /// The account that a transfer goes to.
+    pub other: usize,
+    /// How much; in a request from 1000 to 9999.
+    pub centavos: u64,
+    /// The number in the external id.
+    pub id: u64,
+}
+
+impl Order {
+    /// How many vouchers it makes.
+    pub const fn vouchers(&self) -> u64 {
+        match self.kind {
+            Kind::Post => 1,
+            Kind::Transfer => 2,
+            Kind::Noop | Kind::Balance | Kind::Bulk => 0,
+        }
+    }
+
+    /// The external id.
+    pub fn external_id(&self) -> String {
+        format!("bench-{:0ID_DIGITS$}", self.id)
+    }
+
+    /// The amount as text.
+    pub fn amount(&self) -> String {
+        format!("{:02}.{:02}", self.centavos / 100, self.centavos % 100)
+    }
+}
 
 /// Which accounts vouchers are for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

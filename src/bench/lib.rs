@@ -13,6 +13,7 @@
 
 pub mod audit;
 pub mod bulk;
+pub mod case;
 pub mod cases;
 pub mod client;
 pub mod draw;
@@ -37,7 +38,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use cases::{Bulk, Case};
+use case::{Bulk, Case};
 use report::Report;
 use site::Layout;
 

@@ -24,8 +24,8 @@ use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
 use super::bulk::{self, Told};
-use super::client::{Connection, Kind, Order, Requests};
-use super::draw::{Asked, Draw, Mix};
+use super::client::{Connection, Requests};
+use super::draw::{Asked, Draw, Kind, Mix, Order};
 use super::figures::{Histogram, Thousandths, nanos};
 use super::machine::{self, Actors, Cpu};
 use super::site::{Site, VOUCHER_TYPE, asker};

@@ -27,8 +27,8 @@ use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 use tokio::time::Instant;
 
-use super::client::{Connection, Order, Requests};
-use super::draw::{Draw, Mix};
+use super::client::{Connection, Requests};
+use super::draw::{Draw, Mix, Order};
 use super::figures::{Thousandths, grouped, mebibytes, nanos, per_second};
 use super::load::{self, End, Job, THREAD, Way};
 use super::machine;

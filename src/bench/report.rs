@@ -6,7 +6,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::cases::{Case, Compared};
+use super::case::Case;
+use super::cases::Compared;
 use super::figures::{Thousandths, grouped, mebibytes, micros, seconds};
 use super::growth::Grown;
 use super::history::History;

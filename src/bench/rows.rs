@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::cases::Case;
+use super::case::Case;
 use super::figures::{Thousandths, median, nanos, per_second, scaled};
 use super::load::{self, Measured};
 use super::machine::{self, Cpu};

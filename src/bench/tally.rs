@@ -1,6 +1,6 @@
 //! What the client knows of a store from the answers it got, to be held against it at the end.
 
-use super::client::{Kind, Order};
+use super::draw::{Kind, Order};
 
 /// What is known of an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

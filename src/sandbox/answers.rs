@@ -5,8 +5,8 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::io;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use actix_web::dev::Extensions;
 use actix_web::http::StatusCode;
@@ -18,6 +18,8 @@ use tokio::sync::{Notify, watch};
 
 use super::behaviours::{Behaviour, Behaviours, Mode, Operation};
 use super::book::{Book, Keeping};
+use super::clock::now;
+use super::locked::locked;
 use super::log::{Kept, Log};
 use super::notices::Notices;
 use super::refusals::{Refusal, Trouble};
@@ -43,11 +45,6 @@ pub(super) struct Bank {
     leaving: watch::Sender<bool>,
     hurried: Notify,
     pub psp: u16,
-}
-
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind each of our locks is whole after each statement.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Bank {
@@ -279,12 +276,6 @@ impl Bank {
             () = self.hurried.notified() => {}
         }
     }
-}
-
-/// The present, in milliseconds since 1970.
-pub(super) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// An error in the bank's form.

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::calendar::Calendar;
 use caudal_ledger::cuit::Cuit;
-use caudal_ledger::cvu::{Cbu, Cvu};
+use caudal_ledger::cvu::Cvu;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::accounts::{Account, FORMAT};
 use super::fund::{self, Enrolled};
 use super::log::{Kept, Log};
 use super::refusals::{Trouble, refusal};
@@ -24,10 +25,6 @@ use super::words::three_words;
 use super::worlds::{Rail, World};
 use super::{COLLECTOR, external};
 
-/// The form of a line on disk.
-pub(super) const FORMAT: u8 = 1;
-/// How many given-up aliases of a CVU are remembered as reserved to its holder.
-const PAST_ALIASES_MAX: usize = 100;
 /// How often an alias is drawn before the bank gives up.
 const DRAWS_MAX: usize = 32;
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
@@ -37,28 +34,6 @@ const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 pub struct Rules {
     /// An alias may be changed once in 24 hours (`VW011`).
     pub alias_once_a_day: bool,
-}
-
-/// A CVU of the PSP.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Account {
-    pub format: u8,
-    pub client_id: u64,
-    pub cvu: Cvu,
-    pub cuit: Cuit,
-    pub name: String,
-    pub alias: Option<Alias>,
-    /// When the alias was set, in milliseconds since 1970.
-    pub alias_at: Option<u64>,
-    /// Aliases that it gave up: reserved to its holder.
-    pub past_aliases: Vec<Alias>,
-    pub active: bool,
-    pub opened_at: u64,
-    pub closed_at: Option<u64>,
-    /// The collector account that it hangs on; none before there were worlds.
-    #[serde(default)]
-    pub collector: Option<Cbu>,
 }
 
 /// An account of a world by its client id.
@@ -362,7 +337,7 @@ impl Book {
             return Err(refusal("VW011").into());
         }
         let mut account = account.clone();
-        give_up_alias(&mut account);
+        account.give_up_alias();
         account.past_aliases.retain(|past| *past != alias);
         account.alias = Some(alias.clone());
         account.alias_at = Some(now);
@@ -404,19 +379,11 @@ impl Book {
             .filter(|(home, it)| *home == world && it.active && it.cuit.as_str() == cuit)
             .map(|(_, account)| account.clone())
             .ok_or_else(|| refusal("VW015"))?;
-        give_up_alias(&mut account);
+        account.give_up_alias();
         account.active = false;
         account.closed_at = Some(now);
         self.keep(world, account)?;
         Ok(json!({"status": "OK"}))
-    }
-}
-
-fn give_up_alias(account: &mut Account) {
-    if let Some(alias) = account.alias.take() {
-        account.past_aliases.push(alias);
-        let over = account.past_aliases.len().saturating_sub(PAST_ALIASES_MAX);
-        account.past_aliases.drain(..over);
     }
 }
 

@@ -10,10 +10,11 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answers::{Bank, error, locked};
+use super::accounts::Account;
+use super::answers::{Bank, error};
 use super::behaviours::{Mode, Operation, Order};
-use super::book::Account;
-use super::fund::Tell;
+use super::enrolments::Tell;
+use super::locked::locked;
 use super::rail::{CashIn, Reverse, Settle};
 use super::worlds::World;
 use super::{COLLECTOR, external, shapes};

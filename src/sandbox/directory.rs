@@ -4,7 +4,8 @@ use caudal_ledger::alias::Alias;
 use caudal_ledger::cvu::Cbu;
 use serde_json::{Value, json};
 
-use super::book::{Account, Book};
+use super::accounts::Account;
+use super::book::Book;
 use super::refusals::{Trouble, refusal};
 use super::worlds::{Rail, World};
 use super::{PSP_NAME, external};

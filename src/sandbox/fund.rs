@@ -1,4 +1,5 @@
-//! The fund of the sandbox: enrolments of CVUs, their units, and a price for each business day.
+//! The fund of the sandbox: an enrolment of a CVU with its units, as it is kept and shown, and a price for
+//! each business day. What happens to enrolments is in `enrolments`.
 //!
 //! **Prices** follow from the day alone: they grow by the same sum every calendar day, and are
 //! published on days on which banks are open, so that a weekend's yield is in the price of the next
@@ -13,16 +14,10 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::book::Book;
-use super::refusals::{Trouble, refusal};
-use super::worlds::World;
-
 /// The form of a line of an enrolment on disk.
 pub(super) const FORMAT: u8 = 1;
 /// The word that sets a line of an enrolment apart.
 pub(super) const KIND: &str = "remuneration";
-/// The fund of who names none.
-const FUND: &str = "CAUDAL MONEY MARKET";
 /// What is subscribed on the day of the enrolment, in pesos.
 const FIRST: &str = "100000.00";
 /// The price on 2020-01-01, and what it gains every calendar day, in millionths of a peso.
@@ -32,8 +27,6 @@ const GAIN: i64 = 941_570;
 const MONTH: usize = 30;
 /// More days than banks are ever closed at a stretch.
 const CLOSED_MAX: usize = 31;
-/// The longest reference, in bytes.
-const REFERENCE_MAX: usize = 40;
 
 /// Where an enrolment stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -51,18 +44,18 @@ pub(super) enum Status {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Enrolled {
     pub reference: String,
-    cvu: Cvu,
-    brokerage_account: BrokerageAccount,
-    fund: String,
+    pub cvu: Cvu,
+    pub brokerage_account: BrokerageAccount,
+    pub fund: String,
     /// The fund that was asked for.
-    asked: Option<String>,
-    status: Status,
+    pub asked: Option<String>,
+    pub status: Status,
     /// The day of its first subscription.
-    since: BusinessDay,
+    pub since: BusinessDay,
     /// The units that the bank was told of.
-    units: Option<String>,
+    pub units: Option<String>,
     /// The day as of which the bank was told to value it, instead of today.
-    day: Option<BusinessDay>,
+    pub day: Option<BusinessDay>,
 }
 
 /// A line on disk.
@@ -81,29 +74,6 @@ impl Line {
             enrolment: enrolment.clone(),
         }
     }
-}
-
-/// The body of an enrolment.
-#[derive(Debug, Deserialize)]
-pub(super) struct Enrol {
-    #[serde(default)]
-    reference: String,
-    #[serde(default)]
-    cvu: String,
-    #[serde(default)]
-    cuit: String,
-    #[serde(default)]
-    brokerage_account: String,
-    fund: Option<String>,
-}
-
-/// The body of `POST /sandbox/remuneration/{cvu}`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Tell {
-    status: Option<Status>,
-    units: Option<String>,
-    day: Option<String>,
 }
 
 /// Whether banks are open; in years that nobody has listed, weekends are all that a sandbox knows of.
@@ -135,7 +105,8 @@ fn shown_price(day: BusinessDay) -> Value {
 }
 
 impl Enrolled {
-    fn is_over(&self) -> bool {
+    /// Whether it can come to nothing more.
+    pub fn is_over(&self) -> bool {
         matches!(self.status, Status::Rejected | Status::Ended)
     }
 
@@ -148,7 +119,8 @@ impl Enrolled {
         self.units.clone().or_else(bought)
     }
 
-    fn shown(&self, now: u64, calendar: &Calendar) -> Value {
+    /// As an answer shows it.
+    pub fn shown(&self, now: u64, calendar: &Calendar) -> Value {
         let published = |day| published(day, calendar);
         let mut shown = json!({
             "reference": self.reference,
@@ -169,95 +141,9 @@ impl Enrolled {
     }
 }
 
-fn today(now: u64) -> BusinessDay {
+/// The day of an instant.
+pub(super) fn today(now: u64) -> BusinessDay {
     Timestamp::from_millis(now).business_day()
-}
-
-impl Book {
-    /// Enrols a CVU, or gives what the reference has made before. The last character of the
-    /// brokerage account decides: 1 is rejected, 2 waits until the bank is told.
-    pub fn enrol(&mut self, world: World, order: &Enrol, now: u64) -> Result<Value, Trouble> {
-        let reference = &order.reference;
-        let good = (1..=REFERENCE_MAX).contains(&reference.len())
-            && reference.bytes().all(|b| b.is_ascii_graphic());
-        let brokerage_account = BrokerageAccount::parse(&order.brokerage_account);
-        let (true, Ok(brokerage_account)) = (good, brokerage_account) else {
-            return Err(Trouble::Bad("reference or brokerage_account is none"));
-        };
-        let account = self.open_by_cvu(world, &order.cvu)?;
-        if account.cuit.as_str() != order.cuit {
-            return Err(refusal("VW009").into());
-        }
-        let cvu = account.cvu;
-        if let Some(known) = self.fund.get(reference) {
-            let same = known.cvu == cvu
-                && known.brokerage_account == brokerage_account
-                && known.asked == order.fund;
-            return match same {
-                true => Ok(known.shown(now, &self.calendar)),
-                false => Err(refusal("RM002").into()),
-            };
-        }
-        if self.fund.values().any(|it| it.cvu == cvu && !it.is_over()) {
-            return Err(refusal("RM003").into());
-        }
-        let status = match order.brokerage_account.bytes().next_back() {
-            Some(b'1') => Status::Rejected,
-            Some(b'2') => Status::Pending,
-            _ => Status::Active,
-        };
-        let enrolled = Enrolled {
-            reference: reference.clone(),
-            cvu,
-            brokerage_account,
-            fund: order.fund.clone().unwrap_or_else(|| FUND.to_owned()),
-            asked: order.fund.clone(),
-            status,
-            since: today(now),
-            units: None,
-            day: None,
-        };
-        let shown = enrolled.shown(now, &self.calendar);
-        self.keep_enrolled(enrolled)?;
-        Ok(shown)
-    }
-
-    /// How far an enrolment is; that of a closed CVU has ended.
-    pub fn enrolled(&self, world: World, reference: &str, now: u64) -> Result<Value, Trouble> {
-        let known = self.fund.get(reference);
-        let known = known.filter(|it| self.home_of(&it.cvu) == world);
-        let known = known.ok_or_else(|| refusal("RM001"))?;
-        let closed = self
-            .by_cvu(known.cvu.as_str())
-            .is_none_or(|(_, it)| !it.active);
-        let mut known = known.clone();
-        if closed && !known.is_over() {
-            known.status = Status::Ended;
-        }
-        Ok(known.shown(now, &self.calendar))
-    }
-
-    /// Changes the last enrolment of a CVU, as the bank is told to.
-    pub fn tell_enrolled(&mut self, cvu: &str, order: &Tell, now: u64) -> Result<Value, Trouble> {
-        let units = order.units.as_deref().map(Units::parse);
-        let day = order.day.as_deref().map(BusinessDay::parse);
-        if units == Some(None) || day == Some(None) {
-            return Err(Trouble::Bad("units or day is none"));
-        }
-        let of_it = self.fund.values().filter(|it| it.cvu.as_str() == cvu);
-        // One that is not over is the only one of its kind.
-        let last = of_it.min_by_key(|it| it.is_over());
-        let known = last.ok_or_else(|| refusal("RM001"))?;
-        let enrolled = Enrolled {
-            status: order.status.unwrap_or(known.status),
-            units: order.units.clone().or_else(|| known.units.clone()),
-            day: day.flatten().or(known.day),
-            ..known.clone()
-        };
-        let shown = enrolled.shown(now, &self.calendar);
-        self.keep_enrolled(enrolled)?;
-        Ok(shown)
-    }
 }
 
 #[cfg(test)]

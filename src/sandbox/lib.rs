@@ -1,8 +1,8 @@
 //! The sandbox bank: a real HTTP server with the API of the sponsor bank (API BANK, bank 322),
 //! so that the service always talks through the client that it uses in production.
 //!
-//! **Shape.** `book` decides and remembers (accounts and aliases; `rail` and `transfers` do so for
-//! transfers, `fund` for remuneration; `worlds` says which collector account is whose), `log` keeps them
+//! **Shape.** `book` decides and remembers (accounts and aliases; `rail` does so for
+//! transfers, `enrolments` for the fund; `worlds` says which collector account is whose), `log` keeps them
 //! on disk, `behaviours` says how each operation misbehaves at the moment, `answers` puts the three
 //! together, `notices` tells the service, `routes` and `payments` are the bank's own API and `control` the
 //! pages and switches beside it. A crate of its own: it shares rules of form (CVUs, amounts, days) and
@@ -16,13 +16,17 @@
 //!
 //! **Failure.** A disk that refuses an effect makes it not happen: 500 `GE500`.
 
+mod accounts;
 mod answers;
 mod behaviours;
 mod book;
+mod clock;
 mod control;
 mod directory;
+mod enrolments;
 mod external;
 mod fund;
+mod locked;
 mod log;
 mod notices;
 mod payments;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::book::{Account, FORMAT};
+use super::accounts::{Account, FORMAT};
 use super::fund::{self, Enrolled};
 use super::transfers::{self, Transfer};
 

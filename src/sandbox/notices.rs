@@ -21,8 +21,9 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 use url::Url;
 
-use super::answers::{locked, now};
 use super::behaviours::{Behaviour, Mode};
+use super::clock::now;
+use super::locked::locked;
 use super::shapes::Notice;
 use super::words::rail_id;
 

@@ -9,8 +9,9 @@ use caudal_ledger::transfers::Concept;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::accounts::Account;
 use super::behaviours::Mode;
-use super::book::{Account, Book};
+use super::book::Book;
 use super::refusals::{Trouble, refusal};
 use super::transfers::{Due, Kind, Next, Party, Status, Transfer};
 use super::words::rail_id;

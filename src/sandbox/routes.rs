@@ -10,7 +10,7 @@ use serde_json::json;
 use super::answers::{Bank, error, failed};
 use super::behaviours::Operation;
 use super::book::{Create, Rename, SetAlias};
-use super::fund::Enrol;
+use super::enrolments::Enrol;
 use super::worlds::Rail;
 use super::{BODY_MAX, PASSWORD, control, payments};
 

@@ -20,7 +20,7 @@ const SRC: &[&str] = &[
     "calendar", "clients", "clock", "keys", "log", "traces", "bodies", "webhooks", "http", "bank",
     "notices", "v1", "wallet", "server", "admin", "service", "config", "cli",
 ];
-/// Crates whose rooms have no order yet, and whose circles of files are listed all the same.
+/// Where else no files stand in a circle.
 const OTHERS: &[&str] = &["src/bench/", "src/sandbox/"];
 /// The circles of files that stay, each with its reason.
 const CIRCLES: &[(&str, &[&str])] = &[
@@ -55,22 +55,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "src/http/words/ledger",
             "src/http/words/mistakes",
         ],
-    ),
-    (
-        "A request is drawn for its kind, and written as it was drawn.",
-        &["src/bench/client", "src/bench/draw"],
-    ),
-    (
-        "A case has rows, and a row its case.",
-        &["src/bench/cases", "src/bench/rows"],
-    ),
-    (
-        "The book keeps its log, and the log writes what the book has.",
-        &["src/sandbox/book", "src/sandbox/fund", "src/sandbox/log"],
-    ),
-    (
-        "The bank has a sender of notices, which takes from the bank what is due.",
-        &["src/sandbox/answers", "src/sandbox/notices"],
     ),
 ];
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 
-use crate::cases::{Case, Compared};
+use crate::case::Case;
+use crate::cases::Compared;
 use crate::figures::{grouped, mebibytes, micros};
 use crate::growth::Grown;
 use crate::lists::Line;

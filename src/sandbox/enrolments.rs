@@ -1,0 +1,126 @@
+//! What happens to enrolments of CVUs in the fund: made, asked for, and changed as the bank is told to.
+
+use caudal_ledger::remuneration::{BrokerageAccount, Units};
+use caudal_ledger::time::BusinessDay;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::book::Book;
+use super::fund::{Enrolled, Status, today};
+use super::refusals::{Trouble, refusal};
+use super::worlds::World;
+
+/// The fund of who names none.
+const FUND: &str = "CAUDAL MONEY MARKET";
+/// The longest reference, in bytes.
+const REFERENCE_MAX: usize = 40;
+
+/// The body of an enrolment.
+#[derive(Debug, Deserialize)]
+pub(super) struct Enrol {
+    #[serde(default)]
+    reference: String,
+    #[serde(default)]
+    cvu: String,
+    #[serde(default)]
+    cuit: String,
+    #[serde(default)]
+    brokerage_account: String,
+    fund: Option<String>,
+}
+
+/// The body of `POST /sandbox/remuneration/{cvu}`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tell {
+    status: Option<Status>,
+    units: Option<String>,
+    day: Option<String>,
+}
+
+impl Book {
+    /// Enrols a CVU, or gives what the reference has made before. The last character of the
+    /// brokerage account decides: 1 is rejected, 2 waits until the bank is told.
+    pub fn enrol(&mut self, world: World, order: &Enrol, now: u64) -> Result<Value, Trouble> {
+        let reference = &order.reference;
+        let good = (1..=REFERENCE_MAX).contains(&reference.len())
+            && reference.bytes().all(|b| b.is_ascii_graphic());
+        let brokerage_account = BrokerageAccount::parse(&order.brokerage_account);
+        let (true, Ok(brokerage_account)) = (good, brokerage_account) else {
+            return Err(Trouble::Bad("reference or brokerage_account is none"));
+        };
+        let account = self.open_by_cvu(world, &order.cvu)?;
+        if account.cuit.as_str() != order.cuit {
+            return Err(refusal("VW009").into());
+        }
+        let cvu = account.cvu;
+        if let Some(known) = self.fund.get(reference) {
+            let same = known.cvu == cvu
+                && known.brokerage_account == brokerage_account
+                && known.asked == order.fund;
+            return match same {
+                true => Ok(known.shown(now, &self.calendar)),
+                false => Err(refusal("RM002").into()),
+            };
+        }
+        if self.fund.values().any(|it| it.cvu == cvu && !it.is_over()) {
+            return Err(refusal("RM003").into());
+        }
+        let status = match order.brokerage_account.bytes().next_back() {
+            Some(b'1') => Status::Rejected,
+            Some(b'2') => Status::Pending,
+            _ => Status::Active,
+        };
+        let enrolled = Enrolled {
+            reference: reference.clone(),
+            cvu,
+            brokerage_account,
+            fund: order.fund.clone().unwrap_or_else(|| FUND.to_owned()),
+            asked: order.fund.clone(),
+            status,
+            since: today(now),
+            units: None,
+            day: None,
+        };
+        let shown = enrolled.shown(now, &self.calendar);
+        self.keep_enrolled(enrolled)?;
+        Ok(shown)
+    }
+
+    /// How far an enrolment is; that of a closed CVU has ended.
+    pub fn enrolled(&self, world: World, reference: &str, now: u64) -> Result<Value, Trouble> {
+        let known = self.fund.get(reference);
+        let known = known.filter(|it| self.home_of(&it.cvu) == world);
+        let known = known.ok_or_else(|| refusal("RM001"))?;
+        let closed = self
+            .by_cvu(known.cvu.as_str())
+            .is_none_or(|(_, it)| !it.active);
+        let mut known = known.clone();
+        if closed && !known.is_over() {
+            known.status = Status::Ended;
+        }
+        Ok(known.shown(now, &self.calendar))
+    }
+
+    /// Changes the last enrolment of a CVU, as the bank is told to.
+    pub fn tell_enrolled(&mut self, cvu: &str, order: &Tell, now: u64) -> Result<Value, Trouble> {
+        let units = order.units.as_deref().map(Units::parse);
+        let day = order.day.as_deref().map(BusinessDay::parse);
+        if units == Some(None) || day == Some(None) {
+            return Err(Trouble::Bad("units or day is none"));
+        }
+        let of_it = self.fund.values().filter(|it| it.cvu.as_str() == cvu);
+        // One that is not over is the only one of its kind.
+        let last = of_it.min_by_key(|it| it.is_over());
+        let known = last.ok_or_else(|| refusal("RM001"))?;
+        let enrolled = Enrolled {
+            status: order.status.unwrap_or(known.status),
+            units: order.units.clone().or_else(|| known.units.clone()),
+            day: day.flatten().or(known.day),
+            ..known.clone()
+        };
+        let shown = enrolled.shown(now, &self.calendar);
+        self.keep_enrolled(enrolled)?;
+        Ok(shown)
+    }
+}
