@@ -1,7 +1,7 @@
 //! Cases: what waits for a person, and what the person decides.
 //!
 //! **Shape.** Three kinds: a transfer in `audit`, which is decided `completed` or `rejected`
-//! ([`Verdict`]); money that arrived and that no account could take ([`Parked`]), which is credited to
+//! ([`Verdict`](crate::transfers::Verdict)); money that arrived and that no account could take ([`Parked`]), which is credited to
 //! a CVU of its realm or returned to its sender through the bank; and what the bank says and the ledger
 //! cannot book ([`Unbooked`]), which is booked once it can be, or dismissed. Every decision says by whom
 //! and why ([`Decision`]), and is a fact.
@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{AccountNo, RealmId, Tag, VoucherId};
 use crate::time::Timestamp;
-use crate::transfers::{BankWord, Transfer, TransferStatus};
 
 pub use suspense::{CaseFact, Parked, ParkedState, Return};
 pub use unbooked::{BankSays, TOLD_OTHERWISE, Unbooked, UnbookedFact, UnbookedState};
@@ -50,26 +49,6 @@ pub struct Decision {
     /// Whether it was decided though the bank had not given up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
-}
-
-/// What a person says of a transfer that waits for the bank.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// The money left.
-    Completed,
-    /// It did not.
-    Rejected,
-}
-
-impl Verdict {
-    /// The state in which it leaves the transfer.
-    pub const fn status(self) -> TransferStatus {
-        match self {
-            Self::Completed => TransferStatus::Completed,
-            Self::Rejected => TransferStatus::Rejected,
-        }
-    }
 }
 
 /// The kinds of cases. The numbers are on disk.
@@ -192,18 +171,6 @@ impl UnbookedId {
 impl std::fmt::Display for UnbookedId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write(UNBOOKED, (self.realm, self.place, self.tag), f)
-    }
-}
-
-impl Transfer {
-    /// Whether the bank's word says otherwise than how the transfer ended.
-    pub const fn is_contradicted(&self, word: &BankWord) -> bool {
-        let rejected = matches!(self.status, TransferStatus::Rejected);
-        match word {
-            BankWord::Completed => rejected,
-            BankWord::Failed { .. } => !self.status.is_open() && !rejected,
-            BankWord::InProgress | BankWord::Lost => false,
-        }
     }
 }
 

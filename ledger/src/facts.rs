@@ -20,6 +20,8 @@ use crate::time::Timestamp;
 use crate::voucher_types::{TypeCode, VoucherType};
 use crate::vouchers::Voucher;
 
+pub use crate::bank::BankRefusal;
+
 /// What happened to the profile of an account.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum AccountFact {
@@ -158,15 +160,6 @@ pub struct Registration {
     /// Whether it is registered to get a CVU at once, so that it is told only when it has it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asks_cvu: bool,
-}
-
-/// The bank's own answer about a request that it did not accept.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct BankRefusal {
-    /// The HTTP status of the bank.
-    pub status: u16,
-    /// Its body as JSON text, cut at a limit and without other clients' data.
-    pub body: String,
 }
 
 /// What happened to the money of an account.

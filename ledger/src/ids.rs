@@ -11,10 +11,29 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::chain::Canonical;
-use crate::tenants::Mode;
 use crate::text::ExternalId;
 
 pub use tag::Tag;
+
+/// Live or test: two worlds that share nothing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Real money.
+    Live,
+    /// The sandbox bank.
+    Test,
+}
+
+impl Mode {
+    /// The word on the wire and in keys.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Test => "test",
+        }
+    }
+}
 
 /// The number of a realm (tenant × mode), from 1; 0 is the platform.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]

@@ -12,6 +12,7 @@
 pub mod accounts;
 pub mod alias;
 pub mod balance;
+pub mod bank;
 pub mod calendar;
 pub mod cases;
 pub mod chain;

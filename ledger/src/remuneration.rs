@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::facts::BankRefusal;
+use crate::bank::BankRefusal;
 use crate::ids::{AccountNo, RealmId};
 use crate::money::{Amount, Money};
 use crate::time::{BusinessDay, Timestamp};

@@ -14,14 +14,16 @@
 use serde::{Deserialize, Serialize};
 
 use crate::alias::Alias;
-use crate::cases::{Decision, Verdict};
+use crate::bank::BankRefusal;
+use crate::cases::Decision;
 use crate::cvu::{Cbu, Cvu};
-use crate::facts::BankRefusal;
 use crate::fees::Charges;
 use crate::ids::{AccountNo, OriginId, RealmId, Tag, TransferId, VoucherId};
 use crate::money::{Amount, Money};
 use crate::text::ExternalId;
 use crate::time::Timestamp;
+
+pub use crate::bank::{BankMoved, BankTransfer, BankWord};
 
 /// Where a transfer goes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -134,54 +136,24 @@ impl TransferStatus {
     }
 }
 
-/// What the bank says of a transfer.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum BankWord {
-    /// It is done.
+/// What a person says of a transfer that waits for the bank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The money left.
     Completed,
-    /// It will not be: the money never left.
-    Failed {
-        /// Why, in the bank's words.
-        reason: String,
-    },
-    /// It is on its way, or the bank does not know yet.
-    InProgress,
-    /// The bank does not know and will not find out.
-    Lost,
+    /// It did not.
+    Rejected,
 }
 
-/// A transfer as the bank tells it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct BankTransfer {
-    /// The bank's own id of it.
-    pub bank_id: String,
-    /// The id on the rail, once it has one.
-    pub coelsa_id: Option<String>,
-    /// How far it is.
-    pub word: BankWord,
-    /// What the bank says it moves.
-    #[serde(default)]
-    pub moved: BankMoved,
-}
-
-/// What the bank says that a transfer moves, as far as it says it.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct BankMoved {
-    /// How much, in units of its currency.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub amount: Option<Amount>,
-    /// The code of its currency.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub currency: Option<String>,
-    /// The CVU that sends, as the bank writes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cvu: Option<String>,
-    /// The CBU or CVU that receives, as the bank writes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to_key: Option<String>,
-    /// The alias that receives, as the bank writes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to_alias: Option<String>,
+impl Verdict {
+    /// The state in which it leaves the transfer.
+    pub const fn status(self) -> TransferStatus {
+        match self {
+            Self::Completed => TransferStatus::Completed,
+            Self::Rejected => TransferStatus::Rejected,
+        }
+    }
 }
 
 /// A record of the bank under the reference of a transfer, of something else than was ordered.
@@ -426,6 +398,16 @@ impl Transfer {
     pub fn origin(&self, realm: RealmId, account: AccountNo) -> OriginId {
         let TransferId(place) = self.id(realm, account);
         self.origin.unwrap_or_else(|| OriginId::of_place(place))
+    }
+
+    /// Whether the bank's word says otherwise than how the transfer ended.
+    pub const fn is_contradicted(&self, word: &BankWord) -> bool {
+        let rejected = matches!(self.status, TransferStatus::Rejected);
+        match word {
+            BankWord::Completed => rejected,
+            BankWord::Failed { .. } => !self.status.is_open() && !rejected,
+            BankWord::InProgress | BankWord::Lost => false,
+        }
     }
 
     /// Which of the things that were ordered the bank tells otherwise: `amount`, `currency`, `cvu`,

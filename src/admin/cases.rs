@@ -11,14 +11,14 @@ use caudal_actors::platform::realms;
 use caudal_actors::realms::Target;
 use caudal_ledger::cases::{
     BY_MAX, BankSays, CaseKind, Decision, Parked, REASON_MAX, SuspenseId, Unbooked, UnbookedId,
-    UnbookedState, Verdict,
+    UnbookedState,
 };
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::transfers::TransferStatus;
+use caudal_ledger::transfers::{TransferStatus, Verdict};
 use serde::Serialize;
 
 use super::Desk;

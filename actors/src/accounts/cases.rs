@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use caudal_ledger::cases::{BankSays, Decision, Parked, UnbookedFact, Verdict};
+use caudal_ledger::cases::{BankSays, Decision, Parked, UnbookedFact};
 use caudal_ledger::ids::{TransferId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
-use caudal_ledger::transfers::Departure;
+use caudal_ledger::transfers::{Departure, Verdict};
 
 use super::{Desk, Heard, TransferView};
 use crate::failure::Failure;

@@ -4,12 +4,13 @@
 //! page reads no more cases of each realm than come up to its end.
 
 use caudal_ledger::cases::{
-    CaseKind, Decision, Parked, SuspenseId, SuspensePlace, Unbooked, UnbookedId, Verdict,
+    CaseKind, Decision, Parked, SuspenseId, SuspensePlace, Unbooked, UnbookedId,
 };
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::Verdict;
 use caudal_ledger::treasury::Sum;
 use caudal_storage::{Index, StoreError};
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use caudal_ledger::cases::{Decision, Verdict};
+use caudal_ledger::cases::Decision;
 use caudal_ledger::ids::{AccountNo, OriginId, TransferId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::transfers::{BankTransfer, Departure, Destination, Send, Transfer};
+use caudal_ledger::transfers::{BankTransfer, Departure, Destination, Send, Transfer, Verdict};
 use caudal_ledger::vouchers::Outcome;
 
 use super::{RealmSupervisor, Target};

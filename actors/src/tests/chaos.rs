@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use caudal_ledger::cases::{Decision, Verdict};
+use caudal_ledger::cases::Decision;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::holds::HoldStep;
 use caudal_ledger::ids::HoldId;
 use caudal_ledger::reconciliation::Agreement;
-use caudal_ledger::transfers::TransferStatus;
+use caudal_ledger::transfers::{TransferStatus, Verdict};
 use caudal_ledger::voucher_types::SystemType;
 use tokio::task::JoinHandle;
 

@@ -1,9 +1,9 @@
 //! What a person decides about the money of an account: a transfer in doubt, money in suspense.
 
 use super::{Account, Context, Movements};
-use crate::cases::{CaseFact, Decision, Parked, Verdict};
+use crate::cases::{CaseFact, Decision, Parked};
 use crate::rejection::Rejection;
-use crate::transfers::{TransferFact, TransferRecord, TransferRejection, TransferStatus};
+use crate::transfers::{TransferFact, TransferRecord, TransferRejection, TransferStatus, Verdict};
 use crate::vouchers::Voucher;
 
 impl Account {

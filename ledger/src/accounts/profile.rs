@@ -2,8 +2,9 @@
 
 use super::{Account, Identity, Pending, Status, Suspension, SuspensionCode};
 use crate::alias::Alias;
+use crate::bank::BankRefusal;
 use crate::cvu::Cvu;
-use crate::facts::{AccountFact, BankRefusal};
+use crate::facts::AccountFact;
 use crate::kyc::Kyc;
 use crate::remuneration::{Enrolment, EnrolmentState};
 use crate::time::Timestamp;

@@ -1,8 +1,9 @@
 //! Decisions about the enrolment of an account in remuneration. They move no money.
 
 use super::{Account, Pending, Rejection, Status};
+use crate::bank::BankRefusal;
 use crate::chain::Canonical;
-use crate::facts::{AccountFact, BankRefusal};
+use crate::facts::AccountFact;
 use crate::ids::OriginId;
 use crate::remuneration::{Enrol, Enrolment, EnrolmentState, FundWord};
 use crate::tenants::Mode;

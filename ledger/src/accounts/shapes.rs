@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::alias::Alias;
 use crate::balance::Balance;
+use crate::bank::BankRefusal;
 use crate::chain::Digest;
 use crate::cuit::{Cuit, PersonType};
 use crate::cvu::Cvu;
-use crate::facts::BankRefusal;
 use crate::fees::FeeRule;
 use crate::holds::Hold;
 use crate::ids::{AccountNo, RealmId};

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::balance::Direction;
+use crate::bank::BankRefusal;
 use crate::cvu::Cvu;
-use crate::facts::BankRefusal;
 use crate::history::{Flaw, History};
 use crate::ids::{AccountNo, RealmId};
 use crate::limits::{TotalLimits, TotalUsage};

@@ -9,8 +9,8 @@
 
 use super::drafts::Draft;
 use super::{Account, Context, Movement, Movements};
+use crate::bank::BankRefusal;
 use crate::cvu::Cvu;
-use crate::facts::BankRefusal;
 use crate::ids::{AccountNo, OriginId, Tag, TransferId, VoucherId};
 use crate::money::{Amount, Money};
 use crate::rejection::Rejection;

@@ -1,12 +1,13 @@
 //! Tables of cases: what can be decided when, and what the bank's word makes of a return.
 
 use super::*;
+use crate::bank::{BankMoved, BankTransfer, BankWord};
 use crate::cvu::Cvu;
 use crate::ids::{OriginId, Tag};
 use crate::money::Amount;
 use crate::rejection::Rejection;
 use crate::tenants::Mode;
-use crate::transfers::{BankMoved, BankTransfer, CashIn, Counterparty, Suspense};
+use crate::transfers::{CashIn, Counterparty, Suspense};
 
 fn decision(by: &str) -> Decision {
     Decision {

@@ -1,13 +1,13 @@
 //! Every word of the bank against every state of the ledger.
 
 use super::*;
-use crate::cases::{Decision, Verdict};
+use crate::cases::Decision;
 use crate::cvu::{Cbu, Cvu};
 use crate::fees::Charges;
 use crate::ids::Tag;
 use crate::text::ExternalId;
 use crate::time::Timestamp;
-use crate::transfers::{Concept, Destination, TransferFact};
+use crate::transfers::{Concept, Destination, TransferFact, Verdict};
 
 const CVU: &str = "0000001700000000000017";
 

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::TypeCode;
 use crate::balance::Direction;
-use crate::rejection::Rejection;
 use crate::time::Timestamp;
 
 /// The direction of a type that a tenant defines: its vouchers are adjustments, and money comes in by them
@@ -33,19 +32,13 @@ impl Sense {
     pub const fn as_str(self) -> &'static str {
         self.direction().as_str()
     }
-}
 
-impl TryFrom<Direction> for Sense {
-    type Error = Rejection;
-
-    /// The other directions are those of built-in types.
-    fn try_from(direction: Direction) -> Result<Self, Rejection> {
+    /// That of a direction; the other directions are those of built-in types.
+    pub const fn of(direction: Direction) -> Option<Self> {
         match direction {
-            Direction::Credit => Ok(Self::Credit),
-            Direction::Debit => Ok(Self::Debit),
-            Direction::Hold | Direction::Release | Direction::ConfirmHold => {
-                Err(Rejection::VoucherTypeSense { sense: direction })
-            }
+            Direction::Credit => Some(Self::Credit),
+            Direction::Debit => Some(Self::Debit),
+            Direction::Hold | Direction::Release | Direction::ConfirmHold => None,
         }
     }
 }
@@ -113,6 +106,11 @@ struct Written {
     created_at: Timestamp,
 }
 
+/// A type on disk that cannot be: a tenant's own with the direction of a built-in one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a custom voucher type is credit or debit, not {0}")]
+struct NoSense(Direction);
+
 impl From<VoucherType> for Written {
     fn from(it: VoucherType) -> Self {
         Self {
@@ -130,12 +128,12 @@ impl From<VoucherType> for Written {
 }
 
 impl TryFrom<Written> for VoucherType {
-    type Error = Rejection;
+    type Error = NoSense;
 
-    fn try_from(it: Written) -> Result<Self, Rejection> {
+    fn try_from(it: Written) -> Result<Self, NoSense> {
         let origin = match it.system {
             true => Origin::System(it.sense),
-            false => Origin::Custom(it.sense.try_into()?),
+            false => Origin::Custom(Sense::of(it.sense).ok_or(NoSense(it.sense))?),
         };
         Ok(Self {
             code: it.code,
@@ -175,6 +173,6 @@ mod tests {
         let mut cannot_be = Written::from(hold);
         cannot_be.system = false;
         let refused = VoucherType::try_from(cannot_be);
-        assert!(matches!(refused, Err(Rejection::VoucherTypeSense { .. })));
+        assert_eq!(refused, Err(NoSense(Direction::Hold)));
     }
 }

@@ -1,12 +1,13 @@
 //! Samples of what people decide.
 
 use caudal_ledger::cases::{
-    BankSays, CaseFact, Decision, SuspensePlace, TOLD_OTHERWISE, UnbookedFact, Verdict,
+    BankSays, CaseFact, Decision, SuspensePlace, TOLD_OTHERWISE, UnbookedFact,
 };
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::ids::{OriginId, Tag};
 use caudal_ledger::transfers::{
     BankMoved, Departure, Destination, Recovered, TransferFact, TransferRecord, TransferRejection,
+    Verdict,
 };
 
 use super::*;

@@ -1,7 +1,7 @@
 //! What the wallet family decides: particulars in every state, and a CVU for an account without one.
 
 use super::*;
-use crate::facts::BankRefusal;
+use crate::bank::BankRefusal;
 use crate::particulars::{Names, Particulars};
 
 fn registered() -> Account {

@@ -1,7 +1,7 @@
 //! Enrolment in remuneration: who may, once, and what the fund's word makes of it.
 
 use super::*;
-use crate::facts::BankRefusal;
+use crate::bank::BankRefusal;
 use crate::remuneration::{BrokerageAccount, Enrol, EnrolmentState, FundWord};
 use crate::tenants::Mode;
 

@@ -1,0 +1,64 @@
+//! What the bank says: of a transfer, and of a request that it did not accept.
+
+use serde::{Deserialize, Serialize};
+
+use crate::money::Amount;
+
+/// The bank's own answer about a request that it did not accept.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BankRefusal {
+    /// The HTTP status of the bank.
+    pub status: u16,
+    /// Its body as JSON text, cut at a limit and without other clients' data.
+    pub body: String,
+}
+
+/// What the bank says of a transfer.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum BankWord {
+    /// It is done.
+    Completed,
+    /// It will not be: the money never left.
+    Failed {
+        /// Why, in the bank's words.
+        reason: String,
+    },
+    /// It is on its way, or the bank does not know yet.
+    InProgress,
+    /// The bank does not know and will not find out.
+    Lost,
+}
+
+/// A transfer as the bank tells it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BankTransfer {
+    /// The bank's own id of it.
+    pub bank_id: String,
+    /// The id on the rail, once it has one.
+    pub coelsa_id: Option<String>,
+    /// How far it is.
+    pub word: BankWord,
+    /// What the bank says it moves.
+    #[serde(default)]
+    pub moved: BankMoved,
+}
+
+/// What the bank says that a transfer moves, as far as it says it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct BankMoved {
+    /// How much, in units of its currency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<Amount>,
+    /// The code of its currency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+    /// The CVU that sends, as the bank writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cvu: Option<String>,
+    /// The CBU or CVU that receives, as the bank writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_key: Option<String>,
+    /// The alias that receives, as the bank writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_alias: Option<String>,
+}
