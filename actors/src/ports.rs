@@ -1,5 +1,6 @@
 //! What the actors need from outside: a bank and a clock. The real ones live in `src`.
 
+pub mod obedient;
 mod time;
 pub mod webhooks;
 

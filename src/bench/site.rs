@@ -21,23 +21,17 @@ use caudal::webhooks::{HttpSink, Reach, Sealer, Secret};
 use caudal_actors::banks::Relation;
 use caudal_actors::engine::{Asker, Engine, Options};
 use caudal_actors::platform::{NewTenant, PlatformOrder};
-use caudal_actors::ports::{
-    BankError, BankGateway, BankMovement, BankReply, Collector, Found, LocalFuture, TransferOrder,
-};
+use caudal_actors::ports::BankGateway;
+use caudal_actors::ports::obedient::ObedientBank;
 use caudal_actors::records::projection::Rows;
 use caudal_actors::reply::Given;
 use caudal_ledger::accounts::Holder;
-use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::{Cuit, CuitError};
-use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::Registration;
-use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
+use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::kyc::Kyc;
 use caudal_ledger::limits::{Limits, TotalLimits};
-use caudal_ledger::money::Money;
 use caudal_ledger::tenants::{BankRelations, Mode, Policy};
-use caudal_ledger::time::{BusinessDay, Timestamp};
-use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Destination};
 use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode};
 use caudal_storage::{DurableStore, Store};
 use futures_util::{StreamExt as _, TryStreamExt as _};
@@ -51,8 +45,6 @@ const PEPPER: &[u8] = b"the pepper of a bench";
 const TENANT: &str = "tnt_bench";
 /// A tenant beside it.
 const NEIGHBOUR: &str = "tnt_neighbour";
-/// The PSP whose CVUs the bench's bank gives out.
-const PSP: u16 = 999;
 /// Accounts that are opened at the same time.
 const OPENING: usize = 1024;
 /// How long a store may take to be let go by the threads that served it.
@@ -62,107 +54,7 @@ const LET_GO: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 struct Bank;
 
-fn at_once<'a, T: 'a>(value: T) -> LocalFuture<'a, BankReply<T>> {
-    Box::pin(std::future::ready(BankReply {
-        result: Ok(value),
-        calls: Vec::new(),
-    }))
-}
-
-impl BankGateway for Bank {
-    fn collector(&self) -> Collector {
-        Collector {
-            cbu: caudal_sandbox::COLLECTOR.to_owned(),
-            bank: String::new(),
-        }
-    }
-
-    fn create_cvu<'a>(
-        &'a self,
-        client_id: u64,
-        _: &'a Holder,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Cvu>> {
-        let result = Cvu::compose(PSP, client_id).ok_or(BankError::TimedOut);
-        let calls = Vec::new();
-        Box::pin(std::future::ready(BankReply { result, calls }))
-    }
-
-    fn set_alias<'a>(
-        &'a self,
-        cvu: Cvu,
-        _: Cuit,
-        alias: Option<&'a Alias>,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Alias>> {
-        let given = cvu
-            .as_str()
-            .get(8..21)
-            .map(|digits| format!("bench.{digits}"));
-        let given = given.and_then(|text| Alias::parse(&text).ok());
-        let result = alias.cloned().or(given);
-        let result = result.ok_or(BankError::TimedOut);
-        let calls = Vec::new();
-        Box::pin(std::future::ready(BankReply { result, calls }))
-    }
-
-    fn rename<'a>(&'a self, _: Cvu, _: &'a str, _: &'a str) -> LocalFuture<'a, BankReply<()>> {
-        at_once(())
-    }
-
-    fn close<'a>(&'a self, _: Cvu, _: Cuit, _: &'a str) -> LocalFuture<'a, BankReply<()>> {
-        at_once(())
-    }
-
-    fn transfer<'a>(
-        &'a self,
-        order: &'a TransferOrder,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
-        at_once(done(order.origin))
-    }
-
-    fn transfer_status<'a>(
-        &'a self,
-        origin: OriginId,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Option<BankTransfer>>> {
-        at_once(Some(done(origin)))
-    }
-
-    fn movements<'a>(
-        &'a self,
-        _: BusinessDay,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Vec<BankMovement>>> {
-        at_once(Vec::new())
-    }
-
-    fn lookup<'a>(&'a self, _: &'a Destination, _: &'a str) -> LocalFuture<'a, BankReply<Found>> {
-        Box::pin(std::future::ready(BankReply {
-            result: Err(BankError::TimedOut),
-            calls: Vec::new(),
-        }))
-    }
-
-    fn balance<'a>(
-        &'a self,
-        asking: &'a dyn Fn(),
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
-        asking();
-        at_once((Money::ZERO, Timestamp::default()))
-    }
-}
-
-fn done(origin: OriginId) -> BankTransfer {
-    BankTransfer {
-        bank_id: origin.to_string(),
-        coelsa_id: None,
-        word: BankWord::Completed,
-        moved: BankMoved::default(),
-    }
-}
+impl ObedientBank for Bank {}
 
 /// An answer as long as that of a posting.
 const NOOP_ANSWER: &str = concat!(

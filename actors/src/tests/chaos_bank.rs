@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard};
 
-use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::OriginId;
 use caudal_ledger::time::BusinessDay;
-use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Counterparty, Destination};
+use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Counterparty};
 
 use super::lab::{Dice, LabClock};
 use super::*;
-use crate::ports::{BankMovement, BankReply, Found, LocalFuture, Notice, TransferOrder, Way};
+use crate::ports::obedient::{Call, ObedientBank};
+use crate::ports::{BankMovement, BankReply, LocalFuture, Notice, TransferOrder, Way};
 
 /// What became of a transfer, by the bank's book.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -329,113 +329,48 @@ impl Line {
             std::future::pending::<()>().await;
         }
     }
-
-    async fn reply<T>(
-        &self,
-        (operation, reference): (&str, String),
-        work: impl FnOnce(&ChaosBank) -> Result<T, BankError>,
-    ) -> BankReply<T> {
-        self.way().await;
-        let result = work(&self.bank);
-        self.way().await;
-        let call = BankCall {
-            operation: operation.into(),
-            reference,
-            request: "{}".into(),
-            status: None,
-            body: String::new(),
-            millis: 1,
-            correlation: "r".into(),
-        };
-        BankReply {
-            result,
-            calls: vec![call],
-        }
-    }
 }
 
-impl BankGateway for Line {
-    fn collector(&self) -> crate::ports::Collector {
-        crate::ports::Collector {
-            cbu: "3220001805007351350083".into(),
-            bank: "Chaos".into(),
-        }
-    }
-
-    fn create_cvu<'a>(
+impl ObedientBank for Line {
+    fn answer<'a, T: 'a>(
         &'a self,
-        client: u64,
-        _: &'a Holder,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Cvu>> {
-        let cvu = Cvu::compose(999, client).unwrap();
-        Box::pin(self.reply(("create", client.to_string()), move |_| Ok(cvu)))
+        (operation, reference): Call,
+        work: impl FnOnce() -> Result<T, BankError> + 'a,
+    ) -> LocalFuture<'a, BankReply<T>> {
+        Box::pin(async move {
+            self.way().await;
+            let result = work();
+            self.way().await;
+            let call = BankCall {
+                operation: operation.into(),
+                reference,
+                request: "{}".into(),
+                status: None,
+                body: String::new(),
+                millis: 1,
+                correlation: "r".into(),
+            };
+            let calls = vec![call];
+            BankReply { result, calls }
+        })
     }
 
-    fn set_alias<'a>(
-        &'a self,
-        cvu: Cvu,
-        _: Cuit,
-        alias: Option<&'a Alias>,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Alias>> {
-        let own = Alias::parse(&format!("auto.{}", cvu.last4())).unwrap();
-        let alias = alias.cloned().unwrap_or(own);
-        Box::pin(self.reply(("alias", String::new()), move |_| Ok(alias)))
+    fn sends(&self, order: &TransferOrder) -> Result<BankTransfer, BankError> {
+        let at = self.bank.clock.peek();
+        self.bank.book().take(order, at)
     }
 
-    fn rename<'a>(&'a self, _: Cvu, _: &'a str, _: &'a str) -> LocalFuture<'a, BankReply<()>> {
-        Box::pin(self.reply(("rename", String::new()), |_| Ok(())))
+    fn knows(&self, origin: OriginId) -> Result<Option<BankTransfer>, BankError> {
+        self.bank.book().status(origin)
     }
 
-    fn close<'a>(&'a self, _: Cvu, _: Cuit, _: &'a str) -> LocalFuture<'a, BankReply<()>> {
-        Box::pin(self.reply(("close", String::new()), |_| Ok(())))
+    fn lists(&self, day: BusinessDay) -> Result<Vec<BankMovement>, BankError> {
+        let mut listed = self.bank.book().listed();
+        listed.retain(|movement| movement.at.business_day() == day);
+        Ok(listed)
     }
 
-    fn transfer<'a>(
-        &'a self,
-        order: &'a TransferOrder,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
-        let reference = order.origin.to_string();
-        Box::pin(self.reply(("transfer", reference), |bank| {
-            let at = bank.clock.peek();
-            bank.book().take(order, at)
-        }))
-    }
-
-    fn transfer_status<'a>(
-        &'a self,
-        origin: OriginId,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Option<BankTransfer>>> {
-        let work = move |bank: &ChaosBank| bank.book().status(origin);
-        Box::pin(self.reply(("status", origin.to_string()), work))
-    }
-
-    fn movements<'a>(
-        &'a self,
-        day: BusinessDay,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Vec<BankMovement>>> {
-        let of_day = move |bank: &ChaosBank| {
-            let mut listed = bank.book().listed();
-            listed.retain(|movement| movement.at.business_day() == day);
-            Ok(listed)
-        };
-        Box::pin(self.reply(("movements", String::new()), of_day))
-    }
-
-    fn lookup<'a>(&'a self, _: &'a Destination, _: &'a str) -> LocalFuture<'a, BankReply<Found>> {
-        Box::pin(self.reply(("lookup", String::new()), |_| Err(BankError::TimedOut)))
-    }
-
-    fn balance<'a>(
-        &'a self,
-        asking: &'a dyn Fn(),
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
-        asking();
-        Box::pin(self.reply(("balance", String::new()), |_| Err(BankError::TimedOut)))
+    fn has(&self) -> Result<(Money, Timestamp), BankError> {
+        Err(BankError::TimedOut)
     }
 }

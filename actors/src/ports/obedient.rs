@@ -1,0 +1,195 @@
+//! A bank that does what it is asked, at once: what tests, stories and the bench have in place of a bank.
+//!
+//! **Shape.** [`ObedientBank`] names what such a bank may do in another way, each with the obedient one as
+//! its default. Whatever implements it is a [`BankGateway`], so a rig says only in what its bank is special.
+
+use std::fmt;
+
+use caudal_ledger::accounts::Holder;
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cuit::Cuit;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::OriginId;
+use caudal_ledger::money::Money;
+use caudal_ledger::remuneration::{EnrolmentState, FundWord};
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Destination};
+
+use super::{
+    BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundTold,
+    LocalFuture, TransferOrder,
+};
+
+/// The PSP code in the CVUs that it gives out.
+const PSP: u16 = 999;
+/// Its collector account.
+const COLLECTOR: &str = "3220001805007351350083";
+
+/// What is asked: the operation, and the reference or name that it is about, if any.
+pub type Call = (&'static str, String);
+
+/// A transfer that the bank has done.
+pub fn done(origin: OriginId) -> BankTransfer {
+    BankTransfer {
+        bank_id: origin.to_string(),
+        coelsa_id: None,
+        word: BankWord::Completed,
+        moved: BankMoved::default(),
+    }
+}
+
+/// A bank that does what it is asked. It forgets: each transfer that is asked for is done.
+pub trait ObedientBank: Send + Sync + fmt::Debug + 'static {
+    /// How each question comes to the bank and its answer back: here a rig counts, delays, cuts or
+    /// answers in the bank's place. `work` is what the bank does.
+    fn answer<'a, T: 'a>(
+        &'a self,
+        _: Call,
+        work: impl FnOnce() -> Result<T, BankError> + 'a,
+    ) -> LocalFuture<'a, BankReply<T>> {
+        let (result, calls) = (work(), Vec::new());
+        Box::pin(std::future::ready(BankReply { result, calls }))
+    }
+
+    /// The collector account.
+    fn account(&self) -> Collector {
+        Collector {
+            cbu: COLLECTOR.to_owned(),
+            bank: "A bank".to_owned(),
+        }
+    }
+
+    /// Sends a transfer.
+    ///
+    /// # Errors
+    /// What a rig's bank says instead.
+    fn sends(&self, order: &TransferOrder) -> Result<BankTransfer, BankError> {
+        Ok(done(order.origin))
+    }
+
+    /// What it knows of a transfer.
+    ///
+    /// # Errors
+    /// What a rig's bank says instead.
+    fn knows(&self, origin: OriginId) -> Result<Option<BankTransfer>, BankError> {
+        Ok(Some(done(origin)))
+    }
+
+    /// What moved on a day.
+    ///
+    /// # Errors
+    /// What a rig's bank says instead.
+    fn lists(&self, _: BusinessDay) -> Result<Vec<BankMovement>, BankError> {
+        Ok(Vec::new())
+    }
+
+    /// What is on the collector account.
+    ///
+    /// # Errors
+    /// What a rig's bank says instead.
+    fn has(&self) -> Result<(Money, Timestamp), BankError> {
+        Ok((Money::ZERO, Timestamp::default()))
+    }
+}
+
+impl<B: ObedientBank> BankGateway for B {
+    fn collector(&self) -> Collector {
+        self.account()
+    }
+
+    fn create_cvu<'a>(
+        &'a self,
+        client_id: u64,
+        _: &'a Holder,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<Cvu>> {
+        self.answer(("create", client_id.to_string()), move || {
+            Cvu::compose(PSP, client_id).ok_or(BankError::TimedOut)
+        })
+    }
+
+    fn set_alias<'a>(
+        &'a self,
+        cvu: Cvu,
+        _: Cuit,
+        alias: Option<&'a Alias>,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<Alias>> {
+        let digits: String = cvu.as_str().chars().skip(8).take(13).collect();
+        let own = || Alias::parse(&format!("alias.{digits}"));
+        let alias = alias.cloned().map_or_else(own, Ok);
+        let name = alias
+            .as_ref()
+            .map_or_else(|_| String::new(), Alias::to_string);
+        let work = move || alias.map_err(|_| BankError::TimedOut);
+        self.answer(("alias", name), work)
+    }
+
+    fn rename<'a>(&'a self, _: Cvu, name: &'a str, _: &'a str) -> LocalFuture<'a, BankReply<()>> {
+        self.answer(("rename", name.to_owned()), || Ok(()))
+    }
+
+    fn close<'a>(&'a self, _: Cvu, _: Cuit, _: &'a str) -> LocalFuture<'a, BankReply<()>> {
+        self.answer(("close", String::new()), || Ok(()))
+    }
+
+    fn transfer<'a>(
+        &'a self,
+        order: &'a TransferOrder,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
+        let call = ("transfer", order.origin.to_string());
+        self.answer(call, move || self.sends(order))
+    }
+
+    fn transfer_status<'a>(
+        &'a self,
+        origin: OriginId,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<Option<BankTransfer>>> {
+        self.answer(("status", origin.to_string()), move || self.knows(origin))
+    }
+
+    fn movements<'a>(
+        &'a self,
+        day: BusinessDay,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<Vec<BankMovement>>> {
+        self.answer(("movements", day.to_string()), move || self.lists(day))
+    }
+
+    fn lookup<'a>(&'a self, _: &'a Destination, _: &'a str) -> LocalFuture<'a, BankReply<Found>> {
+        // Whom it knows is no matter of obedience.
+        self.answer(("lookup", String::new()), || Err(BankError::TimedOut))
+    }
+
+    fn balance<'a>(
+        &'a self,
+        asking: &'a dyn Fn(),
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
+        asking();
+        self.answer(("balance", String::new()), move || self.has())
+    }
+
+    fn enrol<'a>(
+        &'a self,
+        order: &'a EnrolmentOrder,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<FundWord>> {
+        self.answer(("enrol", order.reference.clone()), || {
+            Ok(FundWord {
+                state: EnrolmentState::Active,
+                fund: Some("A fund".to_owned()),
+            })
+        })
+    }
+
+    fn fund_position<'a>(
+        &'a self,
+        reference: &'a str,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<Option<FundTold>>> {
+        self.answer(("position", reference.to_owned()), || Ok(None))
+    }
+}
