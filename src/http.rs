@@ -5,8 +5,10 @@ pub mod borrowed;
 pub mod bytes;
 pub mod caller;
 pub mod choice;
+pub mod current;
 pub mod errors;
 pub mod frame;
+pub mod gate;
 pub mod params;
 pub mod paths;
 pub mod persons;
@@ -40,7 +42,7 @@ pub struct Door {
     /// The keys.
     pub keyring: Arc<Keyring>,
     /// Whether the service still takes requests.
-    pub gate: Arc<frame::Gate>,
+    pub gate: Arc<gate::Gate>,
     /// Room for bulk.
     pub room: Arc<room::Room>,
     /// What goes out to tenants.

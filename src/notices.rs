@@ -30,7 +30,7 @@ use crate::http::caller::only;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
 use crate::http::words::Refusal;
-use crate::http::{Door, frame};
+use crate::http::{Door, current};
 
 /// The path that the bank is given.
 pub const PATH: &str = "/bank/v1/notifications";
@@ -100,7 +100,7 @@ async fn hear(
             why: why.to_string(),
         }
     })?;
-    let request_id = frame::request().id;
+    let request_id = current::request().id;
     let told = door.engine.notice(voice, notice.clone(), &request_id);
     let heard = told.await.map_err(again)?;
     if heard == Heard::Ignored {

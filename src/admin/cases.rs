@@ -25,8 +25,8 @@ use super::Desk;
 use crate::bodies::events::{ResolvedBody, resolved};
 use crate::bodies::transfers::{BankCallBody, DecisionBody, RejectionBody, TransferBody, transfer};
 use crate::http::body::{Body, Fields, read};
+use crate::http::current;
 use crate::http::errors::{ApiError, Why};
-use crate::http::frame;
 use crate::http::query::Query;
 use crate::http::respond::json;
 use crate::http::words::Mistake;
@@ -352,7 +352,7 @@ async fn of_transfer_by(desk: &Desk, id: TransferId, sent: Body) -> Result<Trans
     let (outcome, decision) = fields.finish(outcome.zip(decision))?;
     let by = decision.by.clone();
     let engine = &desk.door.engine;
-    let request_id = frame::request().id;
+    let request_id = current::request().id;
     let decided = engine.decide_transfer(id, (outcome, force), decision, request_id);
     let view = decided.await?;
     tracing::warn!(transfer = %id, ?outcome, by, force, "an operator decided about a transfer");
@@ -393,7 +393,7 @@ async fn of_suspense_by(desk: &Desk, id: SuspenseId, sent: Body) -> Result<Parke
     let (credit_to, decision) = fields.finish(made.zip(decision))?;
     let by = decision.by.clone();
     let engine = &desk.door.engine;
-    let request_id = frame::request().id;
+    let request_id = current::request().id;
     let parked = match credit_to {
         Some(cvu) => {
             let target = Target::Cvu(cvu);
@@ -421,7 +421,7 @@ async fn of_unbooked_by(desk: &Desk, id: UnbookedId, sent: Body) -> Result<Unboo
     let ((), decision) = fields.finish(outcome.zip(decision))?;
     let by = decision.by.clone();
     let engine = &desk.door.engine;
-    let request_id = frame::request().id;
+    let request_id = current::request().id;
     let dismissed = engine.dismiss_unbooked(id, decision, request_id).await?;
     tracing::warn!(case = %id, by, "an operator dismissed what could not be booked");
     Ok(dismissed)

@@ -12,8 +12,8 @@ use caudal_ledger::cvu::Cvu;
 use super::Desk;
 use super::shapes::{self, ScheduleBody};
 use crate::http::body::Body;
+use crate::http::current;
 use crate::http::errors::ApiError;
-use crate::http::frame;
 use crate::http::respond::json;
 use crate::http::words::Mistake;
 
@@ -33,7 +33,7 @@ pub async fn set_fees(desk: web::Data<Desk>, path: web::Path<String>, sent: Body
     let order = Order::ChangeFees(rules.unwrap_or_default());
     let asker = Asker {
         keyed: None,
-        request_id: frame::request().id,
+        request_id: current::request().id,
     };
     let target = Target::Account(account);
     let answered = engine.change(realm, target, order, None, asker).await?;

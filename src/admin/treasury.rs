@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::Desk;
 use super::shapes::List;
+use crate::http::current;
 use crate::http::errors::ApiError;
-use crate::http::frame;
 use crate::http::respond::json;
 use crate::v1::treasury::Treasury;
 
@@ -35,7 +35,7 @@ struct CollectorBody {
 /// `GET /admin/treasury`: each collector account beside what all realms on it owe, of one instant.
 pub async fn list(desk: web::Data<Desk>) -> Result<HttpResponse, ApiError> {
     let engine = &desk.door.engine;
-    let (platform, request_id) = (engine.platform(), frame::request().id);
+    let (platform, request_id) = (engine.platform(), current::request().id);
     let all: Vec<_> = engine.collectors().values().cloned().collect();
     let mut items = Vec::with_capacity(all.len());
     for some in all.chunks(AT_ONCE) {

@@ -10,7 +10,7 @@ use actix_web::{HttpResponse, web};
 use anyhow::{Context as _, bail};
 use caudal::clock::GuardedClock;
 use caudal::http::bytes::Deadlines;
-use caudal::http::frame::Gate;
+use caudal::http::gate::Gate;
 use caudal::http::streams::Streams;
 use caudal::http::wire::{self, Bounds, Listening};
 use caudal::http::{Door, Hooks};

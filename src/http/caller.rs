@@ -6,8 +6,8 @@ use actix_web::{FromRequest, HttpMessage as _, HttpRequest, web};
 use caudal_ledger::ids::RealmId;
 
 use super::Door;
+use super::current;
 use super::errors::ApiError;
-use super::frame;
 use super::paths::Paths;
 use super::query;
 use super::wire;
@@ -96,6 +96,6 @@ fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
     Ok(Caller {
         identity,
         door,
-        request_id: frame::request().id,
+        request_id: current::request().id,
     })
 }

@@ -9,7 +9,6 @@ use actix_web::http::header::{self, ContentType};
 use actix_web::{HttpResponse, ResponseError};
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::BankError;
-use caudal_ledger::facts::BankRefusal;
 use caudal_ledger::limits::{Breach, Quantity};
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::rejection::Rejection;
@@ -19,18 +18,12 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::frame::{self, Language};
+use super::current::{self, Language};
 use super::trace::Code;
-use super::words::{Mistake, Refusal, Say, Wrong, ledger};
+use super::words::ledger::{self, alias_is_taken};
+use super::words::{Mistake, Refusal, Say, Wrong};
 
-/// One field that is wrong.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-pub struct FieldError {
-    /// The field or parameter, with dots between levels.
-    pub field: String,
-    /// What is wrong with it and what would be right.
-    pub message: String,
-}
+pub use super::words::FieldError;
 
 /// The body of every error (contract §1).
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
@@ -184,7 +177,7 @@ impl ApiError {
     }
 
     /// The body, as of an instant.
-    pub fn body(&self, request: &frame::Request, now: Timestamp) -> ErrorBody {
+    pub fn body(&self, request: &current::Request, now: Timestamp) -> ErrorBody {
         let (bank_status, bank_body) = self.bank();
         ErrorBody {
             status_code: self.status.as_u16(),
@@ -233,7 +226,7 @@ impl ResponseError for ApiError {
     }
 
     fn error_response(&self) -> HttpResponse {
-        let body = self.body(&frame::request(), crate::clock::now());
+        let body = self.body(&current::request(), crate::clock::now());
         let mut answer = HttpResponse::build(self.status);
         answer.insert_header(ContentType::json());
         if let Some(seconds) = self.retry_after {
@@ -318,12 +311,6 @@ fn object(body: &str) -> serde_json::Value {
     parsed
         .filter(serde_json::Value::is_object)
         .unwrap_or_else(|| json!({}))
-}
-
-/// Whether the bank refuses because an alias is another's: 409 instead of 400 with its words.
-pub(super) fn alias_is_taken(why: &BankRefusal) -> bool {
-    let body = object(&why.body);
-    body.get("code").and_then(serde_json::Value::as_str) == Some("VW007")
 }
 
 /// What there is beside what was asked for.

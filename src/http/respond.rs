@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use super::body::{Body, Fingerprint};
 use super::caller::{self, Caller};
+use super::current;
 use super::errors::ApiError;
-use super::frame;
 use super::query;
 use super::text;
 use super::trace::code_of;
@@ -140,7 +140,7 @@ pub fn asker_for<T: 'static>(
         fields: fields()?,
     };
     // The answer is rendered in the actor's turn, on another thread: it takes the request along.
-    let shown = frame::request();
+    let shown = current::request();
     let render = Box::new(move |outcome: Result<&T, &Failure>| match outcome {
         Ok(value) => {
             let (status, body) = render(value);

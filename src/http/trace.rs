@@ -22,7 +22,7 @@ use tracing::Span;
 use tracing_actix_web::RootSpanBuilder;
 
 use super::Door;
-use super::frame::{self, Language, Request};
+use super::current::{self, Language, Request};
 use crate::keys::Identity;
 use crate::traces::{Trace, remember};
 
@@ -47,7 +47,7 @@ pub struct Requests;
 impl RootSpanBuilder for Requests {
     fn on_request_start(call: &ServiceRequest) -> Span {
         let trace = Trace::of(call.headers());
-        let id = frame::request_id(call.headers(), trace);
+        let id = current::request_id(call.headers(), trace);
         let span = tracing::info_span!(
             target: TARGET,
             "request",

@@ -12,9 +12,9 @@ mod refusals;
 
 use std::fmt;
 
-use super::frame::Language;
+use super::current::Language;
 
-pub use mistakes::{Mistake, Wrong};
+pub use mistakes::{FieldError, Mistake, Wrong};
 pub use refusals::Refusal;
 
 /// What is said to people, in any language.
@@ -116,10 +116,10 @@ macro_rules! words {
         impl $crate::http::words::Say for $name {
             fn say(
                 &self,
-                language: $crate::http::frame::Language,
+                language: $crate::http::current::Language,
                 f: &mut std::fmt::Formatter<'_>,
             ) -> std::fmt::Result {
-                use $crate::http::frame::Language::{English, Spanish};
+                use $crate::http::current::Language::{English, Spanish};
                 match self {$(
                     Self::$variant $({ $($field),+ })? => {
                         $($(let $field = $crate::http::words::In(language, $field);)+)?

@@ -22,7 +22,7 @@ use super::banks::{Usual, maker};
 use super::catch_up;
 use super::{Banking, Options, StartError, Started, descriptors, folder};
 use crate::bank::{self, HttpGateway};
-use crate::http::frame::Gate;
+use crate::http::gate::Gate;
 use crate::http::rate::RateLimit;
 use crate::http::strangers::Strangers;
 use crate::http::streams::{StreamOptions, Streams};

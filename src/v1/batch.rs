@@ -30,8 +30,8 @@ use crate::bodies::vouchers::VoucherBody;
 use crate::http::body::Fingerprint;
 use crate::http::bytes::Json;
 use crate::http::caller::Caller;
+use crate::http::current::{self, Language};
 use crate::http::errors::{ApiError, FieldError};
-use crate::http::frame::{self, Language};
 use crate::http::problems::Problems;
 use crate::http::query::{DRY_RUN, Query};
 use crate::http::respond::{IDEMPOTENCY_KEY, asker_for, give, raw};
@@ -116,7 +116,7 @@ struct Plan {
     total: usize,
     /// The items that cannot be read, by their place.
     unreadable: BTreeMap<usize, ApiError>,
-    request: frame::Request,
+    request: current::Request,
 }
 
 /// What became of a batch, ready to be written.
@@ -344,7 +344,7 @@ pub async fn post(
         atomic,
         total: orders.len().saturating_add(unreadable.len()),
         unreadable,
-        request: frame::request(),
+        request: current::request(),
     });
     let none_to_try = orders.is_empty() || (atomic && !plan.unreadable.is_empty());
     if none_to_try {

@@ -41,21 +41,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
         "The same of a realm: what decides about suspense sends itself what the bank said.",
         &["actors/src/realms/cases", "actors/src/realms/messages"],
     ),
-    (
-        "An error is written for the request that it answers, in its language, and every layer that a \
-         request passes may answer with one.",
-        &[
-            "src/http/errors",
-            "src/http/frame",
-            "src/http/pieces",
-            "src/http/rate",
-            "src/http/trace",
-            "src/http/wire/seats",
-            "src/http/words",
-            "src/http/words/ledger",
-            "src/http/words/mistakes",
-        ],
-    ),
 ];
 
 /// A file by its modules, from the top of its crate.

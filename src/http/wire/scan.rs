@@ -11,8 +11,8 @@
 use actix_web::web::Bytes;
 use memchr::memchr;
 
+use crate::http::current;
 use crate::http::errors::ApiError;
-use crate::http::frame;
 use crate::http::words::Refusal as Said;
 
 /// The longest head of a request, in bytes: all lines with their ends.
@@ -56,9 +56,9 @@ impl Refusal {
             Self::BareLineFeed | Self::Silent | Self::Framing => Said::BareLineFeed,
         };
         let error = ApiError::from(error);
-        let request = frame::Request {
-            id: frame::made_id(),
-            ..frame::Request::default()
+        let request = current::Request {
+            id: current::made_id(),
+            ..current::Request::default()
         };
         let body = error.body(&request, crate::clock::now());
         let body = crate::http::text::json(&body);

@@ -28,7 +28,7 @@ use ipnet::IpNet;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::http::frame::Gate;
+use crate::http::gate::Gate;
 
 /// Connections of a listener, unless set, and if descriptors allow as many.
 pub const CONNECTIONS: usize = 4096;

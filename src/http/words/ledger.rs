@@ -8,6 +8,7 @@ use actix_web::http::StatusCode;
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::BankError;
 use caudal_ledger::alias::AliasError;
+use caudal_ledger::bank::BankRefusal;
 use caudal_ledger::cuit::CuitError;
 use caudal_ledger::cvu::KeyError;
 use caudal_ledger::kyc::{ACTIVITY_DIGITS, DNI_DIGITS, KycError};
@@ -17,8 +18,7 @@ use caudal_ledger::remuneration::BadBrokerageAccount;
 use caudal_ledger::text::TextError;
 
 use super::Say;
-use crate::http::errors::alias_is_taken;
-use crate::http::frame::Language;
+use crate::http::current::Language;
 use crate::webhooks::guard::UrlError;
 
 /// Says in English what a value displays, and in Spanish what `spanish` writes of it.
@@ -178,6 +178,13 @@ rules! {
 }
 
 said!(Rejection, |rejection, f| f.write_str(rule(rejection)));
+
+/// Whether the bank refuses because an alias is another's: 409 instead of 400 with its words.
+pub(in crate::http) fn alias_is_taken(why: &BankRefusal) -> bool {
+    let body: Option<serde_json::Value> = serde_json::from_str(&why.body).ok();
+    let code = body.as_ref().and_then(|body| body.get("code"));
+    code.and_then(serde_json::Value::as_str) == Some("VW007")
+}
 
 impl Say for BankError {
     fn say(&self, language: Language, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,10 +7,11 @@ use caudal_ledger::kyc::KycError;
 use caudal_ledger::money::AmountError;
 use caudal_ledger::remuneration::BadBrokerageAccount;
 use caudal_ledger::text::TextError;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::{Choices, Say as _, words};
-use crate::http::errors::FieldError;
-use crate::http::frame::Language;
+use crate::http::current::Language;
 use crate::webhooks::guard::UrlError;
 
 words! {
@@ -242,4 +243,13 @@ impl Wrong {
             message: self.mistake.text(language),
         }
     }
+}
+
+/// One field that is wrong, as an answer shows it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct FieldError {
+    /// The field or parameter, with dots between levels.
+    pub field: String,
+    /// What is wrong with it and what would be right.
+    pub message: String,
 }

@@ -55,7 +55,7 @@ fn plan(atomic: bool, total: usize, unreadable: &[usize]) -> Plan {
         atomic,
         total,
         unreadable: unreadable.iter().map(wrong).collect(),
-        request: frame::Request::default(),
+        request: current::Request::default(),
     }
 }
 

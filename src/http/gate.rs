@@ -1,0 +1,35 @@
+//! The gate: open while the service takes requests.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::Notify;
+
+/// Open while the service takes requests.
+#[derive(Debug, Default)]
+pub struct Gate {
+    closed: AtomicBool,
+    closing: Notify,
+}
+
+impl Gate {
+    /// Takes no more requests: health says "not ready", handlers answer 503.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.closing.notify_waiters();
+    }
+
+    /// Whether requests are taken.
+    pub fn is_open(&self) -> bool {
+        !self.closed.load(Ordering::Acquire)
+    }
+
+    /// Waits until no more requests are taken: what goes on for long ends itself then.
+    pub async fn closed(&self) {
+        let closing = self.closing.notified();
+        tokio::pin!(closing);
+        closing.as_mut().enable();
+        if self.is_open() {
+            closing.await;
+        }
+    }
+}
