@@ -9,9 +9,9 @@
 mod actors;
 mod cases;
 mod clock;
+mod fees;
 mod health;
 mod keys;
-mod money;
 mod relations;
 mod shapes;
 mod storage;
@@ -142,7 +142,7 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(at("/actors", "GET").get(actors::list))
         .service(at("/actors/{cvu}", "GET").get(actors::read))
         .service(at("/actors/{cvu}/passivate", "POST").post(actors::passivate))
-        .service(at("/accounts/{cvu}/fee-schedule", "PUT").put(money::set_fees))
+        .service(at("/accounts/{cvu}/fee-schedule", "PUT").put(fees::set))
         .service(at("/cases", "GET").get(cases::list))
         .service(at("/cases/{id}", "GET").get(cases::one))
         .service(at("/cases/{id}/decide", "POST").post(cases::decide))

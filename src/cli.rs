@@ -4,8 +4,8 @@
 //! differences; 2 wrong usage or settings; 3 the store refuses to open, and trying again will not
 //! help (the message says what to do).
 
+mod admin;
 mod dev;
-mod offices;
 mod process;
 mod remote;
 mod sandbox_bank;
@@ -35,10 +35,10 @@ enum Command {
     SandboxBank(sandbox_bank::Args),
     /// Create and list tenants of a running service
     #[command(subcommand)]
-    Tenant(offices::Tenant),
+    Tenant(admin::Tenant),
     /// Issue, list, rotate and revoke API keys of a running service
     #[command(subcommand)]
-    Key(offices::Key),
+    Key(admin::Key),
     Verify(verify::Args),
     /// Print the OpenAPI document of the API
     Openapi,
@@ -94,8 +94,8 @@ pub fn run() -> ExitCode {
         Command::Dev(args) => dev::run(args),
         Command::Serve(args) => serve::run(&args),
         Command::SandboxBank(args) => sandbox_bank::run(args),
-        Command::Tenant(errand) => offices::tenant(errand),
-        Command::Key(errand) => offices::key(errand),
+        Command::Tenant(errand) => admin::tenant(errand),
+        Command::Key(errand) => admin::key(errand),
         Command::Verify(args) => verify::run(args),
         Command::Openapi => openapi(),
         Command::Bench(args) => bench(&args),

@@ -2,12 +2,13 @@
 //! balances and holds are right, the transfer is final or honestly open, its calls are shown,
 //! reconciliation tells the truth, and the account goes on.
 
+mod arrivals;
 mod disputes;
 pub mod letters;
-mod money;
 mod notices;
 pub mod past;
 mod recovery;
+mod reversals;
 pub mod rig;
 mod same;
 

@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 use super::accounts::{Account, FORMAT};
 use super::fund::{self, Enrolled};
 use super::log::{Kept, Log};
+use super::names::three_words;
 use super::refusals::{Trouble, refusal};
 use super::shapes::Notice;
 use super::transfers::{Line, Transfer, Transfers};
-use super::words::three_words;
 use super::worlds::{Rail, World};
 use super::{COLLECTOR, external};
 

@@ -28,6 +28,7 @@ mod external;
 mod fund;
 mod locked;
 mod log;
+mod names;
 mod notices;
 mod payments;
 mod rail;
@@ -35,7 +36,6 @@ mod refusals;
 mod routes;
 mod shapes;
 mod transfers;
-mod words;
 mod worlds;
 
 #[cfg(test)]

@@ -24,8 +24,8 @@ use url::Url;
 use super::behaviours::{Behaviour, Mode};
 use super::clock::now;
 use super::locked::locked;
+use super::names::rail_id;
 use super::shapes::Notice;
-use super::words::rail_id;
 
 /// How many notices wait at most.
 const QUEUE_MAX: usize = 10_000;

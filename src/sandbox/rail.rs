@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::accounts::Account;
 use super::behaviours::Mode;
 use super::book::Book;
+use super::names::rail_id;
 use super::refusals::{Trouble, refusal};
 use super::transfers::{Due, Kind, Next, Party, Status, Transfer};
-use super::words::rail_id;
 use super::worlds::{Rail, World};
 use super::{SETTLE_AFTER, external, shapes};
 

@@ -3,7 +3,8 @@
 //! **Shape.** A room is a module at the top of its crate with the folder of its name. An arrow goes from a
 //! file to another that it names, in a `use` or in the text; what `pub use` passes on is followed to where
 //! it is. Tests do not count. Between a file and the folder of its name arrows go both ways: the file is
-//! what others see of the folder.
+//! what others see of the folder. In `ledger` the file has what facts are made of and the folder what
+//! decides and folds them, so there the order is one of files: none stands in a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 

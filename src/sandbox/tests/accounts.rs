@@ -12,13 +12,13 @@ use super::*;
 
 #[test]
 fn three_words_are_an_alias() {
-    let words: BTreeSet<_> = words::WORDS.iter().collect();
-    assert_eq!(words.len(), words::WORDS.len());
+    let words: BTreeSet<_> = names::WORDS.iter().collect();
+    assert_eq!(words.len(), names::WORDS.len());
     for word in words {
         assert!((3..=6).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_uppercase()));
     }
     for _ in 0..200 {
-        assert!(Alias::parse(&words::three_words().unwrap()).is_ok());
+        assert!(Alias::parse(&names::three_words().unwrap()).is_ok());
     }
 }
 

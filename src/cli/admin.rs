@@ -16,12 +16,12 @@ pub enum Tenant {
         /// Its name
         name: String,
         #[command(flatten)]
-        office: Office,
+        asking: Asking,
     },
     /// List all tenants
     List {
         #[command(flatten)]
-        office: Office,
+        asking: Asking,
     },
 }
 
@@ -39,14 +39,14 @@ pub enum Key {
         #[arg(long)]
         label: Option<String>,
         #[command(flatten)]
-        office: Office,
+        asking: Asking,
     },
     /// List the keys of a tenant by prefix
     List {
         /// The tenant's id
         tenant: String,
         #[command(flatten)]
-        office: Office,
+        asking: Asking,
     },
     /// Issue a key in place of another, which goes on for a while
     Rotate {
@@ -56,20 +56,20 @@ pub enum Key {
         #[arg(long, value_name = "SECONDS")]
         overlap_seconds: Option<u64>,
         #[command(flatten)]
-        office: Office,
+        asking: Asking,
     },
     /// End a key at once
     Revoke {
         /// The id of the key: the letters between its second and third `_`
         id: String,
         #[command(flatten)]
-        office: Office,
+        asking: Asking,
     },
 }
 
 /// Which service, and how its answer is shown.
 #[derive(Debug, clap::Args)]
-pub struct Office {
+pub struct Asking {
     #[command(flatten)]
     which: Which,
     /// Print the answer as JSON
@@ -90,15 +90,15 @@ pub enum Mode {
 pub fn tenant(errand: Tenant) -> Result<(), Exit> {
     const COLUMNS: [&str; 3] = ["id", "name", "createdAt"];
     match errand {
-        Tenant::Create { name, office } => {
+        Tenant::Create { name, asking } => {
             let body = Some(json!({"name": name}));
-            office.run(Method::POST, "/admin/tenants", body, |tenant| {
+            asking.run(Method::POST, "/admin/tenants", body, |tenant| {
                 format!("tenant {} created", shown(tenant, "id"))
             })
         }
-        Tenant::List { office } => {
+        Tenant::List { asking } => {
             let show = |list: &Value| table(&COLUMNS, items(list));
-            office.run(Method::GET, "/admin/tenants", None, show)
+            asking.run(Method::GET, "/admin/tenants", None, show)
         }
     }
 }
@@ -111,7 +111,7 @@ pub fn key(errand: Key) -> Result<(), Exit> {
             tenant,
             mode,
             label,
-            office,
+            asking,
         } => {
             let mode = match mode {
                 Mode::Live => "live",
@@ -122,26 +122,26 @@ pub fn key(errand: Key) -> Result<(), Exit> {
                 None => json!({"mode": mode}),
             };
             let path = format!("/admin/tenants/{}/keys", segment(&tenant)?);
-            office.run(Method::POST, &path, Some(body), issued)
+            asking.run(Method::POST, &path, Some(body), issued)
         }
-        Key::List { tenant, office } => {
+        Key::List { tenant, asking } => {
             let path = format!("/admin/tenants/{}/keys", segment(&tenant)?);
-            office.run(Method::GET, &path, None, |list| {
+            asking.run(Method::GET, &path, None, |list| {
                 table(&COLUMNS, items(list))
             })
         }
         Key::Rotate {
             id,
             overlap_seconds,
-            office,
+            asking,
         } => {
             let body = overlap_seconds.map_or(json!({}), |s| json!({"overlapSeconds": s}));
             let path = format!("/admin/keys/{}/rotate", segment(&id)?);
-            office.run(Method::POST, &path, Some(body), issued)
+            asking.run(Method::POST, &path, Some(body), issued)
         }
-        Key::Revoke { id, office } => {
+        Key::Revoke { id, asking } => {
             let path = format!("/admin/keys/{}", segment(&id)?);
-            office.run(Method::DELETE, &path, None, |_| format!("key {id} revoked"))
+            asking.run(Method::DELETE, &path, None, |_| format!("key {id} revoked"))
         }
     }
 }
@@ -170,7 +170,7 @@ fn table(columns: &[&str], rows: &[Value]) -> String {
     table.to_string()
 }
 
-impl Office {
+impl Asking {
     fn run(
         self,
         method: Method,

@@ -1,4 +1,4 @@
-//! What operators set about money: an account's own fees.
+//! An account's own fees, as operators set them.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
@@ -20,7 +20,7 @@ use crate::http::words::Mistake;
 type Answer = Result<HttpResponse, ApiError>;
 
 /// `PUT /admin/accounts/{cvu}/fee-schedule`: a whole schedule, in place of the old one.
-pub async fn set_fees(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) -> Answer {
+pub async fn set(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) -> Answer {
     let cvu = Cvu::parse(&path).map_err(|why| ApiError::field("cvu", why))?;
     let mut fields = sent.fields();
     if !fields.has("feeSchedule") {
