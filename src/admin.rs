@@ -13,6 +13,7 @@ mod fees;
 mod health;
 mod keys;
 mod relations;
+mod requests;
 mod shapes;
 mod storage;
 mod tenants;

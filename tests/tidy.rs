@@ -58,9 +58,9 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// falls gets its new number here.
 const HIDING: &[(&str, usize)] = &[
     ("saturating_", 308),
-    ("unwrap_or_default", 117),
+    ("unwrap_or_default", 112),
     ("unwrap_or(0", 21),
-    ("unwrap_or(MAX", 60),
+    ("unwrap_or(MAX", 59),
 ];
 /// How often the product asserts at least what has to be. When it does so more often, the new number
 /// comes here.

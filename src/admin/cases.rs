@@ -3,6 +3,8 @@
 //! Who decides says so in `by`: there is one admin key, so nobody checks the name, but it goes with
 //! the reason into the journal, the transfer, the event and the day's reconciliation.
 
+mod decisions;
+
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::engine::cases::{Case, RealmCase};
@@ -10,30 +12,26 @@ use caudal_actors::engine::money::TransferView;
 use caudal_actors::platform::realms;
 use caudal_actors::realms::Target;
 use caudal_ledger::cases::{
-    BY_MAX, BankSays, CaseKind, Decision, Parked, REASON_MAX, SuspenseId, Unbooked, UnbookedId,
-    UnbookedState,
+    BankSays, CaseKind, Parked, SuspenseId, Unbooked, UnbookedId, UnbookedState,
 };
-use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::transfers::{TransferStatus, Verdict};
+use caudal_ledger::transfers::TransferStatus;
 use serde::Serialize;
 
 use super::Desk;
 use crate::bodies::events::{ResolvedBody, resolved};
 use crate::bodies::transfers::{BankCallBody, DecisionBody, RejectionBody, TransferBody, transfer};
-use crate::http::body::{Body, Fields, read};
+use crate::http::body::Body;
 use crate::http::current;
 use crate::http::errors::{ApiError, Why};
 use crate::http::query::Query;
 use crate::http::respond::json;
 use crate::http::words::Mistake;
 use crate::v1::reconciliation::{CounterpartyBody, asked_for};
-
-/// The longest reference of the bank, in characters.
-const REFERENCE_MAX: usize = 64;
+use decisions::{DecideSuspense, DecideTransfer, DecideUnbooked, Dismissal, Resolution};
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -322,35 +320,11 @@ pub async fn one(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
     Ok(json(StatusCode::OK, &body))
 }
 
-/// Who decides, and why.
-fn decision(desk: &Desk, fields: &mut Fields) -> Option<Decision> {
-    let by = fields.required("by", read::line(BY_MAX));
-    let reason = fields.required("reason", read::line(REASON_MAX));
-    Some(Decision {
-        by: by?,
-        reason: reason?,
-        at: desk.door.engine.now(),
-        bank_reference: fields.optional("bankReference", read::line(REFERENCE_MAX)),
-        forced: false,
-    })
-}
-
-fn verdict(word: &str) -> Result<Verdict, Mistake> {
-    match word {
-        "completed" => Ok(Verdict::Completed),
-        "rejected" => Ok(Verdict::Rejected),
-        _ => Err(Mistake::NotAVerdict),
-    }
-}
-
 /// Decides about a transfer, as the body says.
 async fn of_transfer_by(desk: &Desk, id: TransferId, sent: Body) -> Result<TransferView, ApiError> {
-    let mut fields = sent.fields();
-    let outcome = fields.required("outcome", read::text(verdict));
-    let decision = decision(desk, &mut fields);
-    let force = fields.optional("force", read::boolean).unwrap_or(false);
-    let (outcome, decision) = fields.finish(outcome.zip(decision))?;
-    let by = decision.by.clone();
+    let sent = DecideTransfer::read(sent)?;
+    let (outcome, force) = (sent.outcome, sent.force.unwrap_or(false));
+    let (decision, by) = (sent.decision(desk.door.engine.now()), sent.by);
     let engine = &desk.door.engine;
     let request_id = current::request().id;
     let decided = engine.decide_transfer(id, (outcome, force), decision, request_id);
@@ -359,39 +333,14 @@ async fn of_transfer_by(desk: &Desk, id: TransferId, sent: Body) -> Result<Trans
     Ok(view)
 }
 
-/// What becomes of money in suspense.
-enum Resolution {
-    Credit,
-    Return,
-}
-
-fn resolution(word: &str) -> Result<Resolution, Mistake> {
-    match word {
-        "credit" => Ok(Resolution::Credit),
-        "return" => Ok(Resolution::Return),
-        _ => Err(Mistake::NotAResolution),
-    }
-}
-
 async fn of_suspense_by(desk: &Desk, id: SuspenseId, sent: Body) -> Result<Parked, ApiError> {
-    let mut fields = sent.fields();
-    let outcome = fields.required("outcome", read::text(resolution));
-    let decision = decision(desk, &mut fields);
-    let cvu = match &outcome {
-        Some(Resolution::Credit) => fields.required("cvu", read::text(Cvu::parse)),
-        _ if fields.has("cvu") => {
-            fields.mistake("cvu", Mistake::CreditAlone);
-            fields.optional("cvu", read::text(Cvu::parse))
-        }
-        _ => None,
+    let sent = DecideSuspense::read(sent)?;
+    let credit_to = match (sent.outcome, sent.cvu) {
+        (Resolution::Credit, Some(cvu)) => Some(cvu),
+        (Resolution::Credit, None) => return Err(ApiError::field("cvu", Mistake::Required)),
+        (Resolution::Return, _) => None,
     };
-    let made = match outcome {
-        Some(Resolution::Credit) => cvu.map(Some),
-        Some(Resolution::Return) => Some(None),
-        None => None,
-    };
-    let (credit_to, decision) = fields.finish(made.zip(decision))?;
-    let by = decision.by.clone();
+    let (decision, by) = (sent.decision(desk.door.engine.now()), sent.by);
     let engine = &desk.door.engine;
     let request_id = current::request().id;
     let parked = match credit_to {
@@ -407,19 +356,10 @@ async fn of_suspense_by(desk: &Desk, id: SuspenseId, sent: Body) -> Result<Parke
     Ok(parked)
 }
 
-fn dismissal(word: &str) -> Result<(), Mistake> {
-    match word {
-        "dismiss" => Ok(()),
-        _ => Err(Mistake::NotADismissal),
-    }
-}
-
 async fn of_unbooked_by(desk: &Desk, id: UnbookedId, sent: Body) -> Result<Unbooked, ApiError> {
-    let mut fields = sent.fields();
-    let outcome = fields.required("outcome", read::text(dismissal));
-    let decision = decision(desk, &mut fields);
-    let ((), decision) = fields.finish(outcome.zip(decision))?;
-    let by = decision.by.clone();
+    let sent = DecideUnbooked::read(sent)?;
+    let Dismissal::Dismiss = sent.outcome;
+    let (decision, by) = (sent.decision(desk.door.engine.now()), sent.by);
     let engine = &desk.door.engine;
     let request_id = current::request().id;
     let dismissed = engine.dismiss_unbooked(id, decision, request_id).await?;

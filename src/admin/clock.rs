@@ -6,8 +6,10 @@ use caudal_actors::ports::Doubt;
 use serde::Serialize;
 
 use super::Desk;
-use crate::http::body::{Body, read};
+use crate::http::body::Body;
+use crate::http::body::read::line;
 use crate::http::errors::ApiError;
+use crate::http::request::request;
 use crate::http::respond::json;
 
 /// The longest name of who confirms, in characters.
@@ -45,13 +47,20 @@ pub async fn show(desk: web::Data<Desk>) -> HttpResponse {
     shown(&desk)
 }
 
+request! {
+    /// An operator's word that the clock is right.
+    admin struct ConfirmClock {
+        /// Who says so.
+        by: String = required("by", line(BY_MAX));
+        /// Why.
+        reason: String = required("reason", line(REASON_MAX));
+    }
+}
+
 /// `POST /admin/clock/confirm`: the clock is right as it stands. Where it is not in doubt, nothing
 /// happens.
 pub async fn confirm(desk: web::Data<Desk>, sent: Body) -> Result<HttpResponse, ApiError> {
-    let mut fields = sent.fields();
-    let by = fields.required("by", read::line(BY_MAX));
-    let reason = fields.required("reason", read::line(REASON_MAX));
-    let (by, reason) = fields.finish(by.zip(reason))?;
+    let ConfirmClock { by, reason } = ConfirmClock::read(sent)?;
     if let Some(doubt) = desk.door.engine.confirm_clock(by, reason).await? {
         tracing::warn!(says = %doubt.says, believed = %doubt.believed, "the clock was confirmed");
     }

@@ -10,27 +10,22 @@ use caudal_ledger::accounts::Order;
 use caudal_ledger::cvu::Cvu;
 
 use super::Desk;
-use super::shapes::{self, ScheduleBody};
+use super::requests::{SetFees, rules};
+use super::shapes::ScheduleBody;
 use crate::http::body::Body;
 use crate::http::current;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
-use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
 
 /// `PUT /admin/accounts/{cvu}/fee-schedule`: a whole schedule, in place of the old one.
 pub async fn set(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) -> Answer {
     let cvu = Cvu::parse(&path).map_err(|why| ApiError::field("cvu", why))?;
-    let mut fields = sent.fields();
-    if !fields.has("feeSchedule") {
-        fields.mistake("feeSchedule", Mistake::Required);
-    }
-    let rules = shapes::fees(&mut fields);
-    fields.done()?;
+    let SetFees { fees } = SetFees::read(sent)?;
     let engine = &desk.door.engine;
     let (realm, account) = engine.locate(cvu).await?;
-    let order = Order::ChangeFees(rules.unwrap_or_default());
+    let order = Order::ChangeFees(rules(fees));
     let asker = Asker {
         keyed: None,
         request_id: current::request().id,

@@ -12,8 +12,10 @@ use serde::Serialize;
 use super::shapes::List;
 use super::{Desk, relations};
 use crate::http::Door;
-use crate::http::body::{Body, read};
+use crate::http::body::Body;
+use crate::http::body::read::{integer, line, text};
 use crate::http::errors::ApiError;
+use crate::http::request::request;
 use crate::http::respond::json;
 use crate::http::words::Mistake;
 use crate::keys::{self, Issued};
@@ -127,14 +129,28 @@ pub async fn list(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
     Ok(json(StatusCode::OK, &List::of(items)))
 }
 
+request! {
+    /// A new key.
+    admin struct IssueKey {
+        /// `live` or `test`.
+        mode: Mode = required("mode", text(mode));
+        /// For people.
+        label: Option<String> = optional("label", line(LABEL_MAX));
+    }
+}
+
+request! {
+    /// How long the old key goes on.
+    admin struct RotateKey {
+        /// In seconds; a day when absent, 0 ends it at once.
+        overlap: Option<u64> = optional("overlapSeconds", integer(0, OVERLAP_SECONDS_MAX));
+    }
+}
+
 /// `POST /admin/tenants/{id}/keys`
 pub async fn post(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) -> Answer {
     desk.door.engine.platform().tenant(&path)?;
-    let mut fields = sent.fields();
-    let mode = fields.required("mode", read::text(mode));
-    let label = fields.optional("label", read::line(LABEL_MAX));
-    fields.done()?;
-    let mode = mode.unwrap_or(Mode::Test);
+    let IssueKey { mode, label } = IssueKey::read(sent)?;
     let (text, key) = issue(&desk.door, &path, mode, label).await?;
     let now = desk.door.engine.now();
     Ok(json(StatusCode::CREATED, &body(&key, Some(text), now)))
@@ -150,9 +166,7 @@ fn mode(text: &str) -> Result<Mode, Mistake> {
 
 /// `POST /admin/keys/{id}/rotate`: another key in place of this one, which goes on for a while.
 pub async fn rotate(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) -> Answer {
-    let mut fields = sent.fields();
-    let overlap = fields.optional("overlapSeconds", read::integer(0, OVERLAP_SECONDS_MAX));
-    fields.done()?;
+    let RotateKey { overlap } = RotateKey::read(sent)?;
     let platform = desk.door.engine.platform();
     let old = kept(&platform, &path)?;
     relations::has_bank(&desk.door, &old.tenant, old.mode)?;

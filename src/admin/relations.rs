@@ -1,57 +1,13 @@
-//! A tenant's relations to its banks: read from a body, checked before they are kept, shown.
+//! A tenant's relations to its banks: checked before they are kept, shown.
 
 use caudal_actors::banks::{NoBank, Relation};
 use caudal_actors::engine::bank::NotRelated;
-use caudal_ledger::cvu::Cbu;
-use caudal_ledger::tenants::{BankRelation, BankRelations, Mode};
+use caudal_ledger::tenants::Mode;
 use serde::Serialize;
 
 use crate::http::Door;
-use crate::http::body::{Fields, read};
 use crate::http::errors::ApiError;
 use crate::http::words::{Mistake, Refusal};
-
-/// The longest URL, user and path, in characters.
-const TEXT_MAX: usize = 500;
-/// The largest PSP code.
-const PSP_MAX: u64 = 9_999;
-
-/// Relations in which what was not sent stays as it was, and null goes back to the platform's.
-pub fn read(fields: &mut Fields, old: &BankRelations) -> Option<BankRelations> {
-    fields.object("bank", |inner| BankRelations {
-        live: inner
-            .object("live", |it| relation(it, &old.live))
-            .unwrap_or_else(|| old.live.clone()),
-        test: inner
-            .object("test", |it| relation(it, &old.test))
-            .unwrap_or_else(|| old.test.clone()),
-    })
-}
-
-fn relation(fields: &mut Fields, old: &BankRelation) -> BankRelation {
-    let collector = fields.nullable("collectorCbu", read::text(collector));
-    let psp_code = fields.nullable("pspCode", read::integer(1, PSP_MAX));
-    let mut text = |name, old: &Option<String>| {
-        let sent = fields.nullable(name, read::line(TEXT_MAX));
-        sent.unwrap_or_else(|| old.clone())
-    };
-    BankRelation {
-        base_url: text("baseUrl", &old.base_url),
-        username: text("username", &old.username),
-        password_file: text("passwordFile", &old.password_file),
-        notice_secret_file: text("noticeSecretFile", &old.notice_secret_file),
-        collector: collector.unwrap_or(old.collector),
-        psp_code: psp_code.unwrap_or(old.psp_code),
-    }
-}
-
-fn collector(text: &str) -> Result<Cbu, Mistake> {
-    let cbu = Cbu::parse(text)?;
-    match cbu.cvu() {
-        None => Ok(cbu),
-        Some(_) => Err(Mistake::NotACollector),
-    }
-}
 
 /// Whether a realm may have a relation.
 ///

@@ -7,15 +7,13 @@ use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::{BankRelations, Mode, Policy, Tenant};
 
-use super::shapes::{self, List, PlatformBody, TenantBody};
+use super::requests::{ChangePlatform, ChangeTenant, CreateTenant, rules};
+use super::shapes::{List, PlatformBody, TenantBody};
 use super::{Desk, relations};
 use crate::http::Door;
-use crate::http::body::{Body, read};
+use crate::http::body::Body;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
-
-/// The longest name of a tenant, in characters.
-const NAME_MAX: usize = 80;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -52,13 +50,9 @@ pub async fn list(desk: web::Data<Desk>) -> HttpResponse {
 
 /// `POST /admin/tenants`
 pub async fn post(desk: web::Data<Desk>, sent: Body) -> Answer {
-    let mut fields = sent.fields();
-    let name = fields.required("name", read::line(NAME_MAX));
-    let policy = shapes::policy(&mut fields, Policy::default());
-    let (limits, total) = shapes::tenant_limits(&mut fields).unwrap_or_default();
-    let fees = shapes::fees(&mut fields);
-    let banks = relations::read(&mut fields, &BankRelations::default()).unwrap_or_default();
-    fields.done()?;
+    let sent = CreateTenant::read(sent)?;
+    let none = BankRelations::default();
+    let banks = sent.banks.map_or(none.clone(), |sent| sent.over(&none));
     let (live, test) = desk.door.engine.platform().next_realms();
     for (mode, realm) in [(Mode::Live, live), (Mode::Test, test)] {
         let relation = Relation {
@@ -69,13 +63,19 @@ pub async fn post(desk: web::Data<Desk>, sent: Body) -> Answer {
         };
         relations::check(&desk.door, &relation)?;
     }
+    let limits = sent.limits.as_ref();
+    let (limits, total) = limits
+        .map(|it| (it.inherited, it.total))
+        .unwrap_or_default();
     let new = NewTenant {
         id: new_id(),
-        name: name.unwrap_or_default(),
-        policy: policy.unwrap_or_default(),
+        name: sent.name,
+        policy: sent
+            .policy
+            .map_or(Policy::default(), |sent| sent.over(Policy::default())),
         limits: Limits::default().changed(limits),
         total_limits: TotalLimits::default().changed(total),
-        fees: fees.unwrap_or_default(),
+        fees: sent.fees.map(rules).unwrap_or_default(),
         banks,
     };
     let tenant = create(&desk.door, new).await?;
@@ -96,19 +96,18 @@ pub async fn read(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
 pub async fn change(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) -> Answer {
     let _turn = desk.changes.lock().await;
     let old = desk.door.engine.platform().tenant(&path)?.clone();
-    let mut fields = sent.fields();
-    let banks = relations::read(&mut fields, &old.banks);
-    let limits = shapes::tenant_limits(&mut fields);
+    let sent = ChangeTenant::read(sent)?;
+    let banks = sent.banks.map(|sent| sent.over(&old.banks));
+    let limits = sent.limits.as_ref();
     let change = TenantChange {
-        name: fields.optional("name", read::line(NAME_MAX)),
-        policy: shapes::policy(&mut fields, old.policy),
-        limits: limits.map(|(change, _)| old.limits.changed(change)),
-        total_limits: limits.map(|(_, change)| old.total_limits.changed(change)),
-        fees: shapes::fees(&mut fields),
+        name: sent.name,
+        policy: sent.policy.map(|sent| sent.over(old.policy)),
+        limits: limits.map(|sent| old.limits.changed(sent.inherited)),
+        total_limits: limits.map(|sent| old.total_limits.changed(sent.total)),
+        fees: sent.fees.map(rules),
         live_bank: banks.as_ref().map(|banks| banks.live.clone()),
         test_bank: banks.as_ref().map(|banks| banks.test.clone()),
     };
-    fields.done()?;
     for mode in [Mode::Live, Mode::Test] {
         let new = banks.as_ref().map(|banks| banks.of(mode));
         if let Some(new) = new.filter(|new| *new != old.banks.of(mode)) {
@@ -136,10 +135,9 @@ pub async fn platform(desk: web::Data<Desk>) -> HttpResponse {
 pub async fn settings(desk: web::Data<Desk>, sent: Body) -> Answer {
     let _turn = desk.changes.lock().await;
     let old = desk.door.engine.platform();
-    let mut fields = sent.fields();
-    let limits = shapes::limits(&mut fields).map(|change| old.limits.changed(change));
-    let fees = shapes::fees(&mut fields);
-    fields.done()?;
+    let sent = ChangePlatform::read(sent)?;
+    let limits = sent.limits.map(|sent| old.limits.changed(sent.into()));
+    let fees = sent.fees.map(rules);
     let order = PlatformOrder::ChangePlatform { limits, fees };
     let platform = desk.door.engine.administer(order).await?;
     tracing::info!("platform changed");

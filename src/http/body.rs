@@ -295,19 +295,15 @@ impl Fields {
         )
     }
 
-    /// Like [`Self::objects`], of a list that has to be there: without it, `absent` is its mistake.
+    /// Like [`Self::objects`], of a list that has to be there: whoever declares it says, in a check, what is
+    /// wrong without it.
     pub fn required_objects<T>(
         &mut self,
         name: &str,
         max: usize,
-        absent: Mistake,
         take: impl FnMut(&mut Self) -> T,
     ) -> Option<Vec<T>> {
-        let listed = self.objects(name, max, take);
-        if listed.is_none() {
-            self.mistake(name, absent);
-        }
-        listed
+        self.objects(name, max, take)
     }
 
     fn nested<T>(&mut self, name: &str, body: Body, take: impl FnOnce(&mut Self) -> T) -> T {

@@ -171,6 +171,12 @@ macro_rules! request {
     (@kept change $taken:ident) => { $taken };
     (@kept object $taken:ident) => { $taken.flatten() };
     (@kept required_object $taken:ident) => { $taken.flatten()? };
+    (@kept objects $taken:ident) => {
+        match $taken {
+            Some(listed) => Some(listed.into_iter().collect::<Option<_>>()?),
+            None => None,
+        }
+    };
     (@kept required_objects $taken:ident) => { $taken?.into_iter().collect::<Option<_>>()? };
 
     (@read strict $vis:vis $name:ident ($($arg:ident: $needs:ty),*)) => {

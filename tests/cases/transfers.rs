@@ -162,9 +162,11 @@ async fn what_makes_no_decision_is_refused() {
     nameless.as_object_mut().unwrap().remove("by");
     let mut groundless = by("completed");
     groundless.as_object_mut().unwrap().remove("reason");
+    let referred = with(groundless.clone(), "bankReference", "x");
     for (body, field) in [
         (nameless, "by"),
         (groundless, "reason"),
+        (referred, "reason"),
         (with(by("completed"), "by", " "), "by"),
         (with(by("completed"), "reason", ""), "reason"),
         (with(by("completed"), "reason", "x".repeat(501)), "reason"),

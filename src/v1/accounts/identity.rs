@@ -49,8 +49,11 @@ request! {
             as Option<PersonTypeWord>;
         /// All holders, at most 20.
         titulares: Vec<Titular> = required_objects(
-            "titulares", HOLDERS_MAX, Mistake::NoHolders, |inner| Titular::take(inner, caller)
+            "titulares", HOLDERS_MAX, |inner| Titular::take(inner, caller)
         ) as Vec<Titular> { min_items = 1, max_items = 20 };
+        => |fields| if titulares.is_none() {
+            fields.mistake("titulares", Mistake::NoHolders);
+        };
     }
 }
 

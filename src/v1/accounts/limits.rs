@@ -30,7 +30,7 @@ pub fn count(raw: &str) -> Result<u64, Mistake> {
 
 request! {
     /// A change of limits: absent stays, null inherits, 0 lets nothing pass. Amounts as string or number.
-    strict struct UpdateLimits {
+    strict pub(crate) struct UpdateLimits {
         max_per_transaction: Change<Money> =
             change("maxPerTransaction", money) as Option<String>;
         daily_amount: Change<Money> = change("dailyAmount", money) as Option<String>;

@@ -1,0 +1,120 @@
+//! What an operator decides about a case: what becomes of it, who says so, and why.
+
+use caudal_ledger::cases::{BY_MAX, Decision, REASON_MAX};
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::Verdict;
+
+use crate::http::body::Fields;
+use crate::http::body::read::{boolean, line, text};
+use crate::http::request::request;
+use crate::http::words::Mistake;
+
+/// The longest reference of the bank, in characters.
+const REFERENCE_MAX: usize = 64;
+
+/// Declares a decision about a case: what becomes of it, who says so and why, and what else is needed.
+macro_rules! decision {
+    (
+        $(#[$about:meta])+
+        struct $name:ident($outcome:ident: $type:ty, $read:expr) { $($own:tt)* }
+    ) => {
+        request! {
+            $(#[$about])+
+            admin pub struct $name {
+                /// What becomes of it.
+                $outcome: $type = required("outcome", text($read));
+                /// Who decides.
+                by: String = required("by", line(BY_MAX));
+                /// Why.
+                reason: String = required("reason", line(REASON_MAX));
+                /// What the bank calls it.
+                bank_reference: Option<String> = optional("bankReference", line(REFERENCE_MAX));
+                $($own)*
+            }
+        }
+
+        impl $name {
+            /// The decision, taken now.
+            pub fn decision(&self, now: Timestamp) -> Decision {
+                Decision {
+                    by: self.by.clone(),
+                    reason: self.reason.clone(),
+                    at: now,
+                    bank_reference: self.bank_reference.clone(),
+                    forced: false,
+                }
+            }
+        }
+    };
+}
+
+decision! {
+    /// About a transfer.
+    struct DecideTransfer(outcome: Verdict, verdict) {
+        /// Whether it ends although the bank may still say something.
+        force: Option<bool> = optional("force", boolean);
+    }
+}
+
+fn verdict(word: &str) -> Result<Verdict, Mistake> {
+    match word {
+        "completed" => Ok(Verdict::Completed),
+        "rejected" => Ok(Verdict::Rejected),
+        _ => Err(Mistake::NotAVerdict),
+    }
+}
+
+/// What becomes of money in suspense.
+#[derive(Clone, Copy, Debug)]
+pub enum Resolution {
+    /// An account takes it.
+    Credit,
+    /// It goes back to whoever sent it.
+    Return,
+}
+
+fn resolution(word: &str) -> Result<Resolution, Mistake> {
+    match word {
+        "credit" => Ok(Resolution::Credit),
+        "return" => Ok(Resolution::Return),
+        _ => Err(Mistake::NotAResolution),
+    }
+}
+
+decision! {
+    /// About money in suspense.
+    struct DecideSuspense(outcome: Resolution, resolution) {
+        => |fields| credits(fields, outcome);
+        /// The CVU to credit, and with no other outcome.
+        cvu: Option<Cvu> = optional("cvu", text(Cvu::parse));
+    }
+}
+
+/// A credit names a CVU, and nothing else does.
+fn credits(fields: &mut Fields, outcome: Option<Resolution>) {
+    match (outcome, fields.has("cvu")) {
+        (Some(Resolution::Credit), false) => fields.mistake("cvu", Mistake::Required),
+        (Some(Resolution::Return) | None, true) => fields.mistake("cvu", Mistake::CreditAlone),
+        (Some(Resolution::Credit), true) | (Some(Resolution::Return) | None, false) => {}
+    }
+}
+
+/// What becomes of what could not be booked.
+#[derive(Debug)]
+pub enum Dismissal {
+    /// Nothing more is done about it.
+    Dismiss,
+}
+
+fn dismissal(word: &str) -> Result<Dismissal, Mistake> {
+    match word {
+        "dismiss" => Ok(Dismissal::Dismiss),
+        _ => Err(Mistake::NotADismissal),
+    }
+}
+
+decision! {
+    /// About what could not be booked.
+    struct DecideUnbooked(outcome: Dismissal, dismissal) {}
+}

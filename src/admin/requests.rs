@@ -1,0 +1,315 @@
+//! What operators send about tenants and their money: policy, limits, fee schedules, relations to banks.
+
+use caudal_ledger::cvu::Cbu;
+use caudal_ledger::fees::FeeRule;
+use caudal_ledger::limits::{Change, LimitsChange, TotalLimitsChange};
+use caudal_ledger::money::Money;
+use caudal_ledger::tenants::{BankRelation, BankRelations, Policy};
+use caudal_ledger::voucher_types::TypeCode;
+use rust_decimal::Decimal;
+
+use crate::http::body::Fields;
+use crate::http::body::read::{boolean, integer, line, money, text};
+use crate::http::request::request;
+use crate::http::words::Mistake;
+use crate::v1::accounts::limits::{UpdateLimits, count};
+
+/// The longest name of a tenant, in characters.
+const NAME_MAX: usize = 80;
+/// The most entries of a fee schedule.
+const FEES_MAX: usize = 200;
+/// The most decimals of a percentage.
+const PERCENT_DECIMALS_MAX: usize = 6;
+/// The tax on fees unless the schedule says otherwise, in percent: IVA.
+const TAX_PERCENT: u32 = 21;
+/// The longest URL, user and path, in characters.
+const TEXT_MAX: usize = 500;
+/// The largest PSP code.
+const PSP_MAX: u64 = 9_999;
+
+request! {
+    /// A new tenant.
+    admin pub struct CreateTenant {
+        /// For people.
+        name: String = required("name", line(NAME_MAX));
+        /// Its policy; the usual one when absent.
+        policy: Option<PolicyRequest> = object("policy", PolicyRequest::take);
+        /// Its limits; those of the platform when absent.
+        limits: Option<TenantLimits> = object("limits", TenantLimits::of);
+        /// Its fees; those of the platform when absent.
+        fees: Option<Vec<FeeRequest>> = objects("feeSchedule", FEES_MAX, FeeRequest::take);
+        => |fields| distinct(fields, fees.as_deref());
+        /// Its banks; the platform's when absent.
+        banks: Option<RelationsRequest> = object("bank", RelationsRequest::take);
+    }
+}
+
+request! {
+    /// A change of a tenant: what is not sent stays.
+    admin pub struct ChangeTenant {
+        /// Its banks.
+        banks: Option<RelationsRequest> = object("bank", RelationsRequest::take);
+        /// Its limits.
+        limits: Option<TenantLimits> = object("limits", TenantLimits::of);
+        /// For people.
+        name: Option<String> = optional("name", line(NAME_MAX));
+        /// Its policy.
+        policy: Option<PolicyRequest> = object("policy", PolicyRequest::take);
+        /// Its fees: a whole schedule, in place of the old one.
+        fees: Option<Vec<FeeRequest>> = objects("feeSchedule", FEES_MAX, FeeRequest::take);
+        => |fields| distinct(fields, fees.as_deref());
+    }
+}
+
+request! {
+    /// A change of what the platform sets: what is not sent stays.
+    admin pub struct ChangePlatform {
+        /// The limits of tenants that set none.
+        limits: Option<UpdateLimits> = object("limits", UpdateLimits::take);
+        /// The fees of tenants that set none.
+        fees: Option<Vec<FeeRequest>> = objects("feeSchedule", FEES_MAX, FeeRequest::take);
+        => |fields| distinct(fields, fees.as_deref());
+    }
+}
+
+request! {
+    /// The fees of an account: a whole schedule, in place of the old one.
+    admin pub struct SetFees {
+        => |fields| if !fields.has("feeSchedule") {
+            fields.mistake("feeSchedule", Mistake::Required);
+        };
+        /// The schedule.
+        fees: Vec<FeeRequest> = required_objects("feeSchedule", FEES_MAX, FeeRequest::take);
+        => |fields| distinct(fields, fees.as_deref());
+    }
+}
+
+request! {
+    /// A policy; what is not sent stays.
+    admin_part pub struct PolicyRequest {
+        /// Whether only accounts without money may be closed.
+        close_requires_zero_balance: Option<bool> = optional("closeRequiresZeroBalance", boolean);
+        /// Whether CUITs of the test realm may have a wrong check digit.
+        relaxed_test_cuit: Option<bool> = optional("relaxedTestCuit", boolean);
+    }
+}
+
+impl PolicyRequest {
+    /// The policy that follows.
+    pub fn over(self, old: Policy) -> Policy {
+        let closing = self.close_requires_zero_balance;
+        let relaxed = self.relaxed_test_cuit;
+        Policy {
+            close_requires_zero_balance: closing.unwrap_or(old.close_requires_zero_balance),
+            relaxed_test_cuit: relaxed.unwrap_or(old.relaxed_test_cuit),
+        }
+    }
+}
+
+request! {
+    /// Limits over the sum of a tenant's accounts, of each mode.
+    admin_part pub struct TotalLimits {
+        /// What may leave in a business day.
+        daily_outgoing: Change<Money> = change("dailyOutgoingTotal", money);
+        /// What may leave in a calendar month.
+        monthly_outgoing: Change<Money> = change("monthlyOutgoingTotal", money);
+        /// How many movements may be made in a minute.
+        per_minute: Change<u64> = change("perMinuteCount", count);
+    }
+}
+
+/// The limits of a tenant: those that its accounts inherit, and those over their sum.
+#[derive(Debug)]
+pub struct TenantLimits {
+    /// Those that its accounts inherit.
+    pub inherited: LimitsChange,
+    /// Those over their sum.
+    pub total: TotalLimitsChange,
+}
+
+impl TenantLimits {
+    fn of(fields: &mut Fields) -> Option<Self> {
+        let total = TotalLimits::take(fields)?;
+        Some(Self {
+            inherited: UpdateLimits::take(fields)?.into(),
+            total: TotalLimitsChange {
+                daily_outgoing: total.daily_outgoing,
+                monthly_outgoing: total.monthly_outgoing,
+                per_minute: total.per_minute,
+            },
+        })
+    }
+}
+
+request! {
+    /// One entry of a fee schedule.
+    admin_part pub struct FeeRequest {
+        /// The type of voucher that it is for.
+        code: TypeCode = required("voucherTypeCode", text(TypeCode::parse));
+        /// Of the amount, in percent; 0 when absent.
+        percentage: Option<Decimal> = optional("percentage", percent);
+        /// Whatever the amount; 0 when absent.
+        fixed: Option<Money> = optional("fixed", money);
+        /// No less than this.
+        minimum: Option<Money> = optional("minimum", money);
+        /// No more than this.
+        maximum: Option<Money> = optional("maximum", money);
+        /// Whether it is charged, or only shown.
+        charge: bool = required("charge", boolean);
+        /// The tax on it, in percent; IVA when absent.
+        tax_rate: Option<Decimal> = optional("taxRate", percent);
+        => |fields| if minimum.zip(maximum).is_some_and(|(least, most)| least > most) {
+            fields.mistake("minimum", Mistake::Above { other: "maximum" });
+        };
+    }
+}
+
+impl From<FeeRequest> for FeeRule {
+    fn from(sent: FeeRequest) -> Self {
+        Self {
+            code: sent.code,
+            percentage: sent.percentage.unwrap_or_default(),
+            fixed: sent.fixed.unwrap_or_default(),
+            minimum: sent.minimum,
+            maximum: sent.maximum,
+            charge: sent.charge,
+            tax_rate: sent.tax_rate.unwrap_or_else(|| Decimal::from(TAX_PERCENT)),
+        }
+    }
+}
+
+/// The rules of a schedule.
+pub fn rules(sent: Vec<FeeRequest>) -> Vec<FeeRule> {
+    sent.into_iter().map(FeeRule::from).collect()
+}
+
+/// A schedule has one entry for each type; those that are wrong do not count.
+fn distinct(fields: &mut Fields, sent: Option<&[Option<FeeRequest>]>) {
+    let codes = sent.into_iter().flatten().flatten().map(|fee| &fee.code);
+    let mut seen = std::collections::BTreeSet::new();
+    if !codes.into_iter().all(|code| seen.insert(code)) {
+        fields.mistake("feeSchedule", Mistake::FeeTwice);
+    }
+}
+
+/// A percentage from 0 to 100, read from its text and never through binary floating point.
+fn percent(raw: &str) -> Result<Decimal, Mistake> {
+    let decimals = PERCENT_DECIMALS_MAX;
+    let wrong = || Mistake::Percentage { decimals };
+    let text = if raw.starts_with('"') {
+        serde_json::from_str::<String>(raw).map_err(|_| wrong())?
+    } else {
+        raw.to_owned()
+    };
+    let (whole, decimals) = text.split_once('.').unwrap_or((&text, "0"));
+    let digits = |part: &str, max| {
+        (1..=max).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())
+    };
+    let leading_zero = whole.len() > 1 && whole.starts_with('0');
+    if !digits(whole, 3) || !digits(decimals, PERCENT_DECIMALS_MAX) || leading_zero {
+        return Err(wrong());
+    }
+    let value = Decimal::from_str_exact(&text).map_err(|_| wrong())?;
+    if value > Decimal::ONE_HUNDRED {
+        return Err(wrong());
+    }
+    Ok(value.normalize())
+}
+
+request! {
+    /// The relations of a tenant to its banks; what is not sent stays.
+    admin_part pub struct RelationsRequest {
+        /// Of the live realm.
+        live: Option<RelationRequest> = object("live", RelationRequest::take);
+        /// Of the test realm.
+        test: Option<RelationRequest> = object("test", RelationRequest::take);
+    }
+}
+
+impl RelationsRequest {
+    /// The relations that follow.
+    pub fn over(self, old: &BankRelations) -> BankRelations {
+        let one = |sent: Option<RelationRequest>, old: &BankRelation| match sent {
+            Some(sent) => sent.over(old.clone()),
+            None => old.clone(),
+        };
+        BankRelations {
+            live: one(self.live, &old.live),
+            test: one(self.test, &old.test),
+        }
+    }
+}
+
+request! {
+    /// The relation of a realm to its bank; null goes back to the platform's.
+    admin_part pub struct RelationRequest {
+        /// The collector account.
+        collector: Option<Option<Cbu>> = nullable("collectorCbu", text(collector));
+        /// The code of the PSP in its CVUs.
+        psp_code: Option<Option<u16>> = nullable("pspCode", integer(1, PSP_MAX));
+        /// Where the bank is.
+        base_url: Option<Option<String>> = nullable("baseUrl", line(TEXT_MAX));
+        /// As whom the service logs in there.
+        username: Option<Option<String>> = nullable("username", line(TEXT_MAX));
+        /// The file that has the password.
+        password_file: Option<Option<String>> = nullable("passwordFile", line(TEXT_MAX));
+        /// The file that has the secret with which the bank signs its notices.
+        notice_secret_file: Option<Option<String>> = nullable("noticeSecretFile", line(TEXT_MAX));
+    }
+}
+
+impl RelationRequest {
+    fn over(self, old: BankRelation) -> BankRelation {
+        BankRelation {
+            base_url: self.base_url.unwrap_or(old.base_url),
+            username: self.username.unwrap_or(old.username),
+            password_file: self.password_file.unwrap_or(old.password_file),
+            notice_secret_file: self.notice_secret_file.unwrap_or(old.notice_secret_file),
+            collector: self.collector.unwrap_or(old.collector),
+            psp_code: self.psp_code.unwrap_or(old.psp_code),
+        }
+    }
+}
+
+fn collector(text: &str) -> Result<Cbu, Mistake> {
+    let cbu = Cbu::parse(text)?;
+    match cbu.cvu() {
+        None => Ok(cbu),
+        Some(_) => Err(Mistake::NotACollector),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_are_read_exactly_or_refused() {
+        for (raw, text) in [
+            ("\"0.6\"", "0.6"),
+            ("0.600", "0.6"),
+            ("0", "0"),
+            ("\"100.000000\"", "100"),
+            ("\"0.000001\"", "0.000001"),
+        ] {
+            assert_eq!(percent(raw).unwrap().to_string(), text, "{raw}");
+        }
+        for raw in [
+            "\"\"",
+            "-1",
+            "\"+1\"",
+            "1e1",
+            "100.01",
+            "0.0000001",
+            "00.1",
+            "\".5\"",
+            "\"5.\"",
+            "true",
+            "null",
+            "\"1_0\"",
+            "\"٥\"",
+        ] {
+            assert!(percent(raw).is_err(), "{raw}");
+        }
+    }
+}
