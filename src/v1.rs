@@ -8,6 +8,7 @@ pub mod fees;
 pub mod holds;
 pub mod idempotency;
 pub mod lookups;
+pub mod pages;
 pub mod reconciliation;
 pub mod transfers;
 pub mod treasury;

@@ -339,17 +339,3 @@ impl From<&AccountView> for AccountBody {
         }
     }
 }
-
-/// A page of accounts (PaginatedAccounts).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[schema(as = PaginatedAccounts)]
-pub struct AccountsPage {
-    /// The accounts.
-    pub items: Vec<AccountSummary>,
-    /// How many match in all.
-    pub total: u64,
-    /// The size of the page.
-    pub limit: usize,
-    /// What was skipped.
-    pub offset: usize,
-}

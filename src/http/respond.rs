@@ -20,6 +20,8 @@ use super::text;
 use super::trace::code_of;
 use super::words::Mistake;
 
+type Answer = Result<HttpResponse, ApiError>;
+
 /// The header with which a request can be repeated safely.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The header that marks a repeated answer.
@@ -166,6 +168,91 @@ pub fn asker_for<T: 'static>(
     })
 }
 
+/// How the success of an order is answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Success<F> {
+    status: StatusCode,
+    render: F,
+}
+
+impl<F> Success<F> {
+    /// Answers an order.
+    ///
+    /// # Errors
+    /// The failure, as an error of the API.
+    pub fn give<T, R: Serialize>(self, answered: Answered<T>) -> Answer
+    where
+        F: Fn(&T) -> R,
+    {
+        let Self { status, render } = self;
+        give(answered, |value| json(status, &render(&value)))
+    }
+
+    /// Answers an order that makes something once: the header of a repeat says that it had been made before.
+    ///
+    /// # Errors
+    /// The failure, as an error of the API.
+    pub fn give_made<T, R: Serialize>(self, answered: Answered<Outcome<T>>) -> Answer
+    where
+        F: Fn(&T) -> R,
+    {
+        let Self { status, render } = self;
+        give(answered, |outcome| {
+            let again = matches!(outcome, Outcome::Replayed(_));
+            let mut answer = json(status, &render(&outcome.into_inner()));
+            if again {
+                mark_replayed(&mut answer);
+            }
+            answer
+        })
+    }
+}
+
+/// Who asks for an order, and how its success is answered: `render` makes the body, both of the answer that
+/// is given now and of the one that an idempotency key keeps.
+///
+/// # Errors
+/// 400 when the key is malformed.
+pub fn order<T: 'static, R: Serialize, F: Fn(&T) -> R + Clone + Send + 'static>(
+    request: &HttpRequest,
+    caller: &Caller,
+    body: &Body,
+    status: StatusCode,
+    render: F,
+) -> Result<(Asker<T>, Success<F>), ApiError> {
+    let kept = render.clone();
+    let asker = asker(request, caller, body, move |value| {
+        (status, text::json(&kept(value)))
+    })?;
+    Ok((asker, Success { status, render }))
+}
+
+/// Like [`order`], of something that is made once under its external id: 201 when it is made, and when it
+/// had been made before; 200 with what a dry run would make.
+///
+/// # Errors
+/// 400 when the key is malformed.
+pub fn making<T: 'static, R: Serialize, F: Fn(&T) -> R + Clone + Send + 'static>(
+    request: &HttpRequest,
+    caller: &Caller,
+    body: &Body,
+    dry_run: bool,
+    render: F,
+) -> Result<(Asker<Outcome<T>>, Success<F>), ApiError> {
+    let kept = render.clone();
+    let again = |outcome: &Outcome<T>| matches!(outcome, Outcome::Replayed(_));
+    let asker = asker_of(request, caller, body, again, move |outcome| {
+        let (Outcome::Recorded(value) | Outcome::Replayed(value)) = outcome;
+        (StatusCode::CREATED, text::json(&kept(value)))
+    })?;
+    // A dry run leaves nothing behind, not even a kept answer.
+    let status = match dry_run {
+        true => StatusCode::OK,
+        false => StatusCode::CREATED,
+    };
+    Ok((asker, Success { status, render }))
+}
+
 /// Who asks without an idempotency key.
 pub fn plain<T>(caller: &Caller) -> Asker<T> {
     Asker {
@@ -201,25 +288,6 @@ pub fn give<T>(
             Ok(answer)
         }
     }
-}
-
-/// What was made, or had been made before: 201; what would be made by a dry run: 200.
-pub fn made<T, R: Serialize>(
-    outcome: Outcome<T>,
-    dry_run: bool,
-    render: impl FnOnce(&T) -> R,
-) -> HttpResponse {
-    let status = if dry_run {
-        StatusCode::OK
-    } else {
-        StatusCode::CREATED
-    };
-    let replayed = matches!(outcome, Outcome::Replayed(_));
-    let mut answer = json(status, &render(&outcome.into_inner()));
-    if replayed {
-        mark_replayed(&mut answer);
-    }
-    answer
 }
 
 /// Marks an answer as one that was given before.

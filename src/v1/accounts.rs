@@ -20,8 +20,9 @@ use caudal_ledger::ids::AccountNo;
 use caudal_ledger::kyc::{Kyc, email, phone};
 use caudal_ledger::particulars::Names;
 
+use super::pages::page;
 use super::target;
-use crate::bodies::accounts::{AccountBody, AccountSummary, AccountsPage};
+use crate::bodies::accounts::{AccountBody, AccountSummary};
 use crate::http::body::read::{line, text};
 use crate::http::body::{Body, Fields};
 use crate::http::choice::{PersonTypeWord, SuspensionWord, one_of};
@@ -157,6 +158,14 @@ fn tag(answer: &mut HttpResponse, view: &AccountView) {
     }
 }
 
+page! {
+    /// A page of accounts (PaginatedAccounts).
+    pub AccountsPage as PaginatedAccounts {
+        /// The accounts.
+        AccountSummary
+    }
+}
+
 /// Lists the accounts of the realm.
 #[utoipa::path(
     operation_id = "listAccounts",
@@ -194,13 +203,9 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
         .engine()
         .accounts(caller.realm(), filter, sort, page)
         .await?;
-    let body = AccountsPage {
-        items: listing.items.iter().map(AccountSummary::from).collect(),
-        total: listing.total,
-        limit: page.limit,
-        offset: page.offset,
-    };
-    Ok(respond::paged(&listing, json(StatusCode::OK, &body)))
+    Ok(AccountsPage::answer(&listing, &page, |account| {
+        account.into()
+    }))
 }
 
 /// Reads an account with its balance, effective limits and usage.

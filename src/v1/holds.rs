@@ -9,7 +9,6 @@ use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::vouchers::Outcome;
 
 use super::target;
 use super::vouchers::DESCRIPTION_MAX;
@@ -22,8 +21,7 @@ use crate::http::params::PageParams;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
-use crate::http::respond::{self, asker, asker_of, give, json};
-use crate::http::text;
+use crate::http::respond::{self, json};
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -75,16 +73,10 @@ pub async fn open(
     let target = target(&path)?;
     let dry_run = query.flag("dryRun");
     query.done()?;
-    let asker = asker_of(
-        &request,
-        &caller,
-        &body,
-        |outcome| matches!(outcome, Outcome::Replayed(_)),
-        move |outcome: &Outcome<HoldView>| {
-            let (Outcome::Recorded(view) | Outcome::Replayed(view)) = outcome;
-            (StatusCode::CREATED, text::json(&hold(realm, view)))
-        },
-    )?;
+    let (asker, answer) =
+        respond::making(&request, &caller, &body, dry_run, move |view: &HoldView| {
+            hold(realm, view)
+        })?;
     let sent = OpenHoldBody::read(body)?;
     let order = OpenHold {
         amount: sent.amount,
@@ -93,10 +85,7 @@ pub async fn open(
         expires_at: sent.expires_at,
     };
     let engine = caller.engine();
-    let answered = engine.open_hold(realm, target, order, dry_run, asker).await;
-    give(answered, |outcome| {
-        respond::made(outcome, dry_run, |view| hold(realm, view))
-    })
+    answer.give_made(engine.open_hold(realm, target, order, dry_run, asker).await)
 }
 
 /// Lists the holds of an account, newest first.
@@ -151,15 +140,12 @@ async fn step(
     let id = id(path)?;
     let dry_run = query.flag("dryRun");
     query.done()?;
-    let asker = asker(request, caller, &body, move |view: &HoldView| {
-        (StatusCode::OK, text::json(&hold(realm, view)))
-    })?;
+    let render = move |view: &HoldView| hold(realm, view);
+    let (asker, answer) = respond::order(request, caller, &body, StatusCode::OK, render)?;
     let HoldStepBody { amount } = HoldStepBody::read(body)?;
     let engine = caller.engine();
-    let answered = engine
-        .step_hold(realm, id, step, amount, dry_run, asker)
-        .await;
-    give(answered, |view| json(StatusCode::OK, &hold(realm, &view)))
+    let stepped = engine.step_hold(realm, id, step, amount, dry_run, asker);
+    answer.give(stepped.await)
 }
 
 /// Lets money of a hold leave: part of what is left, or all of it.

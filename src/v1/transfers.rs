@@ -13,10 +13,10 @@ use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::transfers::{Concept, Destination, Send, TransferStatus};
-use caudal_ledger::vouchers::Outcome;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::pages::page;
 use crate::bodies::transfers::{BankCallBody, TransferBody, transfer};
 use crate::http::body::Body;
 use crate::http::body::read::{amount, line, text};
@@ -26,8 +26,7 @@ use crate::http::params::PageParams;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
-use crate::http::respond::{self, asker_of, give, json};
-use crate::http::text;
+use crate::http::respond::{self, json};
 use crate::http::words::Mistake;
 
 /// The longest description, in characters: the bank takes no more.
@@ -46,17 +45,12 @@ pub struct TransferDetail {
     pub bank_calls: Vec<BankCallBody>,
 }
 
-/// A page of transfers.
-#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-pub struct TransfersPage {
-    /// The transfers.
-    pub items: Vec<TransferBody>,
-    /// How many match in all.
-    pub total: u64,
-    /// The size of the page.
-    pub limit: usize,
-    /// What was skipped.
-    pub offset: usize,
+page! {
+    /// A page of transfers.
+    pub TransfersPage as TransfersPage {
+        /// The transfers.
+        TransferBody
+    }
 }
 
 fn concept(text: &str) -> Result<Concept, Mistake> {
@@ -137,15 +131,12 @@ pub async fn send(request: HttpRequest, caller: Caller, mut query: Query, body: 
     let realm = caller.realm();
     let dry_run = query.flag("dryRun");
     query.done()?;
-    let asker = asker_of(
+    let (asker, answer) = respond::making(
         &request,
         &caller,
         &body,
-        |outcome| matches!(outcome, Outcome::Replayed(_)),
-        move |outcome: &Outcome<TransferView>| {
-            let (Outcome::Recorded(view) | Outcome::Replayed(view)) = outcome;
-            (StatusCode::CREATED, text::json(&transfer(realm, view)))
-        },
+        dry_run,
+        move |view: &TransferView| transfer(realm, view),
     )?;
     let sent = SendTransfer::read(body)?;
     let from = Target::Cvu(sent.from_cvu);
@@ -157,10 +148,7 @@ pub async fn send(request: HttpRequest, caller: Caller, mut query: Query, body: 
         external_id: sent.id_externo,
     };
     let engine = caller.engine();
-    let answered = engine.transfer(realm, from, order, dry_run, asker).await;
-    give(answered, |outcome| {
-        respond::made(outcome, dry_run, |view| transfer(realm, view))
-    })
+    answer.give_made(engine.transfer(realm, from, order, dry_run, asker).await)
 }
 
 /// Lists the transfers of the realm, newest first.
@@ -198,14 +186,9 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
         },
         found => found?,
     };
-    let items = listing.items.iter().map(|view| transfer(realm, view));
-    let body = TransfersPage {
-        items: items.collect(),
-        total: listing.total,
-        limit: page.limit,
-        offset: page.offset,
-    };
-    Ok(respond::paged(&listing, json(StatusCode::OK, &body)))
+    Ok(TransfersPage::answer(&listing, &page, |view| {
+        transfer(realm, view)
+    }))
 }
 
 /// Reads a transfer and the calls to the bank that were made for it.

@@ -11,6 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::balances::HistoricalBalance;
+use super::pages::page;
 use super::{balances, target, vouchers};
 use crate::bodies::vouchers::VoucherBody;
 use crate::http::caller::Caller;
@@ -18,7 +19,7 @@ use crate::http::errors::ApiError;
 use crate::http::params::PageParams;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
-use crate::http::respond::{json, paged};
+use crate::http::respond::json;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -226,17 +227,12 @@ impl From<&Position> for PositionBody {
     }
 }
 
-/// A page of positions.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-pub struct PositionsPage {
-    /// The positions.
-    pub items: Vec<PositionBody>,
-    /// How many match in all.
-    pub total: u64,
-    /// The size of the page.
-    pub limit: usize,
-    /// What was skipped.
-    pub offset: usize,
+page! {
+    /// A page of positions.
+    pub PositionsPage as PositionsPage {
+        /// The positions.
+        PositionBody
+    }
 }
 
 /// Takes a snapshot: what belongs to clients, at one cut through all accounts, beside what the
@@ -275,13 +271,9 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
     let (engine, realm) = (caller.engine(), caller.realm());
     let filter = PositionFilter { text, min, max };
     let listing = engine.positions(realm, filter, page).await?;
-    let body = PositionsPage {
-        items: listing.items.iter().map(PositionBody::from).collect(),
-        total: listing.total,
-        limit: page.limit,
-        offset: page.offset,
-    };
-    Ok(paged(&listing, json(StatusCode::OK, &body)))
+    Ok(PositionsPage::answer(&listing, &page, |position| {
+        position.into()
+    }))
 }
 
 /// Reads what a client has.

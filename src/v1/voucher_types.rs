@@ -11,8 +11,7 @@ use crate::http::choice::{SenseWord, one_of};
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::request::request;
-use crate::http::respond::{asker, give, json, plain};
-use crate::http::text;
+use crate::http::respond::{self, give, json, plain};
 use crate::http::words::Mistake;
 
 /// The longest name of a type, in characters.
@@ -78,15 +77,8 @@ request! {
 #[post("/v1/voucher-types")]
 pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
     let tenant = caller.identity.tenant.clone();
-    let asker = asker(&request, &caller, &body, {
-        let tenant = tenant.clone();
-        move |found: &VoucherType| {
-            (
-                StatusCode::CREATED,
-                text::json(&voucher_type(&tenant, found)),
-            )
-        }
-    })?;
+    let render = move |made: &VoucherType| voucher_type(&tenant, made);
+    let (asker, answer) = respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
     let NewVoucherType { code, name, sense } = NewVoucherType::read(body)?;
     let order = CreateVoucherType {
         code,
@@ -95,13 +87,12 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
         description: None,
         category: None,
     };
-    let answered = caller
-        .engine()
-        .create_type(caller.realm(), order, asker)
-        .await;
-    give(answered, |found| {
-        json(StatusCode::CREATED, &voucher_type(&tenant, &found))
-    })
+    answer.give(
+        caller
+            .engine()
+            .create_type(caller.realm(), order, asker)
+            .await,
+    )
 }
 
 /// Switches a custom type on or off.

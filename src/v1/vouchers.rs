@@ -12,10 +12,9 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
-use caudal_ledger::vouchers::{Outcome, ReferenceType};
-use serde::Serialize;
-use utoipa::ToSchema;
+use caudal_ledger::vouchers::ReferenceType;
 
+use super::pages::page;
 use super::target;
 use crate::bodies::vouchers::{VoucherBody, voucher};
 use crate::http::body::Body;
@@ -26,8 +25,7 @@ use crate::http::params::{PageParams, params};
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
-use crate::http::respond::{self, asker_of, give, json};
-use crate::http::text;
+use crate::http::respond::{self, json};
 use crate::http::words::Mistake;
 
 /// The longest description, in characters.
@@ -35,17 +33,12 @@ pub(super) const DESCRIPTION_MAX: usize = 200;
 
 type Answer = Result<HttpResponse, ApiError>;
 
-/// A page of vouchers over all CVUs.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-pub struct VouchersPage {
-    /// The vouchers.
-    pub items: Vec<VoucherBody>,
-    /// How many match in all.
-    pub total: u64,
-    /// The size of the page.
-    pub limit: usize,
-    /// What was skipped.
-    pub offset: usize,
+page! {
+    /// A page of vouchers over all CVUs.
+    pub VouchersPage as VouchersPage {
+        /// The vouchers.
+        VoucherBody
+    }
 }
 
 const SORTS: [(&str, VoucherSort); 2] = [
@@ -179,16 +172,10 @@ pub async fn post(
     let target = target(&path)?;
     let dry_run = query.flag("dryRun");
     query.done()?;
-    let asker = asker_of(
-        &request,
-        &caller,
-        &body,
-        |outcome| matches!(outcome, Outcome::Replayed(_)),
-        move |outcome: &Outcome<Placed>| {
-            let (Outcome::Recorded(placed) | Outcome::Replayed(placed)) = outcome;
-            (StatusCode::CREATED, text::json(&voucher(realm, placed)))
-        },
-    )?;
+    let (asker, answer) =
+        respond::making(&request, &caller, &body, dry_run, move |placed: &Placed| {
+            voucher(realm, placed)
+        })?;
     let sent = CreateComprobante::read(body)?;
     let order = Adjustment {
         target,
@@ -199,10 +186,7 @@ pub async fn post(
         external_date: None,
         dry_run,
     };
-    let answered = caller.engine().post(realm, order, asker).await;
-    give(answered, |outcome| {
-        respond::made(outcome, dry_run, |placed| voucher(realm, placed))
-    })
+    answer.give_made(caller.engine().post(realm, order, asker).await)
 }
 
 /// Lists adjustments and internal transfers over all CVUs, newest first.
@@ -258,17 +242,9 @@ pub async fn internal(caller: Caller, mut query: Query) -> Answer {
         }
         None => engine.internal(realm, filter, sort, page).await?,
     };
-    let body = VouchersPage {
-        items: listing
-            .items
-            .iter()
-            .map(|placed| voucher(realm, placed))
-            .collect(),
-        total: listing.total,
-        limit: page.limit,
-        offset: page.offset,
-    };
-    Ok(respond::paged(&listing, json(StatusCode::OK, &body)))
+    Ok(VouchersPage::answer(&listing, &page, |placed| {
+        voucher(realm, placed)
+    }))
 }
 
 /// Reads the adjustment that holds an external id; of both directions the newest.

@@ -6,7 +6,6 @@ mod secrets;
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, web};
 use caudal_actors::failure::Failure;
-use caudal_actors::ports::webhooks::Sent;
 use caudal_ledger::deliveries::Ending;
 use caudal_ledger::events::{EventId, EventKind, EventKinds};
 use caudal_ledger::ids::RealmId;
@@ -21,8 +20,7 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::{self, Query};
 use crate::http::request::request;
-use crate::http::respond::{self, asker, give, json, plain};
-use crate::http::text;
+use crate::http::respond::{self, give, json, plain};
 use crate::http::words::Mistake;
 use crate::webhooks::guard::{self, UrlError};
 use bodies::{
@@ -285,16 +283,13 @@ pub async fn test(
     OptionalBody(body): OptionalBody,
 ) -> Answer {
     let number = number(&caller, &path)?;
-    let asker = asker(&request, &caller, &body, |sent: &Sent| {
-        (StatusCode::OK, text::json(&tested(sent)))
-    })?;
+    let (asker, answer) = respond::order(&request, &caller, &body, StatusCode::OK, tested)?;
     body.fields().done()?;
     let id = format!("evt_test_{}", uuid::Uuid::now_v7().simple());
-    let sent = caller
+    let tried = caller
         .engine()
-        .try_webhook(caller.realm(), number, id, asker)
-        .await;
-    give(sent, |sent| json(StatusCode::OK, &tested(&sent)))
+        .try_webhook(caller.realm(), number, id, asker);
+    answer.give(tried.await)
 }
 
 /// Lists what became of events at a webhook, the newest first.
@@ -437,18 +432,13 @@ async fn again(
         from: from.to_string(),
         to: to.to_string(),
     };
-    let asker = asker(request, caller, &body, {
-        let shown = shown.clone();
-        move |_: &Webhook| (StatusCode::ACCEPTED, text::json(&shown))
-    })?;
+    let render = move |_: &Webhook| shown.clone();
+    let (asker, answer) = respond::order(request, caller, &body, StatusCode::ACCEPTED, render)?;
     let order = WebhookOrder::Replay {
         from: from.number,
         to: to.number,
         every_kind,
     };
-    let ordered = caller
-        .engine()
-        .order_webhook(realm, number, order, asker)
-        .await;
-    give(ordered, |_| json(StatusCode::ACCEPTED, &shown))
+    let ordered = caller.engine().order_webhook(realm, number, order, asker);
+    answer.give(ordered.await)
 }

@@ -10,7 +10,7 @@ use caudal_ledger::money::Amount;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::BusinessDay;
 use caudal_ledger::voucher_types::{TypeCode, VoucherType};
-use caudal_ledger::vouchers::{Outcome, Voucher};
+use caudal_ledger::vouchers::Voucher;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -22,8 +22,7 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
-use crate::http::respond::{self, asker_of, give, json};
-use crate::http::text;
+use crate::http::respond::{self, json};
 use crate::http::words::Mistake;
 
 /// The longest reference, in characters.
@@ -139,22 +138,13 @@ pub async fn post(request: HttpRequest, caller: Caller, mut query: Query, body: 
     let realm = caller.realm();
     let dry_run = query.flag("dryRun");
     query.done()?;
-    let asker = asker_of(
-        &request,
-        &caller,
-        &body,
-        |outcome| matches!(outcome, Outcome::Replayed(_)),
-        move |outcome: &Outcome<Placed>| {
-            let (Outcome::Recorded(placed) | Outcome::Replayed(placed)) = outcome;
-            (StatusCode::CREATED, text::json(&posted(realm, placed)))
-        },
-    )?;
+    let (asker, answer) =
+        respond::making(&request, &caller, &body, dry_run, move |placed: &Placed| {
+            posted(realm, placed)
+        })?;
     let sent = CreateWalletComprobante::read(body)?;
     let order = adjustment(sent, &caller, dry_run).await?;
-    let answered = caller.engine().post(realm, order, asker).await;
-    give(answered, |outcome| {
-        respond::made(outcome, dry_run, |placed| posted(realm, placed))
-    })
+    answer.give_made(caller.engine().post(realm, order, asker).await)
 }
 
 request! {

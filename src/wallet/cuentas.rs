@@ -23,8 +23,7 @@ use crate::http::params::PaginaParams;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
-use crate::http::respond::{self, asker, give, json, plain};
-use crate::http::text;
+use crate::http::respond::{self, give, json, plain};
 use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
@@ -61,17 +60,12 @@ impl From<&AccountView> for CuentaCreada {
 )]
 #[post("/wallet/v1/Cuenta")]
 pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
-    let asker = asker(&request, &caller, &body, |view: &AccountView| {
-        (StatusCode::CREATED, text::json(&CuentaCreada::from(view)))
-    })?;
+    let render = |view: &AccountView| CuentaCreada::from(view);
+    let (asker, answer) = respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
     let registration = registration(CreateWalletAccount::read(body, &caller)?)?;
-    let answered = caller
-        .engine()
-        .register(caller.realm(), registration, false, None, asker)
-        .await;
-    give(answered, |view| {
-        json(StatusCode::CREATED, &CuentaCreada::from(&view))
-    })
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let made = engine.register(realm, registration, false, None, asker);
+    answer.give(made.await)
 }
 
 /// The account that a request asks for.

@@ -13,8 +13,7 @@ use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::request::request;
-use crate::http::respond::{asker, give, json};
-use crate::http::text;
+use crate::http::respond;
 use crate::http::words::Mistake;
 
 /// The longest name, description and category of a type, in characters.
@@ -51,17 +50,15 @@ pub async fn create(
     caller: Caller,
     body: Body,
 ) -> Result<HttpResponse, ApiError> {
-    let asker = asker(&request, &caller, &body, |made: &VoucherType| {
-        (StatusCode::CREATED, text::json(&TipoCreado::from(made)))
-    })?;
+    let render = |made: &VoucherType| TipoCreado::from(made);
+    let (asker, answer) = respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
     let order = order(CreateTipoComprobante::read(body)?)?;
-    let answered = caller
-        .engine()
-        .create_type(caller.realm(), order, asker)
-        .await;
-    give(answered, |made| {
-        json(StatusCode::CREATED, &TipoCreado::from(&made))
-    })
+    answer.give(
+        caller
+            .engine()
+            .create_type(caller.realm(), order, asker)
+            .await,
+    )
 }
 
 request! {
