@@ -29,12 +29,12 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The caller's realm.
+    /// The realm that the key of the request opens: a mode of its tenant.
     pub const fn realm(&self) -> RealmId {
         self.identity.realm
     }
 
-    /// The actors.
+    /// The door to the actors.
     pub fn engine(&self) -> &caudal_actors::engine::Engine {
         &self.door.engine
     }

@@ -6,7 +6,10 @@ use super::body::read as read_body;
 use super::caller::Caller;
 use super::words::Mistake;
 
-/// A CUIT; its check digit counts unless the realm's policy relaxes it.
+/// A CUIT of 11 digits; its check digit counts unless the policy of the caller's realm relaxes it.
+///
+/// # Errors
+/// When it is none.
 pub fn cuit(caller: &Caller) -> impl FnOnce(&str) -> Result<Cuit, Mistake> + use<> {
     let relaxed = caller.identity.relaxed_cuit;
     read_body::text::<_, CuitError>(move |text| parse_cuit(relaxed, text))

@@ -11,9 +11,9 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use super::errors::ApiError;
 use super::words::{Mistake, Wrong};
 
-/// The largest and the usual page.
+/// The most rows of a page.
 pub const LIMIT_MAX: u64 = 200;
-/// See [`LIMIT_MAX`].
+/// Rows of a page when a query says nothing.
 pub const LIMIT_DEFAULT: u64 = 50;
 /// The furthest a page may be skipped to; go by cursor beyond it.
 pub const OFFSET_MAX: u64 = 10_000_000;
@@ -108,7 +108,7 @@ impl Query {
         })
     }
 
-    /// true or false.
+    /// Whether a parameter says `true`; `false` when it is absent, and a mistake when it is another word.
     pub fn flag(&mut self, name: &str) -> bool {
         self.choice(name, &[("true", true), ("false", false)])
             .unwrap_or(false)
@@ -123,7 +123,7 @@ impl Query {
         text.filter(|text| !text.is_empty())
     }
 
-    /// A business day.
+    /// A business day, `YYYY-MM-DD`.
     pub fn date(&mut self, name: &str) -> Option<BusinessDay> {
         self.read(name, |text| {
             BusinessDay::parse(text).ok_or(Mistake::NotADate)
@@ -146,7 +146,7 @@ impl Query {
         (least, most)
     }
 
-    /// An instant.
+    /// An instant, RFC 3339.
     pub fn instant(&mut self, name: &str) -> Option<Timestamp> {
         self.read(name, |text| {
             Timestamp::parse(text).ok_or(Mistake::NotAnInstant)

@@ -30,7 +30,7 @@ pub const LINES_PER_MINUTE: NonZeroU32 = NonZeroU32::new(60).unwrap();
 /// After so many wrong keys those that have been quiet are forgotten.
 const SWEEP_EVERY: u64 = 10_000;
 
-/// Counts wrong keys.
+/// Counts wrong keys by the address that they come from, and slows those that send many.
 #[derive(Debug)]
 pub struct Strangers {
     peers: DefaultKeyedRateLimiter<IpAddr>,

@@ -46,7 +46,7 @@ pub struct Seat {
 }
 
 impl Streams {
-    /// No streams yet.
+    /// Room for streams, of which there are none yet.
     pub fn new(options: StreamOptions) -> Self {
         Self {
             options,
@@ -54,7 +54,7 @@ impl Streams {
         }
     }
 
-    /// Bounds and pace.
+    /// How many streams there may be, and how often each says that it is alive.
     pub fn options(&self) -> StreamOptions {
         self.options
     }

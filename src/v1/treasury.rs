@@ -23,7 +23,7 @@ use crate::http::respond::json;
 
 type Answer = Result<HttpResponse, ApiError>;
 
-/// The collector account.
+/// The account at the bank that has the money of all clients.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub struct CollectorBody {
     /// Its CBU.

@@ -1,4 +1,7 @@
 //! Readers of raw JSON values.
+//!
+//! **Shape.** Each takes the text of one value, as it was sent and without white space around it, and gives
+//! what it means, or the mistake in it. Numbers never pass through binary floating point.
 
 use std::borrow::Cow;
 
@@ -20,6 +23,9 @@ pub fn string(raw: &str) -> Option<Cow<'_, str>> {
 }
 
 /// A string, read further by `parse`.
+///
+/// # Errors
+/// When the value is no string, and what `parse` gives.
 pub fn text<T, E: Into<Mistake>>(
     parse: impl FnOnce(&str) -> Result<T, E>,
 ) -> impl FnOnce(&str) -> Result<T, Mistake> {
@@ -29,17 +35,27 @@ pub fn text<T, E: Into<Mistake>>(
     }
 }
 
-/// A line of text of at most `max` characters.
+/// A line of text for people: trimmed, of 1 to `max` characters, without control characters and marks that
+/// hide text.
+///
+/// # Errors
+/// When it is anything else.
 pub fn line(max: usize) -> impl FnOnce(&str) -> Result<String, Mistake> {
     text(move |text| caudal_ledger::text::line(text, max).map_err(|why| Mistake::Line { why, max }))
 }
 
-/// true or false.
+/// `true` or `false`, and no text that says so.
+///
+/// # Errors
+/// When it is anything else.
 pub fn boolean(raw: &str) -> Result<bool, Mistake> {
     serde_json::from_str(raw).map_err(|_| Mistake::NotABoolean)
 }
 
-/// A whole number in a range.
+/// A whole number from `min` to `max`, both included; written without fraction and exponent, and not as a text.
+///
+/// # Errors
+/// When it is anything else, or does not fit `T`.
 pub fn integer<T: TryFrom<u64>>(min: u64, max: u64) -> impl FnOnce(&str) -> Result<T, Mistake> {
     move |raw| {
         let number: Option<u64> = serde_json::from_str(raw).ok();
@@ -49,7 +65,10 @@ pub fn integer<T: TryFrom<u64>>(min: u64, max: u64) -> impl FnOnce(&str) -> Resu
     }
 }
 
-/// An instant, RFC 3339.
+/// An instant, RFC 3339 with any offset; one before 1970 counts as the first of 1970.
+///
+/// # Errors
+/// When it is anything else.
 pub fn instant(text: &str) -> Result<Timestamp, Mistake> {
     Timestamp::parse(text).ok_or(Mistake::NotAnInstant)
 }
@@ -67,17 +86,26 @@ fn number(raw: &str) -> Result<Cow<'_, str>, Mistake> {
     }
 }
 
-/// An amount greater than 0.
+/// An amount greater than 0, with at most 2 decimals, as a number or as a text of one.
+///
+/// # Errors
+/// When it is anything else, or beyond the largest amount.
 pub fn amount(raw: &str) -> Result<Amount, Mistake> {
     Ok(Amount::parse(&number(raw)?)?)
 }
 
-/// Centavos from 0 up.
+/// Like [`amount`], from 0 up and in centavos.
+///
+/// # Errors
+/// When it is anything else, or beyond the largest amount.
 pub fn centavos(raw: &str) -> Result<i64, Mistake> {
     Ok(Amount::parse_or_zero(&number(raw)?)?)
 }
 
-/// An amount of money from 0 up.
+/// Like [`amount`], from 0 up.
+///
+/// # Errors
+/// When it is anything else, or beyond the largest amount.
 pub fn money(raw: &str) -> Result<Money, Mistake> {
     centavos(raw).map(Money::from_centavos)
 }

@@ -93,7 +93,7 @@ enum Place {
     },
 }
 
-/// Follows one connection.
+/// Follows the bytes of one connection, request by request, without keeping them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Scanner {
     place: Place,

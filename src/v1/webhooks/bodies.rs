@@ -201,7 +201,7 @@ fn progress(view: &WebhookView) -> ProgressBody {
     }
 }
 
-/// Renders a webhook.
+/// Renders a webhook of a realm, with how far it has come.
 pub fn webhook(realm: RealmId, view: &WebhookView) -> WebhookBody {
     let found = &view.webhook;
     WebhookBody {
@@ -241,7 +241,7 @@ pub fn ordered(caller: &Caller, found: &Webhook, known: Option<WebhookView>) -> 
     webhook(realm, &view)
 }
 
-/// Renders a delivery.
+/// Renders what became of an event at a webhook, by the number of the webhook in its realm.
 pub fn delivery(realm: RealmId, number: u64, view: &DeliveryView) -> DeliveryBody {
     let DeliveryView {
         kind,
