@@ -53,7 +53,7 @@ pub use views::{
     TransferView, Versions,
 };
 
-use crate::mailbox::Queued;
+use crate::mailbox::{Asked as _, Queued};
 use crate::scribe::{Shared, Vitals};
 
 /// Messages that wait for one account at most.
@@ -143,7 +143,7 @@ impl AccountActor {
             AccountMessage::Profile(turn) => desk.profile(turn, ctx),
             AccountMessage::Fund(turn) => desk.fund(turn, ctx),
             AccountMessage::Joint(convoy) => self.join(convoy, ctx),
-            AccountMessage::Observe(reply) => reply.send(desk.observed()),
+            AccountMessage::Observe(reply) => reply.send(Ok(Some(desk.observed()))),
             // What is due was done above.
             AccountMessage::Tick => {}
             AccountMessage::Passivate => ctx.stop(),
@@ -206,7 +206,7 @@ impl Handler<Queued<AccountMessage>> for AccountActor {
 impl Handler<AccountMessage> for AccountActor {
     type Result = ();
 
-    fn handle(&mut self, message: AccountMessage, ctx: &mut Context<Self>) {
+    fn handle(&mut self, mut message: AccountMessage, ctx: &mut Context<Self>) {
         let Some(desk) = self.desk.as_ref() else {
             return ctx.stop();
         };

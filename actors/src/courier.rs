@@ -31,9 +31,10 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, StoreError};
 use tokio::sync::oneshot;
 
-use crate::mailbox::{Mailbox, Queued, Waiting};
+use crate::mailbox::{Asked, Mailbox, Queued, Waiting};
 use crate::ports::webhooks::{Contents, Parcel, Sent};
 use crate::records::reads;
+use crate::reply::Waits;
 use crate::scribe::Shared;
 use endpoint::{Endpoint, Job};
 
@@ -55,6 +56,12 @@ const MAILBOX: usize = 64;
 /// Tells a courier that an order about a webhook is on disk.
 #[derive(Clone, Copy, Debug)]
 pub struct Refresh;
+
+impl Asked for Refresh {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
+        None
+    }
+}
 
 /// The actor.
 #[derive(Debug)]
@@ -311,6 +318,8 @@ impl Actor for Courier {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
+        let over = Arc::clone(&self.shared.life).over().into_actor(self);
+        ctx.spawn(over.map(|(), _, ctx| ctx.stop()));
         self.pump(ctx);
     }
 }

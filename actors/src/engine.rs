@@ -8,6 +8,7 @@ pub mod cases;
 mod catch_up;
 mod clock;
 pub mod events;
+mod keeper;
 pub mod lists;
 pub mod money;
 pub mod operators;
@@ -34,14 +35,13 @@ use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, Store};
 use dashmap::DashMap;
-use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::sync::{Notify, oneshot};
 
 use crate::accounts::{AccountView, BalanceView, Versions};
 use crate::banks::{Collectors, RealmBank, Relation};
 use crate::cells::Cells;
 use crate::failure::Failure;
 use crate::lanes::{Lane, Traffic};
-use crate::lookout::Lookout;
 use crate::mailbox::{Mailbox, Waiting};
 use crate::platform::{self, Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder};
 use crate::ports::Clock;
@@ -51,11 +51,13 @@ use crate::realms::{
 };
 use crate::records::reads;
 use crate::reply::{Answered, Claims, Keyed, Reply};
-use crate::scribe::{Shared, Ticket};
+use crate::scribe::Ticket;
 use crate::settings::{Pauses, Settings};
 use crate::treasury::Treasury;
 
 pub use crate::banks::Banks;
+pub use keeper::Down;
+use keeper::Kept;
 pub use options::Options;
 use turns::Cost;
 
@@ -116,19 +118,21 @@ struct Realms {
     collectors: RwLock<Arc<Collectors>>,
 }
 
-/// A supervisor, and the settings that it and its accounts read.
+/// A realm: what stays of it whoever supervises it, and its supervisor of now.
 #[derive(Clone)]
 struct Supervised {
-    mailbox: Mailbox<RealmSupervisor>,
     settings: Arc<RwLock<Arc<Settings>>>,
     bank: Arc<RealmBank>,
     told: Arc<Notify>,
+    /// The way to its supervisor; nobody is there while it is retired, or between two of them.
+    mailbox: Mailbox<RealmSupervisor>,
     lane: Arc<Lane>,
+    kept: Kept,
 }
 
 impl Realms {
     /// Starts the supervisors of new tenants and tells the others their settings.
-    fn follow(&self, platform: &Platform) -> Result<(), Failure> {
+    fn follow(self: &Arc<Self>, platform: &Platform) -> Result<(), Failure> {
         for (tenant, mode) in platform::realms(platform) {
             let realm = tenant.realm(mode);
             let settings = Settings::of(platform, tenant, mode);
@@ -142,64 +146,11 @@ impl Realms {
                         .unwrap_or_else(PoisonError::into_inner);
                     *now = Arc::new(settings);
                 }
-                None => {
-                    let started = self.start(realm, settings, relation)?;
-                    self.supervisors.insert(realm, started);
-                }
+                None => self.add(realm, settings, relation)?,
             }
         }
         self.count_collectors();
         Ok(())
-    }
-
-    fn start(
-        &self,
-        realm: RealmId,
-        settings: Settings,
-        relation: Relation,
-    ) -> Result<Supervised, Failure> {
-        let bank = Arc::new(RealmBank::new(&self.banks, relation));
-        let settings = Arc::new(RwLock::new(Arc::new(settings)));
-        let told = Arc::new(Notify::new());
-        let store = Arc::clone(self.cells.of(realm));
-        let last = reads::events::last_at(store.as_ref(), realm)?;
-        let lane = Lane::new(realm, store, Arc::clone(&self.traffic));
-        let store: Arc<dyn Store> = Arc::<Lane>::clone(&lane);
-        let shared = Shared {
-            realm,
-            store,
-            lane: Arc::clone(&lane),
-            clock: Arc::clone(&self.clock),
-            bank: Arc::<RealmBank>::clone(&bank),
-            bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
-            lookout: Arc::new(Lookout::since(last)),
-            pauses: self.pauses,
-            schedule: self.schedule,
-            event_rules: self.event_rules,
-            meter: Arc::default(),
-            settings: Arc::clone(&settings),
-            claims: self.claims.clone(),
-            told: Arc::clone(&told),
-            trail: Arc::default(),
-            sink: Arc::clone(&self.sink),
-            couriers: self.couriers.clone(),
-        };
-        let waiting = Waiting::default();
-        let supervisor = RealmSupervisor::load(shared, self.limits, waiting.clone())?;
-        let at = usize::try_from(realm.0)
-            .unwrap_or(0)
-            .checked_rem(self.arbiters.len());
-        let addr = match at.and_then(|at| self.arbiters.get(at)) {
-            Some(arbiter) => RealmSupervisor::start_in_arbiter(arbiter, move |_| supervisor),
-            None => supervisor.start(),
-        };
-        Ok(Supervised {
-            mailbox: Mailbox::new(addr, waiting, realms::MAILBOX),
-            settings,
-            bank,
-            told,
-            lane,
-        })
     }
 
     fn tell(&self, realm: RealmId, message: RealmMessage) -> Result<(), Failure> {

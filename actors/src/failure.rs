@@ -38,7 +38,8 @@ pub enum Failure {
     /// The machine's clock is in doubt. Nothing was done.
     #[error("the service doubts its clock and takes no orders; try again later")]
     ClockInDoubt,
-    /// The service is stopping. Nothing was done.
+    /// The service stops, or what was asked stopped before its turn: a realm that is retired, or
+    /// loaded again after a fall. Nothing was done.
     #[error("the service is shutting down; try again shortly")]
     ShuttingDown,
     /// Storage failed while the order was on its way: it may have been done or not.

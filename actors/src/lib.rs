@@ -22,6 +22,7 @@ pub mod courier;
 pub mod engine;
 pub mod failure;
 pub mod lanes;
+pub mod life;
 pub mod lookout;
 pub mod mailbox;
 mod meter;

@@ -7,7 +7,8 @@
 //!
 //! **Bounds.** The most that waits is given where a mailbox is made; each actor names it.
 //!
-//! **Failure.** A full mailbox is [`Failure::Overloaded`], one whose actor is gone
+//! **Failure.** A message that is dropped before its turn tells whoever waits for it that nothing was
+//! done ([`Untaken`]): its actor stopped, or died in an earlier turn. A full mailbox is [`Failure::Overloaded`], one whose actor is gone
 //! [`Failure::ShuttingDown`]. In both cases nothing was done.
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use actix::prelude::SendError;
 use actix::{Actor, Addr, AsyncContext as _, Context, Handler, Message};
 
 use crate::failure::Failure;
+use crate::reply::Waits;
 
 /// How many messages wait for one actor.
 #[derive(Clone, Debug, Default)]
@@ -56,28 +58,78 @@ impl Drop for Place {
     }
 }
 
+/// A message that somebody may wait for.
+pub trait Asked {
+    /// Who has to be there for it to be done, if anybody: who has left gets nothing done. What the
+    /// bank has said, and what has begun, goes on without anybody.
+    fn asker(&mut self) -> Option<&mut dyn Waits>;
+
+    /// Whether whoever asked has left, so that nothing is to be done.
+    fn is_left(&mut self) -> bool {
+        self.asker().is_some_and(|asker| asker.has_left())
+    }
+}
+
+/// A message that nobody has taken. Dropped, it tells its asker that nothing was done.
+#[derive(Debug)]
+pub struct Untaken<M: Asked>(Option<M>);
+
+impl<M: Asked> From<M> for Untaken<M> {
+    fn from(message: M) -> Self {
+        Self(Some(message))
+    }
+}
+
+impl<M: Asked> Untaken<M> {
+    /// The message, to look at while it waits.
+    #[expect(
+        clippy::expect_used,
+        reason = "it is there until it is taken, with all of this"
+    )]
+    pub fn message(&mut self) -> &mut M {
+        self.0.as_mut().expect("the message was taken")
+    }
+
+    /// Takes the message: its turn has come.
+    #[expect(
+        clippy::expect_used,
+        reason = "it is there until it is taken, with all of this"
+    )]
+    pub fn take(mut self) -> M {
+        self.0.take().expect("the message was taken")
+    }
+}
+
+impl<M: Asked> Drop for Untaken<M> {
+    fn drop(&mut self) {
+        if let Some(asker) = self.0.as_mut().and_then(Asked::asker) {
+            asker.refuse(Failure::ShuttingDown);
+        }
+    }
+}
+
 /// A message that waits, with its place.
 #[derive(Debug)]
-pub struct Queued<M> {
-    message: M,
+pub struct Queued<M: Asked> {
+    message: Untaken<M>,
     place: Place,
 }
 
-impl<M> Message for Queued<M> {
+impl<M: Asked> Message for Queued<M> {
     type Result = ();
 }
 
-impl<M> Queued<M> {
+impl<M: Asked> Queued<M> {
     /// The message, to look at while it waits.
-    pub const fn message(&self) -> &M {
-        &self.message
+    pub fn message(&mut self) -> &mut M {
+        self.message.message()
     }
 
     /// Takes the message: its turn has come, and its place is free.
     pub fn take(self) -> M {
         let Self { message, place } = self;
         drop(place);
-        message
+        message.take()
     }
 }
 
@@ -135,7 +187,7 @@ impl<A: Actor> Mailbox<A> {
     /// [`Failure::Overloaded`] when it is full, [`Failure::ShuttingDown`] when the actor is gone.
     pub fn tell<M>(&self, message: M) -> Result<(), Failure>
     where
-        M: Send + 'static,
+        M: Asked + Send + 'static,
         A: Handler<Queued<M>>,
         A::Context: ToEnvelope<A, Queued<M>>,
     {
@@ -147,18 +199,21 @@ impl<A: Actor> Mailbox<A> {
     /// something that is done already is never refused.
     ///
     /// # Errors
-    /// [`Failure::ShuttingDown`] when the actor is gone; the message is dropped then.
+    /// [`Failure::ShuttingDown`] when the actor is gone; the message is dropped untaken then.
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place where messages are sent, and they are counted"
     )]
     pub fn put<M>(&self, place: Place, message: M) -> Result<(), Failure>
     where
-        M: Send + 'static,
+        M: Asked + Send + 'static,
         A: Handler<Queued<M>>,
         A::Context: ToEnvelope<A, Queued<M>>,
     {
-        let queued = Queued { message, place };
+        let queued = Queued {
+            message: message.into(),
+            place,
+        };
         // A clone that has sent nothing yet: never parked, so actix takes what we have counted.
         match self.addr.clone().try_send(queued) {
             Ok(()) => Ok(()),
@@ -185,6 +240,12 @@ mod tests {
 
     impl Actor for Sink {
         type Context = Context<Self>;
+    }
+
+    impl Asked for Vec<u8> {
+        fn asker(&mut self) -> Option<&mut dyn Waits> {
+            None
+        }
     }
 
     impl Handler<Queued<Vec<u8>>> for Sink {

@@ -12,10 +12,10 @@ use caudal_storage::{Commit, Index, Store, StoreError};
 use dashmap::DashMap;
 
 use crate::failure::Failure;
-use crate::mailbox::Queued;
+use crate::mailbox::{Asked, Queued};
 use crate::ports::Clock;
 use crate::records::{PLATFORM_STREAM, Tail, reads};
-use crate::reply::Reply;
+use crate::reply::{Reply, Waits};
 
 pub use caudal_ledger::tenants::orders::{NewTenant, PlatformOrder, TenantChange};
 
@@ -37,6 +37,12 @@ pub type Keys = Arc<DashMap<String, Arc<KnownKey>>>;
 /// An order to the platform, and where its answer goes: the platform as it is afterwards.
 #[derive(Debug)]
 pub struct PlatformMessage(pub PlatformOrder, pub Reply<Result<Arc<Platform>, Failure>>);
+
+impl Asked for PlatformMessage {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
+        Some(&mut self.1)
+    }
+}
 
 /// Called with the platform whenever a change of it is durable.
 pub type Published = Arc<dyn Fn(&Arc<Platform>) + Send + Sync>;

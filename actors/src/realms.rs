@@ -10,7 +10,9 @@
 //! **Order.** Claim first, then look: an external id or key that is being worked on is claimed until
 //! the index shows its effect, so there is no moment in which neither knows it.
 //!
-//! **Failure.** An actor that panicked or doubts itself is loaded again by the next order for it.
+//! **Failure.** An actor that panicked or doubts itself is loaded again by the next order for it. When
+//! the supervisor itself stops or panics, its life is over ([`crate::life`]): nothing that it has started
+//! goes on, and the engine's keeper starts another one.
 
 mod cases;
 mod children;
@@ -35,7 +37,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use actix::{Actor, AsyncContext, Context, Handler};
+use actix::{Actor, ActorContext as _, AsyncContext, Context, Handler};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
@@ -47,7 +49,8 @@ use caudal_storage::StoreError;
 use crate::accounts::{AccountMessage, AccountView, ProfileTurn};
 use crate::courier::Courier;
 use crate::failure::Failure;
-use crate::mailbox::{Mailbox, Queued, Waiting};
+use crate::life::Heart;
+use crate::mailbox::{Asked as _, Mailbox, Queued, Waiting};
 use crate::meter::Meter;
 use crate::records::{Tail, reads};
 use crate::reply::{Answered, Given, Reply};
@@ -101,6 +104,8 @@ impl Default for Limits {
 /// The supervisor.
 #[derive(Debug)]
 pub struct RealmSupervisor {
+    #[expect(dead_code, reason = "the life of all of it ends when this is dropped")]
+    heart: Heart,
     shared: Arc<Shared>,
     vitals: Arc<Vitals>,
     scribe: Scribe,
@@ -142,17 +147,22 @@ enum Admission<T> {
 const CVUS_REMEMBERED: usize = 200_000;
 
 impl RealmSupervisor {
-    /// The supervisor of a realm as the store knows it.
+    /// The supervisor of a realm as the store knows it, whose life ends with it.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn load(mut shared: Shared, limits: Limits, waiting: Waiting) -> Result<Self, StoreError> {
+    pub fn load(
+        (heart, mut shared): (Heart, Shared),
+        limits: Limits,
+        waiting: Waiting,
+    ) -> Result<Self, StoreError> {
         shared.meter = Meter::new(reads::total_usage(shared.store.as_ref(), shared.realm)?);
         let shared = Arc::new(shared);
         let next_account =
             reads::last_account(shared.store.as_ref(), shared.realm)?.saturating_add(1);
         let vitals = Arc::new(Vitals::default());
         let mut supervisor = Self {
+            heart,
             scribe: Scribe::new(Arc::clone(&shared), Arc::clone(&vitals), AccountNo(0)),
             vitals,
             types: VoucherTypes::default(),
@@ -343,7 +353,8 @@ impl Actor for RealmSupervisor {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         let home = (ctx.address().downgrade(), self.waiting.clone());
-        actix::spawn(lookout::run(Arc::clone(&self.shared), home));
+        let look = lookout::run(Arc::clone(&self.shared), home);
+        self.shared.life.spawn(look);
         self.sweep(ctx);
         let home = self.home(ctx);
         self.take_up_returns(&home);
@@ -368,7 +379,7 @@ impl Handler<Queued<RealmMessage>> for RealmSupervisor {
 
 impl RealmSupervisor {
     fn take(&mut self, queued: Queued<RealmMessage>, ctx: &mut Context<Self>) {
-        let message = queued.take();
+        let mut message = queued.take();
         if message.is_left() {
             return;
         }
@@ -391,6 +402,7 @@ impl RealmSupervisor {
             RealmMessage::Actors(message) => self.actors(message),
             RealmMessage::Journal(calls) => self.journal(&calls),
             RealmMessage::Eased => self.go_on(ctx),
+            RealmMessage::Retire => ctx.stop(),
         }
     }
 }

@@ -31,25 +31,46 @@ pub enum Given<T> {
 /// The two ways in which an answer leaves.
 pub type Answered<T> = Result<Given<T>, Failure>;
 
+/// Somebody who waits for an answer that may be a failure.
+pub trait Waits {
+    /// Whether nobody waits any more.
+    fn has_left(&self) -> bool;
+
+    /// Answers that nothing was done, and why.
+    fn refuse(&mut self, why: Failure);
+}
+
 /// Where an answer is waited for. Dropping it without an answer reads as an unknown outcome.
 #[derive(Debug)]
-pub struct Reply<T>(oneshot::Sender<T>);
+pub struct Reply<T>(Option<oneshot::Sender<T>>);
+
+impl<T> Waits for Reply<Result<T, Failure>> {
+    fn has_left(&self) -> bool {
+        self.is_closed()
+    }
+
+    fn refuse(&mut self, why: Failure) {
+        if let Some(sender) = self.0.take() {
+            drop(sender.send(Err(why)));
+        }
+    }
+}
 
 impl<T> Reply<T> {
     /// A reply and the future of its answer.
     pub fn new() -> (Self, oneshot::Receiver<T>) {
         let (sender, receiver) = oneshot::channel();
-        (Self(sender), receiver)
+        (Self(Some(sender)), receiver)
     }
 
     /// Whether nobody waits for the answer any more.
     pub fn is_closed(&self) -> bool {
-        self.0.is_closed()
+        self.0.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
 
     /// Answers. Whoever asked may have left meanwhile; then the answer is dropped.
     pub fn send(self, answer: T) {
-        drop(self.0.send(answer));
+        drop(self.0.map(|sender| sender.send(answer)));
     }
 }
 
@@ -165,6 +186,12 @@ pub struct ClaimGuard {
 }
 
 impl Claims {
+    /// How many claims of a realm are held.
+    #[cfg(test)]
+    pub(crate) fn held(&self, realm: RealmId) -> usize {
+        self.0.iter().filter(|claim| claim.key().0 == realm).count()
+    }
+
     /// Claims `name` for `owner`, or says who holds it. With `shared`, further claims of the same
     /// owner are welcome.
     pub fn claim(

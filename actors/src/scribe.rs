@@ -22,13 +22,14 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::failure::Failure;
 use crate::lanes::Lane;
+use crate::life::Life;
 use crate::lookout::Lookout;
 use crate::mailbox::Waiting;
 use crate::meter::{Meter, Taken};
 use crate::ports::webhooks::WebhookSink;
 use crate::ports::{BankError, BankGateway, Clock};
 use crate::records::{self, ANSWER_PART_BYTES, ANSWER_PARTS, ANSWERS, Tail};
-use crate::reply::{Answered, ClaimGuard, Claims, Given, Keyed, Rendered, Reply};
+use crate::reply::{Answered, ClaimGuard, Claims, Given, Keyed, Rendered, Reply, Waits};
 use crate::settings::{Pauses, Settings};
 use crate::trail::Trail;
 use page::Line;
@@ -40,6 +41,8 @@ pub use page::Page;
 pub struct Shared {
     /// The realm.
     pub realm: RealmId,
+    /// The life that whoever has this acts in.
+    pub life: Arc<Life>,
     /// Where facts go.
     pub store: Arc<dyn Store>,
     /// The lane by which they go there: the same store, asked how much it holds.
@@ -138,11 +141,19 @@ pub struct Ticket<T> {
     pub request_id: String,
 }
 
-impl<T> Ticket<T> {
+impl<T> Waits for Ticket<T> {
     /// Whether whoever asked has left without any answer. Such an order is dropped when its turn
     /// comes, before anything is decided; what it claims is free again then.
-    pub fn is_left(&self) -> bool {
+    fn has_left(&self) -> bool {
         self.reply.as_ref().is_some_and(Reply::is_closed)
+    }
+
+    /// What it claims is free before the answer: who has it may ask again at once.
+    fn refuse(&mut self, why: Failure) {
+        self.guards.clear();
+        if let Some(reply) = &mut self.reply {
+            reply.refuse(why);
+        }
     }
 }
 

@@ -41,6 +41,7 @@ mod crowds;
 mod fussy;
 mod lab;
 mod lists;
+mod lives;
 mod money;
 mod openings;
 mod rules;

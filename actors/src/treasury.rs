@@ -42,10 +42,10 @@ use tokio::time::Instant;
 use crate::banks::{OnCollector, RealmBank};
 use crate::cells::Cells;
 use crate::failure::Failure;
-use crate::mailbox::Queued;
+use crate::mailbox::{Asked, Queued};
 use crate::ports::{BankError, BankGateway as _, BankReply, Clock, Collector};
 use crate::records::reads;
-use crate::reply::Reply;
+use crate::reply::{Reply, Waits};
 
 /// Messages that wait for the treasury at most.
 pub const MAILBOX: usize = 1024;
@@ -110,6 +110,12 @@ pub struct TakeSnapshot {
     pub request_id: String,
     /// Where to answer.
     pub reply: Reply<Result<Snapshot, Failure>>,
+}
+
+impl Asked for TakeSnapshot {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
+        Some(&mut self.reply)
+    }
 }
 
 /// The bank of a realm and the collector account that it is on.

@@ -30,17 +30,22 @@ pub(super) struct RealmFigures {
     pub report: RealmReport,
 }
 
-/// How the actors of every realm are doing.
+/// How the actors of every realm are doing that has any: one that is retired, or between two
+/// supervisors, has none.
 pub(super) async fn reports(desk: &Desk) -> Result<Vec<RealmFigures>, Failure> {
     let platform = desk.door.engine.platform();
     let mut reports = Vec::new();
     for (tenant, mode) in realms(&platform) {
         let realm = tenant.realm(mode);
+        let report = match desk.door.engine.report(realm).await {
+            Err(Failure::ShuttingDown) => continue,
+            report => report?,
+        };
         reports.push(RealmFigures {
             tenant: tenant.id.clone(),
             mode,
             realm,
-            report: desk.door.engine.report(realm).await?,
+            report,
         });
     }
     Ok(reports)

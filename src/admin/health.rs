@@ -4,6 +4,7 @@ use std::fmt::{Display, Write as _};
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
+use caudal_actors::engine::Down;
 use caudal_actors::engine::cases::CaseFigures;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
@@ -11,6 +12,7 @@ use caudal_actors::realms::RealmReport;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::Stats;
 use rust_decimal::Decimal;
+use serde::Serialize;
 
 use super::Desk;
 use super::actors::{RealmFigures, reports};
@@ -32,7 +34,44 @@ pub async fn readyz(desk: web::Data<Desk>) -> Result<HttpResponse, ApiError> {
     {
         return Err(ApiError::not_ready(why));
     }
-    crate::server::readyz(web::Data::new(door.clone())).await
+    let ready = crate::server::readyz(web::Data::new(door.clone())).await?;
+    let down = door.engine.down();
+    if down.is_empty() {
+        return Ok(ready);
+    }
+    Ok(json(StatusCode::OK, &Limping::of(&down)))
+}
+
+/// What is ready while the supervisor of a realm has fallen: the others go on.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Limping {
+    status: &'static str,
+    realms_down: Vec<Fallen>,
+}
+
+/// A realm whose supervisor has fallen within the last minute, or is not back yet.
+#[derive(Debug, Serialize)]
+struct Fallen {
+    realm: u32,
+    /// How often, without a minute of calm in between.
+    falls: u32,
+    /// Whether it takes orders again.
+    served: bool,
+}
+
+impl Limping {
+    fn of(down: &[Down]) -> Self {
+        let fallen = |down: &Down| Fallen {
+            realm: down.realm.0,
+            falls: down.falls,
+            served: down.served,
+        };
+        Self {
+            status: "ready",
+            realms_down: down.iter().map(fallen).collect(),
+        }
+    }
 }
 
 /// Prometheus text, made from the figures of the store and of the actors.

@@ -12,8 +12,8 @@ use super::{files, none, rust};
 
 /// The rooms of `actors`; each may know those before it.
 const ACTORS: &[&str] = &[
-    "ports", "records", "cells", "failure", "mailbox", "reply", "lanes", "trail", "lookout",
-    "meter", "settings", "banks", "scribe", "accounts", "courier", "realms", "platform",
+    "ports", "records", "cells", "failure", "reply", "mailbox", "lanes", "trail", "lookout",
+    "life", "meter", "settings", "banks", "scribe", "accounts", "courier", "realms", "platform",
     "treasury", "engine", "verify",
 ];
 /// The rooms of `src`; each may know those before it.

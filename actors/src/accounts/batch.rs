@@ -11,7 +11,7 @@ use caudal_ledger::vouchers::{PostAdjustment, Voucher};
 
 use super::{Desk, ItemOutcome};
 use crate::failure::Failure;
-use crate::reply::ClaimGuard;
+use crate::reply::{ClaimGuard, Waits};
 use crate::scribe::{Page, Ticket, is_final};
 
 /// How many items of a batch are looked at in one turn.
@@ -62,7 +62,7 @@ impl Gather {
     pub fn is_left(&self) -> bool {
         let gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let waits = gathered.waits.as_ref();
-        waits.is_some_and(|(ticket, _)| ticket.is_left())
+        waits.is_some_and(|(ticket, _)| ticket.has_left())
     }
 
     /// Brings outcomes, by their place in the batch.
@@ -100,18 +100,28 @@ pub struct Share {
     pub gather: Arc<Gather>,
 }
 
+impl Waits for Share {
+    fn has_left(&self) -> bool {
+        self.gather.is_left()
+    }
+
+    /// Brings all that is not answered as a failure.
+    fn refuse(&mut self, why: Failure) {
+        self.guards.clear();
+        let items = std::mem::take(&mut self.items).into_iter();
+        let given_up = items.map(|(place, _)| (place, Err(why.clone())));
+        self.gather.bring(given_up.collect());
+    }
+}
+
 impl Drop for Share {
     fn drop(&mut self) {
-        let items = std::mem::take(&mut self.items);
-        if items.is_empty() {
-            return;
+        if !self.items.is_empty() {
+            self.refuse(match self.gather.is_left() {
+                true => Failure::Overloaded,
+                false => Failure::OutcomeUnknown,
+            });
         }
-        let why = match self.gather.is_left() {
-            true => Failure::Overloaded,
-            false => Failure::OutcomeUnknown,
-        };
-        let given_up = |(place, _)| (place, Err(why.clone()));
-        self.gather.bring(items.into_iter().map(given_up).collect());
     }
 }
 

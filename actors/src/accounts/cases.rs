@@ -11,7 +11,9 @@ use caudal_ledger::transfers::{Departure, Verdict};
 
 use super::{Desk, Heard, TransferView};
 use crate::failure::Failure;
+use crate::mailbox::Asked;
 use crate::records::reads;
+use crate::reply::Waits;
 use crate::scribe::{Page, Ticket};
 
 /// A turn about what a person decides, or what the ledger did not know.
@@ -38,13 +40,12 @@ pub enum CaseTurn {
     Left(Departure, Ticket<Heard>),
 }
 
-impl CaseTurn {
-    /// Whether whoever asked has left. What the bank has said goes on without anybody.
-    pub(super) fn is_left(&self) -> bool {
+impl Asked for CaseTurn {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
         match self {
-            Self::Decide { ticket, .. } => ticket.is_left(),
-            Self::Credit(_, _, ticket) => ticket.is_left(),
-            Self::Left(..) => false,
+            Self::Decide { ticket, .. } => Some(ticket),
+            Self::Credit(_, _, ticket) => Some(ticket),
+            Self::Left(..) => None,
         }
     }
 }

@@ -25,8 +25,9 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::{AccountActor, AccountMessage, Desk, EnrolmentView};
 use crate::failure::Failure;
+use crate::mailbox::Asked;
 use crate::ports::{BankError, BankGateway, EnrolmentOrder};
-use crate::reply::Reply;
+use crate::reply::{Reply, Waits};
 use crate::scribe::{Page, Ticket};
 use crate::settings::Pauses;
 
@@ -152,13 +153,12 @@ pub enum FundTurn {
     EnrolmentOf(Reply<Result<EnrolmentView, Failure>>),
 }
 
-impl FundTurn {
-    /// Whether whoever asked has left. What the fund has said goes on without anybody.
-    pub(super) fn is_left(&self) -> bool {
+impl Asked for FundTurn {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
         match self {
-            Self::Enrol(_, ticket) | Self::Adopt(_, ticket) => ticket.is_left(),
-            Self::EnrolmentOf(reply) => reply.is_closed(),
-            Self::Said(..) | Self::Told(..) => false,
+            Self::Enrol(_, ticket) | Self::Adopt(_, ticket) => Some(ticket),
+            Self::EnrolmentOf(reply) => Some(reply),
+            Self::Said(..) | Self::Told(..) => None,
         }
     }
 }
@@ -271,7 +271,7 @@ impl Desk {
             asked: found,
             request_id,
         };
-        actix::spawn(enrolling.run(durable, home));
+        self.shared.life.spawn(enrolling.run(durable, home));
     }
 
     /// Writes down what the fund said: the calls, and what its word changes.

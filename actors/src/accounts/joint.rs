@@ -38,7 +38,9 @@ use super::{
     is_kept,
 };
 use crate::failure::Failure;
+use crate::mailbox::Asked;
 use crate::meter::Meter;
+use crate::reply::Waits;
 use crate::scribe::{Page, Scribe, Ticket};
 
 /// An order about several accounts, on its way through them.
@@ -90,12 +92,11 @@ pub enum Joint {
     },
 }
 
-impl Joint {
-    /// Whether whoever asked has left.
-    pub fn is_left(&self) -> bool {
+impl Asked for Joint {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
         match self {
-            Self::Transfer { ticket, .. } => ticket.is_left(),
-            Self::Batch { ticket, .. } => ticket.is_left(),
+            Self::Transfer { ticket, .. } => Some(ticket),
+            Self::Batch { ticket, .. } => Some(ticket),
         }
     }
 }

@@ -4,7 +4,9 @@ use actix::Message;
 
 use super::joint::Convoy;
 use super::{CaseTurn, FundTurn, MoneyTurn, Observed, ProfileTurn, TransferTurn};
-use crate::reply::Reply;
+use crate::failure::Failure;
+use crate::mailbox::Asked;
+use crate::reply::{Reply, Waits};
 
 /// Everything that an account's actor can be asked, by kind. Each kind lives beside what takes its turn.
 #[derive(Debug, Message)]
@@ -27,26 +29,24 @@ pub enum AccountMessage {
     /// Lend the desk for an order that concerns several accounts, or decide it.
     Joint(Convoy),
     /// The live state.
-    Observe(Reply<Observed>),
+    Observe(Reply<Result<Option<Observed>, Failure>>),
     /// Look whether something is due.
     Tick,
     /// Go away; only sent when idle.
     Passivate,
 }
 
-impl AccountMessage {
-    /// Whether whoever asked has left, so that nothing is to be done. What the bank has said goes on
-    /// without anybody, and so does what the actor was started for.
-    pub(super) fn is_left(&self) -> bool {
+impl Asked for AccountMessage {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
         match self {
-            Self::Money(turn) => turn.is_left(),
-            Self::Transfer(turn) => turn.is_left(),
-            Self::Case(turn) => turn.is_left(),
-            Self::Profile(turn) => turn.is_left(),
-            Self::Fund(turn) => turn.is_left(),
-            Self::Joint(convoy) => convoy.order.is_left(),
-            Self::Observe(reply) => reply.is_closed(),
-            Self::Tick | Self::Passivate => false,
+            Self::Money(turn) => turn.asker(),
+            Self::Transfer(turn) => turn.asker(),
+            Self::Case(turn) => turn.asker(),
+            Self::Profile(turn) => turn.asker(),
+            Self::Fund(turn) => turn.asker(),
+            Self::Joint(convoy) => convoy.order.asker(),
+            Self::Observe(reply) => Some(reply),
+            Self::Tick | Self::Passivate => None,
         }
     }
 }

@@ -17,10 +17,10 @@ use caudal_ledger::vouchers::{Outcome, PostAdjustment, Voucher};
 
 use super::{AccountActor, BalanceView, Desk, Heard, HoldView, Placed, Share};
 use crate::failure::Failure;
-use crate::mailbox::give_way;
+use crate::mailbox::{Asked, give_way};
 use crate::records::projection::Place;
 use crate::records::{LEDGER, reads};
-use crate::reply::Reply;
+use crate::reply::{Reply, Waits};
 use crate::scribe::{Page, Shared, Ticket};
 
 /// A turn about the money of an account.
@@ -71,18 +71,17 @@ pub enum MoneyTurn {
     BalanceAt(Timestamp, Reply<Result<BalanceView, Failure>>),
 }
 
-impl MoneyTurn {
-    /// Whether whoever asked has left. What the bank has said goes on without anybody.
-    pub(super) fn is_left(&self) -> bool {
+impl Asked for MoneyTurn {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
         match self {
-            Self::Post { ticket, .. } => ticket.is_left(),
-            Self::PostMany(share) => share.gather.is_left(),
-            Self::OpenHold { ticket, .. } => ticket.is_left(),
-            Self::StepHold { ticket, .. } => ticket.is_left(),
-            Self::HoldOf(_, reply) => reply.is_closed(),
-            Self::Quote(_, _, reply) => reply.is_closed(),
-            Self::BalanceOf(reply) | Self::BalanceAt(_, reply) => reply.is_closed(),
-            Self::CashIn(..) => false,
+            Self::Post { ticket, .. } => Some(ticket),
+            Self::PostMany(share) => Some(share),
+            Self::OpenHold { ticket, .. } => Some(ticket),
+            Self::StepHold { ticket, .. } => Some(ticket),
+            Self::HoldOf(_, reply) => Some(reply),
+            Self::Quote(_, _, reply) => Some(reply),
+            Self::BalanceOf(reply) | Self::BalanceAt(_, reply) => Some(reply),
+            Self::CashIn(..) => None,
         }
     }
 }

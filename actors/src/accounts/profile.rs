@@ -14,9 +14,10 @@ use tokio::sync::oneshot;
 use super::saga::{self, BankSaid};
 use super::{AccountActor, AccountView, Desk, Versions};
 use crate::failure::Failure;
+use crate::mailbox::Asked;
 use crate::ports::BankError;
 use crate::records::{self, PROFILE, reads};
-use crate::reply::{ClaimGuard, Reply};
+use crate::reply::{ClaimGuard, Reply, Waits};
 use crate::scribe::{Page, Shared, Ticket};
 
 /// How often a client id that the bank does not give is drawn again.
@@ -57,14 +58,12 @@ pub enum ProfileTurn {
     BankSaid(BankSaid, Option<ClaimGuard>),
 }
 
-impl ProfileTurn {
-    /// Whether whoever asked has left. What the bank has said goes on without anybody, and so does
-    /// what the actor was started for.
-    pub(super) fn is_left(&self) -> bool {
+impl Asked for ProfileTurn {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
         match self {
-            Self::Change { ticket, .. } | Self::Adopt(ticket) => ticket.is_left(),
-            Self::View(reply) => reply.is_closed(),
-            Self::Register { .. } | Self::BankSaid(..) => false,
+            Self::Change { ticket, .. } | Self::Adopt(ticket) => Some(ticket),
+            Self::View(reply) => Some(reply),
+            Self::Register { .. } | Self::BankSaid(..) => None,
         }
     }
 }
@@ -271,7 +270,7 @@ impl Desk {
                 account: (self.shared.realm, self.account.number),
                 request_id,
             };
-            actix::spawn(saga.run(durable, home));
+            self.shared.life.spawn(saga.run(durable, home));
         }
     }
 

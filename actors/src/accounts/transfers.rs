@@ -14,10 +14,11 @@ use tokio::sync::oneshot;
 use super::remittance::{Errand, Remittance, Said, TransferSaid};
 use super::{AccountActor, Desk, Heard, TransferView};
 use crate::failure::Failure;
+use crate::mailbox::Asked;
 use crate::ports::TransferOrder;
 use crate::records::projection::Place;
 use crate::records::reads;
-use crate::reply::Reply;
+use crate::reply::{Reply, Waits};
 use crate::scribe::{Page, Shared, Ticket};
 
 /// A transfer that the bank is to be asked for once it is on disk.
@@ -63,13 +64,12 @@ pub enum TransferTurn {
     },
 }
 
-impl TransferTurn {
-    /// Whether whoever asked has left. What the bank has said goes on without anybody.
-    pub(super) fn is_left(&self) -> bool {
+impl Asked for TransferTurn {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
         match self {
-            Self::Send { ticket, .. } => ticket.is_left(),
-            Self::Of(_, reply) => reply.is_closed(),
-            Self::Next(..) | Self::Said(_) | Self::Notice { .. } | Self::Reverse { .. } => false,
+            Self::Send { ticket, .. } => Some(ticket),
+            Self::Of(_, reply) => Some(reply),
+            Self::Next(..) | Self::Said(_) | Self::Notice { .. } | Self::Reverse { .. } => None,
         }
     }
 }
@@ -223,7 +223,7 @@ impl Desk {
             found,
             request_id,
         };
-        actix::spawn(remittance.run(durable, home));
+        self.shared.life.spawn(remittance.run(durable, home));
     }
 
     /// What to ask the bank about a transfer next.

@@ -50,11 +50,25 @@ impl Realms {
         Arc::clone(&known.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The bank of a realm.
-    pub(super) fn bank(&self, realm: RealmId) -> Result<Arc<RealmBank>, Failure> {
+    /// Whether a realm has a supervisor: it is not retired.
+    pub(super) fn is_served(&self, realm: RealmId) -> bool {
         let known = self.supervisors.get(&realm);
-        let bank = known.map(|known| Arc::clone(&known.value().bank));
-        Ok(bank.ok_or(Rejection::TenantNotFound)?)
+        known.is_some_and(|known| known.value().mailbox.connected())
+    }
+
+    /// The bank of a realm, to ask it: nobody asks for one that is retired.
+    pub(super) fn bank(&self, realm: RealmId) -> Result<Arc<RealmBank>, Failure> {
+        let bank = self.relation(realm).ok_or(Rejection::TenantNotFound)?;
+        match self.is_served(realm) {
+            true => Ok(bank),
+            false => Err(Failure::ShuttingDown),
+        }
+    }
+
+    /// The bank of a realm as its relation is.
+    fn relation(&self, realm: RealmId) -> Option<Arc<RealmBank>> {
+        let known = self.supervisors.get(&realm);
+        known.map(|known| Arc::clone(&known.value().bank))
     }
 }
 
@@ -86,7 +100,7 @@ impl Engine {
     pub fn may_relate(&self, relation: &Relation) -> Result<(), NotRelated> {
         let made = (self.realms.banks)(relation);
         let place = made.as_ref().map(|bank| bank.place());
-        let Ok(known) = self.realms.bank(relation.realm) else {
+        let Some(known) = self.realms.relation(relation.realm) else {
             return made.map(|_| ()).map_err(NotRelated::NoBank);
         };
         let before = known.now().map(|bank| bank.place());
@@ -106,7 +120,7 @@ impl Engine {
 
     /// The CBU of the collector account that a realm is on; `None` without a bank.
     pub fn collector_of(&self, realm: RealmId) -> Option<String> {
-        let bank = self.realms.bank(realm).ok()?.now().ok()?;
+        let bank = self.realms.relation(realm)?.now().ok()?;
         Some(bank.collector().cbu)
     }
 

@@ -23,7 +23,8 @@ impl Engine {
         day: BusinessDay,
         request_id: &str,
     ) -> Result<usize, Failure> {
-        let realms = on.realms_of(mode);
+        let mut realms = on.realms_of(mode);
+        realms.retain(|realm| self.realms.is_served(*realm));
         let Some(any) = realms.first().copied() else {
             return Ok(0);
         };
@@ -47,8 +48,8 @@ impl Engine {
             match self.notice(voice.clone(), notice, request_id).await {
                 Ok(Heard::Done | Heard::Suspended) => missed = missed.saturating_add(1),
                 Ok(Heard::Known | Heard::Ignored) => {}
-                // Busy with a notice of it: the next turn looks again.
-                Err(Failure::Overloaded) => {}
+                // Busy with a notice of it, or retired meanwhile: the next turn looks again.
+                Err(Failure::Overloaded | Failure::ShuttingDown) => {}
                 Err(why) => return Err(why),
             }
         }

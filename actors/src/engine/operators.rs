@@ -10,12 +10,11 @@ use caudal_ledger::rejection::Rejection;
 use caudal_storage::{Index, Stats, Store};
 
 use super::turns::{Books, Cost};
-use super::{ANSWERS_MAX, DEADLINE, Engine, wait};
+use super::{ANSWERS_MAX, DEADLINE, Engine};
 use crate::accounts::Observed;
 use crate::failure::Failure;
 use crate::realms::{ActorsMessage, RealmReport, Target};
 use crate::records::reads;
-use crate::reply::Reply;
 use caudal_ledger::clients::realm_in;
 
 /// How long the lanes have to hand over what waits when the store closes.
@@ -57,9 +56,7 @@ impl Engine {
 
     /// How the actors of a realm are doing.
     pub async fn report(&self, realm: RealmId) -> Result<RealmReport, Failure> {
-        let (reply, answer) = Reply::new();
-        self.tell(realm, ActorsMessage::Report(reply))?;
-        wait(async { answer.await.map(Ok) }, DEADLINE).await
+        self.ask(realm, DEADLINE, ActorsMessage::Report).await
     }
 
     /// The live state of an account's actor, if it is resident.

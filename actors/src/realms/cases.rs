@@ -35,11 +35,11 @@ use super::{RealmMessage, RealmSupervisor, Target};
 use crate::accounts::remittance::Said;
 use crate::accounts::{CaseTurn, Heard};
 use crate::failure::Failure;
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Asked, Mailbox, Untaken};
 use crate::ports::BankError;
 use crate::records::keys::Rail;
 use crate::records::{self, BANK, CASES, reads};
-use crate::reply::ClaimGuard;
+use crate::reply::{ClaimGuard, Waits};
 use crate::scribe::{Page, Shared, Ticket};
 
 /// How long a decision waits for the bank's list to be looked through.
@@ -73,14 +73,13 @@ pub enum CaseMessage {
     },
 }
 
-impl CaseMessage {
-    /// Whether whoever asked has left. What the bank has said goes on without anybody.
-    pub(super) fn is_left(&self) -> bool {
+impl Asked for CaseMessage {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
         match self {
-            Self::Credit(_, _, _, ticket) | Self::Return(_, _, ticket) => ticket.is_left(),
-            Self::Dismiss(_, _, ticket) => ticket.is_left(),
+            Self::Credit(_, _, _, ticket) | Self::Return(_, _, ticket) => Some(ticket),
+            Self::Dismiss(_, _, ticket) => Some(ticket),
             Self::Recognised(..) | Self::Said(..) | Self::Notice(..) | Self::CameBack { .. } => {
-                false
+                None
             }
         }
     }
@@ -186,16 +185,15 @@ impl RealmSupervisor {
     /// returned in a past that is gone.
     fn decide_later(&self, message: CaseMessage, home: Mailbox<Self>) {
         let lookout = Arc::clone(&self.shared.lookout);
-        actix::spawn(async move {
+        let mut message = Untaken::from(message);
+        self.shared.life.spawn(async move {
             let passed = tokio::time::timeout(LOOKOUT_WAIT, lookout.passed()).await;
             if passed.is_ok() {
-                // Whoever asked is told by the ticket that is dropped when the supervisor is gone.
-                home.put(home.book(), RealmMessage::Case(message)).ok();
-            } else if let CaseMessage::Credit(.., ticket) | CaseMessage::Return(.., ticket) =
-                message
-                && let Some(reply) = ticket.reply
-            {
-                reply.send(Err(Failure::Bank(BankError::TimedOut)));
+                let message = RealmMessage::Case(message.take());
+                // Whoever asked is told when the supervisor is gone.
+                home.put(home.book(), message).ok();
+            } else if let Some(asker) = message.message().asker() {
+                asker.refuse(Failure::Bank(BankError::TimedOut));
             }
         });
     }
@@ -267,7 +265,7 @@ impl RealmSupervisor {
                 let outcome = Ok(outcome(parked));
                 self.scribe
                     .finish_and(page, outcome, ticket, |done| drop(sender.send(done)));
-                actix::spawn(async move {
+                self.shared.life.spawn(async move {
                     // What never became durable is not asked for.
                     if let (Ok(Ok(())), Some(errand)) = (durable.await, errand) {
                         errand.run(home).await;
@@ -302,7 +300,7 @@ impl RealmSupervisor {
 
     fn ask_return(&self, parked: &Parked, request_id: String, found: bool, home: Mailbox<Self>) {
         if let Some(errand) = self.errand(parked, request_id, found) {
-            actix::spawn(errand.run(home));
+            self.shared.life.spawn(errand.run(home));
         }
     }
 

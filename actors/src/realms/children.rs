@@ -13,9 +13,9 @@ use caudal_storage::StoreError;
 use super::{RealmReport, RealmSupervisor, Target};
 use crate::accounts::{self, AccountActor, AccountMessage, Child, Observed};
 use crate::failure::Failure;
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Asked, Mailbox};
 use crate::records::reads;
-use crate::reply::Reply;
+use crate::reply::{Reply, Waits};
 use crate::scribe::{Shared, Vitals};
 
 /// What a supervisor can be asked about the actors of its accounts.
@@ -26,16 +26,15 @@ pub enum ActorsMessage {
     /// Send an account's actor away if it is idle; answers whether it is gone.
     Passivate(Target, Reply<Result<bool, Failure>>),
     /// How they are doing.
-    Report(Reply<RealmReport>),
+    Report(Reply<Result<RealmReport, Failure>>),
 }
 
-impl ActorsMessage {
-    /// Whether whoever asked has left.
-    pub(super) fn is_left(&self) -> bool {
+impl Asked for ActorsMessage {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
         match self {
-            Self::Observe(_, reply) => reply.is_closed(),
-            Self::Passivate(_, reply) => reply.is_closed(),
-            Self::Report(reply) => reply.is_closed(),
+            Self::Observe(_, reply) => Some(reply),
+            Self::Passivate(_, reply) => Some(reply),
+            Self::Report(reply) => Some(reply),
         }
     }
 }
@@ -52,15 +51,15 @@ impl RealmSupervisor {
                 let number = self.number(target);
                 reply.send(number.map(|number| self.children.passivate(number)));
             }
-            ActorsMessage::Report(reply) => reply.send(RealmReport {
+            ActorsMessage::Report(reply) => reply.send(Ok(RealmReport {
                 looked: self.shared.lookout.is_passed(),
                 ..self.children.report()
-            }),
+            })),
         }
     }
 }
 
-/// All of a realm's account actors.
+/// All of a realm's account actors. They stop when this is dropped, after what waits for them.
 #[derive(Debug)]
 pub struct Children {
     shared: Arc<Shared>,
@@ -71,6 +70,14 @@ pub struct Children {
     starts: u64,
     restarts: u64,
     passivations: u64,
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for child in self.living.values() {
+            child.send(AccountMessage::Passivate);
+        }
+    }
 }
 
 impl Children {
@@ -101,7 +108,10 @@ impl Children {
                 // What is on its way has to arrive or fail before the disk can be read.
                 return Err(Failure::Overloaded);
             }
-            self.living.remove(&number);
+            if let Some(child) = self.living.remove(&number) {
+                // It may live on for an alarm, and knows no better.
+                child.send(AccountMessage::Passivate);
+            }
             self.restarts = self.restarts.saturating_add(1);
             tracing::warn!(
                 account = number.0,
@@ -180,15 +190,8 @@ impl Children {
     pub fn observe(&self, number: AccountNo, reply: Reply<Result<Option<Observed>, Failure>>) {
         match self.living.get(&number).filter(|child| child.sound()) {
             None => reply.send(Ok(None)),
-            Some(child) => {
-                let (inner, observed) = Reply::new();
-                if let Err(why) = child.mailbox.tell(AccountMessage::Observe(inner)) {
-                    return reply.send(Err(why));
-                }
-                actix::spawn(async move {
-                    reply.send(observed.await.map(Some).map_err(|_| Failure::Overloaded));
-                });
-            }
+            Some(child) if child.mailbox.is_full() => reply.send(Err(Failure::Overloaded)),
+            Some(child) => child.send(AccountMessage::Observe(reply)),
         }
     }
 

@@ -6,6 +6,8 @@ use super::{
     ActorsMessage, CaseMessage, FundMessage, MoneyMessage, PostingMessage, ProfileMessage,
     TransferMessage, TypesMessage, WebhookMessage,
 };
+use crate::mailbox::Asked;
+use crate::reply::Waits;
 
 /// Everything that a supervisor can be asked, by kind. Each kind lives beside what routes it.
 #[derive(Debug)]
@@ -36,26 +38,28 @@ pub enum RealmMessage {
     Journal(Vec<BankCall>),
     /// The lane is eased: orders that wait for it can go on.
     Eased,
+    /// Stop: what comes later is not taken any more.
+    Retire,
+}
+
+impl Asked for RealmMessage {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
+        match self {
+            Self::Posting(message) => message.asker(),
+            Self::Money(message) => message.asker(),
+            Self::Transfer(message) => message.asker(),
+            Self::Case(message) => message.asker(),
+            Self::Fund(message) => message.asker(),
+            Self::Profile(message) => message.asker(),
+            Self::Types(message) => message.asker(),
+            Self::Webhook(message) => message.asker(),
+            Self::Actors(message) => message.asker(),
+            Self::Journal(_) | Self::Eased | Self::Retire => None,
+        }
+    }
 }
 
 impl RealmMessage {
-    /// Whether whoever asked has left, so that nothing is to be done. What the bank has said and
-    /// what is done already goes on without anybody.
-    pub fn is_left(&self) -> bool {
-        match self {
-            Self::Posting(message) => message.is_left(),
-            Self::Money(message) => message.is_left(),
-            Self::Transfer(message) => message.is_left(),
-            Self::Case(message) => message.is_left(),
-            Self::Fund(message) => message.is_left(),
-            Self::Profile(message) => message.is_left(),
-            Self::Types(message) => message.is_left(),
-            Self::Webhook(message) => message.is_left(),
-            Self::Actors(message) => message.is_left(),
-            Self::Journal(_) | Self::Eased => false,
-        }
-    }
-
     /// Whether this is one of the orders that come in crowds and that the store has to write, so
     /// that it waits while the store has enough. What the bank says, what ends something that has
     /// begun, and what reads does not.
@@ -71,7 +75,8 @@ impl RealmMessage {
             | Self::Webhook(_)
             | Self::Actors(_)
             | Self::Journal(_)
-            | Self::Eased => false,
+            | Self::Eased
+            | Self::Retire => false,
         }
     }
 }

@@ -19,10 +19,11 @@ use caudal_storage::StoreError;
 use super::{Admission, RealmSupervisor, Target};
 use crate::accounts::{AccountMessage, BalanceView, Convoy, Heard, HoldView, Joint, MoneyTurn};
 use crate::failure::Failure;
+use crate::mailbox::Asked;
 use crate::records::keys::Rail;
 use crate::records::projection::Landed;
 use crate::records::{self, BANK, SUSPENSE, Tail, reads};
-use crate::reply::{ClaimGuard, Reply};
+use crate::reply::{ClaimGuard, Reply, Waits};
 use crate::scribe::{Page, Shared, Ticket};
 
 /// What a supervisor can be asked about the money of its accounts.
@@ -64,19 +65,20 @@ pub enum MoneyMessage {
     BalanceAt(Target, Timestamp, Reply<Result<BalanceView, Failure>>),
 }
 
-impl MoneyMessage {
-    /// Whether whoever asked has left. What the bank has said goes on without anybody.
-    pub(super) fn is_left(&self) -> bool {
+impl Asked for MoneyMessage {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
         match self {
-            Self::OpenHold { ticket, .. } => ticket.is_left(),
-            Self::StepHold { ticket, .. } => ticket.is_left(),
-            Self::HoldOf(_, reply) => reply.is_closed(),
-            Self::Quote(_, _, _, reply) => reply.is_closed(),
-            Self::BalanceOf(_, reply) | Self::BalanceAt(_, _, reply) => reply.is_closed(),
-            Self::CashIn(..) => false,
+            Self::OpenHold { ticket, .. } => Some(ticket),
+            Self::StepHold { ticket, .. } => Some(ticket),
+            Self::HoldOf(_, reply) => Some(reply),
+            Self::Quote(_, _, _, reply) => Some(reply),
+            Self::BalanceOf(_, reply) | Self::BalanceAt(_, _, reply) => Some(reply),
+            Self::CashIn(..) => None,
         }
     }
+}
 
+impl MoneyMessage {
     /// Whether it waits while the store has enough.
     pub(super) const fn waits_for_store(&self) -> bool {
         match self {

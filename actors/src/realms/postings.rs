@@ -18,9 +18,9 @@ use crate::accounts::{
     BULK_PART, BatchMode, Gather, ItemOutcome, Joint, MoneyTurn, Placed, Share, is_kept,
 };
 use crate::failure::Failure;
-use crate::mailbox::{Mailbox, give_way};
+use crate::mailbox::{Asked, Mailbox, give_way};
 use crate::records::reads;
-use crate::reply::ClaimGuard;
+use crate::reply::{ClaimGuard, Waits};
 use crate::scribe::{Shared, Ticket};
 
 /// The account and the order of an item, or why it is refused already.
@@ -49,17 +49,18 @@ pub enum PostingMessage {
     Done(Vec<ItemOutcome>, Ticket<Vec<ItemOutcome>>),
 }
 
-impl PostingMessage {
-    /// Whether whoever asked has left. What is done already goes on without anybody.
-    pub(super) fn is_left(&self) -> bool {
+impl Asked for PostingMessage {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
         match self {
-            Self::Post(_, ticket) => ticket.is_left(),
-            Self::Batch { ticket, .. } => ticket.is_left(),
-            Self::More(bulk) => bulk.is_left(),
-            Self::Done(..) => false,
+            Self::Post(_, ticket) => Some(ticket),
+            Self::Batch { ticket, .. } => Some(ticket),
+            Self::More(bulk) => Some(bulk),
+            Self::Done(..) => None,
         }
     }
+}
 
+impl PostingMessage {
     /// Whether it waits while the store has enough.
     pub(super) const fn waits_for_store(&self) -> bool {
         match self {
@@ -196,7 +197,7 @@ impl RealmSupervisor {
     /// Resolves the next part of a batch. The rest goes behind what waits meanwhile: a long batch
     /// is many short turns, and the realms of the thread take theirs in between.
     fn bulk(&mut self, mut bulk: Bulk, ctx: &mut Context<Self>) {
-        if bulk.is_left() {
+        if bulk.has_left() {
             return;
         }
         let part: Vec<_> = bulk.items.by_ref().take(BULK_PART).collect();
@@ -399,12 +400,22 @@ enum BulkAsker {
     Each(Arc<Gather>),
 }
 
-impl Bulk {
-    /// Whether whoever asked has left.
-    pub fn is_left(&self) -> bool {
+impl Waits for Bulk {
+    fn has_left(&self) -> bool {
         match &self.asker {
-            BulkAsker::All { ticket, .. } => ticket.is_left(),
+            BulkAsker::All { ticket, .. } => ticket.has_left(),
             BulkAsker::Each(gather) => gather.is_left(),
+        }
+    }
+
+    /// Nothing was done of a whole that is posted or not; else nothing of what is not resolved.
+    fn refuse(&mut self, why: Failure) {
+        match &mut self.asker {
+            BulkAsker::All { ticket, .. } => ticket.refuse(why),
+            BulkAsker::Each(gather) => {
+                let rest = self.items.by_ref();
+                gather.bring(rest.map(|(place, _)| (place, Err(why.clone()))).collect());
+            }
         }
     }
 }

@@ -17,7 +17,7 @@
 use actix::Context;
 
 use super::{RealmMessage, RealmSupervisor};
-use crate::mailbox::{Queued, give_way};
+use crate::mailbox::{Asked as _, Queued, give_way};
 
 /// How many orders take their turns before the accounts take theirs. Only then does the lane know of
 /// them, so no more than these come to a lane that is pressed.
@@ -27,7 +27,7 @@ impl RealmSupervisor {
     /// Defers what has to wait for the store, and gives back what may be done now.
     pub(super) fn defer(
         &mut self,
-        queued: Queued<RealmMessage>,
+        mut queued: Queued<RealmMessage>,
         ctx: &mut Context<Self>,
     ) -> Option<Queued<RealmMessage>> {
         if !queued.message().waits_for_store() {
@@ -64,7 +64,7 @@ impl RealmSupervisor {
         let mut resumed = 0_usize;
         while resumed < IN_A_ROW_MAX
             && !self.shared.lane.is_pressed()
-            && let Some(queued) = self.deferred.pop_front()
+            && let Some(mut queued) = self.deferred.pop_front()
         {
             if !queued.message().is_left() {
                 resumed = resumed.saturating_add(1);

@@ -8,7 +8,8 @@ use caudal_ledger::ids::AccountNo;
 use super::{RealmSupervisor, Target};
 use crate::accounts::{AccountMessage, AccountView, ProfileTurn, Versions};
 use crate::failure::Failure;
-use crate::reply::Reply;
+use crate::mailbox::Asked;
+use crate::reply::{Reply, Waits};
 use crate::scribe::Ticket;
 
 /// What a supervisor can be asked about who an account is.
@@ -40,15 +41,16 @@ pub enum ProfileMessage {
     View(Target, Reply<Result<AccountView, Failure>>),
 }
 
-impl ProfileMessage {
-    /// Whether whoever asked has left.
-    pub(super) fn is_left(&self) -> bool {
+impl Asked for ProfileMessage {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
         match self {
-            Self::Register { ticket, .. } | Self::Change { ticket, .. } => ticket.is_left(),
-            Self::View(_, reply) => reply.is_closed(),
+            Self::Register { ticket, .. } | Self::Change { ticket, .. } => Some(ticket),
+            Self::View(_, reply) => Some(reply),
         }
     }
+}
 
+impl ProfileMessage {
     /// Whether it waits while the store has enough.
     pub(super) const fn waits_for_store(&self) -> bool {
         match self {

@@ -7,7 +7,8 @@ use super::{Admission, RealmSupervisor, Target};
 use crate::accounts::enrolment::FundSaid;
 use crate::accounts::{EnrolmentView, FundTurn};
 use crate::failure::Failure;
-use crate::reply::Reply;
+use crate::mailbox::Asked;
+use crate::reply::{Reply, Waits};
 use crate::scribe::Ticket;
 
 /// What a supervisor can be asked about remuneration.
@@ -21,16 +22,17 @@ pub enum FundMessage {
     Told(AccountNo, FundSaid, Reply<Result<EnrolmentView, Failure>>),
 }
 
-impl FundMessage {
-    /// Whether whoever asked has left. What the fund has said goes on without anybody.
-    pub(super) fn is_left(&self) -> bool {
+impl Asked for FundMessage {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
         match self {
-            Self::Enrol(_, _, ticket) => ticket.is_left(),
-            Self::EnrolmentOf(_, reply) => reply.is_closed(),
-            Self::Told(..) => false,
+            Self::Enrol(_, _, ticket) => Some(ticket),
+            Self::EnrolmentOf(_, reply) => Some(reply),
+            Self::Told(..) => None,
         }
     }
+}
 
+impl FundMessage {
     /// Whether it waits while the store has enough.
     pub(super) const fn waits_for_store(&self) -> bool {
         match self {

@@ -12,9 +12,10 @@ use caudal_ledger::vouchers::Outcome;
 use super::{RealmSupervisor, Target};
 use crate::accounts::{CaseTurn, Heard, Joint, TransferTurn, TransferView};
 use crate::failure::Failure;
+use crate::mailbox::Asked;
 use crate::records::keys::Rail;
 use crate::records::reads;
-use crate::reply::Reply;
+use crate::reply::{Reply, Waits};
 use crate::scribe::{Shared, Ticket};
 
 /// What a supervisor can be asked about transfers.
@@ -72,17 +73,18 @@ pub enum TransferMessage {
     Left(Departure, Ticket<Heard>),
 }
 
-impl TransferMessage {
-    /// Whether whoever asked has left. What the bank has said goes on without anybody.
-    pub(super) fn is_left(&self) -> bool {
+impl Asked for TransferMessage {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
         match self {
-            Self::Send { ticket, .. } => ticket.is_left(),
-            Self::Of(_, reply) => reply.is_closed(),
-            Self::Decide { ticket, .. } => ticket.is_left(),
-            Self::Notice { .. } | Self::Reverse { .. } | Self::Left(..) => false,
+            Self::Send { ticket, .. } => Some(ticket),
+            Self::Of(_, reply) => Some(reply),
+            Self::Decide { ticket, .. } => Some(ticket),
+            Self::Notice { .. } | Self::Reverse { .. } | Self::Left(..) => None,
         }
     }
+}
 
+impl TransferMessage {
     /// Whether it waits while the store has enough.
     pub(super) const fn waits_for_store(&self) -> bool {
         match self {

@@ -7,8 +7,9 @@ use caudal_storage::StoreError;
 
 use super::{Admission, RealmSupervisor};
 use crate::failure::Failure;
+use crate::mailbox::Asked;
 use crate::records::{self, REALM, Tail, reads};
-use crate::reply::Reply;
+use crate::reply::{Reply, Waits};
 use crate::scribe::{Page, Ticket};
 
 /// What a supervisor can be asked about voucher types.
@@ -24,13 +25,12 @@ pub enum TypesMessage {
     Remove(TypeCode, Ticket<VoucherType>),
 }
 
-impl TypesMessage {
-    /// Whether whoever asked has left.
-    pub(super) fn is_left(&self) -> bool {
+impl Asked for TypesMessage {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
         match self {
-            Self::All(reply) => reply.is_closed(),
+            Self::All(reply) => Some(reply),
             Self::Create(_, ticket) | Self::Toggle(_, _, ticket) | Self::Remove(_, ticket) => {
-                ticket.is_left()
+                Some(ticket)
             }
         }
     }

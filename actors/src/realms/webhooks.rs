@@ -11,9 +11,10 @@ use caudal_storage::StoreError;
 use super::{RealmSupervisor, TRIES_AT_ONCE};
 use crate::courier::{Courier, Refresh};
 use crate::failure::Failure;
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Asked, Mailbox};
 use crate::ports::webhooks::{Contents, Parcel, Sent};
 use crate::records::{self, Tail, WEBHOOKS, reads};
+use crate::reply::Waits;
 use crate::scribe::{Page, Ticket};
 
 /// What a supervisor can be asked about webhooks.
@@ -26,12 +27,11 @@ pub enum WebhookMessage {
     Try(u64, String, Ticket<Sent>),
 }
 
-impl WebhookMessage {
-    /// Whether whoever asked has left.
-    pub(super) fn is_left(&self) -> bool {
+impl Asked for WebhookMessage {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
         match self {
-            Self::Order(_, _, ticket) => ticket.is_left(),
-            Self::Try(_, _, ticket) => ticket.is_left(),
+            Self::Order(_, _, ticket) => Some(ticket),
+            Self::Try(_, _, ticket) => Some(ticket),
         }
     }
 }

@@ -1,0 +1,417 @@
+//! Keeps a realm served: lets it rest and go on, and replaces a supervisor that has fallen.
+//!
+//! **Shape.** Each realm has a keeper, a task that knows the life of now ([`crate::life`]). When that is
+//! over, wanted or by a panic, the keeper waits until nothing of it is left and its last commit has
+//! ended; only then the realm is retired, or loaded again from the store. So two supervisors never act
+//! for one realm.
+//!
+//! **Bounds.** After a fall the realm is loaded at once; when it falls again before it was calm
+//! ([`CALM`]), after a pause that doubles from [`PAUSE_FIRST`] to [`PAUSE_LAST`], in which its orders are
+//! refused.
+//!
+//! **Failure.** An order that nobody had taken is answered that nothing was done. Of one that was under
+//! way the outcome is unknown to its asker, unless its commit had left: that answers by itself.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::time::Duration;
+
+use actix::Actor as _;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::rejection::Rejection;
+use caudal_storage::{Store, StoreError};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use tokio::time::{Instant, sleep};
+
+use super::{Engine, Realms, Supervised};
+use crate::banks::{RealmBank, Relation};
+use crate::failure::Failure;
+use crate::lanes::Lane;
+use crate::life::{self, Gone};
+use crate::lookout::Lookout;
+use crate::mailbox::{Mailbox, Waiting};
+use crate::realms::{self, RealmMessage, RealmSupervisor};
+use crate::records::reads;
+use crate::scribe::Shared;
+use crate::settings::Settings;
+
+/// A realm that has stood so long is calm: its next fall is a first.
+const CALM: Duration = Duration::from_secs(60);
+/// The pause after the second fall.
+const PAUSE_FIRST: Duration = Duration::from_millis(100);
+/// The longest pause.
+const PAUSE_LAST: Duration = Duration::from_secs(60);
+/// The pause before a full store is asked again whether it has written all.
+const ASK_AGAIN: Duration = Duration::from_millis(10);
+/// Wishes that wait for one keeper at most.
+const WISHES_MAX: usize = 16;
+
+/// A supervisor that was started.
+#[derive(Debug)]
+pub(super) struct Started {
+    /// The way to it.
+    pub mailbox: Mailbox<RealmSupervisor>,
+    /// Its way to the store.
+    pub lane: Arc<Lane>,
+    /// Ends when nothing of its life is left.
+    pub gone: Gone,
+}
+
+/// A realm whose supervisor has fallen lately.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Down {
+    /// The realm.
+    pub realm: RealmId,
+    /// How often, without a minute of calm in between.
+    pub falls: u32,
+    /// Whether it is served again.
+    pub served: bool,
+}
+
+/// What is wanted of a keeper.
+enum Wish {
+    Retire(oneshot::Sender<Result<(), Failure>>),
+    Resume(oneshot::Sender<Result<(), Failure>>),
+}
+
+/// How a realm is served.
+#[derive(Clone, Copy, Debug, Default)]
+struct Standing {
+    falls: u32,
+    /// The pause after the last fall.
+    pause: Duration,
+    fallen: bool,
+    /// When it was served again after the last fall.
+    raised: Option<Instant>,
+}
+
+impl Standing {
+    /// Whether it has stood so long that the next fall is a first.
+    fn is_calm(&self) -> bool {
+        !self.fallen && self.raised.is_none_or(|raised| raised.elapsed() >= CALM)
+    }
+
+    /// Notes a fall; gives the pause before the next life.
+    fn fall(&mut self) -> Duration {
+        (self.falls, self.pause) = match (self.is_calm(), self.pause) {
+            (true, _) => (1, Duration::ZERO),
+            (false, Duration::ZERO) => (self.falls.strict_add(1), PAUSE_FIRST),
+            (false, pause) => {
+                let doubled = pause.checked_mul(2).unwrap_or(PAUSE_LAST);
+                (self.falls.strict_add(1), doubled.min(PAUSE_LAST))
+            }
+        };
+        self.fallen = true;
+        self.pause
+    }
+}
+
+/// The way to a realm's keeper.
+#[derive(Clone)]
+pub(super) struct Kept {
+    wishes: mpsc::Sender<Wish>,
+    standing: Arc<Mutex<Standing>>,
+}
+
+impl Kept {
+    async fn wish(
+        &self,
+        wish: impl FnOnce(oneshot::Sender<Result<(), Failure>>) -> Wish,
+    ) -> Result<(), Failure> {
+        let (reply, done) = oneshot::channel();
+        let sent = self.wishes.send(wish(reply)).await;
+        sent.map_err(|_| Failure::ShuttingDown)?;
+        done.await.map_err(|_| Failure::ShuttingDown)?
+    }
+
+    fn standing(&self) -> Standing {
+        *self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Realms {
+    /// Takes up a realm that is new here, and has it kept.
+    pub(super) fn add(
+        self: &Arc<Self>,
+        realm: RealmId,
+        settings: Settings,
+        relation: Relation,
+    ) -> Result<(), Failure> {
+        let bank = Arc::new(RealmBank::new(&self.banks, relation));
+        let settings = Arc::new(RwLock::new(Arc::new(settings)));
+        let told = Arc::new(Notify::new());
+        let started = self.start(
+            realm,
+            Arc::clone(&settings),
+            Arc::clone(&bank),
+            Arc::clone(&told),
+        )?;
+        let (mailbox, lane) = (started.mailbox.clone(), Arc::clone(&started.lane));
+        let kept = keep(self, realm, started);
+        let known = Supervised {
+            settings,
+            bank,
+            told,
+            mailbox,
+            lane,
+            kept,
+        };
+        self.supervisors.insert(realm, known);
+        Ok(())
+    }
+
+    /// Starts the supervisor of a realm, as the store knows it.
+    fn start(
+        &self,
+        realm: RealmId,
+        settings: Arc<RwLock<Arc<Settings>>>,
+        bank: Arc<RealmBank>,
+        told: Arc<Notify>,
+    ) -> Result<Started, Failure> {
+        let store = Arc::clone(self.cells.of(realm));
+        let last = reads::events::last_at(store.as_ref(), realm)?;
+        let lane = Lane::new(realm, store, Arc::clone(&self.traffic));
+        let store: Arc<dyn Store> = Arc::<Lane>::clone(&lane);
+        let (heart, life, gone) = life::begin();
+        let shared = Shared {
+            realm,
+            life,
+            store,
+            lane: Arc::clone(&lane),
+            clock: Arc::clone(&self.clock),
+            bank,
+            bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
+            lookout: Arc::new(Lookout::since(last)),
+            pauses: self.pauses,
+            schedule: self.schedule,
+            event_rules: self.event_rules,
+            meter: Arc::default(),
+            settings,
+            claims: self.claims.clone(),
+            told,
+            trail: Arc::default(),
+            sink: Arc::clone(&self.sink),
+            couriers: self.couriers.clone(),
+        };
+        let waiting = Waiting::default();
+        let supervisor = RealmSupervisor::load((heart, shared), self.limits, waiting.clone())?;
+        let at = usize::try_from(realm.0)
+            .unwrap_or(0)
+            .checked_rem(self.arbiters.len());
+        let addr = match at.and_then(|at| self.arbiters.get(at)) {
+            Some(arbiter) => RealmSupervisor::start_in_arbiter(arbiter, move |_| supervisor),
+            None => supervisor.start(),
+        };
+        Ok(Started {
+            mailbox: Mailbox::new(addr, waiting, realms::MAILBOX),
+            lane,
+            gone,
+        })
+    }
+}
+
+/// Has a realm kept whose first supervisor was started.
+pub(super) fn keep(realms: &Arc<Realms>, realm: RealmId, started: Started) -> Kept {
+    let (wishes, wanted) = mpsc::channel(WISHES_MAX);
+    let standing = Arc::default();
+    let keeper = Keeper {
+        realms: Arc::downgrade(realms),
+        realm,
+        wanted,
+        standing: Arc::clone(&standing),
+    };
+    let work = keeper.run(started);
+    match realms.arbiters.first() {
+        Some(arbiter) => {
+            // A thread that is gone serves nobody.
+            arbiter.spawn(work);
+        }
+        None => drop(actix::spawn(work)),
+    }
+    Kept { wishes, standing }
+}
+
+struct Keeper {
+    realms: Weak<Realms>,
+    realm: RealmId,
+    wanted: mpsc::Receiver<Wish>,
+    standing: Arc<Mutex<Standing>>,
+}
+
+impl Keeper {
+    /// Goes on until the engine is gone.
+    async fn run(mut self, mut started: Started) {
+        while let Some(next) = self.attend(started).await {
+            started = next;
+        }
+    }
+
+    /// Stays with a life to its end; gives the next one. `None` when the engine is gone.
+    async fn attend(&mut self, started: Started) -> Option<Started> {
+        let Started {
+            mailbox,
+            lane,
+            mut gone,
+        } = started;
+        let retire = || drop(mailbox.put(mailbox.book(), RealmMessage::Retire));
+        let retired = loop {
+            tokio::select! {
+                () = gone.wait() => break None,
+                wish = self.wanted.recv() => match wish {
+                    Some(Wish::Resume(reply)) => drop(reply.send(Ok(()))),
+                    Some(Wish::Retire(reply)) => {
+                        retire();
+                        gone.wait().await;
+                        break Some(reply);
+                    }
+                    None => {
+                        retire();
+                        return None;
+                    }
+                },
+            }
+        };
+        drained(&lane).await;
+        match retired {
+            Some(reply) => {
+                tracing::info!(realm = self.realm.0, "a realm is retired");
+                drop(reply.send(Ok(())));
+                self.rest().await
+            }
+            None => self.raise().await,
+        }
+    }
+
+    /// Waits until the realm is to go on.
+    async fn rest(&mut self) -> Option<Started> {
+        loop {
+            match self.wanted.recv().await? {
+                Wish::Retire(reply) => drop(reply.send(Ok(()))),
+                Wish::Resume(reply) => {
+                    let started = self.start();
+                    drop(reply.send(started.as_ref().map(|_| ()).map_err(Clone::clone)));
+                    if let Ok(started) = started {
+                        tracing::info!(realm = self.realm.0, "a realm goes on");
+                        return Some(started);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Starts another supervisor after a fall.
+    async fn raise(&mut self) -> Option<Started> {
+        loop {
+            let (pause, falls) = self.stand(|standing| (standing.fall(), standing.falls));
+            tracing::error!(
+                realm = self.realm.0,
+                falls,
+                pause_ms = pause.as_millis(),
+                "the supervisor of a realm has fallen; the realm is loaded again"
+            );
+            let mut resumed = None;
+            tokio::select! {
+                biased;
+                wish = self.wanted.recv() => match wish? {
+                    Wish::Retire(reply) => {
+                        self.stand(|standing| *standing = Standing::default());
+                        drop(reply.send(Ok(())));
+                        return self.rest().await;
+                    }
+                    Wish::Resume(reply) => resumed = Some(reply),
+                },
+                () = sleep(pause) => {}
+            }
+            let started = self.start();
+            if let Some(reply) = resumed {
+                drop(reply.send(started.as_ref().map(|_| ()).map_err(Clone::clone)));
+            }
+            match started {
+                Ok(started) => return Some(started),
+                Err(why) => tracing::error!(%why, realm = self.realm.0, "a realm cannot be loaded"),
+            }
+        }
+    }
+
+    /// Loads the realm from the store, and lets orders go to its new supervisor.
+    fn start(&self) -> Result<Started, Failure> {
+        let realms = self.realms.upgrade().ok_or(Failure::ShuttingDown)?;
+        let known = realms.supervisors.get(&self.realm);
+        let known = known.map(|known| known.value().clone());
+        let known = known.ok_or(Rejection::TenantNotFound)?;
+        let load = || realms.start(self.realm, known.settings, known.bank, known.told);
+        let started = catch_unwind(AssertUnwindSafe(load)).unwrap_or(Err(Failure::Bug))?;
+        if let Some(mut known) = realms.supervisors.get_mut(&self.realm) {
+            known.mailbox = started.mailbox.clone();
+            known.lane = Arc::clone(&started.lane);
+        }
+        self.stand(|standing| {
+            if std::mem::take(&mut standing.fallen) {
+                standing.raised = Some(Instant::now());
+            }
+        });
+        Ok(started)
+    }
+
+    fn stand<T>(&self, change: impl FnOnce(&mut Standing) -> T) -> T {
+        change(&mut self.standing.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Waits until all that a lane has was written, or refused.
+async fn drained(lane: &Lane) {
+    loop {
+        let (tell, told) = oneshot::channel();
+        lane.barrier(Box::new(move |done| drop(tell.send(done))));
+        match told.await {
+            Ok(Err(StoreError::Overloaded)) => sleep(ASK_AGAIN).await,
+            // A store that is closed or lost writes nothing more.
+            Ok(Ok(_) | Err(_)) | Err(_) => return,
+        }
+    }
+}
+
+impl Engine {
+    /// Lets a realm rest: orders that come later are refused ([`Failure::ShuttingDown`], nothing was
+    /// done). When this is done, nothing of the realm acts any more: no commit, no call to the bank, no
+    /// webhook. Lists can still be read.
+    ///
+    /// # Errors
+    /// When there is no such realm, or the engine stops.
+    pub async fn retire(&self, realm: RealmId) -> Result<(), Failure> {
+        self.kept(realm)?.wish(Wish::Retire).await
+    }
+
+    /// Has a realm that rests go on, as the store knows it; nothing where it does not rest.
+    ///
+    /// # Errors
+    /// When there is no such realm, or it cannot be loaded.
+    pub async fn resume(&self, realm: RealmId) -> Result<(), Failure> {
+        self.kept(realm)?.wish(Wish::Resume).await
+    }
+
+    /// The realms whose supervisor has fallen within the last minute, or is not back yet.
+    pub fn down(&self) -> Vec<Down> {
+        let known = self.realms.supervisors.iter();
+        let standings = known.map(|known| (*known.key(), known.value().kept.standing()));
+        let fallen = standings.filter(|(_, standing)| !standing.is_calm());
+        let down = fallen.map(|(realm, standing)| Down {
+            realm,
+            falls: standing.falls,
+            served: !standing.fallen,
+        });
+        down.collect()
+    }
+
+    /// How much of a realm is claimed by orders under way.
+    #[cfg(test)]
+    pub(crate) fn claims_of(&self, realm: RealmId) -> usize {
+        self.realms.claims.held(realm)
+    }
+
+    fn kept(&self, realm: RealmId) -> Result<Kept, Failure> {
+        let known = self.realms.supervisors.get(&realm);
+        let kept = known.map(|known| known.value().kept.clone());
+        Ok(kept.ok_or(Rejection::TenantNotFound)?)
+    }
+}
