@@ -32,8 +32,6 @@ use crate::reply::{Answered, Given, Keyed, Rendered, Scope};
 use crate::{failure::Failure, verify};
 
 mod bank;
-mod chaos;
-mod chaos_bank;
 mod clocks;
 mod courier;
 mod crashes;

@@ -1,19 +1,23 @@
-//! The actors over a store and a bank: stories of orders that run at the same time, with power cuts.
+//! The actors over a store and a bank: stories of orders that run at the same time, with power cuts,
+//! actors that die, realms that are retired, and a bank that is late, silent, forgetful or wrong.
 //!
-//! **Shape.** A [`Story`] is a list of [`Scene`]s. The orders of a scene are asked at the same time;
-//! the store writes so many of their commits and then, in some scenes, power goes, with so many more
-//! of them on disk and nobody told. What nobody knows the outcome of is asked again, with the same
-//! external id, until it is known. At the end of each scene every account's balance is held against
-//! the [`book::Book`], which knows the answers and nothing of the rules.
+//! **Shape.** A [`Story`] is a list of [`Scene`]s. The orders of a scene are asked at the same time,
+//! while the bank's notices come, each twice and the newest first; the store writes so many of their
+//! commits, and then the scene ends as its [`End`] says. What nobody knows the outcome of is asked again,
+//! with the same external id or key, until it is known. Then everything comes to rest, and each
+//! account's balance is held against the [`book::Book`], which knows the answers, the prices and
+//! nothing else of the rules, and against the bank's own list.
 //!
-//! **Bounds.** All actors live on one thread whose clock stands still, so a story takes milliseconds
-//! and runs the same way each time.
+//! **Bounds.** All actors live on one thread whose clock stands still, fewer of them than accounts, so a
+//! story takes milliseconds and runs the same way each time.
 //!
-//! **Failure.** A story that fails shrinks: fewer scenes, fewer orders, smaller amounts, no power cut.
-//! Every order prints as a call.
+//! **Failure.** A story that fails shrinks: fewer scenes, fewer orders, smaller amounts, no hazard, a
+//! calm end. Every order prints as a call.
 
+mod ask;
 mod bank;
 pub mod book;
+mod clock;
 mod stage;
 
 use std::ops::Range;
@@ -24,11 +28,17 @@ pub use stage::play;
 
 /// Accounts of a story.
 pub const ACCOUNTS: u64 = 4;
+/// How many of them have an actor at the same time.
+pub const RESIDENT: usize = 2;
 /// What each of them has at the beginning, in centavos.
-pub const FUNDS: i64 = 1_000;
+pub const FUNDS: i64 = 3_000;
 /// The most that may leave the tenant in a day, in centavos: stories run into it.
-pub const DAILY_TOTAL: i64 = 3_000;
-const AMOUNTS: Range<i64> = 1..700;
+pub const DAILY_TOTAL: i64 = 9_000;
+/// What a transfer through the bank costs: 1.00 and the tax on it.
+pub const SEND_FEE: i64 = 121;
+/// What a debit costs: 0.10 and the tax on it.
+pub const DEBIT_FEE: i64 = 11;
+const AMOUNTS: Range<i64> = 1..2_000;
 
 /// One order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,13 +49,24 @@ pub enum Order {
     Debit(u64, i64),
     /// Hold money of an account.
     Hold(u64, i64),
+    /// Confirm so much of a hold, or the rest for 0: of the hold so many before, and when it is asked, of
+    /// the order of that number.
+    Confirm(usize, i64),
+    /// Release so much of a hold, likewise.
+    Release(usize, i64),
     /// Move money from an account to another.
     Give(u64, u64, i64),
     /// Send money of an account through the bank, which treats it so.
     Send(u64, i64, Fate),
     /// Debit two accounts as one batch, all or nothing.
     Both(u64, u64, i64),
-    /// Ask the order so many places before once more, with its external id.
+    /// Money arrives for an account, and the bank tells it so often at once; its list has it anyway.
+    Arrive(u64, i64, u8),
+    /// Suspend an account.
+    Suspend(u64),
+    /// Lift its suspension.
+    Reactivate(u64),
+    /// Ask the order so many places before once more, with its external id or key.
     Again(usize),
 }
 
@@ -56,46 +77,106 @@ pub enum Fate {
     Complete,
     /// It refuses it.
     Refuse,
-    /// It does not answer the first time, and has completed it.
+    /// It does not answer the first time and does not know it when it is asked; it has completed it.
     Silent,
+    /// It fails the first time, and has not heard.
+    Deaf,
+    /// It takes its time, does not say how far it is at first, and completes it.
+    Late,
+    /// It takes its time, and it fails.
+    Fail,
+    /// It takes its time and completes it, and it comes back, whole or in part.
+    Back,
+    /// It takes its time and loses it: a person says whether it was done.
+    Lose,
 }
 
-/// Orders that are asked at the same time, and how the scene ends.
+/// What goes wrong in a scene.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hazard {
+    /// The store refuses the next commit.
+    Refusal,
+    /// Whoever asks for the time for the n-th time panics, an account or the realm's supervisor.
+    Panic(i64),
+}
+
+/// How a scene ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// When all is answered.
+    Calm,
+    /// Power goes: after so many commits, with so many more on disk that nobody heard of.
+    Cut(usize, usize),
+    /// The realm is retired after so many commits, and goes on when all is still.
+    Retire(usize),
+}
+
+/// Orders that are asked at the same time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scene {
     /// The orders.
     pub orders: Vec<Order>,
-    /// A power cut: after so many commits, with so many more on disk that nobody heard of.
-    pub cut: Option<(usize, usize)>,
+    /// What goes wrong.
+    pub hazard: Option<Hazard>,
+    /// How it ends.
+    pub end: End,
 }
 
 /// Scenes one after the other.
 pub type Story = Vec<Scene>;
 
-fn order() -> impl Strategy<Value = Order> {
-    let account = || 1..=ACCOUNTS;
-    let fate = prop_oneof![
-        3 => Just(Fate::Complete),
+fn fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        4 => Just(Fate::Complete),
         1 => Just(Fate::Refuse),
         1 => Just(Fate::Silent),
-    ];
+        1 => Just(Fate::Deaf),
+        1 => Just(Fate::Late),
+        1 => Just(Fate::Fail),
+        1 => Just(Fate::Back),
+        1 => Just(Fate::Lose),
+    ]
+}
+
+fn order() -> impl Strategy<Value = Order> {
+    let account = || 1..=ACCOUNTS;
+    let part = || prop_oneof![Just(0), AMOUNTS];
     prop_oneof![
-        2 => (account(), AMOUNTS).prop_map(|(of, amount)| Order::Credit(of, amount)),
-        3 => (account(), AMOUNTS).prop_map(|(of, amount)| Order::Debit(of, amount)),
-        2 => (account(), AMOUNTS).prop_map(|(of, amount)| Order::Hold(of, amount)),
-        3 => (account(), account(), AMOUNTS)
+        4 => (account(), AMOUNTS).prop_map(|(of, amount)| Order::Credit(of, amount)),
+        6 => (account(), AMOUNTS).prop_map(|(of, amount)| Order::Debit(of, amount)),
+        6 => (account(), AMOUNTS).prop_map(|(of, amount)| Order::Hold(of, amount)),
+        3 => (1..4_usize, part()).prop_map(|(back, part)| Order::Confirm(back, part)),
+        3 => (1..4_usize, part()).prop_map(|(back, part)| Order::Release(back, part)),
+        6 => (account(), account(), AMOUNTS)
             .prop_map(|(from, to, amount)| Order::Give(from, to, amount)),
-        3 => (account(), AMOUNTS, fate).prop_map(|(of, amount, fate)| Order::Send(of, amount, fate)),
-        1 => (account(), account(), AMOUNTS)
+        6 => (account(), AMOUNTS, fate()).prop_map(|(of, amount, fate)| Order::Send(of, amount, fate)),
+        2 => (account(), account(), AMOUNTS)
             .prop_map(|(one, other, amount)| Order::Both(one, other, amount)),
-        2 => (1..8_usize).prop_map(Order::Again),
+        3 => (account(), AMOUNTS, 0..4_u8)
+            .prop_map(|(of, amount, told)| Order::Arrive(of, amount, told)),
+        1 => account().prop_map(Order::Suspend),
+        1 => account().prop_map(Order::Reactivate),
+        5 => (1..8_usize).prop_map(Order::Again),
     ]
 }
 
 /// Stories.
 pub fn stories() -> impl Strategy<Value = Story> {
-    let cut = proptest::option::of((0..12_usize, 0..6_usize));
-    let scene = (proptest::collection::vec(order(), 1..10), cut)
-        .prop_map(|(orders, cut)| Scene { orders, cut });
+    let hazard = prop_oneof![
+        4 => Just(None),
+        1 => Just(Some(Hazard::Refusal)),
+        1 => (1..40_i64).prop_map(|nth| Some(Hazard::Panic(nth))),
+    ];
+    let end = prop_oneof![
+        2 => Just(End::Calm),
+        2 => (0..12_usize, 0..6_usize).prop_map(|(after, keep)| End::Cut(after, keep)),
+        1 => (0..12_usize).prop_map(End::Retire),
+    ];
+    let orders = proptest::collection::vec(order(), 1..10);
+    let scene = (orders, hazard, end).prop_map(|(orders, hazard, end)| Scene {
+        orders,
+        hazard,
+        end,
+    });
     proptest::collection::vec(scene, 1..5)
 }

@@ -49,10 +49,6 @@ impl Dice {
     pub fn chance(&mut self, percent: u64) -> bool {
         self.roll(100) < percent
     }
-
-    pub fn index(&mut self, below: usize) -> usize {
-        usize::try_from(self.roll(u64::try_from(below).unwrap())).unwrap()
-    }
 }
 
 /// Goes with the runtime's clock, which a test may pause; jumps; panics when its fuse has burnt.
@@ -133,18 +129,9 @@ impl Lab {
     /// A service with a tenant, two types, some accounts with some money, and a store that writes
     /// at once.
     pub async fn new(seed: u64, accounts: u64, each: i64, bank: Arc<dyn BankGateway>) -> Rc<Self> {
-        Self::with(seed, (accounts, each), Arc::default(), bank).await
-    }
-
-    pub async fn with(
-        seed: u64,
-        (accounts, each): (u64, i64),
-        clock: Arc<LabClock>,
-        bank: Arc<dyn BankGateway>,
-    ) -> Rc<Self> {
         let store = FaultyStore::new(Arc::new(Rows), seed);
         store.set_automatic(true);
-        let lab = Self::over(store, clock, bank);
+        let lab = Self::over(store, Arc::default(), bank);
         let new = NewTenant {
             id: TENANT.into(),
             name: "One".into(),
@@ -185,19 +172,8 @@ impl Lab {
         clock: Arc<LabClock>,
         bank: Arc<dyn BankGateway>,
     ) -> Rc<Self> {
-        Self::within(store, clock, bank, crate::realms::Limits::default())
-    }
-
-    /// With room for so many actors.
-    pub fn within(
-        store: Arc<FaultyStore>,
-        clock: Arc<LabClock>,
-        bank: Arc<dyn BankGateway>,
-        realm: crate::realms::Limits,
-    ) -> Rc<Self> {
         let options = Options {
             arbiters: 0,
-            realm,
             ..Options::default()
         };
         let engine = Engine::start(

@@ -48,42 +48,6 @@ async fn as_many_as_the_mailbox_holds_are_all_answered() {
 }
 
 #[actix::test]
-async fn transfers_in_pairs_and_rings_end_and_conserve_money() {
-    let mut done = 0;
-    for seed in 0..4 {
-        let lab = Lab::new(seed, 3, 5_000, bank()).await;
-        let mut dice = Dice(seed);
-        let orders: Vec<_> = (0..1500)
-            .map(|n| {
-                let ring = [(1, 2), (2, 3), (3, 1), (2, 1), (1, 3), (3, 2)];
-                let ways = if seed % 2 == 0 { 6 } else { 3 };
-                let lab = Rc::clone(&lab);
-                let (way, much) = (ring[dice.index(ways)], 1 + dice.roll(50));
-                async move {
-                    loop {
-                        let much = i64::try_from(much).unwrap();
-                        match lab.give(way, much, &format!("t{n}")).await {
-                            Ok(_) => return true,
-                            Err(Failure::Rejected(Rejection::InsufficientFunds { .. })) => {
-                                return false;
-                            }
-                            // A full mailbox may say so; a wait that has no end may not.
-                            Err(why) => assert_eq!(why, Failure::Overloaded, "seed {seed}"),
-                        }
-                        nap().await;
-                    }
-                }
-            })
-            .collect();
-        done += all(orders).await.into_iter().filter(|ok| *ok).count();
-        assert_eq!(disks(&lab, 3).await, 15_000, "seed {seed}");
-        lab.verified().await;
-    }
-    println!("rings: 4 storms, 6000 transfers, {done} made");
-    assert!(done > 4000);
-}
-
-#[actix::test]
 async fn batches_over_fifty_accounts_and_transfers_between_them() {
     let lab = Lab::new(9, 50, 1_000, bank()).await;
     let mut dice = Dice(9);
@@ -174,48 +138,6 @@ async fn exactly_what_a_limit_lets_pass_passes() {
         storms += 1;
     }
     println!("limits: {storms} storms of 200 movements");
-}
-
-#[actix::test]
-async fn actors_that_come_and_go_all_the_time_know_what_was_done() {
-    tokio::time::pause();
-    let mut passivations = 0;
-    for seed in 0..5 {
-        let lab = Lab::new(seed, 30, 1_000, bank()).await;
-        let store = lab.store.crash(0);
-        store.set_automatic(true);
-        let room = crate::realms::Limits { resident: 4 };
-        let lab = Lab::within(store, Arc::clone(&lab.clock), bank(), room);
-        let mut dice = Dice(seed);
-        let work: Vec<_> = (0..600_u64)
-            .map(|n| {
-                let lab = Rc::clone(&lab);
-                let mut dice = Dice(dice.roll(u64::MAX));
-                async move {
-                    let way = (1 + dice.roll(30), 1 + dice.roll(30));
-                    super::lab::later(Duration::from_millis(dice.roll(60))).await;
-                    loop {
-                        let failed = match n % 3 {
-                            0 => lab.post(way.0, "IN", 1, &format!("n{n}")).await.err(),
-                            _ => lab.give(way, 1, &format!("n{n}")).await.err(),
-                        };
-                        match failed {
-                            None | Some(Failure::Rejected(Rejection::SameAccount)) => return,
-                            Some(why) => assert!(again(&why), "{why}"),
-                        }
-                        // What was not loaded in time is.
-                        lab.balance(way.0).await;
-                        nap().await;
-                    }
-                }
-            })
-            .collect();
-        all(work).await;
-        assert_eq!(disks(&lab, 30).await, 30_000 + 200, "seed {seed}");
-        lab.verified().await;
-        passivations += lab.engine.report(REALM).await.unwrap().passivations;
-    }
-    println!("crowds: 5 storms of 600 orders, {passivations} passivations");
 }
 
 #[actix::test]

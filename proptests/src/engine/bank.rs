@@ -1,61 +1,353 @@
-//! A bank that does with each transfer what its story says, once for each reference.
+//! A bank that does with each transfer what its story says, once for each reference, tells it twice, and
+//! has a list of all.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use caudal_actors::ports::obedient::{ObedientBank, done};
-use caudal_actors::ports::{BankError, TransferOrder};
+use caudal_actors::ports::obedient::ObedientBank;
+use caudal_actors::ports::{BankError, BankMovement, Notice, TransferOrder, Way};
+use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankRefusal;
 use caudal_ledger::ids::OriginId;
-use caudal_ledger::transfers::BankTransfer;
+use caudal_ledger::money::Amount;
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Counterparty};
 
 use super::Fate;
+use super::ask::amount;
+use super::clock::StillClock;
+
+/// Money that arrived.
+#[derive(Clone, Debug)]
+pub struct Arrival {
+    number: usize,
+    cvu: Cvu,
+    amount: Amount,
+    at: Timestamp,
+}
+
+impl Arrival {
+    fn coelsa_id(&self) -> String {
+        format!("ARRIVED{:015}", self.number)
+    }
+
+    /// How it is told.
+    pub fn notice(&self) -> Notice {
+        Notice::Received {
+            coelsa_id: self.coelsa_id(),
+            bank_id: format!("in-{}", self.number),
+            cvu: self.cvu,
+            amount: self.amount,
+            from: Counterparty::default(),
+            at: self.at,
+        }
+    }
+
+    fn listed(&self) -> BankMovement {
+        BankMovement {
+            bank_id: format!("in-{}", self.number),
+            coelsa_id: Some(self.coelsa_id()),
+            origin: None,
+            reversal: false,
+            way: Way::In,
+            cvu: self.cvu.as_str().to_owned(),
+            counterparty: Counterparty::default(),
+            amount: self.amount,
+            word: BankWord::Completed,
+            at: self.at,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Underway,
+    Done,
+    Failed,
+    Back,
+}
+
+/// A transfer that the bank has taken.
+#[derive(Clone, Debug)]
+struct Sent {
+    order: TransferOrder,
+    fate: Fate,
+    state: State,
+    /// How often it was asked how far it is.
+    asked: u32,
+    number: usize,
+    at: Timestamp,
+}
+
+impl Sent {
+    fn coelsa_id(&self, way: &str) -> String {
+        format!("{way}{:018}", self.number)
+    }
+
+    /// How far it is.
+    fn told(&self) -> BankTransfer {
+        BankTransfer {
+            bank_id: format!("out-{}", self.number),
+            coelsa_id: Some(self.coelsa_id("SENT")),
+            word: match self.state {
+                State::Underway => BankWord::InProgress,
+                State::Done | State::Back => BankWord::Completed,
+                State::Failed => BankWord::Failed {
+                    reason: "no such account".to_owned(),
+                },
+            },
+            moved: BankMoved::default(),
+        }
+    }
+
+    /// How much of it comes back: all of an odd sum, half of an even one.
+    fn back(&self) -> Amount {
+        match self.order.amount.centavos() {
+            even if even % 2 == 0 => amount(even / 2),
+            _ => self.order.amount,
+        }
+    }
+
+    fn listed(&self) -> Vec<BankMovement> {
+        let told = self.told();
+        let out = BankMovement {
+            bank_id: told.bank_id,
+            coelsa_id: told.coelsa_id,
+            origin: Some(self.order.origin),
+            reversal: false,
+            way: Way::Out,
+            cvu: self.order.from.as_str().to_owned(),
+            counterparty: Counterparty::default(),
+            amount: self.order.amount,
+            word: told.word,
+            at: self.at,
+        };
+        let back = BankMovement {
+            coelsa_id: Some(self.coelsa_id("BACK")),
+            reversal: true,
+            way: Way::In,
+            amount: self.back(),
+            ..out.clone()
+        };
+        match self.state {
+            State::Back => vec![out, back],
+            State::Underway | State::Done | State::Failed => vec![out],
+        }
+    }
+
+    /// The rail has said how it ends; gives what is told of it.
+    fn resolve(&mut self) -> Vec<Notice> {
+        self.state = match self.fate {
+            Fate::Fail => State::Failed,
+            Fate::Back => State::Back,
+            _ => State::Done,
+        };
+        let origin = self.order.origin;
+        let transfer = self.told();
+        let bank_id = transfer.bank_id.clone();
+        let mut notices = vec![Notice::Settled { origin, transfer }];
+        if self.state == State::Back {
+            notices.push(Notice::Reversed {
+                origin,
+                bank_id,
+                coelsa_id: self.coelsa_id("BACK"),
+                amount: self.back(),
+                reason: "came back".to_owned(),
+            });
+        }
+        notices
+    }
+}
+
+/// What the bank knows.
+#[derive(Debug, Default)]
+struct Books {
+    fates: BTreeMap<OriginId, Fate>,
+    /// How often a transfer was asked for.
+    tries: BTreeMap<OriginId, u32>,
+    sent: BTreeMap<OriginId, Sent>,
+    arrived: Vec<Arrival>,
+    /// Notices that are still to be heard, oldest first.
+    outbox: Vec<Notice>,
+}
+
+impl Books {
+    fn resolve(&mut self, origin: OriginId) {
+        let notices = self.sent.get_mut(&origin).unwrap().resolve();
+        // Each is told twice.
+        self.outbox.extend(notices.clone());
+        self.outbox.extend(notices);
+    }
+
+    fn take(&mut self, order: &TransferOrder, at: Timestamp) -> Result<BankTransfer, BankError> {
+        let origin = order.origin;
+        let fate = self.fates[&origin];
+        let tries = self.tries.entry(origin).or_default();
+        *tries += 1;
+        let first = *tries == 1;
+        match fate {
+            Fate::Refuse => {
+                let body = r#"{"message":"no"}"#.to_owned();
+                return Err(BankError::Refused(BankRefusal { status: 400, body }));
+            }
+            Fate::Deaf if first => {
+                return Err(BankError::Failed {
+                    status: Some(500),
+                    body: "<html>".to_owned(),
+                });
+            }
+            _ => {}
+        }
+        if let Some(known) = self.sent.get(&origin) {
+            assert_eq!(known.order, *order, "one reference, two transfers");
+        } else {
+            let number = self.sent.len() + 1;
+            let state = match fate {
+                Fate::Late | Fate::Fail | Fate::Back | Fate::Lose => State::Underway,
+                _ => State::Done,
+            };
+            let sent = Sent {
+                order: order.clone(),
+                fate,
+                state,
+                asked: 0,
+                number,
+                at,
+            };
+            self.sent.insert(origin, sent);
+        }
+        if fate == Fate::Silent && first {
+            return Err(BankError::TimedOut);
+        }
+        Ok(self.sent[&origin].told())
+    }
+
+    fn status(&mut self, origin: OriginId) -> Result<Option<BankTransfer>, BankError> {
+        let Some(sent) = self.sent.get_mut(&origin) else {
+            return Ok(None);
+        };
+        sent.asked += 1;
+        let (asked, fate) = (sent.asked, sent.fate);
+        match fate {
+            Fate::Silent if asked == 1 => return Ok(None),
+            Fate::Late if asked == 1 => {
+                let body = "{}".to_owned();
+                return Err(BankError::Refused(BankRefusal { status: 403, body }));
+            }
+            _ => {}
+        }
+        if sent.state == State::Underway && fate == Fate::Lose {
+            let word = BankWord::Lost;
+            return Ok(Some(BankTransfer {
+                word,
+                ..sent.told()
+            }));
+        }
+        if sent.state == State::Underway && asked > 1 {
+            self.resolve(origin);
+        }
+        Ok(Some(self.sent[&origin].told()))
+    }
+}
 
 /// See the module. It outlives power cuts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Bank {
-    fates: Mutex<BTreeMap<OriginId, Fate>>,
-    /// What left by it: centavos by reference.
-    sent: Mutex<BTreeMap<OriginId, i64>>,
+    books: Mutex<Books>,
+    clock: Arc<StillClock>,
 }
 
 impl Bank {
+    /// A bank whose list is dated by a clock.
+    pub fn new(clock: Arc<StillClock>) -> Self {
+        Self {
+            books: Mutex::default(),
+            clock,
+        }
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap()
+    }
+
     /// Says what will become of a transfer.
     pub fn will(&self, origin: OriginId, fate: Fate) {
-        self.fates.lock().unwrap().insert(origin, fate);
+        self.books().fates.insert(origin, fate);
     }
 
-    /// What has left by a reference, in centavos.
+    /// Money arrives by the order of a number; the same when it is asked again.
+    pub fn arrive(&self, number: usize, cvu: Cvu, centavos: i64) -> Arrival {
+        let mut books = self.books();
+        if let Some(known) = books.arrived.iter().find(|it| it.number == number) {
+            return known.clone();
+        }
+        let arrival = Arrival {
+            number,
+            cvu,
+            amount: amount(centavos),
+            at: self.clock.peek(),
+        };
+        books.arrived.push(arrival.clone());
+        arrival
+    }
+
+    /// The newest notice that is still to be heard.
+    pub fn notice(&self) -> Option<Notice> {
+        self.books().outbox.pop()
+    }
+
+    /// A notice was not heard: it waits behind the others.
+    pub fn keep(&self, notice: Notice) {
+        self.books().outbox.insert(0, notice);
+    }
+
+    /// Whether a notice is still to be heard.
+    pub fn has_news(&self) -> bool {
+        !self.books().outbox.is_empty()
+    }
+
+    /// Somebody has found what was lost; gives whether it had been done.
+    pub fn find(&self, origin: OriginId) -> bool {
+        let mut books = self.books();
+        let sent = books.sent.get_mut(&origin).unwrap();
+        let done = sent.order.amount.centavos() % 2 == 0;
+        sent.state = if done { State::Done } else { State::Failed };
+        done
+    }
+
+    /// What has left by a reference and stayed away, in centavos; and whether it left at all.
     pub fn has_sent(&self, origin: OriginId) -> Option<i64> {
-        self.sent.lock().unwrap().get(&origin).copied()
+        let books = self.books();
+        let sent = books.sent.get(&origin)?;
+        match sent.state {
+            State::Done => Some(sent.order.amount.centavos()),
+            State::Back => Some(sent.order.amount.centavos() - sent.back().centavos()),
+            State::Underway | State::Failed => None,
+        }
     }
 
-    /// Everything that has left, in centavos.
-    pub fn all_sent(&self) -> i64 {
-        self.sent.lock().unwrap().values().sum()
+    /// References of all that was taken.
+    pub fn references(&self) -> Vec<OriginId> {
+        self.books().sent.keys().copied().collect()
     }
 }
 
 impl ObedientBank for Bank {
     fn sends(&self, order: &TransferOrder) -> Result<BankTransfer, BankError> {
-        let origin = order.origin;
-        let fate = self.fates.lock().unwrap().get(&origin).copied();
-        if fate == Some(Fate::Refuse) {
-            let body = r#"{"message":"no"}"#.to_owned();
-            return Err(BankError::Refused(BankRefusal { status: 400, body }));
-        }
-        let mut sent = self.sent.lock().unwrap();
-        let known = sent.insert(origin, order.amount.centavos());
-        match (fate, known) {
-            (Some(Fate::Silent), None) => Err(BankError::TimedOut),
-            (_, Some(before)) if before != order.amount.centavos() => {
-                panic!("{origin} was ordered with {before} and {order:?}")
-            }
-            _ => Ok(done(origin)),
-        }
+        let at = self.clock.peek();
+        self.books().take(order, at)
     }
 
     fn knows(&self, origin: OriginId) -> Result<Option<BankTransfer>, BankError> {
-        Ok(self.has_sent(origin).map(|_| done(origin)))
+        self.books().status(origin)
+    }
+
+    fn lists(&self, day: BusinessDay) -> Result<Vec<BankMovement>, BankError> {
+        let books = self.books();
+        let arrived = books.arrived.iter().map(Arrival::listed);
+        let sent = books.sent.values().flat_map(Sent::listed);
+        let listed = arrived.chain(sent);
+        let of_day = listed.filter(|movement| movement.at.business_day() == day);
+        Ok(of_day.collect())
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ACCOUNTS, FUNDS, Order};
+use super::{ACCOUNTS, DEBIT_FEE, FUNDS, Order, SEND_FEE};
 
 /// What became of an order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,14 +14,16 @@ pub enum Outcome {
     /// It was done; it has this id.
     Done(String),
     /// It was refused, with this code.
-    Refused(&'static str),
+    Refused(String),
+    /// It was done, as it may have been before: nothing tells.
+    Untold,
 }
 
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Book {
     done: BTreeMap<usize, (Order, String)>,
-    refused: BTreeMap<usize, &'static str>,
+    refused: BTreeMap<usize, String>,
     /// How often nobody knew what became of an order.
     pub unknown: usize,
 }
@@ -43,6 +45,7 @@ impl Book {
                 );
                 self.refused.insert(number, code);
             }
+            Outcome::Untold => {}
         }
     }
 
@@ -54,45 +57,92 @@ impl Book {
     }
 
     /// How often each code was refused.
-    pub fn refusals(&self) -> BTreeMap<&'static str, usize> {
+    pub fn refusals(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for code in self.refused.values() {
-            *counts.entry(*code).or_default() += 1;
+            *counts.entry(code.clone()).or_default() += 1;
         }
         counts
     }
 
-    /// The total that each account must have: what `sent` says of a transfer through the bank counts,
-    /// in centavos, as of now.
-    pub fn totals(&self, sent: impl Fn(usize) -> Option<i64>) -> BTreeMap<u64, i64> {
-        let mut totals: BTreeMap<u64, i64> = (1..=ACCOUNTS).map(|n| (n, FUNDS)).collect();
-        let mut add = |account: u64, centavos: i64| *totals.get_mut(&account).unwrap() += centavos;
+    /// The id of an order that was done.
+    pub fn id_of(&self, number: usize) -> Option<&str> {
+        self.done.get(&number).map(|(_, id)| id.as_str())
+    }
+
+    /// The holds that were opened, by the number of their orders, oldest first.
+    pub fn holds(&self) -> Vec<usize> {
+        let holds = self.done().filter(|(_, it)| matches!(it, Order::Hold(..)));
+        holds.map(|(number, _)| number).collect()
+    }
+
+    /// Of a hold: what was confirmed and what was released, in centavos, by the answers to its steps.
+    fn steps(&self, hold: usize) -> (i64, i64) {
+        let mut far = (0, 0);
+        for (order, id) in self.done.values() {
+            if let Order::Confirm(of, _) | Order::Release(of, _) = order
+                && *of == hold
+            {
+                let (confirmed, released) = id.split_once(' ').unwrap();
+                far.0 = far.0.max(confirmed.parse().unwrap());
+                far.1 = far.1.max(released.parse().unwrap());
+            }
+        }
+        far
+    }
+
+    /// The total that each account must have, and what of it is held: what `sent` says of a transfer
+    /// through the bank counts, in centavos, as of now.
+    pub fn totals(&self, sent: impl Fn(usize) -> Option<i64>) -> BTreeMap<u64, (i64, i64)> {
+        let mut totals: BTreeMap<u64, (i64, i64)> =
+            (1..=ACCOUNTS).map(|n| (n, (FUNDS, 0))).collect();
+        let mut add = |account: u64, centavos: i64, held: i64| {
+            let known = totals.get_mut(&account).unwrap();
+            *known = (known.0 + centavos, known.1 + held);
+        };
         for (number, order) in self.done() {
             match order {
-                Order::Credit(of, amount) => add(of, amount),
-                Order::Debit(of, amount) => add(of, -amount),
+                Order::Credit(of, amount) | Order::Arrive(of, amount, _) => add(of, amount, 0),
+                Order::Debit(of, amount) => add(of, -amount - DEBIT_FEE, 0),
                 Order::Give(from, to, amount) => {
-                    add(from, -amount);
-                    add(to, amount);
+                    add(from, -amount, 0);
+                    add(to, amount, 0);
                 }
                 Order::Both(one, other, amount) => {
-                    add(one, -amount);
-                    add(other, -amount);
+                    add(one, -amount - DEBIT_FEE, 0);
+                    add(other, -amount - DEBIT_FEE, 0);
                 }
-                Order::Send(of, ..) => add(of, -sent(number).unwrap_or(0)),
-                Order::Hold(..) | Order::Again(_) => {}
+                Order::Send(of, ..) => add(of, -sent(number).map_or(0, |it| it + SEND_FEE), 0),
+                Order::Hold(of, amount) => {
+                    let (confirmed, released) = self.steps(number);
+                    add(of, -confirmed, amount - confirmed - released);
+                }
+                Order::Confirm(..)
+                | Order::Release(..)
+                | Order::Suspend(_)
+                | Order::Reactivate(_)
+                | Order::Again(_) => {}
             }
         }
         totals
     }
 
-    /// What has left the tenant by orders that were done, in centavos: what limits count.
+    /// What has left the tenant by orders that were done, or is set apart for it, in centavos, without
+    /// fees: what limits count.
     pub fn outgoing(&self, sent: impl Fn(usize) -> Option<i64>) -> i64 {
         let out = |(number, order)| match order {
-            Order::Debit(_, amount) | Order::Hold(_, amount) => amount,
+            Order::Debit(_, amount) => amount,
+            Order::Hold(_, amount) => amount - self.steps(number).1,
             Order::Both(_, _, amount) => 2 * amount,
             Order::Send(..) => sent(number).unwrap_or(0),
-            Order::Credit(..) | Order::Give(..) | Order::Again(_) => 0,
+            Order::Credit(..)
+            | Order::Give(..)
+            | Order::Arrive(..)
+            | Order::Confirm(..)
+            | Order::Release(..)
+            | Order::Suspend(_)
+            | Order::Reactivate(_)
+            | Order::Again(_) => 0,
         };
         self.done().map(out).sum()
     }

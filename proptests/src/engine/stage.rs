@@ -1,55 +1,55 @@
-//! Plays a story: starts the engine, asks, cuts the power, starts again, and compares.
+//! Plays a story: starts the engine, asks, lets things go wrong, starts again, and compares.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use caudal_actors::accounts::BatchMode;
-use caudal_actors::engine::{Asker, Engine, Options};
+use caudal_actors::engine::lists::{Order as Way, Page};
+use caudal_actors::engine::money::{TransferFilter, TransferView};
+use caudal_actors::engine::{Engine, Options};
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::{NewTenant, PlatformOrder};
-use caudal_actors::ports::{BankGateway, Clock};
-use caudal_actors::realms::{Adjustment, Target, TypeRef};
+use caudal_actors::ports::{BankGateway, Clock as _};
+use caudal_actors::realms;
 use caudal_actors::records::projection::Rows;
-use caudal_actors::reply::Given;
 use caudal_actors::verify;
 use caudal_ledger::accounts::Holder;
+use caudal_ledger::cases::Decision;
 use caudal_ledger::cuit::Cuit;
-use caudal_ledger::cvu::{Cbu, Cvu};
+use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::Registration;
-use caudal_ledger::holds::OpenHold;
-use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
+use caudal_ledger::fees::FeeRule;
+use caudal_ledger::ids::{AccountNo, HoldId, OriginId};
 use caudal_ledger::kyc::Kyc;
 use caudal_ledger::limits::{Limits, TotalLimits};
-use caudal_ledger::money::{Amount, Money};
+use caudal_ledger::money::Money;
 use caudal_ledger::particulars::Names;
+use caudal_ledger::reconciliation::Agreement;
 use caudal_ledger::tenants::{BankRelations, Policy};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::transfers::{Concept, Destination, Send as Sending};
-use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode};
-use caudal_storage::FaultyStore;
+use caudal_ledger::transfers::{TransferStatus, Verdict};
+use caudal_ledger::voucher_types::{CreateVoucherType, Sense, SystemType, TypeCode};
+use caudal_storage::{FaultyStore, StoreError};
 use tokio::task::JoinHandle;
 
+use super::ask::{self, Asked, REALM, TENANT, adjustment, asker, given, is_open, origin, target};
 use super::bank::Bank;
 use super::book::{Book, Outcome};
-use super::{ACCOUNTS, DAILY_TOTAL, FUNDS, Order, Scene, Story};
+use super::clock::StillClock;
+use super::{ACCOUNTS, DAILY_TOTAL, End, FUNDS, Hazard, Order, RESIDENT, Scene, Story};
 
-const REALM: RealmId = RealmId(1);
-const TENANT: &str = "tnt_1";
 /// How often the thread is given away before everything has come to rest.
 const TURNS: usize = 200;
-
-/// Stands where the runtime's clock stands.
-#[derive(Debug)]
-struct StillClock(tokio::time::Instant);
-
-impl Clock for StillClock {
-    fn now(&self) -> Timestamp {
-        let passed = u64::try_from(self.0.elapsed().as_millis()).unwrap();
-        Timestamp::from_millis(1_700_000_000_000 + passed)
-    }
-}
+/// How long a story may take to come to rest, by its own clock.
+const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+const EVERYTHING: Page = Page {
+    order: Way::Ascending,
+    limit: 100_000,
+    offset: 0,
+    cursor: None,
+};
 
 struct Stage {
     store: Arc<FaultyStore>,
@@ -59,46 +59,11 @@ struct Stage {
     cvus: Vec<Cvu>,
 }
 
-fn asker<T>() -> Asker<T> {
-    Asker {
-        keyed: None,
-        request_id: "story".to_owned(),
-    }
-}
-
-fn target(account: u64) -> Target {
-    Target::Account(AccountNo(account))
-}
-
-fn amount(centavos: i64) -> Amount {
-    Amount::from_centavos(centavos).unwrap()
-}
-
-fn external(number: usize, part: &str) -> ExternalId {
-    ExternalId::parse(&format!("order-{number}{part}")).unwrap()
-}
-
-/// The reference of an order at the bank.
-fn origin(number: usize) -> OriginId {
-    OriginId::of_order(TENANT, REALM.mode(), &external(number, ""))
-}
-
-fn adjustment(account: u64, code: &str, centavos: i64, external_id: ExternalId) -> Adjustment {
-    Adjustment {
-        target: target(account),
-        voucher_type: TypeRef::Code(TypeCode::parse(code).unwrap()),
-        amount: amount(centavos),
-        external_id,
-        description: None,
-        external_date: None,
-        dry_run: false,
-    }
-}
-
 fn start(store: &Arc<FaultyStore>, clock: &Arc<StillClock>, bank: &Arc<Bank>) -> Rc<Engine> {
     let bank: Arc<dyn BankGateway> = Arc::<Bank>::clone(bank);
     let options = Options {
         arbiters: 0,
+        realm: realms::Limits { resident: RESIDENT },
         ..Options::default()
     };
     let engine = Engine::start(
@@ -122,7 +87,7 @@ fn registration() -> Registration {
         code: None,
         email: None,
         phone: None,
-        metadata: std::collections::BTreeMap::new(),
+        metadata: BTreeMap::new(),
         kyc: Kyc::default(),
         enabled: true,
         names: Names::default(),
@@ -130,99 +95,33 @@ fn registration() -> Registration {
     }
 }
 
-fn given<T>(answered: Result<Given<T>, Failure>) -> Result<T, Failure> {
-    answered.map(|given| match given {
-        Given::Value(value) => value,
-        Given::Kept { .. } => panic!("nothing is kept without a key"),
-    })
-}
-
-/// What is known of an order after an answer; nothing where nobody knows what became of it.
-fn known(answered: Result<String, Failure>) -> Option<Outcome> {
-    use caudal_ledger::rejection::Rejection;
-    match answered {
-        Ok(id) => Some(Outcome::Done(id)),
-        Err(Failure::Rejected(Rejection::ExternalIdInFlight)) => None,
-        Err(Failure::Rejected(why)) => Some(Outcome::Refused(why.code())),
-        Err(Failure::Overloaded | Failure::OutcomeUnknown | Failure::ShuttingDown) => None,
-        Err(why) => panic!("{why}"),
+fn fee(code: TypeCode, fixed: i64, tax: i64) -> FeeRule {
+    FeeRule {
+        code,
+        percentage: 0.into(),
+        fixed: Money::from_centavos(fixed),
+        minimum: None,
+        maximum: None,
+        charge: true,
+        tax_rate: tax.into(),
     }
 }
 
-/// Asks an order and gives the id of what was done.
-async fn ask(
-    engine: Rc<Engine>,
-    cvus: Vec<Cvu>,
-    number: usize,
-    order: Order,
-) -> Result<String, Failure> {
-    let id = external(number, "");
-    let send = |to, centavos| Sending {
-        to,
-        amount: amount(centavos),
-        concept: Concept::Var,
-        description: None,
-        external_id: external(number, ""),
-    };
-    match order {
-        Order::Credit(of, centavos) => {
-            let order = adjustment(of, "IN", centavos, id);
-            let posted = given(engine.post(REALM, order, asker()).await)?.into_inner();
-            Ok(posted.voucher.id(REALM, posted.account).to_string())
-        }
-        Order::Debit(of, centavos) => {
-            let order = adjustment(of, "OUT", centavos, id);
-            let posted = given(engine.post(REALM, order, asker()).await)?.into_inner();
-            Ok(posted.voucher.id(REALM, posted.account).to_string())
-        }
-        Order::Hold(of, centavos) => {
-            let order = OpenHold {
-                amount: amount(centavos),
-                external_id: id,
-                description: None,
-                expires_at: None,
-            };
-            let held = engine.open_hold(REALM, target(of), order, false, asker());
-            Ok(format!(
-                "{:?}",
-                given(held.await)?.into_inner().hold.sequence
-            ))
-        }
-        Order::Give(from, to, centavos) => {
-            let cvu = cvus[usize::try_from(to - 1).unwrap()];
-            let order = send(Destination::Key(Cbu::from(cvu)), centavos);
-            let sent = engine.transfer(REALM, target(from), order, false, asker());
-            Ok(format!(
-                "{}",
-                given(sent.await)?.into_inner().transfer.sequence
-            ))
-        }
-        Order::Send(of, centavos, _) => {
-            let away = Destination::Key(Cbu::compose(11, 7, 42).unwrap());
-            let sent = engine.transfer(REALM, target(of), send(away, centavos), false, asker());
-            Ok(format!(
-                "{}",
-                given(sent.await)?.into_inner().transfer.sequence
-            ))
-        }
-        Order::Both(one, other, centavos) => {
-            let items = vec![
-                adjustment(one, "OUT", centavos, id),
-                adjustment(other, "OUT", centavos, external(number, "-b")),
-            ];
-            let mode = BatchMode {
-                atomic: true,
-                dry_run: false,
-            };
-            let outcomes = given(engine.batch(REALM, items, mode, asker()).await)?;
-            let mut ids = Vec::new();
-            for outcome in outcomes {
-                let posted = outcome?.into_inner();
-                ids.push(posted.voucher.id(REALM, posted.account).to_string());
-            }
-            Ok(ids.join(" "))
-        }
-        Order::Again(_) => panic!("it was resolved before"),
+fn tenant() -> NewTenant {
+    NewTenant {
+        id: TENANT.to_owned(),
+        name: "One".to_owned(),
+        policy: Policy::default(),
+        limits: Limits::default(),
+        total_limits: TotalLimits {
+            daily_outgoing: Some(Money::from_centavos(DAILY_TOTAL)),
+            ..TotalLimits::default()
+        },
+        fees: vec![
+            fee(SystemType::TransferOut.code(), 100, 21),
+            fee(TypeCode::parse("OUT").unwrap(), 10, 10),
+        ],
+        banks: BankRelations::default(),
     }
 }
 
@@ -233,26 +132,29 @@ async fn come_to_rest() {
     }
 }
 
+/// Brings the bank's notices, until each was heard.
+async fn postman(engine: Rc<Engine>, bank: Arc<Bank>) {
+    loop {
+        let Some(notice) = bank.notice() else {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
+        };
+        if let Err(why) = ask::hear(&engine, notice.clone()).await {
+            assert!(is_open(&why), "{why}");
+            bank.keep(notice);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
 impl Stage {
     async fn new() -> Self {
         let store = FaultyStore::new(Arc::new(Rows), 1);
         store.set_automatic(true);
-        let clock = Arc::new(StillClock(tokio::time::Instant::now()));
-        let bank = Arc::new(Bank::default());
+        let clock = Arc::new(StillClock::new());
+        let bank = Arc::new(Bank::new(Arc::clone(&clock)));
         let engine = start(&store, &clock, &bank);
-        let new = NewTenant {
-            id: TENANT.to_owned(),
-            name: "One".to_owned(),
-            policy: Policy::default(),
-            limits: Limits::default(),
-            total_limits: TotalLimits {
-                daily_outgoing: Some(Money::from_centavos(DAILY_TOTAL)),
-                ..TotalLimits::default()
-            },
-            fees: Vec::new(),
-            banks: BankRelations::default(),
-        };
-        let create = PlatformOrder::CreateTenant(new);
+        let create = PlatformOrder::CreateTenant(tenant());
         engine.administer(create).await.unwrap();
         for (code, sense) in [("IN", Sense::Credit), ("OUT", Sense::Debit)] {
             let order = CreateVoucherType {
@@ -281,9 +183,48 @@ impl Stage {
         }
     }
 
-    fn begin(&self, number: usize, order: Order) -> JoinHandle<Result<String, Failure>> {
-        let (engine, cvus) = (Rc::clone(&self.engine), self.cvus.clone());
-        actix::spawn(ask(engine, cvus, number, order))
+    fn cvu(&self, account: u64) -> Cvu {
+        self.cvus[usize::try_from(account - 1).unwrap()]
+    }
+
+    /// What is asked for the order of a number.
+    fn prepare(&self, number: usize, order: Order, book: &Book) -> Asked {
+        if let Order::Send(_, _, fate) = order {
+            self.bank.will(origin(number), fate);
+        }
+        let arrival = match order {
+            Order::Arrive(of, centavos, _) => {
+                Some(self.bank.arrive(number, self.cvu(of), centavos))
+            }
+            _ => None,
+        };
+        let (to, hold) = match order {
+            Order::Give(_, to, _) => (Some(self.cvu(to)), None),
+            Order::Confirm(hold, _) | Order::Release(hold, _) => {
+                (None, book.id_of(hold).and_then(HoldId::parse))
+            }
+            _ => (None, None),
+        };
+        Asked {
+            number,
+            order,
+            to,
+            hold,
+            arrival,
+        }
+    }
+
+    fn begin(&self, asked: &Asked) -> JoinHandle<Result<Outcome, Failure>> {
+        actix::spawn(ask::ask(Rc::clone(&self.engine), asked.clone()))
+    }
+
+    /// Lets so many commits be written, one after the other.
+    async fn write(&self, commits: usize) {
+        come_to_rest().await;
+        for _ in 0..commits {
+            self.store.step();
+            come_to_rest().await;
+        }
     }
 
     /// Power goes with `keep` of the waiting commits on disk, and the service starts again.
@@ -293,36 +234,73 @@ impl Stage {
         self.engine = start(&self.store, &self.clock, &self.bank);
     }
 
-    /// Plays a scene; gives what is known of its orders.
-    async fn scene(&mut self, scene: &Scene, asked: &[(usize, Order)], book: &mut Book) {
-        let mut open: Vec<(usize, Order)> = Vec::new();
-        self.store.set_automatic(scene.cut.is_none());
+    /// The realm rests, and goes on.
+    async fn retire(&self) {
+        let engine = Rc::clone(&self.engine);
+        let retired = actix::spawn(async move { engine.retire(REALM).await });
+        while !retired.is_finished() {
+            self.store.step();
+            tokio::task::yield_now().await;
+        }
+        retired.await.unwrap().unwrap();
+        assert_eq!(self.store.pending(), 0, "a commit of a realm that rests");
+        self.store.set_automatic(true);
+        self.engine.resume(REALM).await.unwrap();
+    }
+
+    /// Sees to it that something goes wrong.
+    async fn endanger(&self, hazard: Option<Hazard>) {
+        match hazard {
+            None => {}
+            Some(Hazard::Refusal) => self.store.refuse_next(StoreError::Overloaded),
+            Some(Hazard::Panic(nth)) => {
+                // Whoever looks the bank's list through asks for the time, too, and never in vain.
+                let report = self.engine.report(REALM).await;
+                let looked = report.is_ok_and(|report| report.looked);
+                self.clock.arm(if looked { nth } else { 0 });
+            }
+        }
+    }
+
+    /// Plays a scene to its end; afterwards everything of it is known.
+    async fn scene(&mut self, scene: &Scene, asked: &[Asked], book: &mut Book) {
+        self.endanger(scene.hazard).await;
+        self.store.set_automatic(scene.end == End::Calm);
+        let post = actix::spawn(postman(Rc::clone(&self.engine), Arc::clone(&self.bank)));
         let begun: Vec<_> = asked
             .iter()
-            .map(|(number, order)| (*number, *order, self.begin(*number, *order)))
+            .map(|asked| (asked.clone(), self.begin(asked)))
             .collect();
-        if let Some((steps, keep)) = scene.cut {
-            come_to_rest().await;
-            for _ in 0..steps {
-                self.store.step();
-                come_to_rest().await;
+        match scene.end {
+            End::Calm => {}
+            End::Cut(after, keep) => {
+                self.write(after).await;
+                post.abort();
+                self.clock.arm(0);
+                self.cut(keep);
             }
-            self.cut(keep);
+            End::Retire(after) => {
+                self.write(after).await;
+                self.retire().await;
+            }
         }
-        for (number, order, task) in begun {
+        let mut open = Vec::new();
+        for (asked, task) in begun {
             // Nobody answers any more for a service without power.
             let waited = tokio::time::timeout(Duration::from_secs(60), task).await;
-            match waited.ok().and_then(|ended| known(ended.unwrap())) {
-                Some(outcome) => book.enter(number, order, outcome),
-                None => open.push((number, order)),
+            match waited.ok().and_then(|ended| ask::known(ended.unwrap())) {
+                Some(outcome) => book.enter(asked.number, asked.order, outcome),
+                None => open.push(asked),
             }
         }
+        post.abort();
+        self.clock.arm(0);
         book.unknown += open.len();
-        for (number, order) in open {
+        for asked in open {
             loop {
-                let answered = self.begin(number, order).await.unwrap();
-                if let Some(outcome) = known(answered) {
-                    book.enter(number, order, outcome);
+                let answered = self.begin(&asked).await.unwrap();
+                if let Some(outcome) = ask::known(answered) {
+                    book.enter(asked.number, asked.order, outcome);
                     break;
                 }
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -330,39 +308,126 @@ impl Stage {
         }
     }
 
-    /// Whether no transfer waits for the bank any more.
+    async fn transfers(&self) -> Vec<TransferView> {
+        let filter = TransferFilter::default();
+        let listed = self.engine.transfers(REALM, filter, EVERYTHING).await;
+        listed.unwrap().items
+    }
+
+    /// Waits until no transfer is on its way and every notice was heard. What the bank has lost, a
+    /// person decides. Then the bank's list is looked through.
     async fn settled(&self) {
-        let busy = || async {
-            let report = self.engine.report(REALM).await.unwrap();
-            report.waiting_for_bank + report.queued + report.in_flight > 0
-        };
-        while busy().await {
+        let since = tokio::time::Instant::now();
+        let post = actix::spawn(postman(Rc::clone(&self.engine), Arc::clone(&self.bank)));
+        loop {
+            let transfers = self.transfers().await;
+            let open: Vec<_> = transfers
+                .iter()
+                .filter(|view| view.transfer.status.is_open())
+                .collect();
+            if open.is_empty() && !self.bank.has_news() {
+                break;
+            }
+            for view in open {
+                if view.transfer.status == TransferStatus::Audit {
+                    self.decide(view).await;
+                }
+            }
+            assert!(since.elapsed() < PATIENCE, "{transfers:?}");
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
+        // The one that was taken last is on its way.
+        come_to_rest().await;
+        post.abort();
+        let collectors = self.engine.collectors();
+        let on = collectors.values().next().unwrap();
+        for day in self.days() {
+            let caught = self.engine.catch_up((on, REALM.mode()), day, "story");
+            caught.await.unwrap();
+        }
+    }
+
+    async fn decide(&self, view: &TransferView) {
+        let done = self.bank.find(view.transfer.origin(REALM, view.account));
+        let decision = Decision {
+            by: "Ana".to_owned(),
+            reason: "asked".to_owned(),
+            at: Timestamp::default(),
+            bank_reference: None,
+            forced: false,
+        };
+        let id = view.transfer.id(REALM, view.account);
+        let verdict = match done {
+            true => Verdict::Completed,
+            false => Verdict::Rejected,
+        };
+        let decided =
+            self.engine
+                .decide_transfer(id, (verdict, false), decision, "story".to_owned());
+        decided.await.unwrap();
+    }
+
+    /// The days of the story so far.
+    fn days(&self) -> BTreeSet<caudal_ledger::time::BusinessDay> {
+        let first = Timestamp::from_millis(1_700_000_000_000);
+        [first, self.clock.now()]
+            .map(Timestamp::business_day)
+            .into()
     }
 
     async fn compare(&self, book: &Book) {
         let sent = |number| self.bank.has_sent(origin(number));
-        let mut has = std::collections::BTreeMap::new();
+        let mut has = BTreeMap::new();
         for account in 1..=ACCOUNTS {
             let view = self.engine.balance(REALM, target(account)).await.unwrap();
             assert!(view.balance.available >= Money::ZERO);
-            has.insert(account, view.balance.total().centavos());
+            let (total, held) = (view.balance.total(), view.balance.held);
+            has.insert(account, (total.centavos(), held.centavos()));
         }
         assert_eq!(has, book.totals(sent), "{book:?}");
-        let by_bank = |(number, order)| match order {
-            Order::Send(..) => sent(number),
-            _ => None,
-        };
-        assert_eq!(
-            self.bank.all_sent(),
-            book.done().filter_map(by_bank).sum::<i64>(),
-            "the bank sent what nobody ordered"
-        );
+        let ordered: BTreeSet<OriginId> = book.done().map(|(number, _)| origin(number)).collect();
+        for reference in self.bank.references() {
+            assert!(ordered.contains(&reference), "nobody ordered {reference}");
+        }
         assert!(book.outgoing(sent) <= DAILY_TOTAL, "{book:?}");
         let report = verify::engine(&self.engine).await.unwrap();
         assert_eq!(report.differences, Vec::<String>::new());
     }
+
+    /// The bank's list and the ledger agree line by line.
+    async fn reconciled(&self) {
+        for day in self.days() {
+            for found in self.engine.reconcile(REALM, day, "story").await.unwrap() {
+                let right = match found.decision() {
+                    Some(_) => Agreement::Decided,
+                    None => Agreement::Matched,
+                };
+                assert_eq!(found.judged, right.into(), "{found:?}");
+            }
+        }
+    }
+}
+
+/// An order with its number, where it means something: what is asked again has the number of the
+/// first time, a step names the hold that it is about.
+fn resolve(order: Order, orders: &mut Vec<Order>, book: &Book) -> Option<(usize, Order)> {
+    let hold = |back: usize| {
+        let holds = book.holds();
+        holds.len().checked_sub(back).map(|at| holds[at])
+    };
+    let order = match order {
+        Order::Again(back) => {
+            let number = orders.len().checked_sub(back)?;
+            return Some((number, orders[number]));
+        }
+        Order::Give(from, to, _) if from == to => return None,
+        Order::Both(one, other, _) if one == other => return None,
+        Order::Confirm(back, part) => Order::Confirm(hold(back)?, part),
+        Order::Release(back, part) => Order::Release(hold(back)?, part),
+        order => order,
+    };
+    orders.push(order);
+    Some((orders.len() - 1, order))
 }
 
 /// Plays a story; gives its book.
@@ -380,27 +445,15 @@ pub fn play(story: &Story) -> Book {
         for scene in story {
             let mut asked = Vec::new();
             for order in &scene.orders {
-                let (number, order) = match order {
-                    Order::Again(back) => match orders.len().checked_sub(*back) {
-                        Some(number) => (number, orders[number]),
-                        None => continue,
-                    },
-                    Order::Give(from, to, _) if from == to => continue,
-                    Order::Both(one, other, _) if one == other => continue,
-                    order => {
-                        orders.push(*order);
-                        (orders.len() - 1, *order)
-                    }
-                };
-                if let Order::Send(_, _, fate) = order {
-                    stage.bank.will(origin(number), fate);
+                if let Some((number, order)) = resolve(*order, &mut orders, &book) {
+                    asked.push(stage.prepare(number, order, &book));
                 }
-                asked.push((number, order));
             }
             stage.scene(scene, &asked, &mut book).await;
             stage.settled().await;
             stage.compare(&book).await;
         }
+        stage.reconciled().await;
         book
     })
 }

@@ -1,0 +1,268 @@
+//! Asks the orders of a story, and says what their answers let know.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use caudal_actors::accounts::BatchMode;
+use caudal_actors::engine::money::{Heard, HoldView};
+use caudal_actors::engine::{Asker, Engine};
+use caudal_actors::failure::Failure;
+use caudal_actors::ports::Notice;
+use caudal_actors::realms::{Adjustment, Target, TypeRef};
+use caudal_actors::reply::{Answered, Given, Keyed, Rendered, Scope};
+use caudal_ledger::accounts::{Order as Change, SuspensionCode};
+use caudal_ledger::cvu::{Cbu, Cvu};
+use caudal_ledger::holds::{HoldStep, OpenHold};
+use caudal_ledger::ids::{AccountNo, HoldId, OriginId, RealmId};
+use caudal_ledger::money::Amount;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::transfers::{Concept, Destination, Send as Sending};
+use caudal_ledger::voucher_types::TypeCode;
+
+use super::Order;
+use super::bank::Arrival;
+use super::book::Outcome;
+
+pub(super) const REALM: RealmId = RealmId(1);
+pub(super) const TENANT: &str = "tnt_1";
+
+pub(super) fn asker<T>() -> Asker<T> {
+    Asker {
+        keyed: None,
+        request_id: "story".to_owned(),
+    }
+}
+
+pub(super) fn target(account: u64) -> Target {
+    Target::Account(AccountNo(account))
+}
+
+pub(super) fn amount(centavos: i64) -> Amount {
+    Amount::from_centavos(centavos).unwrap()
+}
+
+fn external(number: usize, part: &str) -> ExternalId {
+    ExternalId::parse(&format!("order-{number}{part}")).unwrap()
+}
+
+/// The reference of an order at the bank.
+pub(super) fn origin(number: usize) -> OriginId {
+    OriginId::of_order(TENANT, REALM.mode(), &external(number, ""))
+}
+
+pub(super) fn adjustment(account: u64, code: &str, centavos: i64, id: ExternalId) -> Adjustment {
+    Adjustment {
+        target: target(account),
+        voucher_type: TypeRef::Code(TypeCode::parse(code).unwrap()),
+        amount: amount(centavos),
+        external_id: id,
+        description: None,
+        external_date: None,
+        dry_run: false,
+    }
+}
+
+/// The value of an answer that no key keeps.
+pub(super) fn given<T>(answered: Answered<T>) -> Result<T, Failure> {
+    answered.map(|given| match given {
+        Given::Value(value) => value,
+        Given::Kept { .. } => panic!("nothing is kept without a key"),
+    })
+}
+
+/// Whether nothing was done, or nobody knows: whoever asked asks again.
+pub(super) fn is_open(why: &Failure) -> bool {
+    matches!(
+        why,
+        Failure::Overloaded
+            | Failure::OutcomeUnknown
+            | Failure::ShuttingDown
+            | Failure::KeyInFlight
+            | Failure::Rejected(Rejection::ExternalIdInFlight | Rejection::OperationInFlight)
+    )
+}
+
+/// What is known of an order after an answer; nothing where nobody knows what became of it.
+pub(super) fn known(answered: Result<Outcome, Failure>) -> Option<Outcome> {
+    match answered {
+        Ok(outcome) => Some(outcome),
+        Err(why) if is_open(&why) => None,
+        Err(Failure::Rejected(why)) => Some(Outcome::Refused(why.code().to_owned())),
+        Err(why) => panic!("{why}"),
+    }
+}
+
+/// An order with what it needs to be asked.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub number: usize,
+    pub order: Order,
+    /// The CVU of the account that receives.
+    pub to: Option<Cvu>,
+    /// The hold that it is about.
+    pub hold: Option<HoldId>,
+    /// The money that arrives.
+    pub arrival: Option<Arrival>,
+}
+
+/// Asks an order; gives what came of it.
+pub(super) async fn ask(engine: Rc<Engine>, asked: Asked) -> Result<Outcome, Failure> {
+    let number = asked.number;
+    let id = external(number, "");
+    let done = |id: String| Ok(Outcome::Done(id));
+    match asked.order {
+        Order::Credit(of, centavos) => post(&engine, adjustment(of, "IN", centavos, id)).await,
+        Order::Debit(of, centavos) => post(&engine, adjustment(of, "OUT", centavos, id)).await,
+        Order::Hold(of, centavos) => {
+            let order = OpenHold {
+                amount: amount(centavos),
+                external_id: id,
+                description: None,
+                expires_at: None,
+            };
+            let held = engine.open_hold(REALM, target(of), order, false, asker());
+            let held = given(held.await)?.into_inner();
+            done(held.hold.id(REALM, held.account).to_string())
+        }
+        Order::Confirm(_, part) => step(&engine, &asked, HoldStep::Confirm, part).await,
+        Order::Release(_, part) => step(&engine, &asked, HoldStep::Release, part).await,
+        Order::Give(from, _, centavos) => {
+            let to = Destination::Key(Cbu::from(asked.to.unwrap()));
+            send(&engine, from, to, centavos, id).await
+        }
+        Order::Send(from, centavos, _) => {
+            let away = Destination::Key(Cbu::compose(11, 7, 42).unwrap());
+            send(&engine, from, away, centavos, id).await
+        }
+        Order::Both(one, other, centavos) => {
+            let items = vec![
+                adjustment(one, "OUT", centavos, id),
+                adjustment(other, "OUT", centavos, external(number, "-b")),
+            ];
+            let mode = BatchMode {
+                atomic: true,
+                dry_run: false,
+            };
+            let outcomes = given(engine.batch(REALM, items, mode, asker()).await)?;
+            let mut ids = Vec::new();
+            for outcome in outcomes {
+                let posted = outcome?.into_inner();
+                ids.push(posted.voucher.id(REALM, posted.account).to_string());
+            }
+            done(ids.join(" "))
+        }
+        Order::Arrive(.., copies) => {
+            let arrival = asked.arrival.unwrap();
+            let told: Vec<_> = (0..copies)
+                .map(|_| {
+                    let (engine, notice) = (Rc::clone(&engine), arrival.notice());
+                    actix::spawn(async move { hear(&engine, notice).await })
+                })
+                .collect();
+            for told in told {
+                told.await.unwrap()?;
+            }
+            done("arrived".to_owned())
+        }
+        Order::Suspend(of) => {
+            let reason = "a doubt".to_owned();
+            let code = SuspensionCode::Other;
+            change(&engine, of, Change::Suspend { reason, code }).await
+        }
+        Order::Reactivate(of) => change(&engine, of, Change::Reactivate).await,
+        Order::Again(_) => panic!("it was resolved before"),
+    }
+}
+
+/// Tells a notice of the bank.
+pub(super) async fn hear(engine: &Engine, notice: Notice) -> Result<(), Failure> {
+    let heard = engine.notice(REALM.mode(), notice.clone(), "story").await?;
+    match heard {
+        Heard::Done | Heard::Known => Ok(()),
+        Heard::Suspended | Heard::Ignored => panic!("{heard:?}: {notice:?}"),
+    }
+}
+
+async fn post(engine: &Engine, order: Adjustment) -> Result<Outcome, Failure> {
+    let posted = given(engine.post(REALM, order, asker()).await)?.into_inner();
+    let id = posted.voucher.id(REALM, posted.account);
+    Ok(Outcome::Done(id.to_string()))
+}
+
+async fn send(
+    engine: &Engine,
+    from: u64,
+    to: Destination,
+    centavos: i64,
+    external_id: ExternalId,
+) -> Result<Outcome, Failure> {
+    let order = Sending {
+        to,
+        amount: amount(centavos),
+        concept: Concept::Var,
+        description: None,
+        external_id,
+    };
+    let sent = engine.transfer(REALM, target(from), order, false, asker());
+    let sent = given(sent.await)?.into_inner();
+    Ok(Outcome::Done(sent.transfer.sequence.to_string()))
+}
+
+/// A suspension has no id: the book does not know it.
+async fn change(engine: &Engine, of: u64, order: Change) -> Result<Outcome, Failure> {
+    let changed = engine.change(REALM, target(of), order, None, asker());
+    match given(changed.await) {
+        Ok(_) | Err(Failure::Rejected(Rejection::AccountNotSuspended)) => Ok(Outcome::Untold),
+        Err(why) => Err(why),
+    }
+}
+
+/// A step has no id of its own, so it has a key, whose answer says how far the hold is after it.
+async fn step(
+    engine: &Engine,
+    asked: &Asked,
+    step: HoldStep,
+    part: i64,
+) -> Result<Outcome, Failure> {
+    let part = (part > 0).then(|| amount(part));
+    let render = |outcome: Result<&HoldView, &Failure>| {
+        let (status, body) = match outcome {
+            Ok(HoldView { hold, .. }) => {
+                let (confirmed, released) = (hold.confirmed, hold.released);
+                (
+                    200,
+                    format!("{} {}", confirmed.centavos(), released.centavos()),
+                )
+            }
+            Err(Failure::Rejected(why)) => (409, why.code().to_owned()),
+            Err(why) => panic!("{why}"),
+        };
+        Rendered {
+            status,
+            body,
+            again: false,
+        }
+    };
+    let scope = Scope {
+        key: format!("step-{}", asked.number),
+        method: "POST".to_owned(),
+        path: "/story".to_owned(),
+        fields: BTreeMap::new(),
+    };
+    let asker = Asker {
+        keyed: Some(Keyed {
+            scope,
+            render: Box::new(render),
+        }),
+        request_id: "story".to_owned(),
+    };
+    let stepped = engine.step_hold(REALM, asked.hold.unwrap(), step, part, false, asker);
+    match stepped.await? {
+        Given::Kept {
+            status: 200, body, ..
+        } => Ok(Outcome::Done(body)),
+        Given::Kept { body, .. } => Ok(Outcome::Refused(body)),
+        Given::Value(_) => panic!("a key keeps its answer"),
+    }
+}
