@@ -13,6 +13,7 @@
 //! puts into the index what it lacks.
 
 mod applier;
+mod aside;
 mod cell;
 mod committer;
 mod follower;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::api::{CommitNo, StoreError};
-use crate::journal::format::Record;
+use crate::journal::format::{Record, RecordBuilder};
 
 pub use crate::journal::format::Hash;
 pub(crate) use tail::TailWatch;
@@ -66,6 +66,13 @@ impl<'a> Sealed<'a> {
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let record = Record::parse(bytes)?;
         (record.bytes.len() == bytes.len()).then(|| Self::of(record))
+    }
+
+    /// Completes a record behind `tail`: from here on its bytes and its hash are fixed. Gives the offsets
+    /// of its frames, too, in the order of the entries.
+    pub(crate) fn seal(record: &'a mut RecordBuilder, tail: &Tail) -> (Self, &'a [u32]) {
+        let (record, places) = record.complete(tail.commit.0, tail.hash);
+        (Self::of(record), places)
     }
 
     /// A record that was read, or was just made.

@@ -35,7 +35,7 @@ pub fn sealed(tail: &Tail, commits: &[Commit]) -> Vec<u8> {
     let mut record = RecordBuilder::default();
     record.clear();
     commits.iter().for_each(|commit| record.push(commit));
-    record.seal(tail).0.bytes().to_vec()
+    Sealed::seal(&mut record, tail).0.bytes().to_vec()
 }
 
 /// Every check.

@@ -198,7 +198,7 @@ impl Committer {
         if commits.is_empty() {
             return Ok(());
         }
-        let (sealed, places) = self.record.seal(tail);
+        let (sealed, places) = Sealed::seal(&mut self.record, tail);
         let placed = match append(&self.shared, &mut self.cell, &sealed) {
             Ok(placed) => placed,
             Err(LogError::Yet(e)) => {

@@ -21,7 +21,6 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use crate::durable::identity::IDENTITY;
 use crate::durable::witness::WITNESS;
 use crate::error::OpenError;
 use crate::files::Files;
@@ -31,6 +30,8 @@ use crate::sync::lock;
 
 /// The file that is there to be locked.
 pub(crate) const LOCK: &str = "LOCK";
+/// The file that says which store the folder holds.
+pub(crate) const IDENTITY: &str = "IDENTITY";
 /// The folder of segments.
 pub(crate) const JOURNAL: &str = "journal";
 

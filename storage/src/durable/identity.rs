@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io::{self, Read};
 
 use crate::codec::{hex, unhex};
-use crate::durable::held::{JOURNAL, LOCK};
+use crate::durable::held::{IDENTITY, JOURNAL, LOCK};
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::Folder;
@@ -16,8 +16,6 @@ use crate::journal::check::{check, segment_name, segment_numbers};
 use crate::journal::format::StoreId;
 use crate::journal::prepare::prepare;
 
-/// The name of the file.
-pub(crate) const IDENTITY: &str = "IDENTITY";
 const UNFINISHED: &str = "IDENTITY.new";
 const FIRST_LINE: &str = "caudal store, format 1";
 /// The largest file that is read, in bytes.

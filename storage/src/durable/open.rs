@@ -13,12 +13,13 @@ use std::time::Duration;
 
 use crate::api::Projection;
 use crate::codec::hex;
+use crate::durable::aside::{ASIDE, drop_old};
 use crate::durable::cell::Cell;
 use crate::durable::held::{Held, JOURNAL, Locks};
 use crate::durable::options::{Options, Part};
 use crate::durable::queue::Queue;
 use crate::durable::role::Role;
-use crate::durable::start::start;
+use crate::durable::start::{Opened, start};
 use crate::durable::watch::{self, Watch};
 use crate::durable::witness::{self, WITNESS, Witness};
 use crate::durable::{Counters, DurableStore, Shared, identity, room};
@@ -39,8 +40,6 @@ use crate::log::Log;
 use crate::log::disk::DiskLog;
 
 const SEGMENT_MIN: u32 = 64 << 10;
-/// What the name of an index that was moved aside begins with.
-const ASIDE: &str = "index.damaged-";
 
 /// Opens or creates the store in `path`, whose journal is the log of its cell.
 pub(super) fn open(
@@ -85,15 +84,6 @@ pub(super) fn join(
     let owns = matches!(part, Part::Owner { .. });
     let (opened, local) = prepare(path, options, projection, Some(log.id()), owns)?;
     start(opened, Cell::new(log, local), part)
-}
-
-/// A store that was checked, before its threads.
-pub(crate) struct Opened {
-    pub(super) path: PathBuf,
-    pub(super) id: StoreId,
-    pub(super) shared: Arc<Shared>,
-    /// The last commit of this node's journal.
-    pub(super) last: u64,
 }
 
 /// Checks everything and gets ready to write.
@@ -394,14 +384,4 @@ fn anew(
     })?;
     store.remove(MARKER).map_err(fail)?;
     Ok(index)
-}
-
-/// Removes indexes that were moved aside.
-pub(super) fn drop_old(store: &Folder) -> std::io::Result<()> {
-    for name in store.names()? {
-        if name.to_str().is_some_and(|n| n.starts_with(ASIDE)) {
-            std::fs::remove_dir_all(store.steady_path().join(name))?;
-        }
-    }
-    Ok(())
 }

@@ -7,6 +7,7 @@
 //! **Failure.** A journal that goes on behind the log is refused: nothing of it is overwritten.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -15,13 +16,23 @@ use std::time::Duration;
 use crate::api::StoreError;
 use crate::codec::all_zero;
 use crate::durable::applier::Applier;
+use crate::durable::aside::drop_old;
 use crate::durable::cell::Cell;
 use crate::durable::committer::Committer;
-use crate::durable::open::{Opened, drop_old};
 use crate::durable::options::{Part, Progress};
 use crate::durable::{DurableStore, Shared, follower, watch};
 use crate::error::OpenError;
+use crate::journal::format::StoreId;
 use crate::log::{LogError, Sealed};
+
+/// A store that was checked, before its threads.
+pub(crate) struct Opened {
+    pub(super) path: PathBuf,
+    pub(super) id: StoreId,
+    pub(super) shared: Arc<Shared>,
+    /// The last commit of this node's journal.
+    pub(super) last: u64,
+}
 
 /// Starts the threads and brings the index up to the journal and to the log.
 pub(super) fn start(

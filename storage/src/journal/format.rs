@@ -18,7 +18,6 @@ use aws_lc_rs::digest::{Context, SHA256};
 
 use crate::api::{Commit, Entry, Fact, StreamId};
 use crate::codec::Cursor;
-use crate::log::{Sealed, Tail};
 use crate::num::{u32_of, u64_of, usize_of32};
 
 /// SHA-256 of a record, which the next one repeats.
@@ -351,16 +350,16 @@ impl RecordBuilder {
         }
     }
 
-    /// Completes the record behind `tail`: from here on its bytes and its hash are fixed. Gives
-    /// the offsets of its frames, too, in the order of the entries.
-    pub(crate) fn seal(&mut self, tail: &Tail) -> (Sealed<'_>, &[u32]) {
+    /// Completes the record that follows commit `last` of the record with hash `previous`: from here on
+    /// its bytes are fixed. Gives the offsets of its frames, too, in the order of the entries.
+    pub(crate) fn complete(&mut self, last: u64, previous: Hash) -> (Record<'_>, &[u32]) {
         let payload = self.bytes.get(RECORD_HEADER..).unwrap_or_default();
         let header = RecordHeader {
             payload: u32_of(payload.len()),
-            first_commit: tail.commit.0 + 1,
+            first_commit: last + 1,
             commits: self.commits,
             entries: u32_of(self.places.len()),
-            previous: tail.hash,
+            previous,
             crc: crc32c::crc32c(payload),
         };
         header.encode(&mut self.header);
@@ -376,6 +375,6 @@ impl RecordBuilder {
             payload,
             bytes: &self.bytes,
         };
-        (Sealed::of(record), &self.places)
+        (record, &self.places)
     }
 }

@@ -7,7 +7,7 @@ use crate::index::bytes::Bytes;
 use crate::index::manifest::{Manifest, Mark, RUNS_MAX};
 use crate::index::run::RunInfo;
 use crate::journal::format::{Record, RecordBuilder, SegmentHeader, genesis};
-use crate::log::Tail;
+use crate::log::{Sealed, Tail};
 use crate::tests::support::Rng;
 
 fn hex(bytes: &[u8]) -> String {
@@ -20,10 +20,11 @@ fn the_bytes_of_a_record_are_these_for_ever() {
     record.clear();
     record.push(&commit(vec![entry(stream(0x0102), 3, b"body")]));
     record.push(&commit(vec![]));
-    let (sealed, _) = record.seal(&Tail {
+    let tail = Tail {
         commit: CommitNo(8),
         hash: genesis(&[7; 16]),
-    });
+    };
+    let (sealed, _) = Sealed::seal(&mut record, &tail);
     let bytes = sealed.bytes();
     let text = hex(bytes);
     let expected = include_str!("record.hex").trim();
@@ -46,10 +47,11 @@ fn every_bit_of_a_record_and_header_counts() {
         entry(stream(1), 1, b"abc"),
         entry(stream(2), 1, b""),
     ]));
-    let (sealed, _) = record.seal(&Tail {
+    let tail = Tail {
         commit: CommitNo(0),
         hash: [1; 32],
-    });
+    };
+    let (sealed, _) = Sealed::seal(&mut record, &tail);
     let bytes = sealed.bytes();
     for bit in 0..bytes.len() * 8 {
         let mut flipped = bytes.to_vec();

@@ -1,0 +1,16 @@
+//! Indexes that were moved aside, until what is in them is in a new one.
+
+use crate::folder::Folder;
+
+/// What the name of an index that was moved aside begins with.
+pub(super) const ASIDE: &str = "index.damaged-";
+
+/// Removes indexes that were moved aside.
+pub(super) fn drop_old(store: &Folder) -> std::io::Result<()> {
+    for name in store.names()? {
+        if name.to_str().is_some_and(|n| n.starts_with(ASIDE)) {
+            std::fs::remove_dir_all(store.steady_path().join(name))?;
+        }
+    }
+    Ok(())
+}
