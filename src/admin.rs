@@ -37,7 +37,7 @@ use tracing_actix_web::TracingLogger;
 
 use crate::http::errors::ApiError;
 use crate::http::trace::Requests;
-use crate::http::wire::{self, Bounds, Limits, Listening};
+use crate::http::wire::{self, Bounds, ConnectionLimits, Listening};
 use crate::http::words::Refusal;
 use crate::http::{Door, caller, frame};
 
@@ -65,7 +65,7 @@ pub struct Running {
 }
 
 /// What the admin handlers work with.
-struct Desk {
+struct OperatorDesk {
     door: Door,
     /// SHA-256 of the admin key, so that comparing takes the same time for any length.
     key: digest::Digest,
@@ -80,11 +80,11 @@ struct Desk {
 /// When the listener cannot be used.
 pub fn start(door: Door, key: &SecretString, listener: TcpListener) -> std::io::Result<Running> {
     let addr = listener.local_addr()?;
-    let limits = Limits {
+    let limits = ConnectionLimits {
         connections: CONNECTIONS,
         // Whoever watches the service may come from one address.
         per_peer: 0,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     };
     let how = Listening {
         workers: WORKERS,
@@ -94,7 +94,7 @@ pub fn start(door: Door, key: &SecretString, listener: TcpListener) -> std::io::
         grace: GRACE,
     };
     let data = web::Data::new(door.clone());
-    let desk = web::Data::from(Arc::new(Desk {
+    let desk = web::Data::from(Arc::new(OperatorDesk {
         door,
         key: digest::digest(&digest::SHA256, key.expose_secret().as_bytes()),
         changes: Mutex::new(()),
@@ -177,7 +177,7 @@ async fn authorize(
     call: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<impl MessageBody>, Error> {
-    let desk = call.app_data::<web::Data<Desk>>();
+    let desk = call.app_data::<web::Data<OperatorDesk>>();
     let right = desk.map(|desk| desk.key);
     let shown = call.headers().contains_key(&ADMIN_KEY);
     let given = caller::only(call.request(), &ADMIN_KEY).unwrap_or_default();

@@ -23,7 +23,7 @@ use serde::Deserialize;
 use crate::http::rate::REALM_RATE;
 use crate::log::LogFormat;
 use crate::service::{Banking, Options, Usual};
-use crate::webhooks::Limits;
+use crate::webhooks::AttemptLimits;
 use crate::{bank, calendar, service};
 use rates::RateLimit;
 use sizes::{Actors, Storage};
@@ -133,7 +133,7 @@ impl Default for Settings {
             shutdown_grace_seconds: service::GRACE.as_secs(),
             bank_catch_up_seconds: service::CATCH_UP.as_secs(),
             webhook_networks: Vec::new(),
-            webhook_timeout_ms: Limits::MILLIS,
+            webhook_timeout_ms: AttemptLimits::MILLIS,
             webhook_retry_ms: schedule.pauses.to_vec(),
             webhook_brake_ms: schedule.brake.to_vec(),
             log_format: LogFormat::default(),
@@ -253,7 +253,7 @@ impl Settings {
             workers: self.workers,
             engine: engine::Options {
                 arbiters: self.actors.threads,
-                realm: realms::Limits {
+                realm: realms::RealmBounds {
                     resident: self.actors.resident,
                 },
                 webhooks: schedule,

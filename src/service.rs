@@ -43,7 +43,7 @@ use crate::http::rate::Rate;
 use crate::http::streams::StreamOptions;
 use crate::http::{Door, strangers, wire};
 use crate::keys::Keyring;
-use crate::webhooks::{Limits as AttemptLimits, Reach};
+use crate::webhooks::{AttemptLimits, Reach};
 use crate::{admin, calendar, server};
 
 pub use banks::Usual;
@@ -119,7 +119,7 @@ pub struct Options {
     /// The pepper of API keys; without one it is kept in the folder.
     pub pepper: Option<SecretString>,
     /// How many connections the public listener has.
-    pub limits: wire::Limits,
+    pub limits: wire::ConnectionLimits,
     /// How long an answer may stand still that its client does not read.
     pub answer: Duration,
     /// How many wrong keys a peer may show at once; one more every few seconds.
@@ -169,7 +169,7 @@ impl Options {
             },
             admin_key,
             pepper: None,
-            limits: wire::Limits::default(),
+            limits: wire::ConnectionLimits::default(),
             answer: wire::ANSWER_PATIENCE,
             wrong_keys: strangers::WRONG_BURST,
             rate: None,

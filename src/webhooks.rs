@@ -8,7 +8,7 @@
 //! **Order.** What was checked is what is connected to: the client is given addresses that have
 //! passed, and never asks again. Addresses that stand in the URL itself pass the guard instead.
 //!
-//! **Bounds.** See [`sink::Limits`]: lookup, connection, the whole attempt, and how much of an answer
+//! **Bounds.** See [`sink::AttemptLimits`]: lookup, connection, the whole attempt, and how much of an answer
 //! is read. No redirects, no proxies, https only outside the loopback of `caudal dev`.
 //!
 //! **Failure.** An attempt always ends, with a status or with one of the port's troubles.
@@ -23,4 +23,4 @@ mod tests;
 
 pub use guard::{Reach, UrlError};
 pub use seal::{Sealer, Secret};
-pub use sink::{HttpSink, Limits};
+pub use sink::{AttemptLimits, HttpSink};

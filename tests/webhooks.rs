@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use caudal::webhooks::resolve::{LookingUp, Lookup};
-use caudal::webhooks::{HttpSink, Limits, Reach, Sealer, Secret};
+use caudal::webhooks::{AttemptLimits, HttpSink, Reach, Sealer, Secret};
 use caudal_actors::ports::webhooks::{Contents, Parcel, Sent, Trouble, WebhookSink};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::events::{Event, EventId, EventKind, Subject};
@@ -66,25 +66,25 @@ impl Lookup for Names {
     }
 }
 
-fn sink_with(reach: Reach, limits: Limits, names: &Arc<Names>) -> HttpSink {
+fn sink_with(reach: Reach, limits: AttemptLimits, names: &Arc<Names>) -> HttpSink {
     let sealer = Sealer::new(PEPPER).unwrap();
     HttpSink::with(reach, sealer, limits, Arc::<Names>::clone(names)).unwrap()
 }
 
 /// One that reaches this machine, with the usual limits.
 fn sink() -> HttpSink {
-    sink_with(Reach::loopback(), Limits::default(), &Arc::default())
+    sink_with(Reach::loopback(), AttemptLimits::default(), &Arc::default())
 }
 
 /// The same that waits for little.
 fn hasty() -> HttpSink {
-    let limits = Limits {
+    let limits = AttemptLimits {
         // The whole ends it, wherever it is then.
         lookup: SOON,
         connect: SOON,
         total: Duration::from_millis(400),
         rest: Duration::from_millis(100),
-        ..Limits::default()
+        ..AttemptLimits::default()
     };
     sink_with(Reach::loopback(), limits, &Arc::default())
 }

@@ -47,7 +47,7 @@ use crate::platform::{self, Keys, KnownKey, PlatformActor, PlatformMessage, Plat
 use crate::ports::Clock;
 use crate::ports::webhooks::{Nobody, WebhookSink};
 use crate::realms::{
-    self, Limits, MoneyMessage, ProfileMessage, RealmMessage, RealmSupervisor, Target,
+    self, MoneyMessage, ProfileMessage, RealmBounds, RealmMessage, RealmSupervisor, Target,
 };
 use crate::records::reads;
 use crate::reply::{Answered, Claims, Keyed, Reply};
@@ -106,7 +106,7 @@ struct Realms {
     sink: Arc<dyn WebhookSink>,
     couriers: Option<ArbiterHandle>,
     claims: Claims,
-    limits: Limits,
+    limits: RealmBounds,
     pauses: Pauses,
     schedule: Schedule,
     event_rules: u16,

@@ -26,8 +26,8 @@ use std::time::Instant;
 
 use caudal_ledger::ids::RealmId;
 use caudal_storage::{
-    Commit, CommitNo, Done, Entry, Head, Index, Order, Pair, Position, Stats, Store, StoreError,
-    StreamId,
+    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, SortOrder, Stats, Store,
+    StoreError, StreamId,
 };
 
 /// Entries of a realm that are with the store at once while another realm writes too. It takes the
@@ -278,7 +278,7 @@ impl Index for Lane {
         stream: StreamId,
         from: u64,
         to: u64,
-        order: Order,
+        order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
         self.store.read(stream, from, to, order, limit)
@@ -300,7 +300,7 @@ impl Index for Lane {
         &self,
         from: &[u8],
         to: &[u8],
-        order: Order,
+        order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError> {
         self.store.scan(from, to, order, limit)

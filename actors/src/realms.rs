@@ -4,7 +4,7 @@
 //! **Shape.** It never waits: it reads the index (microseconds), claims what the order needs alone,
 //! and forwards. The answer goes straight from the account's actor to whoever asked.
 //!
-//! **Bounds.** [`MAILBOX`] messages wait at most, [`ORDERS_MAX`] while orders come; [`Limits::resident`] actors live at most, and the
+//! **Bounds.** [`MAILBOX`] messages wait at most, [`ORDERS_MAX`] while orders come; [`RealmBounds::resident`] actors live at most, and the
 //! longest untouched idle ones go first.
 //!
 //! **Order.** Claim first, then look: an external id or key that is being worked on is claimed until
@@ -54,7 +54,7 @@ use crate::mailbox::{Asked as _, Mailbox, Queued, Waiting};
 use crate::meter::Meter;
 use crate::records::{Tail, reads};
 use crate::reply::{Answered, Given, Reply};
-use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
+use crate::scribe::{Scribe, Shared, Ticket, Vitals, Write};
 use children::Children;
 
 pub use cases::{CaseMessage, ReturnSaid};
@@ -90,12 +90,12 @@ pub const KEY_MILLIS: u64 = 7 * 24 * 60 * 60 * 1000;
 
 /// Bounds of a realm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct RealmBounds {
     /// The most account actors that live at the same time.
     pub resident: usize,
 }
 
-impl Default for Limits {
+impl Default for RealmBounds {
     fn default() -> Self {
         Self { resident: 150_000 }
     }
@@ -153,7 +153,7 @@ impl RealmSupervisor {
     /// When the store cannot be read.
     pub fn load(
         (heart, mut shared): (Heart, Shared),
-        limits: Limits,
+        limits: RealmBounds,
         waiting: Waiting,
     ) -> Result<Self, StoreError> {
         shared.meter = Meter::new(reads::total_usage(shared.store.as_ref(), shared.realm)?);
@@ -230,7 +230,7 @@ impl RealmSupervisor {
 
     /// Ends a request here, with its key's answer kept where that is due.
     fn end<T: Send + 'static>(&mut self, outcome: Result<T, Failure>, ticket: Ticket<T>) {
-        self.scribe.finish(Page::default(), outcome, ticket);
+        self.scribe.finish(Write::default(), outcome, ticket);
     }
 
     /// Lets a request through its idempotency key: claims it, or answers what it has answered.

@@ -32,9 +32,9 @@ use crate::records::{self, ANSWER_PART_BYTES, ANSWER_PARTS, ANSWERS, Tail};
 use crate::reply::{Answered, ClaimGuard, Claims, Given, Keyed, Rendered, Reply, Waits};
 use crate::settings::{Pauses, Settings};
 use crate::trail::Trail;
-use page::Line;
+use page::LogLine;
 
-pub use page::Page;
+pub use page::Write;
 
 /// What every actor of a realm works with.
 #[derive(Clone, Debug)]
@@ -203,7 +203,7 @@ impl Scribe {
 
     /// Commits a page, if it has anything, and calls `then` when all of this actor's commits are
     /// durable, or with what went wrong.
-    pub fn commit(&mut self, page: Page, then: impl FnOnce(Result<(), Failure>) + Send + 'static) {
+    pub fn commit(&mut self, page: Write, then: impl FnOnce(Result<(), Failure>) + Send + 'static) {
         let vitals = Arc::clone(&self.vitals);
         if page.entries.is_empty() {
             if self.vitals.settled_all() && !self.vitals.doubtful() {
@@ -244,7 +244,7 @@ impl Scribe {
     /// Ends a request: commits the page with the kept answer of its key, then answers.
     pub fn finish<T: Send + 'static>(
         &mut self,
-        page: Page,
+        page: Write,
         outcome: Result<T, Failure>,
         ticket: Ticket<T>,
     ) {
@@ -255,16 +255,16 @@ impl Scribe {
     /// `and` when the request was given up.
     pub fn finish_and<T: Send + 'static>(
         &mut self,
-        mut page: Page,
+        mut page: Write,
         outcome: Result<T, Failure>,
         ticket: Ticket<T>,
         and: impl FnOnce(Result<(), Failure>) + Send + 'static,
     ) {
         self.shared.trail.note(&page.entries, &ticket.request_id);
-        let line = Line::of(&page, &ticket.request_id);
+        let line = LogLine::of(&page, &ticket.request_id);
         if let Some((reply, guards, answered)) = self.seal(&mut page, outcome, ticket) {
             self.commit(page, move |done| {
-                Line::write(line, done.is_ok());
+                LogLine::write(line, done.is_ok());
                 and(done.clone());
                 release(reply, guards, done.and(answered));
             });
@@ -275,8 +275,8 @@ impl Scribe {
     /// and its answer waits for what is in flight of any of them, also of those that add nothing.
     pub fn finish_joint<T: Send + 'static>(
         &mut self,
-        mut page: Page,
-        others: Vec<(Arc<Vitals>, Page)>,
+        mut page: Write,
+        others: Vec<(Arc<Vitals>, Write)>,
         outcome: Result<T, Failure>,
         ticket: Ticket<T>,
     ) {
@@ -285,7 +285,7 @@ impl Scribe {
         for (_, other) in &others {
             trail.note(&other.entries, &ticket.request_id);
         }
-        let mut line = Line::of(&page, &ticket.request_id);
+        let mut line = LogLine::of(&page, &ticket.request_id);
         let Some((reply, guards, answered)) = self.seal(&mut page, outcome, ticket) else {
             return others.iter().for_each(|(vitals, _)| vitals.doubt());
         };
@@ -321,7 +321,7 @@ impl Scribe {
         let told = Arc::clone(&self.shared.told);
         let taken = page.taken;
         let done = Box::new(move |done: Result<_, StoreError>| {
-            Line::write(line, done.is_ok());
+            LogLine::write(line, done.is_ok());
             end_of(taken, done.is_ok());
             told.notify_waiters();
             for (vitals, sequence) in pulses {
@@ -354,7 +354,7 @@ impl Scribe {
     /// when that cannot be done: the request has been given up then.
     fn seal<T>(
         &mut self,
-        page: &mut Page,
+        page: &mut Write,
         outcome: Result<T, Failure>,
         ticket: Ticket<T>,
     ) -> Option<Sealed<T>> {

@@ -153,7 +153,7 @@ struct Waiting {
 
 /// What is known of a collector account, and who waits for it.
 #[derive(Default)]
-struct Desk {
+struct CollectorDesk {
     /// The bank's last word, and when it came.
     last: Option<(Instant, Result<Pair, BankError>)>,
     /// Since when it is being asked.
@@ -161,7 +161,7 @@ struct Desk {
     waiting: Vec<Waiting>,
 }
 
-impl Desk {
+impl CollectorDesk {
     fn is_fresh(&self, now: Instant, every: Duration) -> bool {
         let age = |at: &Instant| now.saturating_duration_since(*at);
         self.last.as_ref().is_some_and(|(at, _)| age(at) < every)
@@ -196,7 +196,7 @@ pub struct Treasury {
     journal: Journal,
     every: Duration,
     patience: Duration,
-    desks: HashMap<String, Desk>,
+    desks: HashMap<String, CollectorDesk>,
 }
 
 impl Treasury {
@@ -220,7 +220,7 @@ impl Treasury {
         }
     }
 
-    fn desk(&mut self, on: &OnCollector) -> &mut Desk {
+    fn desk(&mut self, on: &OnCollector) -> &mut CollectorDesk {
         self.desks.entry(on.place.clone()).or_default()
     }
 

@@ -12,7 +12,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::tenants::Mode;
 use serde::Serialize;
 
-use super::Desk;
+use super::OperatorDesk;
 use super::shapes::List;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
@@ -32,7 +32,7 @@ pub(super) struct RealmFigures {
 
 /// How the actors of every realm are doing that has any: one that is retired, or between two
 /// supervisors, has none.
-pub(super) async fn reports(desk: &Desk) -> Result<Vec<RealmFigures>, Failure> {
+pub(super) async fn reports(desk: &OperatorDesk) -> Result<Vec<RealmFigures>, Failure> {
     let platform = desk.door.engine.platform();
     let mut reports = Vec::new();
     for (tenant, mode) in realms(&platform) {
@@ -67,7 +67,7 @@ struct RealmBody {
 }
 
 /// `GET /admin/actors`
-pub async fn list(desk: web::Data<Desk>) -> Answer {
+pub async fn list(desk: web::Data<OperatorDesk>) -> Answer {
     let row = |figures: RealmFigures| RealmBody {
         tenant_id: figures.tenant,
         mode: figures.mode.as_str(),
@@ -175,14 +175,14 @@ impl From<BankCall> for CallBody {
     }
 }
 
-async fn locate(desk: &Desk, cvu: &str) -> Result<(Cvu, RealmId, AccountNo), ApiError> {
+async fn locate(desk: &OperatorDesk, cvu: &str) -> Result<(Cvu, RealmId, AccountNo), ApiError> {
     let cvu = Cvu::parse(cvu).map_err(|why| ApiError::field("cvu", why))?;
     let (realm, account) = desk.door.engine.locate(cvu).await?;
     Ok((cvu, realm, account))
 }
 
 /// `GET /admin/actors/{cvu}`
-pub async fn read(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
+pub async fn read(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let (cvu, realm, number) = locate(&desk, &path).await?;
     let engine = &desk.door.engine;
     let observed = engine.observe(realm, Target::Account(number)).await?;
@@ -214,7 +214,7 @@ pub async fn read(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
 }
 
 /// `POST /admin/actors/{cvu}/passivate`: sends the actor away when it is idle.
-pub async fn passivate(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
+pub async fn passivate(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let (cvu, realm, number) = locate(&desk, &path).await?;
     let target = Target::Account(number);
     let gone = desk.door.engine.passivate(realm, target).await?;

@@ -21,7 +21,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::TransferStatus;
 use serde::Serialize;
 
-use super::Desk;
+use super::OperatorDesk;
 use crate::bodies::events::{ResolvedBody, resolved};
 use crate::bodies::transfers::{BankCallBody, DecisionBody, RejectionBody, TransferBody, transfer};
 use crate::http::body::Body;
@@ -119,14 +119,14 @@ struct CasesPage {
     offset: usize,
 }
 
-fn tenant_of(desk: &Desk, realm: RealmId) -> Option<String> {
+fn tenant_of(desk: &OperatorDesk, realm: RealmId) -> Option<String> {
     let platform = desk.door.engine.platform();
     let mut all = realms(&platform);
     let found = all.find(|(tenant, mode)| tenant.realm(*mode) == realm);
     found.map(|(tenant, _)| tenant.id.clone())
 }
 
-fn render(desk: &Desk, (realm, case): &RealmCase) -> CaseBody {
+fn render(desk: &OperatorDesk, (realm, case): &RealmCase) -> CaseBody {
     match case {
         Case::Transfer(view, since) => of_transfer(desk, *realm, view, *since),
         Case::Suspense(parked) => of_suspense(desk, *realm, parked),
@@ -134,7 +134,7 @@ fn render(desk: &Desk, (realm, case): &RealmCase) -> CaseBody {
     }
 }
 
-fn age(desk: &Desk, since: Timestamp) -> u64 {
+fn age(desk: &OperatorDesk, since: Timestamp) -> u64 {
     let now = desk.door.engine.now().millis();
     now.saturating_sub(since.millis())
         .checked_div(1000)
@@ -142,7 +142,7 @@ fn age(desk: &Desk, since: Timestamp) -> u64 {
 }
 
 fn of_transfer(
-    desk: &Desk,
+    desk: &OperatorDesk,
     realm: RealmId,
     view: &TransferView,
     since: Option<Timestamp>,
@@ -172,7 +172,7 @@ fn of_transfer(
     }
 }
 
-fn of_suspense(desk: &Desk, realm: RealmId, parked: &Parked) -> CaseBody {
+fn of_suspense(desk: &OperatorDesk, realm: RealmId, parked: &Parked) -> CaseBody {
     let arrived = &parked.suspense.cash_in;
     let body = resolved(realm, parked);
     let state = match body.outcome {
@@ -203,7 +203,7 @@ fn of_suspense(desk: &Desk, realm: RealmId, parked: &Parked) -> CaseBody {
     }
 }
 
-fn of_unbooked(desk: &Desk, realm: RealmId, unbooked: &Unbooked) -> CaseBody {
+fn of_unbooked(desk: &OperatorDesk, realm: RealmId, unbooked: &Unbooked) -> CaseBody {
     let (state, transfer) = match &unbooked.state {
         UnbookedState::Waiting => ("open", None),
         UnbookedState::Dismissed(_) => ("decided", None),
@@ -261,7 +261,7 @@ fn of_unbooked(desk: &Desk, realm: RealmId, unbooked: &Unbooked) -> CaseBody {
 }
 
 /// `GET /admin/cases`: what waits for a person, longest first.
-pub async fn list(desk: web::Data<Desk>, mut query: Query) -> Answer {
+pub async fn list(desk: web::Data<OperatorDesk>, mut query: Query) -> Answer {
     let engine = &desk.door.engine;
     let kinds = CaseKind::ALL.map(|kind| (kind.as_str(), kind));
     let kind = query.choice("kind", &kinds);
@@ -303,7 +303,7 @@ fn no_case(why: caudal_actors::failure::Failure) -> ApiError {
 }
 
 /// `GET /admin/cases/{id}`: one case, open or decided, with the calls to the bank.
-pub async fn one(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
+pub async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let engine = &desk.door.engine;
     let body = match CaseId::parse(&path)? {
         CaseId::Transfer(id) => {
@@ -321,7 +321,11 @@ pub async fn one(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
 }
 
 /// Decides about a transfer, as the body says.
-async fn of_transfer_by(desk: &Desk, id: TransferId, sent: Body) -> Result<TransferView, ApiError> {
+async fn of_transfer_by(
+    desk: &OperatorDesk,
+    id: TransferId,
+    sent: Body,
+) -> Result<TransferView, ApiError> {
     let sent = DecideTransfer::read(sent)?;
     let (outcome, force) = (sent.outcome, sent.force.unwrap_or(false));
     let (decision, by) = (sent.decision(desk.door.engine.now()), sent.by);
@@ -333,7 +337,11 @@ async fn of_transfer_by(desk: &Desk, id: TransferId, sent: Body) -> Result<Trans
     Ok(view)
 }
 
-async fn of_suspense_by(desk: &Desk, id: SuspenseId, sent: Body) -> Result<Parked, ApiError> {
+async fn of_suspense_by(
+    desk: &OperatorDesk,
+    id: SuspenseId,
+    sent: Body,
+) -> Result<Parked, ApiError> {
     let sent = DecideSuspense::read(sent)?;
     let credit_to = match (sent.outcome, sent.cvu) {
         (Resolution::Credit, Some(cvu)) => Some(cvu),
@@ -356,7 +364,11 @@ async fn of_suspense_by(desk: &Desk, id: SuspenseId, sent: Body) -> Result<Parke
     Ok(parked)
 }
 
-async fn of_unbooked_by(desk: &Desk, id: UnbookedId, sent: Body) -> Result<Unbooked, ApiError> {
+async fn of_unbooked_by(
+    desk: &OperatorDesk,
+    id: UnbookedId,
+    sent: Body,
+) -> Result<Unbooked, ApiError> {
     let sent = DecideUnbooked::read(sent)?;
     let Dismissal::Dismiss = sent.outcome;
     let (decision, by) = (sent.decision(desk.door.engine.now()), sent.by);
@@ -368,7 +380,7 @@ async fn of_unbooked_by(desk: &Desk, id: UnbookedId, sent: Body) -> Result<Unboo
 }
 
 /// `POST /admin/cases/{id}/decide`: what a person found out.
-pub async fn decide(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) -> Answer {
+pub async fn decide(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
     let body = match CaseId::parse(&path)? {
         CaseId::Transfer(id) => {
             let decided = of_transfer_by(&desk, id, sent).await;
@@ -391,7 +403,11 @@ pub async fn decide(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) 
 }
 
 /// `POST /admin/transfers/{id}/decide`: the same for a transfer, which is answered alone.
-pub async fn decide_transfer(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) -> Answer {
+pub async fn decide_transfer(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    sent: Body,
+) -> Answer {
     let id = TransferId::parse(&path).ok_or(Rejection::TransferNotFound)?;
     let VoucherId { realm, .. } = id.0;
     let view = of_transfer_by(&desk, id, sent).await?;

@@ -5,7 +5,7 @@ use actix_web::{HttpResponse, web};
 use caudal_actors::ports::Doubt;
 use serde::Serialize;
 
-use super::Desk;
+use super::OperatorDesk;
 use crate::http::body::Body;
 use crate::http::body::read::line;
 use crate::http::errors::ApiError;
@@ -30,7 +30,7 @@ struct ClockBody {
     machine_says: Option<String>,
 }
 
-fn shown(desk: &Desk) -> HttpResponse {
+fn shown(desk: &OperatorDesk) -> HttpResponse {
     let engine = &desk.door.engine;
     let doubt: Option<Doubt> = engine.clock_doubt();
     let body = ClockBody {
@@ -43,7 +43,7 @@ fn shown(desk: &Desk) -> HttpResponse {
 }
 
 /// `GET /admin/clock`
-pub async fn show(desk: web::Data<Desk>) -> HttpResponse {
+pub async fn show(desk: web::Data<OperatorDesk>) -> HttpResponse {
     shown(&desk)
 }
 
@@ -59,7 +59,7 @@ request! {
 
 /// `POST /admin/clock/confirm`: the clock is right as it stands. Where it is not in doubt, nothing
 /// happens.
-pub async fn confirm(desk: web::Data<Desk>, sent: Body) -> Result<HttpResponse, ApiError> {
+pub async fn confirm(desk: web::Data<OperatorDesk>, sent: Body) -> Result<HttpResponse, ApiError> {
     let ConfirmClock { by, reason } = ConfirmClock::read(sent)?;
     if let Some(doubt) = desk.door.engine.confirm_clock(by, reason).await? {
         tracing::warn!(says = %doubt.says, believed = %doubt.believed, "the clock was confirmed");

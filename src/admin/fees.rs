@@ -9,7 +9,7 @@ use caudal_actors::reply::Given;
 use caudal_ledger::accounts::Order;
 use caudal_ledger::cvu::Cvu;
 
-use super::Desk;
+use super::OperatorDesk;
 use super::requests::{SetFees, rules};
 use super::shapes::ScheduleBody;
 use crate::http::body::Body;
@@ -20,7 +20,7 @@ use crate::http::respond::json;
 type Answer = Result<HttpResponse, ApiError>;
 
 /// `PUT /admin/accounts/{cvu}/fee-schedule`: a whole schedule, in place of the old one.
-pub async fn set(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) -> Answer {
+pub async fn set(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
     let cvu = Cvu::parse(&path).map_err(|why| ApiError::field("cvu", why))?;
     let SetFees { fees } = SetFees::read(sent)?;
     let engine = &desk.door.engine;

@@ -14,7 +14,7 @@ use caudal_storage::Stats;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
-use super::Desk;
+use super::OperatorDesk;
 use super::actors::{RealmFigures, reports};
 use super::webhooks;
 use crate::http::errors::ApiError;
@@ -27,7 +27,7 @@ pub async fn livez() -> HttpResponse {
 
 /// Whether requests are taken and writes and reads are possible, and if not, why: more than the
 /// public listener says, which anybody may ask.
-pub async fn readyz(desk: web::Data<Desk>) -> Result<HttpResponse, ApiError> {
+pub async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
     let door = &desk.door;
     if door.gate.is_open()
         && let Err(why) = door.engine.store().ready()
@@ -75,7 +75,7 @@ impl Limping {
 }
 
 /// Prometheus text, made from the figures of the store and of the actors.
-pub async fn metrics(desk: web::Data<Desk>) -> HttpResponse {
+pub async fn metrics(desk: web::Data<OperatorDesk>) -> HttpResponse {
     let mut page = Page::default();
     store(&mut page, &desk);
     clock(&mut page, &desk);
@@ -125,7 +125,7 @@ impl Page {
     }
 }
 
-fn clock(page: &mut Page, desk: &Desk) {
+fn clock(page: &mut Page, desk: &OperatorDesk) {
     let doubt = desk.door.engine.clock_doubt();
     let apart = doubt.map_or(0, |doubt| {
         let (says, believed) = (doubt.says.millis(), doubt.believed.millis());
@@ -143,7 +143,7 @@ fn clock(page: &mut Page, desk: &Desk) {
     );
 }
 
-fn store(page: &mut Page, desk: &Desk) {
+fn store(page: &mut Page, desk: &OperatorDesk) {
     page.counter(
         "log_dropped_lines_total",
         "Lines of the log that were dropped because whoever reads it is slow.",
@@ -358,7 +358,7 @@ fn hooks(page: &mut Page, found: &[webhooks::Row]) {
 /// What waits for a person in a realm.
 type RealmCases = (String, &'static str, CaseFigures);
 
-fn figures(desk: &Desk) -> Result<Vec<RealmCases>, Failure> {
+fn figures(desk: &OperatorDesk) -> Result<Vec<RealmCases>, Failure> {
     let engine = &desk.door.engine;
     let platform = engine.platform();
     let all = realms(&platform).map(|(tenant, mode)| {

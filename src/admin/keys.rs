@@ -10,7 +10,7 @@ use caudal_ledger::time::Timestamp;
 use serde::Serialize;
 
 use super::shapes::List;
-use super::{Desk, relations};
+use super::{OperatorDesk, relations};
 use crate::http::Door;
 use crate::http::body::Body;
 use crate::http::body::read::{integer, line, text};
@@ -115,7 +115,7 @@ pub async fn issue(
 }
 
 /// `GET /admin/tenants/{id}/keys`: newest first.
-pub async fn list(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
+pub async fn list(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let platform = desk.door.engine.platform();
     let tenant = platform.tenant(&path)?;
     let now = desk.door.engine.now();
@@ -148,7 +148,7 @@ request! {
 }
 
 /// `POST /admin/tenants/{id}/keys`
-pub async fn post(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) -> Answer {
+pub async fn post(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
     desk.door.engine.platform().tenant(&path)?;
     let IssueKey { mode, label } = IssueKey::read(sent)?;
     let (text, key) = issue(&desk.door, &path, mode, label).await?;
@@ -165,7 +165,7 @@ fn mode(text: &str) -> Result<Mode, Mistake> {
 }
 
 /// `POST /admin/keys/{id}/rotate`: another key in place of this one, which goes on for a while.
-pub async fn rotate(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) -> Answer {
+pub async fn rotate(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
     let RotateKey { overlap } = RotateKey::read(sent)?;
     let platform = desk.door.engine.platform();
     let old = kept(&platform, &path)?;
@@ -185,7 +185,7 @@ pub async fn rotate(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) 
 }
 
 /// `DELETE /admin/keys/{id}`: it works no longer from this answer on.
-pub async fn revoke(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
+pub async fn revoke(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let id = path.into_inner();
     let order = PlatformOrder::RevokeKey(id.clone());
     desk.door.engine.administer(order).await?;

@@ -7,7 +7,7 @@ use actix_web::{HttpResponse, web};
 use caudal_actors::verify::{self, Report};
 use serde::Serialize;
 
-use super::Desk;
+use super::OperatorDesk;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
 use crate::http::words::Refusal;
@@ -44,7 +44,7 @@ struct JournalBody {
 }
 
 /// `GET /admin/journal`
-pub async fn journal(desk: web::Data<Desk>) -> HttpResponse {
+pub async fn journal(desk: web::Data<OperatorDesk>) -> HttpResponse {
     let stats = desk.door.engine.stats();
     let ready = desk.door.engine.ready();
     let body = JournalBody {
@@ -122,7 +122,7 @@ impl From<Report> for VerifyBody {
 }
 
 /// `POST /admin/verify`: one at a time.
-pub async fn verify(desk: web::Data<Desk>) -> Result<HttpResponse, ApiError> {
+pub async fn verify(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
     let Ok(_turn) = desk.verifying.try_acquire() else {
         return Err(ApiError::from(Refusal::Verifying).later(10));
     };

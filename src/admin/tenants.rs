@@ -9,7 +9,7 @@ use caudal_ledger::tenants::{BankRelations, Mode, Policy, Tenant};
 
 use super::requests::{ChangePlatform, ChangeTenant, CreateTenant, rules};
 use super::shapes::{List, PlatformBody, TenantBody};
-use super::{Desk, relations};
+use super::{OperatorDesk, relations};
 use crate::http::Door;
 use crate::http::body::Body;
 use crate::http::errors::ApiError;
@@ -37,7 +37,7 @@ pub fn new_id() -> String {
 }
 
 /// `GET /admin/tenants`: oldest first.
-pub async fn list(desk: web::Data<Desk>) -> HttpResponse {
+pub async fn list(desk: web::Data<OperatorDesk>) -> HttpResponse {
     let platform = desk.door.engine.platform();
     let mut found: Vec<_> = platform.tenants.values().collect();
     found.sort_by_key(|tenant| (tenant.created_at, tenant.live));
@@ -49,7 +49,7 @@ pub async fn list(desk: web::Data<Desk>) -> HttpResponse {
 }
 
 /// `POST /admin/tenants`
-pub async fn post(desk: web::Data<Desk>, sent: Body) -> Answer {
+pub async fn post(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
     let sent = CreateTenant::read(sent)?;
     let none = BankRelations::default();
     let banks = sent.banks.map_or(none.clone(), |sent| sent.over(&none));
@@ -86,14 +86,14 @@ pub async fn post(desk: web::Data<Desk>, sent: Body) -> Answer {
 }
 
 /// `GET /admin/tenants/{id}`
-pub async fn read(desk: web::Data<Desk>, path: web::Path<String>) -> Answer {
+pub async fn read(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let platform = desk.door.engine.platform();
     let tenant = platform.tenant(&path)?;
     Ok(json(StatusCode::OK, &TenantBody::of(&desk.door, tenant)))
 }
 
 /// `PATCH /admin/tenants/{id}`: what is not sent stays.
-pub async fn change(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) -> Answer {
+pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
     let _turn = desk.changes.lock().await;
     let old = desk.door.engine.platform().tenant(&path)?.clone();
     let sent = ChangeTenant::read(sent)?;
@@ -126,13 +126,13 @@ pub async fn change(desk: web::Data<Desk>, path: web::Path<String>, sent: Body) 
 }
 
 /// `GET /admin/platform`
-pub async fn platform(desk: web::Data<Desk>) -> HttpResponse {
+pub async fn platform(desk: web::Data<OperatorDesk>) -> HttpResponse {
     let platform = desk.door.engine.platform();
     json(StatusCode::OK, &PlatformBody::from(platform.as_ref()))
 }
 
 /// `PATCH /admin/platform`: what is not sent stays.
-pub async fn settings(desk: web::Data<Desk>, sent: Body) -> Answer {
+pub async fn settings(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
     let _turn = desk.changes.lock().await;
     let old = desk.door.engine.platform();
     let sent = ChangePlatform::read(sent)?;

@@ -6,7 +6,7 @@ use caudal_ledger::tenants::Mode;
 use futures_util::future::join_all;
 use serde::Serialize;
 
-use super::Desk;
+use super::OperatorDesk;
 use super::shapes::List;
 use crate::http::current;
 use crate::http::errors::ApiError;
@@ -33,7 +33,7 @@ struct CollectorBody {
 }
 
 /// `GET /admin/treasury`: each collector account beside what all realms on it owe, of one instant.
-pub async fn list(desk: web::Data<Desk>) -> Result<HttpResponse, ApiError> {
+pub async fn list(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
     let engine = &desk.door.engine;
     let (platform, request_id) = (engine.platform(), current::request().id);
     let all: Vec<_> = engine.collectors().values().cloned().collect();

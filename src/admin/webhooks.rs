@@ -11,7 +11,7 @@ use caudal_ledger::tenants::Mode;
 use reqwest::Url;
 use serde::Serialize;
 
-use super::Desk;
+use super::OperatorDesk;
 use super::shapes::List;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
@@ -60,7 +60,7 @@ fn row(tenant_id: String, mode: Mode, found: WebhookBody) -> Row {
 }
 
 /// The webhooks of every realm.
-pub(super) async fn all(desk: &Desk) -> Result<Vec<Row>, Failure> {
+pub(super) async fn all(desk: &OperatorDesk) -> Result<Vec<Row>, Failure> {
     let engine = &desk.door.engine;
     let mut rows = Vec::new();
     for (tenant, mode) in realms(&engine.platform()) {
@@ -73,7 +73,7 @@ pub(super) async fn all(desk: &Desk) -> Result<Vec<Row>, Failure> {
 }
 
 /// `GET /admin/webhooks`
-pub async fn list(desk: web::Data<Desk>) -> Result<HttpResponse, ApiError> {
+pub async fn list(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
     let rows = all(&desk).await?;
     Ok(json(StatusCode::OK, &List::of(rows)))
 }

@@ -197,7 +197,10 @@ impl Site {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let how = Listening {
             workers: layout.workers,
-            bounds: Arc::new(Bounds::new(wire::Limits::default(), Arc::clone(&door.gate))),
+            bounds: Arc::new(Bounds::new(
+                wire::ConnectionLimits::default(),
+                Arc::clone(&door.gate),
+            )),
             head: door.deadlines.head,
             answer: wire::ANSWER_PATIENCE,
             grace: GRACE,

@@ -30,7 +30,7 @@ fn millis(duration: Duration) -> u64 {
 
 impl Default for Connections {
     fn default() -> Self {
-        let limits = wire::Limits::default();
+        let limits = wire::ConnectionLimits::default();
         Self {
             most: limits.connections,
             per_peer: limits.per_peer,
@@ -42,7 +42,7 @@ impl Default for Connections {
 }
 
 impl Connections {
-    pub(super) fn limits(&self, wrong: &mut Wrong) -> wire::Limits {
+    pub(super) fn limits(&self, wrong: &mut Wrong) -> wire::ConnectionLimits {
         wrong.range("connections.most", self.most, 32, CONNECTIONS_MAX);
         wrong.range("connections.per_peer", self.per_peer, 0, CONNECTIONS_MAX);
         wrong.range("connections.head_ms", self.head_ms, 100, 60_000);
@@ -57,7 +57,7 @@ impl Connections {
                 }
             }
         }
-        wire::Limits {
+        wire::ConnectionLimits {
             connections: self.most,
             per_peer: self.per_peer,
             proxies,

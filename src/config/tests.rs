@@ -270,7 +270,7 @@ fn a_calendar_of_ones_own_is_read_or_named() {
 #[test]
 fn how_long_webhooks_are_waited_for_may_be_set() {
     let usual = options(&enough(""), &[]).unwrap();
-    assert_eq!(usual.attempt, Limits::default());
+    assert_eq!(usual.attempt, AttemptLimits::default());
     assert_eq!(usual.engine.webhooks, Schedule::default());
     let set = "webhook_timeout_ms = 300\nwebhook_retry_ms = [10, 20]\nwebhook_brake_ms = [40]";
     let own = options(&enough(set), &[]).unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use caudal_ledger::deliveries::Schedule;
 
 use super::{Settings, Wrong};
-use crate::webhooks::{Limits, Reach};
+use crate::webhooks::{AttemptLimits, Reach};
 
 /// The shortest pause, in milliseconds: less would be no pause.
 const PAUSE_MIN: u64 = 10;
@@ -26,10 +26,10 @@ impl Settings {
         Reach::public(self.webhook_networks.iter().filter_map(read).collect())
     }
 
-    pub(super) fn attempt(&self, wrong: &mut Wrong) -> Limits {
+    pub(super) fn attempt(&self, wrong: &mut Wrong) -> AttemptLimits {
         let millis = self.webhook_timeout_ms;
         wrong.range("webhook_timeout_ms", millis, 100, 20_000);
-        Limits::within(Duration::from_millis(millis))
+        AttemptLimits::within(Duration::from_millis(millis))
     }
 
     pub(super) fn schedule(&self, wrong: &mut Wrong) -> Schedule {

@@ -5,7 +5,7 @@
 //! method of [`Query`] that reads it, and the type that the document shows. `=> |query| …` after a parameter
 //! notes a mistake that concerns several.
 
-use caudal_actors::engine::lists::{Order, Page};
+use caudal_actors::engine::lists::{ListPage, SortOrder};
 
 use super::query::{LIMIT_DEFAULT, LIMIT_MAX, OFFSET_MAX, ORDERS, Query};
 use super::words::Mistake;
@@ -71,7 +71,7 @@ params! {
         offset: Option<u64> = integer("offset", 0, OFFSET_MAX)
             as Option<u64> { minimum = 0, maximum = 10_000_000 };
         /// `asc` or `desc` (when absent).
-        order: Option<Order> = choice("order", &ORDERS) as Option<String>;
+        order: Option<SortOrder> = choice("order", &ORDERS) as Option<String>;
         /// A value of `X-Next-Cursor`.
         cursor: Option<u64> = cursor("cursor") as Option<String>;
     }
@@ -92,16 +92,16 @@ params! {
         page_size: Option<u64> = integer("pageSize", 1, LIMIT_MAX)
             as Option<u32> { minimum = 1, maximum = 200 };
         /// `asc` or `desc` (when absent).
-        order: Option<Order> = choice("order", &ORDERS) as Option<String>;
+        order: Option<SortOrder> = choice("order", &ORDERS) as Option<String>;
         /// A value of `X-Next-Cursor`: goes on after that page, at no higher price the deeper it is.
         cursor: Option<u64> = cursor("cursor") as Option<String>;
     }
 }
 
-impl From<PageParams> for Page {
+impl From<PageParams> for ListPage {
     fn from(sent: PageParams) -> Self {
         Self {
-            order: sent.order.unwrap_or(Order::Descending),
+            order: sent.order.unwrap_or(SortOrder::Descending),
             limit: rows(sent.limit.unwrap_or(LIMIT_DEFAULT)),
             offset: rows(sent.offset.unwrap_or(0)),
             cursor: sent.cursor,
@@ -109,7 +109,7 @@ impl From<PageParams> for Page {
     }
 }
 
-impl From<PaginaParams> for Page {
+impl From<PaginaParams> for ListPage {
     fn from(sent: PaginaParams) -> Self {
         let size = sent.page_size.unwrap_or(LIMIT_DEFAULT);
         let before = sent
@@ -118,7 +118,7 @@ impl From<PaginaParams> for Page {
             .unwrap_or(1)
             .saturating_sub(1);
         Self {
-            order: sent.order.unwrap_or(Order::Descending),
+            order: sent.order.unwrap_or(SortOrder::Descending),
             limit: rows(size),
             offset: rows(before.saturating_mul(size)),
             cursor: sent.cursor,
@@ -132,12 +132,12 @@ fn rows(number: u64) -> usize {
 
 impl Query {
     /// Order, limit, offset and cursor of a native list.
-    pub fn page(&mut self) -> Page {
+    pub fn page(&mut self) -> ListPage {
         PageParams::take(self).into()
     }
 
     /// Order, page (from 1; 0 is read as 1), size and cursor of a list of the wallet family.
-    pub fn wallet_page(&mut self) -> Page {
+    pub fn wallet_page(&mut self) -> ListPage {
         PaginaParams::take(self).into()
     }
 }

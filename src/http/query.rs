@@ -4,7 +4,7 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use caudal_actors::engine::lists::{Listing, Order, Page};
+use caudal_actors::engine::lists::{ListPage, Listing, SortOrder};
 use caudal_ledger::money::Amount;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 
@@ -18,7 +18,10 @@ pub const LIMIT_DEFAULT: u64 = 50;
 /// The furthest a page may be skipped to; go by cursor beyond it.
 pub const OFFSET_MAX: u64 = 10_000_000;
 /// How a list may be ordered.
-pub const ORDERS: [(&str, Order); 2] = [("asc", Order::Ascending), ("desc", Order::Descending)];
+pub const ORDERS: [(&str, SortOrder); 2] = [
+    ("asc", SortOrder::Ascending),
+    ("desc", SortOrder::Descending),
+];
 /// The parameter of whoever only wants to know what would happen.
 pub const DRY_RUN: &str = "dryRun";
 /// The longest text that is searched for, in characters.
@@ -255,7 +258,7 @@ pub fn is_dry(request: &HttpRequest) -> bool {
 }
 
 /// How many pages of this size a list has.
-pub fn pages<T>(listing: &Listing<T>, page: &Page) -> u64 {
+pub fn pages<T>(listing: &Listing<T>, page: &ListPage) -> u64 {
     let size = u64::try_from(page.limit).unwrap_or(u64::MAX).max(1);
     listing.total.div_ceil(size)
 }
@@ -293,7 +296,7 @@ mod tests {
         let page = query("limit=10&offset=5&order=asc").page();
         assert_eq!(
             (page.limit, page.offset, page.order),
-            (10, 5, Order::Ascending)
+            (10, 5, SortOrder::Ascending)
         );
         for bad in [
             "limit=0",

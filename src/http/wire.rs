@@ -34,7 +34,7 @@ use tokio::time::{Instant, Sleep, sleep};
 pub use listen::{Listening, listen};
 use scan::{Refusal, Scanner};
 use seats::Seat;
-pub use seats::{Bounds, Limits, UnderWay, has_left, recognise, under_way};
+pub use seats::{Bounds, ConnectionLimits, UnderWay, has_left, recognise, under_way};
 
 /// How long an answer may stand still, unless set.
 pub const ANSWER_PATIENCE: Duration = Duration::from_secs(10);

@@ -26,12 +26,12 @@ use crate::http::gate::Gate;
 use crate::http::rate::RateLimit;
 use crate::http::strangers::Strangers;
 use crate::http::streams::{StreamOptions, Streams};
-use crate::http::wire::{Bounds, Limits, Listening};
+use crate::http::wire::{Bounds, ConnectionLimits, Listening};
 use crate::http::{Door, Hooks};
 use crate::keys::Keyring;
 use crate::notices;
 use crate::webhooks::resolve::SystemLookup;
-use crate::webhooks::{HttpSink, Limits as AttemptLimits, Reach, Sealer};
+use crate::webhooks::{AttemptLimits, HttpSink, Reach, Sealer};
 use crate::{admin, server};
 
 /// Connections that wait to be taken by a listener.
@@ -202,7 +202,7 @@ async fn stop(handle: &ServerHandle, gracefully: bool, grace: Duration) {
 }
 
 /// The bounds of the public listener, within what descriptors leave.
-fn bounds(limits: Limits, room: usize, gate: &Arc<Gate>) -> Bounds {
+fn bounds(limits: ConnectionLimits, room: usize, gate: &Arc<Gate>) -> Bounds {
     let wanted = limits.connections;
     if wanted > room {
         tracing::warn!(
@@ -211,7 +211,7 @@ fn bounds(limits: Limits, room: usize, gate: &Arc<Gate>) -> Bounds {
             "the limit of descriptors leaves fewer connections than are set"
         );
     }
-    let limits = Limits {
+    let limits = ConnectionLimits {
         connections: wanted.min(room),
         ..limits
     };

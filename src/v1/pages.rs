@@ -2,7 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use caudal_actors::engine::lists::{Listing, Page};
+use caudal_actors::engine::lists::{ListPage, Listing};
 use serde::Serialize;
 
 use crate::http::respond::{json, paged};
@@ -22,7 +22,11 @@ pub struct PageOf<T> {
 
 impl<T: Serialize> PageOf<T> {
     /// Answers with what was found for a page.
-    pub fn answer<V>(found: &Listing<V>, page: &Page, render: impl Fn(&V) -> T) -> HttpResponse {
+    pub fn answer<V>(
+        found: &Listing<V>,
+        page: &ListPage,
+        render: impl Fn(&V) -> T,
+    ) -> HttpResponse {
         let body = Self {
             items: found.items.iter().map(render).collect(),
             total: found.total,

@@ -3,7 +3,7 @@
 //! **Shape.** The status line decides. What follows it is read only so that the connection may serve
 //! again, and thrown away.
 //!
-//! **Bounds.** [`Limits`]; as many idle connections for each receiver as tries of one webhook may be
+//! **Bounds.** [`AttemptLimits`]; as many idle connections for each receiver as tries of one webhook may be
 //! under way, for [`IDLE_TIME`]; [`RETRY_AFTER_MAX`] for what a receiver may ask for.
 //!
 //! **Threads.** One sink serves all tenants and any number of arbiters, with one client for each
@@ -43,7 +43,7 @@ const TEST: &str = "webhook.test";
 
 /// How much of an attempt is waited for and read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct AttemptLimits {
     /// How long a name may take to resolve.
     pub lookup: Duration,
     /// How long a connection may take, the lookup and the handshake of TLS included.
@@ -56,7 +56,7 @@ pub struct Limits {
     pub body: usize,
 }
 
-impl Limits {
+impl AttemptLimits {
     /// How long an attempt may take, in milliseconds, unless set.
     pub const MILLIS: u64 = 10_000;
 
@@ -73,7 +73,7 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
+impl Default for AttemptLimits {
     fn default() -> Self {
         Self::within(Duration::from_millis(Self::MILLIS))
     }
@@ -83,7 +83,7 @@ impl Default for Limits {
 pub struct HttpSink {
     reach: Arc<Reach>,
     sealer: Sealer,
-    limits: Limits,
+    limits: AttemptLimits,
     clients: Clients,
 }
 
@@ -97,7 +97,7 @@ impl HttpSink {
         Self::with(
             reach,
             sealer,
-            Limits::default(),
+            AttemptLimits::default(),
             Arc::new(SystemLookup::default()),
         )
     }
@@ -109,7 +109,7 @@ impl HttpSink {
     pub fn with(
         reach: Reach,
         sealer: Sealer,
-        limits: Limits,
+        limits: AttemptLimits,
         lookup: Arc<dyn Lookup>,
     ) -> reqwest::Result<Self> {
         let reach = Arc::new(reach);
@@ -302,7 +302,11 @@ enum Unsendable {
     Client,
 }
 
-fn client(builder: ClientBuilder, checked: Checked, limits: Limits) -> reqwest::Result<Client> {
+fn client(
+    builder: ClientBuilder,
+    checked: Checked,
+    limits: AttemptLimits,
+) -> reqwest::Result<Client> {
     builder
         .user_agent(USER_AGENT)
         .dns_resolver(Arc::new(checked))

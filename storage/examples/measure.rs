@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use caudal_storage::{
-    Commit, DurableStore, Entry, Fact, Index, IndexWriter, Options, Order, Position, Projection,
-    Store, StoreError, StreamId,
+    Commit, DurableStore, Entry, Fact, Index, IndexWriter, Options, Position, Projection,
+    SortOrder, Store, StoreError, StreamId,
 };
 
 /// Three small rows an entry: a hash, a counter's row, and the counter itself.
@@ -231,7 +231,9 @@ fn timed(what: &str, n: u64, mut work: impl FnMut(u64)) {
 
 fn reads(store: &Arc<DurableStore>, streams: u64) {
     let mut state = 99;
-    let count = store.scan(&[0x21], &[0x22], Order::Descending, 1).unwrap();
+    let count = store
+        .scan(&[0x21], &[0x22], SortOrder::Descending, 1)
+        .unwrap();
     println!("last counter row {:?}", count.first().map(|r| &r.0));
     timed("head", 100_000, |_| {
         let s = random(&mut state) % streams;
@@ -250,12 +252,12 @@ fn reads(store: &Arc<DurableStore>, streams: u64) {
     timed("read of the last 20 of a stream", 10_000, |_| {
         let s = random(&mut state) % streams;
         store
-            .read(stream(s), 1, u64::MAX, Order::Descending, 20)
+            .read(stream(s), 1, u64::MAX, SortOrder::Descending, 20)
             .unwrap();
     });
     let start = Instant::now();
     let rows = store
-        .scan(&[0x10], &[0x11], Order::Ascending, 100_000)
+        .scan(&[0x10], &[0x11], SortOrder::Ascending, 100_000)
         .unwrap()
         .len();
     println!(

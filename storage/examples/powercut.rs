@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use caudal_storage::{
-    Commit, CommitNo, DurableStore, Entry, Fact, Index, IndexWriter, Options, Order, Position,
-    Projection, Store, StoreError, StreamId,
+    Commit, CommitNo, DurableStore, Entry, Fact, Index, IndexWriter, Options, Position, Projection,
+    SortOrder, Store, StoreError, StreamId,
 };
 
 const LANES: u64 = 24;
@@ -175,7 +175,7 @@ fn check(folder: &Path, acks: &Path) {
         assert_eq!(store.head(stream(lane)).unwrap(), twin, "half a commit");
     }
     let rows = store
-        .scan(&[0x20], &[0x21], Order::Ascending, usize::MAX)
+        .scan(&[0x20], &[0x21], SortOrder::Ascending, usize::MAX)
         .unwrap()
         .len();
     assert_eq!(u64::try_from(rows).unwrap(), all);

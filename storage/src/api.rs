@@ -197,7 +197,7 @@ pub trait Projection: Send + Sync + 'static {
 
 /// Ascending or descending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
+pub enum SortOrder {
     /// Smallest first.
     Ascending,
     /// Largest first.
@@ -256,7 +256,7 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
         stream: StreamId,
         from: u64,
         to: u64,
-        order: Order,
+        order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError>;
     /// The last sequence of a stream whose `at` is not after `at`; `None` when there is none.
@@ -270,7 +270,7 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
         &self,
         from: &[u8],
         to: &[u8],
-        order: Order,
+        order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError>;
     /// Every entry of the journal from commit `from` on, in order, until `visit` says stop

@@ -14,7 +14,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
 use crate::api::{
-    Commit, CommitNo, Entry, Fact, Head, IndexWriter, Order, Position, Projection, Store,
+    Commit, CommitNo, Entry, Fact, Head, IndexWriter, Position, Projection, SortOrder, Store,
     StoreError, StreamId,
 };
 
@@ -154,14 +154,14 @@ fn empty(make: Make<'_>) {
     assert_eq!(store.seq_at(stream(1), u64::MAX).expect("reads"), None);
     assert!(
         store
-            .read(stream(1), 0, u64::MAX, Order::Ascending, 9)
+            .read(stream(1), 0, u64::MAX, SortOrder::Ascending, 9)
             .expect("reads")
             .is_empty()
     );
     assert_eq!(store.get(&[0x40]).expect("reads"), None);
     assert!(
         store
-            .scan(&[], &[0xFF], Order::Descending, 9)
+            .scan(&[], &[0xFF], SortOrder::Descending, 9)
             .expect("reads")
             .is_empty()
     );
@@ -301,27 +301,38 @@ fn reads(make: Make<'_>) {
     }
     let read = |from, to, order, limit| store.read(stream(5), from, to, order, limit);
     assert_eq!(
-        read(0, u64::MAX, Order::Ascending, 1000).expect("reads"),
+        read(0, u64::MAX, SortOrder::Ascending, 1000).expect("reads"),
         all
     );
     assert_eq!(
-        read(11, 13, Order::Ascending, 1000).expect("reads"),
+        read(11, 13, SortOrder::Ascending, 1000).expect("reads"),
         all[10..13]
     );
     assert_eq!(
-        read(1, u64::MAX, Order::Ascending, 3).expect("reads"),
+        read(1, u64::MAX, SortOrder::Ascending, 3).expect("reads"),
         all[..3]
     );
     let mut last: Vec<Entry> = all[45..].to_vec();
     last.reverse();
-    assert_eq!(read(1, 1000, Order::Descending, 5).expect("reads"), last);
-    assert!(read(13, 11, Order::Ascending, 5).expect("reads").is_empty());
+    assert_eq!(
+        read(1, 1000, SortOrder::Descending, 5).expect("reads"),
+        last
+    );
     assert!(
-        read(51, 60, Order::Descending, 5)
+        read(13, 11, SortOrder::Ascending, 5)
             .expect("reads")
             .is_empty()
     );
-    assert!(read(1, 60, Order::Descending, 0).expect("reads").is_empty());
+    assert!(
+        read(51, 60, SortOrder::Descending, 5)
+            .expect("reads")
+            .is_empty()
+    );
+    assert!(
+        read(1, 60, SortOrder::Descending, 0)
+            .expect("reads")
+            .is_empty()
+    );
     for e in &all {
         let place = store
             .get(&place_key(e.stream, e.seq))

@@ -38,8 +38,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, ThreadId};
 
 use crate::api::{
-    Commit, CommitNo, Done, Entry, Head, Index, Order, Pair, Position, Projection, Stats, Store,
-    StoreError, StreamId,
+    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Projection, SortOrder, Stats,
+    Store, StoreError, StreamId,
 };
 use crate::codec::hex;
 use crate::durable::held::Held;
@@ -276,7 +276,7 @@ impl Index for DurableStore {
         stream: StreamId,
         from: u64,
         to: u64,
-        order: Order,
+        order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
         self.gate()?;
@@ -337,7 +337,7 @@ impl Index for DurableStore {
         &self,
         from: &[u8],
         to: &[u8],
-        order: Order,
+        order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError> {
         self.gate()?;

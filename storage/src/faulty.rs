@@ -12,8 +12,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use crate::api::{
-    Commit, CommitNo, Done, Entry, Head, Index, Order, Pair, Position, Projection, Stats, Store,
-    StoreError, StreamId,
+    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Projection, SortOrder, Stats,
+    Store, StoreError, StreamId,
 };
 use crate::memory::state::State;
 use crate::num::{u64_of, usize_of};
@@ -231,7 +231,7 @@ impl Index for FaultyStore {
         stream: StreamId,
         from: u64,
         to: u64,
-        order: Order,
+        order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
         self.state(|s| s.read(stream, (from, to), order, limit))
@@ -253,7 +253,7 @@ impl Index for FaultyStore {
         &self,
         from: &[u8],
         to: &[u8],
-        order: Order,
+        order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError> {
         self.state(|s| s.scan(from, to, order, limit))

@@ -32,7 +32,7 @@ use std::ops::Bound;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 
-use crate::api::{Head, Order, Pair, StoreError, StreamId};
+use crate::api::{Head, Pair, SortOrder, StoreError, StreamId};
 use crate::health::Health;
 use crate::index::blocks::BlockStore;
 use crate::index::bloom::hash;
@@ -168,11 +168,11 @@ impl SortedRows {
         let prefix = hash(from.get(..STREAM_PREFIX).unwrap_or_default());
         let mut head = None;
         for run in view.runs.iter().filter(|r| r.bloom.may_have(prefix)) {
-            let cursor = RunCursor::new(&self.store, run, &from, Some(&to), Order::Descending);
+            let cursor = RunCursor::new(&self.store, run, &from, Some(&to), SortOrder::Descending);
             let cursor = cursor.map_err(|e| self.broken(&e))?;
             let walked = merge(
                 &mut [Source::Run(Box::new(cursor))],
-                Order::Descending,
+                SortOrder::Descending,
                 &mut |key, value, _| {
                     if let Stored::Here(bytes) = value {
                         head = parse_head(key, bytes);
@@ -193,7 +193,7 @@ impl SortedRows {
         &self,
         from: &[u8],
         to: &[u8],
-        order: Order,
+        order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError> {
         let (mut from, mut to) = (from.to_vec(), to.to_vec());
@@ -203,11 +203,11 @@ impl SortedRows {
                 break;
             };
             match order {
-                Order::Ascending => {
+                SortOrder::Ascending => {
                     from = bound;
                     from.push(0);
                 }
-                Order::Descending => to = bound,
+                SortOrder::Descending => to = bound,
             }
         }
         Ok(rows)
@@ -219,7 +219,7 @@ impl SortedRows {
         &self,
         from: &[u8],
         to: &[u8],
-        order: Order,
+        order: SortOrder,
         limit: usize,
         rows: &mut Vec<Pair>,
     ) -> Result<Option<Vec<u8>>, StoreError> {
@@ -254,8 +254,8 @@ impl SortedRows {
         let mut past = false;
         let walked = merge(&mut sources, order, &mut |key, value, run| {
             past = bound.as_ref().is_some_and(|b| match order {
-                Order::Ascending => key > b.as_slice(),
-                Order::Descending => key < b.as_slice(),
+                SortOrder::Ascending => key > b.as_slice(),
+                SortOrder::Descending => key < b.as_slice(),
             });
             if past || rows.len() >= limit {
                 return Ok(false);
@@ -314,7 +314,7 @@ fn copy_rows(
     table: &Table,
     from: &[u8],
     to: &[u8],
-    order: Order,
+    order: SortOrder,
     most: usize,
 ) -> Vec<(Bytes, Option<Bytes>)> {
     let Some(range) = range(table, from, to) else {
@@ -322,8 +322,8 @@ fn copy_rows(
     };
     let own = |(k, v): (&Bytes, &Option<Bytes>)| (k.clone(), v.clone());
     match order {
-        Order::Ascending => range.take(most).map(own).collect(),
-        Order::Descending => range.rev().take(most).map(own).collect(),
+        SortOrder::Ascending => range.take(most).map(own).collect(),
+        SortOrder::Descending => range.rev().take(most).map(own).collect(),
     }
 }
 

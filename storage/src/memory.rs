@@ -12,8 +12,8 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use crate::api::{
-    Commit, CommitNo, Done, Entry, Head, Index, Order, Pair, Position, Projection, Stats, Store,
-    StoreError, StreamId,
+    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Projection, SortOrder, Stats,
+    Store, StoreError, StreamId,
 };
 use crate::memory::state::State;
 use crate::num::u64_of;
@@ -147,7 +147,7 @@ impl Index for MemoryStore {
         stream: StreamId,
         from: u64,
         to: u64,
-        order: Order,
+        order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
         self.gate()?;
@@ -173,7 +173,7 @@ impl Index for MemoryStore {
         &self,
         from: &[u8],
         to: &[u8],
-        order: Order,
+        order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError> {
         self.gate()?;

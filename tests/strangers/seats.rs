@@ -1,6 +1,6 @@
 //! How many connections there may be, and who gives way.
 
-use caudal::http::wire::Limits;
+use caudal::http::wire::ConnectionLimits;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpSocket;
 
@@ -9,7 +9,7 @@ use crate::support::{Setup, TestService};
 
 async fn with(connections: usize, per_peer: usize) -> TestService {
     TestService::with(Setup {
-        limits: Limits {
+        limits: ConnectionLimits {
             connections,
             per_peer,
             proxies: Vec::new(),

@@ -9,7 +9,7 @@ use caudal::http::body::Deadlines;
 use caudal::http::streams::StreamOptions;
 use caudal::http::wire;
 use caudal::service::{Banking, Options, Service};
-use caudal::webhooks::{Limits as AttemptLimits, Reach};
+use caudal::webhooks::{AttemptLimits, Reach};
 use caudal_actors::engine::{self, Engine};
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_actors::ports::Clock;
@@ -54,7 +54,7 @@ pub struct Setup {
     /// How long a snapshot waits for the bank: by itself so long that a busy machine shows no old one.
     pub treasury_patience: Duration,
     /// How many connections there may be.
-    pub limits: wire::Limits,
+    pub limits: wire::ConnectionLimits,
     /// How long an answer may stand still that its client does not read.
     pub answer: Duration,
     /// How many wrong keys one address may show at once.
@@ -76,7 +76,7 @@ impl Default for Setup {
             deadlines: Deadlines::default(),
             treasury_every: Duration::ZERO,
             treasury_patience: Duration::from_secs(8),
-            limits: wire::Limits::default(),
+            limits: wire::ConnectionLimits::default(),
             answer: wire::ANSWER_PATIENCE,
             wrong_keys: u32::MAX,
             grace: Duration::from_secs(5),

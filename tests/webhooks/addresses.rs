@@ -9,7 +9,7 @@ async fn a_url_that_may_not_be_sent_to_is_judged_again_at_each_attempt() {
     let receiver = Receiver::answering("200 OK");
     let port = receiver.addr.port();
     let names = Names::saying(&[&["127.0.0.1"]]);
-    let public = sink_with(Reach::public(Vec::new()), Limits::default(), &names);
+    let public = sink_with(Reach::public(Vec::new()), AttemptLimits::default(), &names);
     for url in [
         receiver.url("/"),
         format!("https://127.0.0.1:{port}/"),
@@ -29,7 +29,7 @@ async fn a_url_that_may_not_be_sent_to_is_judged_again_at_each_attempt() {
             "{url}"
         );
     }
-    let local = sink_with(Reach::loopback(), Limits::default(), &names);
+    let local = sink_with(Reach::loopback(), AttemptLimits::default(), &names);
     for url in [
         format!("http://10.0.0.1:{port}/"),
         "https://hooks.example.com/".into(),
@@ -59,7 +59,7 @@ async fn the_connection_goes_to_the_address_that_was_judged() {
         &["127.0.0.2", "8.8.8.8"],
         &[],
     ]);
-    let sink = sink_with(Reach::loopback(), Limits::default(), &names);
+    let sink = sink_with(Reach::loopback(), AttemptLimits::default(), &names);
     let url = format!("http://localhost:{port}/");
     for result in [
         Ok(200),
@@ -96,7 +96,7 @@ async fn a_redirect_is_a_status_and_nobody_goes_there() {
 async fn a_name_that_nobody_knows_is_said_so() {
     let names: Arc<Names> = Arc::default();
     for url in ["https://hooks.example.com/", "https://localhost:1/"] {
-        let sink = sink_with(Reach::loopback(), Limits::default(), &names);
+        let sink = sink_with(Reach::loopback(), AttemptLimits::default(), &names);
         assert_eq!(
             send(&sink, url.into()).await.result,
             Err(Trouble::Unresolved),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use caudal::webhooks::Limits;
+use caudal::webhooks::AttemptLimits;
 use caudal_ledger::deliveries::Schedule;
 
 use crate::support::{Client, SOON, Setup, Value, json, wait_until};
@@ -21,7 +21,7 @@ pub fn quick() -> Setup {
 /// The same that waits little for answers.
 pub fn hasty() -> Setup {
     Setup {
-        attempt: Limits::within(Duration::from_secs(2)),
+        attempt: AttemptLimits::within(Duration::from_secs(2)),
         ..quick()
     }
 }

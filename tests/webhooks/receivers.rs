@@ -121,9 +121,9 @@ async fn a_body_that_drips_is_left_after_the_status() {
         tell.send(()).ok();
         false
     });
-    let limits = Limits {
+    let limits = AttemptLimits {
         rest: Duration::from_millis(100),
-        ..Limits::default()
+        ..AttemptLimits::default()
     };
     let sink = sink_with(Reach::loopback(), limits, &Arc::default());
     let sent = sent_to(&sink, &receiver).await;
@@ -224,9 +224,9 @@ async fn nobody_there_is_no_connection() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/", silent.local_addr().unwrap());
     // Little for the connection, and much for the rest: a busy machine must not reach the end of both.
-    let limits = Limits {
+    let limits = AttemptLimits {
         connect: Duration::from_millis(200),
-        ..Limits::default()
+        ..AttemptLimits::default()
     };
     let sink = sink_with(Reach::loopback(), limits, &Arc::default());
     let sent = send(&sink, url).await;

@@ -12,7 +12,7 @@ use caudal_ledger::vouchers::{PostAdjustment, Voucher};
 use super::{Desk, ItemOutcome};
 use crate::failure::Failure;
 use crate::reply::{ClaimGuard, Waits};
-use crate::scribe::{Page, Ticket, is_final};
+use crate::scribe::{Ticket, Write, is_final};
 
 /// How many items of a batch are looked at in one turn.
 pub const BULK_PART: usize = 16;
@@ -134,7 +134,7 @@ pub fn is_kept(outcomes: &[ItemOutcome]) -> bool {
 impl Desk {
     /// Posts a share of a batch in one commit.
     pub(super) fn post_many(&mut self, mut share: Share) {
-        let mut page = Page::default();
+        let mut page = Write::default();
         let mut outcomes = Vec::with_capacity(share.items.len());
         for (place, order) in std::mem::take(&mut share.items) {
             let outcome = match self.adjust(&order, false) {
@@ -151,7 +151,7 @@ impl Desk {
             outcomes.push((place, outcome));
         }
         if self.vitals.doubtful() {
-            page = Page::default();
+            page = Write::default();
         }
         let gather = Arc::clone(&share.gather);
         self.scribe.commit(page, move |done| {

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::mailbox::Asked;
 use crate::records::reads;
 use crate::reply::Waits;
-use crate::scribe::{Page, Ticket};
+use crate::scribe::{Ticket, Write};
 
 /// A turn about what a person decides, or what the ledger did not know.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Desk {
                 Ok(_) => Rejection::TransferNotFound.into(),
                 Err(why) => why,
             };
-            return self.scribe.finish(Page::default(), Err(outcome), ticket);
+            return self.scribe.finish(Write::default(), Err(outcome), ticket);
         };
         let settings = self.shared.settings();
         let now = self.now();
@@ -91,7 +91,11 @@ impl Desk {
             .decide_transfer(number, verdict, decision, &context);
         let movements = match decided {
             Ok(movements) => movements,
-            Err(why) => return self.scribe.finish(Page::default(), Err(why.into()), ticket),
+            Err(why) => {
+                return self
+                    .scribe
+                    .finish(Write::default(), Err(why.into()), ticket);
+            }
         };
         for record in &movements.transfers {
             transfer.apply(&record.fact, now);
@@ -117,7 +121,7 @@ impl Desk {
             Ok(decided) => decided,
             Err(why) => {
                 let why: Failure = why.into();
-                return self.scribe.finish(Page::default(), Err(why), ticket);
+                return self.scribe.finish(Write::default(), Err(why), ticket);
             }
         };
         let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
@@ -139,18 +143,26 @@ impl Desk {
         let store = self.shared.store.as_ref();
         let known = match reads::money::transfer_by_origin(store, left.origin) {
             Ok(found) => known || found.is_some(),
-            Err(why) => return self.scribe.finish(Page::default(), Err(why.into()), ticket),
+            Err(why) => {
+                return self
+                    .scribe
+                    .finish(Write::default(), Err(why.into()), ticket);
+            }
         };
         let says = BankSays::Left(left.clone());
         let said = match reads::cases::said(store, self.shared.realm, says.key()) {
             Ok(said) => said,
-            Err(why) => return self.scribe.finish(Page::default(), Err(why.into()), ticket),
+            Err(why) => {
+                return self
+                    .scribe
+                    .finish(Write::default(), Err(why.into()), ticket);
+            }
         };
         // What a person had put right otherwise is never booked.
         if known || said.as_ref().is_some_and(|said| !said.waits()) {
             return self
                 .scribe
-                .finish(Page::default(), Ok(Heard::Known), ticket);
+                .finish(Write::default(), Ok(Heard::Known), ticket);
         }
         let settings = self.shared.settings();
         let context = self.context(&settings, self.now());
@@ -167,16 +179,16 @@ impl Desk {
             // It waits already, for money or for a person.
             Err(_) if said.is_some() => {
                 self.scribe
-                    .finish(Page::default(), Ok(Heard::Known), ticket);
+                    .finish(Write::default(), Ok(Heard::Known), ticket);
             }
             Err(why) => {
                 tracing::error!(why = why.code(), account, %origin, "money left by an order that the ledger does not know, and cannot be taken in; it waits for the money, or for a person");
                 let reason = why.code().to_owned();
                 match self.write_unbooked(&UnbookedFact::Said { says, reason }) {
                     Ok(entry) => {
-                        let page = Page {
+                        let page = Write {
                             entries: vec![entry],
-                            ..Page::default()
+                            ..Write::default()
                         };
                         self.scribe.finish(page, Ok(Heard::Known), ticket);
                     }

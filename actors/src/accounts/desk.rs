@@ -2,7 +2,7 @@
 //!
 //! **Shape.** An account's actor works at its desk; for an order that concerns several accounts it
 //! lends the desk to the one that decides for all of them (see `joint`). Whoever has it takes a
-//! turn: decide, apply, and hand a [`Page`] to the scribe, all without waiting.
+//! turn: decide, apply, and hand a [`Write`] to the scribe, all without waiting.
 //!
 //! **Order.** What is in flight is looked through before the index: together they know every
 //! external id, because the claim of an id ends only when the index shows it.
@@ -30,7 +30,7 @@ use crate::records::{
     self, BANK, CASES, LEDGER, PROFILE, SUSPENSE, TRANSFERS, Tail, UNBOOKED, keys, reads,
 };
 use crate::reply::{ClaimGuard, Reply};
-use crate::scribe::{Page, Scribe, Shared, Ticket, Vitals};
+use crate::scribe::{Scribe, Shared, Ticket, Vitals, Write};
 use crate::settings::Settings;
 
 /// See the module.
@@ -174,9 +174,9 @@ impl Desk {
     }
 
     /// Applies vouchers and gives the page that makes them durable.
-    pub(super) fn record(&mut self, vouchers: &[Arc<Voucher>]) -> Result<Page, StoreError> {
+    pub(super) fn record(&mut self, vouchers: &[Arc<Voucher>]) -> Result<Write, StoreError> {
         let stream = self.stream(LEDGER);
-        let mut page = Page::default();
+        let mut page = Write::default();
         for voucher in vouchers {
             assert!(
                 self.account.is_next(voucher),
@@ -207,7 +207,7 @@ impl Desk {
     }
 
     /// Applies movements and gives the page that makes them durable.
-    pub(super) fn record_all(&mut self, movements: Movements) -> Result<Page, StoreError> {
+    pub(super) fn record_all(&mut self, movements: Movements) -> Result<Write, StoreError> {
         let vouchers: Vec<_> = movements.vouchers.into_iter().map(Arc::new).collect();
         let mut page = self.record(&vouchers)?;
         if movements.transfers.is_empty() {
@@ -325,7 +325,7 @@ impl Desk {
         reply: Reply<Result<T, Failure>>,
     ) {
         self.scribe
-            .commit(Page::default(), move |done| reply.send(done.and(value)));
+            .commit(Write::default(), move |done| reply.send(done.and(value)));
     }
 
     /// What a movement is judged with.

@@ -28,7 +28,7 @@ use crate::failure::Failure;
 use crate::mailbox::Asked;
 use crate::ports::{BankError, BankGateway, EnrolmentOrder};
 use crate::reply::{Reply, Waits};
-use crate::scribe::{Page, Ticket};
+use crate::scribe::{Ticket, Write};
 use crate::settings::Pauses;
 
 /// What the fund said of an enrolment.
@@ -211,11 +211,11 @@ impl Desk {
             Ok(Some(fact)) => fact,
             Ok(None) => {
                 let view = self.enrolment_view(true);
-                return self.scribe.finish(Page::default(), Ok(view), ticket);
+                return self.scribe.finish(Write::default(), Ok(view), ticket);
             }
             Err(rejection) => {
                 let refused = Err(rejection.into());
-                return self.scribe.finish(Page::default(), refused, ticket);
+                return self.scribe.finish(Write::default(), refused, ticket);
             }
         };
         let mut entries = match self.write_profile(&[fact]) {
@@ -232,9 +232,9 @@ impl Desk {
                 Err(why) => return self.scribe.fail(why, ticket.reply),
             }
         }
-        let page = Page {
+        let page = Write {
             entries,
-            ..Page::default()
+            ..Write::default()
         };
         let (sender, durable) = oneshot::channel();
         self.scribe
@@ -275,7 +275,7 @@ impl Desk {
     }
 
     /// Writes down what the fund said: the calls, and what its word changes.
-    fn take_word(&mut self, said: &FundSaid) -> Result<Page, StoreError> {
+    fn take_word(&mut self, said: &FundSaid) -> Result<Write, StoreError> {
         let fact: Option<AccountFact> = match &said.word {
             Word::Told(word) => self.account.fund_said(said.enrolment, word),
             Word::Refused(why) => self.account.fund_refused(said.enrolment, why),
@@ -286,9 +286,9 @@ impl Desk {
             entries.extend(self.write_profile(&[fact])?);
             self.note_business();
         }
-        Ok(Page {
+        Ok(Write {
             entries,
-            ..Page::default()
+            ..Write::default()
         })
     }
 
@@ -331,6 +331,6 @@ impl Desk {
                 _ => Ok(self.enrolment_view(false)),
             },
         };
-        self.scribe.finish(Page::default(), outcome, ticket);
+        self.scribe.finish(Write::default(), outcome, ticket);
     }
 }

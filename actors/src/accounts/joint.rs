@@ -41,7 +41,7 @@ use crate::failure::Failure;
 use crate::mailbox::Asked;
 use crate::meter::Meter;
 use crate::reply::Waits;
-use crate::scribe::{Page, Scribe, Ticket};
+use crate::scribe::{Scribe, Ticket, Write};
 
 /// An order about several accounts, on its way through them.
 #[derive(Debug)]
@@ -231,8 +231,8 @@ fn transfer(
     };
     let Some((out, into)) = halves.filter(|_| !dry_run) else {
         // The answer shows what both were.
-        let nothing = (Arc::clone(&receiver.vitals), Page::default());
-        let page = Page::default();
+        let nothing = (Arc::clone(&receiver.vitals), Write::default());
+        let page = Write::default();
         return sender
             .scribe
             .finish_joint(page, vec![nothing], outcome, ticket);
@@ -306,7 +306,7 @@ async fn batch(
             desk.meter = Arc::clone(&own);
         }
     }
-    let mut pages: BTreeMap<AccountNo, Page> = BTreeMap::new();
+    let mut pages: BTreeMap<AccountNo, Write> = BTreeMap::new();
     let mut outcomes = Vec::with_capacity(items.len());
     for (place, item) in items.into_iter().enumerate() {
         if place > 0 && place.is_multiple_of(BULK_PART) {
@@ -358,7 +358,7 @@ async fn batch(
     };
     Scribe::finish_joint(
         &mut desk.scribe,
-        Page::default(),
+        Write::default(),
         parts,
         Ok(outcomes),
         ticket,

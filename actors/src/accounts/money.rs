@@ -21,7 +21,7 @@ use crate::mailbox::{Asked, give_way};
 use crate::records::projection::Place;
 use crate::records::{LEDGER, reads};
 use crate::reply::{Reply, Waits};
-use crate::scribe::{Page, Shared, Ticket};
+use crate::scribe::{Shared, Ticket, Write};
 
 /// A turn about the money of an account.
 #[derive(Debug)]
@@ -144,7 +144,7 @@ impl Desk {
         &mut self,
         order: &PostAdjustment,
         dry_run: bool,
-    ) -> Result<(Page, Result<Outcome<Placed>, Failure>), caudal_storage::StoreError> {
+    ) -> Result<(Write, Result<Outcome<Placed>, Failure>), caudal_storage::StoreError> {
         let existing = self.existing(order.voucher_type.direction(), &order.external_id)?;
         let existing = existing.as_ref().map(|(n, v)| (*n, v.as_ref()));
         let settings = self.shared.settings();
@@ -156,15 +156,15 @@ impl Desk {
         };
         let placed = |voucher| Placed { account, voucher };
         Ok(match decided {
-            Err(rejection) => (Page::default(), Err(rejection.into())),
+            Err(rejection) => (Write::default(), Err(rejection.into())),
             Ok(Outcome::Replayed(vouchers)) => {
                 let outcome = first(vouchers.into_iter().map(Arc::new));
-                (Page::default(), outcome.map(placed).map(Outcome::Replayed))
+                (Write::default(), outcome.map(placed).map(Outcome::Replayed))
             }
             Ok(Outcome::Recorded(vouchers)) => {
                 let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
                 let page = if dry_run {
-                    Page::default()
+                    Write::default()
                 } else {
                     self.record(&vouchers)?
                 };
@@ -184,7 +184,7 @@ impl Desk {
         let context = self.context(&settings, self.now());
         let seen = existing.as_ref().map(|(n, v)| (*n, v.as_ref()));
         let decided = self.account.decide_hold(order, seen, &context);
-        let mut page = Page::default();
+        let mut page = Write::default();
         let outcome = match decided {
             Err(rejection) => Err(rejection.into()),
             // The hold as it was opened: what its first answer said.
@@ -226,9 +226,9 @@ impl Desk {
         let open = self.account.holds.get(&number);
         let Some(mut hold) = open.filter(|hold| hold.tag == id.0.tag).cloned() else {
             let outcome = self.no_open_hold(id);
-            return self.scribe.finish(Page::default(), Err(outcome), ticket);
+            return self.scribe.finish(Write::default(), Err(outcome), ticket);
         };
-        let mut page = Page::default();
+        let mut page = Write::default();
         let outcome = match self.account.decide_step(number, step, amount, &context) {
             Err(rejection) => Err(rejection.into()),
             Ok(vouchers) => {
@@ -343,9 +343,9 @@ impl Desk {
                     reason: refused.code().to_owned(),
                 };
                 let entry = self.write_suspense(&suspense);
-                let page = entry.map(|entry| Page {
+                let page = entry.map(|entry| Write {
                     entries: vec![entry],
-                    ..Page::default()
+                    ..Write::default()
                 });
                 (page, Heard::Suspended)
             }

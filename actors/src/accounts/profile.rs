@@ -18,7 +18,7 @@ use crate::mailbox::Asked;
 use crate::ports::BankError;
 use crate::records::{self, PROFILE, reads};
 use crate::reply::{ClaimGuard, Reply, Waits};
-use crate::scribe::{Page, Shared, Ticket};
+use crate::scribe::{Shared, Ticket, Write};
 
 /// How often a client id that the bank does not give is drawn again.
 const REDRAWS_MAX: u32 = 64;
@@ -117,7 +117,7 @@ impl Desk {
             Ok(facts) => facts.unwrap_or_default(),
             Err(why) => {
                 self.vitals.doubt();
-                return self.scribe.finish(Page::default(), Err(why), ticket);
+                return self.scribe.finish(Write::default(), Err(why), ticket);
             }
         };
         self.write(home, vec![first], &facts, ticket);
@@ -135,7 +135,7 @@ impl Desk {
         if if_match.is_some_and(|seen| !seen.contains(&version)) {
             return self
                 .scribe
-                .finish(Page::default(), Err(Failure::Stale), ticket);
+                .finish(Write::default(), Err(Failure::Stale), ticket);
         }
         let policy = self.shared.settings().policy;
         let decided = self.drawn(order).and_then(|order| {
@@ -145,7 +145,7 @@ impl Desk {
         match decided {
             Err(why) => {
                 self.claimed = None;
-                self.scribe.finish(Page::default(), Err(why), ticket);
+                self.scribe.finish(Write::default(), Err(why), ticket);
             }
             Ok(facts) => self.write(home, Vec::new(), &facts, ticket),
         }
@@ -219,9 +219,9 @@ impl Desk {
             Ok(more) => entries.extend(more),
             Err(why) => return self.scribe.fail(why, ticket.reply),
         }
-        let page = Page {
+        let page = Write {
             entries,
-            ..Page::default()
+            ..Write::default()
         };
         if waited || self.account.pending.is_none() {
             self.claimed = None;
@@ -231,7 +231,7 @@ impl Desk {
         self.ask_bank(home, page, ticket);
     }
 
-    fn ask_bank(&mut self, home: Addr<AccountActor>, mut page: Page, ticket: Ticket<AccountView>) {
+    fn ask_bank(&mut self, home: Addr<AccountActor>, mut page: Write, ticket: Ticket<AccountView>) {
         let now = self.now();
         if let Some(keyed) = &ticket.keyed {
             // Until the bank's outcome is known, the key leads to the account.
@@ -299,9 +299,9 @@ impl Desk {
             return;
         };
         self.note_business();
-        let page = Page {
+        let page = Write {
             entries,
-            ..Page::default()
+            ..Write::default()
         };
         let mut waiter = self.waiter.take();
         let claim = match &mut waiter {
@@ -338,9 +338,9 @@ impl Desk {
             self.vitals.doubt();
             return;
         };
-        let page = Page {
+        let page = Write {
             entries,
-            ..Page::default()
+            ..Write::default()
         };
         let (sender, durable) = oneshot::channel();
         self.scribe
@@ -365,9 +365,9 @@ impl Desk {
         };
         let waiter = self.waiter.as_mut();
         let reply = waiter.and_then(|ticket| ticket.reply.take());
-        let page = Page {
+        let page = Write {
             entries,
-            ..Page::default()
+            ..Write::default()
         };
         self.scribe.commit(page, move |done| {
             if let Some(reply) = reply {
@@ -383,6 +383,6 @@ impl Desk {
             (None, Some(why)) => Err(Failure::Bank(BankError::Refused(why.clone()))),
             (None, None) => Ok(self.view_after(true)),
         };
-        self.scribe.finish(Page::default(), outcome, ticket);
+        self.scribe.finish(Write::default(), outcome, ticket);
     }
 }

@@ -19,7 +19,7 @@ use crate::ports::TransferOrder;
 use crate::records::projection::Place;
 use crate::records::reads;
 use crate::reply::{Reply, Waits};
-use crate::scribe::{Page, Shared, Ticket};
+use crate::scribe::{Shared, Ticket, Write};
 
 /// A transfer that the bank is to be asked for once it is on disk.
 pub(super) type Started = (u64, String, oneshot::Receiver<Result<(), Failure>>);
@@ -167,7 +167,7 @@ impl Desk {
         outcome: Result<Outcome<TransferView>, Failure>,
         ticket: Ticket<Outcome<TransferView>>,
     ) {
-        self.scribe.finish(Page::default(), outcome, ticket);
+        self.scribe.finish(Write::default(), outcome, ticket);
     }
 
     /// The transfer that an order has made before, if it has.
@@ -339,7 +339,7 @@ impl Desk {
     fn noticed(&mut self, number: u64, said: &BankTransfer, ticket: Ticket<Heard>) {
         if !self.account.transfers.contains_key(&number) {
             let heard = self.late(number, &said.word);
-            return self.scribe.finish(Page::default(), heard, ticket);
+            return self.scribe.finish(Write::default(), heard, ticket);
         }
         let movements = self.settled(number, said);
         let nothing = movements.as_ref().is_ok_and(Movements::is_empty);
@@ -410,19 +410,19 @@ impl Desk {
                 );
                 return self
                     .scribe
-                    .finish(Page::default(), Ok(Heard::Ignored), ticket);
+                    .finish(Write::default(), Ok(Heard::Ignored), ticket);
             }
             Ok(Some(transfer)) if !in_flight => transfer,
             Ok(Some(_)) => {
                 let busy = Err(Failure::Overloaded);
-                return self.scribe.finish(Page::default(), busy, ticket);
+                return self.scribe.finish(Write::default(), busy, ticket);
             }
             Ok(None) => {
                 return self
                     .scribe
-                    .finish(Page::default(), Ok(Heard::Ignored), ticket);
+                    .finish(Write::default(), Ok(Heard::Ignored), ticket);
             }
-            Err(why) => return self.scribe.finish(Page::default(), Err(why), ticket),
+            Err(why) => return self.scribe.finish(Write::default(), Err(why), ticket),
         };
         let settings = self.shared.settings();
         let context = self.context(&settings, self.now());
@@ -434,7 +434,7 @@ impl Desk {
             Err(why) => {
                 tracing::error!(%why, account = self.account.number.0, transfer = number, "a reversal cannot be credited; reconcile the day");
                 self.scribe
-                    .finish(Page::default(), Ok(Heard::Ignored), ticket);
+                    .finish(Write::default(), Ok(Heard::Ignored), ticket);
             }
         }
     }

@@ -9,7 +9,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, StoreError};
 
 use super::Next;
-use crate::records::projection::Told;
+use crate::records::projection::EventRow;
 use crate::records::reads;
 
 /// How many rows are read at once, at most.
@@ -160,7 +160,7 @@ impl Route<'_> {
         &mut self,
         account: AccountNo,
         number: u64,
-        told: &Told,
+        told: &EventRow,
     ) -> Result<(AccountNo, u64, Event), StoreError> {
         let event = reads::events::event(self.store, self.realm, number, told)?;
         self.flying.insert(account);

@@ -32,8 +32,8 @@ use pages::sorted;
 pub(super) use pages::{Picker, Range};
 
 pub use accounts::{AccountFilter, AccountScope, AccountSort};
-pub use caudal_storage::Order;
-pub use pages::{Listing, Page};
+pub use caudal_storage::SortOrder;
+pub use pages::{ListPage, Listing};
 
 /// How many records a scan reads at once.
 const SCAN_PAGE: usize = 1000;
@@ -154,7 +154,7 @@ impl Engine {
         target: Target,
         filter: VoucherFilter,
         sort: VoucherSort,
-        page: Page,
+        page: ListPage,
     ) -> Result<Listing<Placed>, Failure> {
         let head = self.balance(realm, target).await?;
         let cost = Cost::scan_if(!filter.is_range(sort));
@@ -174,7 +174,7 @@ impl Engine {
         realm: RealmId,
         filter: VoucherFilter,
         sort: VoucherSort,
-        page: Page,
+        page: ListPage,
     ) -> Result<Listing<Placed>, Failure> {
         let cost = Cost::scan_if(!filter.is_everything(sort));
         self.scan(realm, cost, move |store| {
@@ -189,7 +189,7 @@ impl Engine {
         realm: RealmId,
         filter: AccountFilter,
         sort: AccountSort,
-        page: Page,
+        page: ListPage,
     ) -> Result<Listing<Account>, Failure> {
         let skips = sort != AccountSort::CreatedAt && page.offset > SCAN_PAGE;
         let cost = Cost::scan_if(filter.text.is_some() || skips);
@@ -234,7 +234,7 @@ fn movements(
     range: Range,
     filter: &VoucherFilter,
     sort: VoucherSort,
-    page: &Page,
+    page: &ListPage,
 ) -> Result<Listing<Placed>, StoreError> {
     let range = within_dates(store, realm, account, range, filter)?;
     let placed = |voucher| Placed {
@@ -256,7 +256,7 @@ fn movements(
         });
     }
     let order = if sort == VoucherSort::Amount {
-        Order::Ascending
+        SortOrder::Ascending
     } else {
         page.order
     };
@@ -274,9 +274,9 @@ fn movements(
         )?;
         let Some(last) = vouchers.last() else { break };
         match order {
-            Order::Ascending => rest.first = last.sequence.saturating_add(1),
-            Order::Descending if last.sequence == 0 => break,
-            Order::Descending => rest.last = last.sequence.saturating_sub(1),
+            SortOrder::Ascending => rest.first = last.sequence.saturating_add(1),
+            SortOrder::Descending if last.sequence == 0 => break,
+            SortOrder::Descending => rest.last = last.sequence.saturating_sub(1),
         }
         for voucher in vouchers
             .into_iter()

@@ -10,9 +10,9 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{Send, Transfer, TransferStatus};
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::Outcome;
-use caudal_storage::{Index, Order, StoreError};
+use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::lists::{Listing, Page, Picker, Range};
+use super::lists::{ListPage, Listing, Picker, Range};
 use super::turns::Cost;
 use super::{Asker, DEADLINE, Engine};
 use crate::accounts::BatchMode;
@@ -114,7 +114,7 @@ impl Engine {
         realm: RealmId,
         target: Target,
         status: Option<HoldStatus>,
-        page: Page,
+        page: ListPage,
     ) -> Result<Listing<HoldView>, Failure> {
         // Releases what is due, and waits for all that is in flight.
         let account = self.balance(realm, target).await?.account;
@@ -180,7 +180,7 @@ impl Engine {
         &self,
         realm: RealmId,
         filter: TransferFilter,
-        page: Page,
+        page: ListPage,
     ) -> Result<Listing<TransferView>, Failure> {
         let from = match filter.from {
             Some(target) => Some(self.balance(realm, target).await?.account),
@@ -247,7 +247,7 @@ fn holds(
     realm: RealmId,
     account: AccountNo,
     status: Option<HoldStatus>,
-    page: &Page,
+    page: &ListPage,
 ) -> Result<Listing<HoldView>, StoreError> {
     let prefix = keys::holds(realm, account);
     let mut picker = Picker::new(*page);
@@ -262,8 +262,8 @@ fn holds(
         }
         match rows.last() {
             Some((key, _)) if rows.len() == SCAN_PAGE => match page.order {
-                Order::Ascending => from = [key.as_slice(), &[0]].concat(),
-                Order::Descending => to.clone_from(key),
+                SortOrder::Ascending => from = [key.as_slice(), &[0]].concat(),
+                SortOrder::Descending => to.clone_from(key),
             },
             Some(_) | None => return Ok(picker.listing()),
         }
@@ -275,7 +275,7 @@ fn transfers(
     realm: RealmId,
     filter: &TransferFilter,
     from: Option<AccountNo>,
-    page: &Page,
+    page: &ListPage,
 ) -> Result<Listing<TransferView>, StoreError> {
     let count = keys::count_in(store.get(&keys::transfer_count(realm))?.as_deref())?;
     let mut range = Range {
@@ -306,8 +306,8 @@ fn transfers(
         let rows = transfer_range(store, realm, range, page.order, SCAN_PAGE)?;
         let Some((last, _)) = rows.last() else { break };
         match page.order {
-            Order::Ascending => range.first = last.saturating_add(1),
-            Order::Descending => range.last = last.saturating_sub(1),
+            SortOrder::Ascending => range.first = last.saturating_add(1),
+            SortOrder::Descending => range.last = last.saturating_sub(1),
         }
         for (ordinal, view) in rows {
             if lets(view.account, &view.transfer) {
@@ -322,7 +322,7 @@ fn transfer_range(
     store: &dyn Index,
     realm: RealmId,
     range: Range,
-    order: Order,
+    order: SortOrder,
     limit: usize,
 ) -> Result<Vec<(u64, TransferView)>, StoreError> {
     if range.len() == 0 {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::events::rules::RuleSets;
 
-use crate::realms::Limits;
+use crate::realms::RealmBounds;
 use crate::settings::Pauses;
 use crate::treasury;
 
@@ -15,7 +15,7 @@ pub struct Options {
     /// Threads for actors; 0 runs them on the caller's (for tests and simulation).
     pub arbiters: usize,
     /// Bounds of each realm.
-    pub realm: Limits,
+    pub realm: RealmBounds,
     /// How long the bank is left alone between tries of a transfer.
     pub pauses: Pauses,
     /// How long a webhook is left alone between tries of an event.
@@ -34,7 +34,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             arbiters: 2,
-            realm: Limits::default(),
+            realm: RealmBounds::default(),
             pauses: Pauses::default(),
             webhooks: Schedule::default(),
             event_rules: RuleSets::ALL.newest(),

@@ -18,9 +18,9 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::money::Money;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Index, Order, StoreError};
+use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::lists::{AccountFilter, Listing, Page, Picker, listed};
+use super::lists::{AccountFilter, ListPage, Listing, Picker, listed};
 use super::turns::{Books, Cost};
 use super::{DEADLINE, Engine, Realms, wait};
 use crate::banks::OnCollector;
@@ -149,7 +149,7 @@ impl Engine {
         &self,
         realm: RealmId,
         filter: PositionFilter,
-        page: Page,
+        page: ListPage,
     ) -> Result<Listing<Position>, Failure> {
         let cost = Cost::scan_if(filter != PositionFilter::default());
         self.scan(realm, cost, move |store| {
@@ -218,7 +218,7 @@ impl PositionFilter {
 fn everyone(
     store: &dyn Index,
     realm: RealmId,
-    page: &Page,
+    page: &ListPage,
 ) -> Result<Listing<(AccountNo, Option<Funds>)>, StoreError> {
     let among = Among {
         alive: true,
@@ -237,7 +237,7 @@ fn filtered(
     store: &dyn Index,
     realm: RealmId,
     filter: &PositionFilter,
-    page: &Page,
+    page: &ListPage,
 ) -> Result<Listing<(AccountNo, Option<Funds>)>, StoreError> {
     let accounts = AccountFilter {
         text: filter.text.clone(),
@@ -261,8 +261,8 @@ fn filtered(
         }
         match rows.last() {
             Some((key, _)) if rows.len() == SCAN_PAGE => match page.order {
-                Order::Ascending => from = [key.as_slice(), &[0]].concat(),
-                Order::Descending => to.clone_from(key),
+                SortOrder::Ascending => from = [key.as_slice(), &[0]].concat(),
+                SortOrder::Descending => to.clone_from(key),
             },
             Some(_) | None => return Ok(picker.listing()),
         }
@@ -273,7 +273,7 @@ fn positions(
     store: &dyn Index,
     realm: RealmId,
     filter: &PositionFilter,
-    page: &Page,
+    page: &ListPage,
 ) -> Result<Listing<Position>, StoreError> {
     let Listing { items, total, next } = if *filter == PositionFilter::default() {
         everyone(store, realm, page)?

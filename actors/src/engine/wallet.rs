@@ -5,7 +5,7 @@ use caudal_ledger::accounts::{Account, Order};
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::ids::{AccountNo, RealmId};
 
-use super::lists::{AccountFilter, AccountSort, Listing, Page};
+use super::lists::{AccountFilter, AccountSort, ListPage, Listing};
 use super::turns::Cost;
 use super::{Asker, DEADLINE, Engine, wait};
 use crate::accounts::{AccountView, BalanceView};
@@ -62,7 +62,7 @@ impl Engine {
         &self,
         realm: RealmId,
         filter: AccountFilter,
-        page: Page,
+        page: ListPage,
     ) -> Result<Listing<BalanceView>, Failure> {
         let listing = self
             .accounts(realm, filter, AccountSort::CreatedAt, page)

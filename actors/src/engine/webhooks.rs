@@ -5,10 +5,10 @@ use caudal_ledger::events::{EventId, EventKind};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::{Webhook, WebhookOrder};
-use caudal_storage::{Index, Order, StoreError};
+use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::events::id;
-use super::lists::{Listing, Page};
+use super::lists::{ListPage, Listing};
 use super::turns::Cost;
 use super::{Asker, BANK_DEADLINE, DEADLINE, Engine};
 use crate::failure::Failure;
@@ -104,7 +104,7 @@ impl Engine {
         realm: RealmId,
         number: u64,
         ending: Option<Ending>,
-        page: Page,
+        page: ListPage,
     ) -> Result<Listing<DeliveryView>, Failure> {
         self.webhook(realm, number).await?;
         let cost = Cost::scan_if(ending.is_some());
@@ -161,15 +161,15 @@ fn deliveries(
     realm: RealmId,
     number: u64,
     ending: Option<Ending>,
-    page: &Page,
+    page: &ListPage,
 ) -> Result<Listing<DeliveryView>, StoreError> {
     let prefix = keys::deliveries(realm, number);
     let (mut from, mut to) = (prefix.clone(), keys::after_prefix(&prefix));
     match (page.cursor, page.order) {
-        (Some(seen), Order::Ascending) => {
+        (Some(seen), SortOrder::Ascending) => {
             from = keys::delivery(realm, number, seen.saturating_add(1));
         }
-        (Some(seen), Order::Descending) => to = keys::delivery(realm, number, seen),
+        (Some(seen), SortOrder::Descending) => to = keys::delivery(realm, number, seen),
         (None, _) => {}
     }
     let (mut items, mut looked) = (Vec::new(), 0_usize);
@@ -180,15 +180,15 @@ fn deliveries(
             let full = items.len() == page.limit;
             if full || looked == LOOKS_MAX {
                 let last = match page.order {
-                    Order::Ascending => delivery.event.saturating_sub(1),
-                    Order::Descending => delivery.event.saturating_add(1),
+                    SortOrder::Ascending => delivery.event.saturating_sub(1),
+                    SortOrder::Descending => delivery.event.saturating_add(1),
                 };
                 return Ok(listing(items, Some(last)));
             }
             looked = looked.saturating_add(1);
             match page.order {
-                Order::Ascending => from = [key.as_slice(), &[0]].concat(),
-                Order::Descending => to.clone_from(key),
+                SortOrder::Ascending => from = [key.as_slice(), &[0]].concat(),
+                SortOrder::Descending => to.clone_from(key),
             }
             if ending.is_none_or(|ending| delivery.ending() == Some(ending)) {
                 items.push(view(store, realm, delivery)?);

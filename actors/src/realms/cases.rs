@@ -40,7 +40,7 @@ use crate::ports::BankError;
 use crate::records::keys::Rail;
 use crate::records::{self, BANK, CASES, reads};
 use crate::reply::{ClaimGuard, Waits};
-use crate::scribe::{Page, Shared, Ticket};
+use crate::scribe::{Shared, Ticket, Write};
 
 /// How long a decision waits for the bank's list to be looked through.
 const LOOKOUT_WAIT: Duration = Duration::from_secs(5);
@@ -282,14 +282,14 @@ impl RealmSupervisor {
         mut parked: Parked,
         fact: &CaseFact,
         calls: &[BankCall],
-    ) -> Result<(Page, Parked), StoreError> {
+    ) -> Result<(Write, Parked), StoreError> {
         let realm = self.shared.realm;
         let stream = records::account_stream(realm, AccountNo(0), CASES);
         let entry = self.own_entry(stream, fact)?;
         parked.apply(fact, entry.seq);
-        let mut page = Page {
+        let mut page = Write {
             entries: vec![entry],
-            ..Page::default()
+            ..Write::default()
         };
         let stream = records::account_stream(realm, AccountNo(0), BANK);
         for call in calls {

@@ -24,7 +24,7 @@ use crate::records::keys::Rail;
 use crate::records::projection::Landed;
 use crate::records::{self, BANK, SUSPENSE, Tail, reads};
 use crate::reply::{ClaimGuard, Reply, Waits};
-use crate::scribe::{Page, Shared, Ticket};
+use crate::scribe::{Shared, Ticket, Write};
 
 /// What a supervisor can be asked about the money of its accounts.
 #[derive(Debug)]
@@ -298,9 +298,9 @@ impl RealmSupervisor {
         let stream = records::account_stream(self.shared.realm, AccountNo(0), SUSPENSE);
         match self.own_entry(stream, suspense) {
             Ok(entry) => {
-                let page = Page {
+                let page = Write {
                     entries: vec![entry],
-                    ..Page::default()
+                    ..Write::default()
                 };
                 self.scribe.finish(page, Ok(Heard::Suspended), ticket);
             }
@@ -332,9 +332,9 @@ impl RealmSupervisor {
             .collect();
         match entries {
             Ok(entries) => self.scribe.commit(
-                Page {
+                Write {
                     entries,
-                    ..Page::default()
+                    ..Write::default()
                 },
                 |_| {},
             ),

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::records::projection::{Landed, Place};
 use crate::records::{self, UNBOOKED, reads};
 use crate::reply::ClaimGuard;
-use crate::scribe::{Page, Shared, Ticket};
+use crate::scribe::{Shared, Ticket, Write};
 
 impl RealmSupervisor {
     /// Claims what left under a reference, which is of one realm.
@@ -112,11 +112,11 @@ impl RealmSupervisor {
         }
     }
 
-    fn unbooked_page(&mut self, fact: &UnbookedFact) -> Result<Page, StoreError> {
+    fn unbooked_page(&mut self, fact: &UnbookedFact) -> Result<Write, StoreError> {
         let stream = records::account_stream(self.shared.realm, AccountNo(0), UNBOOKED);
-        Ok(Page {
+        Ok(Write {
             entries: vec![self.own_entry(stream, fact)?],
-            ..Page::default()
+            ..Write::default()
         })
     }
 

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::mailbox::Asked;
 use crate::records::{self, REALM, Tail, reads};
 use crate::reply::{Reply, Waits};
-use crate::scribe::{Page, Ticket};
+use crate::scribe::{Ticket, Write};
 
 /// What a supervisor can be asked about voucher types.
 #[derive(Debug)]
@@ -83,9 +83,9 @@ impl RealmSupervisor {
         let stream = records::realm_stream(self.shared.realm, REALM);
         let fact = RealmFact::EventRules { number };
         let entry = self.tail.next(stream, self.shared.clock.now(), &fact)?;
-        let page = Page {
+        let page = Write {
             entries: vec![entry],
-            ..Page::default()
+            ..Write::default()
         };
         self.event_rules = number;
         self.scribe.commit(page, |_| {});
@@ -108,7 +108,7 @@ impl RealmSupervisor {
             Ok(fact) => fact,
             Err(rejection) => return self.end(Err(rejection.into()), ticket),
         };
-        let mut page = Page::default();
+        let mut page = Write::default();
         if let Some(fact) = fact {
             let stream = records::realm_stream(self.shared.realm, REALM);
             match self.tail.next(stream, self.shared.clock.now(), &fact) {
@@ -125,7 +125,7 @@ impl RealmSupervisor {
 
     fn all_types(&mut self, reply: Reply<Result<Vec<VoucherType>, Failure>>) {
         let types = self.types.all();
-        self.scribe.commit(Page::default(), move |done| {
+        self.scribe.commit(Write::default(), move |done| {
             reply.send(done.map(|()| types))
         });
     }

@@ -15,7 +15,7 @@ use crate::mailbox::{Asked, Mailbox};
 use crate::ports::webhooks::{Contents, Parcel, Sent};
 use crate::records::{self, Tail, WEBHOOKS, reads};
 use crate::reply::Waits;
-use crate::scribe::{Page, Ticket};
+use crate::scribe::{Ticket, Write};
 
 /// What a supervisor can be asked about webhooks.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ impl RealmSupervisor {
         &mut self,
         number: u64,
         order: WebhookOrder,
-    ) -> Result<(Page, Webhook), Failure> {
+    ) -> Result<(Write, Webhook), Failure> {
         let (store, realm) = (self.shared.store.as_ref(), self.shared.realm);
         let now = self.shared.clock.now();
         let number = self.webhooks.number_of(&order, number);
@@ -119,9 +119,9 @@ impl RealmSupervisor {
         };
         let entry = tail.next(stream, now, &fact)?;
         self.webhooks.apply(&fact);
-        let page = Page {
+        let page = Write {
             entries: vec![entry],
-            ..Page::default()
+            ..Write::default()
         };
         let after = self.webhooks.get(number).ok().cloned().or(before);
         let webhook = after.ok_or(Rejection::WebhookNotFound)?;

@@ -31,7 +31,7 @@ use super::{
 };
 
 pub use cases::CaseCounts;
-pub use events::{Noted, Told, known as known_rules};
+pub use events::{EventRow, Noted, known as known_rules};
 pub use landed::Landed;
 pub use lines::Line;
 pub use money::origin_place;
@@ -220,7 +220,7 @@ fn profile(
         return Ok(());
     };
     let movements = index.head(account_stream(realm, number, LEDGER))?;
-    let told = Told::new(kind, number, position).tagged_by(rules, entry);
+    let told = EventRow::new(kind, number, position).tagged_by(rules, entry);
     events::tell(realm, told.noting(Noted::Movements(movements))?, index)
 }
 

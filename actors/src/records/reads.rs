@@ -19,7 +19,7 @@ use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Totals;
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{Index, Order, Position, StoreError, StreamId};
+use caudal_storage::{Index, Position, SortOrder, StoreError, StreamId};
 use serde::de::DeserializeOwned;
 
 use super::projection::{Listed, Place, parse_totals, parse_usage};
@@ -37,7 +37,7 @@ pub fn fold<T: DeserializeOwned>(
 ) -> Result<(), StoreError> {
     let mut from = after.saturating_add(1);
     loop {
-        let page = store.read(stream, from, u64::MAX, Order::Ascending, FOLD_PAGE)?;
+        let page = store.read(stream, from, u64::MAX, SortOrder::Ascending, FOLD_PAGE)?;
         for entry in &page {
             take(
                 decode(&entry.body)?,
@@ -165,7 +165,7 @@ pub fn voucher(
         realm,
         place.account,
         (place.sequence, place.sequence),
-        Order::Ascending,
+        SortOrder::Ascending,
         1,
     )?
     .pop())
@@ -177,7 +177,7 @@ pub fn vouchers(
     realm: RealmId,
     account: AccountNo,
     (from, to): (u64, u64),
-    order: Order,
+    order: SortOrder,
     limit: usize,
 ) -> Result<Vec<Voucher>, StoreError> {
     let entries = store.read(
@@ -236,7 +236,12 @@ pub fn answers(
     limit: usize,
 ) -> Result<Vec<Answer>, StoreError> {
     let from = keys::answers(realm, key);
-    let rows = store.scan(&from, &keys::after_prefix(&from), Order::Ascending, limit)?;
+    let rows = store.scan(
+        &from,
+        &keys::after_prefix(&from),
+        SortOrder::Ascending,
+        limit,
+    )?;
     rows.iter().map(|(_, row)| answer_at(store, row)).collect()
 }
 
@@ -253,7 +258,7 @@ fn answer_at(store: &dyn Index, row: &[u8]) -> Result<Answer, StoreError> {
         };
         let last = first.saturating_add(count).saturating_sub(1);
         let many = usize::try_from(count).unwrap_or(usize::MAX);
-        for part in store.read(stream, first, last, Order::Ascending, many)? {
+        for part in store.read(stream, first, last, SortOrder::Ascending, many)? {
             answer.body.push_str(&decode::<String>(&part.body)?);
         }
     }
@@ -301,7 +306,7 @@ pub fn totals_of(
     };
     let (from, last) = (keys::totals(*first), keys::totals(*last));
     let to = [last.as_slice(), &[0]].concat();
-    for (key, row) in store.scan(&from, &to, Order::Ascending, usize::MAX)? {
+    for (key, row) in store.scan(&from, &to, SortOrder::Ascending, usize::MAX)? {
         let realm = key.get(1..).and_then(|key| key.try_into().ok());
         let realm = realm.map(|bytes| RealmId(u32::from_be_bytes(bytes)));
         if let Some(totals) = realm.and_then(|realm| found.get_mut(&realm)) {
@@ -317,7 +322,15 @@ pub fn last_voucher(
     realm: RealmId,
     account: AccountNo,
 ) -> Result<Option<Voucher>, StoreError> {
-    Ok(vouchers(store, realm, account, (1, u64::MAX), Order::Descending, 1)?.pop())
+    Ok(vouchers(
+        store,
+        realm,
+        account,
+        (1, u64::MAX),
+        SortOrder::Descending,
+        1,
+    )?
+    .pop())
 }
 
 /// The accounts whose holder has a CUIT, in their order, at most `limit`.
@@ -328,14 +341,19 @@ pub fn accounts_of_cuit(
     limit: usize,
 ) -> Result<Vec<AccountNo>, StoreError> {
     let from = keys::of_cuit(realm, cuit);
-    let rows = store.scan(&from, &keys::after_prefix(&from), Order::Ascending, limit)?;
+    let rows = store.scan(
+        &from,
+        &keys::after_prefix(&from),
+        SortOrder::Ascending,
+        limit,
+    )?;
     rows.iter().map(|(key, _)| keys::account_of(key)).collect()
 }
 
 /// The last account number given in a realm.
 pub fn last_account(store: &dyn Index, realm: RealmId) -> Result<u64, StoreError> {
     let from = keys::directory(realm);
-    let rows = store.scan(&from, &keys::after_prefix(&from), Order::Descending, 1)?;
+    let rows = store.scan(&from, &keys::after_prefix(&from), SortOrder::Descending, 1)?;
     rows.first().map_or(Ok(0), |(key, _)| keys::number_of(key))
 }
 
@@ -362,7 +380,7 @@ fn accounts_under(
     from: &[u8],
     limit: usize,
 ) -> Result<Vec<AccountNo>, StoreError> {
-    let rows = store.scan(from, &keys::after_prefix(from), Order::Ascending, limit)?;
+    let rows = store.scan(from, &keys::after_prefix(from), SortOrder::Ascending, limit)?;
     rows.iter().map(|(key, _)| keys::account_of(key)).collect()
 }
 
@@ -374,6 +392,6 @@ pub fn bank_calls(
     limit: usize,
 ) -> Result<Vec<BankCall>, StoreError> {
     let stream = account_stream(realm, account, BANK);
-    let entries = store.read(stream, 1, u64::MAX, Order::Descending, limit)?;
+    let entries = store.read(stream, 1, u64::MAX, SortOrder::Descending, limit)?;
     entries.iter().map(|entry| decode(&entry.body)).collect()
 }

@@ -14,7 +14,7 @@ use caudal_ledger::balance::Direction;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::money::Money;
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{Index, IndexWriter, Order, StoreError};
+use caudal_storage::{Index, IndexWriter, SortOrder, StoreError};
 
 use super::keys;
 
@@ -269,7 +269,7 @@ impl Among {
 fn walk(
     store: &dyn Index,
     realm: RealmId,
-    (among, order, start): (&Among, Order, Option<AccountNo>),
+    (among, order, start): (&Among, SortOrder, Option<AccountNo>),
     mut visit: impl FnMut(u64, &Set) -> bool,
 ) -> Result<(), StoreError> {
     let all = keys::roll(realm);
@@ -277,8 +277,8 @@ fn walk(
     if let Some(start) = start {
         let block = start.0 / BLOCK;
         match order {
-            Order::Ascending => from = keys::roll_of(realm, block),
-            Order::Descending => to = keys::roll_of(realm, block.saturating_add(1)),
+            SortOrder::Ascending => from = keys::roll_of(realm, block),
+            SortOrder::Descending => to = keys::roll_of(realm, block.saturating_add(1)),
         }
     }
     let (mut size, most) = ROWS;
@@ -293,8 +293,8 @@ fn walk(
         }
         match rows.last() {
             Some((key, _)) if rows.len() == size => match order {
-                Order::Ascending => from = [key.as_slice(), &[0]].concat(),
-                Order::Descending => to.clone_from(key),
+                SortOrder::Ascending => from = [key.as_slice(), &[0]].concat(),
+                SortOrder::Descending => to.clone_from(key),
             },
             Some(_) | None => return Ok(()),
         }
@@ -305,10 +305,15 @@ fn walk(
 /// How many are meant.
 pub fn count(store: &dyn Index, realm: RealmId, among: &Among) -> Result<u64, StoreError> {
     let mut count = 0_u64;
-    walk(store, realm, (among, Order::Ascending, None), |_, set| {
-        count = count.saturating_add(set.len());
-        true
-    })?;
+    walk(
+        store,
+        realm,
+        (among, SortOrder::Ascending, None),
+        |_, set| {
+            count = count.saturating_add(set.len());
+            true
+        },
+    )?;
     Ok(count)
 }
 
@@ -318,13 +323,13 @@ pub fn page(
     store: &dyn Index,
     realm: RealmId,
     among: &Among,
-    (order, after, skip, limit): (Order, Option<AccountNo>, u64, usize),
+    (order, after, skip, limit): (SortOrder, Option<AccountNo>, u64, usize),
 ) -> Result<(Vec<AccountNo>, bool), StoreError> {
     let mut skip = if after.is_some() { 0 } else { skip };
     let (mut found, mut more) = (Vec::with_capacity(limit), false);
     let is_behind = |number: AccountNo| match order {
-        Order::Ascending => after.is_none_or(|after| number > after),
-        Order::Descending => after.is_none_or(|after| number < after),
+        SortOrder::Ascending => after.is_none_or(|after| number > after),
+        SortOrder::Descending => after.is_none_or(|after| number < after),
     };
     walk(store, realm, (among, order, after), |first, set| {
         let count = set.len();
@@ -334,8 +339,8 @@ pub fn page(
         }
         let mut at = 0..BLOCK;
         let next = || match order {
-            Order::Ascending => at.next(),
-            Order::Descending => at.next_back(),
+            SortOrder::Ascending => at.next(),
+            SortOrder::Descending => at.next_back(),
         };
         let numbers = std::iter::from_fn(next).map(|at| AccountNo(first.saturating_add(at)));
         for number in numbers.filter(|n| set.has(*n) && is_behind(*n)) {
@@ -366,7 +371,7 @@ impl Members {
         walk(
             store,
             realm,
-            (among, Order::Ascending, None),
+            (among, SortOrder::Ascending, None),
             |first, set| {
                 members.sets.insert(first / BLOCK, *set);
                 true

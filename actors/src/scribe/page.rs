@@ -11,14 +11,14 @@ use crate::records;
 /// What the log says of a commit at DEBUG: the request, and the vouchers that it wrote.
 /// Events name the same vouchers, so a delivery leads back to its request.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct LogLine {
     request_id: String,
     wrote: String,
 }
 
-impl Line {
+impl LogLine {
     /// The line of a request's page; `None` while nobody reads it, or nothing is written.
-    pub(super) fn of(page: &Page, request_id: &str) -> Option<Self> {
+    pub(super) fn of(page: &Write, request_id: &str) -> Option<Self> {
         if !tracing::enabled!(tracing::Level::DEBUG) || page.entries.is_empty() {
             return None;
         }
@@ -30,7 +30,7 @@ impl Line {
         Some(line)
     }
 
-    pub(super) fn add(&mut self, page: &Page) {
+    pub(super) fn add(&mut self, page: &Write) {
         use std::fmt::Write as _;
         for entry in &page.entries {
             let space = if self.wrote.is_empty() { "" } else { " " };
@@ -55,7 +55,7 @@ impl Line {
 
 /// What goes into one commit.
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct Write {
     /// Facts.
     pub entries: Vec<Entry>,
     /// Caches.
@@ -66,7 +66,7 @@ pub struct Page {
     pub taken: Taken,
 }
 
-impl Page {
+impl Write {
     /// Adds what comes after.
     pub fn append(&mut self, mut after: Self) {
         self.entries.append(&mut after.entries);
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::records::{LEDGER, account_stream};
 
-    fn page(entries: &[(u64, u64)]) -> Page {
+    fn page(entries: &[(u64, u64)]) -> Write {
         let stream = account_stream(RealmId(1), AccountNo(1), LEDGER);
         let entry = |(seq, at): &(u64, u64)| Entry {
             stream,
@@ -126,10 +126,10 @@ mod tests {
             body: Vec::new(),
             fact: Fact::default(),
         };
-        Page {
+        Write {
             entries: entries.iter().map(entry).collect(),
             sequence: entries.last().map(|(seq, _)| *seq),
-            ..Page::default()
+            ..Write::default()
         }
     }
 
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "the last movement")]
     fn a_page_that_says_another_end_than_it_has_is_not_written() {
-        let page = Page {
+        let page = Write {
             sequence: Some(9),
             ..page(&[(7, 1)])
         };

@@ -6,13 +6,12 @@ use std::thread::ThreadId;
 
 use caudal_ledger::transfers::TransferStatus;
 use caudal_storage::{
-    Commit, CommitNo, Done, Entry, Head, Index, Order as Way, Pair, Position, Stats, Store,
-    StreamId,
+    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, SortOrder, Stats, Store, StreamId,
 };
 
 use super::lab::{Lab, cvu, outside, sending};
 use super::*;
-use crate::engine::lists::{AccountFilter, Page};
+use crate::engine::lists::{AccountFilter, ListPage};
 
 pub(super) struct Fussy {
     inner: Arc<FaultyStore>,
@@ -96,7 +95,7 @@ impl Index for Fussy {
         stream: StreamId,
         from: u64,
         to: u64,
-        order: Way,
+        order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
         self.reads("read");
@@ -118,7 +117,7 @@ impl Index for Fussy {
         &self,
         from: &[u8],
         to: &[u8],
-        order: Way,
+        order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError> {
         self.reads("scan");
@@ -250,8 +249,8 @@ async fn nothing_reads_the_store_where_requests_are_served() {
     engine.webhook(REALM, 1).await.unwrap_err();
     engine.delivery(REALM, 1, 1).await.unwrap_err();
     let all = AccountFilter::default();
-    let page = Page {
-        order: Way::Ascending,
+    let page = ListPage {
+        order: SortOrder::Ascending,
         limit: 10,
         offset: 0,
         cursor: None,

@@ -6,11 +6,11 @@ use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::facts::{AccountFact, LedgerFact};
 use caudal_ledger::text::folded;
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{Commit, Index, Order, Store as _};
+use caudal_storage::{Commit, Index, SortOrder, Store as _};
 
 use super::treasury::{cvu, first_voucher};
 use super::*;
-use crate::engine::lists::{AccountFilter, AccountScope, AccountSort, Page};
+use crate::engine::lists::{AccountFilter, AccountScope, AccountSort, ListPage};
 use crate::engine::treasury::PositionFilter;
 use crate::records::{LEDGER, PROFILE, account_stream, entry};
 
@@ -126,12 +126,12 @@ fn world() -> (World, Vec<Known>) {
 
 /// Walks over all pages of a list by offset, up to one behind the last, and then by cursor.
 async fn walked<L: Future<Output = (Vec<AccountNo>, u64, Option<u64>)>>(
-    order: Order,
+    order: SortOrder,
     right: &[AccountNo],
-    ask: impl Fn(Page) -> L,
+    ask: impl Fn(ListPage) -> L,
 ) {
     let total = u64::try_from(right.len()).unwrap();
-    let mut page = Page {
+    let mut page = ListPage {
         order,
         limit: LIMIT,
         offset: 0,
@@ -201,7 +201,7 @@ async fn every_page_of_accounts_shows_each_once_whatever_is_between() {
                 if sort == AccountSort::HolderName {
                     right.sort_by_key(|k| (folded(&k.name), k.number));
                 }
-                for order in [Order::Ascending, Order::Descending] {
+                for order in [SortOrder::Ascending, SortOrder::Descending] {
                     let numbers: Vec<_> = right.iter().map(|k| k.number).collect();
                     walked(order, &numbers, |page| async move {
                         let listed = engine.accounts(REALM, filter.clone(), sort, page).await;
@@ -227,7 +227,7 @@ async fn every_page_of_positions_leaves_out_closed_accounts_without_money() {
         .filter(|k| k.status != Status::Closed || k.funded)
         .map(|k| k.number)
         .collect();
-    for order in [Order::Ascending, Order::Descending] {
+    for order in [SortOrder::Ascending, SortOrder::Descending] {
         // With a filter that lets all pass every account is looked at: the same pages.
         for text in [None, Some("ñandú".to_owned())] {
             let filter = &PositionFilter {

@@ -15,11 +15,11 @@ use caudal_ledger::transfers::{
 use super::lab::{Lab, cvu, origin, outside, sending, within};
 use super::storms::all;
 use super::*;
-use crate::engine::lists::{Order as Way, Page};
+use crate::engine::lists::{ListPage, SortOrder as Way};
 use crate::engine::money::{Heard, HoldView, ItemOutcome, TransferFilter};
 use crate::ports::Notice;
 
-const EVERYTHING: Page = Page {
+const EVERYTHING: ListPage = ListPage {
     order: Way::Ascending,
     limit: 1000,
     offset: 0,

@@ -9,7 +9,7 @@ use caudal_ledger::events::rules::{EventRules, FIRST, RuleSets, TAGGED};
 use caudal_ledger::events::{Event, EventKind, EventKinds};
 use caudal_ledger::facts::{AccountFact, RealmFact};
 use caudal_storage::{
-    Commit, CommitNo, Entry, Fact, Index, Order as Towards, Projection, Store, StreamId,
+    Commit, CommitNo, Entry, Fact, Index, Projection, SortOrder, Store, StreamId,
 };
 
 use super::*;
@@ -142,7 +142,7 @@ fn told(events: &[Event]) -> Vec<String> {
 /// The numbers of sets that a realm has taken up.
 fn taken_up(store: &FaultyStore, realm: RealmId) -> Vec<(u64, u16)> {
     let stream = records::realm_stream(realm, REALM_KIND);
-    let facts = store.read(stream, 1, u64::MAX, Towards::Ascending, usize::MAX);
+    let facts = store.read(stream, 1, u64::MAX, SortOrder::Ascending, usize::MAX);
     let facts = facts.unwrap().into_iter();
     let number = |entry: Entry| match records::decode(&entry.body).unwrap() {
         RealmFact::EventRules { number } => Some((entry.seq, number)),

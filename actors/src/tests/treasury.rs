@@ -20,7 +20,7 @@ use caudal_storage::{
 };
 
 use super::*;
-use crate::engine::lists::Page;
+use crate::engine::lists::ListPage;
 use crate::engine::treasury::PositionFilter;
 use crate::records::{LEDGER, PROFILE, TRANSFERS, decode, entry, reads};
 
@@ -255,7 +255,7 @@ impl Index for Counted {
         stream: StreamId,
         from: u64,
         to: u64,
-        order: caudal_storage::Order,
+        order: caudal_storage::SortOrder,
         limit: usize,
     ) -> Stored<Vec<Entry>> {
         self.other().read(stream, from, to, order, limit)
@@ -274,7 +274,7 @@ impl Index for Counted {
         &self,
         from: &[u8],
         to: &[u8],
-        order: caudal_storage::Order,
+        order: caudal_storage::SortOrder,
         limit: usize,
     ) -> Stored<Vec<Pair>> {
         self.other().scan(from, to, order, limit)
@@ -419,8 +419,8 @@ async fn a_page_of_positions_costs_what_its_rows_cost() {
         let clock = Arc::<TestClock>::default();
         let engine = Engine::start(Arc::<Counted>::clone(&counted), clock, banks, options);
         let engine = engine.unwrap();
-        let mut page = Page {
-            order: caudal_storage::Order::Descending,
+        let mut page = ListPage {
+            order: caudal_storage::SortOrder::Descending,
             limit: 10,
             offset: 0,
             cursor: None,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use caudal_actors::engine::lists::{Order as Way, Page};
+use caudal_actors::engine::lists::{ListPage, SortOrder as Way};
 use caudal_actors::engine::money::{TransferFilter, TransferView};
 use caudal_actors::engine::{Engine, Options};
 use caudal_actors::failure::Failure;
@@ -44,7 +44,7 @@ use super::{ACCOUNTS, DAILY_TOTAL, End, FUNDS, Hazard, Order, RESIDENT, Scene, S
 const TURNS: usize = 200;
 /// How long a story may take to come to rest, by its own clock.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
-const EVERYTHING: Page = Page {
+const EVERYTHING: ListPage = ListPage {
     order: Way::Ascending,
     limit: 100_000,
     offset: 0,
@@ -63,7 +63,7 @@ fn start(store: &Arc<FaultyStore>, clock: &Arc<StillClock>, bank: &Arc<Bank>) ->
     let bank: Arc<dyn BankGateway> = Arc::<Bank>::clone(bank);
     let options = Options {
         arbiters: 0,
-        realm: realms::Limits { resident: RESIDENT },
+        realm: realms::RealmBounds { resident: RESIDENT },
         ..Options::default()
     };
     let engine = Engine::start(

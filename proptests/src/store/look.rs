@@ -1,6 +1,6 @@
 //! Reads: exact when nothing is under way, within what is possible when something is.
 
-use caudal_storage::{Entry, Head, Order, Position, StreamId};
+use caudal_storage::{Entry, Head, Position, SortOrder, StreamId};
 
 use super::cents;
 use super::driver::Driver;
@@ -42,9 +42,9 @@ impl<R: Rig> Driver<R> {
         let from = u64::from(at) % (to + 1);
         let mut right: Vec<&Entry> = sure.iter().copied().filter(|e| e.seq >= from).collect();
         let order = if up {
-            Order::Ascending
+            SortOrder::Ascending
         } else {
-            Order::Descending
+            SortOrder::Descending
         };
         if !up {
             right.reverse();
@@ -78,7 +78,7 @@ impl<R: Rig> Driver<R> {
             .scan(
                 &[cents::END - 5],
                 &[cents::END],
-                Order::Ascending,
+                SortOrder::Ascending,
                 usize::MAX,
             )
             .map_err(|e| format!("the rows cannot be read: {e}"))?;
@@ -86,7 +86,7 @@ impl<R: Rig> Driver<R> {
             .scan(
                 &[cents::END - 5],
                 &[cents::END],
-                Order::Descending,
+                SortOrder::Descending,
                 usize::MAX,
             )
             .map_err(|e| format!("the rows cannot be read: {e}"))?;

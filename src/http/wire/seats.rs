@@ -1,7 +1,7 @@
 //! How many connections there are, and who goes when there are too many.
 //!
 //! **Shape.** [`Bounds`] belong to a listener; each of its threads has an equal [`Share`] of
-//! [`Limits::connections`] and keeps its own [`Seats`], so that nothing is locked but the count of
+//! [`ConnectionLimits::connections`] and keeps its own [`Seats`], so that nothing is locked but the count of
 //! peers, once when a connection comes and once when it goes.
 //!
 //! **Bounds.** A thread whose share is taken makes room by asking those to leave that have been
@@ -9,7 +9,7 @@
 //! when no stranger is left; who has a request under way keeps its seat. A newcomer waits for those who are
 //! going, [`GO_WITHIN`] at most. When nobody can leave, it is turned away: it is closed, and nothing
 //! else happens.
-//! One peer has [`Limits::per_peer`] connections, an IPv6 peer being its /64; proxies may have all.
+//! One peer has [`ConnectionLimits::per_peer`] connections, an IPv6 peer being its /64; proxies may have all.
 //!
 //! **Failure.** What is refused, asked to leave and cut off is counted, and told in one line of the
 //! log every [`TELL_EVERY`].
@@ -43,7 +43,7 @@ const TELL_EVERY: Duration = Duration::from_secs(10);
 
 /// How many connections there may be.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct ConnectionLimits {
     /// Of the listener.
     pub connections: usize,
     /// Of one peer; 0 is no limit.
@@ -52,7 +52,7 @@ pub struct Limits {
     pub proxies: Vec<IpNet>,
 }
 
-impl Default for Limits {
+impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             connections: CONNECTIONS,
@@ -98,7 +98,7 @@ struct Tally {
 /// The bounds of a listener, shared by its threads.
 #[derive(Debug)]
 pub struct Bounds {
-    limits: Limits,
+    limits: ConnectionLimits,
     gate: Arc<Gate>,
     peers: Mutex<HashMap<IpAddr, usize>>,
     tally: Tally,
@@ -107,7 +107,7 @@ pub struct Bounds {
 
 impl Bounds {
     /// For a listener that stops when the gate closes.
-    pub fn new(limits: Limits, gate: Arc<Gate>) -> Self {
+    pub fn new(limits: ConnectionLimits, gate: Arc<Gate>) -> Self {
         Self {
             limits,
             gate,

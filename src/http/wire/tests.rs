@@ -11,7 +11,7 @@ use actix_web::middleware::from_fn;
 use actix_web::{App, HttpResponse, web};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::seats::{Bounds, Limits, Seats};
+use super::seats::{Bounds, ConnectionLimits, Seats};
 use super::*;
 use crate::http::frame::frame;
 
@@ -31,7 +31,7 @@ impl Pair {
         let client = Client::connect(listener.local_addr().unwrap()).unwrap();
         let (server, _) = listener.accept().unwrap();
         server.set_nonblocking(true).unwrap();
-        let bounds = Arc::new(Bounds::new(Limits::default(), Arc::default()));
+        let bounds = Arc::new(Bounds::new(ConnectionLimits::default(), Arc::default()));
         let share = bounds.share(1);
         let seat = Rc::new(Seats::new(bounds, share)).take(None).unwrap();
         let patience = Patience {
@@ -166,7 +166,7 @@ async fn an_order_is_not_begun_when_its_client_left_while_it_was_in_the_socket()
     let to = listener.local_addr().unwrap();
     let how = Listening {
         workers: 1,
-        bounds: Arc::new(Bounds::new(Limits::default(), Arc::default())),
+        bounds: Arc::new(Bounds::new(ConnectionLimits::default(), Arc::default())),
         head: HANG,
         answer: ANSWER_PATIENCE,
         grace: Duration::ZERO,

@@ -2,8 +2,8 @@
 
 use super::{Make, Words, commit, entry, stream, submit};
 use crate::api::{
-    COMMIT_ENTRIES_MAX, Commit, CommitNo, ENTRY_BYTES_MAX, KEY_BYTES_MAX, Order, Row, StoreError,
-    VALUE_BYTES_MAX,
+    COMMIT_ENTRIES_MAX, Commit, CommitNo, ENTRY_BYTES_MAX, KEY_BYTES_MAX, Row, SortOrder,
+    StoreError, VALUE_BYTES_MAX,
 };
 use std::sync::Arc;
 
@@ -52,20 +52,29 @@ fn values(make: Make<'_>) {
             .scan(from.as_bytes(), to.as_bytes(), order, limit)
             .expect("reads")
     };
-    assert_eq!(scan("\x40k", "\x40l", Order::Ascending, 1000), present);
-    assert_eq!(scan("\x40k", "\x40l", Order::Ascending, 7), present[..7]);
+    assert_eq!(scan("\x40k", "\x40l", SortOrder::Ascending, 1000), present);
+    assert_eq!(
+        scan("\x40k", "\x40l", SortOrder::Ascending, 7),
+        present[..7]
+    );
     let mut backwards = present.clone();
     backwards.reverse();
-    assert_eq!(scan("\x40k", "\x40l", Order::Descending, 1000), backwards);
-    assert_eq!(scan("\x40k", "\x40l", Order::Descending, 1), backwards[..1]);
     assert_eq!(
-        scan("\x40k001", "\x40k004", Order::Ascending, 9),
+        scan("\x40k", "\x40l", SortOrder::Descending, 1000),
+        backwards
+    );
+    assert_eq!(
+        scan("\x40k", "\x40l", SortOrder::Descending, 1),
+        backwards[..1]
+    );
+    assert_eq!(
+        scan("\x40k001", "\x40k004", SortOrder::Ascending, 9),
         present[1..3]
     );
-    assert!(scan("\x40l", "\x40k", Order::Ascending, 9).is_empty());
-    assert!(scan("\x40k003", "\x40k004", Order::Descending, 9).is_empty());
+    assert!(scan("\x40l", "\x40k", SortOrder::Ascending, 9).is_empty());
+    assert!(scan("\x40k003", "\x40k004", SortOrder::Descending, 9).is_empty());
     let first = store
-        .scan(&[], &[0xFF], Order::Ascending, 1)
+        .scan(&[], &[0xFF], SortOrder::Ascending, 1)
         .expect("reads");
     assert_eq!(
         first[0].0, b"\x40count",
@@ -135,12 +144,12 @@ fn large_values(make: Make<'_>) {
         let value = store.get(&key).expect("reads").expect("is there");
         assert_eq!(value, body[body.len() - size..], "{size} bytes");
         let back = store
-            .read(stream(1), n, n, Order::Ascending, 1)
+            .read(stream(1), n, n, SortOrder::Ascending, 1)
             .expect("reads");
         assert_eq!(back[0].body, body);
     }
     let rows = store
-        .scan(b"\x40v", b"\x40w", Order::Descending, 100)
+        .scan(b"\x40v", b"\x40w", SortOrder::Descending, 100)
         .expect("reads");
     assert_eq!(rows.len(), sizes.len());
     assert!(

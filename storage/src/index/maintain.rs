@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::api::{Order, StoreError};
+use crate::api::{SortOrder, StoreError};
 use crate::index::build::RunBuilder;
 use crate::index::manifest::{Manifest, Mark, RUNS_MAX};
 use crate::index::merge::{RunCursor, Source, merge};
@@ -234,7 +234,7 @@ impl SortedRows {
         let keys = inputs.iter().map(|r| r.info.keys).sum();
         let mut sources = Vec::with_capacity(inputs.len());
         for run in inputs {
-            let cursor = RunCursor::new(&self.store, run, &[], None, Order::Ascending);
+            let cursor = RunCursor::new(&self.store, run, &[], None, SortOrder::Ascending);
             sources.push(Source::Run(Box::new(
                 cursor.map_err(|e| self.unreadable(e))?,
             )));
@@ -242,21 +242,27 @@ impl SortedRows {
         let mut builder = RunBuilder::new(&self.store, self.take_run_id(), level, keys);
         let mut stopped = false;
         let mut rows = 0u64;
-        merge(&mut sources, Order::Ascending, &mut |key, value, run| {
-            rows += 1;
-            if rows.is_multiple_of(4096) && self.stopped() {
-                stopped = true;
-                return Ok(false);
-            }
-            match (value, run) {
-                (Stored::Gone, _) if bottom => {}
-                (Stored::Gone, _) => builder.add(key, None)?,
-                (Stored::Here(bytes), _) => builder.add(key, Some(bytes))?,
-                (far, Some(run)) => builder.add(key, run.value(&self.store, far)?.as_deref())?,
-                (_, None) => return Err("a large value outside a run".into()),
-            }
-            Ok(true)
-        })
+        merge(
+            &mut sources,
+            SortOrder::Ascending,
+            &mut |key, value, run| {
+                rows += 1;
+                if rows.is_multiple_of(4096) && self.stopped() {
+                    stopped = true;
+                    return Ok(false);
+                }
+                match (value, run) {
+                    (Stored::Gone, _) if bottom => {}
+                    (Stored::Gone, _) => builder.add(key, None)?,
+                    (Stored::Here(bytes), _) => builder.add(key, Some(bytes))?,
+                    (far, Some(run)) => {
+                        builder.add(key, run.value(&self.store, far)?.as_deref())?
+                    }
+                    (_, None) => return Err("a large value outside a run".into()),
+                }
+                Ok(true)
+            },
+        )
         .map_err(|e| self.unreadable(e))?;
         if stopped {
             return Ok(false);

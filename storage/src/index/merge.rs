@@ -3,7 +3,7 @@
 use std::collections::btree_map::Range;
 use std::sync::Arc;
 
-use crate::api::Order;
+use crate::api::SortOrder;
 use crate::index::blocks::{BlockStore, Kind};
 use crate::index::bytes::Bytes;
 use crate::index::run::{Run, Stored, Unpacked};
@@ -19,7 +19,7 @@ pub(crate) enum Source<'a> {
         Option<Row<'a>>,
     ),
     /// A frozen table.
-    Table(Range<'a, Bytes, Option<Bytes>>, Option<Row<'a>>, Order),
+    Table(Range<'a, Bytes, Option<Bytes>>, Option<Row<'a>>, SortOrder),
     /// A run.
     Run(Box<RunCursor<'a>>),
 }
@@ -33,7 +33,7 @@ impl<'a> Source<'a> {
     }
 
     /// Over a range of a table.
-    pub(crate) fn table(mut range: Range<'a, Bytes, Option<Bytes>>, order: Order) -> Self {
+    pub(crate) fn table(mut range: Range<'a, Bytes, Option<Bytes>>, order: SortOrder) -> Self {
         let first = step(&mut range, order);
         Self::Table(range, first, order)
     }
@@ -65,10 +65,10 @@ impl<'a> Source<'a> {
     }
 }
 
-fn step<'a>(range: &mut Range<'a, Bytes, Option<Bytes>>, order: Order) -> Option<Row<'a>> {
+fn step<'a>(range: &mut Range<'a, Bytes, Option<Bytes>>, order: SortOrder) -> Option<Row<'a>> {
     match order {
-        Order::Ascending => range.next(),
-        Order::Descending => range.next_back(),
+        SortOrder::Ascending => range.next(),
+        SortOrder::Descending => range.next_back(),
     }
 }
 
@@ -76,7 +76,7 @@ fn step<'a>(range: &mut Range<'a, Bytes, Option<Bytes>>, order: Order) -> Option
 pub(crate) struct RunCursor<'a> {
     store: &'a BlockStore,
     run: Arc<Run>,
-    order: Order,
+    order: SortOrder,
     from: &'a [u8],
     to: Option<&'a [u8]>,
     /// The row block, counted from 0; `None` past the end.
@@ -92,13 +92,13 @@ impl<'a> RunCursor<'a> {
         run: &Arc<Run>,
         from: &'a [u8],
         to: Option<&'a [u8]>,
-        order: Order,
+        order: SortOrder,
     ) -> Result<Self, Trouble> {
         let fences = &run.fences;
         let fence = match (order, to) {
-            (Order::Ascending, _) => Some(fences.at_or_before(from).unwrap_or(0)),
-            (Order::Descending, Some(to)) => fences.at_or_before(to),
-            (Order::Descending, None) => fences.len().checked_sub(1),
+            (SortOrder::Ascending, _) => Some(fences.at_or_before(from).unwrap_or(0)),
+            (SortOrder::Descending, Some(to)) => fences.at_or_before(to),
+            (SortOrder::Descending, None) => fences.len().checked_sub(1),
         };
         let mut cursor = Self {
             store,
@@ -132,17 +132,17 @@ impl<'a> RunCursor<'a> {
     /// begin in the middle. For descending, `row` is one above the row meant.
     fn enter(&mut self, first: bool) {
         self.row = match (self.order, self.to) {
-            (Order::Ascending, _) if first => self.block.seek(self.from),
-            (Order::Ascending, _) => 0,
-            (Order::Descending, Some(to)) if first => self.block.seek(to),
-            (Order::Descending, _) => self.block.len(),
+            (SortOrder::Ascending, _) if first => self.block.seek(self.from),
+            (SortOrder::Ascending, _) => 0,
+            (SortOrder::Descending, Some(to)) if first => self.block.seek(to),
+            (SortOrder::Descending, _) => self.block.len(),
         };
     }
 
     fn index(&self) -> Option<usize> {
         match self.order {
-            Order::Ascending => (self.row < self.block.len()).then_some(self.row),
-            Order::Descending => self.row.checked_sub(1),
+            SortOrder::Ascending => (self.row < self.block.len()).then_some(self.row),
+            SortOrder::Descending => self.row.checked_sub(1),
         }
     }
 
@@ -152,8 +152,8 @@ impl<'a> RunCursor<'a> {
             && self.index().is_none()
         {
             self.fence = match self.order {
-                Order::Ascending => fence.checked_add(1),
-                Order::Descending => fence.checked_sub(1),
+                SortOrder::Ascending => fence.checked_add(1),
+                SortOrder::Descending => fence.checked_sub(1),
             };
             self.load()?;
             self.enter(false);
@@ -165,8 +165,8 @@ impl<'a> RunCursor<'a> {
         self.fence?;
         let key = self.block.key(self.index()?)?;
         let inside = match self.order {
-            Order::Ascending => self.to.is_none_or(|to| key < to),
-            Order::Descending => key >= self.from,
+            SortOrder::Ascending => self.to.is_none_or(|to| key < to),
+            SortOrder::Descending => key >= self.from,
         };
         inside.then_some(key)
     }
@@ -177,8 +177,8 @@ impl<'a> RunCursor<'a> {
 
     fn advance(&mut self) -> Result<(), Trouble> {
         match self.order {
-            Order::Ascending => self.row += 1,
-            Order::Descending => self.row = self.row.saturating_sub(1),
+            SortOrder::Ascending => self.row += 1,
+            SortOrder::Descending => self.row = self.row.saturating_sub(1),
         }
         self.settle()
     }
@@ -191,7 +191,7 @@ type Visit<'a> = &'a mut dyn FnMut(&[u8], Stored<'_>, Option<&Run>) -> Result<bo
 /// first. `visit` gets the run that a large value lies in, and says whether to go on.
 pub(crate) fn merge(
     sources: &mut [Source<'_>],
-    order: Order,
+    order: SortOrder,
     visit: Visit<'_>,
 ) -> Result<(), Trouble> {
     let mut key = Vec::new();
@@ -200,8 +200,8 @@ pub(crate) fn merge(
         for (n, source) in sources.iter().enumerate() {
             let Some(k) = source.key() else { continue };
             let better = best.is_none_or(|(_, b)| match order {
-                Order::Ascending => k < b,
-                Order::Descending => k > b,
+                SortOrder::Ascending => k < b,
+                SortOrder::Descending => k > b,
             });
             if better {
                 best = Some((n, k));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use crate::api::{
-    Commit, CommitNo, Entry, Head, IndexWriter, Order, Pair, Position, Projection, StoreError,
+    Commit, CommitNo, Entry, Head, IndexWriter, Pair, Position, Projection, SortOrder, StoreError,
     StreamId,
 };
 use crate::durable::project::parse_counter;
@@ -113,7 +113,7 @@ impl State {
         &self,
         stream: StreamId,
         (from, to): (u64, u64),
-        order: Order,
+        order: SortOrder,
         limit: usize,
     ) -> Vec<Entry> {
         let places = self.streams.get(&stream).map_or(&[][..], Vec::as_slice);
@@ -123,8 +123,8 @@ impl State {
             .map(|(_, e)| e);
         let wanted = entries.filter(|e| (from..=to).contains(&e.seq));
         match order {
-            Order::Ascending => wanted.take(limit).cloned().collect(),
-            Order::Descending => wanted.rev().take(limit).cloned().collect(),
+            SortOrder::Ascending => wanted.take(limit).cloned().collect(),
+            SortOrder::Descending => wanted.rev().take(limit).cloned().collect(),
         }
     }
 
@@ -152,7 +152,7 @@ impl State {
     }
 
     /// Rows between two keys.
-    pub(crate) fn scan(&self, from: &[u8], to: &[u8], order: Order, limit: usize) -> Vec<Pair> {
+    pub(crate) fn scan(&self, from: &[u8], to: &[u8], order: SortOrder, limit: usize) -> Vec<Pair> {
         let from = from.max(FIRST_KEY.as_slice());
         if from >= to {
             return Vec::new();
@@ -162,8 +162,8 @@ impl State {
             .range::<[u8], _>((Bound::Included(from), Bound::Excluded(to)));
         let own = |(k, v): (&Vec<u8>, &Vec<u8>)| (k.clone(), v.clone());
         match order {
-            Order::Ascending => rows.take(limit).map(own).collect(),
-            Order::Descending => rows.rev().take(limit).map(own).collect(),
+            SortOrder::Ascending => rows.take(limit).map(own).collect(),
+            SortOrder::Descending => rows.rev().take(limit).map(own).collect(),
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::support::{HANG, open};
 use crate::conformance::{Words, barrier, commit, entry, stream, submit};
-use crate::{DurableStore, Faults, Index, OpenError, Options, Order, Store, StoreError};
+use crate::{DurableStore, Faults, Index, OpenError, Options, SortOrder, Store, StoreError};
 
 /// Writes until the store is lost; gives the sequences acknowledged on 4 streams, and how many
 /// changes to files there were.
@@ -75,7 +75,7 @@ fn every_nth_failure_is_clean_and_loses_nothing() {
             let store = open(base.path()).unwrap_or_else(|e| panic!("after failure {n}: {e}"));
             for (lane, seq) in (0u64..).zip(acked) {
                 let read = store
-                    .read(stream(lane), 1, u64::MAX, Order::Ascending, 9999)
+                    .read(stream(lane), 1, u64::MAX, SortOrder::Ascending, 9999)
                     .unwrap();
                 assert!(
                     read.len() as u64 >= seq,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::support::Rng;
 use crate::conformance::{Words, commit, entry, stream};
-use crate::{DurableStore, Index, Options, Order};
+use crate::{DurableStore, Index, Options, SortOrder};
 
 const CHILD: &str = "CAUDAL_KILL_CHILD";
 
@@ -112,7 +112,7 @@ fn nothing_acknowledged_is_lost() {
             );
             assert_eq!(head, twin, "half a commit");
             let read = store
-                .read(stream(lane), 1, head, Order::Ascending, usize::MAX)
+                .read(stream(lane), 1, head, SortOrder::Ascending, usize::MAX)
                 .unwrap();
             assert!(read.iter().zip(1u64..).all(|(e, n)| e.seq == n));
             assert_eq!(read.len() as u64, head);

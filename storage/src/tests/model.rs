@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::support::{History, Rng};
 use crate::conformance::Words;
-use crate::{DurableStore, FaultyStore, Options, Order, Store};
+use crate::{DurableStore, FaultyStore, Options, SortOrder, Store};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -61,9 +61,9 @@ fn ask(store: &dyn Store, history: &History, step: &Step) {
             let key = |n: &u8| format!("\x40w{n}").into_bytes();
             let (from, to) = (key(a), key(b));
             let order = if *up {
-                Order::Ascending
+                SortOrder::Ascending
             } else {
-                Order::Descending
+                SortOrder::Descending
             };
             let mut rows: Vec<_> = history
                 .rows()

@@ -263,7 +263,7 @@ fn another_projection_rebuilds_the_index() {
     let history = filled(base.path(), 100);
     let store = DurableStore::open(base.path(), Options::small(), Arc::new(Nothing)).unwrap();
     let rows = store
-        .scan(&[2], &[0xFF], crate::Order::Ascending, 9)
+        .scan(&[2], &[0xFF], crate::SortOrder::Ascending, 9)
         .unwrap();
     assert!(rows.is_empty());
     drop(store);
@@ -399,7 +399,7 @@ fn a_first_commit_larger_than_a_segment_is_found_again() {
     store.close().unwrap();
     drop(store);
     let found = open()
-        .read(stream(1), 1, 1, crate::Order::Ascending, 1)
+        .read(stream(1), 1, 1, crate::SortOrder::Ascending, 1)
         .unwrap();
     assert_eq!(found, [large]);
 }

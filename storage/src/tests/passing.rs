@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::support::{HANG, History, Rng, contents, open, segments};
 use crate::conformance::{Words, commit, entry, stream, submit};
 use crate::index::trouble::Trouble;
-use crate::{DurableStore, Index, OpenError, Options, Order, Store, StoreError};
+use crate::{DurableStore, Index, OpenError, Options, SortOrder, Store, StoreError};
 
 fn filled(dir: &Path, commits: u64) -> History {
     let mut history = History::default();
@@ -83,7 +83,7 @@ fn reads_that_are_refused_make_it_not_ready_until_they_succeed() {
     let of = history.entries[0].1.stream;
     let first = base.path().join("journal/0000000001.segment");
     let aside = base.path().join("aside");
-    let all = || store.read(of, 1, 1, Order::Ascending, 1);
+    let all = || store.read(of, 1, 1, SortOrder::Ascending, 1);
     fs::rename(&first, &aside).unwrap();
     loop_at(&first);
     let error = all().unwrap_err();

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use crate::conformance::{Words, commit, entry, submit};
 use crate::folder::Folder;
-use crate::{Commit, CommitNo, DurableStore, Entry, OpenError, Options, Order, Store, StreamId};
+use crate::{
+    Commit, CommitNo, DurableStore, Entry, OpenError, Options, SortOrder, Store, StreamId,
+};
 
 /// When a test gives up waiting: it hangs.
 pub(super) const HANG: Duration = Duration::from_secs(120);
@@ -168,21 +170,21 @@ impl History {
             let head = store.head(*stream).unwrap().map(|h| h.seq);
             assert_eq!(head, Some(entries.len() as u64), "head of {stream:?}");
             let read = store
-                .read(*stream, 1, u64::MAX, Order::Ascending, 100_000)
+                .read(*stream, 1, u64::MAX, SortOrder::Ascending, 100_000)
                 .unwrap();
             assert!(read == *entries, "stream {stream:?} differs");
         }
         let places = store
-            .scan(&[0x41], &[0x42], Order::Ascending, usize::MAX)
+            .scan(&[0x41], &[0x42], SortOrder::Ascending, usize::MAX)
             .unwrap();
         let mut rows = store
-            .scan(&[0x02], &[0x41], Order::Ascending, usize::MAX)
+            .scan(&[0x02], &[0x41], SortOrder::Ascending, usize::MAX)
             .unwrap();
         // kinds share place rows when realm, number and seq agree, so the last one wins
         assert!(!places.is_empty() || self.entries.is_empty());
         rows.extend(
             store
-                .scan(&[0x42], &[0xFF], Order::Ascending, usize::MAX)
+                .scan(&[0x42], &[0xFF], SortOrder::Ascending, usize::MAX)
                 .unwrap(),
         );
         let expected: Vec<_> = self.rows().into_iter().collect();
@@ -193,11 +195,11 @@ impl History {
             expected.len()
         );
         let mut back = store
-            .scan(&[0x02], &[0x41], Order::Descending, usize::MAX)
+            .scan(&[0x02], &[0x41], SortOrder::Descending, usize::MAX)
             .unwrap();
         back.reverse();
         let forward = store
-            .scan(&[0x02], &[0x41], Order::Ascending, usize::MAX)
+            .scan(&[0x02], &[0x41], SortOrder::Ascending, usize::MAX)
             .unwrap();
         assert!(back == forward, "a scan backwards differs");
         for (key, value) in &forward {

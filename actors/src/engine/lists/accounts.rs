@@ -4,10 +4,10 @@
 use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::text::folded;
-use caudal_storage::{Index, Order, StoreError};
+use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::SCAN_PAGE;
-use super::pages::{Listing, Page};
+use super::pages::{ListPage, Listing};
 use crate::records::keys::Sorted;
 use crate::records::projection::Listed;
 use crate::records::roll::{Among, Members};
@@ -173,7 +173,7 @@ pub(super) fn accounts(
     realm: RealmId,
     filter: &AccountFilter,
     sort: AccountSort,
-    page: &Page,
+    page: &ListPage,
 ) -> Result<Listing<Account>, StoreError> {
     let Listing { items, total, next } = match (&filter.text, sort) {
         (Some(_), _) => searched(store, realm, filter, sort, page)?,
@@ -199,7 +199,7 @@ pub(in crate::engine) fn listed(
     store: &dyn Index,
     realm: RealmId,
     (among, known): (&Among, Option<u64>),
-    page: &Page,
+    page: &ListPage,
 ) -> Result<Listing<AccountNo>, StoreError> {
     let skip = u64::try_from(page.offset).unwrap_or(u64::MAX);
     let cut = (page.order, page.cursor.map(AccountNo), skip, page.limit);
@@ -215,7 +215,7 @@ fn in_order(
     realm: RealmId,
     among: &Among,
     sort: AccountSort,
-    page: &Page,
+    page: &ListPage,
 ) -> Result<Listing<AccountNo>, StoreError> {
     let members = Members::read(store, realm, among)?;
     let prefix = sort.rows(realm);
@@ -225,8 +225,8 @@ fn in_order(
     {
         let key = sort.row(realm, cursor, &row);
         match page.order {
-            Order::Ascending => from = [key.as_slice(), &[0]].concat(),
-            Order::Descending => to = key,
+            SortOrder::Ascending => from = [key.as_slice(), &[0]].concat(),
+            SortOrder::Descending => to = key,
         }
     }
     let mut skip = page.cursor.map_or(page.offset, |_| 0);
@@ -250,8 +250,8 @@ fn in_order(
         }
         match rows.last() {
             Some((key, _)) if rows.len() == size => match page.order {
-                Order::Ascending => from = [key.as_slice(), &[0]].concat(),
-                Order::Descending => to.clone_from(key),
+                SortOrder::Ascending => from = [key.as_slice(), &[0]].concat(),
+                SortOrder::Descending => to.clone_from(key),
             },
             Some(_) | None => break,
         }
@@ -268,7 +268,7 @@ fn searched(
     realm: RealmId,
     filter: &AccountFilter,
     sort: AccountSort,
-    page: &Page,
+    page: &ListPage,
 ) -> Result<Listing<AccountNo>, StoreError> {
     let filter = filter.folded();
     let mut found = Vec::new();
@@ -276,7 +276,7 @@ fn searched(
     let prefix = keys::directory(realm);
     let (mut from, to) = (prefix.clone(), keys::after_prefix(&prefix));
     loop {
-        let rows = store.scan(&from, &to, Order::Ascending, SCAN_PAGE)?;
+        let rows = store.scan(&from, &to, SortOrder::Ascending, SCAN_PAGE)?;
         for (key, row) in &rows {
             let number = keys::account_of(key)?;
             let row: Listed = decode(row)?;
@@ -300,18 +300,18 @@ fn searched(
 fn cut(
     mut found: Vec<(Vec<u8>, AccountNo)>,
     mark: Option<Vec<u8>>,
-    page: &Page,
+    page: &ListPage,
 ) -> Listing<AccountNo> {
     found.sort_unstable();
     let total = u64::try_from(found.len()).unwrap_or(u64::MAX);
     let skip = mark.map_or(page.offset, |mark| match page.order {
-        Order::Ascending => found.partition_point(|(place, _)| *place <= mark),
-        Order::Descending => {
+        SortOrder::Ascending => found.partition_point(|(place, _)| *place <= mark),
+        SortOrder::Descending => {
             let before = found.partition_point(|(place, _)| *place < mark);
             found.len().saturating_sub(before)
         }
     });
-    if page.order == Order::Descending {
+    if page.order == SortOrder::Descending {
         found.reverse();
     }
     let more = found.len() > skip.saturating_add(page.limit);

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Index, Order, StoreError};
+use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::pages::{Picker, Range, sorted};
-use super::{Listing, Page, SCAN_PAGE, TIME_SLACK, VoucherFilter, VoucherSort};
+use super::{ListPage, Listing, SCAN_PAGE, TIME_SLACK, VoucherFilter, VoucherSort};
 use crate::accounts::Placed;
 use crate::records::projection::Line;
 use crate::records::{keys, reads};
@@ -58,7 +58,7 @@ fn lines(
     store: &dyn Index,
     realm: RealmId,
     range: Range,
-    order: Order,
+    order: SortOrder,
     limit: usize,
 ) -> Result<Vec<(u64, Line)>, StoreError> {
     if range.len() == 0 {
@@ -91,7 +91,7 @@ pub(super) fn list(
     realm: RealmId,
     filter: &VoucherFilter,
     sort: VoucherSort,
-    page: &Page,
+    page: &ListPage,
 ) -> Result<Listing<Placed>, StoreError> {
     let count = keys::count_in(store.get(&keys::internal_count(realm))?.as_deref())?;
     let mut rest = within(store, realm, count, filter)?;
@@ -106,7 +106,7 @@ pub(super) fn list(
         });
     }
     let order = match sort {
-        VoucherSort::Amount => Order::Ascending,
+        VoucherSort::Amount => SortOrder::Ascending,
         VoucherSort::CreatedAt => page.order,
     };
     let mut picker = Picker::new(*page);
@@ -115,8 +115,8 @@ pub(super) fn list(
         let rows = lines(store, realm, rest, order, SCAN_PAGE)?;
         let Some((last, _)) = rows.last() else { break };
         match order {
-            Order::Ascending => rest.first = last.saturating_add(1),
-            Order::Descending => rest.last = last.saturating_sub(1),
+            SortOrder::Ascending => rest.first = last.saturating_add(1),
+            SortOrder::Descending => rest.last = last.saturating_sub(1),
         }
         for (ordinal, line) in rows {
             if !lets(store, realm, filter, &line)? {

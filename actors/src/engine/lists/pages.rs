@@ -1,12 +1,12 @@
 //! Pages: ranges of numbers, rows that come in order, rows that have to be sorted.
 
-use caudal_storage::Order;
+use caudal_storage::SortOrder;
 
 /// A page: what to skip and how much to take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Page {
+pub struct ListPage {
     /// Ascending or descending.
-    pub order: Order,
+    pub order: SortOrder,
     /// How many to give.
     pub limit: usize,
     /// How many to skip.
@@ -39,11 +39,11 @@ impl Range {
     }
 
     /// The part of the range that a page shows, and where the next page begins.
-    pub(in crate::engine) fn page(self, page: &Page) -> (Self, Option<u64>) {
+    pub(in crate::engine) fn page(self, page: &ListPage) -> (Self, Option<u64>) {
         let offset = u64::try_from(page.offset).unwrap_or(u64::MAX);
         let limit = u64::try_from(page.limit).unwrap_or(u64::MAX);
         match page.order {
-            Order::Ascending => {
+            SortOrder::Ascending => {
                 let first = page.cursor.map_or_else(
                     || self.first.saturating_add(offset),
                     |cursor| cursor.saturating_add(1).max(self.first),
@@ -54,7 +54,7 @@ impl Range {
                     (last < self.last && first <= last).then_some(last),
                 )
             }
-            Order::Descending => {
+            SortOrder::Descending => {
                 let last = page.cursor.map_or_else(
                     || self.last.saturating_sub(offset),
                     |cursor| cursor.saturating_sub(1).min(self.last),
@@ -73,7 +73,7 @@ impl Range {
 /// Takes one page out of matching rows that come in the order asked for.
 #[derive(Debug)]
 pub(in crate::engine) struct Picker<T> {
-    page: Page,
+    page: ListPage,
     seen: u64,
     skipped: usize,
     items: Vec<(u64, T)>,
@@ -81,7 +81,7 @@ pub(in crate::engine) struct Picker<T> {
 }
 
 impl<T> Picker<T> {
-    pub(in crate::engine) fn new(page: Page) -> Self {
+    pub(in crate::engine) fn new(page: ListPage) -> Self {
         Self {
             page,
             seen: 0,
@@ -94,8 +94,8 @@ impl<T> Picker<T> {
     pub(in crate::engine) fn offer(&mut self, place: u64, row: T) {
         self.seen = self.seen.saturating_add(1);
         let before = match (self.page.cursor, self.page.order) {
-            (Some(cursor), Order::Ascending) => place <= cursor,
-            (Some(cursor), Order::Descending) => place >= cursor,
+            (Some(cursor), SortOrder::Ascending) => place <= cursor,
+            (Some(cursor), SortOrder::Descending) => place >= cursor,
             (None, _) if self.skipped < self.page.offset => {
                 self.skipped = self.skipped.saturating_add(1);
                 true
@@ -123,9 +123,9 @@ impl<T> Picker<T> {
 }
 
 /// Sorts all matches by a key and cuts the page out; the cursor is then a count of rows.
-pub(in crate::engine) fn sorted<T, K: Ord>(mut rows: Vec<(K, T)>, page: &Page) -> Listing<T> {
+pub(in crate::engine) fn sorted<T, K: Ord>(mut rows: Vec<(K, T)>, page: &ListPage) -> Listing<T> {
     rows.sort_by(|(a, _), (b, _)| a.cmp(b));
-    if page.order == Order::Descending {
+    if page.order == SortOrder::Descending {
         rows.reverse();
     }
     let total = rows.len();

@@ -13,7 +13,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 use serde::{Deserialize, Serialize};
 
-use super::events::{self, Noted, Told};
+use super::events::{self, EventRow, Noted};
 use super::{Landed, Place, totals};
 use crate::records::keys::{self, Rail};
 use crate::records::{decode, encode};
@@ -165,6 +165,6 @@ pub fn happened(
         return Ok(());
     };
     let rules = events::rules(sets, realm, index)?;
-    let told = Told::new(kind, account, position).tagged_by(rules, entry);
+    let told = EventRow::new(kind, account, position).tagged_by(rules, entry);
     events::tell(realm, told.noting(Noted::Parked(Box::new(parked)))?, index)
 }

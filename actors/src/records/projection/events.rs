@@ -23,7 +23,7 @@ use crate::records::{decode, encode, keys};
 
 /// What a row of an event says.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Told {
+pub struct EventRow {
     /// What happened.
     pub kind: EventKind,
     /// The account that it is of; 0 for what concerns the realm.
@@ -51,7 +51,7 @@ pub enum Noted {
 
 const HEAD: usize = 21;
 
-impl Told {
+impl EventRow {
     /// An event that its fact says all of.
     pub const fn new(kind: EventKind, account: AccountNo, position: Position) -> Self {
         Self {
@@ -169,7 +169,7 @@ pub fn of_realm(
     let rules = rules(sets, realm, index)?;
     match (rules.realm)(&fact) {
         Some(kind) => {
-            let told = Told::new(kind, AccountNo(0), position).tagged_by(rules, entry);
+            let told = EventRow::new(kind, AccountNo(0), position).tagged_by(rules, entry);
             tell(realm, told, index)
         }
         None => Ok(()),
@@ -177,14 +177,14 @@ pub fn of_realm(
 }
 
 /// Gives an event the next number of its realm.
-pub fn tell(realm: RealmId, told: Told, index: &mut dyn IndexWriter) -> Result<(), StoreError> {
+pub fn tell(realm: RealmId, told: EventRow, index: &mut dyn IndexWriter) -> Result<(), StoreError> {
     let number = totals::update(realm, index, |totals| totals.tell())?;
     note(realm, number, &told, index);
     Ok(())
 }
 
 /// Writes an event under the number that it was given.
-pub fn note(realm: RealmId, number: u64, told: &Told, index: &mut dyn IndexWriter) {
+pub fn note(realm: RealmId, number: u64, told: &EventRow, index: &mut dyn IndexWriter) {
     let (key, head) = (keys::event(realm, number), told.head());
     if told.noted.is_empty() {
         return index.put(&key, &head);
@@ -198,15 +198,15 @@ mod tests {
 
     #[test]
     fn rows_read_back_and_what_is_cut_or_unknown_is_damage() {
-        let told = Told::new(EventKind::HoldExpired, AccountNo(u64::MAX), Position(7));
-        assert_eq!(Told::parse(&told.head()).unwrap(), told);
+        let told = EventRow::new(EventKind::HoldExpired, AccountNo(u64::MAX), Position(7));
+        assert_eq!(EventRow::parse(&told.head()).unwrap(), told);
         let tag = Tag::of_record(b"a fact", Timestamp::from_millis(1));
         let noted = told.tagged(tag).noting(Noted::Movements(9)).unwrap();
         let row = [noted.head().as_slice(), &noted.noted].concat();
-        assert_eq!(Told::parse(&row).unwrap(), noted);
+        assert_eq!(EventRow::parse(&row).unwrap(), noted);
         for cut in 0..HEAD {
-            assert!(Told::parse(&row[..cut]).is_err(), "{cut}");
+            assert!(EventRow::parse(&row[..cut]).is_err(), "{cut}");
         }
-        assert!(Told::parse(&[0xff; HEAD]).is_err());
+        assert!(EventRow::parse(&[0xff; HEAD]).is_err());
     }
 }

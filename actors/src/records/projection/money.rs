@@ -12,7 +12,7 @@ use caudal_ledger::transfers::{Suspense, Transfer, TransferFact, TransferRecord,
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 
-use super::events::{self, Noted, Told};
+use super::events::{self, EventRow, Noted};
 use super::{Landed, Line, Place, cases, totals, unbooked, usage};
 use crate::records::keys::{self, Rail};
 use crate::records::{decode, encode, roll};
@@ -69,7 +69,7 @@ pub fn posted(
         totals.posted(voucher);
         totals.tell()
     })?;
-    let told = Told::new(EventKind::VoucherCreated, account, position).tagged(voucher.tag);
+    let told = EventRow::new(EventKind::VoucherCreated, account, position).tagged(voucher.tag);
     events::note(realm, number, &told, index);
     roll::posted(realm, account, voucher, index)?;
     hold((sets, realm), account, voucher, position, index)
@@ -86,7 +86,7 @@ fn hold(
         let Some(kind) = (events::rules(sets, realm, index)?.hold)(voucher, Some(hold)) else {
             return Ok(());
         };
-        let told = Told::new(kind, account, position).tagged(voucher.tag);
+        let told = EventRow::new(kind, account, position).tagged(voucher.tag);
         events::tell(realm, told.noting(Noted::Hold(hold.clone()))?, index)
     };
     if let Some(hold) = Hold::opened(voucher) {
@@ -183,13 +183,13 @@ pub fn transfer(
     let Some(kind) = (rules.transfer)(&fact, before, transfer.status) else {
         return Ok(());
     };
-    let told = Told::new(kind, account, position).tagged_by(rules, entry);
+    let told = EventRow::new(kind, account, position).tagged_by(rules, entry);
     let told = match fact {
         // The fact itself says all of it.
         TransferFact::Requested(_) => told,
         _ => told.noting(Noted::Transfer(Box::new(transfer)))?,
     };
-    let ending = EventKind::of_ending(&fact).map(|kind| Told {
+    let ending = EventKind::of_ending(&fact).map(|kind| EventRow {
         kind,
         ..told.clone()
     });
@@ -311,6 +311,6 @@ pub fn suspended(
     cases::parked(realm, &parked, index)?;
     totals::update(realm, index, |totals| totals.suspended(amount))?;
     let rules = events::rules(sets, realm, index)?;
-    let told = Told::new(EventKind::CashInSuspended, account, position).tagged_by(rules, entry);
+    let told = EventRow::new(EventKind::CashInSuspended, account, position).tagged_by(rules, entry);
     events::tell(realm, told, index)
 }

@@ -4,7 +4,7 @@ use caudal_ledger::cases::{CaseKind, Parked, RETURNS, SuspensePlace, Unbooked};
 use caudal_ledger::chain::Digest;
 use caudal_ledger::ids::{OriginId, RealmId};
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Index, Order, StoreError};
+use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::Place;
 use crate::records::projection::CaseCounts;
@@ -136,7 +136,12 @@ pub fn open_returns(
     limit: usize,
 ) -> Result<Vec<u64>, StoreError> {
     let from = keys::open_returns(realm);
-    let rows = store.scan(&from, &keys::after_prefix(&from), Order::Ascending, limit)?;
+    let rows = store.scan(
+        &from,
+        &keys::after_prefix(&from),
+        SortOrder::Ascending,
+        limit,
+    )?;
     rows.iter().map(|(key, _)| keys::number_of(key)).collect()
 }
 
@@ -151,7 +156,12 @@ pub fn open(
     limit: usize,
 ) -> Result<Vec<OpenCase>, StoreError> {
     let from = keys::open_cases(realm, kind);
-    let rows = store.scan(&from, &keys::after_prefix(&from), Order::Ascending, limit)?;
+    let rows = store.scan(
+        &from,
+        &keys::after_prefix(&from),
+        SortOrder::Ascending,
+        limit,
+    )?;
     rows.iter().map(|(key, _)| opened(key)).collect()
 }
 

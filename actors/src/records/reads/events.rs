@@ -8,9 +8,9 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{Suspense, TransferFact, TransferRecord};
 use caudal_ledger::voucher_types::VoucherTypes;
-use caudal_storage::{Entry, Index, Order, StoreError};
+use caudal_storage::{Entry, Index, SortOrder, StoreError};
 
-use crate::records::projection::{Noted, Place, Told};
+use crate::records::projection::{EventRow, Noted, Place};
 use crate::records::{
     CASES, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, account_stream, decode, keys, realm_stream,
 };
@@ -24,21 +24,25 @@ pub fn told(
     realm: RealmId,
     after: u64,
     limit: usize,
-) -> Result<Vec<(u64, Told)>, StoreError> {
+) -> Result<Vec<(u64, EventRow)>, StoreError> {
     let from = keys::event(realm, after.saturating_add(1));
     let to = keys::after_prefix(&keys::event(realm, u64::MAX));
-    let rows = store.scan(&from, &to, Order::Ascending, limit)?;
+    let rows = store.scan(&from, &to, SortOrder::Ascending, limit)?;
     let read = |(key, row): &(Vec<u8>, Vec<u8>)| {
         let number = keys::number_of(key)?;
-        Told::parse(row).map(|told| (number, told))
+        EventRow::parse(row).map(|told| (number, told))
     };
     rows.iter().map(read).collect()
 }
 
 /// One event of a realm, if there is one of that number.
-pub fn told_at(store: &dyn Index, realm: RealmId, number: u64) -> Result<Option<Told>, StoreError> {
+pub fn told_at(
+    store: &dyn Index,
+    realm: RealmId,
+    number: u64,
+) -> Result<Option<EventRow>, StoreError> {
     let row = store.get(&keys::event(realm, number))?;
-    row.as_deref().map(Told::parse).transpose()
+    row.as_deref().map(EventRow::parse).transpose()
 }
 
 /// When the last thing happened in a realm that is an event.
@@ -74,7 +78,7 @@ pub fn event(
     store: &dyn Index,
     realm: RealmId,
     number: u64,
-    told: &Told,
+    told: &EventRow,
 ) -> Result<Event, StoreError> {
     let entry = store.entry(told.position)?;
     let noted = match told.noted.as_slice() {
@@ -123,7 +127,7 @@ fn account(
 ) -> Result<Subject, StoreError> {
     let mut found: Option<Account> = None;
     let stream = account_stream(realm, number, PROFILE);
-    let facts = store.read(stream, 1, entry.seq, Order::Ascending, usize::MAX)?;
+    let facts = store.read(stream, 1, entry.seq, SortOrder::Ascending, usize::MAX)?;
     for at in &facts {
         let fact: AccountFact = decode(&at.body)?;
         let time = Timestamp::from_millis(at.at);
@@ -157,7 +161,7 @@ fn voucher_type(
         realm_stream(realm, REALM),
         1,
         entry.seq,
-        Order::Ascending,
+        SortOrder::Ascending,
         usize::MAX,
     )?;
     let mut found = None;

@@ -7,7 +7,7 @@ use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{Suspense, Transfer};
-use caudal_storage::{Index, Order, Position, StoreError};
+use caudal_storage::{Index, Position, SortOrder, StoreError};
 
 use super::Place;
 use crate::records::decode;
@@ -30,7 +30,7 @@ pub fn numbers(
         from.extend_from_slice(&number.saturating_add(1).to_be_bytes());
     }
     let to = keys::after_prefix(prefix);
-    let rows = store.scan(&from, &to, Order::Ascending, limit)?;
+    let rows = store.scan(&from, &to, SortOrder::Ascending, limit)?;
     rows.iter().map(|(key, _)| keys::numbers_of(key)).collect()
 }
 
@@ -47,7 +47,7 @@ pub fn open(store: &dyn Index, realm: RealmId, account: &mut Account) -> Result<
         let (mut found, mut after) = (Vec::new(), from);
         loop {
             let to = keys::after_prefix(&prefix);
-            let rows = store.scan(&after, &to, Order::Ascending, KEYS_PAGE)?;
+            let rows = store.scan(&after, &to, SortOrder::Ascending, KEYS_PAGE)?;
             let more = rows.len() == KEYS_PAGE;
             for (key, _) in rows {
                 found.push(keys::number_of(&key)?);
@@ -94,7 +94,7 @@ pub fn ended(
     limit: usize,
 ) -> Result<Vec<AccountNo>, StoreError> {
     let (from, to) = keys::hold_ends(realm, now);
-    let rows = store.scan(&from, &to, Order::Ascending, limit)?;
+    let rows = store.scan(&from, &to, SortOrder::Ascending, limit)?;
     rows.iter().map(|(key, _)| keys::account_of(key)).collect()
 }
 
@@ -153,7 +153,12 @@ pub fn transfer_calls(
     limit: usize,
 ) -> Result<Vec<(Timestamp, BankCall)>, StoreError> {
     let from = keys::transfer_calls(realm, place.account, place.sequence);
-    let rows = store.scan(&from, &keys::after_prefix(&from), Order::Descending, limit)?;
+    let rows = store.scan(
+        &from,
+        &keys::after_prefix(&from),
+        SortOrder::Descending,
+        limit,
+    )?;
     let mut calls = Vec::with_capacity(rows.len());
     for (_, row) in rows.iter().rev() {
         let entry = store.entry(position(row)?)?;
@@ -204,7 +209,7 @@ pub fn suspense(
         stream,
         landed.sequence,
         landed.sequence,
-        Order::Ascending,
+        SortOrder::Ascending,
         1,
     )?;
     let Some(entry) = entries.first() else {

@@ -3,7 +3,7 @@
 use caudal_ledger::deliveries::{Delivery, Progress};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::webhooks::{WEBHOOKS_MAX, Webhook};
-use caudal_storage::{Index, Order, StoreError};
+use caudal_storage::{Index, SortOrder, StoreError};
 
 use crate::records::{decode, keys};
 
@@ -11,7 +11,7 @@ use crate::records::{decode, keys};
 pub fn webhooks(store: &dyn Index, realm: RealmId) -> Result<Vec<Webhook>, StoreError> {
     let from = keys::webhooks(realm);
     let to = keys::after_prefix(&from);
-    let rows = store.scan(&from, &to, Order::Ascending, WEBHOOKS_MAX)?;
+    let rows = store.scan(&from, &to, SortOrder::Ascending, WEBHOOKS_MAX)?;
     rows.iter().map(|(_, row)| decode(row)).collect()
 }
 

@@ -8,10 +8,10 @@ use super::*;
 const SLACK: usize = 1;
 
 fn seats(connections: usize, per_peer: usize) -> Rc<Seats> {
-    let limits = Limits {
+    let limits = ConnectionLimits {
         connections,
         per_peer,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     };
     let bounds = Bounds::new(limits, Arc::default());
     let share = Share {
