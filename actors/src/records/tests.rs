@@ -5,6 +5,8 @@
 
 mod cases;
 mod money;
+mod variants;
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -383,44 +385,35 @@ where
     }
 }
 
+/// The same of each sample of a list; its place is part of its name.
+fn check_all<T>(name: &str, samples: &[T], missing: &mut Vec<String>)
+where
+    T: Serialize + DeserializeOwned + PartialEq + Debug,
+{
+    for (n, sample) in samples.iter().enumerate() {
+        check(&format!("{name}-{n}"), sample, missing);
+    }
+}
+
 #[test]
 fn records_of_every_version_are_read() {
     let mut missing = Vec::new();
-    check("ledger", &LedgerFact::Posted(voucher()), &mut missing);
-    check("step", &LedgerFact::Posted(money::step()), &mut missing);
-    for (n, record) in money::transfers().iter().enumerate() {
-        check(&format!("transfer-{n}"), record, &mut missing);
-    }
-    check("suspense", &money::suspense(), &mut missing);
-    for (n, record) in cases::verdicts().iter().enumerate() {
-        check(&format!("verdict-{n}"), record, &mut missing);
-    }
-    for (n, fact) in cases::facts().iter().enumerate() {
-        check(&format!("case-{n}"), fact, &mut missing);
-    }
-    for (n, fact) in cases::unbooked().iter().enumerate() {
-        check(&format!("unbooked-{n}"), fact, &mut missing);
-    }
-    check(
-        "fees",
-        &AccountFact::FeesChanged(money::fees()),
-        &mut missing,
-    );
-    for (n, fact) in account_facts().iter().enumerate() {
-        check(&format!("account-{n}"), fact, &mut missing);
-    }
-    for (n, fact) in wallet_facts().iter().enumerate() {
-        check(&format!("wallet-{n}"), fact, &mut missing);
-    }
-    for (n, fact) in enrolment_facts().iter().enumerate() {
-        check(&format!("enrolment-{n}"), fact, &mut missing);
-    }
-    for (n, fact) in realm_facts().iter().enumerate() {
-        check(&format!("realm-{n}"), fact, &mut missing);
-    }
-    for (n, fact) in platform_facts().iter().enumerate() {
-        check(&format!("platform-{n}"), fact, &mut missing);
-    }
+    let lines = &mut missing;
+    check("ledger", &LedgerFact::Posted(voucher()), lines);
+    check("step", &LedgerFact::Posted(money::step()), lines);
+    check("suspense", &money::suspense(), lines);
+    check("fees", &AccountFact::FeesChanged(money::fees()), lines);
+    check_all("transfer", &money::transfers(), lines);
+    check_all("verdict", &cases::verdicts(), lines);
+    check_all("case", &cases::facts(), lines);
+    check_all("unbooked", &cases::unbooked(), lines);
+    check_all("account", &account_facts(), lines);
+    check_all("wallet", &wallet_facts(), lines);
+    check_all("enrolment", &enrolment_facts(), lines);
+    check_all("webhook", &webhooks::facts(), lines);
+    check_all("delivery", &webhooks::notes(), lines);
+    check_all("realm", &realm_facts(), lines);
+    check_all("platform", &platform_facts(), lines);
     let call = BankCall {
         operation: "create_cvu".into(),
         reference: "10000001".into(),
@@ -430,7 +423,7 @@ fn records_of_every_version_are_read() {
         millis: 12,
         correlation: "req_1".into(),
     };
-    check("bank", &call, &mut missing);
+    check("bank", &call, lines);
     let answer = Answer {
         key: "k".into(),
         method: "POST".into(),
@@ -442,10 +435,10 @@ fn records_of_every_version_are_read() {
         account: Some(AccountNo(1)),
         rest: None,
     };
-    check("answer", &answer, &mut missing);
+    check("answer", &answer, lines);
     let rest = Some((4, 2));
-    check("long-answer", &Answer { rest, ..answer }, &mut missing);
-    check("part", &"{}".to_owned(), &mut missing);
+    check("long-answer", &Answer { rest, ..answer }, lines);
+    check("part", &"{}".to_owned(), lines);
     assert!(
         missing.is_empty(),
         "add these lines to fixtures.txt:\n{}",

@@ -1,0 +1,53 @@
+//! Every variant of every fact has a sample, so that its bytes are among the fixtures.
+
+use std::collections::BTreeSet;
+
+use caudal_ledger::cases::{CaseFact, UnbookedFact};
+use caudal_ledger::transfers::TransferFact;
+use caudal_ledger::webhooks::WebhookFact;
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error, StrDeserializer};
+
+use super::*;
+
+/// The variants of `T` of which there is no sample. Who asks for one that is none is told all there are.
+fn missing<T: DeserializeOwned + Debug>(samples: &[T]) -> Vec<String> {
+    let none: StrDeserializer<'_, Error> = "none".into_deserializer();
+    let told = T::deserialize(none).unwrap_err().to_string();
+    let (_, variants) = told.split_once("expected").unwrap();
+    let variants = variants.split('`').skip(1).step_by(2);
+    let shown = samples.iter().map(|sample| format!("{sample:?}"));
+    let names = |shown: String| {
+        let end = shown.find(|c: char| !c.is_ascii_alphanumeric());
+        shown[..end.unwrap_or(shown.len())].to_owned()
+    };
+    let sampled: BTreeSet<_> = shown.map(names).collect();
+    let left: Vec<_> = variants.map(str::to_owned).collect();
+    assert!(!left.is_empty(), "{told}");
+    left.into_iter()
+        .filter(|name| !sampled.contains(name))
+        .collect()
+}
+
+#[test]
+fn every_variant_of_every_fact_has_a_sample() {
+    let fees = vec![AccountFact::FeesChanged(money::fees())];
+    let accounts = [account_facts(), wallet_facts(), enrolment_facts(), fees].concat();
+    let transfers = [money::transfers(), cases::verdicts()].concat();
+    let transfers: Vec<TransferFact> = transfers.into_iter().map(|record| record.fact).collect();
+    let missing = [
+        missing::<AccountFact>(&accounts),
+        missing::<LedgerFact>(&[LedgerFact::Posted(voucher())]),
+        missing::<RealmFact>(&realm_facts()),
+        missing::<PlatformFact>(&platform_facts()),
+        missing::<TransferFact>(&transfers),
+        missing::<CaseFact>(&cases::facts()),
+        missing::<UnbookedFact>(&cases::unbooked()),
+        missing::<WebhookFact>(&webhooks::facts()),
+    ]
+    .concat();
+    assert!(
+        missing.is_empty(),
+        "a sample and its line in fixtures.txt are missing of {missing:?}"
+    );
+}

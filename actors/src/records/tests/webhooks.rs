@@ -1,0 +1,115 @@
+//! Samples of what tenants want of their webhooks, and of what couriers write down.
+
+use caudal_ledger::deliveries::{
+    Course, DeliveryFact, Ending, Head, Lane, Progress, Stop, StopReason, Try, Word,
+};
+use caudal_ledger::webhooks::{Replay, Secret, Webhook, WebhookFact};
+
+use super::*;
+
+pub fn facts() -> Vec<WebhookFact> {
+    let webhook = Webhook {
+        number: 1,
+        url: "https://psp.example/hook".into(),
+        types: None,
+        description: None,
+        active: true,
+        resumed: 0,
+        secrets: vec![Secret {
+            sealed: vec![1, 2, 255],
+            until: None,
+        }],
+        after: 7,
+        replays: Vec::new(),
+        created_at: at(1),
+        updated_at: at(1),
+    };
+    let changed = Webhook {
+        types: Some(vec!["hold.*".into(), "account.closed".into()]),
+        description: Some("the one in Córdoba".into()),
+        active: false,
+        resumed: 2,
+        secrets: vec![
+            Secret {
+                sealed: vec![3],
+                until: None,
+            },
+            Secret {
+                sealed: vec![1, 2, 255],
+                until: Some(at(9)),
+            },
+        ],
+        replays: vec![Replay {
+            number: 1,
+            from: 2,
+            to: 5,
+            every_kind: true,
+        }],
+        updated_at: at(2),
+        ..webhook.clone()
+    };
+    vec![
+        WebhookFact::Set(webhook),
+        WebhookFact::Set(changed),
+        WebhookFact::Removed { number: 1 },
+    ]
+}
+
+pub fn notes() -> Vec<DeliveryFact> {
+    let tried = |event, word, ending, due| Try {
+        event,
+        at: at(event),
+        millis: 12,
+        word,
+        ending,
+        due,
+    };
+    let failed = tried(9, Word::Status(500), Ending::Failed, Some(at(20)));
+    let silent = tried(10, Word::Trouble("timeout".into()), Ending::Parked, None);
+    let head = Head {
+        event: 9,
+        tries: 1,
+        since: at(9),
+        due: at(20),
+    };
+    let lane = |account, head| Lane {
+        account: AccountNo(account),
+        seen: 8,
+        head,
+    };
+    let again = Course {
+        replay: 1,
+        next: 4,
+        until: Some(5),
+        every_kind: true,
+        lanes: vec![lane(1, Some(head)), lane(0, None)],
+    };
+    let mut begun = Progress::new(7);
+    begun.taken_at = Some(at(8));
+    begun.delivered = 1;
+    let mut stopped = Progress::new(12);
+    stopped.courses.push(again);
+    stopped.taken = 1;
+    stopped.streak = 2;
+    stopped.failed = Some(failed.clone());
+    stopped.rest_until = Some(at(30));
+    stopped.parked = 1;
+    stopped.stopped = Some(Stop {
+        reason: StopReason::Unreachable,
+        at: at(11),
+        resumed: 2,
+    });
+    let mut gone = stopped.clone();
+    gone.stopped = Some(Stop {
+        reason: StopReason::Gone,
+        at: at(12),
+        resumed: 2,
+    });
+    let note = |tries, progress| DeliveryFact { tries, progress };
+    let taken = tried(8, Word::Status(204), Ending::Delivered, None);
+    vec![
+        note(vec![taken], begun),
+        note(vec![failed, silent], stopped),
+        note(Vec::new(), gone),
+    ]
+}
