@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use caudal::http::current::Language;
 use caudal::http::words::ledger::RULES;
-use caudal::http::words::{Mistake, Refusal};
+use caudal::http::words::{Mistake, Refusal, Say as _};
+use caudal_ledger::balance::Direction;
 
 use super::cuenta;
 use crate::support::{Answer, TestService, Value, cuit, json, named};
@@ -315,5 +317,16 @@ fn every_sentence_is_in_the_language_that_it_says() {
         let mut words = ENGLISH.iter();
         let found = words.find(|word| format!(" {sentence} ").contains(**word));
         assert_eq!(found, None, "{sentence}");
+    }
+}
+
+/// The compiler does not see a direction that a sentence leaves out.
+#[test]
+fn the_sentence_about_directions_names_each_of_them() {
+    for direction in Direction::ALL {
+        for language in [Language::English, Language::Spanish] {
+            let said = Mistake::NotAVoucherKind.text(language);
+            assert!(said.contains(direction.as_str()), "{direction}: {said}");
+        }
     }
 }
