@@ -47,8 +47,8 @@ use crate::webhooks::{AttemptLimits, Reach};
 use crate::{admin, calendar, server};
 
 pub use banks::Usual;
-pub use folder::{STORE, new_secret};
-pub use folder::{had_store, hold, open as open_store};
+pub use folder::new_secret;
+pub use folder::{hold, knows_a_store, open as open_store};
 pub use folder::{read as read_file, write as write_file};
 
 /// How long requests in flight have to finish when the service stops.

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use caudal::admin::VerifyBody;
-use caudal::service::{self, STORE, StartError};
+use caudal::service;
 use caudal_actors::records::projection::Rows;
 use caudal_actors::verify;
-use caudal_storage::{DurableStore, Options, Store as _};
+use caudal_storage::Options;
 use reqwest::Method;
 use serde_json::Value;
 
@@ -58,11 +58,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
 
 fn folder(data: &Path) -> Result<VerifyBody, Exit> {
     // Nothing is made here: a folder that never had a store is the wrong one.
-    if !service::had_store(data)?
-        && DurableStore::id_of(&data.join(STORE))
-            .map_err(StartError::from)?
-            .is_none()
-    {
+    if !service::knows_a_store(data)? {
         let why = format!(
             "{} holds no store; name the folder given as data",
             data.display()

@@ -1,5 +1,7 @@
 //! The data folder: who may look into it, which store it has, and the pepper of API keys.
 //!
+//! **Shape.** Nowhere else in the service is the storage engine named: everybody gets a [`Store`].
+//!
 //! **Order.** In a new folder: the pepper, the store, `store.id`, and last `pepper.check`. So a
 //! folder with either of the last two had a store.
 //!
@@ -19,13 +21,13 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::{hmac, rand};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use caudal_storage::{DurableStore, OpenError, Projection};
+use caudal_storage::{DurableStore, OpenError, Projection, Store};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::StartError;
 
 /// The store, in the data folder.
-pub const STORE: &str = "store";
+const STORE: &str = "store";
 /// The pepper, when no setting gives it.
 const PEPPER: &str = "pepper";
 /// By what a pepper is recognised.
@@ -76,11 +78,16 @@ pub fn hold(data: &Path) -> Result<File, StartError> {
     Ok(folder)
 }
 
-/// Whether the folder ever had a store.
+/// Whether the folder has a store, or ever had one.
 ///
 /// # Errors
 /// When it cannot be looked into.
-pub fn had_store(data: &Path) -> Result<bool, StartError> {
+pub fn knows_a_store(data: &Path) -> Result<bool, StartError> {
+    Ok(had_store(data)? || DurableStore::id_of(&data.join(STORE))?.is_some())
+}
+
+/// Whether the folder ever had a store.
+fn had_store(data: &Path) -> Result<bool, StartError> {
     Ok(known(data)?.is_some() || read(&data.join(PEPPER_CHECK))?.is_some())
 }
 
@@ -112,7 +119,7 @@ pub fn open(
     data: &Path,
     options: caudal_storage::Options,
     projection: Arc<dyn Projection>,
-) -> Result<Arc<DurableStore>, StartError> {
+) -> Result<Arc<dyn Store>, StartError> {
     let path = data.join(STORE);
     let (known, had) = (known(data)?, had_store(data)?);
     let refuse = |why: String| Err(StartError::from(OpenError::NotAStore(why)));

@@ -14,7 +14,7 @@ use caudal_actors::ports::webhooks::WebhookSink;
 use caudal_actors::records::projection::Rows;
 use caudal_ledger::calendar::Calendar;
 use caudal_sandbox::{self as sandbox, Sandbox};
-use caudal_storage::{DurableStore, Store};
+use caudal_storage::Store;
 use secrecy::SecretString;
 use tokio::sync::oneshot;
 
@@ -47,7 +47,7 @@ struct Parts {
     sandbox: Option<sandbox::Running>,
     catch_up: Option<JoinHandle<()>>,
     grace: Duration,
-    store: Weak<DurableStore>,
+    store: Weak<dyn Store>,
     /// The lock of the data folder.
     _held: File,
 }
@@ -64,23 +64,26 @@ pub(super) fn live(
             Ok(parts) => parts,
             Err(why) => {
                 tell.send(Err(why)).ok();
-                return (Ok(()), Weak::new());
+                return (Ok(()), None);
             }
         };
         tell.send(Ok(parts.started())).ok();
         let gracefully = stop.await.is_ok();
-        parts.end(gracefully).await
+        let (outcome, store) = parts.end(gracefully).await;
+        (outcome, Some(store))
     });
     System::current().stop();
     if let Err(why) = system.run() {
         tracing::error!(%why, "the actors' system did not end well");
     }
-    released(&store);
+    if let Some(store) = store {
+        released(&store);
+    }
     outcome
 }
 
 /// Waits until the threads of the actors have let go of the store, and with it of its lock.
-fn released(store: &Weak<DurableStore>) {
+fn released(store: &Weak<dyn Store>) {
     let since = Instant::now();
     while store.strong_count() > 0 {
         if since.elapsed() > RELEASE {
@@ -103,7 +106,6 @@ impl Parts {
         let notices = folder::notice_secret(&pepper);
         let (banks, sandbox) = banks(&options.banking, &options.calendar, &notices)?;
         let clock = Arc::clone(&options.clock);
-        let store: Arc<dyn Store> = store;
         let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
         let engine = Engine::carrying(store, clock, banks, sink, options.engine)?;
         let door = Door {
@@ -166,7 +168,7 @@ impl Parts {
         }
     }
 
-    async fn end(self, gracefully: bool) -> (Result<(), Failure>, Weak<DurableStore>) {
+    async fn end(self, gracefully: bool) -> (Result<(), Failure>, Weak<dyn Store>) {
         self.door.gate.close();
         if let Some(task) = &self.catch_up {
             task.abort();
