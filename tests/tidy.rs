@@ -311,6 +311,33 @@ fn modules_have_the_name_of_their_file() {
     none(&found, "noun.rs beside noun/, not noun/mod.rs");
 }
 
+/// A path in a document is whole, or the end of one.
+#[test]
+fn documents_name_files_that_are_there() {
+    let files = files();
+    let path = |word: &str| {
+        let part = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+        [".rs", ".txt", ".sh"].iter().any(|end| word.ends_with(end)) && word.chars().all(part)
+    };
+    let there = |word: &str| {
+        let end = format!("/{word}");
+        files
+            .iter()
+            .any(|(name, _)| name == word || name.ends_with(&end))
+    };
+    let (mut named, mut found) = (0, Vec::new());
+    for (document, text) in files.iter().filter(|(name, _)| name.ends_with(".md")) {
+        for word in text.split('`').filter(|word| path(word)) {
+            named += 1;
+            if !there(word) {
+                found.push(format!("{document}: {word}"));
+            }
+        }
+    }
+    assert!(named > 100, "only {named} files are named");
+    none(&found, "documents name files that are there");
+}
+
 #[test]
 fn no_file_knows_the_machine_it_was_written_on() {
     let paths = [
