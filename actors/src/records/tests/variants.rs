@@ -18,8 +18,8 @@ fn missing<T: DeserializeOwned + Debug>(samples: &[T]) -> Vec<String> {
     let variants = variants.split('`').skip(1).step_by(2);
     let shown = samples.iter().map(|sample| format!("{sample:?}"));
     let names = |shown: String| {
-        let end = shown.find(|c: char| !c.is_ascii_alphanumeric());
-        shown[..end.unwrap_or(shown.len())].to_owned()
+        let mut words = shown.split(|c: char| !c.is_ascii_alphanumeric());
+        words.next().unwrap().to_owned()
     };
     let sampled: BTreeSet<_> = shown.map(names).collect();
     let left: Vec<_> = variants.map(str::to_owned).collect();
