@@ -47,7 +47,7 @@ impl Heads {
                 return Err(e);
             }
         }
-        debug_assert_eq!(self.undo.len(), entries.len(), "each entry moves one head");
+        assert_eq!(self.undo.len(), entries.len(), "each entry moves one head");
         Ok(())
     }
 
