@@ -21,7 +21,7 @@ use super::{
 };
 
 /// The PSP code in the CVUs that it gives out.
-const PSP: u16 = 999;
+pub const PSP: u16 = 999;
 /// Its collector account.
 const COLLECTOR: &str = "3220001805007351350083";
 
@@ -57,6 +57,14 @@ pub trait ObedientBank: Send + Sync + fmt::Debug + 'static {
             cbu: COLLECTOR.to_owned(),
             bank: "A bank".to_owned(),
         }
+    }
+
+    /// The CVU that it makes of a client id.
+    ///
+    /// # Errors
+    /// What a rig's bank says instead.
+    fn makes(&self, client_id: u64) -> Result<Cvu, BankError> {
+        Cvu::compose(PSP, client_id).ok_or(BankError::TimedOut)
     }
 
     /// Sends a transfer.
@@ -104,7 +112,7 @@ impl<B: ObedientBank> BankGateway for B {
         _: &'a str,
     ) -> LocalFuture<'a, BankReply<Cvu>> {
         self.answer(("create", client_id.to_string()), move || {
-            Cvu::compose(PSP, client_id).ok_or(BankError::TimedOut)
+            self.makes(client_id)
         })
     }
 

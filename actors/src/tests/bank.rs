@@ -4,7 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::ports::obedient::{Call, ObedientBank};
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::RealmId;
+
+use crate::ports::obedient::{Call, ObedientBank, PSP};
 use crate::ports::{BankError, BankReply, Collector, LocalFuture};
 
 /// A bank that answers what was put on its list, and otherwise does what it is asked.
@@ -13,6 +16,7 @@ pub struct TestBank {
     says: Mutex<VecDeque<Option<BankError>>>,
     calls: Mutex<Vec<String>>,
     panics: AtomicBool,
+    strays: AtomicBool,
 }
 
 impl TestBank {
@@ -23,6 +27,11 @@ impl TestBank {
     /// Panics once, when it is asked for the collector account.
     pub fn will_panic(&self) {
         self.panics.store(true, Ordering::SeqCst);
+    }
+
+    /// Gives CVUs of other client ids than it is asked for, from now on.
+    pub fn will_stray(&self) {
+        self.strays.store(true, Ordering::SeqCst);
     }
 
     pub fn will_obey(&self) {
@@ -41,6 +50,11 @@ impl ObedientBank for TestBank {
             cbu: "3220001805007351350083".into(),
             bank: "Test".into(),
         }
+    }
+
+    fn makes(&self, client_id: u64) -> Result<Cvu, BankError> {
+        let other = u64::from(self.strays.load(Ordering::SeqCst)) * RealmId::CLIENTS;
+        Ok(Cvu::compose(PSP, client_id + other).unwrap())
     }
 
     fn answer<'a, T: 'a>(

@@ -133,6 +133,29 @@ async fn a_refused_alias_undoes_the_opening_and_is_kept_for_its_key() {
 }
 
 #[actix::test]
+async fn a_cvu_that_does_not_carry_its_client_id_opens_no_account() {
+    let world = World::new().await;
+    // It carries the same account of the next realm: its money would go there.
+    world.bank.will_stray();
+    let refused = world.open(Some("ana.prueba"), None).await.unwrap_err();
+    let Failure::Bank(BankError::Refused(why)) = &refused else {
+        panic!("{refused:?}")
+    };
+    assert!(why.body.contains("client id"), "{why:?}");
+    let create = format!("create {}", lab::client(1));
+    assert_eq!(
+        world.bank.called(),
+        [create],
+        "it is not used, and not closed"
+    );
+    let gone = world
+        .engine
+        .view(REALM, Target::Account(AccountNo(1)))
+        .await;
+    assert_eq!(gone, Err(Failure::Rejected(Rejection::AccountNotFound)));
+}
+
+#[actix::test]
 async fn a_refused_change_of_alias_changes_nothing() {
     let world = World::new().await;
     value(world.open(Some("ana.prueba"), None).await);
