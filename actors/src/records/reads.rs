@@ -19,7 +19,7 @@ use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Totals;
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{Index, Position, SortOrder, StoreError, StreamId};
+use caudal_storage::{Index, Pair, Position, SortOrder, StoreError, StreamId};
 use serde::de::DeserializeOwned;
 
 use super::projection::{Listed, Place, parse_totals, parse_usage};
@@ -27,6 +27,16 @@ use super::{ANSWER_PARTS, BANK, LEDGER, PROFILE, account_stream, decode, keys};
 
 /// How many entries are read at once while folding a stream.
 const FOLD_PAGE: usize = 512;
+
+/// The rows whose keys begin with `prefix`, in the given order, at most `limit`.
+fn under(
+    store: &dyn Index,
+    prefix: &[u8],
+    order: SortOrder,
+    limit: usize,
+) -> Result<Vec<Pair>, StoreError> {
+    store.scan(prefix, &keys::after_prefix(prefix), order, limit)
+}
 
 /// Folds the entries of a stream after `seq` into `take`.
 pub fn fold<T: DeserializeOwned>(
@@ -236,12 +246,7 @@ pub fn answers(
     limit: usize,
 ) -> Result<Vec<Answer>, StoreError> {
     let from = keys::answers(realm, key);
-    let rows = store.scan(
-        &from,
-        &keys::after_prefix(&from),
-        SortOrder::Ascending,
-        limit,
-    )?;
+    let rows = under(store, &from, SortOrder::Ascending, limit)?;
     rows.iter().map(|(_, row)| answer_at(store, row)).collect()
 }
 
@@ -340,20 +345,13 @@ pub fn accounts_of_cuit(
     cuit: Cuit,
     limit: usize,
 ) -> Result<Vec<AccountNo>, StoreError> {
-    let from = keys::of_cuit(realm, cuit);
-    let rows = store.scan(
-        &from,
-        &keys::after_prefix(&from),
-        SortOrder::Ascending,
-        limit,
-    )?;
-    rows.iter().map(|(key, _)| keys::account_of(key)).collect()
+    accounts_under(store, &keys::of_cuit(realm, cuit), limit)
 }
 
 /// The last account number given in a realm.
 pub fn last_account(store: &dyn Index, realm: RealmId) -> Result<u64, StoreError> {
     let from = keys::directory(realm);
-    let rows = store.scan(&from, &keys::after_prefix(&from), SortOrder::Descending, 1)?;
+    let rows = under(store, &from, SortOrder::Descending, 1)?;
     rows.first().map_or(Ok(0), |(key, _)| keys::number_of(key))
 }
 
@@ -380,7 +378,7 @@ fn accounts_under(
     from: &[u8],
     limit: usize,
 ) -> Result<Vec<AccountNo>, StoreError> {
-    let rows = store.scan(from, &keys::after_prefix(from), SortOrder::Ascending, limit)?;
+    let rows = under(store, from, SortOrder::Ascending, limit)?;
     rows.iter().map(|(key, _)| keys::account_of(key)).collect()
 }
 

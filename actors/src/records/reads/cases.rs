@@ -6,7 +6,7 @@ use caudal_ledger::ids::{OriginId, RealmId};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::Place;
+use super::{Place, under};
 use crate::records::projection::CaseCounts;
 use crate::records::{decode, keys};
 
@@ -136,12 +136,7 @@ pub fn open_returns(
     limit: usize,
 ) -> Result<Vec<u64>, StoreError> {
     let from = keys::open_returns(realm);
-    let rows = store.scan(
-        &from,
-        &keys::after_prefix(&from),
-        SortOrder::Ascending,
-        limit,
-    )?;
+    let rows = under(store, &from, SortOrder::Ascending, limit)?;
     rows.iter().map(|(key, _)| keys::number_of(key)).collect()
 }
 
@@ -156,12 +151,7 @@ pub fn open(
     limit: usize,
 ) -> Result<Vec<OpenCase>, StoreError> {
     let from = keys::open_cases(realm, kind);
-    let rows = store.scan(
-        &from,
-        &keys::after_prefix(&from),
-        SortOrder::Ascending,
-        limit,
-    )?;
+    let rows = under(store, &from, SortOrder::Ascending, limit)?;
     rows.iter().map(|(key, _)| opened(key)).collect()
 }
 

@@ -9,7 +9,7 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{Suspense, Transfer};
 use caudal_storage::{Index, Position, SortOrder, StoreError};
 
-use super::Place;
+use super::{Place, under};
 use crate::records::decode;
 use crate::records::keys::{self, Rail};
 use crate::records::projection::{Landed, origin_place};
@@ -153,12 +153,7 @@ pub fn transfer_calls(
     limit: usize,
 ) -> Result<Vec<(Timestamp, BankCall)>, StoreError> {
     let from = keys::transfer_calls(realm, place.account, place.sequence);
-    let rows = store.scan(
-        &from,
-        &keys::after_prefix(&from),
-        SortOrder::Descending,
-        limit,
-    )?;
+    let rows = under(store, &from, SortOrder::Descending, limit)?;
     let mut calls = Vec::with_capacity(rows.len());
     for (_, row) in rows.iter().rev() {
         let entry = store.entry(position(row)?)?;
