@@ -1,8 +1,15 @@
 //! What is shared by nobody: two tenants, and the two realms of one, with the same names for
-//! everything; and what all realms of a mode do share, the aliases.
+//! everything; and what all realms of a mode do share at the bank, the aliases.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::support::client::fresh;
 use crate::support::{Client, TestService, Value, cuit, json};
+
+/// Characters of a key's secret, and of the checksum behind it.
+const SECRET: usize = 43;
+const CHECK: usize = 6;
 
 /// The clients of realms that share nothing, each with an account, types and vouchers of the same
 /// names.
@@ -120,6 +127,33 @@ async fn filters_and_bodies_do_not_reach_into_other_realms() {
             .iter()
             .all(|v| v["cvu"] == **mine)
     );
+}
+
+/// A key with the id of one and the secret of another, and the checksum that belongs to them.
+fn forged(id_of: &str, secret_of: &str) -> String {
+    let secret = |key: &str| key.len() - SECRET - CHECK..key.len() - CHECK;
+    let head = &id_of[..secret(id_of).start];
+    let body = format!("{head}{}", &secret_of[secret(secret_of)]);
+    let crc = crc32fast::hash(body.as_bytes());
+    format!("{body}{}", URL_SAFE_NO_PAD.encode(crc.to_be_bytes()))
+}
+
+#[actix_web::test]
+async fn a_key_speaks_for_its_own_secret_alone() {
+    let service = TestService::start().await;
+    let key = |client: &Client| client.key.clone().unwrap();
+    let keys = [key(&service.a), key(&service.b), key(&service.live)];
+    for id_of in &keys {
+        for secret_of in &keys {
+            let caller = service.a.with_key(Some(&forged(id_of, secret_of)));
+            let answer = caller.get("/v1/accounts").await;
+            if id_of == secret_of {
+                answer.is(200);
+            } else {
+                answer.refused(401, "unauthorized");
+            }
+        }
+    }
 }
 
 #[actix_web::test]
