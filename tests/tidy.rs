@@ -11,6 +11,8 @@ const LINES_MAX: usize = 500;
 /// Files that are longer, with their length: none may grow, and none may join lightly. One that
 /// became shorter gets its new length here.
 const LONG: &[(&str, usize)] = &[("tests/golden/bodies.rs", 525), ("tests/hostile.rs", 632)];
+/// The README has fewer lines.
+const README_LINES: usize = 150;
 /// What each room may depend on of the others.
 const ARROWS: &[(&str, &[&str])] = &[
     ("ledger", &[]),
@@ -336,6 +338,56 @@ fn documents_name_files_that_are_there() {
     }
     assert!(named > 100, "only {named} files are named");
     none(&found, "documents name files that are there");
+}
+
+/// The README leads to the rest, and does not hold it.
+#[test]
+fn the_readme_is_short_and_links_lead_somewhere() {
+    let files = files();
+    let documents = files.iter().filter(|(name, _)| name.ends_with(".md"));
+    let (mut links, mut found) = (0, Vec::new());
+    for (document, text) in documents {
+        if document == "README.md" && text.lines().count() >= README_LINES {
+            found.push(format!("{document} has {README_LINES} lines or more"));
+        }
+        let room = Path::new(document).parent().unwrap();
+        for link in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            if link.starts_with("https://") {
+                continue;
+            }
+            links += 1;
+            let target = match path {
+                "" => Path::new(document).to_path_buf(),
+                path => room.join(path),
+            };
+            let known = files.iter().find(|(name, _)| Path::new(name) == target);
+            let headed = |text: &str| {
+                let heads = text.lines().filter_map(|line| line.strip_prefix('#'));
+                heads.map(slug).any(|head| head == anchor)
+            };
+            if !known.is_some_and(|(_, text)| anchor.is_empty() || headed(text)) {
+                found.push(format!("{document}: {link}"));
+            }
+        }
+    }
+    assert!(links > 10, "only {links} links");
+    none(&found, "the README stays short, and links lead somewhere");
+}
+
+/// The anchor of a heading, as the hosts of repositories make it.
+fn slug(heading: &str) -> String {
+    let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+    let heading = heading.trim_start_matches('#').trim().to_lowercase();
+    heading
+        .chars()
+        .filter(kept)
+        .collect::<String>()
+        .replace(' ', "-")
 }
 
 #[test]
