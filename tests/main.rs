@@ -34,6 +34,8 @@ mod folder;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod guide;
+#[cfg(test)]
 mod holds;
 #[cfg(test)]
 mod hostile;

@@ -1,0 +1,177 @@
+//! The commands of the README and of the guide, run as they are printed, against a `caudal dev` of their own.
+//! Only ports are others. A request that is not answered with 2xx fails the test.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::strangers::process::Process;
+use crate::support::{SOON, Value, wait_until};
+
+/// Runs the `curl` of this machine and notes how each request was answered.
+const CURL: &str = r#"#!/bin/sh
+exec REAL "$@" --write-out '%{stderr}answered %{http_code} %{method} %{url_effective}\n'
+"#;
+/// The port of the receiver in the guide.
+const RECEIVER: &str = "127.0.0.1:9000";
+
+/// The blocks of a document that are to be run.
+fn blocks(document: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
+    let text = fs::read_to_string(path).unwrap();
+    let blocks = text.split("```sh\n").skip(1);
+    blocks
+        .map(|rest| rest.split("```").next().unwrap().to_owned())
+        .collect()
+}
+
+/// What a shell did.
+struct Ran {
+    out: String,
+    /// Each request with its status, in order.
+    answers: Vec<(String, String)>,
+}
+
+/// A folder with a running `caudal dev`, in which somebody follows a document.
+struct Walk {
+    dir: TempDir,
+    process: Process,
+    /// A port that is free.
+    receiver: String,
+}
+
+impl Walk {
+    async fn start() -> Self {
+        let dir = TempDir::new().unwrap();
+        symlink("data", dir.path().join("caudal-data")).unwrap();
+        let bin = dir.path().join("bin");
+        fs::create_dir(&bin).unwrap();
+        let real = Command::new("sh").args(["-c", "command -v curl"]).output();
+        let real = String::from_utf8(real.unwrap().stdout).unwrap();
+        assert!(!real.is_empty(), "the guide needs curl");
+        let curl = bin.join("curl");
+        fs::write(&curl, CURL.replace("REAL", real.trim())).unwrap();
+        fs::set_permissions(&curl, fs::Permissions::from_mode(0o755)).unwrap();
+        let process = Process::demo(dir.path(), ":").await;
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let receiver = free.local_addr().unwrap().to_string();
+        Self {
+            dir,
+            process,
+            receiver,
+        }
+    }
+
+    /// What `dev` says about itself.
+    fn told(&self) -> BTreeMap<String, String> {
+        let file = fs::read(self.dir.path().join("data/dev.json")).unwrap();
+        serde_json::from_slice(&file).unwrap()
+    }
+
+    /// Runs lines with the addresses of this `dev` in place of those that are printed.
+    async fn run(&self, lines: &str) -> Ran {
+        let told = self.told();
+        let lines = lines
+            .replace("http://127.0.0.1:8080", &told["url"])
+            .replace("http://127.0.0.1:8081", &told["adminUrl"])
+            .replace("http://127.0.0.1:8082", &told["bankUrl"])
+            .replace(RECEIVER, &self.receiver)
+            .replace("(\"127.0.0.1\", 9000)", &self.pair());
+        let (out, errors) = (self.dir.path().join("out"), self.dir.path().join("errors"));
+        let paths = std::env::var("PATH").unwrap();
+        let mut shell = Command::new("sh")
+            .args(["-c", &lines])
+            .current_dir(self.dir.path())
+            .env(
+                "PATH",
+                format!("{}:{paths}", self.dir.path().join("bin").display()),
+            )
+            .stdin(Stdio::null())
+            .stdout(fs::File::create(&out).unwrap())
+            .stderr(fs::File::create(&errors).unwrap())
+            .spawn()
+            .unwrap();
+        let read = |file: &Path| fs::read_to_string(file).unwrap();
+        let ended = wait_until("the blocks have run", SOON, async || {
+            shell.try_wait().unwrap()
+        });
+        let ended = ended.await;
+        let (out, errors) = (read(&out), read(&errors));
+        assert!(ended.success(), "{ended}: {out}\n{errors}");
+        let mut answers = Vec::new();
+        for line in errors.lines() {
+            // Nothing else is written there: a guide that works says no errors.
+            let answered = line.strip_prefix("answered ");
+            let (status, request) = answered
+                .and_then(|line| line.split_once(' '))
+                .expect(&errors);
+            answers.push((request.to_owned(), status.to_owned()));
+        }
+        Ran { out, answers }
+    }
+
+    /// The port of the receiver as Python writes it.
+    fn pair(&self) -> String {
+        let port = self.receiver.rsplit(':').next().unwrap();
+        format!("(\"127.0.0.1\", {port})")
+    }
+
+    /// The bank covers what clients have.
+    async fn is_covered(&self) {
+        let treasury = self.process.client.get("/v1/treasury").await.is(200).json;
+        assert_eq!(treasury["covered"], Value::Bool(true), "{treasury}");
+    }
+}
+
+/// At least so many requests, all of which were answered as hoped for.
+#[track_caller]
+fn all_well(ran: &Ran, least: usize) {
+    let requests = ran.answers.len();
+    assert!(requests >= least, "only {requests} requests");
+    for (request, status) in &ran.answers {
+        assert!(status.starts_with('2'), "{status} {request}\n{}", ran.out);
+    }
+}
+
+#[actix_web::test]
+async fn the_five_requests_of_the_readme_run_as_printed() {
+    let mut walk = Walk::start().await;
+    let blocks = blocks("README.md");
+    // The first block has the two commands.
+    let ran = walk.run(&blocks[1..].concat()).await;
+    all_well(&ran, 5);
+    assert!(ran.out.contains("\"3499.50\""), "{}", ran.out);
+    walk.is_covered().await;
+    walk.process.stop().await;
+}
+
+#[actix_web::test]
+async fn the_guide_runs_as_printed_and_survives_a_kill() {
+    let mut walk = Walk::start().await;
+    let blocks = blocks("docs/guide.md");
+    assert!(blocks.len() > 10, "only {} blocks", blocks.len());
+    let (last, before) = blocks.split_last().unwrap();
+    let ran = walk.run(&before.concat()).await;
+    all_well(&ran, 30);
+    assert!(ran.out.contains("genuine evt_"), "{}", ran.out);
+    assert!(!ran.out.contains("forged"), "{}", ran.out);
+    walk.is_covered().await;
+
+    walk.process.signal("KILL");
+    walk.process.ended().await;
+    walk.process = Process::demo(walk.dir.path(), ":").await;
+    // The shell of the reader still knows the CVU; its addresses are the same.
+    let known = before.iter().flat_map(|block| block.lines());
+    let known: Vec<_> = known.filter(|line| line.starts_with("CVU=")).collect();
+    let again = [&blocks[0], known[0], "\n", last].concat();
+    let ran = walk.run(&again).await;
+    all_well(&ran, 2);
+    // With `jq` there are spaces in it.
+    let out = ran.out.replace(' ', "");
+    assert!(out.contains("\"covered\":true"), "{}", ran.out);
+    walk.process.stop().await;
+}
