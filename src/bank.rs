@@ -1,4 +1,4 @@
-//! The gateway to the sponsor bank: its API (API BANK; domain §5) behind [`BankGateway`].
+//! The gateway to the sponsor bank: its API (API BANK) behind [`BankGateway`].
 //!
 //! **Shape.** Each operation is an `Ask` of `wire`, `transfers`, `lookups` or `remuneration` (what is sent, what may
 //! be written about it, how the answer reads) that `attempts` brings to the bank: login, deadline,

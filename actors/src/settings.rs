@@ -75,7 +75,7 @@ pub struct Pauses {
 }
 
 impl Default for Pauses {
-    /// The last is the bank's own wish (domain §6.2).
+    /// The last is the bank's own wish.
     fn default() -> Self {
         Self {
             first: Duration::from_millis(500),

@@ -1,4 +1,4 @@
-//! Alias of a CVU: 6 to 20 letters, digits, dots and dashes; case does not matter (domain §2).
+//! Alias of a CVU: 6 to 20 letters, digits, dots and dashes; case does not matter.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -1,4 +1,4 @@
-//! A balance and what each direction of movement does to it (domain §6.1).
+//! A balance and what each direction of movement does to it.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Banking days: the days on which banks are closed come in as data, by year (domain §10).
+//! Banking days: the days on which banks are closed come in as data, by year.
 //!
 //! **Three dates.** What happens on a business day is processed on it when banks are open, else on
 //! the next banking day, and published on the banking day after that.

@@ -1,4 +1,4 @@
-//! CUIT, CUIL and CDI: eleven digits with a check digit (domain §3).
+//! CUIT, CUIL and CDI: eleven digits with a check digit.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! CBU and CVU: 22 digits in two blocks, each with a check digit (domain §1).
+//! CBU and CVU: 22 digits in two blocks, each with a check digit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -156,7 +156,7 @@ impl Cbu {
         self.as_str().get(range).unwrap_or_default()
     }
 
-    /// The name of the bank, where it is known (domain §1.3).
+    /// The name of the bank, where it is known.
     pub fn entity_name(&self) -> Option<&'static str> {
         BANKS
             .iter()

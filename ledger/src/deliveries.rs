@@ -30,7 +30,7 @@ pub const LANES_MAX: usize = 256;
 pub const AHEAD_MAX: u64 = 4096;
 /// Failures in a row after which a webhook is tried with one event at a time.
 pub const BRAKE: u32 = 8;
-/// How long an event is tried, in milliseconds: 3 days (contract §4).
+/// How long an event is tried, in milliseconds: 3 days.
 pub const KEEP_TRYING: u64 = 3 * 24 * 60 * 60 * 1000;
 /// The longest that a receiver may ask to be left alone, in milliseconds: a day.
 pub const LEAVE_ALONE_MAX: u64 = 24 * 60 * 60 * 1000;

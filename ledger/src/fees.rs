@@ -1,7 +1,7 @@
 //! Fees: a schedule per account, PSP and platform, and the one function that previews and charges.
 //!
 //! `fee = clamp(amount × percentage + fixed, minimum, maximum)`, then the tax on the fee; each is
-//! rounded half up to centavos, first the fee, then the tax (domain §7.1).
+//! rounded half up to centavos, first the fee, then the tax.
 //!
 //! A fee is charged for what a tenant orders and for what arrives from the bank. What merely ends,
 //! such as a hold whose time has come or a transfer that the bank rejects, costs nothing.
@@ -15,7 +15,7 @@ use crate::limits::Level;
 use crate::money::{Amount, Money};
 use crate::voucher_types::TypeCode;
 
-/// One entry of a fee schedule (contract §9).
+/// One entry of a fee schedule.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FeeRule {
     /// The type whose vouchers it is for.
@@ -131,7 +131,7 @@ mod tests {
         Money::from_centavos(Amount::parse_or_zero(text).unwrap())
     }
 
-    /// The vectors of domain §7.1.
+    /// Published examples of a fee and its tax.
     #[test]
     fn fees_are_rounded_half_up_and_kept_in_bounds() {
         let vectors = [

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "i64", into = "i64")]
 pub struct Amount(i64);
 
-/// Why a text or number is not an amount (contract §1, "Amounts in").
+/// Why a text or number is not an amount.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AmountError {
     /// Not digits with an optional point, or signed, exponential, or with leading zeros.

@@ -1,5 +1,5 @@
 //! Remuneration of balances: an account enrolled in a money-market fund, and what its units are
-//! worth (domain §8). None of it is money of the ledger: nothing here moves a balance.
+//! worth. None of it is money of the ledger: nothing here moves a balance.
 //!
 //! **Units.** Units of the fund have 4 decimals; their price is for [`LOT`] units and has 6. Both
 //! are integers, every formula is exact in 128 bits and rounded once, half away from zero; what

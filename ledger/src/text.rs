@@ -1,4 +1,4 @@
-//! Texts with a rule: external ids, names, and words of the tenant (contract §1, durability §5.3).
+//! Texts with a rule: external ids, names, and words of the tenant.
 
 use std::fmt;
 

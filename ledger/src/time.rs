@@ -1,4 +1,4 @@
-//! Instants and business days of Buenos Aires (domain §10). Time always comes in as an argument.
+//! Instants and business days of Buenos Aires. Time always comes in as an argument.
 
 use std::fmt;
 

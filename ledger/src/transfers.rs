@@ -1,6 +1,6 @@
 //! Transfers: money that leaves an account for another, inside the realm or through the bank.
 //!
-//! **States** (domain §6.2). An internal transfer is final at once: two vouchers in one commit. A
+//! **States**. An internal transfer is final at once: two vouchers in one commit. A
 //! transfer through the bank is `requested` (the money is held, the intent is on disk), then
 //! `in_progress` once the bank has it or may have it, and ends `completed` or `rejected`; what the
 //! bank itself has given up on is in `audit` until a person decides; what comes back after
@@ -34,7 +34,7 @@ pub enum Destination {
     Alias(Alias),
 }
 
-/// What a transfer is for: the central bank's three-letter concepts (domain §5).
+/// What a transfer is for: the central bank's three-letter concepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Concept {

@@ -1,4 +1,4 @@
-//! Treasury: what the ledger owes its clients, beside what the collector account has (domain §9).
+//! Treasury: what the ledger owes its clients, beside what the collector account has.
 //!
 //! Held money belongs to clients until it leaves, so what is owed is available and held together.
 //! `freeBalance` may be negative (the PSP uses client float); it informs and blocks nothing.

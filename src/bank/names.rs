@@ -1,5 +1,5 @@
 //! Names as the bank takes them: `^[a-zA-Z0-9ñÑáéíóúÁÉÍÓÚ.\s]{5,41}$`, at most 40 in its own words
-//! (domain §4.3). The name as given stays ours.
+//!. The name as given stays ours.
 
 /// The longest name that is sent, in characters.
 const NAME_MAX: usize = 40;

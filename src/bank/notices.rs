@@ -1,4 +1,4 @@
-//! Notices: what the bank tells unasked (domain §5.1). First [`verify`] that it was the bank, then
+//! Notices: what the bank tells unasked. First [`verify`] that it was the bank, then
 //! [`read`] what it says.
 //!
 //! **Signature.** Standard Webhooks: HMAC-SHA256 over `{id}.{timestamp}.{body}`, in base64 after

@@ -1,4 +1,4 @@
-//! What accounts look like in the native family (contract §3).
+//! What accounts look like in the native family.
 
 use std::collections::BTreeMap;
 

@@ -25,7 +25,7 @@ use super::words::{Mistake, Refusal, Say, Wrong};
 
 pub use super::words::FieldError;
 
-/// The body of every error (contract §1).
+/// The body of every error.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorBody {

@@ -1,5 +1,5 @@
 //! The rest of the country: any account with right check digits exists, has an invented holder
-//! that is always the same, and behaves by the last digit of its account number (contract §9).
+//! that is always the same, and behaves by the last digit of its account number.
 
 use caudal_ledger::cuit::{Cuit, PersonType};
 use caudal_ledger::cvu::Cbu;

@@ -1,4 +1,4 @@
-//! Names that the bank draws: aliases of three short Spanish words, easy to say (domain §2), and
+//! Names that the bank draws: aliases of three short Spanish words, easy to say, and
 //! the rail's ids.
 
 use aws_lc_rs::rand;

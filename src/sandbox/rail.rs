@@ -439,7 +439,7 @@ fn arrival(transfer: &Transfer, (home, account): (World, &Account), other: Party
     }
 }
 
-/// The behaviour of a destination by its last digit (contract §9).
+/// The behaviour of a destination by its last digit.
 fn decide(transfer: &mut Transfer, key: &Cbu, now: u64) -> Result<(), Trouble> {
     let later = |next| {
         let after = u64::try_from(SETTLE_AFTER.as_millis()).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! What the bank refuses, with its own codes (domain §5): HTTP 409 and `{"code", "message"}`.
+//! What the bank refuses, with its own codes: HTTP 409 and `{"code", "message"}`.
 
 use std::borrow::Cow;
 use std::io;

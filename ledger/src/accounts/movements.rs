@@ -48,7 +48,7 @@ pub enum Movement {
 }
 
 impl Account {
-    /// Whether the state of the account lets a kind of movement pass (contract §3, §5).
+    /// Whether the state of the account lets a kind of movement pass.
     pub fn may(&self, movement: Movement) -> Result<Cvu, Rejection> {
         use Movement::{
             AdjustIn, AdjustOut, CashIn, Confirm, Hold, Receive, Release, Send, Settle,

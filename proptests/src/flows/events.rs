@@ -128,7 +128,7 @@ impl Deed {
     }
 }
 
-/// What an event does to available and held (domain §6.1).
+/// What an event does to available and held.
 pub fn effect(event: &Event) -> (i128, i128) {
     let amount = event.amount;
     match event.way {

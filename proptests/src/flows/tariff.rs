@@ -6,7 +6,7 @@ use super::ops::Fee;
 use super::{CHARGED, RATES, WORLD};
 use crate::model::{LARGEST, calendar};
 
-/// The limits in the order in which they are judged (domain §11).
+/// The limits in the order in which they are judged.
 const NAMES: [&str; 6] = [
     "maxPerTransaction",
     "dailyAmount",
