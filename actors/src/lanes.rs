@@ -152,8 +152,8 @@ impl State {
             if commits > 0 && then > self.share {
                 return None;
             }
-            self.commits = self.commits.saturating_sub(1);
-            self.bytes = self.bytes.saturating_sub(bytes(commit));
+            self.commits -= 1;
+            self.bytes -= bytes(commit);
             self.under_way = (commits.saturating_add(1), then);
         }
         self.waiting.pop_front()
@@ -203,7 +203,7 @@ impl Lane {
                 drop(state);
                 return refuse(item);
             }
-            state.commits = state.commits.saturating_add(1);
+            state.commits += 1;
             state.bytes = bytes;
         }
         state.waiting.push_back(item);
@@ -229,7 +229,7 @@ fn hand_over(state: &Arc<Mutex<State>>, store: &Arc<dyn Store>) {
     let mut handed = 0_usize;
     while let Some(item) = now.next() {
         drop(now);
-        handed = handed.saturating_add(1);
+        handed += 1;
         match item {
             Item::Barrier(done) => store.barrier(done),
             Item::Commit(commit, done) => {
@@ -238,7 +238,7 @@ fn hand_over(state: &Arc<Mutex<State>>, store: &Arc<dyn Store>) {
                 let ended = move |result: Result<CommitNo, StoreError>| {
                     let mut now = lock(&own);
                     let (commits, all) = now.under_way;
-                    now.under_way = (commits.saturating_sub(1), all.saturating_sub(entries));
+                    now.under_way = (commits - 1, all - entries);
                     let more = !now.waiting.is_empty();
                     let wake = match now.held() <= EASED {
                         true => now.wake.take(),

@@ -158,8 +158,7 @@ impl RealmSupervisor {
     ) -> Result<Self, StoreError> {
         shared.meter = Meter::new(reads::total_usage(shared.store.as_ref(), shared.realm)?);
         let shared = Arc::new(shared);
-        let next_account =
-            reads::last_account(shared.store.as_ref(), shared.realm)?.saturating_add(1);
+        let next_account = reads::last_account(shared.store.as_ref(), shared.realm)? + 1;
         let vitals = Arc::new(Vitals::default());
         let mut supervisor = Self {
             heart,

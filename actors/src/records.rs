@@ -133,7 +133,7 @@ impl Tail {
         now: Timestamp,
         record: &T,
     ) -> Result<Entry, StoreError> {
-        let (seq, at) = (self.seq.saturating_add(1), self.at.max(now));
+        let (seq, at) = (self.seq + 1, self.at.max(now));
         let entry = entry(stream, seq, at, record)?;
         *self = Self { seq, at };
         Ok(entry)

@@ -209,7 +209,7 @@ impl Claims {
         if claim.count > 0 && !(shared && claim.owner == owner) {
             return Err(claim.owner);
         }
-        claim.count = claim.count.saturating_add(1);
+        claim.count += 1;
         drop(claim);
         Ok(ClaimGuard {
             claims: self.clone(),
@@ -221,7 +221,7 @@ impl Claims {
 impl Drop for ClaimGuard {
     fn drop(&mut self) {
         self.claims.0.remove_if_mut(&self.key, |_, claim| {
-            claim.count = claim.count.saturating_sub(1);
+            claim.count -= 1;
             claim.count == 0
         });
     }

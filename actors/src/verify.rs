@@ -45,7 +45,7 @@ pub struct Report {
 
 impl Report {
     fn differs(&mut self, what: String) {
-        self.count = self.count.saturating_add(1);
+        self.count += 1;
         if self.differences.len() < NAMED_MAX {
             self.differences.push(what);
         }
@@ -74,7 +74,7 @@ pub(crate) fn under(
     let mut lines = Lines::default();
     let mut failed = None;
     let last = store.replay(CommitNo(1), &mut |commit, entry| {
-        report.entries = report.entries.saturating_add(1);
+        report.entries += 1;
         if report.entries.is_multiple_of(10_000) {
             progress(report.entries);
         }
@@ -85,7 +85,7 @@ pub(crate) fn under(
         match entry.stream.kind {
             LEDGER => match decode(&entry.body) {
                 Ok(LedgerFact::Posted(voucher)) => {
-                    report.vouchers = report.vouchers.saturating_add(1);
+                    report.vouchers += 1;
                     if let Err(why) = sums.voucher(at.0, &voucher) {
                         report.differs(format!("commit {}: {why}", commit.0));
                     }
@@ -148,7 +148,7 @@ fn account(
     history: &History,
     report: &mut Report,
 ) -> Result<(), StoreError> {
-    report.accounts = report.accounts.saturating_add(1);
+    report.accounts += 1;
     let Some((account, _)) = reads::account(store, at.0, at.1)? else {
         report.differs(format!(
             "{}: is in the journal and not in the index",
@@ -211,7 +211,7 @@ pub async fn engine(engine: &Engine) -> Result<Report, Failure> {
         let Some(live) = engine.observe(at.0, Target::Account(at.1)).await? else {
             continue;
         };
-        report.actors = report.actors.saturating_add(1);
+        report.actors += 1;
         let account = live.account;
         let same = (account.balance, account.hash) == (history.balance, history.hash);
         // An account that has moved on since the replay is compared by the next verification.

@@ -35,7 +35,7 @@ pub struct Audit {
 
 impl Audit {
     fn differs(&mut self, what: String) {
-        self.count = self.count.saturating_add(1);
+        self.count += 1;
         if self.differences.len() < NAMED_MAX {
             self.differences.push(what);
         }
@@ -62,9 +62,9 @@ pub fn ledger(store: &dyn Index, realm: RealmId, tally: &Tally) -> anyhow::Resul
     }
     audit.count = report.count;
     for (number, line) in (1_u64..).zip(&tally.lines) {
-        audit.accounts = audit.accounts.saturating_add(1);
-        audit.acknowledged = audit.acknowledged.saturating_add(line.acknowledged);
-        audit.unsure = audit.unsure.saturating_add(line.unsure);
+        audit.accounts += 1;
+        audit.acknowledged += line.acknowledged;
+        audit.unsure += line.unsure;
         let Some(history) = histories.get(&(realm, AccountNo(number))) else {
             audit.differs(format!("account {number} is not in the journal"));
             continue;
@@ -77,7 +77,7 @@ pub fn ledger(store: &dyn Index, realm: RealmId, tally: &Tally) -> anyhow::Resul
             ));
         }
         let total = u64::try_from(history.balance.total().centavos()).unwrap_or(0);
-        audit.total = audit.total.saturating_add(total);
+        audit.total += total;
         if !line.allows(total) {
             audit.differs(format!(
                 "account {number} has {total} centavos, {} were acknowledged",

@@ -104,7 +104,7 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Compared> {
                 };
                 let (measured, known) = load::run(&site, job, tally).await?;
                 tally = known;
-                wrong_answers = wrong_answers.saturating_add(measured.wrong);
+                wrong_answers += measured.wrong;
                 runs.push((case, *connections, Round::of(case, &measured)));
                 first_wrong = first_wrong.or(measured.first_wrong);
             }

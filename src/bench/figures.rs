@@ -119,9 +119,9 @@ impl Histogram {
             self.buckets.resize(at.saturating_add(1), 0);
         }
         if let Some(count) = self.buckets.get_mut(at) {
-            *count = count.saturating_add(1);
+            *count += 1;
         }
-        self.count = self.count.saturating_add(1);
+        self.count += 1;
     }
 
     /// How many times were counted.
@@ -134,7 +134,7 @@ impl Histogram {
         let rank = scaled(self.count, thousandths, 1000).max(1);
         let mut seen = 0_u64;
         for (at, count) in (0_u64..).zip(&self.buckets) {
-            seen = seen.saturating_add(*count);
+            seen += *count;
             if seen >= rank {
                 return floor(at.saturating_add(1));
             }

@@ -331,13 +331,13 @@ impl Run {
             let done = told.done(place);
             tally.note(order, done);
             if done {
-                vouchers = vouchers.saturating_add(order.vouchers());
+                vouchers += order.vouchers();
             }
         }
         drop(tally);
         let mut measured = self.measured.borrow_mut();
         if *told != Told::All {
-            measured.wrong = measured.wrong.saturating_add(1);
+            measured.wrong += 1;
             measured.first_wrong.get_or_insert_with(|| match told {
                 Told::Partly(_, first) => first.clone(),
                 Told::All | Told::Nothing => shown(),
@@ -345,7 +345,7 @@ impl Run {
         }
         if self.counts.get() {
             measured.times.add(nanos(took));
-            measured.vouchers = measured.vouchers.saturating_add(vouchers);
+            measured.vouchers += vouchers;
         }
         drop(measured);
         let answers = self.answers.get().saturating_add(1);

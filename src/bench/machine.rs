@@ -39,7 +39,7 @@ impl Actors {
                 (false, _) => name.trim_end_matches(numbered),
             };
             let sum = cpu.entry(duty.to_owned()).or_default();
-            *sum = sum.saturating_add(nanos);
+            *sum += nanos;
         }
         cpu
     }

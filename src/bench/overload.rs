@@ -222,7 +222,7 @@ async fn late(site: &Site, left: &[Left]) -> anyhow::Result<(u64, u64)> {
     for (order, closed) in left {
         let id = ExternalId::parse(&order.external_id())?;
         let found = site.engine.voucher_by_external(site.realm, &id, None).await;
-        looked_up = looked_up.saturating_add(1);
+        looked_up += 1;
         match found {
             Ok(placed) if placed.voucher.at > *closed => late = late.saturating_add(1),
             Ok(_) | Err(Failure::Rejected(Rejection::VoucherNotFound)) => {}
@@ -353,7 +353,7 @@ impl Crowd {
                     Ok(_) => &mut counts.broken,
                     Err(_) => &mut counts.left,
                 };
-                *count = count.saturating_add(1);
+                *count += 1;
             });
         }
     }

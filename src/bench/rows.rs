@@ -112,7 +112,7 @@ impl Row {
         let mut threads = Cpu::new();
         for (name, nanos) in rounds.iter().flat_map(|r| &r.cpu) {
             let total = threads.entry(name.clone()).or_default();
-            *total = total.saturating_add(*nanos);
+            *total += *nanos;
         }
         let service = threads.iter().filter(|(name, _)| *name != load::THREAD);
         let service = service.fold(0_u64, |sum, (_, nanos)| sum.saturating_add(*nanos));

@@ -404,7 +404,7 @@ impl Run<'_> {
         let tally = std::mem::take(&mut self.tally);
         let (measured, tally) = load::run(self.site, job, tally).await?;
         self.tally = tally;
-        self.wrong = self.wrong.saturating_add(measured.wrong);
+        self.wrong += measured.wrong;
         if self.first_wrong.is_none() {
             self.first_wrong.clone_from(&measured.first_wrong);
         }

@@ -66,7 +66,7 @@ impl Streams {
         if *count >= self.options.streams_max {
             return None;
         }
-        *count = count.saturating_add(1);
+        *count += 1;
         Some(Seat {
             seats: Arc::clone(&self.seats),
             realm,

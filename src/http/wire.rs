@@ -214,7 +214,7 @@ impl Wire {
                     let mut bytes = [0; 4096];
                     let mut buf = ReadBuf::new(&mut bytes);
                     ready!(Pin::new(&mut self.io).poll_read(cx, &mut buf))?;
-                    *heard = heard.saturating_add(buf.filled().len());
+                    *heard += buf.filled().len();
                     if buf.filled().is_empty() || *heard > GOODBYE_BYTES_MAX {
                         return Poll::Ready(Ok(()));
                     }

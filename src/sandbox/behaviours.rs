@@ -215,7 +215,7 @@ impl Behaviours {
     /// Counts a call and says how it behaves.
     pub fn take(&mut self, operation: Operation) -> Behaviour {
         let calls = self.calls.entry(operation).or_default();
-        *calls = calls.saturating_add(1);
+        *calls += 1;
         self.use_up(operation)
     }
 

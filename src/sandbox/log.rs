@@ -127,7 +127,7 @@ impl Log {
             .and_then(|()| self.file.write_all(&line))
             .and_then(|()| self.file.sync_data());
         if result.is_ok() {
-            self.good = self.good.saturating_add(length);
+            self.good += length;
         }
         result
     }
@@ -212,7 +212,7 @@ fn whole_lines(bytes: &[u8]) -> (Vec<&[u8]>, u64) {
     let mut lines = Vec::new();
     for piece in bytes.split_inclusive(|b| *b == b'\n') {
         if let Some(line) = piece.strip_suffix(b"\n") {
-            good = good.saturating_add(piece.len());
+            good += piece.len();
             lines.push(line);
         }
     }

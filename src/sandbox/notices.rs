@@ -121,7 +121,7 @@ impl State {
     }
 
     fn push(&mut self, id: &str, notice: &Arc<Notice>, wait: Duration, kept_back: bool) {
-        self.places = self.places.saturating_add(1);
+        self.places += 1;
         let delivery = Delivery {
             id: id.to_owned(),
             notice: Arc::clone(notice),
@@ -132,7 +132,7 @@ impl State {
         self.shown(&delivery, "pending");
         if self.target.is_none() && self.queue.len() >= UNADDRESSED_MAX {
             if let Some((_, first)) = self.queue.pop_first() {
-                self.failed = self.failed.saturating_add(1);
+                self.failed += 1;
                 self.mark(
                     first.place,
                     0,
@@ -141,7 +141,7 @@ impl State {
                 );
             }
         } else if self.queue.len() >= QUEUE_MAX {
-            self.failed = self.failed.saturating_add(1);
+            self.failed += 1;
             self.mark(delivery.place, 0, "failed", Some("too many wait".into()));
             return;
         }
@@ -173,7 +173,7 @@ impl State {
         let wait = self.pace.redeliveries.get(delivery.redeliveries).copied();
         match (result, wait) {
             (Ok(()), _) => {
-                self.sent = self.sent.saturating_add(1);
+                self.sent += 1;
                 self.mark(place, attempts, "sent", None);
             }
             (Err(why), Some(wait)) => {
@@ -185,7 +185,7 @@ impl State {
                 self.queue.insert((due, place), delivery);
             }
             (Err(why), None) => {
-                self.failed = self.failed.saturating_add(1);
+                self.failed += 1;
                 self.mark(place, attempts, "failed", Some(why));
             }
         }
@@ -248,8 +248,8 @@ impl Notices {
         let mut state = locked(&self.state);
         match behaviour.mode {
             Mode::LoseNotice => {
-                state.lost = state.lost.saturating_add(1);
-                state.places = state.places.saturating_add(1);
+                state.lost += 1;
+                state.places += 1;
                 let place = state.places;
                 let delivery = Delivery {
                     id,
@@ -288,7 +288,7 @@ impl Notices {
             return Step::WaitUntil(due);
         }
         let delivery = first.remove();
-        state.in_flight = state.in_flight.saturating_add(1);
+        state.in_flight += 1;
         Step::Send(Box::new((delivery, target, secret)))
     }
 

@@ -318,7 +318,7 @@ impl Book {
         if amount.centavos() > rest {
             return Err(Trouble::Bad("more than what is left of the transfer"));
         }
-        transfer.returned = transfer.returned.saturating_add(amount.centavos());
+        transfer.returned += amount.centavos();
         transfer.due = None;
         let reversal = Transfer {
             number: self.transfers.number(now),

@@ -215,7 +215,7 @@ impl Transfers {
             }
         }
         let balance = self.balances.entry(transfer.collector).or_default();
-        *balance = balance.saturating_add(transfer.moves());
+        *balance += transfer.moves();
         if let Some(due) = transfer.due {
             self.due.insert((due.at, number));
         }

@@ -28,3 +28,12 @@ pub(crate) fn u32_of(n: usize) -> u32 {
 pub(crate) fn low32(n: u64) -> u32 {
     u32::try_from(n & 0xFFFF_FFFF).unwrap_or(u32::MAX)
 }
+
+/// The length of a key or of a value that lies in its block: a bound keeps both far below 64 KiB.
+#[expect(
+    clippy::expect_used,
+    reason = "a length written wrong would be damage on disk"
+)]
+pub(crate) fn u16_of(n: usize) -> u16 {
+    u16::try_from(n).expect("a length below 64 KiB")
+}

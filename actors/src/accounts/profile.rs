@@ -326,8 +326,8 @@ impl Desk {
 
     /// Asks for the CVU under another client id: the one so far is somebody else's at the bank.
     fn ask_as_another(&mut self, home: Addr<AccountActor>, calls: &[BankCall]) {
-        self.refused_ids = self.refused_ids.saturating_add(1);
-        self.redraws = self.redraws.saturating_add(1);
+        self.refused_ids += 1;
+        self.redraws += 1;
         let entries = self.draw().and_then(|client_id| {
             let facts = self.account.ask_as(client_id);
             let mut entries = self.write_bank(calls)?;

@@ -185,7 +185,7 @@ fn deliveries(
                 };
                 return Ok(listing(items, Some(last)));
             }
-            looked = looked.saturating_add(1);
+            looked += 1;
             match page.order {
                 SortOrder::Ascending => from = [key.as_slice(), &[0]].concat(),
                 SortOrder::Descending => to.clone_from(key),

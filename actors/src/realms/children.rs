@@ -112,7 +112,7 @@ impl Children {
                 // It may live on for an alarm, and knows no better.
                 child.send(AccountMessage::Passivate);
             }
-            self.restarts = self.restarts.saturating_add(1);
+            self.restarts += 1;
             tracing::warn!(
                 account = number.0,
                 realm = self.shared.realm.0,
@@ -147,7 +147,7 @@ impl Children {
             vitals,
             touched: false,
         };
-        self.starts = self.starts.saturating_add(1);
+        self.starts += 1;
         self.living.insert(number, child.clone());
         self.queue.push_back(number);
         child
@@ -180,7 +180,7 @@ impl Children {
             Some(child) => {
                 child.send(AccountMessage::Passivate);
                 self.living.remove(&number);
-                self.passivations = self.passivations.saturating_add(1);
+                self.passivations += 1;
                 true
             }
         }
@@ -206,12 +206,12 @@ impl Children {
         };
         for child in self.living.values() {
             let count = |c: &std::sync::atomic::AtomicUsize| c.load(Ordering::Acquire);
-            report.queued = report.queued.saturating_add(child.mailbox.count());
+            report.queued += child.mailbox.count();
             report.in_flight = report
                 .in_flight
                 .saturating_add(count(&child.vitals.in_flight));
             let busy = usize::from(child.vitals.busy.load(Ordering::Acquire));
-            report.waiting_for_bank = report.waiting_for_bank.saturating_add(busy);
+            report.waiting_for_bank += busy;
         }
         report
     }

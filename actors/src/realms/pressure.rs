@@ -35,7 +35,7 @@ impl RealmSupervisor {
         }
         match self.deferred.is_empty() {
             true if !self.shared.lane.is_pressed() => {
-                self.in_a_row = self.in_a_row.saturating_add(1);
+                self.in_a_row += 1;
                 if self.in_a_row >= IN_A_ROW_MAX {
                     self.in_a_row = 0;
                     give_way(ctx);
@@ -67,7 +67,7 @@ impl RealmSupervisor {
             && let Some(mut queued) = self.deferred.pop_front()
         {
             if !queued.message().is_left() {
-                resumed = resumed.saturating_add(1);
+                resumed += 1;
                 self.take(queued, ctx);
             }
         }

@@ -109,7 +109,7 @@ impl RealmSupervisor {
                     opening,
                     ticket,
                 }));
-                self.next_account = self.next_account.saturating_add(1);
+                self.next_account += 1;
             }
         }
     }

@@ -147,7 +147,7 @@ impl RealmSupervisor {
         if self.trying >= TRIES_AT_ONCE {
             return self.end(Err(Failure::Overloaded), ticket);
         }
-        self.trying = self.trying.saturating_add(1);
+        self.trying += 1;
         let now = self.shared.clock.now();
         let realm = self.shared.realm;
         let parcel = Parcel {

@@ -118,7 +118,7 @@ pub fn account(
                 broken.get_or_insert(voucher.sequence);
             }
             account.apply_voucher(&voucher);
-            replayed = replayed.saturating_add(1);
+            replayed += 1;
         },
     )?;
     if let Some(sequence) = broken {

@@ -310,7 +310,7 @@ pub fn count(store: &dyn Index, realm: RealmId, among: &Among) -> Result<u64, St
         realm,
         (among, SortOrder::Ascending, None),
         |_, set| {
-            count = count.saturating_add(set.len());
+            count += set.len();
             true
         },
     )?;

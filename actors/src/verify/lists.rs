@@ -29,7 +29,7 @@ impl Lines {
             return Ok(true);
         }
         let count = self.0.entry(realm).or_default();
-        *count = count.saturating_add(1);
+        *count += 1;
         let row = store.get(&keys::internal(realm, *count))?;
         Ok(row == Some(Line::of(account, voucher).to_bytes()))
     }

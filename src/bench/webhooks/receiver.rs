@@ -42,9 +42,9 @@ pub struct Arrived {
 impl Arrived {
     /// Takes in the body of a request.
     fn note(&mut self, body: &[u8]) {
-        self.requests = self.requests.saturating_add(1);
+        self.requests += 1;
         let Some((number, cvu, movement)) = read(body) else {
-            self.wrong = self.wrong.saturating_add(1);
+            self.wrong += 1;
             return;
         };
         self.last = self.last.max(number);
@@ -65,7 +65,7 @@ impl Arrived {
                 }
             }
         };
-        *counted = counted.saturating_add(1);
+        *counted += 1;
     }
 }
 
@@ -188,7 +188,7 @@ async fn serve(listener: TcpListener, arrived: Arc<Mutex<Arrived>>) -> std::io::
     loop {
         let (stream, _) = listener.accept().await?;
         let mut known = arrived.lock().unwrap_or_else(PoisonError::into_inner);
-        known.connections = known.connections.saturating_add(1);
+        known.connections += 1;
         drop(known);
         tokio::spawn(talk(stream, Arc::clone(&arrived)));
     }
@@ -204,7 +204,7 @@ async fn talk(mut stream: TcpStream, arrived: Arc<Mutex<Arrived>>) -> std::io::R
             let more = stream
                 .read(buffer.get_mut(filled..).unwrap_or_default())
                 .await?;
-            filled = filled.saturating_add(more);
+            filled += more;
             let text = buffer.get(..filled).unwrap_or_default();
             match body(text) {
                 Some(body) => break body,

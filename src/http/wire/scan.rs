@@ -175,7 +175,7 @@ impl Scanner {
         let (line, behind) = rest
             .split_at_checked(end.unwrap_or(rest.len()))
             .unwrap_or((rest, &[]));
-        self.head = self.head.saturating_add(line.len());
+        self.head += line.len();
         if self.head > HEAD_BYTES_MAX {
             return Err(Refusal::LongHead);
         }
@@ -197,7 +197,7 @@ impl Scanner {
     fn line(&mut self, line: &[u8]) -> Result<(), Refusal> {
         let line = line.strip_suffix(b"\r\n").ok_or(Refusal::BareLineFeed)?;
         if !line.is_empty() {
-            self.lines = self.lines.saturating_add(1);
+            self.lines += 1;
             if self.lines > 1 {
                 self.field(line);
             }
@@ -207,7 +207,7 @@ impl Scanner {
             // Empty lines before a request are passed over.
             return Ok(());
         }
-        self.heads = self.heads.saturating_add(1);
+        self.heads += 1;
         let (length, chunked) = (self.length, self.chunked);
         self.next_head();
         if chunked {
@@ -248,7 +248,7 @@ impl Scanner {
         };
         let mut bytes = rest.iter();
         for byte in bytes.by_ref() {
-            seen = seen.saturating_add(1);
+            seen += 1;
             if seen > CHUNK_LINE_BYTES_MAX {
                 return Err(Refusal::Framing);
             }
@@ -287,7 +287,7 @@ impl Scanner {
         };
         let mut bytes = rest.iter();
         for byte in bytes.by_ref() {
-            seen = seen.saturating_add(1);
+            seen += 1;
             if seen > TRAILER_BYTES_MAX || (*byte == b'\n') != (last == b'\r') {
                 return Err(Refusal::Framing);
             }

@@ -143,7 +143,7 @@ impl Bounds {
         if *count >= most {
             return None;
         }
-        *count = count.saturating_add(1);
+        *count += 1;
         Some(Some(peer))
     }
 

@@ -9,7 +9,7 @@ use crate::index::blocks::{BlockStore, Kind, OVERHEAD, PAYLOAD_MAX, VALUE_MAX, b
 use crate::index::bloom::{self, Bloom};
 use crate::index::run::{FAR, Fences, GONE, Run, RunInfo};
 use crate::index::trouble::Trouble;
-use crate::num::u32_of;
+use crate::num::{u16_of, u32_of};
 use crate::rows::stream_prefix;
 
 /// The largest value that lies in its row block.
@@ -76,7 +76,7 @@ impl<'a> RunBuilder<'a> {
         let rest = key.get(shared..).unwrap_or_default();
         self.block.push(u8::try_from(shared).unwrap_or(u8::MAX));
         self.block
-            .extend_from_slice(&u16::try_from(rest.len()).unwrap_or(0).to_be_bytes());
+            .extend_from_slice(&u16_of(rest.len()).to_be_bytes());
         self.put_value(rest, value);
         self.last_key.clear();
         self.last_key.extend_from_slice(key);
@@ -115,8 +115,7 @@ impl<'a> RunBuilder<'a> {
                 }
             }
             Some(v) => {
-                self.block
-                    .extend_from_slice(&u16::try_from(v.len()).unwrap_or(0).to_be_bytes());
+                self.block.extend_from_slice(&u16_of(v.len()).to_be_bytes());
                 self.block.extend_from_slice(rest);
                 self.block.extend_from_slice(v);
             }

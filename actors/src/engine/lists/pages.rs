@@ -92,12 +92,12 @@ impl<T> Picker<T> {
     }
 
     pub(in crate::engine) fn offer(&mut self, place: u64, row: T) {
-        self.seen = self.seen.saturating_add(1);
+        self.seen += 1;
         let before = match (self.page.cursor, self.page.order) {
             (Some(cursor), SortOrder::Ascending) => place <= cursor,
             (Some(cursor), SortOrder::Descending) => place >= cursor,
             (None, _) if self.skipped < self.page.offset => {
-                self.skipped = self.skipped.saturating_add(1);
+                self.skipped += 1;
                 true
             }
             (None, _) => false,

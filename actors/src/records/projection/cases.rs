@@ -66,7 +66,7 @@ pub fn opens(
     index.put(&keys::case_since(realm, kind, place), &since);
     counted(realm, index, |counts| {
         let count = counts.of(kind);
-        *count = count.saturating_add(1);
+        *count += 1;
     })
 }
 
