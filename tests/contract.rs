@@ -40,6 +40,9 @@ struct Ids {
     /// The number of the account of `cvu`, and of one without a CVU.
     cuenta: String,
     bare: String,
+    /// The record of `cvu`, and the number of the type `code`.
+    record: String,
+    tipo: String,
 }
 
 impl Ids {
@@ -61,7 +64,7 @@ impl Ids {
             .post(&path, &json!({"reason": "a test"}))
             .await
             .is(200);
-        client.create_type(&code, "credit").await;
+        let tipo = client.create_type(&code, "credit").await["legacyId"].to_string();
         let posted = client
             .voucher(&cvu, &code, "10.00", &external)
             .await
@@ -72,7 +75,11 @@ impl Ids {
         let transfer = sent.await.is(201)["id"].clone();
         let names = json!({"cuitCuil": cuit(number), "razonSocial": "Canary SA"});
         let bare = client.post("/wallet/v1/Cuenta", &names).await.is(201);
+        let path = format!("/wallet/v1/Cuenta/{}", opened["walletAccountId"]);
+        let record = client.get(&path).await.is(200)["cuentaCVUId"].to_string();
         Self {
+            record,
+            tipo,
             cuenta: opened["walletAccountId"].to_string(),
             bare: bare["id"].to_string(),
             cvu,
@@ -136,6 +143,8 @@ impl Ids {
                 event: 1,
             }
             .to_string(),
+            record: "40000000000007".into(),
+            tipo: "999999".into(),
             cuenta: "9999999".into(),
             bare: "9999998".into(),
         }

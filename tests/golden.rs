@@ -6,6 +6,7 @@ mod errors;
 mod money;
 mod treasury;
 mod wallet;
+mod walletentidad;
 mod webhooks;
 
 use crate::support::{SOON, TestClock, TestService, Value, json, wait_until};
@@ -15,6 +16,7 @@ use errors::ERRORS;
 use money::MONEY;
 use treasury::{ELSEWHERE, TREASURY};
 use wallet::WALLET;
+use walletentidad::WALLETENTIDAD;
 use webhooks::WEBHOOKS;
 
 /// One request and its whole answer.
@@ -115,6 +117,13 @@ async fn every_body_of_the_wallet_family_is_the_one_that_was_promised() {
 }
 
 #[actix_web::test]
+async fn every_body_that_walletentidad_clients_know_is_the_one_that_was_promised() {
+    let clock = TestClock::at("2026-03-02T15:04:05.678Z");
+    let service = TestService::at(&clock).await;
+    tell(&service, WALLETENTIDAD).await;
+}
+
+#[actix_web::test]
 async fn every_error_is_the_one_that_was_promised() {
     let clock = TestClock::at("2026-03-02T15:04:05.678Z");
     let service = TestService::at(&clock).await;
@@ -173,7 +182,7 @@ fn fits(template: &str, path: &str) -> bool {
 #[test]
 fn every_operation_has_a_golden_body() {
     let document = serde_json::to_value(caudal::server::openapi()).unwrap();
-    let all = [STORY, MONEY, WALLET, TREASURY, WEBHOOKS].concat();
+    let all = [STORY, MONEY, WALLET, WALLETENTIDAD, TREASURY, WEBHOOKS].concat();
     let granted = |golden: &&Golden| (200..300).contains(&golden.status);
     let requests = all.iter().filter(granted).map(|golden| golden.request);
     let mut requests: Vec<_> = requests.chain(ELSEWHERE.iter().copied()).collect();

@@ -123,12 +123,13 @@ async fn a_client_that_is_there_already_does_its_day() {
         (&json!("-1"), &json!(234.5))
     );
     let now = service.a.get("/wallet/v1/SaldosActuales").await.is(200);
+    let balance = json!({
+        "saldo": 1000.0, "availableBalance": "1000.00", "heldBalance": "0.00",
+        "totalBalance": "1000.00", "cvu": first["cvu"], "idCuenta": 1,
+    });
     assert_eq!(
         now.json,
-        json!({"totalPages": 1, "totalRecords": 1, "items": [{
-            "saldo": 1000.0, "availableBalance": "1000.00", "heldBalance": "0.00",
-            "totalBalance": "1000.00", "cvu": first["cvu"], "idCuenta": 1,
-        }]})
+        json!({"totalPages": 1, "totalRecords": 1, "items": [balance], "saldos": [balance]})
     );
     for (query, balance) in [
         ("fecha=2026-03-02", "1234.50"),
@@ -201,7 +202,7 @@ const SHAPES: &[(&str, &str)] = &[
     (
         "comprobante",
         "idComprobante,descripcionTipoComprobante,fecha,sentido,idExterno,cvu=string \
-         importe,saldo=number idTipoComprobante,idCuenta,referencia,fechaExterna=any",
+         importe,signo,saldo=number idTipoComprobante,idCuenta,referencia,fechaExterna=any",
     ),
     (
         "creado",
@@ -217,6 +218,10 @@ const SHAPES: &[(&str, &str)] = &[
     ),
     ("tipo", "id=integer"),
     ("pagina", "totalPages,totalRecords=integer items=array"),
+    (
+        "saldos",
+        "totalPages,totalRecords=integer items,saldos=array",
+    ),
 ];
 
 /// Whether a value has all that a shape says, and nothing else.
@@ -271,7 +276,7 @@ async fn every_field_of_the_shapes_is_there_with_its_type() {
         .is(200);
     has_shape("comprobante", &voucher.json);
     let page = service.a.get("/wallet/v1/SaldosActuales").await.is(200);
-    has_shape("pagina", &page.json);
+    has_shape("saldos", &page.json);
     has_shape("saldo", &page["items"][0]);
     let path = format!("/wallet/v1/SaldoHistoricoByIdCuenta/{id}?fecha=2026-01-31");
     has_shape("historico", &service.a.get(&path).await.is(200).json);

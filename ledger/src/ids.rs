@@ -71,6 +71,16 @@ impl AccountNo {
             .saturating_mul(RealmId::CLIENTS)
             .saturating_add(self.0)
     }
+
+    /// The account of a realm that has this number as [`Self::bank_client_id`]; `None` when it is of
+    /// another realm or of no account.
+    pub fn of_bank_client_id(id: u64, realm: RealmId) -> Option<Self> {
+        let before = u64::from(realm.0).checked_mul(RealmId::CLIENTS)?;
+        let number = id.checked_sub(before)?;
+        (1..RealmId::CLIENTS)
+            .contains(&number)
+            .then_some(Self(number))
+    }
 }
 
 impl fmt::Display for AccountNo {
@@ -455,5 +465,20 @@ mod tests {
             assert_eq!(VoucherId::parse(text), None, "{text}");
         }
         assert_eq!(AccountNo(7).bank_client_id(RealmId(12)), 120_000_007);
+        for (id, number) in [
+            (120_000_007, Some(AccountNo(7))),
+            (129_999_999, Some(AccountNo(9_999_999))),
+            (120_000_000, None),
+            (130_000_007, None),
+            (110_000_007, None),
+            (7, None),
+            (u64::MAX, None),
+        ] {
+            assert_eq!(
+                AccountNo::of_bank_client_id(id, RealmId(12)),
+                number,
+                "{id}"
+            );
+        }
     }
 }

@@ -88,7 +88,7 @@ params! {
         => |query| if page_number.is_some() && page.is_some() && page_number != page {
             query.mistake("page", Mistake::Contradicts { other: "pageNumber" });
         };
-        /// Records of a page, 1–200; 50 when absent.
+        /// Records of a page, 1–200; 50 when absent, and 200 for balances.
         page_size: Option<u64> = integer("pageSize", 1, LIMIT_MAX)
             as Option<u32> { minimum = 1, maximum = 200 };
         /// `asc` or `desc` (when absent).
@@ -111,17 +111,24 @@ impl From<PageParams> for ListPage {
 
 impl From<PaginaParams> for ListPage {
     fn from(sent: PaginaParams) -> Self {
-        let size = sent.page_size.unwrap_or(LIMIT_DEFAULT);
-        let before = sent
+        sent.of(LIMIT_DEFAULT)
+    }
+}
+
+impl PaginaParams {
+    /// The page, of so many records where none are asked for.
+    fn of(self, default: u64) -> ListPage {
+        let size = self.page_size.unwrap_or(default);
+        let before = self
             .page_number
-            .or(sent.page)
+            .or(self.page)
             .unwrap_or(1)
             .saturating_sub(1);
-        Self {
-            order: sent.order.unwrap_or(SortOrder::Descending),
+        ListPage {
+            order: self.order.unwrap_or(SortOrder::Descending),
             limit: rows(size),
             offset: rows(before.saturating_mul(size)),
-            cursor: sent.cursor,
+            cursor: self.cursor,
         }
     }
 }
@@ -139,5 +146,10 @@ impl Query {
     /// Order, page (from 1; 0 is read as 1), size and cursor of a list of the wallet family.
     pub fn wallet_page(&mut self) -> ListPage {
         PaginaParams::take(self).into()
+    }
+
+    /// The same, of so many records where none are asked for.
+    pub fn wallet_page_of(&mut self, default: u64) -> ListPage {
+        PaginaParams::take(self).of(default)
     }
 }

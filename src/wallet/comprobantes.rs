@@ -5,8 +5,9 @@ use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use caudal_actors::accounts::Placed;
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_ledger::balance::Direction;
-use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
 use caudal_ledger::money::Amount;
+use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::BusinessDay;
 use caudal_ledger::voucher_types::{TypeCode, VoucherType};
@@ -62,6 +63,8 @@ pub struct ComprobanteBody {
     pub importe: Importe,
     /// `1` or `-1`.
     pub sentido: &'static str,
+    /// The same as a number.
+    pub signo: i8,
     /// What was available after it.
     pub saldo: Importe,
     /// The tenant's own id.
@@ -101,6 +104,14 @@ pub const fn sentido(direction: Direction) -> &'static str {
     }
 }
 
+/// The same as a number.
+pub const fn signo(direction: Direction) -> i8 {
+    match direction {
+        Direction::Credit | Direction::Release => 1,
+        Direction::Debit | Direction::Hold | Direction::ConfirmHold => -1,
+    }
+}
+
 /// Renders a voucher, given the types that there are now.
 pub fn comprobante(realm: RealmId, placed: &Placed, types: &[VoucherType]) -> ComprobanteBody {
     let voucher: &Voucher = &placed.voucher;
@@ -111,6 +122,7 @@ pub fn comprobante(realm: RealmId, placed: &Placed, types: &[VoucherType]) -> Co
         fecha: voucher.at.to_string(),
         importe: Importe::of(voucher.amount.money()),
         sentido: sentido(voucher.direction),
+        signo: signo(voucher.direction),
         saldo: Importe::of(voucher.after.available),
         id_externo: voucher
             .external_id
@@ -210,6 +222,22 @@ async fn both(caller: &Caller, id: u64, code: TypeCode) -> Result<TypeRef, ApiEr
         return Err(ApiError::field("codigo", Mistake::Contradicts { other }));
     }
     Ok(TypeRef::Code(code))
+}
+
+/// Reads a voucher.
+#[utoipa::path(
+    operation_id = "readWalletComprobante",
+    tag = "Wallet",
+    params(("id" = String, Path, description = "the id of a voucher, `cmp_…`")),
+    responses((status = 200, body = ComprobanteBody), Problems)
+)]
+#[get("/wallet/v1/Comprobante/{id}")]
+pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+    let id = VoucherId::parse(&path).ok_or(Rejection::VoucherNotFound)?;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let placed = engine.voucher(realm, id).await?;
+    let types = engine.voucher_types(realm).await?;
+    Ok(json(StatusCode::OK, &comprobante(realm, &placed, &types)))
 }
 
 /// Reads the adjustment that holds an external id; of both directions the newest.

@@ -1,22 +1,29 @@
-//! A CVU for a wallet account.
+//! The CVU of a wallet account: made, given an alias, closed. Its record has an id of its own, by which
+//! clients name it.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, post};
+use actix_web::{HttpRequest, HttpResponse, delete, patch, post, web};
 use caudal_actors::accounts::AccountView;
+use caudal_actors::realms::Target;
+use caudal_ledger::accounts::Order;
+use caudal_ledger::alias::Alias;
 use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::rejection::Rejection;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::campos;
 use super::cuenta_body::{cvu_id, cvu_name};
+use super::{campos, number};
 use crate::http::body::Body;
-use crate::http::body::read::line;
+use crate::http::body::read::{line, text as read_text};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::request::request;
-use crate::http::respond::{asker, give, json};
+use crate::http::respond::{asker, give, if_match, json, plain};
 use crate::http::text;
+
+type Answer = Result<HttpResponse, ApiError>;
 
 /// The longest name of a CVU, in characters.
 const NAME_MAX: usize = 100;
@@ -102,4 +109,84 @@ pub async fn create(request: HttpRequest, caller: Caller, request_body: Body) ->
     give(answered, |view| json(status(&view), &body(realm, &view)))
 }
 
-type Answer = Result<HttpResponse, ApiError>;
+/// The account whose CVU has this record; one of another realm, or of none, is not found.
+fn account(caller: &Caller, id: u64) -> Result<AccountNo, ApiError> {
+    let found = AccountNo::of_bank_client_id(id, caller.realm());
+    Ok(found.ok_or(Rejection::AccountNotFound)?)
+}
+
+request! {
+    /// An alias for a CVU.
+    lenient struct AsignarAlias {
+        /// 6–20 letters without accents, digits, dots and dashes; case does not matter.
+        alias: Alias = required("alias", read_text(Alias::parse))
+            as String { pattern = "^[A-Za-z0-9.-]{6,20}$" };
+        /// Whether the path names the account instead of the CVU's record; false when absent.
+        id_es_cuenta: Option<bool> = optional("idEsCuenta", campos::boolean) as Option<bool>;
+    }
+}
+
+/// Sets or replaces the alias of a CVU; its own alias again changes nothing.
+#[utoipa::path(
+    operation_id = "assignWalletAlias",
+    tag = "Wallet",
+    params(
+        ("id" = u64, Path, description = "the id of the CVU's record (`cuentaCVUId`); the number of the account with `idEsCuenta`"),
+        ("If-Match" = Option<String>, Header, description = "an ETag read before")
+    ),
+    request_body(content = inline(AsignarAlias)),
+    responses((status = 200, body = CvuBody), Problems)
+)]
+#[patch("/wallet/v1/AsignarAlias/CVU/{id}")]
+pub async fn assign_alias(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    request_body: Body,
+) -> Answer {
+    let id = number(&path, "id")?;
+    let sent = AsignarAlias::read(request_body)?;
+    let named = match sent.id_es_cuenta {
+        Some(true) => id,
+        Some(false) | None => account(&caller, id.0)?,
+    };
+    let realm = caller.realm();
+    let order = Order::SetAlias(sent.alias);
+    let answered = caller
+        .engine()
+        .change(
+            realm,
+            Target::Account(named),
+            order,
+            if_match(&request),
+            plain(&caller),
+        )
+        .await;
+    give(answered, |view| json(StatusCode::OK, &body(realm, &view)))
+}
+
+/// Closes a CVU, in any state and at any balance; what is left stays on the ledger.
+#[utoipa::path(
+    operation_id = "closeWalletCvu",
+    tag = "Wallet",
+    params(
+        ("id" = u64, Path, description = "the id of the CVU's record (`cuentaCVUId`)"),
+        ("If-Match" = Option<String>, Header, description = "an ETag read before")
+    ),
+    responses((status = 204, description = "closed"), Problems)
+)]
+#[delete("/wallet/v1/CVU/{id}")]
+pub async fn close(request: HttpRequest, caller: Caller, path: web::Path<String>) -> Answer {
+    let named = account(&caller, number(&path, "id")?.0)?;
+    let answered = caller
+        .engine()
+        .change(
+            caller.realm(),
+            Target::Account(named),
+            Order::Close,
+            if_match(&request),
+            plain(&caller),
+        )
+        .await;
+    give(answered, |_| HttpResponse::NoContent().finish())
+}

@@ -1,10 +1,13 @@
-//! Balances of the wallet family: of all accounts as they are, of one as it was.
+//! Balances of the wallet family: of all accounts and of one as they are, of one as it was.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, web};
 use caudal_actors::accounts::BalanceView;
 use caudal_actors::engine::lists::AccountFilter;
 use caudal_actors::realms::Target;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::AccountNo;
+use caudal_ledger::time::BusinessDay;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -14,7 +17,7 @@ use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::params::PaginaParams;
 use crate::http::problems::Problems;
-use crate::http::query::Query;
+use crate::http::query::{LIMIT_MAX, Query};
 use crate::http::respond::{self, json};
 use crate::http::words::Mistake;
 
@@ -61,23 +64,37 @@ pub struct SaldoHistorico {
     pub date: String,
 }
 
-/// Lists the balances of the accounts with a CVU, newest account first.
+/// A page of balances.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct Saldos {
+    /// The page.
+    #[serde(flatten)]
+    pub page: Pagina<Saldo>,
+    /// The same as `items`, under the name that some clients know.
+    pub saldos: Vec<Saldo>,
+}
+
+/// Lists the balances of the accounts with a CVU, newest account first: 200 a page when `pageSize` is
+/// absent.
 #[utoipa::path(
     operation_id = "listSaldosActuales",
     tag = "Wallet",
     params(PaginaParams),
-    responses((status = 200, body = Pagina<Saldo>), Problems)
+    responses((status = 200, body = Saldos), Problems)
 )]
 #[get("/wallet/v1/SaldosActuales")]
 pub async fn current(caller: Caller, mut query: Query) -> Answer {
-    let page = query.wallet_page();
+    let page = query.wallet_page_of(LIMIT_MAX);
     query.done()?;
     let listing = caller
         .engine()
         .balances(caller.realm(), AccountFilter::default(), page)
         .await?;
-    let items = listing.items.iter().map(Saldo::from).collect();
-    let body = Pagina::of(items, listing.total, page.limit);
+    let items: Vec<_> = listing.items.iter().map(Saldo::from).collect();
+    let body = Saldos {
+        saldos: items.clone(),
+        page: Pagina::of(items, listing.total, page.limit),
+    };
     Ok(respond::paged(&listing, json(StatusCode::OK, &body)))
 }
 
@@ -95,6 +112,81 @@ pub async fn current(caller: Caller, mut query: Query) -> Answer {
 #[get("/wallet/v1/SaldoHistoricoByIdCuenta/{idCuenta}")]
 pub async fn historical(caller: Caller, path: web::Path<String>, mut query: Query) -> Answer {
     let target = Target::Account(number(&path, "idCuenta")?);
+    let day = day(&caller, &mut query);
+    query.done()?;
+    closing(&caller, target, day).await
+}
+
+/// Reads the closing balance of a day, of the account that a parameter names.
+#[utoipa::path(
+    operation_id = "readSaldoHistoricoOfCuenta",
+    tag = "Wallet",
+    params(
+        ("idCuenta" = u64, Query, description = "the number of the account"),
+        ("fecha" = Option<String>, Query, description = "YYYY-MM-DD or DD-MM-YYYY, not in the future"),
+        ("date" = Option<String>, Query, description = "the same under another name")
+    ),
+    responses((status = 200, body = SaldoHistorico), Problems)
+)]
+#[get("/wallet/v1/SaldoHistoricoByIdCuenta")]
+pub async fn historical_of_account(caller: Caller, mut query: Query) -> Answer {
+    let number = query.required("idCuenta", campos::number);
+    let day = day(&caller, &mut query);
+    let number = query.finish(number)?;
+    closing(&caller, Target::Account(AccountNo(number)), day).await
+}
+
+/// Reads the closing balance of a day, of the CVU that a parameter names.
+#[utoipa::path(
+    operation_id = "readSaldoHistoricoByCVU",
+    tag = "Wallet",
+    params(
+        ("cvu" = String, Query, description = "22 digits"),
+        ("fecha" = Option<String>, Query, description = "YYYY-MM-DD or DD-MM-YYYY, not in the future"),
+        ("date" = Option<String>, Query, description = "the same under another name")
+    ),
+    responses((status = 200, body = SaldoHistorico), Problems)
+)]
+#[get("/wallet/v1/SaldoHistoricoByCVU")]
+pub async fn historical_by_cvu(caller: Caller, mut query: Query) -> Answer {
+    let cvu = query.required("cvu", Cvu::parse);
+    let day = day(&caller, &mut query);
+    let cvu = query.finish(cvu)?;
+    closing(&caller, Target::Cvu(cvu), day).await
+}
+
+/// Reads what an account has now, by its number.
+#[utoipa::path(
+    operation_id = "readSaldoActualByIdCuenta",
+    tag = "Wallet",
+    params(("idCuenta" = u64, Path, description = "the number of the account")),
+    responses((status = 200, body = Saldo), Problems)
+)]
+#[get("/wallet/v1/SaldoActualByIdCuenta/{idCuenta}")]
+pub async fn current_of_account(caller: Caller, path: web::Path<String>) -> Answer {
+    now(&caller, Target::Account(number(&path, "idCuenta")?)).await
+}
+
+/// Reads what an account has now, by its CVU.
+#[utoipa::path(
+    operation_id = "readSaldoActualByCVU",
+    tag = "Wallet",
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    responses((status = 200, body = Saldo), Problems)
+)]
+#[get("/wallet/v1/SaldoActualByCVU/{cvu}")]
+pub async fn current_by_cvu(caller: Caller, path: web::Path<String>) -> Answer {
+    let cvu = Cvu::parse(&path).map_err(|why| ApiError::field("cvu", why))?;
+    now(&caller, Target::Cvu(cvu)).await
+}
+
+async fn now(caller: &Caller, target: Target) -> Answer {
+    let view = caller.engine().balance(caller.realm(), target).await?;
+    Ok(json(StatusCode::OK, &Saldo::from(&view)))
+}
+
+/// The day that is asked for, under either name.
+fn day(caller: &Caller, query: &mut Query) -> Option<BusinessDay> {
     let days = [
         query.read("fecha", campos::day),
         query.read("date", campos::day),
@@ -109,17 +201,15 @@ pub async fn historical(caller: Caller, path: web::Path<String>, mut query: Quer
     if day.is_some_and(|day| day > caller.engine().now().business_day()) {
         query.mistake("fecha", Mistake::InTheFuture);
     }
-    query.done()?;
-    let Some(day) = day else {
-        return Err(ApiError::field(
-            "fecha",
-            Mistake::RequiredOr { other: "date" },
-        ));
-    };
-    let view = caller
-        .engine()
-        .balance_at(caller.realm(), target, day.end())
-        .await?;
+    day
+}
+
+/// What an account had at the end of a day.
+async fn closing(caller: &Caller, target: Target, day: Option<BusinessDay>) -> Answer {
+    let other = "date";
+    let day = day.ok_or_else(|| ApiError::field("fecha", Mistake::RequiredOr { other }))?;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let view = engine.balance_at(realm, target, day.end()).await?;
     let body = SaldoHistorico {
         balance: Saldo::from(&view),
         date: day.to_string(),

@@ -1,19 +1,22 @@
 //! Voucher types of the wallet family: the same as the native ones, under a number.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, post};
+use actix_web::{HttpRequest, HttpResponse, delete, get, post, web};
+use caudal_actors::engine::lists::Listing;
 use caudal_ledger::balance::Direction;
+use caudal_ledger::rejection::Rejection;
 use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode, VoucherType};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::campos;
+use super::comprobantes::{sentido as sign_of, signo};
+use super::{campos, number};
 use crate::http::body::{Body, Fields, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::request::request;
-use crate::http::respond;
+use crate::http::respond::{self, give, json, plain};
 use crate::http::words::Mistake;
 
 /// The longest name, description and category of a type, in characters.
@@ -34,6 +37,92 @@ impl From<&VoucherType> for TipoCreado {
             id: made.legacy_id.unwrap_or_default(),
         }
     }
+}
+
+/// A voucher type (the element of `TiposComprobantes`).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = TipoComprobante)]
+pub struct Tipo {
+    /// Its number; null where it has none.
+    pub id: Option<u64>,
+    /// Its name.
+    pub nombre: String,
+    /// Its code.
+    pub codigo: String,
+    /// A line for people.
+    pub descripcion: Option<String>,
+    /// 1 where it adds to what is available, -1 where it takes.
+    pub signo: i8,
+    /// The same as text.
+    pub sentido: &'static str,
+    /// The tenant's own category.
+    pub tipo_movimiento: Option<String>,
+    /// Whether vouchers of it can be posted.
+    pub habilitado: bool,
+    /// Whether it is built in: nobody but the service posts vouchers of it.
+    pub reservado: bool,
+}
+
+impl From<&VoucherType> for Tipo {
+    fn from(found: &VoucherType) -> Self {
+        let direction = found.direction();
+        Self {
+            id: found.legacy_id,
+            nombre: found.name.clone(),
+            codigo: found.code.to_string(),
+            descripcion: found.description.clone(),
+            signo: signo(direction),
+            sentido: sign_of(direction),
+            tipo_movimiento: found.category.clone(),
+            habilitado: found.active,
+            reservado: found.is_system(),
+        }
+    }
+}
+
+/// Lists the voucher types, those that are built in among them.
+#[utoipa::path(
+    operation_id = "listTiposComprobantes",
+    tag = "Wallet",
+    responses((status = 200, body = Vec<Tipo>, headers(("X-Total-Count" = u64))), Problems)
+)]
+#[get("/wallet/v1/TiposComprobantes")]
+pub async fn list(caller: Caller) -> Result<HttpResponse, ApiError> {
+    let items = caller.engine().voucher_types(caller.realm()).await?;
+    let bodies: Vec<_> = items.iter().map(Tipo::from).collect();
+    let listing = Listing {
+        total: bodies.iter().map(|_| 1).sum(),
+        items,
+        next: None,
+    };
+    Ok(respond::paged(&listing, json(StatusCode::OK, &bodies)))
+}
+
+/// Removes a type; its vouchers keep its number and its name.
+#[utoipa::path(
+    operation_id = "deleteTipoComprobante",
+    tag = "Wallet",
+    params(("id" = u64, Path, description = "the number of a type")),
+    responses((status = 204, description = "removed"), Problems)
+)]
+#[delete("/wallet/v1/TipoComprobante/{id}")]
+pub async fn remove(caller: Caller, path: web::Path<String>) -> Result<HttpResponse, ApiError> {
+    let id = number(&path, "id")?.0;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let types = engine.voucher_types(realm).await?;
+    let named = types.into_iter().find(|it| it.legacy_id == Some(id));
+    let code = match named {
+        Some(found) => found.code,
+        // The number stands for the code that nobody knows.
+        None => {
+            let code = TypeCode::parse(&format!("{id:02}"));
+            let code = code.map_err(|why| ApiError::field("id", why))?;
+            return Err(Rejection::VoucherTypeNotFound { code }.into());
+        }
+    };
+    let removed = engine.remove_type(realm, code, plain(&caller)).await;
+    give(removed, |_| HttpResponse::NoContent().finish())
 }
 
 /// Creates a type for adjustments.

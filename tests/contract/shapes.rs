@@ -57,11 +57,15 @@ const CUENTA: &str = "id:i cuitCuil:s nombre:s apellido:s razonSocial:s email:s 
     fechaNacimiento:* ocupacion:* estadoCivil:* dni:* fechaAltaSiscri:* fechaMonitoreada:*";
 const DOMICILIO: &str = "calle:* numero:* piso:* departamento:* localidadCodigo:* \
     provinciaCodigo:* cp:* cpa:* localidadNombre:* provinciaNombre:*";
+const TIPO: &str = "id:i? nombre:s codigo:s descripcion:s? signo:n sentido:s tipoMovimiento:s? \
+    habilitado:b reservado:b";
+const WALLET_CVU: &str = "id:i cvu:s alias:s idCuenta:i nombreCvu:s";
 const SALDO: &str = "saldo:n availableBalance:s heldBalance:s totalBalance:s cvu:s idCuenta:i";
 const CLIENTE: &str = "idCuenta:i cvu:s alias:s? nombre:s cuitCuil:s saldo:n availableBalance:s \
     heldBalance:s totalBalance:s fechaUltimoMovimiento:s?";
 const COMPROBANTE: &str = "idComprobante:s descripcionTipoComprobante:s fecha:s importe:n \
-    sentido:s saldo:n idExterno:s? cvu:s idTipoComprobante:* idCuenta:* referencia:* fechaExterna:*";
+    sentido:s signo:n saldo:n idExterno:s? cvu:s idTipoComprobante:* idCuenta:* referencia:* \
+    fechaExterna:*";
 const EVENT: &str = "id:s sequence:i type:s timestamp:s data:o";
 const WEBHOOK: &str = "id:s url:s types:a? description:s? active:b status:s progress:o \
     createdAt:s updatedAt:s";
@@ -271,9 +275,30 @@ pub const ENDPOINTS: &[(&str, Shape)] = &[
         &[("0", CUENTA), ("0/domicilio", DOMICILIO)],
     ),
     ("PATCH /wallet/v1/Habilitado/Cuenta/{id}", &[]),
+    ("POST /wallet/v1/CVU", &[("", WALLET_CVU)]),
     (
-        "POST /wallet/v1/CVU",
-        &[("", "id:i cvu:s alias:s idCuenta:i nombreCvu:s")],
+        "PATCH /wallet/v1/AsignarAlias/CVU/{id}",
+        &[("", WALLET_CVU)],
+    ),
+    ("DELETE /wallet/v1/CVU/{id}", &[]),
+    (
+        "GET /wallet/v1/TiposComprobantes",
+        &[("0", TIPO), ("13", TIPO), ("13", "id:i")],
+    ),
+    ("DELETE /wallet/v1/TipoComprobante/{id}", &[]),
+    ("GET /wallet/v1/Comprobante/{id}", &[("", COMPROBANTE)]),
+    (
+        "GET /wallet/v1/SaldoActualByIdCuenta/{idCuenta}",
+        &[("", SALDO)],
+    ),
+    ("GET /wallet/v1/SaldoActualByCVU/{cvu}", &[("", SALDO)]),
+    (
+        "GET /wallet/v1/SaldoHistoricoByIdCuenta",
+        &[("", SALDO), ("", "date:s")],
+    ),
+    (
+        "GET /wallet/v1/SaldoHistoricoByCVU",
+        &[("", SALDO), ("", "date:s")],
     ),
     (
         "POST /wallet/v1/Comprobante",
@@ -288,7 +313,7 @@ pub const ENDPOINTS: &[(&str, Shape)] = &[
     ),
     (
         "GET /wallet/v1/SaldosActuales",
-        &[("", PAGINA), ("items/0", SALDO)],
+        &[("", PAGINA), ("items/0", SALDO), ("saldos/0", SALDO)],
     ),
     (
         "GET /wallet/v1/SaldoHistoricoByIdCuenta/{idCuenta}",

@@ -53,6 +53,12 @@ pub fn table() -> Vec<Row> {
         public: true,
         ..wallet
     };
+    // The record of a CVU; its id is of one realm alone.
+    let record = Row {
+        path: |ids| vec![&ids.record],
+        malformed: BAD_NUMBERS,
+        ..wallet
+    };
     let code = Row {
         path: |ids| vec![&ids.code],
         malformed: BAD_CODES,
@@ -294,6 +300,51 @@ pub fn table() -> Vec<Row> {
             status: 201,
             body: Some(|ids| json!({"idCuenta": ids.bare, "nombreCVU": "Canary"})),
             ..wallet
+        },
+        Row {
+            operation: "assignWalletAlias",
+            body: Some(|_| json!({"alias": format!("alias.{}", fresh())})),
+            ..record
+        },
+        Row {
+            operation: "closeWalletCvu",
+            status: 204,
+            ..record
+        },
+        Row {
+            operation: "listTiposComprobantes",
+            ..ROW
+        },
+        Row {
+            operation: "deleteTipoComprobante",
+            status: 204,
+            path: |ids| vec![&ids.tipo],
+            malformed: BAD_NUMBERS,
+            public: true,
+            ..ROW
+        },
+        Row {
+            operation: "readWalletComprobante",
+            path: |ids| vec![&ids.voucher],
+            ..ROW
+        },
+        Row {
+            operation: "readSaldoActualByIdCuenta",
+            ..cuenta
+        },
+        Row {
+            operation: "readSaldoActualByCVU",
+            ..cvu
+        },
+        Row {
+            operation: "readSaldoHistoricoOfCuenta",
+            query: "?idCuenta=1&fecha=2024-02-29",
+            ..ROW
+        },
+        Row {
+            operation: "readSaldoHistoricoByCVU",
+            query: "?cvu=OWN_CVU&fecha=29-02-2024",
+            ..ROW
         },
         Row {
             operation: "createTipoComprobante",

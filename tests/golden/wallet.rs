@@ -86,7 +86,7 @@ pub const WALLET: &[Golden] = &[
         answer: r#"
             {"idComprobante":"cmp_00000040000000200000002fnbb8vryk",
             "descripcionTipoComprobante":"Carga de saldo","fecha":"2026-03-02T15:04:05.678Z",
-            "importe":1234.50,"sentido":"1","saldo":1234.50,"idExterno":"a",
+            "importe":1234.50,"sentido":"1","signo":1,"saldo":1234.50,"idExterno":"a",
             "cvu":"0000999100000219821526","idTipoComprobante":1000,"idCuenta":1,
             "referencia":"sueldo","fechaExterna":"2026-02-27"}"#,
     },
@@ -96,6 +96,8 @@ pub const WALLET: &[Golden] = &[
         status: 200,
         answer: r#"
             {"totalPages":1,"totalRecords":1,"items":[{"saldo":1234.50,
+            "availableBalance":"1234.50","heldBalance":"0.00","totalBalance":"1234.50",
+            "cvu":"0000999100000219821526","idCuenta":1}],"saldos":[{"saldo":1234.50,
             "availableBalance":"1234.50","heldBalance":"0.00","totalBalance":"1234.50",
             "cvu":"0000999100000219821526","idCuenta":1}]}"#,
     },

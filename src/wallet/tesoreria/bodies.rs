@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use caudal_actors::accounts::{BalanceView, Placed};
 use caudal_actors::engine::treasury::{Position, Silence, Snapshot};
 use caudal_actors::ports::BankError;
-use caudal_ledger::balance::{Balance, Direction};
+use caudal_ledger::balance::Balance;
 use caudal_ledger::calendar::Calendar;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::BusinessDay;
@@ -14,6 +14,7 @@ use caudal_ledger::voucher_types::TypeCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::wallet::comprobantes::{sentido, signo};
 use crate::wallet::importe::Importe;
 
 /// The collector account.
@@ -212,6 +213,8 @@ pub struct Movimiento {
     pub importe: Importe,
     /// `1` where it adds to what can be spent, `-1` where money goes out or is set apart.
     pub sentido: &'static str,
+    /// The same as a number.
+    pub signo: i8,
     /// What could be spent afterwards.
     pub saldo: Importe,
     /// The tenant's own id.
@@ -260,10 +263,8 @@ impl Movimiento {
             descripcion_tipo_comprobante: voucher.type_name.clone(),
             fecha: voucher.at.to_string(),
             importe: Importe::of(voucher.amount),
-            sentido: match voucher.direction {
-                Direction::Credit | Direction::Release => "1",
-                Direction::Debit | Direction::Hold | Direction::ConfirmHold => "-1",
-            },
+            sentido: sentido(voucher.direction),
+            signo: signo(voucher.direction),
             saldo: Importe::of(available),
             id_externo: voucher.external_id.as_ref().map(ToString::to_string),
             cvu: voucher.cvu.to_string(),
