@@ -41,7 +41,7 @@ use crate::http::wire::{self, Bounds, ConnectionLimits, Listening};
 use crate::http::words::Refusal;
 use crate::http::{Door, caller, frame};
 
-pub use keys::issue as issue_key;
+pub use keys::{IssueKey, issue as issue_key};
 pub use storage::VerifyBody;
 pub use tenants::create as create_tenant;
 pub use tenants::new_id as new_tenant_id;

@@ -19,6 +19,7 @@ pub mod rate;
 pub mod request;
 pub mod respond;
 pub mod room;
+pub mod scopes;
 pub mod strangers;
 pub mod streams;
 pub mod text;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 
 use caudal_actors::engine::Engine;
 use caudal_ledger::calendar::Calendar;
+use ipnet::IpNet;
 
 use crate::keys::Keyring;
 use crate::webhooks::{Reach, Sealer};
@@ -57,6 +59,8 @@ pub struct Door {
     pub strangers: Arc<strangers::Strangers>,
     /// The rate limits of each key and each realm; none unless configured.
     pub rate: Option<Arc<rate::RateLimit>>,
+    /// Peers that are believed when they say for whom they ask.
+    pub proxies: Arc<[IpNet]>,
 }
 
 /// What the service needs to send events out.

@@ -5,11 +5,14 @@
 //! HMAC-SHA-256 of the secret under the server's pepper is kept: with 256 random bits a slow hash
 //! would protect nothing and would be a lever for denial of service.
 
+use std::sync::Arc;
+
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::{hmac, rand};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use caudal_actors::engine::Engine;
+use caudal_actors::platform::KnownKey;
 use caudal_ledger::chain::Digest;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::{ApiKey, Mode};
@@ -33,6 +36,20 @@ pub struct Identity {
     pub key: String,
     /// Whether CUITs with a wrong check digit pass (test realm, by the tenant's policy).
     pub relaxed_cuit: bool,
+}
+
+impl Identity {
+    /// That of a key.
+    pub fn of(known: &KnownKey) -> Self {
+        let (key, tenant) = (&known.key, &known.tenant);
+        Self {
+            realm: tenant.realm(key.mode),
+            mode: key.mode,
+            tenant: tenant.id.clone(),
+            key: key.id.clone(),
+            relaxed_cuit: key.mode == Mode::Test && tenant.policy.relaxed_test_cuit,
+        }
+    }
 }
 
 /// Makes and checks keys under one pepper.
@@ -89,6 +106,9 @@ impl Keyring {
             created_at: Timestamp::default(),
             ends_at: None,
             revoked: false,
+            scopes: None,
+            networks: Vec::new(),
+            lifetime: None,
         };
         Ok(Issued { text, record })
     }
@@ -105,6 +125,12 @@ impl Keyring {
 
     /// Who a key speaks for; `None` for every reason why it speaks for nobody.
     pub fn identify(&self, text: &str, engine: &Engine) -> Option<Identity> {
+        self.recognise(text, engine)
+            .map(|known| Identity::of(&known))
+    }
+
+    /// The key, which counts as used; `None` for every reason why it is none that works.
+    pub fn recognise(&self, text: &str, engine: &Engine) -> Option<Arc<KnownKey>> {
         let (mode, id, secret) = parse(text)?;
         let mac = self.mac(secret);
         let known = engine.key(id);
@@ -114,13 +140,11 @@ impl Keyring {
             .map_or(Digest::default(), |known| known.key.mac);
         let same = verify_slices_are_equal(&mac.0, &kept.0).is_ok();
         let known = known.filter(|_| same)?;
-        let key = &known.key;
-        (key.mode == mode && key.works_at(engine.now())).then(|| Identity {
-            realm: known.tenant.realm(mode),
-            mode,
-            tenant: known.tenant.id.clone(),
-            key: key.id.clone(),
-            relaxed_cuit: mode == Mode::Test && known.tenant.policy.relaxed_test_cuit,
+        let now = engine.now();
+        let works = known.key.mode == mode && known.key.works_at(now);
+        works.then(|| {
+            known.used.note(now);
+            known
         })
     }
 }

@@ -36,6 +36,7 @@ use caudal_storage::OpenError;
 use secrecy::SecretString;
 use tokio::sync::oneshot;
 
+use crate::admin::IssueKey;
 use crate::clock::GuardedClock;
 use crate::http::bytes::Deadlines;
 use crate::http::errors::ApiError;
@@ -369,7 +370,7 @@ impl Service {
     /// # Errors
     /// When the tenant does not exist or has too many keys.
     pub async fn issue_key(&self, tenant: &str, mode: Mode) -> Result<String, ApiError> {
-        let (text, _) = admin::issue_key(&self.door, tenant, mode, None).await?;
+        let (text, _) = admin::issue_key(&self.door, tenant, IssueKey::of(mode)).await?;
         Ok(text)
     }
 

@@ -8,6 +8,7 @@ mod dry;
 mod events;
 mod fields;
 mod schema;
+mod scopes;
 mod shapes;
 mod table;
 mod treasury;

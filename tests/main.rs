@@ -44,6 +44,8 @@ mod idempotency;
 #[cfg(test)]
 mod isolation;
 #[cfg(test)]
+mod keys;
+#[cfg(test)]
 mod kill;
 #[cfg(test)]
 mod kill_transfers;

@@ -401,7 +401,10 @@ impl Engine {
 fn publish_keys(keys: &Keys, platform: &Platform) {
     for key in platform.keys.values() {
         if let Some(tenant) = platform.tenants.get(&key.tenant) {
+            let before = keys.get(&key.id);
+            let used = before.map_or_else(Arc::default, |known| Arc::clone(&known.used));
             let known = KnownKey {
+                used,
                 key: key.clone(),
                 tenant: tenant.clone(),
             };

@@ -4,10 +4,12 @@
 //! authenticated without asking an actor.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use actix::{Actor, AsyncContext, Context, Handler};
 use caudal_ledger::facts::PlatformFact;
 use caudal_ledger::tenants::{ApiKey, Mode, Platform, Tenant};
+use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, Index, Store, StoreError};
 use dashmap::DashMap;
 
@@ -22,9 +24,32 @@ pub use caudal_ledger::tenants::orders::{NewTenant, PlatformOrder, TenantChange}
 /// Messages that wait for the platform at most.
 pub const MAILBOX: usize = 256;
 
+/// When a key was last used, to the second; of what was before this start nothing is known.
+#[derive(Debug, Default)]
+pub struct LastUse(AtomicU64);
+
+impl LastUse {
+    /// Notes a use. Those within a second of the last one write nothing, so that threads do not wait for
+    /// each other here.
+    pub fn note(&self, now: Timestamp) {
+        let last = self.0.load(Ordering::Relaxed);
+        if now.millis().abs_diff(last) >= 1_000 {
+            self.0.store(now.millis(), Ordering::Relaxed);
+        }
+    }
+
+    /// The last one since the start.
+    pub fn at(&self) -> Option<Timestamp> {
+        let millis = self.0.load(Ordering::Relaxed);
+        (millis > 0).then(|| Timestamp::from_millis(millis))
+    }
+}
+
 /// A key with what a request needs to know of its tenant.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct KnownKey {
+    /// When it was last used.
+    pub used: Arc<LastUse>,
     /// The key.
     pub key: ApiKey,
     /// The tenant.

@@ -2,6 +2,7 @@
 
 pub mod orders;
 mod platform;
+pub mod scopes;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ use crate::time::Timestamp;
 
 pub use crate::ids::Mode;
 pub use platform::Platform;
+use scopes::{Network, Scope};
 
 /// What a tenant has decided about its accounts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -139,11 +141,42 @@ pub struct ApiKey {
     pub ends_at: Option<Timestamp>,
     /// Whether it was revoked.
     pub revoked: bool,
+    /// What it may do; everything when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<Vec<Scope>>,
+    /// From where it may be used; from everywhere when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub networks: Vec<Network>,
+    /// How long it works from its issue, in milliseconds, where that was said then. The next key of a
+    /// rotation works as long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifetime: Option<u64>,
 }
 
 impl ApiKey {
     /// Whether it works at an instant.
     pub fn works_at(&self, now: Timestamp) -> bool {
         !self.revoked && self.ends_at.is_none_or(|end| now < end)
+    }
+
+    /// Whether its end is the one that was said at its issue, or none.
+    pub fn ends_as_issued(&self) -> bool {
+        let planned = self.lifetime.map(|long| self.created_at.plus_millis(long));
+        self.ends_at == planned
+    }
+
+    /// Whether it may do what needs a scope. What needs none that a key can have needs a key without
+    /// scopes.
+    pub fn may(&self, needed: Option<Scope>) -> bool {
+        let Some(scopes) = &self.scopes else {
+            return true;
+        };
+        needed.is_some_and(|needed| scopes.iter().any(|had| had.covers(needed)))
+    }
+
+    /// Whether it may be used from an address; from an unknown one only if it may from everywhere.
+    pub fn may_come_from(&self, address: Option<std::net::IpAddr>) -> bool {
+        self.networks.is_empty()
+            || address.is_some_and(|from| self.networks.iter().any(|net| net.contains(from)))
     }
 }

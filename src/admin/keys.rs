@@ -1,10 +1,16 @@
-//! Keys: issued and shown once, listed by prefix, rotated with overlap, revoked at once.
+//! Keys: issued and shown once, with what they may do; listed by prefix, rotated with overlap, revoked at once.
+//!
+//! When a key was last used is known from memory alone: nothing is written for it, and after a start it is
+//! unknown until the next use.
+
+use std::collections::BTreeSet;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::PlatformOrder;
 use caudal_ledger::rejection::Rejection;
+use caudal_ledger::tenants::scopes::{Network, SCOPES, Scope};
 use caudal_ledger::tenants::{ApiKey, Mode, Platform};
 use caudal_ledger::time::Timestamp;
 use serde::Serialize;
@@ -13,17 +19,21 @@ use super::shapes::List;
 use super::{OperatorDesk, relations};
 use crate::http::Door;
 use crate::http::body::Body;
-use crate::http::body::read::{integer, line, text};
+use crate::http::body::read::{instant, integer, line, text};
 use crate::http::errors::ApiError;
 use crate::http::request::request;
 use crate::http::respond::json;
-use crate::http::words::Mistake;
+use crate::http::words::{Choices, Mistake};
 use crate::keys::{self, Issued};
 
 /// How long a rotated key goes on, unless the request says otherwise, in seconds: a day.
 pub const OVERLAP_SECONDS: u64 = 24 * 60 * 60;
 /// The longest that a rotated key may go on, in seconds: a week.
 pub const OVERLAP_SECONDS_MAX: u64 = 7 * 24 * 60 * 60;
+/// The longest that a key may work from its issue, where that is said, in seconds: ten years.
+const LIFETIME_SECONDS_MAX: u64 = 10 * 366 * 24 * 60 * 60;
+/// The most addresses and networks of a key.
+const NETWORKS_MAX: usize = 32;
 /// The longest label, in characters.
 const LABEL_MAX: usize = 80;
 
@@ -40,19 +50,26 @@ struct KeyBody {
     /// The whole key; only in the answer that made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
-    /// `active`, `ending` (it works until `expiresAt`), `expired` or `revoked`.
+    /// `active`, `ending` (it was rotated, and works until `expiresAt`), `expired` or `revoked`.
     status: &'static str,
+    /// What it may do; `null` is everything.
+    scopes: Option<Vec<Scope>>,
+    /// From where it may be used; `null` is everywhere.
+    ip_allow: Option<Vec<Network>>,
     created_at: String,
     expires_at: Option<String>,
+    /// When it was last shown, to the second; `null` when not since this service started.
+    last_used_at: Option<String>,
 }
 
-fn body(key: &ApiKey, text: Option<String>, now: Timestamp) -> KeyBody {
-    let status = match (key.revoked, key.ends_at) {
-        (true, _) => "revoked",
-        (false, None) => "active",
-        (false, Some(end)) if now < end => "ending",
-        (false, Some(_)) => "expired",
+fn body(door: &Door, key: &ApiKey, text: Option<String>) -> KeyBody {
+    let status = match key.revoked {
+        true => "revoked",
+        false if !key.works_at(door.engine.now()) => "expired",
+        false if key.ends_as_issued() => "active",
+        false => "ending",
     };
+    let used = door.engine.key(&key.id).and_then(|known| known.used.at());
     KeyBody {
         id: key.id.clone(),
         prefix: keys::prefix(key),
@@ -60,8 +77,11 @@ fn body(key: &ApiKey, text: Option<String>, now: Timestamp) -> KeyBody {
         label: key.label.clone(),
         key: text,
         status,
+        scopes: key.scopes.clone(),
+        ip_allow: Some(key.networks.clone()).filter(|networks| !networks.is_empty()),
         created_at: key.created_at.to_string(),
         expires_at: key.ends_at.map(|end| end.to_string()),
+        last_used_at: used.map(|used| used.to_string()),
     }
 }
 
@@ -100,16 +120,21 @@ fn kept(platform: &Platform, id: &str) -> Result<ApiKey, ApiError> {
 pub async fn issue(
     door: &Door,
     tenant: &str,
-    mode: Mode,
-    label: Option<String>,
+    wanted: IssueKey,
 ) -> Result<(String, ApiKey), ApiError> {
+    let mode = wanted.mode;
     relations::has_bank(door, tenant, mode)?;
-    let Issued { text, record } = make(door, &door.engine.platform(), tenant, mode, label)?;
+    let ends_at = wanted.ends_at(door.engine.now())?;
+    let platform = door.engine.platform();
+    let Issued { text, record } = make(door, &platform, tenant, mode, wanted.label)?;
     let id = record.id.clone();
-    let platform = door
-        .engine
-        .administer(PlatformOrder::IssueKey(record))
-        .await?;
+    let order = PlatformOrder::IssueKey(ApiKey {
+        ends_at,
+        scopes: wanted.scopes,
+        networks: wanted.networks.into_iter().flatten().collect(),
+        ..record
+    });
+    let platform = door.engine.administer(order).await?;
     tracing::info!(tenant, key = id, "key issued");
     Ok((text, kept(&platform, &id)?))
 }
@@ -118,24 +143,37 @@ pub async fn issue(
 pub async fn list(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let platform = desk.door.engine.platform();
     let tenant = platform.tenant(&path)?;
-    let now = desk.door.engine.now();
     let mut found: Vec<_> = platform
         .keys
         .values()
         .filter(|k| k.tenant == tenant.id)
         .collect();
     found.sort_by_key(|key| std::cmp::Reverse((key.created_at, key.id.clone())));
-    let items: Vec<_> = found.into_iter().map(|key| body(key, None, now)).collect();
+    let items: Vec<_> = found
+        .into_iter()
+        .map(|key| body(&desk.door, key, None))
+        .collect();
     Ok(json(StatusCode::OK, &List::of(items)))
 }
 
 request! {
     /// A new key.
-    admin struct IssueKey {
+    admin pub struct IssueKey {
         /// `live` or `test`.
         mode: Mode = required("mode", text(mode));
         /// For people.
         label: Option<String> = optional("label", line(LABEL_MAX));
+        /// What it may do; everything when absent.
+        scopes: Option<Vec<Scope>> = optional("scopes", scopes);
+        /// From where it may be used; from everywhere when absent.
+        networks: Option<Vec<Network>> = optional("ipAllow", networks);
+        /// The first instant at which it no longer works; never when absent.
+        expires_at: Option<Timestamp> = optional("expiresAt", text(instant));
+        /// The same in seconds from now.
+        expires_in: Option<u64> = optional("expiresIn", integer(1, LIFETIME_SECONDS_MAX));
+        => |fields| if expires_at.is_some() && expires_in.is_some() {
+            fields.mistake("expiresIn", Mistake::Together { other: "expiresAt" });
+        };
     }
 }
 
@@ -150,10 +188,57 @@ request! {
 /// `POST /admin/tenants/{id}/keys`
 pub async fn post(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
     desk.door.engine.platform().tenant(&path)?;
-    let IssueKey { mode, label } = IssueKey::read(sent)?;
-    let (text, key) = issue(&desk.door, &path, mode, label).await?;
-    let now = desk.door.engine.now();
-    Ok(json(StatusCode::CREATED, &body(&key, Some(text), now)))
+    let (text, key) = issue(&desk.door, &path, IssueKey::read(sent)?).await?;
+    let key = body(&desk.door, &key, Some(text));
+    Ok(json(StatusCode::CREATED, &key))
+}
+
+impl IssueKey {
+    /// A key of a mode that may do everything from everywhere, for ever.
+    pub const fn of(mode: Mode) -> Self {
+        Self {
+            mode,
+            label: None,
+            scopes: None,
+            networks: None,
+            expires_at: None,
+            expires_in: None,
+        }
+    }
+
+    fn ends_at(&self, now: Timestamp) -> Result<Option<Timestamp>, ApiError> {
+        if self.expires_at.is_some_and(|end| end <= now) {
+            return Err(ApiError::field("expiresAt", Mistake::InThePast));
+        }
+        let after = |seconds| now.plus_millis(millis(seconds));
+        Ok(self.expires_at.or_else(|| self.expires_in.map(after)))
+    }
+}
+
+fn millis(seconds: u64) -> u64 {
+    seconds.saturating_mul(1000)
+}
+
+fn texts(raw: &str, most: usize) -> Option<Vec<String>> {
+    let texts: Option<Vec<String>> = serde_json::from_str(raw).ok();
+    texts.filter(|texts| (1..=most).contains(&texts.len()))
+}
+
+fn scopes(raw: &str) -> Result<Vec<Scope>, Mistake> {
+    let texts = texts(raw, SCOPES.len());
+    let known = |texts: Vec<String>| texts.iter().map(|word| Scope::parse(word)).collect();
+    let read: Option<Vec<Scope>> = texts.and_then(known);
+    let once = |read: &Vec<Scope>| read.iter().collect::<BTreeSet<_>>().len() == read.len();
+    let choices = Choices::of(&SCOPES);
+    read.filter(once).ok_or(Mistake::NotScopes { choices })
+}
+
+fn networks(raw: &str) -> Result<Vec<Network>, Mistake> {
+    let texts = texts(raw, NETWORKS_MAX);
+    let known = |texts: Vec<String>| texts.iter().map(|text| Network::parse(text)).collect();
+    texts
+        .and_then(known)
+        .ok_or(Mistake::NotNetworks { max: NETWORKS_MAX })
 }
 
 fn mode(text: &str) -> Result<Mode, Mistake> {
@@ -175,13 +260,13 @@ pub async fn rotate(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent
     let order = PlatformOrder::RotateKey {
         id: old.id.clone(),
         new: made.record,
-        overlap: overlap.unwrap_or(OVERLAP_SECONDS).saturating_mul(1000),
+        overlap: millis(overlap.unwrap_or(OVERLAP_SECONDS)),
     };
     let platform = desk.door.engine.administer(order).await?;
     tracing::info!(tenant = old.tenant, key = old.id, new = id, "key rotated");
     let key = kept(&platform, &id)?;
-    let now = desk.door.engine.now();
-    Ok(json(StatusCode::CREATED, &body(&key, Some(made.text), now)))
+    let key = body(&desk.door, &key, Some(made.text));
+    Ok(json(StatusCode::CREATED, &key))
 }
 
 /// `DELETE /admin/keys/{id}`: it works no longer from this answer on.

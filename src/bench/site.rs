@@ -193,6 +193,7 @@ impl Site {
             log_every: 1,
             strangers: Arc::default(),
             rate: None,
+            proxies: Arc::default(),
         };
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let how = Listening {

@@ -1,5 +1,7 @@
 //! `caudal tenant …` and `caudal key …`: errands at the admin API of a running service.
 
+use caudal_ledger::tenants::scopes::SCOPES;
+use clap::builder::PossibleValuesParser;
 use comfy_table::Table;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -38,6 +40,19 @@ pub enum Key {
         /// A name for people
         #[arg(long)]
         label: Option<String>,
+        /// What it may do, for instance `read` or `vouchers:write`; may be repeated. Everything unless set
+        #[arg(long, value_name = "SCOPE", value_parser = scopes())]
+        scope: Vec<String>,
+        /// From which address or network it may be used, for instance 10.20.0.0/16; may be repeated.
+        /// From everywhere unless set
+        #[arg(long, value_name = "NETWORK")]
+        allow_ip: Vec<String>,
+        /// When it ends, for instance 2027-01-01T00:00:00Z; never unless set
+        #[arg(long, value_name = "INSTANT", conflicts_with = "expires_in")]
+        expires_at: Option<String>,
+        /// After how many seconds it ends
+        #[arg(long, value_name = "SECONDS")]
+        expires_in: Option<u64>,
         #[command(flatten)]
         asking: Asking,
     },
@@ -105,22 +120,42 @@ pub fn tenant(errand: Tenant) -> Result<(), Exit> {
 
 /// Runs an errand about keys.
 pub fn key(errand: Key) -> Result<(), Exit> {
-    const COLUMNS: [&str; 6] = ["id", "prefix", "label", "status", "createdAt", "expiresAt"];
+    const COLUMNS: [&str; 10] = [
+        "id",
+        "prefix",
+        "mode",
+        "label",
+        "status",
+        "scopes",
+        "ipAllow",
+        "createdAt",
+        "expiresAt",
+        "lastUsedAt",
+    ];
     match errand {
         Key::Issue {
             tenant,
             mode,
             label,
+            scope,
+            allow_ip,
+            expires_at,
+            expires_in,
             asking,
         } => {
             let mode = match mode {
                 Mode::Live => "live",
                 Mode::Test => "test",
             };
-            let body = match label {
-                Some(label) => json!({"mode": mode, "label": label}),
-                None => json!({"mode": mode}),
-            };
+            let listed = |texts: Vec<String>| (!texts.is_empty()).then_some(texts);
+            let body = sent([
+                ("mode", json!(mode)),
+                ("label", json!(label)),
+                ("scopes", json!(listed(scope))),
+                ("ipAllow", json!(listed(allow_ip))),
+                ("expiresAt", json!(expires_at)),
+                ("expiresIn", json!(expires_in)),
+            ]);
             let path = format!("/admin/tenants/{}/keys", segment(&tenant)?);
             asking.run(Method::POST, &path, Some(body), issued)
         }
@@ -144,6 +179,19 @@ pub fn key(errand: Key) -> Result<(), Exit> {
             asking.run(Method::DELETE, &path, None, |_| format!("key {id} revoked"))
         }
     }
+}
+
+/// The words of scopes, which complete and are checked before the service is asked.
+fn scopes() -> PossibleValuesParser {
+    SCOPES.map(|(word, _)| word).into()
+}
+
+/// A body of the fields that are set.
+fn sent<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    let set = fields.into_iter().filter(|(_, value)| !value.is_null());
+    set.map(|(name, value)| (name.to_owned(), value))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }
 
 fn issued(key: &Value) -> String {

@@ -150,6 +150,10 @@ pub fn shown(value: &Value, field: &str) -> String {
     match value.get(field) {
         None | Some(Value::Null) => "-".to_owned(),
         Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(all)) if all.iter().all(Value::is_string) => {
+            let words: Vec<_> = all.iter().filter_map(Value::as_str).collect();
+            words.join(" ")
+        }
         Some(other) => other.to_string(),
     }
 }

@@ -10,6 +10,7 @@ use super::current;
 use super::errors::ApiError;
 use super::paths::Paths;
 use super::query;
+use super::scopes;
 use super::wire;
 use super::words::{Mistake, Refusal};
 use crate::keys::Identity;
@@ -79,10 +80,11 @@ fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
         return Err(caudal_actors::failure::Failure::ShuttingDown.into());
     }
     let key = only(request, &API_KEY).ok_or(Refusal::NoKey)?;
-    let identity = door.keyring.identify(key, &door.engine).ok_or_else(|| {
+    let known = door.keyring.recognise(key, &door.engine).ok_or_else(|| {
         let (from, usual) = (request.peer_addr(), Refusal::NoKey);
         door.strangers.wrong(from, "an API key was refused", usual)
     })?;
+    let identity = Identity::of(&known);
     wire::recognise(request);
     // For the request's line in the log.
     request.extensions_mut().insert(identity.clone());
@@ -92,6 +94,7 @@ fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
         request.extensions_mut().insert(taken);
         taken.check()?;
     }
+    scopes::check(&known.key, request, &door)?;
     refuse_dry_run(request)?;
     Ok(Caller {
         identity,

@@ -14,6 +14,10 @@ pub enum Problems {
     /// API key absent or invalid.
     #[response(status = 401)]
     Unauthorized(#[to_schema] ErrorBody),
+    /// The key lacks a scope (`scope_missing`, which names it) or may not be used from this address
+    /// (`key_address`).
+    #[response(status = 403)]
+    Forbidden(#[to_schema] ErrorBody),
     /// Not found, or not the caller's.
     #[response(status = 404)]
     NotFound(#[to_schema] ErrorBody),

@@ -120,6 +120,7 @@ impl Parts {
             strangers: Arc::new(Strangers::new(options.wrong_keys)),
             rate: (options.rate.is_some() || options.realm_rate.is_some())
                 .then(|| Arc::new(RateLimit::new(options.rate, options.realm_rate))),
+            proxies: options.limits.proxies.as_slice().into(),
         };
         let listener = listen(options.admin_listen, "admin_listen")?;
         let failed = |why| StartError::io("starting the admin listener", why);

@@ -251,6 +251,13 @@ impl TestService {
             .await
     }
 
+    /// A client with a key of the first tenant that is issued as wanted.
+    pub async fn keyed(&self, wanted: &Value) -> Client {
+        let path = format!("/admin/tenants/{TENANT}/keys");
+        let issued = self.admin("POST", &path, wanted).await.is(201);
+        self.a.with_key(issued["key"].as_str())
+    }
+
     /// A question to the admin listener.
     pub async fn admin_get(&self, path: &str) -> Answer {
         let url = &self.running.as_ref().unwrap().admin_url;

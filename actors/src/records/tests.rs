@@ -27,6 +27,7 @@ use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::particulars::{Names, Particulars};
 use caudal_ledger::remuneration::{BrokerageAccount, EnrolmentState};
+use caudal_ledger::tenants::scopes::{Network, Scope};
 use caudal_ledger::tenants::{ApiKey, BankRelation, BankRelations, Mode, Policy, Tenant};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
@@ -251,6 +252,29 @@ fn realm_facts() -> Vec<RealmFact> {
     ]
 }
 
+/// A key that may not do everything.
+fn limited_key() -> PlatformFact {
+    PlatformFact::KeyIssued(ApiKey {
+        id: "bbbbbbbbbb".into(),
+        tenant: "tnt_1".into(),
+        mode: Mode::Live,
+        label: Some("auditor".into()),
+        mac: Digest([8; 32]),
+        created_at: at(4),
+        ends_at: Some(at(9)),
+        revoked: false,
+        scopes: ["read", "vouchers:write"]
+            .map(Scope::parse)
+            .into_iter()
+            .collect(),
+        networks: ["203.0.113.7", "2001:db8::/32"]
+            .into_iter()
+            .filter_map(Network::parse)
+            .collect(),
+        lifetime: Some(5),
+    })
+}
+
 fn platform_facts() -> Vec<PlatformFact> {
     let (policy, limits, fees) = (Policy::default(), Limits::default(), Vec::new());
     let total_limits = TotalLimits::default();
@@ -284,6 +308,9 @@ fn platform_facts() -> Vec<PlatformFact> {
             created_at: at(4),
             ends_at: Some(at(5)),
             revoked: false,
+            scopes: None,
+            networks: Vec::new(),
+            lifetime: None,
         }),
         PlatformFact::KeyEnds {
             id: "aaaaaaaaaa".into(),
@@ -306,6 +333,7 @@ fn platform_facts() -> Vec<PlatformFact> {
         with_a_bank(),
         clock_confirmed(),
         total_limited(),
+        limited_key(),
     ]
 }
 

@@ -52,13 +52,15 @@ pub enum PlatformOrder {
     CreateTenant(NewTenant),
     /// Change a tenant.
     ChangeTenant(String, TenantChange),
-    /// Issue a key; its secret is known to the door alone.
+    /// Issue a key; its secret is known to the door alone. Where it ends of itself, that sets its
+    /// lifetime.
     IssueKey(ApiKey),
     /// Issue a key in place of another, which goes on for a while.
     RotateKey {
         /// The key to be replaced.
         id: String,
-        /// The new key; its tenant, mode and label are taken from the old one.
+        /// The new key; its tenant, mode, label, scopes, networks and lifetime are taken from the old
+        /// one.
         new: ApiKey,
         /// How long the old one goes on, in milliseconds.
         overlap: u64,
@@ -118,22 +120,26 @@ impl Platform {
             PlatformOrder::ChangeTenant(id, change) => Ok(changed(self.tenant(&id)?, change)),
             PlatformOrder::IssueKey(key) => {
                 self.may_issue(&key.tenant, key.mode, now)?;
+                let lifetime = key
+                    .ends_at
+                    .and_then(|end| end.millis().checked_sub(now.millis()));
                 Ok(vec![PlatformFact::KeyIssued(ApiKey {
                     created_at: now,
+                    lifetime,
                     ..key
                 })])
             }
             PlatformOrder::RotateKey { id, new, overlap } => {
                 let end = self.decide_end(&id, now.plus_millis(overlap), false, now)?;
                 let old = self.keys.get(&id).ok_or(Rejection::KeyNotFound)?;
-                let (tenant, mode, label) = (old.tenant.clone(), old.mode, old.label.clone());
-                self.may_issue(&tenant, mode, now)?;
+                self.may_issue(&old.tenant, old.mode, now)?;
                 let key = ApiKey {
-                    tenant,
-                    mode,
-                    label,
+                    id: new.id,
+                    mac: new.mac,
                     created_at: now,
-                    ..new
+                    ends_at: old.lifetime.map(|long| now.plus_millis(long)),
+                    revoked: false,
+                    ..old.clone()
                 };
                 Ok(vec![end, PlatformFact::KeyIssued(key)])
             }
@@ -176,6 +182,7 @@ fn changed(tenant: &Tenant, change: TenantChange) -> Vec<PlatformFact> {
 mod tests {
     use super::*;
     use crate::chain::Digest;
+    use crate::tenants::scopes::{Network, Scope};
 
     const NOON: Timestamp = Timestamp::from_millis(1_772_463_600_000);
 
@@ -201,6 +208,9 @@ mod tests {
             created_at: Timestamp::default(),
             ends_at: None,
             revoked: false,
+            scopes: None,
+            networks: Vec::new(),
+            lifetime: None,
         }
     }
 
@@ -245,6 +255,33 @@ mod tests {
         assert_eq!(done(&mut platform, order(Some(7))), 2);
         assert_eq!(done(&mut platform, order(Some(7))), 1);
         assert_eq!(platform.tenant("a").unwrap().name, "A tenant");
+    }
+
+    #[test]
+    fn the_next_key_of_a_rotation_may_do_the_same_for_as_long() {
+        let mut platform = Platform::default();
+        done(&mut platform, new("a"));
+        let limited = ApiKey {
+            scopes: Some(vec![Scope::Read]),
+            networks: Network::parse("10.0.0.0/8").into_iter().collect(),
+            ends_at: Some(NOON.plus_millis(5_000)),
+            ..key("one", "a")
+        };
+        done(&mut platform, PlatformOrder::IssueKey(limited));
+        let rotate = |overlap| PlatformOrder::RotateKey {
+            id: "one".to_owned(),
+            new: key("two", "a"),
+            overlap,
+        };
+        done(&mut platform, rotate(1_000));
+        let old = platform.keys.get("one").unwrap();
+        let next = platform.keys.get("two").unwrap();
+        assert!(!old.ends_as_issued() && next.ends_as_issued());
+        assert_eq!(old.ends_at, Some(NOON.plus_millis(1_000)));
+        assert_eq!(
+            (&next.scopes, &next.networks, next.ends_at),
+            (&old.scopes, &old.networks, Some(NOON.plus_millis(5_000)))
+        );
     }
 
     #[test]

@@ -90,6 +90,7 @@ pub enum Mistake {
     NotAnInstant =
         "must be a date-time as RFC 3339",
         "debe ser una fecha y hora RFC 3339";
+    InThePast = "must be in the future", "debe estar en el futuro";
     InTheFuture = "must not be in the future", "no debe estar en el futuro";
     DayInTheFuture = "must not be a day in the future", "no debe ser futura";
     After { other: &'static str } =
@@ -174,6 +175,12 @@ pub enum Mistake {
 
     // What operators send.
     NotAMode = "must be live or test", "debe ser live o test";
+    NotScopes { choices: Choices } =
+        "must be a list without repetitions of {choices}; leave it out for a key that may do everything",
+        "debe ser una lista sin repeticiones de {choices}; omítalo para una clave sin restricciones";
+    NotNetworks { max: usize } =
+        "must be a list of 1 to {max} addresses or networks, such as \"203.0.113.7\" or \"10.20.0.0/16\"",
+        "debe ser una lista de 1 a {max} direcciones o redes, como \"203.0.113.7\" o \"10.20.0.0/16\"";
     NotAVerdict =
         "must be one of completed, rejected: the case is a transfer",
         "debe ser uno de completed, rejected: el caso es una transferencia";

@@ -48,6 +48,15 @@ pub enum Refusal {
     NoSignature = UNAUTHORIZED, "unauthorized",
         "no signature of this notice fits, or it is of another time",
         "ninguna firma de este aviso corresponde, o es de otro momento";
+    ScopeMissing { scope: &'static str } = FORBIDDEN, "scope_missing",
+        "this key may not do that: it needs the scope {scope}, and scopes are set when a key is issued",
+        "Esta clave no tiene permiso: necesita el alcance {scope}, que se define al emitir la clave";
+    ScopesTooFew = FORBIDDEN, "scope_missing",
+        "this key may not do that: it needs a key without scopes",
+        "Esta clave no tiene permiso: se necesita una clave sin alcances";
+    KeyAddress { from: String } = FORBIDDEN, "key_address",
+        "this key may be used from certain addresses alone, and the request came from {from}; use it from there, or issue a key for this address",
+        "Esta clave solo puede usarse desde ciertas direcciones y la solicitud vino de {from}; úsela desde ellas o emita una clave para esta dirección";
     TooManyAttempts = TOO_MANY_REQUESTS, "too_many_attempts",
         "too many wrong keys from this address; wait before the next one",
         "Demasiados intentos con claves incorrectas; espere y reintente";
