@@ -1,5 +1,6 @@
 //! Accounts from opening to closing: what they show, how they change, and what they refuse.
 
+mod aliases;
 mod changes;
 mod lists;
 

@@ -71,7 +71,7 @@ async fn each_item_has_its_own_result_in_the_order_sent() {
     assert_eq!(results[5]["voucher"], results[0]["voucher"]);
     assert_eq!(
         done["summary"],
-        json!({"recorded": 2, "replayed": 1, "rejected": 7})
+        json!({"recorded": 2, "replayed": 1, "rejected": 7, "notPosted": 0})
     );
     let first = results[0]["voucher"]["id"].as_str().unwrap();
     let read = service
@@ -85,7 +85,7 @@ async fn each_item_has_its_own_result_in_the_order_sent() {
     let again = post(&service, "independent", &items).await.is(200);
     assert_eq!(
         again["summary"],
-        json!({"recorded": 0, "replayed": 3, "rejected": 7})
+        json!({"recorded": 0, "replayed": 3, "rejected": 7, "notPosted": 0})
     );
     assert_eq!(service.a.available(&cvu).await, "6.00");
     // Without a mode it is independent.
@@ -111,6 +111,10 @@ async fn an_atomic_batch_is_posted_whole_or_not_at_all() {
     let refused = refused.refused(400, "batch_rejected");
     let results = &refused["details"]["results"];
     assert_eq!(results[3]["error"]["code"], "insufficient_funds");
+    let refusals = ["not_posted", "not_posted", "not_posted", "rejected"];
+    assert_eq!(states(results), refusals);
+    let summary = json!({"recorded": 0, "replayed": 0, "rejected": 1, "notPosted": 3});
+    assert_eq!(refused["details"]["summary"], summary);
     assert_eq!(results.as_array().unwrap().len(), 4);
     let mut malformed = good.to_vec();
     malformed.insert(1, json!({"cvu": cvu}));
@@ -118,7 +122,9 @@ async fn an_atomic_batch_is_posted_whole_or_not_at_all() {
     let refused = refused.refused(400, "batch_rejected");
     let results = &refused["details"]["results"];
     assert_eq!(results[1]["error"]["code"], "invalid_request");
-    assert_eq!(results.as_array().unwrap().len(), 4);
+    let refusals = ["not_posted", "rejected", "not_posted", "not_posted"];
+    assert_eq!(states(results), refusals);
+    assert_eq!(refused["details"]["summary"], summary);
     assert_eq!(service.a.available(&cvu).await, "10.00");
     assert_eq!(service.a.balance(&other).await["sequence"], 0);
     let done = post(&service, "atomic", &good).await.is(200);

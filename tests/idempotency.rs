@@ -1,5 +1,7 @@
 //! `Idempotency-Key`: the first answer again, byte for byte, whatever happens in between.
 
+mod spelling;
+
 use std::collections::BTreeSet;
 
 use futures_util::future::join_all;

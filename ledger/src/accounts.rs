@@ -188,14 +188,10 @@ impl Account {
         Ok(if same { Vec::new() } else { vec![fact] })
     }
 
-    /// The same alias again, letter by letter, changes nothing; another case is a change.
+    /// The account's own alias again changes nothing, in whatever case.
     fn decide_alias(&self, alias: &Alias) -> Result<Vec<AccountFact>, Rejection> {
         self.open_for_changes()?;
-        if self
-            .alias
-            .as_ref()
-            .is_some_and(|own| own.as_str() == alias.as_str())
-        {
+        if self.alias.as_ref() == Some(alias) {
             return Ok(Vec::new());
         }
         self.nothing_pending()?;

@@ -12,7 +12,7 @@ pub struct Digest(pub [u8; 32]);
 
 /// Collects a canonical form: every field with its length, in one fixed order, so that two
 /// different values never share a form. The order is part of the format and never changes.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Canonical(Vec<u8>);
 
 impl Canonical {

@@ -5,7 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
-/// The id under which a PSP knows one of its own operations: 1–64 visible ASCII characters, no `/`.
+/// The id under which a PSP knows one of its own operations: 1–64 printable characters, with spaces only inside.
+/// It is compared exactly: neither case nor the way an accent is composed is folded.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ExternalId(String);
@@ -14,7 +15,7 @@ pub struct ExternalId(String);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TextError {
     /// It is no external id.
-    #[error("must be 1 to 64 visible ASCII characters without spaces or '/'")]
+    #[error("must be 1 to 64 printable characters, without a space at either end")]
     ExternalId,
     /// It is no code of a voucher type.
     #[error("must be 2 to 40 letters without accents, digits or underscores")]
@@ -31,10 +32,16 @@ pub enum TextError {
 }
 
 impl ExternalId {
+    /// The most bytes of one.
+    pub const BYTES_MAX: usize = 256;
+
     /// Reads an external id.
     pub fn parse(text: &str) -> Result<Self, TextError> {
-        let good = |b: u8| b.is_ascii_graphic() && b != b'/';
-        if (1..=64).contains(&text.len()) && text.bytes().all(good) {
+        // Long texts are refused before they are counted.
+        let fits = text.len() <= Self::BYTES_MAX && (1..=64).contains(&text.chars().count());
+        let ends = [text.chars().next(), text.chars().next_back()];
+        let spaced = ends.into_iter().flatten().any(char::is_whitespace);
+        if fits && !spaced && text.chars().all(is_printable) {
             Ok(Self(text.to_owned()))
         } else {
             Err(TextError::ExternalId)
@@ -81,14 +88,27 @@ pub fn line(text: &str, max: usize) -> Result<String, TextError> {
     if trimmed.chars().count() > max {
         return Err(TextError::TooLong);
     }
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
-    if trimmed.chars().any(hidden) {
+    if trimmed.chars().any(hides) {
         return Err(TextError::Hidden);
     }
     Ok(trimmed.to_owned())
+}
+
+/// Whether a character is a control character, or a mark that hides or reorders text.
+fn hides(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// Whether a character shows as something, or is a space. Marks that show as nothing, characters for private use and
+/// those that Unicode will never have do not.
+fn is_printable(c: char) -> bool {
+    let unseen = matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}');
+    let private = matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}');
+    let never = matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe;
+    !(hides(c) || unseen || private || never)
 }
 
 /// Folds a text for search: lower case, Spanish accents removed. Search on both sides.
@@ -115,12 +135,51 @@ mod tests {
 
     #[test]
     fn external_ids() {
-        for good in ["a", "orden-1", "A:b#9", &"x".repeat(64)] {
+        let longest = "\u{1f30a}".repeat(64);
+        let good = [
+            "a",
+            "orden-1",
+            "A:b#9",
+            "pago 123",
+            "OP/2026/1",
+            "año-1",
+            "李小龙",
+            "%2F",
+            &longest,
+        ];
+        for good in good.into_iter().chain(["x".repeat(64).as_str()]) {
             assert!(ExternalId::parse(good).is_ok(), "{good}");
         }
-        for bad in ["", "a b", "a/b", "ñ", "a\n", &"x".repeat(65)] {
-            assert!(ExternalId::parse(bad).is_err(), "{bad}");
+        let bad = [
+            "",
+            " ",
+            " a",
+            "a ",
+            "\u{a0}a",
+            "a\u{3000}",
+            "a\n",
+            "a\tb",
+            "a\u{0}b",
+            "a\u{7f}",
+        ];
+        let hidden = [
+            "a\u{200b}b",
+            "a\u{202e}b",
+            "a\u{ad}b",
+            "\u{feff}a",
+            "\u{e000}",
+            "\u{ffff}",
+            "\u{10ffff}",
+        ];
+        let long = ["x".repeat(65), "ñ".repeat(65), "x".repeat(100_000)];
+        let long = long.iter().map(String::as_str);
+        for bad in bad.into_iter().chain(hidden).chain(long) {
+            assert!(ExternalId::parse(bad).is_err(), "{bad:.80?}");
         }
+        // Compared exactly: neither case nor composition is folded.
+        let parse = |text| ExternalId::parse(text).unwrap();
+        assert_ne!(parse("A"), parse("a"));
+        assert_ne!(parse("\u{f1}"), parse("n\u{303}"));
     }
 
     #[test]

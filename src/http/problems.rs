@@ -52,7 +52,9 @@ pub enum Problems {
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "read by the OpenAPI document only")]
 pub struct PostParams {
-    /// Makes the request safe to repeat: 1–255 visible ASCII characters.
+    /// Makes the request safe to repeat: 1–255 visible ASCII characters. The same key with the same body gives the
+    /// first answer again. Bodies are the same when their JSON values are: order of members, blanks and escapes do not
+    /// count.
     #[param(rename = "Idempotency-Key")]
     key: Option<String>,
 }

@@ -135,11 +135,15 @@ pub fn asker_for<T: 'static>(
             request_id,
         });
     };
+    let Fingerprint {
+        fields, spelled, ..
+    } = fields()?;
     let scope = Scope {
         key,
         method: request.method().to_string(),
         path: request.path().to_owned(),
-        fields: fields()?,
+        fields,
+        spelled,
     };
     // The answer is rendered in the actor's turn, on another thread: it takes the request along.
     let shown = current::request();
@@ -296,9 +300,9 @@ pub fn mark_replayed(answer: &mut HttpResponse) {
     answer.headers_mut().insert(REPLAYED, yes);
 }
 
-/// The version of an account as a strong entity tag.
-pub fn etag(profile: u64, movements: u64) -> String {
-    format!("\"{profile}-{movements}\"")
+/// The version of an account as an entity tag: it is of its profile, limits and state, and no movement changes it.
+pub fn etag(profile: u64) -> String {
+    format!("\"{profile}\"")
 }
 
 /// The versions that `If-Match` lets pass: `None` when it is absent or `*`.
@@ -310,8 +314,10 @@ pub fn if_match(request: &HttpRequest) -> Option<Versions> {
     let tags = tags(request, &header);
     let any = tags.iter().any(|tag| tag == "*");
     let version = |tag: &String| {
-        let (profile, movements) = tag.strip_prefix('"')?.strip_suffix('"')?.split_once('-')?;
-        Some((profile.parse().ok()?, movements.parse().ok()?))
+        let version = tag.strip_prefix('"')?.strip_suffix('"')?;
+        // The first versions of the program put the count of movements behind it.
+        let profile = version.split_once('-').map_or(version, |(it, _)| it);
+        profile.parse().ok()
     };
     (!any).then(|| tags.iter().filter_map(version).collect())
 }

@@ -109,7 +109,7 @@ fn metadata(raw: &str) -> Result<BTreeMap<String, String>, Mistake> {
 #[utoipa::path(
     operation_id = "createAccount",
     tag = "Accounts",
-    params(("Idempotency-Key" = String, Header, pattern = "^[!-~]{1,255}$", description = "1–255 visible ASCII characters; the same key with the same body gives the first answer again")),
+    params(("Idempotency-Key" = String, Header, pattern = "^[!-~]{1,255}$", description = "1–255 visible ASCII characters; the same key with the same body gives the first answer again; bodies are the same when their JSON values are, however they are spelled")),
     request_body(content = inline(CreateAccount)),
     responses((status = 201, body = AccountBody), Problems)
 )]
@@ -152,7 +152,7 @@ fn account(status: StatusCode, view: &AccountView) -> HttpResponse {
 }
 
 fn tag(answer: &mut HttpResponse, view: &AccountView) {
-    let etag = respond::etag(view.account.profile_seq, view.account.sequence);
+    let etag = respond::etag(view.account.profile_seq);
     if let Ok(value) = etag.try_into() {
         answer.headers_mut().insert(ETAG, value);
     }
@@ -213,12 +213,12 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
     operation_id = "readAccount",
     tag = "Accounts",
     params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-None-Match" = Option<String>, Header, description = "an ETag read before")),
-    responses((status = 200, body = AccountBody), (status = 304, description = "unchanged since"), Problems)
+    responses((status = 200, body = AccountBody), (status = 304, description = "profile, limits and state are unchanged since; movements do not count"), Problems)
 )]
 #[get("/v1/accounts/{cvu}")]
 pub async fn read(request: HttpRequest, caller: Caller, path: web::Path<String>) -> Answer {
     let view = caller.engine().view(caller.realm(), target(&path)?).await?;
-    let etag = respond::etag(view.account.profile_seq, view.account.sequence);
+    let etag = respond::etag(view.account.profile_seq);
     if respond::unchanged(&request, &etag) {
         let mut answer = HttpResponse::NotModified().finish();
         tag(&mut answer, &view);

@@ -61,9 +61,9 @@ pub struct BatchBody {
 pub struct BatchResult {
     /// Its place in the batch, from 0.
     index: usize,
-    /// `recorded`, `replayed` or `rejected`.
+    /// `recorded`, `replayed`, `rejected`, or, in an atomic batch that is refused, `not_posted`.
     status: &'static str,
-    /// The voucher, unless it was rejected.
+    /// The voucher, if it was recorded or is replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     voucher: Option<VoucherBody>,
     /// Why it was rejected.
@@ -100,6 +100,7 @@ impl<'a> BatchError<'a> {
 
 /// How many items of a batch went which way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct BatchSummary {
     /// New vouchers.
     recorded: usize,
@@ -107,6 +108,8 @@ pub struct BatchSummary {
     replayed: usize,
     /// Refused.
     rejected: usize,
+    /// Not posted because others of an atomic batch are refused.
+    not_posted: usize,
 }
 
 /// What is known of a batch before it is asked for.
@@ -136,14 +139,19 @@ impl Report<'_> {
         };
         let recorded = count(|outcome| matches!(outcome, Ok(Outcome::Recorded(_))));
         let replayed = count(|outcome| matches!(outcome, Ok(Outcome::Replayed(_))));
+        let unreadable = self.plan.unreadable.len();
+        let rejected = unreadable.strict_add(count(Result::is_err));
+        let refused = self.is_refused();
+        // Where something is refused, what would have been recorded or was not even tried is not posted.
+        let known = replayed.saturating_add(rejected);
         BatchSummary {
-            recorded,
+            recorded: if refused { 0 } else { recorded },
             replayed,
-            rejected: self
-                .plan
-                .total
-                .saturating_sub(recorded)
-                .saturating_sub(replayed),
+            rejected,
+            not_posted: match refused {
+                true => self.plan.total.saturating_sub(known),
+                false => 0,
+            },
         }
     }
 
@@ -156,11 +164,14 @@ impl Report<'_> {
     /// The refusal of an atomic batch.
     fn refusal(&self) -> ApiError {
         let BatchSummary { rejected, .. } = self.summary();
-        let wrong = self.plan.unreadable.len();
-        let (wrong, total) = (if wrong > 0 { wrong } else { rejected }, self.plan.total);
+        let total = self.plan.total;
         ApiError {
             details: serde_json::to_value(self).ok().map(Box::new),
-            ..Refusal::BatchRefused { wrong, total }.into()
+            ..(Refusal::BatchRefused {
+                wrong: rejected,
+                total,
+            })
+            .into()
         }
     }
 
@@ -215,7 +226,10 @@ impl Serialize for Results<'_> {
                         continue;
                     }
                     Some(Err(failure)) => &ApiError::from(failure),
-                    None => &Refusal::NotTried.into(),
+                    None => {
+                        rows.serialize_element(&not_posted(index))?;
+                        continue;
+                    }
                 },
             };
             rows.serialize_element(&Row {
@@ -229,7 +243,7 @@ impl Serialize for Results<'_> {
     }
 }
 
-/// The result of an item that was posted, or would have been: then there is no voucher to show.
+/// The result of an item that was posted, or would have been if all were.
 fn written<'a>(
     realm: RealmId,
     index: usize,
@@ -237,14 +251,25 @@ fn written<'a>(
     at: &'a str,
     refused: bool,
 ) -> Row<'a> {
-    let (status, placed, there) = match outcome {
-        Outcome::Recorded(placed) => ("recorded", placed, !refused),
-        Outcome::Replayed(placed) => ("replayed", placed, true),
+    let (status, placed) = match outcome {
+        Outcome::Recorded(_) if refused => return not_posted(index),
+        Outcome::Recorded(placed) => ("recorded", placed),
+        Outcome::Replayed(placed) => ("replayed", placed),
     };
     Row {
         index,
         status,
-        voucher: there.then_some(Written { realm, placed, at }),
+        voucher: Some(Written { realm, placed, at }),
+        error: None,
+    }
+}
+
+/// The result of an item that nothing is wrong with, in a batch that is refused for others.
+const fn not_posted<'a>(index: usize) -> Row<'a> {
+    Row {
+        index,
+        status: "not_posted",
+        voucher: None,
         error: None,
     }
 }

@@ -252,7 +252,7 @@ pub async fn internal(caller: Caller, mut query: Query) -> Answer {
     operation_id = "readComprobanteByExternal",
     tag = "Vouchers",
     params(
-        ("idExterno" = String, Path, pattern = "^[!-.0-~]{1,64}$", description = "the tenant's own id"),
+        ("idExterno" = String, Path, min_length = 1, max_length = 64, description = "the tenant's own id, percent-encoded: a `/` is `%2F`"),
         ("direction" = Option<String>, Query, description = "credit or debit")
     ),
     responses((status = 200, body = VoucherBody), Problems)

@@ -245,7 +245,7 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     operation_id = "readWalletComprobanteByExternal",
     tag = "Wallet",
     params(
-        ("idExterno" = String, Path, pattern = "^[!-.0-~]{1,64}$", description = "the tenant's own id"),
+        ("idExterno" = String, Path, min_length = 1, max_length = 64, description = "the tenant's own id, percent-encoded: a `/` is `%2F`"),
         ("sentido" = Option<String>, Query, description = "1 or -1")
     ),
     responses((status = 200, body = ComprobanteBody), Problems)

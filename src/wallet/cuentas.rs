@@ -162,13 +162,13 @@ pub async fn enable(
     operation_id = "readCuenta",
     tag = "Wallet",
     params(("id" = u64, Path, description = "the number of the account"), ("If-None-Match" = Option<String>, Header, description = "an ETag read before")),
-    responses((status = 200, body = CuentaBody), (status = 304, description = "unchanged since"), Problems)
+    responses((status = 200, body = CuentaBody), (status = 304, description = "profile, limits and state are unchanged since; movements do not count"), Problems)
 )]
 #[get("/wallet/v1/Cuenta/{id}")]
 pub async fn read(request: HttpRequest, caller: Caller, path: web::Path<String>) -> Answer {
     let target = Target::Account(number(&path, "id")?);
     let view = caller.engine().view(caller.realm(), target).await?;
-    let etag = respond::etag(view.account.profile_seq, view.account.sequence);
+    let etag = respond::etag(view.account.profile_seq);
     let mut answer = if respond::unchanged(&request, &etag) {
         HttpResponse::NotModified().finish()
     } else {

@@ -165,7 +165,7 @@ pub fn table() -> Vec<Row> {
         Row {
             operation: "readComprobanteByExternal",
             path: |ids| vec![&ids.external],
-            malformed: &["a%20b", "a%2Fb", "%C3%B1", "%00"],
+            malformed: &["%20a", "a%C2%A0", "a%E2%80%8Bb", "%00"],
             query: "?direction=credit",
             ..ROW
         },
@@ -366,7 +366,7 @@ pub fn table() -> Vec<Row> {
         Row {
             operation: "readWalletComprobanteByExternal",
             path: |ids| vec![&ids.external],
-            malformed: &["a%20b", "a%2Fb", "%C3%B1", "%00"],
+            malformed: &["%20a", "a%C2%A0", "a%E2%80%8Bb", "%00"],
             query: "?sentido=1",
             ..ROW
         },

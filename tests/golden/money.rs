@@ -135,7 +135,7 @@ pub const MONEY: &[Golden] = &[
             "createdAt":"2026-03-02T15:04:05.678Z"}},{"index":1,"status":"rejected",
             "error":{"code":"invalid_request","message":"amount must be greater than 0",
             "errors":[{"field":"amount","message":"must be greater than 0"}]}}],
-            "summary":{"recorded":1,"replayed":0,"rejected":1}}"#,
+            "summary":{"recorded":1,"replayed":0,"rejected":1,"notPosted":0}}"#,
     },
     Golden {
         request: "POST /v1/comprobantes/batch",
@@ -145,9 +145,9 @@ pub const MONEY: &[Golden] = &[
             {"statusCode":400,"message":"nothing was posted: 1 of 2 items are refused",
             "timestamp":"<now>","code":"batch_rejected","requestId":"golden",
             "details":{"results":[{"index":0,
-            "status":"recorded"},{"error":{"code":"voucher_type_unknown",
+            "status":"not_posted"},{"error":{"code":"voucher_type_unknown",
             "message":"voucher type NADA does not exist; create it with POST /v1/voucher-types"},
-            "index":1,"status":"rejected"}],"summary":{"recorded":1,"rejected":1,"replayed":0}}}"#,
+            "index":1,"status":"rejected"}],"summary":{"notPosted":1,"recorded":0,"rejected":1,"replayed":0}}}"#,
     },
     Golden {
         request: "GET /v1/lookup/cbu/0000999100000287336728",

@@ -198,7 +198,7 @@ pub const WALLET: &[Golden] = &[
     },
     Golden {
         request: "POST /wallet/v1/Comprobante",
-        body: r#"{"idCuenta":1,"importe":1e3,"idExterno":"a b"}"#,
+        body: r#"{"idCuenta":1,"importe":1e3,"idExterno":"a "}"#,
         status: 400,
         answer: r#"
             {"statusCode":400,"message":"Hay 3 campos incorrectos; ver errors",
@@ -207,7 +207,7 @@ pub const WALLET: &[Golden] = &[
             "message":"debe ser un número decimal como 1234.50: dígitos, sin signo ni exponente"},
             {"field":"idTipoComprobante","message":"es obligatorio, o codigo"},
             {"field":"idExterno",
-            "message":"debe tener de 1 a 64 caracteres ASCII visibles, sin espacios ni '/'"}]}"#,
+            "message":"debe tener de 1 a 64 caracteres imprimibles, sin espacios al principio ni al final"}]}"#,
     },
     Golden {
         request: "POST /wallet/v1/Cuenta",

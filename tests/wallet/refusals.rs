@@ -135,7 +135,7 @@ async fn bodies_that_cannot_be_read_name_every_field() {
                 vec!["importe", "idTipoComprobante"],
             ),
             (
-                json!({"idTipoComprobante": 1.5, "idExterno": "a b"}),
+                json!({"idTipoComprobante": 1.5, "idExterno": "a "}),
                 vec!["idTipoComprobante", "idExterno"],
             ),
             (

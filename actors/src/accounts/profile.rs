@@ -131,7 +131,7 @@ impl Desk {
         if_match: Option<&Versions>,
         ticket: Ticket<AccountView>,
     ) {
-        let version = (self.account.profile_seq, self.account.sequence);
+        let version = self.account.profile_seq;
         if if_match.is_some_and(|seen| !seen.contains(&version)) {
             return self
                 .scribe

@@ -58,8 +58,8 @@ pub struct Observed {
     pub active_at: Timestamp,
 }
 
-/// The versions of an account that `If-Match` lets pass: profile and movements.
-pub type Versions = Vec<(u64, u64)>;
+/// The versions of an account's profile that `If-Match` lets pass.
+pub type Versions = Vec<u64>;
 
 /// A hold with its account.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,5 +1,6 @@
 //! What is unique in a realm: the names of accounts, claimed before they are looked for.
 
+use caudal_ledger::accounts::Status;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::facts::Registration;
@@ -53,7 +54,8 @@ impl RealmSupervisor {
         }
     }
 
-    /// Claims an alias in the realm. What another realm has, the bank refuses.
+    /// Claims an alias in the realm. What another realm has, the bank refuses. Requests of one account share
+    /// the claim: the account says whether one of them is under way.
     fn claim_alias(
         &self,
         alias: &Alias,
@@ -67,13 +69,20 @@ impl RealmSupervisor {
             ..
         } = &*self.shared;
         let name = [b"a", alias.folded().as_bytes()].concat();
-        let claim = claims.claim(*realm, name, account, false);
+        let claim = claims.claim(*realm, name, account, true);
         let guard = claim.map_err(|_| Rejection::AliasTaken)?;
         match reads::alias_owner(store.as_ref(), *realm, alias)? {
             None => Ok(guard),
             Some(owner) if owner.account == account => Ok(guard),
-            // Given up, but reserved to its holder.
-            Some(owner) if !owner.current && owner.cuit == cuit => Ok(guard),
+            // Given up, but reserved to its holder; a CVU that is closed has given its alias up.
+            Some(owner) if owner.cuit == cuit => {
+                let listed = reads::listed(store.as_ref(), *realm, owner.account)?;
+                let closed = listed.is_some_and(|it| it.status == Status::Closed);
+                match owner.current && !closed {
+                    true => Err(Rejection::AliasTaken.into()),
+                    false => Ok(guard),
+                }
+            }
             Some(_) => Err(Rejection::AliasTaken.into()),
         }
     }

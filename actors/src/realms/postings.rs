@@ -388,6 +388,10 @@ pub struct Bulk {
 }
 
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a batch has one, and its messages are boxed by the mailbox"
+)]
 enum BulkAsker {
     /// All of the items are posted, or none, as of a dry run: they travel together when all are
     /// resolved.

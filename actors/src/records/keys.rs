@@ -5,6 +5,8 @@ mod cases;
 
 mod numbers;
 
+use std::borrow::Cow;
+
 use caudal_ledger::alias::Alias;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::Cuit;
@@ -76,6 +78,16 @@ fn named(text: &str) -> [u8; 32] {
         .0
 }
 
+/// A tenant's own id of an operation as part of a key: as it is, or, where it may be too long for one, as a digest.
+/// No text has the byte before a digest, so no id is taken for another.
+fn own(id: &ExternalId) -> Cow<'_, [u8]> {
+    let text = id.as_str();
+    match text.len() {
+        0..=64 => Cow::Borrowed(text.as_bytes()),
+        _ => Cow::Owned([&[0xff], named(text).as_slice()].concat()),
+    }
+}
+
 /// The first key after all that begin with `prefix`.
 pub fn after_prefix(prefix: &[u8]) -> Vec<u8> {
     let mut end = prefix.to_vec();
@@ -105,11 +117,7 @@ pub fn code(realm: RealmId, code: &str) -> Vec<u8> {
 
 /// Realm, direction, external id → account, sequence.
 pub fn external(realm: RealmId, direction: Direction, id: &ExternalId) -> Vec<u8> {
-    key(
-        EXTERNAL,
-        realm,
-        &[&[direction.byte()], id.as_str().as_bytes()],
-    )
+    key(EXTERNAL, realm, &[&[direction.byte()], &own(id)])
 }
 
 /// All answers of an idempotency key, which is hashed: it may be longer than a key.
@@ -363,7 +371,7 @@ pub fn transfer_left(realm: RealmId, account: AccountNo, number: u64) -> Vec<u8>
 
 /// Realm, external id → the transfer's account and number.
 pub fn transfer_external(realm: RealmId, id: &ExternalId) -> Vec<u8> {
-    key(TRANSFER_EXTERNAL, realm, &[id.as_str().as_bytes()])
+    key(TRANSFER_EXTERNAL, realm, &[&own(id)])
 }
 
 /// Realm, ordinal → the transfer's account and number.
@@ -435,11 +443,12 @@ mod tests {
     #[test]
     fn the_longest_texts_that_clients_may_send_fit_a_key() {
         let realm = RealmId(u32::MAX);
-        let external = ExternalId::parse(&"x".repeat(64)).unwrap();
+        let long = ExternalId::parse(&"\u{1f30a}".repeat(64)).unwrap();
         let longest = [
             answer(realm, &"k".repeat(255), "DELETE", &"p".repeat(60_000)),
             code(realm, &"\u{1f30a}".repeat(64)),
-            external_key(realm, &external),
+            external(realm, Direction::Debit, &long),
+            transfer_external(realm, &long),
             sorted_of(realm, Sorted::Name, &"n".repeat(400), AccountNo(u64::MAX)),
             alias(realm, &Alias::parse(&"a".repeat(20)).unwrap()),
         ];
@@ -448,7 +457,22 @@ mod tests {
         }
     }
 
-    fn external_key(realm: RealmId, id: &ExternalId) -> Vec<u8> {
-        external(realm, Direction::Debit, id)
+    #[test]
+    fn ids_of_operations_lie_where_they_always_did_and_apart() {
+        let parse = |text: &str| ExternalId::parse(text).unwrap();
+        let of = |text: &str| external(RealmId(1), Direction::Credit, &parse(text));
+        let ascii = "x".repeat(64);
+        assert!(of(&ascii).ends_with(ascii.as_bytes()));
+        let texts = [
+            "a",
+            "a b",
+            "a/b",
+            &ascii,
+            &"ñ".repeat(32),
+            &"ñ".repeat(33),
+            &"ñ".repeat(64),
+        ];
+        let all: std::collections::BTreeSet<_> = texts.map(of).into();
+        assert_eq!(all.len(), texts.len());
     }
 }

@@ -451,21 +451,27 @@ fn aliases(
     if old == after.alias.as_ref() {
         return Ok(());
     }
-    let mut own = |alias: &Alias, current| {
+    let (given_up, taken) = (old, after.alias.as_ref());
+    let names = [(given_up, false), (taken, true)];
+    for (alias, current) in names.into_iter().filter_map(|(it, now)| Some((it?, now))) {
+        let key = keys::alias(realm, alias);
+        // Another account of the holder may have taken it since this one was closed.
+        if !current && alias_owner(&key, index)?.is_some_and(|owner| owner.account != account) {
+            continue;
+        }
         let owner = AliasOwner {
             account,
             cuit: after.cuit,
             current,
         };
-        encode(&owner).map(|row| index.put(&keys::alias(realm, alias), &row))
-    };
-    if let Some(alias) = old {
-        own(alias, false)?;
-    }
-    if let Some(alias) = &after.alias {
-        own(alias, true)?;
+        index.put(&key, &encode(&owner)?);
     }
     Ok(())
+}
+
+fn alias_owner(key: &[u8], index: &mut dyn IndexWriter) -> Result<Option<AliasOwner>, StoreError> {
+    let row = index.get(key)?;
+    row.map(|row| decode(&row)).transpose()
 }
 
 /// Counts an account in its new state.

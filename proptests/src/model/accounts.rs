@@ -1,6 +1,6 @@
 //! The life of an account in the model.
 
-use super::{Answer, Model, State, Waiting};
+use super::{AccountModel, Answer, Model, State, Waiting};
 use crate::generators::WORLD;
 use crate::generators::ops::{Profile, Who};
 
@@ -46,7 +46,7 @@ impl Model {
             Profile::Close | Profile::Identity(_) | Profile::Open if busy => {
                 Some("operation_in_flight")
             }
-            Profile::SetAlias(alias) if busy && account.alias.as_deref() != Some(*alias) => {
+            Profile::SetAlias(alias) if busy && !is_own(account, alias) => {
                 Some("operation_in_flight")
             }
             _ => None,
@@ -61,7 +61,7 @@ impl Model {
             Profile::Suspend(_) => account.state = State::Suspended,
             Profile::Reactivate => account.state = State::Active,
             Profile::SetAlias(alias) => {
-                if account.alias.as_deref() != Some(*alias) {
+                if !is_own(account, alias) {
                     account.waiting = Some(Waiting::Alias((*alias).to_owned()));
                 }
             }
@@ -100,4 +100,10 @@ impl Model {
         }
         Answer::Facts(1)
     }
+}
+
+/// Whether an alias is the account's own, in whatever case.
+fn is_own(account: &AccountModel, alias: &str) -> bool {
+    let own = account.alias.as_deref();
+    own.is_some_and(|own| own.eq_ignore_ascii_case(alias))
 }

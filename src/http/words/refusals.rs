@@ -118,9 +118,6 @@ pub enum Refusal {
     TooManyStreams { most: usize } = TOO_MANY_REQUESTS, "too_many_streams",
         "the realm has {most} streams open already; close one first",
         "Ya hay {most} conexiones de eventos abiertas; cierre una primero";
-    NotTried = BAD_REQUEST, "batch_rejected",
-        "not tried: another item of this atomic batch cannot be read",
-        "Se rechazó el lote; ver details";
     BatchRefused { wrong: usize, total: usize } = BAD_REQUEST, "batch_rejected",
         "nothing was posted: {wrong} of {total} items are refused",
         "Se rechazó el lote; ver details";

@@ -11,8 +11,8 @@ use caudal_ledger::voucher_types::TypeCode;
 use serde_json::value::RawValue;
 
 use super::ITEMS_MAX;
-use crate::http::body::Fingerprint;
 use crate::http::body::read::{amount, line, string, text};
+use crate::http::body::{self, Fingerprint};
 use crate::http::errors::ApiError;
 use crate::http::request::request;
 use crate::http::words::{Mistake, Refusal};
@@ -121,25 +121,37 @@ pub fn read(body: &[u8]) -> Result<Sent, ApiError> {
     })
 }
 
-/// A hash of each field, to tell a repeat of a batch from another one. What is read alike is alike,
-/// however it is written; amounts are compared exactly.
+/// What tells a repeat of a batch from another one. What is read alike is alike, however it is written;
+/// amounts are compared exactly.
 ///
 /// # Errors
 /// As [`read`].
-pub fn fingerprint(body: &[u8]) -> Result<Fingerprint, ApiError> {
-    let Batch { atomic, items } = parts(body)?;
+pub fn fingerprint(sent: &[u8]) -> Result<Fingerprint, ApiError> {
+    let Batch { atomic, items } = parts(sent)?;
     let atomic = atomic.unwrap_or(false);
     let mode = Canonical::default().text(if atomic { "atomic" } else { "independent" });
+    let mode = mode.digest();
     let mut all = Canonical::default();
+    // What cannot be read is compared as a value; the first versions compared it as it was spelled.
+    let mut before = None;
     for sent in items {
-        all = match item(sent) {
-            Ok(order) => canonical(all.text("order"), &order),
-            Err(_) => all.text("unreadable").text(sent.get()),
-        };
+        match item(sent) {
+            Ok(order) => {
+                before = before.map(|it: Canonical| canonical(it.text("order"), &order));
+                all = canonical(all.text("order"), &order);
+            }
+            Err(_) => {
+                let unread = |it: Canonical, text: &str| it.text("unreadable").text(text);
+                before = Some(unread(before.unwrap_or_else(|| all.clone()), sent.get()));
+                all = unread(all, &body::canonical(sent.get()));
+            }
+        }
     }
-    let fields = [("mode", mode), ("items", all)];
-    let hashed = fields.map(|(name, canonical)| (name.to_owned(), canonical.digest()));
-    Ok(hashed.into())
+    let all = all.digest();
+    let mut print = Fingerprint::default();
+    print.add("mode", mode, mode);
+    print.add("items", all, before.map_or(all, Canonical::digest));
+    Ok(print)
 }
 
 fn canonical(all: Canonical, order: &Adjustment) -> Canonical {

@@ -103,7 +103,7 @@ fn results_come_in_the_order_sent_whatever_could_not_be_read() {
     assert!(rows.iter().enumerate().all(|(at, row)| row["index"] == at));
     assert!(rows[1]["voucher"]["id"].is_string() && rows[1].get("error").is_none());
     assert!(rows[0].get("voucher").is_none());
-    let summary = serde_json::json!({"recorded": 1, "replayed": 1, "rejected": 3});
+    let summary = serde_json::json!({"recorded": 1, "replayed": 1, "rejected": 3, "notPosted": 0});
     assert_eq!(body["summary"], summary);
 }
 
@@ -120,15 +120,22 @@ fn an_atomic_batch_with_a_refusal_posts_nothing_and_says_so() {
     // There is no voucher to show of what was not posted; one that was there before is.
     assert_eq!(
         rows[0],
-        serde_json::json!({"index": 0, "status": "recorded"})
+        serde_json::json!({"index": 0, "status": "not_posted"})
     );
     assert_eq!(rows[1]["error"]["code"], "account_closed");
     assert!(rows[2]["voucher"]["id"].is_string());
+    let summary = serde_json::json!({"recorded": 0, "replayed": 1, "rejected": 1, "notPosted": 1});
+    assert_eq!(body["details"]["summary"], summary);
     // What cannot be read keeps the others from being tried.
     let (status, body) = told(&plan(true, 2, &[1]), &[]);
     assert_eq!(status, 400);
     let rows = &body["details"]["results"];
-    assert_eq!(rows[0]["error"]["code"], "batch_rejected");
+    assert_eq!(
+        rows[0],
+        serde_json::json!({"index": 0, "status": "not_posted"})
+    );
+    let summary = serde_json::json!({"recorded": 0, "replayed": 0, "rejected": 1, "notPosted": 1});
+    assert_eq!(body["details"]["summary"], summary);
     assert_eq!(rows[1]["error"]["code"], "invalid_request");
     let message = "nothing was posted: 1 of 2 items are refused";
     assert_eq!(body["message"], message);
@@ -191,7 +198,7 @@ fn a_repeat_is_told_from_another_batch_to_the_centavo() {
             r#"{{"cvu":"{CVU}","voucherTypeCode":"IN","amount":{amount},"idExterno":"a"}}"#
         );
         let body = format!(r#"{{"items":[{item}{more}]}}"#);
-        items::fingerprint(body.as_bytes()).unwrap()
+        items::fingerprint(body.as_bytes()).unwrap().fields
     };
     let first = of("999999999999999.98", "");
     assert_eq!(first, of(r#" "999999999999999.98" "#, ""));

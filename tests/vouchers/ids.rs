@@ -1,0 +1,103 @@
+//! The ids that tenants give their operations.
+
+use std::collections::BTreeSet;
+
+use crate::support::{TestService, json};
+
+/// As PSPs number their operations: with spaces, strokes and accents. `%2F` is no stroke of the path.
+#[actix_web::test]
+async fn ids_of_operations_are_any_printable_text_compared_exactly() {
+    let mut service = TestService::start().await;
+    service.a.in_and_out().await;
+    let types = service.a.get("/v1/voucher-types").await.is(200);
+    let (cvu, other) = (service.a.cvu().await, service.a.cvu().await);
+    let long = "🌊".repeat(64);
+    let texts = [
+        "pago 123",
+        "OP/2026/1",
+        "OP%2F2026%2F1",
+        "año-1",
+        "an\u{303}o-1",
+        "AÑO-1",
+        "a+b c?d#e&f=g;h",
+        "%",
+        "100%41",
+        "\"'<>\\",
+        "..",
+        "李小龙",
+        "ñ".repeat(33).as_str(),
+        long.as_str(),
+        "cafe\u{301} \u{a0}x",
+    ]
+    .map(str::to_owned);
+    let mut found = BTreeSet::new();
+    for id in &texts {
+        let made = service.a.voucher(&cvu, "IN", "2.00", id).await.is(201);
+        assert_eq!(made["idExterno"], **id);
+        assert!(found.insert(made["id"].to_string()));
+        assert!(
+            service
+                .a
+                .voucher(&cvu, "IN", "2.00", id)
+                .await
+                .is(201)
+                .replayed()
+        );
+        let reused = service.a.voucher(&other, "IN", "2.00", id).await;
+        reused.refused(409, "id_externo_reused");
+        // The other ways in which an operation is named.
+        let hold = json!({"amount": "1.00", "idExterno": id});
+        let path = format!("/v1/accounts/{cvu}/holds");
+        assert_eq!(
+            service.a.post(&path, &hold).await.is(201)["idExterno"],
+            **id
+        );
+        let moved =
+            json!({"fromCvu": cvu, "to": {"cvu": other}, "amount": "0.01", "idExterno": id});
+        assert_eq!(
+            service.a.post("/v1/transfers", &moved).await.is(201)["idExterno"],
+            **id
+        );
+        let item = json!({"cvu": cvu, "voucherTypeCode": "OUT", "amount": "0.01", "idExterno": id});
+        let batch = service
+            .a
+            .post("/v1/comprobantes/batch", &json!({"items": [item]}))
+            .await
+            .is(200);
+        assert_eq!(
+            batch["results"][0]["status"], "recorded",
+            "{id}: {}",
+            batch.text
+        );
+        let wallet = json!({"idCuenta": 1, "importe": 2, "codigo": "IN", "idExterno": id});
+        assert!(
+            service
+                .a
+                .post("/wallet/v1/Comprobante", &wallet)
+                .await
+                .is(201)
+                .replayed()
+        );
+    }
+    assert!(types.text.contains("IN"));
+    for crash in [true, false] {
+        for id in texts.iter().filter(|id| *id != "..") {
+            let path: String = id.bytes().map(|b| format!("%{b:02X}")).collect();
+            let native = format!("/v1/comprobantes/by-external/{path}?direction=credit");
+            assert_eq!(service.a.get(&native).await.is(200)["idExterno"], **id);
+            let wallet = format!("/wallet/v1/ComprobanteByIdExterno/{path}?sentido=1");
+            assert_eq!(service.a.get(&wallet).await.is(200)["idExterno"], **id);
+        }
+        match crash {
+            true => service.crash().await,
+            false => service.lose_index(),
+        }
+    }
+    let q = service
+        .a
+        .get(&format!("/v1/accounts/{cvu}/movements?q=pago%20123"))
+        .await
+        .is(200);
+    assert!(q.text.contains("pago 123"));
+    service.verified().await;
+}
