@@ -15,6 +15,7 @@ pub mod http;
 pub mod keys;
 pub mod log;
 pub mod notices;
+pub mod pages;
 pub mod server;
 pub mod service;
 pub mod traces;

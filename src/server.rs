@@ -1,8 +1,7 @@
 //! The public server: both families, health, the OpenAPI document and its pages.
 
-mod pages;
-
 use std::net::{SocketAddr, TcpListener};
+use std::sync::LazyLock;
 
 use actix_web::dev::ServerHandle;
 use actix_web::http::StatusCode;
@@ -22,7 +21,17 @@ use crate::http::wire::{self, Listening};
 use crate::http::words::Refusal;
 use crate::http::{Door, frame};
 use crate::notices;
+use crate::pages::{About, Site};
 use crate::{v1, wallet};
+
+/// The pages of the public listener.
+static PAGES: LazyLock<Site> = LazyLock::new(|| {
+    Site::new(About {
+        name: "Caudal",
+        home: include_str!("pages/home.md"),
+        document: openapi,
+    })
+});
 
 /// A server that runs.
 #[derive(Debug, Clone)]
@@ -61,7 +70,7 @@ pub fn start(
             .configure(notices::routes)
             .service(web::resource("/livez").get(livez))
             .service(web::resource("/readyz").get(readyz))
-            .configure(pages::routes)
+            .configure(|config| PAGES.routes(config))
             .default_service(web::to(unknown));
         match extra {
             Some(extra) => app.configure(extra),

@@ -62,6 +62,8 @@ mod movements;
 #[cfg(test)]
 mod notices;
 #[cfg(test)]
+mod pages;
+#[cfg(test)]
 mod reconciliation;
 #[cfg(test)]
 mod restores;

@@ -1,0 +1,288 @@
+//! The pages of a listener: its operations, its OpenAPI document, and the project's documents, all from the program
+//! itself. Nothing on them asks another host for anything.
+//!
+//! **Shape.** A [`Site`] has one [`Entry`] for each address. An entry is made when it is first asked for, since the
+//! document takes tens of megabytes for a moment; what is kept is its text, and the same compressed.
+//!
+//! **Bounds.** Entries are a fixed list. An answer shares the bytes that are kept, and is sent in pieces.
+
+mod kept;
+mod markdown;
+
+use std::sync::{LazyLock, OnceLock};
+
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde_json::json;
+use utoipa::openapi::OpenApi;
+
+use crate::http::errors::ApiError;
+use crate::http::respond;
+use crate::http::words::Refusal;
+use kept::{Kept, Lasting, hash};
+
+/// Where the document is.
+const DOCUMENT: &str = "/openapi.json";
+/// Where the pages are.
+const DOCS: &str = "/docs/";
+const HTML: &str = "text/html; charset=utf-8";
+const FRAME: &str = include_str!("pages/frame.html");
+const OPERATIONS: &str = include_str!("pages/operations.html");
+
+/// The documents: their address below [`DOCS`], what they are called, and their text.
+const DOCUMENTS: [(&str, &str, &str); 6] = [
+    ("guide", "Guide", include_str!("../docs/guide.md")),
+    ("events", "Events", include_str!("../docs/events.md")),
+    (
+        "operations",
+        "Operations",
+        include_str!("../docs/operations.md"),
+    ),
+    ("cases", "Cases", include_str!("../docs/cases.md")),
+    ("evidence", "Evidence", include_str!("../docs/evidence.md")),
+    ("glossary", "Glossary", include_str!("../docs/glossary.md")),
+];
+/// Files of our own: name, media type, text.
+const OWN: [(&str, &str, &str); 3] = [
+    (
+        "style.css",
+        "text/css; charset=utf-8",
+        include_str!("pages/style.css"),
+    ),
+    (
+        "copy.js",
+        "text/javascript; charset=utf-8",
+        include_str!("pages/copy.js"),
+    ),
+    (
+        "operations.js",
+        "text/javascript; charset=utf-8",
+        include_str!("pages/operations.js"),
+    ),
+];
+/// Files of Swagger UI, which come with the program.
+const SWAGGER: [(&str, &str); 2] = [
+    ("swagger-ui.css", "text/css; charset=utf-8"),
+    ("swagger-ui-bundle.js", "text/javascript; charset=utf-8"),
+];
+
+/// What a listener shows.
+#[derive(Debug)]
+pub struct About {
+    /// What the pages are called.
+    pub name: &'static str,
+    /// The first page, in Markdown.
+    pub home: &'static str,
+    /// The document of its operations.
+    pub document: fn() -> OpenApi,
+}
+
+/// The pages of a listener.
+#[derive(Debug)]
+pub struct Site {
+    about: About,
+    entries: Vec<Entry>,
+}
+
+/// One address and what is there.
+#[derive(Debug)]
+struct Entry {
+    path: String,
+    source: Source,
+    kept: OnceLock<Kept>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Document,
+    Home,
+    Operations,
+    Text(&'static str, &'static str),
+    Own(&'static str, &'static str),
+    Swagger(&'static str, &'static str),
+}
+
+/// A hash of all files, which is a part of their addresses.
+static FILES: LazyLock<String> = LazyLock::new(|| {
+    let own = OWN.iter().map(|(_, _, text)| text.as_bytes());
+    hash(own.chain(SWAGGER.iter().map(|(name, _)| swagger(name))))
+});
+
+/// A file of Swagger UI, compressed.
+#[expect(
+    clippy::expect_used,
+    reason = "the names are ours, and a test asks for each"
+)]
+fn swagger(name: &str) -> &'static [u8] {
+    let config = std::sync::Arc::new(utoipa_swagger_ui::Config::from(DOCUMENT));
+    let found = utoipa_swagger_ui::serve(name, config).ok().flatten();
+    let file = found.expect("a file of Swagger UI");
+    match file.bytes {
+        std::borrow::Cow::Borrowed(bytes) => bytes,
+        std::borrow::Cow::Owned(_) => &[],
+    }
+}
+
+/// Where a file is.
+fn file(name: &str) -> String {
+    format!("{DOCS}files/{}/{name}", *FILES)
+}
+
+impl Site {
+    /// The pages of a listener; none is made yet.
+    pub fn new(about: About) -> Self {
+        let mut entries = vec![
+            (DOCUMENT.to_owned(), Source::Document),
+            (DOCS.to_owned(), Source::Home),
+            (format!("{DOCS}api"), Source::Operations),
+        ];
+        entries.extend(
+            DOCUMENTS.map(|(path, name, text)| (format!("{DOCS}{path}"), Source::Text(name, text))),
+        );
+        entries.extend(OWN.map(|(name, kind, text)| (file(name), Source::Own(kind, text))));
+        entries.extend(SWAGGER.map(|(name, kind)| (file(name), Source::Swagger(kind, name))));
+        let entry = |(path, source)| Entry {
+            path,
+            source,
+            kept: OnceLock::new(),
+        };
+        Self {
+            about,
+            entries: entries.into_iter().map(entry).collect(),
+        }
+    }
+
+    fn make(&self, entry: &Entry) -> Kept {
+        let page = |title: &str, text: &str| {
+            let made = markdown::render(text);
+            let contents = contents(&made.sections);
+            self.page(
+                entry,
+                title,
+                FRAME,
+                &[("{{contents}}", &contents), ("{{body}}", &made.html)],
+            )
+        };
+        match entry.source {
+            Source::Document => document((self.about.document)()),
+            Source::Home => page("Documentation", self.about.home),
+            Source::Text(name, text) => page(name, text),
+            Source::Operations => self.page(entry, "API", OPERATIONS, &[]),
+            Source::Own(kind, text) => Kept::new(kind, text.into()),
+            Source::Swagger(kind, name) => Kept::of_compressed(kind, swagger(name)),
+        }
+    }
+
+    /// A page in the frame that all share.
+    fn page(&self, entry: &Entry, title: &str, frame: &str, parts: &[(&str, &str)]) -> Kept {
+        let pages = [("api", "API")].into_iter();
+        let pages = pages.chain(DOCUMENTS.iter().map(|(path, name, _)| (*path, *name)));
+        let links = pages.map(|(path, name)| {
+            let path = format!("{DOCS}{path}");
+            let here = match path == entry.path {
+                true => " aria-current=\"page\"",
+                false => "",
+            };
+            format!("<a href=\"{path}\"{here}>{name}</a>\n")
+        });
+        let links: String = links.collect();
+        let files = OWN.iter().map(|(name, ..)| *name);
+        let files = files.chain(SWAGGER.iter().map(|(name, _)| *name));
+        // What stands in the texts of the documents is theirs: they come last.
+        let mut html = frame
+            .replace("{{name}}", self.about.name)
+            .replace("{{title}}", title)
+            .replace("{{version}}", env!("CARGO_PKG_VERSION"))
+            .replace("{{links}}", &links);
+        for name in files {
+            html = html.replace(&format!("{{{{{name}}}}}"), &file(name));
+        }
+        for (place, part) in parts {
+            html = html.replace(place, part);
+        }
+        Kept::new(HTML, html.into_bytes())
+    }
+
+    /// What is at a path.
+    async fn answer(&'static self, request: &HttpRequest) -> Result<HttpResponse, ApiError> {
+        let entry = self.entries.iter().find(|it| it.path == request.path());
+        let entry = entry.ok_or(Refusal::NoPage)?;
+        let lasting = match entry.source {
+            Source::Own(..) | Source::Swagger(..) => Lasting::Forever,
+            Source::Document | Source::Home | Source::Operations | Source::Text(..) => {
+                Lasting::Asked
+            }
+        };
+        if let Some(kept) = entry.kept.get() {
+            return Ok(kept.answer(request, lasting));
+        }
+        // Making it takes long enough to be noticed by others on this thread.
+        let made = web::block(move || entry.kept.get_or_init(|| self.make(entry))).await;
+        match made {
+            Ok(kept) => Ok(kept.answer(request, lasting)),
+            Err(_) => Ok(HttpResponse::ServiceUnavailable().finish()),
+        }
+    }
+
+    /// The root: a browser is led to the pages, a program is shown what there is.
+    fn root(&self, request: &HttpRequest) -> HttpResponse {
+        let taken = request.headers().get_all(header::ACCEPT);
+        let mut taken = taken.filter_map(|value| value.to_str().ok());
+        if taken.any(|value| value.contains("text/html")) {
+            return to(DOCS);
+        }
+        let mut answer = respond::json(
+            actix_web::http::StatusCode::OK,
+            &json!({
+                "name": self.about.name,
+                "version": env!("CARGO_PKG_VERSION"),
+                "documentation": DOCS,
+                "openapi": DOCUMENT,
+                "live": "/livez",
+                "ready": "/readyz",
+            }),
+        );
+        let vary = header::HeaderValue::from_static("accept");
+        answer.headers_mut().insert(header::VARY, vary);
+        answer
+    }
+
+    /// Adds the routes of these pages.
+    pub fn routes(&'static self, config: &mut web::ServiceConfig) {
+        let root = move |request: HttpRequest| async move { self.root(&request) };
+        let page = move |request: HttpRequest| async move { self.answer(&request).await };
+        config
+            .service(web::resource("/").get(root))
+            .service(web::resource(DOCUMENT).get(page))
+            .service(web::resource("/docs").get(|| async { to(DOCS) }))
+            .service(web::resource("/docs/{file:.*}").get(page));
+    }
+}
+
+#[expect(clippy::expect_used, reason = "the document is ours")]
+fn document(document: OpenApi) -> Kept {
+    let json = serde_json::to_vec(&document).expect("a document that can be written");
+    drop(document);
+    Kept::new("application/json", json)
+}
+
+/// The links to the sections of a page, where there are enough to be worth it.
+fn contents(sections: &[(String, String)]) -> String {
+    if sections.len() < 3 {
+        return String::new();
+    }
+    let item = |(anchor, heading): &(String, String)| {
+        let heading = heading.replace('&', "&amp;").replace('<', "&lt;");
+        format!("<li><a href=\"#{anchor}\">{heading}</a></li>\n")
+    };
+    let items: String = sections.iter().map(item).collect();
+    format!(
+        "<nav class=\"contents\" aria-label=\"On this page\"><p>On this page</p><ul>\n{items}</ul></nav>"
+    )
+}
+
+fn to(path: &'static str) -> HttpResponse {
+    HttpResponse::Found()
+        .insert_header((header::LOCATION, path))
+        .finish()
+}
