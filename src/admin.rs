@@ -39,7 +39,7 @@ use crate::http::errors::ApiError;
 use crate::http::trace::Requests;
 use crate::http::wire::{self, Bounds, ConnectionLimits, Listening};
 use crate::http::words::Refusal;
-use crate::http::{Door, caller, frame};
+use crate::http::{Door, caller, frame, query};
 
 pub use keys::{IssueKey, issue as issue_key};
 pub use storage::VerifyBody;
@@ -186,6 +186,10 @@ async fn authorize(
         right.is_some_and(|right| verify_slices_are_equal(right.as_ref(), given.as_ref()).is_ok());
     if same {
         wire::recognise(call.request());
+        if let Err(unknown) = refuse_unknown(&call) {
+            let answer = call.into_response(unknown.error_response());
+            return Ok(answer.map_into_right_body());
+        }
         return Ok(next.call(call).await?.map_into_left_body());
     }
     let usual = Refusal::NoAdminKey;
@@ -199,6 +203,23 @@ async fn authorize(
     };
     let answer = call.into_response(refusal.error_response());
     Ok(answer.map_into_right_body())
+}
+
+/// The query parameters of the operations that have any.
+const PARAMETERS: &[(&str, &[&str])] = &[(
+    "/admin/cases",
+    &[
+        "kind", "mode", "tenant", "limit", "offset", "order", "cursor",
+    ],
+)];
+
+/// Refuses parameters that an operation does not have.
+fn refuse_unknown(call: &ServiceRequest) -> Result<(), ApiError> {
+    let Some(route) = call.match_pattern() else {
+        return Ok(());
+    };
+    let known = PARAMETERS.iter().find(|(path, _)| *path == route);
+    query::refuse_unknown(call.request(), known.map_or(&[], |(_, names)| names))
 }
 
 async fn not_found() -> Result<HttpResponse, ApiError> {

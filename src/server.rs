@@ -15,7 +15,7 @@ use utoipa_actix_web::AppExt as _;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::http::errors::ApiError;
-use crate::http::paths::Paths;
+use crate::http::paths::{Paths, Table};
 use crate::http::trace::Requests;
 use crate::http::wire::{self, Listening};
 use crate::http::words::Refusal;
@@ -58,11 +58,11 @@ pub fn start(
 ) -> std::io::Result<Running> {
     let addr = listener.local_addr()?;
     let door = web::Data::new(door);
-    let paths = web::Data::new(Paths::when_asked(openapi));
+    let paths: Paths = &PATHS;
     let app = move || {
         let app = App::new()
             .app_data(door.clone())
-            .app_data(paths.clone())
+            .app_data(paths)
             .wrap(from_fn(frame::frame))
             .wrap(TracingLogger::<Requests>::new())
             .configure(batch_by_post_alone)
@@ -82,6 +82,9 @@ pub fn start(
     actix::spawn(server);
     Ok(Running { addr, handle })
 }
+
+/// The paths of the document; see [`Paths`].
+static PATHS: LazyLock<Table> = LazyLock::new(|| Table::of(&openapi()));
 
 /// The routes of both families.
 fn families(config: &mut ServiceConfig) {
@@ -163,8 +166,8 @@ fn batch_by_post_alone(config: &mut web::ServiceConfig) {
     config.service(others.to(unknown));
 }
 
-async fn unknown(request: HttpRequest, paths: web::Data<Paths>) -> Result<HttpResponse, ApiError> {
-    Err(match paths.methods(request.path()) {
+async fn unknown(request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    Err(match PATHS.methods(request.path()) {
         Some(methods) => Refusal::NoMethod { methods }.into(),
         None => Refusal::NoRoute.into(),
     })

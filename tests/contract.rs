@@ -7,6 +7,7 @@ mod checks;
 mod dry;
 mod events;
 mod fields;
+mod parameters;
 mod schema;
 mod scopes;
 mod shapes;

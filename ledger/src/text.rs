@@ -18,7 +18,7 @@ pub enum TextError {
     #[error("must be 1 to 64 printable characters, without a space at either end")]
     ExternalId,
     /// It is no code of a voucher type.
-    #[error("must be 2 to 40 letters without accents, digits or underscores")]
+    #[error("must be 2 to 40 letters without accents, digits, underscores or dashes")]
     TypeCode,
     /// A line has too many characters.
     #[error("is too long")]

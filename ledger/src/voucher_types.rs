@@ -14,7 +14,7 @@ use crate::time::Timestamp;
 pub use of_realm::{CreateVoucherType, VoucherTypes};
 pub use shapes::{Origin, Sense, VoucherType};
 
-/// The code of a voucher type: `^[A-Z0-9_]{2,40}$`.
+/// The code of a voucher type: `^[A-Z0-9_-]{2,40}$`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TypeCode(String);
@@ -23,7 +23,7 @@ impl TypeCode {
     /// Reads a code; lower case is raised.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let raised = text.to_ascii_uppercase();
-        let good = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+        let good = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-');
         if (2..=40).contains(&raised.len()) && raised.bytes().all(good) {
             Ok(Self(raised))
         } else {

@@ -6,6 +6,8 @@ use tempfile::TempDir;
 
 use crate::service::{Options, Service, TEST_ADMIN_KEY};
 
+mod parameters;
+
 /// A service, and a client that knows its admin key.
 struct House {
     service: Service,

@@ -12,7 +12,7 @@ use super::paths::Paths;
 use super::query;
 use super::scopes;
 use super::wire;
-use super::words::{Mistake, Refusal};
+use super::words::Refusal;
 use crate::keys::Identity;
 
 /// The header that carries the key.
@@ -59,16 +59,15 @@ impl FromRequest for Caller {
     }
 }
 
-/// Refuses `dryRun` where there is none: whoever sends it expects that nothing happens.
-fn refuse_dry_run(request: &HttpRequest) -> Result<(), ApiError> {
-    if !query::has(request, query::DRY_RUN) {
+/// Refuses parameters that the operation does not have: whoever sends one expects something of it, and of
+/// `dryRun` that nothing happens.
+fn refuse_unknown(request: &HttpRequest) -> Result<(), ApiError> {
+    if request.query_string().is_empty() {
         return Ok(());
     }
-    let paths = request.app_data::<web::Data<Paths>>();
-    if paths.is_some_and(|paths| paths.dry_runs(request.method(), request.path())) {
-        return Ok(());
-    }
-    Err(ApiError::field(query::DRY_RUN, Mistake::UnknownParameter))
+    let paths = request.app_data::<Paths>();
+    let known = paths.map(|paths| paths.parameters(request.method(), request.path()));
+    query::refuse_unknown(request, known.unwrap_or(&[]))
 }
 
 fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
@@ -95,7 +94,7 @@ fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
         taken.check()?;
     }
     scopes::check(&known.key, request, &door)?;
-    refuse_dry_run(request)?;
+    refuse_unknown(request)?;
     Ok(Caller {
         identity,
         door,

@@ -8,6 +8,7 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage as _, http::header};
 
 use super::current::{REQUEST_ID, Request, answering};
+use super::paths::{self, Paths};
 use super::pieces::{self, Carried};
 use super::rate::Allowances;
 use super::wire;
@@ -25,6 +26,11 @@ pub async fn frame<B: MessageBody + 'static>(
     if head_alone {
         // Answered as GET (RFC 9110, 9.3.2); the server leaves the body out by itself.
         call.head_mut().method = Method::GET;
+    }
+    if paths::is_wallet(call.path())
+        && let Some(paths) = call.app_data::<Paths>().copied()
+    {
+        paths.respell(&mut call);
     }
     // Nobody waits for the answer: nothing is done. The library drops this when it has read the end.
     if !matches!(*call.method(), Method::GET | Method::OPTIONS) && wire::has_left(call.request()) {

@@ -1,31 +1,30 @@
-//! The operations as the document has them: which methods a path knows, and which operations can be
-//! asked what they would do. One table, made from the route table, so that no handler can forget.
+//! The operations as the document has them: which methods a path knows, which parameters each operation
+//! has, and how a path of the wallet family is spelled. One table, made of the document and so of the route
+//! table: no handler can forget.
 
 use std::sync::LazyLock;
 
+use actix_web::dev::ServiceRequest;
 use actix_web::http::Method;
+use actix_web::http::uri::{PathAndQuery, Uri};
 use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
 use utoipa::openapi::{OpenApi, RefOr};
 
-use super::query::DRY_RUN;
+/// Where the wallet family is.
+const WALLET: &str = "/wallet/";
+
+/// Whether a path is of the wallet family, in whatever case it is written.
+pub fn is_wallet(path: &str) -> bool {
+    let start = path.as_bytes().get(..WALLET.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(WALLET.as_bytes()))
+}
 
 /// One path of the document.
 #[derive(Clone, Debug)]
 struct Known {
     segments: Vec<String>,
-    methods: Vec<Method>,
-    /// Those of the methods that know [`DRY_RUN`].
-    dry: Vec<Method>,
+    operations: Vec<(Method, Vec<String>)>,
 }
-
-/// The paths of the document with their methods, for telling 404 from 405 and for refusing dry runs
-/// where there are none.
-///
-/// The table is made when it is first asked for: the document that it is taken from is large.
-#[derive(Debug)]
-pub struct Paths(LazyLock<Vec<Known>, Making>);
-
-type Making = Box<dyn FnOnce() -> Vec<Known> + Send + Sync>;
 
 fn operations(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
     let all = [
@@ -39,56 +38,162 @@ fn operations(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
         .filter_map(|(method, operation)| operation.as_ref().map(|found| (method, found)))
 }
 
-fn knows_dry_runs(operation: &Operation) -> bool {
-    let mut parameters = operation.parameters.iter().flatten();
-    parameters.any(|parameter| match parameter {
-        RefOr::T(it) => it.parameter_in == ParameterIn::Query && it.name == DRY_RUN,
-        RefOr::Ref(_) => false,
-    })
+/// The names of an operation's query parameters, in the order of the document.
+fn parameters(operation: &Operation) -> Vec<String> {
+    let declared = operation.parameters.iter().flatten();
+    let query = declared.filter_map(|parameter| match parameter {
+        RefOr::T(it) => (it.parameter_in == ParameterIn::Query).then(|| it.name.clone()),
+        RefOr::Ref(_) => None,
+    });
+    query.collect()
 }
 
-impl Paths {
-    /// Those of a document, which is made when one is asked for.
-    pub fn when_asked(document: fn() -> OpenApi) -> Self {
-        let known = |(path, item): (&String, &PathItem)| Known {
-            segments: path.split('/').map(str::to_owned).collect(),
-            methods: operations(item).map(|(method, _)| method).collect(),
-            dry: operations(item)
-                .filter(|(_, operation)| knows_dry_runs(operation))
-                .map(|(method, _)| method)
-                .collect(),
+fn known((path, item): (&String, &PathItem)) -> Known {
+    Known {
+        segments: path.split('/').map(str::to_owned).collect(),
+        operations: operations(item)
+            .map(|(method, operation)| (method, parameters(operation)))
+            .collect(),
+    }
+}
+
+fn is_parameter(known: &str) -> bool {
+    known.starts_with('{')
+}
+
+impl Known {
+    /// Whether a path is one of these, where `same` compares what is spelled out.
+    fn fits(&self, path: &str, same: fn(&str, &str) -> bool) -> bool {
+        let mut asked = path.split('/');
+        let fits = |known: &String| {
+            asked.next().is_some_and(|asked| {
+                // A parameter is never empty.
+                (is_parameter(known) && !asked.is_empty()) || same(known, asked)
+            })
         };
-        Self(LazyLock::new(Box::new(move || {
-            document().paths.paths.iter().map(known).collect()
-        })))
+        self.segments.iter().all(fits) && asked.next().is_none()
+    }
+
+    /// A path that fits, with what is spelled out written as here.
+    fn spelled(&self, path: &str) -> String {
+        let parts = self.segments.iter().zip(path.split('/'));
+        let parts = parts.map(|(known, asked)| match is_parameter(known) {
+            true => asked,
+            false => known,
+        });
+        parts.collect::<Vec<_>>().join("/")
+    }
+}
+
+/// The paths of the document with their operations: for telling 404 from 405, for refusing parameters that
+/// an operation does not have, and for paths in another case.
+#[derive(Debug)]
+pub struct Table(Vec<Known>);
+
+/// The table, made when it is first asked for: the document that it is taken from is large.
+pub type Paths = &'static LazyLock<Table>;
+
+impl Table {
+    /// That of a document.
+    pub fn of(document: &OpenApi) -> Self {
+        Self(document.paths.paths.iter().map(known).collect())
     }
 
     /// The path of the document that a path is of.
-    fn find(&self, path: &str) -> Option<&Known> {
-        let asked: Vec<_> = path.split('/').collect();
-        let parameter = |known: &String| known.starts_with('{');
-        let fits = |known: &&Known| {
-            let same = |(known, asked): (&String, &&str)| {
-                // A parameter is never empty.
-                (parameter(known) && !asked.is_empty()) || known == asked
-            };
-            known.segments.len() == asked.len() && known.segments.iter().zip(&asked).all(same)
-        };
+    fn find(&self, path: &str, same: fn(&str, &str) -> bool) -> Option<&Known> {
         // A path that is spelled out goes before one with a parameter in its place.
-        let parameters = |known: &&Known| known.segments.iter().filter(|s| parameter(s)).count();
-        self.0.iter().filter(fits).min_by_key(parameters)
+        let parameters =
+            |known: &&Known| known.segments.iter().filter(|it| is_parameter(it)).count();
+        let fits = self.0.iter().filter(|known| known.fits(path, same));
+        fits.min_by_key(parameters)
     }
 
     /// The methods that a path knows, as `Allow` lists them.
     pub fn methods(&self, path: &str) -> Option<String> {
-        let known = self.find(path)?;
-        let names: Vec<_> = known.methods.iter().map(Method::as_str).collect();
+        let known = self.find(path, str::eq)?;
+        let methods = known.operations.iter();
+        let names: Vec<_> = methods.map(|(method, _)| method.as_str()).collect();
         Some(names.join(", "))
     }
 
-    /// Whether an operation can be asked what it would do.
-    pub fn dry_runs(&self, method: &Method, path: &str) -> bool {
-        let known = self.find(path);
-        known.is_some_and(|known| known.dry.contains(method))
+    /// The names of the query parameters of an operation; none of one that is not in the document.
+    pub fn parameters(&self, method: &Method, path: &str) -> &[String] {
+        let operations = self.find(path, str::eq).map(|known| &known.operations);
+        let mut operations = operations.into_iter().flatten();
+        let found = operations.find(|(known, _)| known == method);
+        found.map_or(&[], |(_, parameters)| parameters)
+    }
+
+    /// Writes a path of the wallet family, which its clients send in any case, as the document has it. What
+    /// stands for a parameter stays as it was sent.
+    pub fn respell(&self, call: &mut ServiceRequest) {
+        let path = call.path();
+        let known = self.find(path, str::eq_ignore_ascii_case);
+        let Some(spelled) = known.map(|known| known.spelled(path)) else {
+            return;
+        };
+        if spelled == path {
+            return;
+        }
+        let whole = match call.uri().query() {
+            Some(query) => format!("{spelled}?{query}"),
+            None => spelled,
+        };
+        let mut parts = call.uri().clone().into_parts();
+        parts.path_and_query = PathAndQuery::try_from(whole).ok();
+        // What is put together of a path that was read can be read.
+        if let Ok(uri) = Uri::from_parts(parts) {
+            call.match_info_mut().get_mut().update(&uri);
+            call.head_mut().uri = uri;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    fn table(paths: &[&str]) -> Table {
+        let segments = paths.iter().map(|path| Known {
+            segments: path.split('/').map(str::to_owned).collect(),
+            operations: vec![(Method::GET, vec!["q".into()])],
+        });
+        Table(segments.collect())
+    }
+
+    #[test]
+    fn a_path_is_spelled_as_the_document_has_it_and_its_values_stay() {
+        let table = table(&["/wallet/v1/Cuentas", "/wallet/v1/PorId/{idExterno}"]);
+        for (sent, spelled) in [
+            ("/wallet/v1/cuentas", "/wallet/v1/Cuentas"),
+            (
+                "/WALLET/V1/CUENTAS?Q=Ana%20X",
+                "/wallet/v1/Cuentas?Q=Ana%20X",
+            ),
+            ("/wallet/v1/porid/Ab%2Fc?q=1", "/wallet/v1/PorId/Ab%2Fc?q=1"),
+            ("/wallet/v1/Cuentas", "/wallet/v1/Cuentas"),
+            ("/wallet/v1/nada", "/wallet/v1/nada"),
+            ("/wallet/v1/PORID/", "/wallet/v1/PORID/"),
+        ] {
+            let mut call = TestRequest::with_uri(sent).to_srv_request();
+            table.respell(&mut call);
+            assert_eq!(call.uri().to_string(), spelled);
+        }
+    }
+
+    #[test]
+    fn what_is_spelled_out_goes_before_a_parameter() {
+        let mut table = table(&["/v1/x/{id}", "/v1/x/list"]);
+        table.0[1].operations = vec![(Method::POST, vec![])];
+        assert_eq!(table.methods("/v1/x/list").as_deref(), Some("POST"));
+        assert_eq!(table.methods("/v1/x/1").as_deref(), Some("GET"));
+        assert_eq!(
+            (table.methods("/v1/x/"), table.methods("/v1/x/1/2")),
+            (None, None)
+        );
+        assert_eq!(table.parameters(&Method::GET, "/v1/x/1"), ["q"]);
+        assert!(table.parameters(&Method::PUT, "/v1/x/1").is_empty());
     }
 }

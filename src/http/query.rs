@@ -1,4 +1,10 @@
-//! Query parameters: known ones read strictly, unknown ones ignored, every mistake named.
+//! Query parameters: read strictly, unknown ones refused, every mistake named.
+//!
+//! **Shape.** [`refuse_unknown`] refuses what an operation does not have before its handler runs; a handler
+//! then reads what it knows. The wallet family is lenient, since its clients exist: a blank value counts as
+//! absent, words count in any case, and a date-time without a zone is one of Buenos Aires.
+
+use std::collections::BTreeSet;
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
@@ -9,6 +15,7 @@ use caudal_ledger::money::Amount;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 
 use super::errors::ApiError;
+use super::paths::is_wallet;
 use super::words::{Mistake, Wrong};
 
 /// The most rows of a page.
@@ -26,12 +33,17 @@ pub const ORDERS: [(&str, SortOrder); 2] = [
 pub const DRY_RUN: &str = "dryRun";
 /// The longest text that is searched for, in characters.
 const TEXT_MAX: usize = 100;
+/// The most of an unknown name that is shown, in characters.
+const NAME_SHOWN: usize = 40;
+/// What a date-time of the wallet family lacks when it has no zone.
+const ZONE: &str = "-03:00";
 
 /// The parameters of a query.
 #[derive(Debug, Default)]
 pub struct Query {
     pairs: Vec<(String, String)>,
     errors: Vec<Wrong>,
+    lenient: bool,
 }
 
 impl FromRequest for Query {
@@ -39,13 +51,14 @@ impl FromRequest for Query {
     type Future = std::future::Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let lenient = is_wallet(request.path());
         let pairs = url::form_urlencoded::parse(request.query_string().as_bytes());
-        let pairs = pairs
-            .map(|(name, value)| (name.into_owned(), value.into_owned()))
-            .collect();
+        let sent = pairs.filter(|(_, value)| !(lenient && value.trim().is_empty()));
+        let pairs = sent.map(|(name, value)| (name.into_owned(), value.into_owned()));
         std::future::ready(Ok(Self {
-            pairs,
+            pairs: pairs.collect(),
             errors: Vec::new(),
+            lenient,
         }))
     }
 }
@@ -102,12 +115,12 @@ impl Query {
 
     /// One of a few words.
     pub fn choice<T: Copy>(&mut self, name: &str, choices: &[(&'static str, T)]) -> Option<T> {
+        let lenient = self.lenient;
         self.read(name, |text| {
-            let found = choices
-                .iter()
-                .find(|(word, _)| *word == text)
-                .map(|(_, choice)| *choice);
-            found.ok_or_else(|| Mistake::among(choices))
+            let same = |word: &str| word == text || (lenient && word.eq_ignore_ascii_case(text));
+            let found = choices.iter().find(|(word, _)| same(word));
+            let choice = found.map(|(_, choice)| *choice);
+            choice.ok_or_else(|| Mistake::among(choices))
         })
     }
 
@@ -128,9 +141,26 @@ impl Query {
 
     /// A business day, `YYYY-MM-DD`.
     pub fn date(&mut self, name: &str) -> Option<BusinessDay> {
-        self.read(name, |text| {
-            BusinessDay::parse(text).ok_or(Mistake::NotADate)
-        })
+        self.read(name, day)
+    }
+
+    /// A day that is asked for as `date` or as `fecha`, which is its name in the interface; not in the
+    /// future.
+    pub fn past_day(
+        &mut self,
+        today: BusinessDay,
+        read_day: fn(&str) -> Result<BusinessDay, Mistake>,
+    ) -> Option<BusinessDay> {
+        let (date, fecha) = (self.read("date", read_day), self.read("fecha", read_day));
+        if date.is_some() && fecha.is_some() && date != fecha {
+            self.mistake("fecha", Mistake::DiffersFrom { other: "date" });
+        }
+        let asked = date.or(fecha);
+        if asked.is_some_and(|asked| asked > today) {
+            let name = if date.is_some() { "date" } else { "fecha" };
+            self.mistake(name, Mistake::InTheFuture);
+        }
+        asked
     }
 
     /// An amount from 0 up, in centavos.
@@ -207,9 +237,11 @@ impl Query {
         read_day: fn(&str) -> Option<BusinessDay>,
         of_day: fn(BusinessDay) -> Timestamp,
     ) -> Option<Timestamp> {
+        let lenient = self.lenient;
         self.read(name, |text| {
             let day = read_day(text).map(of_day);
-            let at = day.or_else(|| Timestamp::parse(text));
+            let local = || Timestamp::parse(&format!("{text}{ZONE}")).filter(|_| lenient);
+            let at = day.or_else(|| Timestamp::parse(text)).or_else(local);
             at.ok_or(Mistake::NotADateOrInstant)
         })
     }
@@ -241,20 +273,70 @@ impl Query {
     }
 }
 
-/// The values of a parameter of a request, as often as it is sent.
-fn values(request: &HttpRequest, name: &str) -> impl Iterator<Item = String> {
-    let pairs = url::form_urlencoded::parse(request.query_string().as_bytes());
-    pairs.filter_map(move |(known, value)| (known == name).then(|| value.into_owned()))
+/// A business day, `YYYY-MM-DD`.
+///
+/// # Errors
+/// When it is none.
+pub fn day(text: &str) -> Result<BusinessDay, Mistake> {
+    BusinessDay::parse(text).ok_or(Mistake::NotADate)
 }
 
-/// Whether a request has a parameter.
-pub fn has(request: &HttpRequest, name: &str) -> bool {
-    values(request, name).next().is_some()
+fn names(request: &HttpRequest) -> impl Iterator<Item = String> {
+    let pairs = url::form_urlencoded::parse(request.query_string().as_bytes());
+    pairs.map(|(name, _)| name.into_owned())
+}
+
+/// Refuses parameters that an operation does not have, each with the one that was probably meant.
+///
+/// # Errors
+/// 400 with each unknown name.
+pub fn refuse_unknown<T: AsRef<str>>(request: &HttpRequest, known: &[T]) -> Result<(), ApiError> {
+    let is_known = |name: &String| known.iter().any(|known| known.as_ref() == name);
+    let unknown: BTreeSet<_> = names(request).filter(|name| !is_known(name)).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let wrong = unknown.iter().map(|name| Wrong {
+        field: shown(name),
+        mistake: mistaken(name, known),
+    });
+    Err(ApiError::invalid(wrong.collect()))
+}
+
+fn shown(name: &str) -> String {
+    let visible = name.chars().filter(|c| !c.is_control());
+    visible.take(NAME_SHOWN).collect()
+}
+
+/// What is wrong with a name that an operation does not have.
+fn mistaken<T: AsRef<str>>(name: &str, known: &[T]) -> Mistake {
+    if known.is_empty() {
+        return Mistake::NoParameters;
+    }
+    let name = shown(name).to_lowercase();
+    let far = |known: &str| strsim::damerau_levenshtein(&name, &known.to_lowercase());
+    let by_distance = known
+        .iter()
+        .map(|known| (far(known.as_ref()), known.as_ref()));
+    // Of which at least half is right.
+    let near = by_distance.filter(|(far, known)| far.strict_mul(2) <= name.len().max(known.len()));
+    match near.min() {
+        Some((_, near)) => Mistake::MistakenParameter {
+            near: near.to_owned(),
+        },
+        None => {
+            let names: Vec<_> = known.iter().map(AsRef::as_ref).collect();
+            let known = names.join(", ");
+            Mistake::UnknownParameter { known }
+        }
+    }
 }
 
 /// Whether a request only asks what would happen.
 pub fn is_dry(request: &HttpRequest) -> bool {
-    values(request, DRY_RUN).any(|value| value == "true")
+    let mut pairs = url::form_urlencoded::parse(request.query_string().as_bytes());
+    // In any case, as the wallet family reads it; elsewhere another case is refused.
+    pairs.any(|(name, value)| name == DRY_RUN && value.eq_ignore_ascii_case("true"))
 }
 
 /// How many pages of this size a list has.
@@ -283,12 +365,17 @@ fn cursor_place(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
+    fn request(uri: &str) -> HttpRequest {
+        actix_web::test::TestRequest::with_uri(uri).to_http_request()
+    }
+
+    fn query_of(uri: &str) -> Query {
+        let read = Query::from_request(&request(uri), &mut Payload::None);
+        read.into_inner().unwrap()
+    }
+
     fn query(text: &str) -> Query {
-        let request =
-            actix_web::test::TestRequest::with_uri(&format!("/?{text}")).to_http_request();
-        Query::from_request(&request, &mut Payload::None)
-            .into_inner()
-            .unwrap()
+        query_of(&format!("/?{text}"))
     }
 
     #[test]
@@ -341,5 +428,58 @@ mod tests {
             next: Some(42),
         };
         assert_eq!(cursor_place(&cursor(&listing).unwrap()), Some(42));
+    }
+
+    #[test]
+    fn the_wallet_family_is_lenient_and_the_native_one_is_not() {
+        let words = [("asc", 1), ("desc", 2)];
+        type Seen = (bool, Option<i32>, Option<String>, Option<Timestamp>);
+        let read = |uri: &str| -> Result<Seen, ApiError> {
+            let mut query = query_of(uri);
+            let seen = (
+                query.flag("dryRun"),
+                query.choice("order", &words),
+                query.read("cuit", |text| Ok::<_, Mistake>(text.to_owned())),
+                query.since("from"),
+            );
+            query.finish(Some(seen))
+        };
+        let sent = "?dryRun=True&order=DESC&cuit=&from=2026-03-01T10:00:00";
+        let at = Timestamp::parse("2026-03-01T10:00:00-03:00");
+        let lenient = read(&format!("/Wallet/v1/x{sent}")).unwrap();
+        assert_eq!(lenient, (true, Some(2), None, at));
+        let strict = read(&format!("/v1/x{sent}")).unwrap_err();
+        assert_eq!(strict.wrong().len(), 3);
+        assert!(is_dry(&request(&format!("/wallet/v1/x{sent}"))));
+    }
+
+    #[test]
+    fn an_unknown_parameter_is_named_with_the_one_that_was_meant() {
+        let known = ["limit", "pageSize", "dryRun", "date"];
+        for (sent, meant) in [
+            ("limite", Some("limit")),
+            ("LIMIT", Some("limit")),
+            ("size", Some("pageSize")),
+            ("dry_run", Some("dryRun")),
+            ("dtae", Some("date")),
+            ("colour", None),
+            ("q", None),
+            ("", None),
+        ] {
+            let right = match meant {
+                Some(near) => Mistake::MistakenParameter { near: near.into() },
+                None => Mistake::UnknownParameter {
+                    known: known.join(", "),
+                },
+            };
+            assert_eq!(mistaken(sent, &known), right, "{sent}");
+        }
+        let none: [&str; 0] = [];
+        assert_eq!(mistaken("limit", &none), Mistake::NoParameters);
+        let request = request("/v1/x?limit=1&b=1&a%00=2&b=3&dryRun");
+        let refused = refuse_unknown(&request, &known).unwrap_err();
+        let wrong = refused.wrong();
+        let named: Vec<_> = wrong.iter().map(|it| it.field.as_str()).collect();
+        assert_eq!(named, ["a", "b"]);
     }
 }

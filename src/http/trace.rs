@@ -23,6 +23,7 @@ use tracing_actix_web::RootSpanBuilder;
 
 use super::Door;
 use super::current::{self, Language, Request};
+use super::paths::is_wallet;
 use crate::keys::Identity;
 use crate::traces::{Trace, remember};
 
@@ -58,7 +59,7 @@ impl RootSpanBuilder for Requests {
             span.record("trace_id", trace.id());
             remember(&id, trace);
         }
-        let language = match call.path().starts_with("/wallet/") {
+        let language = match is_wallet(call.path()) {
             true => Language::Spanish,
             false => Language::English,
         };

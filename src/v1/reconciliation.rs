@@ -19,9 +19,8 @@ use crate::bodies::transfers::DecisionBody;
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
-use crate::http::query::Query;
+use crate::http::query::{Query, day};
 use crate::http::respond::json;
-use crate::http::words::Mistake;
 
 /// The other side of a movement.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, ToSchema)]
@@ -282,17 +281,17 @@ fn render(realm: RealmId, day: BusinessDay, found: &[Reconciled]) -> Reconciliat
 #[utoipa::path(
     operation_id = "reconcile",
     tag = "Reconciliation",
-    params(("fecha" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future; today in Argentina when absent")),
+    params(
+        ("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future; today in Argentina when absent"),
+        ("fecha" = Option<String>, Query, description = "the same as date")
+    ),
     responses((status = 200, body = Reconciliation), Problems)
 )]
 #[get("/v1/bank/conciliacion")]
 pub async fn of_day(caller: Caller, mut query: Query) -> Result<HttpResponse, ApiError> {
     let (engine, realm) = (caller.engine(), caller.realm());
     let today = engine.now().business_day();
-    let day = query.date("fecha").unwrap_or(today);
-    if day > today {
-        query.mistake("fecha", Mistake::InTheFuture);
-    }
+    let day = query.past_day(today, day).unwrap_or(today);
     query.done()?;
     let found = engine.reconcile(realm, day, &caller.request_id).await?;
     Ok(json(StatusCode::OK, &render(realm, day, &found)))

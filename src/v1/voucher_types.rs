@@ -45,7 +45,7 @@ request! {
     strict struct NewVoucherType {
         /// 2–40 letters, digits and underscores; lower case is raised.
         code: TypeCode = required("code", read_body::text(TypeCode::parse))
-            as String { pattern = "^[A-Za-z0-9_]{2,40}$" };
+            as String { pattern = "^[A-Za-z0-9_-]{2,40}$" };
         /// 1–80 characters.
         name: String = required("name", read_body::line(NAME_MAX))
             as String { min_length = 1, max_length = 80 };
@@ -99,7 +99,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
 #[utoipa::path(
     operation_id = "toggleVoucherType",
     tag = "Voucher types",
-    params(("code" = String, Path, pattern = "^[A-Za-z0-9_]{2,40}$", description = "the code of a custom type")),
+    params(("code" = String, Path, pattern = "^[A-Za-z0-9_-]{2,40}$", description = "the code of a custom type")),
     request_body(content = inline(ToggleVoucherType)),
     responses((status = 200, body = VoucherTypeBody), Problems)
 )]
@@ -123,7 +123,7 @@ pub async fn toggle(caller: Caller, path: web::Path<String>, body: Body) -> Answ
 #[utoipa::path(
     operation_id = "deleteVoucherType",
     tag = "Voucher types",
-    params(("code" = String, Path, pattern = "^[A-Za-z0-9_]{2,40}$", description = "the code of a custom type")),
+    params(("code" = String, Path, pattern = "^[A-Za-z0-9_-]{2,40}$", description = "the code of a custom type")),
     responses((status = 204, description = "removed"), Problems)
 )]
 #[delete("/v1/voucher-types/{code}")]

@@ -3,7 +3,7 @@
 
 use caudal_ledger::cuit::{Cuit, CuitError};
 use caudal_ledger::kyc;
-use caudal_ledger::time::BusinessDay;
+use caudal_ledger::time::{BusinessDay, Timestamp};
 
 use crate::http::body::read as read_body;
 use crate::http::caller::Caller;
@@ -37,9 +37,9 @@ pub fn number(raw: &str) -> Result<u64, Mistake> {
     text.trim().parse().map_err(|_| Mistake::NotWhole)
 }
 
-/// true or false, or a text that says so.
+/// true or false, or a text that says so, in any case.
 pub fn boolean(raw: &str) -> Result<bool, Mistake> {
-    read_body::boolean(raw.trim_matches('"'))
+    read_body::boolean(&raw.trim_matches('"').trim().to_ascii_lowercase())
 }
 
 /// 1 or -1, as a number or a text.
@@ -73,13 +73,26 @@ fn turned(text: &str) -> String {
     }
 }
 
-/// A business day, `YYYY-MM-DD` or `DD-MM-YYYY`.
+/// A business day, `YYYY-MM-DD` or `DD-MM-YYYY`. With a time after it, it is the day that is written.
 pub fn day(text: &str) -> Result<BusinessDay, Mistake> {
-    // Only a date: a time would say more than is asked for.
-    let whole = text.len() == 10;
-    BusinessDay::parse(&turned(text))
-        .filter(|_| whole)
-        .ok_or(Mistake::NotADateEitherWay)
+    dated(text).ok_or(Mistake::NotADateEitherWay)
+}
+
+fn dated(text: &str) -> Option<BusinessDay> {
+    let (date, time) = match text.split_once(['T', ' ']) {
+        Some((date, time)) => (date, Some(time)),
+        None => (text, None),
+    };
+    let day = BusinessDay::parse(&turned(date)).filter(|_| date.len() == 10)?;
+    match time {
+        None => Some(day),
+        Some(time) => {
+            // Of a zone that came in a query without being encoded, the sign has become a space.
+            let at = format!("{day}T{}", time.replace(' ', "+"));
+            let zoned = Timestamp::parse(&at).or_else(|| Timestamp::parse(&(at + "Z")));
+            zoned.map(|_| day)
+        }
+    }
 }
 
 /// The day of somebody's birth, either way round.
@@ -113,14 +126,24 @@ mod tests {
 
     #[test]
     fn dates_are_read_either_way_round() {
-        for text in ["2026-03-01", "01-03-2026"] {
+        for text in [
+            "2026-03-01",
+            "01-03-2026",
+            "2026-03-01T00:00:00",
+            "2026-03-01T23:59:59.999Z",
+            "01-03-2026 10:00:00",
+            "2026-03-01T22:00:00-03:00",
+            "2026-03-01T22:00:00 03:00",
+        ] {
             assert_eq!(day(text).unwrap().to_string(), "2026-03-01", "{text}");
         }
         for bad in [
             "",
             "2026-3-1",
             "1-3-2026",
-            "2026-03-01T10:00:00Z",
+            "2026-03-01T",
+            "2026-03-01T25:00:00",
+            "2026-03-01 mediodía",
             "30-02-2026",
             "03-2026-01",
         ] {

@@ -187,21 +187,7 @@ async fn now(caller: &Caller, target: Target) -> Answer {
 
 /// The day that is asked for, under either name.
 fn day(caller: &Caller, query: &mut Query) -> Option<BusinessDay> {
-    let days = [
-        query.read("fecha", campos::day),
-        query.read("date", campos::day),
-    ];
-    let [fecha, date] = days;
-    if let (Some(one), Some(other)) = (fecha, date)
-        && one != other
-    {
-        query.mistake("date", Mistake::Contradicts { other: "fecha" });
-    }
-    let day = fecha.or(date);
-    if day.is_some_and(|day| day > caller.engine().now().business_day()) {
-        query.mistake("fecha", Mistake::InTheFuture);
-    }
-    day
+    query.past_day(caller.engine().now().business_day(), campos::day)
 }
 
 /// What an account had at the end of a day.

@@ -13,6 +13,7 @@ use caudal_actors::realms::Target;
 use caudal_ledger::cvu::Cvu;
 use utoipa_actix_web::service_config::ServiceConfig;
 
+use super::campos;
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::params::PaginaParams;
@@ -176,7 +177,7 @@ pub async fn movements(caller: Caller, mut query: Query) -> Answer {
 pub async fn historical(caller: Caller, path: web::Path<String>, mut query: Query) -> Answer {
     let target = by_its_cvu(&path)?;
     let today = caller.engine().now().business_day();
-    let asked = queries::past_day(&mut query, today);
+    let asked = query.past_day(today, campos::day);
     query.done()?;
     let day =
         asked.ok_or_else(|| ApiError::field("date", Mistake::RequiredOr { other: "fecha" }))?;

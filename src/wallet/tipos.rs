@@ -158,7 +158,7 @@ request! {
             as String { min_length = 1, max_length = 80 };
         /// 2–40 letters, digits and underscores; lower case is raised.
         codigo: TypeCode = required("codigo", campos::code_as(TypeCode::parse))
-            as String { pattern = "^[A-Za-z0-9_]{2,40}$" };
+            as String { pattern = "^[A-Za-z0-9_-]{2,40}$" };
         /// A line for people.
         descripcion: Option<String> = optional("descripcion", read_body::line(DESCRIPCION_MAX))
             as Option<String> { max_length = 200 };

@@ -107,7 +107,7 @@ async fn accounts_are_found_by_every_part_of_them() {
             .unwrap()
             .contains("createdAt, holderName, cvu, alias")
     );
-    list("unknown=1&q=&cursor=").await;
+    list("q=&cursor=").await;
 }
 
 #[actix_web::test]

@@ -27,7 +27,7 @@ const BAD_CODES: &[&str] = &[
     "A",
     "con%20espacio",
     "%C3%91ANDU",
-    "A-B",
+    "A+B",
     "AAAAAAAAAABBBBBBBBBBCCCCCCCCCCDDDDDDDDDDE",
 ];
 

@@ -143,7 +143,7 @@ async fn bodies_that_cannot_be_read_name_every_field() {
                 vec!["referencia", "fechaExterna"],
             ),
             (
-                json!({"fechaExterna": "2026-02-03T10:00:00Z"}),
+                json!({"fechaExterna": "2026-02-03T10h"}),
                 vec!["fechaExterna"],
             ),
             (
@@ -186,7 +186,7 @@ async fn bodies_that_cannot_be_read_name_every_field() {
         ("?fecha=ayer", "fecha"),
         ("?date=2026-02-30", "date"),
         ("?fecha=2999-01-01", "fecha"),
-        ("?fecha=2026-01-01&date=2026-01-02", "date"),
+        ("?fecha=2026-01-01&date=2026-01-02", "fecha"),
     ] {
         let path = format!("/wallet/v1/SaldoHistoricoByIdCuenta/{id}{query}");
         let refused = service.a.get(&path).await.refused(400, "invalid_request");

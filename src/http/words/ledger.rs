@@ -67,7 +67,8 @@ said!(AmountError, |why, f| f.write_str(match why {
 said!(TextError, |why, f| f.write_str(match why {
     TextError::ExternalId =>
         "debe tener de 1 a 64 caracteres imprimibles, sin espacios al principio ni al final",
-    TextError::TypeCode => "debe tener de 2 a 40 letras sin acentos, dígitos o guiones bajos",
+    TextError::TypeCode =>
+        "debe tener de 2 a 40 letras sin acentos, dígitos, guiones bajos o guiones",
     TextError::TooLong => "es demasiado largo",
     TextError::Empty => "no debe estar vacío",
     TextError::Hidden => "no debe contener caracteres de control ni marcas invisibles",

@@ -25,9 +25,15 @@ pub enum Mistake {
         "is required: a list of holders, the account's own first",
         "es obligatorio: una lista de titulares, primero el de la cuenta";
     UnknownField = "is not a field of this request", "no es un campo de esta solicitud";
-    UnknownParameter =
-        "is not a parameter of this operation",
-        "no es un parámetro de esta operación";
+    NoParameters =
+        "is not a parameter of this request, which has none",
+        "no es un parámetro de esta solicitud, que no tiene ninguno";
+    UnknownParameter { known: String } =
+        "is not a parameter of this request, which has {known}",
+        "no es un parámetro de esta solicitud, que tiene {known}";
+    MistakenParameter { near: String } =
+        "is not a parameter of this request; did you mean {near}?",
+        "no es un parámetro de esta solicitud; ¿quiso decir {near}?";
     SentTwice = "must be sent once", "debe enviarse una sola vez";
 
     // Its kind.
@@ -81,9 +87,6 @@ pub enum Mistake {
     NotADateEitherWay =
         "must be a date as YYYY-MM-DD or DD-MM-YYYY",
         "debe ser una fecha AAAA-MM-DD o DD-MM-AAAA";
-    NotADayEitherWay =
-        "must be a date: YYYY-MM-DD or DD-MM-YYYY",
-        "debe ser una fecha: AAAA-MM-DD o DD-MM-AAAA";
     NotADateOrInstant =
         "must be a date as YYYY-MM-DD or a date-time as RFC 3339",
         "debe ser una fecha AAAA-MM-DD o una fecha y hora RFC 3339";
@@ -92,7 +95,6 @@ pub enum Mistake {
         "debe ser una fecha y hora RFC 3339";
     InThePast = "must be in the future", "debe estar en el futuro";
     InTheFuture = "must not be in the future", "no debe estar en el futuro";
-    DayInTheFuture = "must not be a day in the future", "no debe ser futura";
     After { other: &'static str } =
         "must not be after {other}",
         "no debe ser posterior a {other}";

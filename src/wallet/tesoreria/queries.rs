@@ -37,22 +37,6 @@ pub fn client(query: &mut Query) -> Option<Target> {
     cvu.or(number)
 }
 
-/// The day that a query names, which must not be in the future.
-pub fn past_day(query: &mut Query, today: BusinessDay) -> Option<BusinessDay> {
-    let mut named =
-        |name: &str| query.read(name, |text| day(text).ok_or(Mistake::NotADayEitherWay));
-    let (date, fecha) = (named("date"), named("fecha"));
-    if date.is_some() && fecha.is_some() && date != fecha {
-        query.mistake("fecha", Mistake::DiffersFrom { other: "date" });
-    }
-    let asked = date.or(fecha);
-    if asked.is_some_and(|asked| asked > today) {
-        let name = if date.is_some() { "date" } else { "fecha" };
-        query.mistake(name, Mistake::DayInTheFuture);
-    }
-    asked
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
