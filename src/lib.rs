@@ -21,4 +21,5 @@ pub mod service;
 pub mod traces;
 pub mod v1;
 pub mod wallet;
+pub mod walletentidad;
 pub mod webhooks;

@@ -3,6 +3,7 @@
 
 pub mod campos;
 pub mod comprobantes;
+pub mod consultas;
 pub mod cuenta_body;
 pub mod cuenta_request;
 pub mod cuentas;
@@ -12,6 +13,7 @@ pub mod remuneracion;
 pub mod saldos;
 pub mod tesoreria;
 pub mod tipos;
+pub mod transferencias;
 
 use actix_web::web;
 use caudal_ledger::ids::AccountNo;
@@ -28,6 +30,11 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(comprobantes::post)
         .service(comprobantes::by_external)
         .service(comprobantes::read)
+        .service(comprobantes::filtros::list)
+        .service(transferencias::send)
+        .service(transferencias::read)
+        .service(transferencias::by_external)
+        .service(consultas::by_key_or_alias)
         .service(cuentas::create)
         .service(cuentas::change)
         .service(cuentas::read)

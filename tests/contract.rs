@@ -45,6 +45,8 @@ struct Ids {
     /// The record of `cvu`, and the number of the type `code`.
     record: String,
     tipo: String,
+    /// The external id of `transfer`.
+    sent: String,
 }
 
 impl Ids {
@@ -74,7 +76,8 @@ impl Ids {
         let voucher = posted["id"].as_str().unwrap().to_owned();
         let hold = client.hold(&cvu, "5.00").await["id"].clone();
         let sent = client.transfer(&cvu, json!({"cvu": suspended}), "1.00");
-        let transfer = sent.await.is(201)["id"].clone();
+        let sent = sent.await.is(201);
+        let transfer = sent["id"].clone();
         let names = json!({"cuitCuil": cuit(number), "razonSocial": "Canary SA"});
         let bare = client.post("/wallet/v1/Cuenta", &names).await.is(201);
         let path = format!("/wallet/v1/Cuenta/{}", opened["walletAccountId"]);
@@ -82,6 +85,7 @@ impl Ids {
         Self {
             record,
             tipo,
+            sent: sent["idExterno"].as_str().unwrap().to_owned(),
             cuenta: opened["walletAccountId"].to_string(),
             bare: bare["id"].to_string(),
             cvu,
@@ -147,6 +151,7 @@ impl Ids {
             .to_string(),
             record: "40000000000007".into(),
             tipo: "999999".into(),
+            sent: "no-such-transfer".into(),
             cuenta: "9999999".into(),
             bare: "9999998".into(),
         }

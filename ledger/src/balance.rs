@@ -44,6 +44,14 @@ impl Direction {
         }
     }
 
+    /// Whether it adds to what is available; the others take from it or from what was set apart.
+    pub const fn adds(self) -> bool {
+        match self {
+            Self::Credit | Self::Release => true,
+            Self::Debit | Self::Hold | Self::ConfirmHold => false,
+        }
+    }
+
     /// A number that stands for the direction in keys and hashes; never changes.
     pub const fn byte(self) -> u8 {
         match self {

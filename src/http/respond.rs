@@ -243,16 +243,31 @@ pub fn making<T: 'static, R: Serialize, F: Fn(&T) -> R + Clone + Send + 'static>
     dry_run: bool,
     render: F,
 ) -> Result<(Asker<Outcome<T>>, Success<F>), ApiError> {
+    making_as(StatusCode::CREATED, request, caller, body, dry_run, render)
+}
+
+/// Like [`making`], with another status than 201.
+///
+/// # Errors
+/// 400 when the key is malformed.
+pub fn making_as<T: 'static, R: Serialize, F: Fn(&T) -> R + Clone + Send + 'static>(
+    made: StatusCode,
+    request: &HttpRequest,
+    caller: &Caller,
+    body: &Body,
+    dry_run: bool,
+    render: F,
+) -> Result<(Asker<Outcome<T>>, Success<F>), ApiError> {
     let kept = render.clone();
     let again = |outcome: &Outcome<T>| matches!(outcome, Outcome::Replayed(_));
     let asker = asker_of(request, caller, body, again, move |outcome| {
         let (Outcome::Recorded(value) | Outcome::Replayed(value)) = outcome;
-        (StatusCode::CREATED, text::json(&kept(value)))
+        (made, text::json(&kept(value)))
     })?;
     // A dry run leaves nothing behind, not even a kept answer.
     let status = match dry_run {
         true => StatusCode::OK,
-        false => StatusCode::CREATED,
+        false => made,
     };
     Ok((asker, Success { status, render }))
 }

@@ -30,7 +30,7 @@ use crate::http::respond::{self, json};
 use crate::http::words::Mistake;
 
 /// The longest description, in characters: the bank takes no more.
-const DESCRIPTION_MAX: usize = 100;
+pub const DESCRIPTION_MAX: usize = 100;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -53,7 +53,11 @@ page! {
     }
 }
 
-fn concept(text: &str) -> Result<Concept, Mistake> {
+/// Reads what a transfer is for: the central bank's code.
+///
+/// # Errors
+/// When it is none of them.
+pub fn concept(text: &str) -> Result<Concept, Mistake> {
     let mut all = Concept::ALL.into_iter();
     let found = all.find(|concept| concept.as_str().eq_ignore_ascii_case(text));
     found.ok_or_else(|| Mistake::NotAmong {

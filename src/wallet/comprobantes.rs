@@ -1,5 +1,7 @@
 //! Vouchers of the wallet family: adjustments of an account, and the one that has an external id.
 
+pub mod filtros;
+
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use caudal_actors::accounts::Placed;
@@ -98,18 +100,12 @@ fn posted(realm: RealmId, placed: &Placed) -> ComprobanteCreado {
 
 /// The sign of a direction: what the client sees come in, or go.
 pub const fn sentido(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Credit | Direction::Release => "1",
-        Direction::Debit | Direction::Hold | Direction::ConfirmHold => "-1",
-    }
+    if direction.adds() { "1" } else { "-1" }
 }
 
 /// The same as a number.
 pub const fn signo(direction: Direction) -> i8 {
-    match direction {
-        Direction::Credit | Direction::Release => 1,
-        Direction::Debit | Direction::Hold | Direction::ConfirmHold => -1,
-    }
+    if direction.adds() { 1 } else { -1 }
 }
 
 /// Renders a voucher, given the types that there are now.

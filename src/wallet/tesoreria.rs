@@ -1,7 +1,7 @@
 //! Treasury of the wallet family: the snapshot, and what each client has.
 
 pub mod bodies;
-mod queries;
+pub mod queries;
 
 use std::collections::HashMap;
 

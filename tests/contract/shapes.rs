@@ -59,6 +59,14 @@ const DOMICILIO: &str = "calle:* numero:* piso:* departamento:* localidadCodigo:
     provinciaCodigo:* cp:* cpa:* localidadNombre:* provinciaNombre:*";
 const TIPO: &str = "id:i? nombre:s codigo:s descripcion:s? signo:n sentido:s tipoMovimiento:s? \
     habilitado:b reservado:b";
+const OPERACION: &str = "id:s tipoOperacionId:i tipoOperacionNombre:s estadoOperacionId:i \
+    estadoOperacionNombre:s cuentaId:i fechaCreacion:s fechaActualizacion:s fechaActualización:s \
+    importe:n comprobanteId:s comprobanteDevolucionId:s? referencia:s? auditada:b idExterno:s? detalle:a";
+const TRANSFERENCIA: &str = "operacionId:s operacionIdExterno:s? estadoExterno:s estadoId:i \
+    origenCuentaId:i coelsaId:s? fechaInicio:s fechaFin:s? fechaNegocio:s importe:n cvuOrigen:s \
+    referencia:s? concepto:s idExterno:s cvuCbuContraparte:s? aliasContraparte:s? nombreContraparte:s? \
+    cuitCuilContraparte:s? comprobanteId:s comprobanteDevolucionId:s? mensajeAdicional:s? \
+    esTransferenciaInterna:b estaFinalizada:b estaRechazada:b estaAAuditar:b estaPendiente:b";
 const WALLET_CVU: &str = "id:i cvu:s alias:s idCuenta:i nombreCvu:s";
 const SALDO: &str = "saldo:n availableBalance:s heldBalance:s totalBalance:s cvu:s idCuenta:i";
 const CLIENTE: &str = "idCuenta:i cvu:s alias:s? nombre:s cuitCuil:s saldo:n availableBalance:s \
@@ -286,6 +294,28 @@ pub const ENDPOINTS: &[(&str, Shape)] = &[
         &[("0", TIPO), ("13", TIPO), ("13", "id:i")],
     ),
     ("DELETE /wallet/v1/TipoComprobante/{id}", &[]),
+    (
+        "GET /wallet/v1/ComprobantesByFilters",
+        &[
+            ("", PAGINA),
+            ("items/0", COMPROBANTE),
+            ("comprobantes/0", COMPROBANTE),
+        ],
+    ),
+    ("POST /wallet/v1/transferir", &[("", TRANSFERENCIA)]),
+    ("GET /wallet/v1/Operacion/{id}", &[("", OPERACION)]),
+    (
+        "GET /wallet/v1/OperacionByIdExterno/{idExterno}",
+        &[("", OPERACION)],
+    ),
+    (
+        "GET /wallet/v1/CuentaCVUByCbuCvuOrAlias",
+        &[(
+            "",
+            "cuentaId:i? cbucvu:s alias:s? cuitCuil:s? nombre:s? nombreCvu:s? bancoNombre:s entidad:s \
+             activo:b billeteraId:i? moneda:s cotitulares:a",
+        )],
+    ),
     ("GET /wallet/v1/Comprobante/{id}", &[("", COMPROBANTE)]),
     (
         "GET /wallet/v1/SaldoActualByIdCuenta/{idCuenta}",

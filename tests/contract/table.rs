@@ -312,6 +312,38 @@ pub fn table() -> Vec<Row> {
             ..record
         },
         Row {
+            operation: "listComprobantesByFilters",
+            query: "?fechaDesde=2020-01-01&fechaHasta=31-12-2999&pageNumber=0&pageSize=100&orderByDesc=true&signo=1",
+            ..ROW
+        },
+        Row {
+            operation: "walletTransferir",
+            body: Some(|ids| {
+                json!({
+                    "cvu_origen": ids.cvu, "cbu_cvu_destino": ids.suspended, "cuit_destino": "27334312758",
+                    "alias_destino": null, "importe": 0.25, "referencia": "futbol 5", "concepto": "VAR",
+                    "emails": ["a@b.example"],
+                })
+            }),
+            ..wallet
+        },
+        Row {
+            operation: "walletOperacion",
+            path: |ids| vec![&ids.transfer],
+            ..ROW
+        },
+        Row {
+            operation: "walletOperacionByIdExterno",
+            path: |ids| vec![&ids.sent],
+            malformed: &["%20a", "a%C2%A0", "a%E2%80%8Bb", "%00"],
+            ..ROW
+        },
+        Row {
+            operation: "walletCuentaByCbuCvuOrAlias",
+            query: "?cbuOrCvu=2850590940090418135201&alias=null",
+            ..ROW
+        },
+        Row {
             operation: "listTiposComprobantes",
             ..ROW
         },

@@ -18,8 +18,26 @@ const ACTORS: &[&str] = &[
 ];
 /// The rooms of `src`; each may know those before it.
 const SRC: &[&str] = &[
-    "calendar", "clients", "clock", "keys", "log", "traces", "bodies", "webhooks", "http", "pages",
-    "bank", "notices", "v1", "wallet", "server", "admin", "service", "config", "cli",
+    "calendar",
+    "clients",
+    "clock",
+    "keys",
+    "log",
+    "traces",
+    "bodies",
+    "walletentidad",
+    "webhooks",
+    "http",
+    "pages",
+    "bank",
+    "notices",
+    "v1",
+    "wallet",
+    "server",
+    "admin",
+    "service",
+    "config",
+    "cli",
 ];
 /// Where else no files stand in a circle.
 const OTHERS: &[&str] = &["ledger/src/", "storage/src/", "src/bench/", "src/sandbox/"];

@@ -8,6 +8,7 @@
 mod accounts;
 mod internal;
 mod pages;
+mod realm;
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use caudal_storage::{Index, StoreError};
+use chrono::NaiveDate;
 
 use super::Engine;
 use super::turns::Cost;
@@ -71,6 +73,10 @@ pub struct VoucherFilter {
     pub max: Option<i64>,
     /// Only adjustments and internal transfers.
     pub internal: bool,
+    /// Only what adds to what is available, or only what takes from it.
+    pub adds: Option<bool>,
+    /// Only with this date of the tenant's own.
+    pub external_date: Option<NaiveDate>,
 }
 
 impl VoucherFilter {
@@ -99,9 +105,10 @@ impl VoucherFilter {
             type_code,
             reference_type,
             text,
+            external_date,
             ..
         } = self;
-        type_code.is_none() && reference_type.is_none() && text.is_none()
+        type_code.is_none() && reference_type.is_none() && text.is_none() && external_date.is_none()
     }
 
     /// Whether a line may be shown, as far as it can tell.
@@ -113,6 +120,7 @@ impl VoucherFilter {
             ..
         } = *line;
         self.direction.is_none_or(|wanted| wanted == direction)
+            && self.adds.is_none_or(|wanted| wanted == direction.adds())
             && self.from.is_none_or(|from| from <= at)
             && self.to.is_none_or(|to| at <= to)
             && self.min.is_none_or(|min| min <= amount)
@@ -127,6 +135,9 @@ impl VoucherFilter {
             && code.is_none_or(|wanted| *wanted == voucher.type_code)
             && reference.is_none_or(|wanted| wanted == voucher.reference_type)
             && (!self.internal || voucher.is_internal())
+            && self
+                .external_date
+                .is_none_or(|day| voucher.external_date == Some(day))
             && text.is_none_or(|text| mentions(realm, account, voucher, text))
     }
 }
@@ -179,6 +190,19 @@ impl Engine {
         let cost = Cost::scan_if(!filter.is_everything(sort));
         self.scan(realm, cost, move |store| {
             internal::list(store, realm, &filter, sort, &page)
+        })
+        .await
+    }
+
+    /// All vouchers of the realm, in the order in which they were posted.
+    pub async fn vouchers(
+        &self,
+        realm: RealmId,
+        filter: VoucherFilter,
+        page: ListPage,
+    ) -> Result<Listing<Placed>, Failure> {
+        self.scan(realm, Cost::Scan, move |store| {
+            realm::list(store, realm, &filter, &page)
         })
         .await
     }

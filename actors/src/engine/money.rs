@@ -6,6 +6,7 @@ use caudal_ledger::holds::{Hold, HoldStatus, HoldStep, OpenHold};
 use caudal_ledger::ids::{AccountNo, HoldId, RealmId, TransferId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
+use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{Send, Transfer, TransferStatus};
 use caudal_ledger::voucher_types::TypeCode;
@@ -173,6 +174,18 @@ impl Engine {
         let transfer = transfer.ok_or(Rejection::TransferNotFound)?;
         let account = id.0.account;
         Ok((TransferView { account, transfer }, calls))
+    }
+
+    /// The id of the transfer that holds an external id.
+    pub async fn transfer_by_external(
+        &self,
+        realm: RealmId,
+        id: ExternalId,
+    ) -> Result<TransferId, Failure> {
+        let read = move |store: &dyn Index| reads::money::transfer_by_external(store, realm, &id);
+        let found = self.scan(realm, Cost::Point, read).await?;
+        let (account, transfer) = found.ok_or(Rejection::TransferNotFound)?;
+        Ok(transfer.id(realm, account))
     }
 
     /// The transfers of a realm, by the order in which they were asked for.

@@ -131,6 +131,9 @@ pub enum Mistake {
     // Vouchers and their types.
     NotASense = "must be credit or debit", "debe ser credit o debit";
     NotASign = "must be 1 (credit) or -1 (debit)", "debe ser 1 (crédito) o -1 (débito)";
+    NoType =
+        "is the number of no voucher type",
+        "no es el número de un tipo de comprobante";
     NotAVoucherKind =
         "must be credit, debit, hold, release, confirm_hold or the code of a voucher type",
         "debe ser credit, debit, hold, release, confirm_hold o el código de un tipo de comprobante";

@@ -11,47 +11,16 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::pages::{Picker, Range, sorted};
-use super::{ListPage, Listing, SCAN_PAGE, TIME_SLACK, VoucherFilter, VoucherSort};
+use super::{ListPage, Listing, SCAN_PAGE, VoucherFilter, VoucherSort};
 use crate::accounts::Placed;
 use crate::records::projection::Line;
 use crate::records::{keys, reads};
 
-/// The first ordinal whose voucher is not before `at`.
-fn first(store: &dyn Index, realm: RealmId, count: u64, at: Timestamp) -> Result<u64, StoreError> {
-    let (mut low, mut high) = (1_u64, count.saturating_add(1));
-    while low < high {
-        let middle = low.saturating_add(high.saturating_sub(low) / 2);
-        let row = store.get(&keys::internal(realm, middle))?;
-        let line = row.map(|row| Line::from_bytes(&row)).transpose()?;
-        if line.is_some_and(|line| line.at < at) {
-            low = middle.saturating_add(1);
-        } else {
-            high = middle;
-        }
-    }
-    Ok(low)
-}
-
-/// Those that dates leave, a little more on both ends.
-fn within(
-    store: &dyn Index,
-    realm: RealmId,
-    count: u64,
-    filter: &VoucherFilter,
-) -> Result<Range, StoreError> {
-    let mut range = Range {
-        first: 1,
-        last: count,
-    };
-    if let Some(from) = filter.from {
-        let from = Timestamp::from_millis(from.millis().saturating_sub(TIME_SLACK));
-        range.first = first(store, realm, count, from)?;
-    }
-    if let Some(to) = filter.to {
-        let after = first(store, realm, count, to.plus_millis(TIME_SLACK))?;
-        range.last = after.saturating_sub(1);
-    }
-    Ok(range)
+/// The time of an ordinal's voucher.
+fn time(store: &dyn Index, realm: RealmId, ordinal: u64) -> Result<Option<Timestamp>, StoreError> {
+    let row = store.get(&keys::internal(realm, ordinal))?;
+    let line = row.map(|row| Line::from_bytes(&row)).transpose()?;
+    Ok(line.map(|line| line.at))
 }
 
 fn lines(
@@ -94,7 +63,8 @@ pub(super) fn list(
     page: &ListPage,
 ) -> Result<Listing<Placed>, StoreError> {
     let count = keys::count_in(store.get(&keys::internal_count(realm))?.as_deref())?;
-    let mut rest = within(store, realm, count, filter)?;
+    let period = (filter.from, filter.to);
+    let mut rest = Range::within(count, period, |ordinal| time(store, realm, ordinal))?;
     if filter.is_everything(sort) {
         let (shown, next) = rest.page(page);
         let shown = lines(store, realm, shown, page.order, page.limit)?;

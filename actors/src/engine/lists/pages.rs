@@ -1,6 +1,9 @@
 //! Pages: ranges of numbers, rows that come in order, rows that have to be sorted.
 
-use caudal_storage::SortOrder;
+use caudal_ledger::time::Timestamp;
+use caudal_storage::{SortOrder, StoreError};
+
+use super::TIME_SLACK;
 
 /// A page: what to skip and how much to take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,8 +37,44 @@ pub(in crate::engine) struct Range {
 }
 
 impl Range {
+    /// Of the numbers from 1 to `count`, which are in about the order of their times, those that the
+    /// dates of a period leave, and a little more on both ends.
+    pub(in crate::engine) fn within(
+        count: u64,
+        (from, to): (Option<Timestamp>, Option<Timestamp>),
+        time: impl Fn(u64) -> Result<Option<Timestamp>, StoreError>,
+    ) -> Result<Self, StoreError> {
+        // The first number whose time is not before `at`.
+        let first = |at: Timestamp| {
+            let (mut low, mut high) = (1_u64, count.strict_add(1));
+            while low < high {
+                let middle = u64::midpoint(low, high);
+                if time(middle)?.is_some_and(|time| time < at) {
+                    low = middle.strict_add(1);
+                } else {
+                    high = middle;
+                }
+            }
+            Ok::<_, StoreError>(low)
+        };
+        let earlier =
+            |at: Timestamp| Timestamp::from_millis(at.millis().max(TIME_SLACK) - TIME_SLACK);
+        Ok(Self {
+            first: from.map_or(Ok(1), |from| first(earlier(from)))?,
+            last: match to {
+                Some(to) => first(to.plus_millis(TIME_SLACK))?.strict_sub(1),
+                None => count,
+            },
+        })
+    }
+
     pub(in crate::engine) fn len(self) -> u64 {
         self.last.saturating_add(1).saturating_sub(self.first)
+    }
+
+    /// Whether a number is in it.
+    pub(in crate::engine) const fn has(self, number: u64) -> bool {
+        self.first <= number && number <= self.last
     }
 
     /// The part of the range that a page shows, and where the next page begins.

@@ -8,6 +8,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{Suspense, TransferFact, TransferRecord};
 use caudal_ledger::voucher_types::VoucherTypes;
+use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Entry, Index, SortOrder, StoreError};
 
 use crate::records::projection::{EventRow, Noted, Place};
@@ -25,14 +26,8 @@ pub fn told(
     after: u64,
     limit: usize,
 ) -> Result<Vec<(u64, EventRow)>, StoreError> {
-    let from = keys::event(realm, after.saturating_add(1));
-    let to = keys::after_prefix(&keys::event(realm, u64::MAX));
-    let rows = store.scan(&from, &to, SortOrder::Ascending, limit)?;
-    let read = |(key, row): &(Vec<u8>, Vec<u8>)| {
-        let number = keys::number_of(key)?;
-        EventRow::parse(row).map(|told| (number, told))
-    };
-    rows.iter().map(read).collect()
+    let numbers = (after.saturating_add(1), u64::MAX);
+    told_within(store, realm, numbers, SortOrder::Ascending, limit)
 }
 
 /// One event of a realm, if there is one of that number.
@@ -45,11 +40,40 @@ pub fn told_at(
     row.as_deref().map(EventRow::parse).transpose()
 }
 
+/// The events of a realm with numbers in a range, both ends included, at most `limit`.
+pub fn told_within(
+    store: &dyn Index,
+    realm: RealmId,
+    (first, last): (u64, u64),
+    order: SortOrder,
+    limit: usize,
+) -> Result<Vec<(u64, EventRow)>, StoreError> {
+    let from = keys::event(realm, first);
+    let to = keys::after_prefix(&keys::event(realm, last));
+    let rows = store.scan(&from, &to, order, limit)?;
+    let read = |(key, row): &(Vec<u8>, Vec<u8>)| {
+        let number = keys::number_of(key)?;
+        EventRow::parse(row).map(|told| (number, told))
+    };
+    rows.iter().map(read).collect()
+}
+
+/// When an event happened.
+pub fn time(store: &dyn Index, told: &EventRow) -> Result<Timestamp, StoreError> {
+    Ok(Timestamp::from_millis(store.entry(told.position)?.at))
+}
+
+/// The voucher that an event of one tells.
+pub fn voucher(store: &dyn Index, told: &EventRow) -> Result<Voucher, StoreError> {
+    let LedgerFact::Posted(voucher) = decode(&store.entry(told.position)?.body)?;
+    Ok(voucher)
+}
+
 /// When the last thing happened in a realm that is an event.
 pub fn last_at(store: &dyn Index, realm: RealmId) -> Result<Option<Timestamp>, StoreError> {
     let last = super::totals(store, realm)?.events;
     match told_at(store, realm, last)? {
-        Some(told) => Ok(Some(Timestamp::from_millis(store.entry(told.position)?.at))),
+        Some(told) => time(store, &told).map(Some),
         None => Ok(None),
     }
 }
