@@ -42,6 +42,8 @@ mod hostile;
 #[cfg(test)]
 mod idempotency;
 #[cfg(test)]
+mod interface;
+#[cfg(test)]
 mod isolation;
 #[cfg(test)]
 mod keys;

@@ -219,6 +219,11 @@ impl Call {
         Self(self.0.header(name, value))
     }
 
+    /// A body that does not say what it is.
+    pub fn body(self, body: String) -> Self {
+        Self(self.0.body(body))
+    }
+
     pub fn key(self, key: &str) -> Self {
         self.header("idempotency-key", key)
     }
