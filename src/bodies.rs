@@ -2,6 +2,7 @@
 //! native family's answers, in events and their webhooks, and for operators. No question, no request.
 
 pub mod accounts;
+pub mod counterparty;
 pub mod events;
 pub mod holds;
 pub mod kyc;

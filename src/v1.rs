@@ -62,7 +62,7 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(fees::preview)
         .service(lookups::by_cbu)
         .service(lookups::by_alias)
-        .service(reconciliation::of_day)
+        .service(reconciliation::of_days)
         .service(treasury::take)
         .service(treasury::list)
         .service(treasury::read)

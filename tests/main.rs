@@ -22,6 +22,8 @@ mod clock;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
+mod counterparty;
+#[cfg(test)]
 mod departures;
 #[cfg(test)]
 mod dry_runs;

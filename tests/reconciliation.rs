@@ -1,5 +1,7 @@
 //! Reconciliation: the bank's list of a day beside the ledger, both ways.
 
+mod range;
+
 use crate::support::{Client, SOON, TestService, Value, json, named, wait_until};
 
 const PATH: &str = "/v1/bank/conciliacion";

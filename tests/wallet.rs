@@ -202,7 +202,7 @@ const SHAPES: &[(&str, &str)] = &[
     (
         "comprobante",
         "idComprobante,descripcionTipoComprobante,fecha,sentido,idExterno,cvu=string \
-         importe,signo,saldo=number idTipoComprobante,idCuenta,referencia,fechaExterna=any",
+         importe,signo,saldo=number idTipoComprobante,idCuenta,referencia,fechaExterna,contraparte=any",
     ),
     (
         "creado",

@@ -108,11 +108,8 @@ fn event() -> Event {
         cvu: Cvu::parse("0000999100000000000017").unwrap(),
         amount: Amount::parse("1234.5").unwrap(),
         from: Counterparty {
-            cuit: None,
             name: Some("Año Nuevo S.R.L.".into()),
-            cbu: None,
-            alias: None,
-            bank: None,
+            ..Counterparty::default()
         },
         at: at(),
     };

@@ -127,6 +127,25 @@ pub struct Found {
     pub active: bool,
 }
 
+impl From<Found> for Counterparty {
+    /// The first holder, with key, alias and bank.
+    fn from(found: Found) -> Self {
+        let filled = |text: String| Some(text).filter(|text| !text.is_empty());
+        let (cuit, name) = match found.holders.into_iter().next() {
+            Some((cuit, name, _)) => (Some(cuit.to_string()), filled(name)),
+            None => (None, None),
+        };
+        Self {
+            cuit,
+            name,
+            cbu: Some(found.key.to_string()),
+            alias: found.alias,
+            bank: filled(found.bank.1),
+            ..Self::default()
+        }
+    }
+}
+
 /// The account that really holds the clients' money.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Collector {

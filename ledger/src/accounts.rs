@@ -11,6 +11,7 @@
 
 mod cases;
 mod drafts;
+mod internal;
 mod movements;
 mod particulars;
 mod profile;

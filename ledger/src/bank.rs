@@ -1,4 +1,4 @@
-//! What the bank says: of a transfer, and of a request that it did not accept.
+//! What the bank says: of a transfer, what one is for, and of a request that it did not accept.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,61 @@ pub struct BankRefusal {
     pub status: u16,
     /// Its body as JSON text, cut at a limit and without other clients' data.
     pub body: String,
+}
+
+/// What a transfer is for: the central bank's three-letter concepts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Concept {
+    /// Rent.
+    Alq,
+    /// A share or fee of membership.
+    Cuo,
+    /// Expenses of a building.
+    Exp,
+    /// An invoice.
+    Fac,
+    /// A loan.
+    Pre,
+    /// Insurance.
+    Seg,
+    /// Professional fees.
+    Hon,
+    /// Salaries.
+    Hab,
+    /// Anything else.
+    #[default]
+    Var,
+}
+
+impl Concept {
+    /// Every concept.
+    pub const ALL: [Self; 9] = [
+        Self::Alq,
+        Self::Cuo,
+        Self::Exp,
+        Self::Fac,
+        Self::Pre,
+        Self::Seg,
+        Self::Hon,
+        Self::Hab,
+        Self::Var,
+    ];
+
+    /// The code on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Alq => "ALQ",
+            Self::Cuo => "CUO",
+            Self::Exp => "EXP",
+            Self::Fac => "FAC",
+            Self::Pre => "PRE",
+            Self::Seg => "SEG",
+            Self::Hon => "HON",
+            Self::Hab => "HAB",
+            Self::Var => "VAR",
+        }
+    }
 }
 
 /// What the bank says of a transfer.

@@ -204,13 +204,14 @@ impl EventKind {
     }
 
     /// What a fact of a transfer tells, by how the transfer was before it (unless it is the first)
-    /// and is after it; `None` when only the bank's names for it were learned.
+    /// and is after it; `None` when only the bank's names for it, or the name of who gets it, were learned.
     pub fn of_transfer(
         fact: &TransferFact,
         before: Option<TransferStatus>,
         after: TransferStatus,
     ) -> Option<Self> {
-        if matches!(fact, TransferFact::Advanced { .. }) && before == Some(after) {
+        let advanced = matches!(fact, TransferFact::Advanced { .. });
+        if (advanced && before == Some(after)) || matches!(fact, TransferFact::Resolved(_)) {
             return None;
         }
         if matches!(fact, TransferFact::Decided { .. }) {
@@ -228,7 +229,8 @@ impl EventKind {
             | TransferFact::Completed { .. }
             | TransferFact::Rejected(_)
             | TransferFact::Reversed { .. }
-            | TransferFact::Disputed(_) => None,
+            | TransferFact::Disputed(_)
+            | TransferFact::Resolved(_) => None,
         }
     }
 

@@ -234,7 +234,7 @@ pub fn other_days(
     days
 }
 
-/// Counts and sums of a day.
+/// Counts and sums of the movements of a day, or of several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     counts: [u64; Agreement::ALL.len()],
@@ -269,15 +269,6 @@ impl Tally {
             };
             *sum = sum.plus(listed.amount.money()).unwrap_or(*sum);
         }
-    }
-
-    /// Of all movements of a day.
-    pub fn over<'a>(all: impl IntoIterator<Item = (Judged, Option<(bool, Listed<'a>)>)>) -> Self {
-        let mut tally = Self::default();
-        for (judged, bank) in all {
-            tally.count(judged, bank.as_ref().map(|(incoming, it)| (*incoming, it)));
-        }
-        tally
     }
 
     /// How many movements have a result.

@@ -138,6 +138,12 @@ impl BusinessDay {
         self.0.succ_opt().map_or(self, Self)
     }
 
+    /// How many days `last` is after it; 0 when it is before.
+    pub fn days_to(self, last: Self) -> usize {
+        let days = last.0.signed_duration_since(self.0).num_days();
+        usize::try_from(days).unwrap_or(0)
+    }
+
     /// Whether it is a Saturday or Sunday.
     pub fn is_weekend(self) -> bool {
         use chrono::{Datelike, Weekday};

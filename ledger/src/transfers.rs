@@ -23,7 +23,8 @@ use crate::money::{Amount, Money};
 use crate::text::ExternalId;
 use crate::time::Timestamp;
 
-pub use crate::bank::{BankMoved, BankTransfer, BankWord};
+pub use crate::bank::{BankMoved, BankTransfer, BankWord, Concept};
+pub use crate::counterparty::Counterparty;
 
 /// Where a transfer goes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -34,57 +35,17 @@ pub enum Destination {
     Alias(Alias),
 }
 
-/// What a transfer is for: the central bank's three-letter concepts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Concept {
-    /// Rent.
-    Alq,
-    /// A share or fee of membership.
-    Cuo,
-    /// Expenses of a building.
-    Exp,
-    /// An invoice.
-    Fac,
-    /// A loan.
-    Pre,
-    /// Insurance.
-    Seg,
-    /// Professional fees.
-    Hon,
-    /// Salaries.
-    Hab,
-    /// Anything else.
-    #[default]
-    Var,
-}
-
-impl Concept {
-    /// Every concept.
-    pub const ALL: [Self; 9] = [
-        Self::Alq,
-        Self::Cuo,
-        Self::Exp,
-        Self::Fac,
-        Self::Pre,
-        Self::Seg,
-        Self::Hon,
-        Self::Hab,
-        Self::Var,
-    ];
-
-    /// The code on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Alq => "ALQ",
-            Self::Cuo => "CUO",
-            Self::Exp => "EXP",
-            Self::Fac => "FAC",
-            Self::Pre => "PRE",
-            Self::Seg => "SEG",
-            Self::Hon => "HON",
-            Self::Hab => "HAB",
-            Self::Var => "VAR",
+impl Destination {
+    /// Whom it names, before anybody was asked who that is.
+    pub fn counterparty(&self) -> Counterparty {
+        let (cbu, alias) = match self {
+            Self::Key(key) => (Some(key.to_string()), None),
+            Self::Alias(alias) => (None, Some(alias.to_string())),
+        };
+        Counterparty {
+            cbu,
+            alias,
+            ..Counterparty::default()
         }
     }
 }
@@ -196,21 +157,20 @@ pub struct Departure {
     pub to: Destination,
     /// What the bank says of it.
     pub recovered: Recovered,
+    /// To whom it went, as far as the bank tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolved: Option<Box<Counterparty>>,
 }
 
-/// The other side of a movement through the bank.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Counterparty {
-    /// Tax id, when the bank gives one.
-    pub cuit: Option<String>,
-    /// Name.
-    pub name: Option<String>,
-    /// CBU or CVU.
-    pub cbu: Option<String>,
-    /// Alias.
-    pub alias: Option<String>,
-    /// The name of the bank or PSP.
-    pub bank: Option<String>,
+impl Departure {
+    /// To whom it went, as far as the bank tells.
+    pub fn counterparty(&self) -> Counterparty {
+        let asked = || self.to.counterparty();
+        Counterparty {
+            coelsa_id: self.coelsa_id.clone(),
+            ..self.resolved.as_deref().cloned().unwrap_or_else(asked)
+        }
+    }
 }
 
 /// The currency of every transfer.
@@ -269,6 +229,10 @@ pub struct Transfer {
     /// Who ended it and why, when it was a person and not the bank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Box<Decision>>,
+    /// Who is behind the destination: of an account of the realm its holder, of any other as the bank
+    /// was asked before it was sent; none while nobody has said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolved: Option<Box<Counterparty>>,
 }
 
 /// Why a transfer was rejected.
@@ -321,6 +285,8 @@ pub enum TransferFact {
         /// Who, why and when.
         decision: Decision,
     },
+    /// The bank said who is behind the destination.
+    Resolved(Box<Counterparty>),
 }
 
 /// A fact and the transfer that it is of, as they are kept.
@@ -381,6 +347,18 @@ impl Transfer {
                     }),
                 };
             }
+            TransferFact::Resolved(other) => self.resolved = Some(other.clone()),
+        }
+    }
+
+    /// The other side: who is behind the destination, or where nobody has said, whom the order names.
+    pub fn counterparty(&self) -> Counterparty {
+        let asked = || self.to.counterparty();
+        let resolved = self.resolved.as_deref().cloned();
+        Counterparty {
+            coelsa_id: self.coelsa_id.clone(),
+            concept: Some(self.concept.as_str().to_owned()),
+            ..resolved.unwrap_or_else(asked)
         }
     }
 
@@ -470,6 +448,16 @@ pub struct CashIn {
     pub from: Counterparty,
     /// When, by the bank's clock.
     pub at: Timestamp,
+}
+
+impl CashIn {
+    /// Who sent it, with its id on the rail.
+    pub fn counterparty(&self) -> Counterparty {
+        Counterparty {
+            coelsa_id: Some(self.coelsa_id.clone()),
+            ..self.from.clone()
+        }
+    }
 }
 
 /// Money that arrived and that no account could take: it waits for a person.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::balance::{Balance, Direction};
 use crate::chain::{Canonical, Digest};
+use crate::counterparty::Counterparty;
 use crate::cvu::Cvu;
 use crate::ids::{AccountNo, RealmId, Tag, VoucherId};
 use crate::money::Amount;
@@ -107,6 +108,9 @@ pub struct Voucher {
     /// Of which history its id is.
     #[serde(default, skip_serializing_if = "Tag::is_none")]
     pub tag: Tag,
+    /// The other side, as far as it was known when it was posted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterparty: Option<Box<Counterparty>>,
     /// When it was posted; never goes back within an account.
     pub at: Timestamp,
     /// The chain up to and with this movement.
@@ -129,13 +133,18 @@ impl Voucher {
         let whole = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let date = self.external_date.map(|d| d.to_string());
         // What only vouchers of holds have makes the second version of this canonical form; a tag makes
-        // the third and the fourth.
+        // the third and the fourth, a counterparty the next four.
         let steps = self.expires_at.is_some() || self.gives_back.is_some();
-        let version = match (self.tag.is_none(), steps) {
+        let version: i64 = match (self.tag.is_none(), steps) {
             (true, false) => 1,
             (true, true) => 2,
             (false, false) => 3,
             (false, true) => 4,
+        };
+        let version = if self.counterparty.is_some() {
+            version.strict_add(4)
+        } else {
+            version
         };
         let mut form = Canonical::after(previous)
             .number(version)
@@ -156,6 +165,9 @@ impl Voucher {
         if !self.tag.is_none() {
             form = form.number(i64::from(self.tag.number()));
         }
+        if let Some(other) = &self.counterparty {
+            form = other.canonical(form);
+        }
         if !steps {
             return form.digest();
         }
@@ -175,6 +187,15 @@ impl Voucher {
             self.reference_type,
             ReferenceType::Adjustment | ReferenceType::Hold
         )
+    }
+
+    /// The other side; of money that arrived, with its id on the rail.
+    pub fn other_side(&self) -> Option<Counterparty> {
+        let mut other = self.counterparty.as_deref().cloned()?;
+        if self.reference_type == ReferenceType::CashIn && other.coelsa_id.is_none() {
+            other.coelsa_id.clone_from(&self.reference_id);
+        }
+        Some(other)
     }
 
     /// Whether it moves what the bank lists: money that arrived, left or came back by the rail.

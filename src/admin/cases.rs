@@ -22,6 +22,7 @@ use caudal_ledger::transfers::TransferStatus;
 use serde::Serialize;
 
 use super::OperatorDesk;
+use crate::bodies::counterparty::CounterpartyBody;
 use crate::bodies::events::{ResolvedBody, resolved};
 use crate::bodies::transfers::{BankCallBody, DecisionBody, RejectionBody, TransferBody, transfer};
 use crate::http::body::Body;
@@ -30,7 +31,6 @@ use crate::http::errors::{ApiError, Why};
 use crate::http::query::Query;
 use crate::http::respond::json;
 use crate::http::words::Mistake;
-use crate::v1::reconciliation::{CounterpartyBody, asked_for};
 use decisions::{DecideSuspense, DecideTransfer, DecideUnbooked, Dismissal, Resolution};
 
 type Answer = Result<HttpResponse, ApiError>;
@@ -88,7 +88,6 @@ struct CaseBody {
 struct SuspenseDetail {
     #[serde(flatten)]
     suspense: ResolvedBody,
-    counterparty: CounterpartyBody,
     return_refusal: Option<RejectionBody>,
 }
 
@@ -195,7 +194,6 @@ fn of_suspense(desk: &OperatorDesk, realm: RealmId, parked: &Parked) -> CaseBody
         transfer: None,
         suspense: Some(SuspenseDetail {
             suspense: body,
-            counterparty: arrived.from.clone().into(),
             return_refusal: parked.refused.as_ref().map(RejectionBody::from),
         }),
         unbooked: None,
@@ -228,7 +226,7 @@ fn of_unbooked(desk: &OperatorDesk, realm: RealmId, unbooked: &Unbooked) -> Case
             bank_transfer_id: left.bank_id.clone(),
             coelsa_id: left.coelsa_id.clone(),
             bank_at: left.recovered.at.to_string(),
-            counterparty: asked_for(&left.to),
+            counterparty: left.counterparty().into(),
             transfer_id: transfer,
         },
         BankSays::Arrived(it) => UnbookedDetail {
@@ -237,7 +235,7 @@ fn of_unbooked(desk: &OperatorDesk, realm: RealmId, unbooked: &Unbooked) -> Case
             bank_transfer_id: it.bank_id.clone(),
             coelsa_id: Some(it.coelsa_id.clone()),
             bank_at: it.at.to_string(),
-            counterparty: it.from.clone().into(),
+            counterparty: it.counterparty().into(),
             transfer_id: transfer,
         },
     };

@@ -13,6 +13,7 @@ use caudal_actors::ports::Notice;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::OriginId;
 use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::Counterparty;
 use caudal_signing::Message;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
@@ -176,6 +177,8 @@ struct Received<'a> {
     kind: String,
     #[serde(borrow)]
     value: Worth<'a>,
+    #[serde(default)]
+    concept: Option<String>,
     details: Details,
 }
 
@@ -223,7 +226,10 @@ fn received(data: Option<&str>, at: Timestamp) -> Result<Notice, NoticeError> {
         bank_id: member(read::id(&data.id), "data.id")?,
         cvu: member(cvu, "data.details.origin_credit.cvu")?,
         amount: member(data.value.amount(), "data.value")?,
-        from: read::counterparty(&data.details.origin_debit),
+        from: Counterparty {
+            concept: read::concept(data.concept.as_deref()),
+            ..read::counterparty(&data.details.origin_debit)
+        },
         at,
     })
 }

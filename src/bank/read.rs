@@ -4,7 +4,9 @@
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::money::{Amount, Money};
-use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, CURRENCY, Counterparty};
+use caudal_ledger::transfers::{
+    BankMoved, BankTransfer, BankWord, CURRENCY, Concept, Counterparty,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -190,7 +192,15 @@ pub(super) fn counterparty(party: &Value) -> Counterparty {
         cbu: cbu.filter(|cbu| Cbu::parse(cbu).is_ok()),
         alias: text_of(party, "label").filter(|label| Alias::parse(label).is_ok()),
         bank: party.get("bank").and_then(name).filter(filled),
+        ..Counterparty::default()
     }
+}
+
+/// What a movement is for: one of the central bank's codes, or nothing.
+pub(super) fn concept(text: Option<&str>) -> Option<String> {
+    let known = Concept::ALL.into_iter().map(Concept::as_str);
+    let mut told = known.filter(|code| Some(*code) == text);
+    told.next().map(str::to_owned)
 }
 
 fn text_of(party: &Value, key: &str) -> Option<String> {

@@ -10,7 +10,7 @@ use caudal_actors::ports::{BankError, BankMovement, BankReply, ReturnOrder, Tran
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::OriginId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
-use caudal_ledger::transfers::{BankTransfer, Destination};
+use caudal_ledger::transfers::{BankTransfer, Counterparty, Destination};
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -217,6 +217,8 @@ struct Listed<'a> {
     to: Value,
     #[serde(default)]
     reverses: Option<String>,
+    #[serde(default)]
+    concept: Option<String>,
     start_date: String,
     business_date: String,
 }
@@ -274,7 +276,10 @@ fn movement(
         way,
         // What leaves the collector account itself has no CVU.
         cvu: read::id(ours.get("cvu").or_else(|| ours.get("cbu"))?.as_str()?)?,
-        counterparty: read::counterparty(other),
+        counterparty: Counterparty {
+            concept: read::concept(listed.concept.as_deref()),
+            ..read::counterparty(other)
+        },
         amount: listed.value.amount()?,
         word: transfer.word,
         at: Timestamp::parse(&listed.start_date)?,

@@ -15,6 +15,7 @@ use caudal_ledger::transfers::Suspense;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::counterparty::CounterpartyBody;
 use super::holds::{HoldBody, hold};
 use super::transfers::{DecisionBody, TransferBody, transfer};
 use super::voucher_types::{VoucherTypeBody, voucher_type};
@@ -132,6 +133,8 @@ pub struct SuspenseBody {
     pub cvu: String,
     /// ARS with two decimals.
     pub amount: String,
+    /// Who sent it.
+    pub counterparty: CounterpartyBody,
     /// Why no account took it.
     pub reason: String,
     /// When the bank wrote of it.
@@ -205,6 +208,7 @@ fn suspense(suspense: &Suspense) -> SuspenseBody {
         bank_transfer_id: cash_in.bank_id.clone(),
         cvu: cash_in.cvu.to_string(),
         amount: cash_in.amount.to_string(),
+        counterparty: cash_in.counterparty().into(),
         reason: reason.clone(),
         bank_at: cash_in.at.to_string(),
     }

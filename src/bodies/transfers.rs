@@ -10,6 +10,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::counterparty::CounterpartyBody;
+
 /// Where a transfer goes.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, ToSchema)]
 #[schema(as = TransferDestination)]
@@ -156,8 +158,12 @@ pub struct TransferBody {
     pub status: &'static str,
     /// The CVU that sends.
     pub from_cvu: String,
-    /// Where it goes.
+    /// Where it goes, as it was asked for.
     pub to: DestinationBody,
+    /// Who that is: of an account of the realm its holder; of any other as the bank said when it was
+    /// asked, right before the transfer was sent. Until then, or where the bank did not say, what was
+    /// asked for.
+    pub counterparty: CounterpartyBody,
     /// ARS with two decimals.
     pub amount: String,
     /// What it costs the account that sends; null when nothing.
@@ -202,6 +208,7 @@ pub fn transfer(realm: RealmId, view: &TransferView) -> TransferBody {
         status: transfer.status.as_str(),
         from_cvu: transfer.from.to_string(),
         to: destination(transfer),
+        counterparty: transfer.counterparty().into(),
         amount: transfer.amount.to_string(),
         fee: (!charges.is_nothing()).then(|| ChargesBody {
             amount: charges.fee.to_string(),

@@ -5,6 +5,8 @@ use caudal_ledger::ids::RealmId;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::counterparty::CounterpartyBody;
+
 /// A voucher (ComprobanteResponse).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -36,8 +38,11 @@ pub struct VoucherBody {
     pub reference_type: &'static str,
     /// The id of what it belongs to.
     pub reference_id: String,
-    /// A line for people.
+    /// A line for people: what whoever ordered it wrote.
     pub description: Option<String>,
+    /// The other side, as far as it was known when it was posted; null for adjustments, holds and
+    /// fees, and for what was posted before this was kept.
+    pub counterparty: Option<Box<CounterpartyBody>>,
     /// When it was posted.
     pub created_at: String,
 }
@@ -60,6 +65,7 @@ pub fn voucher(realm: RealmId, placed: &Placed) -> VoucherBody {
         reference_type: voucher.reference_type.as_str(),
         reference_id: voucher.reference_id.clone().unwrap_or_else(|| id.clone()),
         description: voucher.description.clone(),
+        counterparty: voucher.other_side().map(|other| Box::new(other.into())),
         created_at: voucher.at.to_string(),
         id,
     }

@@ -54,6 +54,16 @@ pub fn paged<T>(listing: &Listing<T>, mut answer: HttpResponse) -> HttpResponse 
     next(listing, answer)
 }
 
+/// The same of a list with cursors of its own.
+pub fn walked(total: usize, next: Option<String>, mut answer: HttpResponse) -> HttpResponse {
+    let headers = answer.headers_mut();
+    headers.insert(TOTAL, total.into());
+    if let Some(cursor) = next.and_then(|cursor| cursor.try_into().ok()) {
+        headers.insert(NEXT, cursor);
+    }
+    answer
+}
+
 /// Adds the header of where a list goes on, for one that does not know its total.
 pub fn next<T>(listing: &Listing<T>, mut answer: HttpResponse) -> HttpResponse {
     let headers = answer.headers_mut();

@@ -116,6 +116,7 @@ pub(super) fn received(transfer: &Transfer, now: u64) -> Notice {
         "net_name": "COELSA",
         "business_date": business_date(transfer).to_string(),
         "value": value_of(transfer),
+        "concept": transfer.concept,
         "details": {
             "origin_debit": party(&transfer.other),
             "origin_credit": own(transfer),

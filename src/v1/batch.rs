@@ -26,6 +26,7 @@ use serde::ser::{SerializeSeq as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
+use crate::bodies::counterparty::CounterpartyBody;
 use crate::bodies::vouchers::VoucherBody;
 use crate::http::body::Fingerprint;
 use crate::http::bytes::Json;
@@ -314,7 +315,7 @@ impl Serialize for Written<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Placed { account, voucher } = self.placed;
         let id = voucher.id(self.realm, *account);
-        let mut body = serializer.serialize_struct("Voucher", 15)?;
+        let mut body = serializer.serialize_struct("Voucher", 16)?;
         body.serialize_field("id", &Text(id))?;
         body.serialize_field("cvu", voucher.cvu.as_str())?;
         body.serialize_field("sequence", &voucher.sequence)?;
@@ -333,6 +334,8 @@ impl Serialize for Written<'_> {
             None => body.serialize_field("referenceId", &Text(id))?,
         }
         body.serialize_field("description", &voucher.description)?;
+        let other = voucher.other_side().map(CounterpartyBody::from);
+        body.serialize_field("counterparty", &other)?;
         body.serialize_field("createdAt", self.at)?;
         body.end()
     }

@@ -1,54 +1,30 @@
-//! Reconciliation: what the bank lists of a day beside what the ledger has of it.
+//! Reconciliation: what the bank lists of a day, or of some days, beside what the ledger has of them.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use caudal_actors::engine::money::TransferView;
-use caudal_actors::engine::reconciliation::{Reconciled, tally};
+use caudal_actors::engine::reconciliation::{Comparison, Mark, RANGE_DAYS_MAX, Reconciled, Wanted};
 use caudal_actors::ports::Way;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cases::Parked;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Money;
-use caudal_ledger::reconciliation::Agreement;
-use caudal_ledger::time::BusinessDay;
-use caudal_ledger::transfers::{BankWord, Counterparty, Destination};
+use caudal_ledger::reconciliation::{Agreement, Tally};
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::transfers::BankWord;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::bodies::counterparty::CounterpartyBody;
 use crate::bodies::transfers::DecisionBody;
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
-use crate::http::query::{Query, day};
-use crate::http::respond::json;
-
-/// The other side of a movement.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, ToSchema)]
-#[schema(as = ReconciledCounterparty)]
-pub struct CounterpartyBody {
-    /// Tax id.
-    pub cuit: Option<String>,
-    /// Name.
-    pub name: Option<String>,
-    /// CBU or CVU.
-    pub cbu: Option<String>,
-    /// Alias.
-    pub alias: Option<String>,
-    /// The name of the bank or PSP.
-    pub bank: Option<String>,
-}
-
-impl From<Counterparty> for CounterpartyBody {
-    fn from(other: Counterparty) -> Self {
-        Self {
-            cuit: other.cuit,
-            name: other.name,
-            cbu: other.cbu,
-            alias: other.alias,
-            bank: other.bank,
-        }
-    }
-}
+use crate::http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query, day};
+use crate::http::respond::{self, json};
+use crate::http::words::Mistake;
 
 /// The voucher that moved the money in the ledger.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -79,6 +55,8 @@ pub struct SuspenseBody {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReconciledItem {
+    /// The business day in whose reconciliation it is.
+    pub date: String,
     /// The bank's own id.
     pub bank_transfer_id: Option<String>,
     /// The id on the rail.
@@ -112,7 +90,7 @@ pub struct ReconciledItem {
     pub contradicted: bool,
 }
 
-/// The counts and sums of a day.
+/// The counts and sums of all days asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReconciliationSummary {
@@ -136,14 +114,23 @@ pub struct ReconciliationSummary {
     pub amount_out: String,
 }
 
-/// A day of the bank beside the ledger's.
+/// Days of the bank beside the ledger's.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub struct Reconciliation {
-    /// The business day.
-    pub fecha: String,
-    /// Its movements.
+    /// The business day; absent where several were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fecha: Option<String>,
+    /// The first business day.
+    pub from: String,
+    /// The last one.
+    pub to: String,
+    /// The movements of the page, by day, then by instant.
     pub items: Vec<ReconciledItem>,
-    /// Their counts and sums.
+    /// How many movements there are with the result asked for.
+    pub total: usize,
+    /// The size of the page; null where all movements are shown.
+    pub limit: Option<usize>,
+    /// The counts and sums of all movements of the days, on other pages too.
     pub summary: ReconciliationSummary,
 }
 
@@ -167,24 +154,10 @@ fn transfer_id(realm: RealmId, view: &TransferView) -> String {
     view.transfer.id(realm, view.account).to_string()
 }
 
-/// The other side of a transfer by whom it was for.
-pub fn asked_for(to: &Destination) -> CounterpartyBody {
-    match to {
-        Destination::Key(key) => CounterpartyBody {
-            cbu: Some(key.to_string()),
-            ..CounterpartyBody::default()
-        },
-        Destination::Alias(alias) => CounterpartyBody {
-            alias: Some(alias.to_string()),
-            ..CounterpartyBody::default()
-        },
-    }
-}
-
 /// The way, CVU, amount and other side of a movement by the ledger's word.
 fn by_ledger(found: &Reconciled) -> (Way, String, String, CounterpartyBody) {
     let transfer = found.transfer.as_ref().map(|view| &view.transfer);
-    let other = transfer.map(|transfer| asked_for(&transfer.to));
+    let other = transfer.map(|transfer| transfer.counterparty().into());
     if let Some(placed) = &found.voucher {
         let voucher = &placed.voucher;
         let way = match voucher.direction {
@@ -192,13 +165,14 @@ fn by_ledger(found: &Reconciled) -> (Way, String, String, CounterpartyBody) {
             Direction::Debit | Direction::Hold | Direction::ConfirmHold => Way::Out,
         };
         let (cvu, amount) = (voucher.cvu.to_string(), voucher.amount.to_string());
-        return (way, cvu, amount, other.unwrap_or_default());
+        let told = voucher.other_side().map(CounterpartyBody::from);
+        return (way, cvu, amount, told.or(other).unwrap_or_default());
     }
     if let Some(parked) = &found.suspense {
         // Without the bank's word there is only what was returned.
         let arrived = &parked.suspense.cash_in;
         let (cvu, amount) = (arrived.cvu.to_string(), arrived.amount.to_string());
-        return (Way::Out, cvu, amount, arrived.from.clone().into());
+        return (Way::Out, cvu, amount, arrived.counterparty().into());
     }
     let cvu = transfer.map(|transfer| transfer.from.to_string());
     let amount = transfer.map_or(Money::ZERO, |transfer| transfer.amount.money());
@@ -206,7 +180,7 @@ fn by_ledger(found: &Reconciled) -> (Way, String, String, CounterpartyBody) {
     (Way::Out, cvu.unwrap_or_default(), amount.to_string(), other)
 }
 
-fn item(realm: RealmId, found: &Reconciled) -> ReconciledItem {
+fn item(realm: RealmId, day: BusinessDay, found: &Reconciled) -> ReconciledItem {
     let bank = found.bank.as_ref();
     let transfer = found.transfer.as_ref();
     let returned = found.suspense.as_ref().and_then(Parked::returned);
@@ -215,7 +189,10 @@ fn item(realm: RealmId, found: &Reconciled) -> ReconciledItem {
             bank.way,
             bank.cvu.clone(),
             bank.amount.to_string(),
-            bank.counterparty.clone().into(),
+            CounterpartyBody {
+                coelsa_id: bank.coelsa_id.clone(),
+                ..bank.counterparty.clone().into()
+            },
         ),
         None => by_ledger(found),
     };
@@ -225,6 +202,7 @@ fn item(realm: RealmId, found: &Reconciled) -> ReconciledItem {
         created_at: placed.voucher.at.to_string(),
     });
     ReconciledItem {
+        date: day.to_string(),
         bank_transfer_id: bank
             .map(|bank| bank.bank_id.clone())
             .or_else(|| transfer.and_then(|view| view.transfer.bank_id.clone()))
@@ -254,8 +232,7 @@ fn item(realm: RealmId, found: &Reconciled) -> ReconciledItem {
     }
 }
 
-fn summary(found: &[Reconciled]) -> ReconciliationSummary {
-    let tally = tally(found);
+fn summary(tally: &Tally) -> ReconciliationSummary {
     ReconciliationSummary {
         matched: tally.of(Agreement::Matched),
         missing_in_ledger: tally.of(Agreement::MissingInLedger),
@@ -269,30 +246,105 @@ fn summary(found: &[Reconciled]) -> ReconciliationSummary {
     }
 }
 
-fn render(realm: RealmId, day: BusinessDay, found: &[Reconciled]) -> Reconciliation {
+fn render(realm: RealmId, wanted: &Wanted, found: &Comparison) -> Reconciliation {
+    let items = found.items.iter();
     Reconciliation {
-        fecha: day.to_string(),
-        items: found.iter().map(|it| item(realm, it)).collect(),
-        summary: summary(found),
+        fecha: (wanted.from == wanted.to).then(|| wanted.from.to_string()),
+        from: wanted.from.to_string(),
+        to: wanted.to.to_string(),
+        items: items.map(|(day, it)| item(realm, *day, it)).collect(),
+        total: found.total,
+        limit: wanted.limit,
+        summary: summary(&found.tally),
     }
 }
 
-/// Compares a day of the bank with the ledger, both ways.
+/// What begins every cursor of this list.
+const CURSOR: &str = "r1:";
+
+/// The opaque form of where the list goes on.
+fn cursor((day, at, id): &Mark) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{CURSOR}{day}:{}:{id}", at.millis()))
+}
+
+fn mark(text: &str) -> Option<Mark> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+    let text = std::str::from_utf8(&bytes).ok()?.strip_prefix(CURSOR)?;
+    let (day, text) = text.split_once(':')?;
+    let (at, id) = text.split_once(':')?;
+    let at = Timestamp::from_millis(at.parse().ok()?);
+    Some((BusinessDay::parse(day)?, at, id.to_owned()))
+}
+
+/// The days that a query asks for: one by its name, or a range; today when it says nothing.
+fn days(query: &mut Query, today: BusinessDay) -> (BusinessDay, BusinessDay) {
+    let named = query.past_day(today, day);
+    let (from, to) = (query.date("from"), query.date("to"));
+    let range = [("from", from), ("to", to)];
+    for (name, _) in range.into_iter().filter(|(_, day)| day.is_some()) {
+        if named.is_some() {
+            query.mistake(name, Mistake::Together { other: "date" });
+        }
+    }
+    if to.is_some() && from.is_none() && named.is_none() {
+        query.mistake("from", Mistake::Required);
+    }
+    for (name, day) in range {
+        if day.is_some_and(|day| day > today) {
+            query.mistake(name, Mistake::InTheFuture);
+        }
+    }
+    let first = named.or(from).unwrap_or(today);
+    let last = named.or(to).unwrap_or(today);
+    if from.is_some_and(|from| from > last) {
+        query.mistake("from", Mistake::After { other: "to" });
+    } else if first.days_to(last) >= RANGE_DAYS_MAX {
+        let max = RANGE_DAYS_MAX;
+        query.mistake("to", Mistake::LongRange { max });
+    }
+    (first, last)
+}
+
+/// Compares what the bank lists with the ledger, both ways: of one day, or of a range of days by pages.
+/// The summary counts all of it, whatever page or result is asked for.
 #[utoipa::path(
     operation_id = "reconcile",
     tag = "Reconciliation",
     params(
-        ("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future; today in Argentina when absent"),
-        ("fecha" = Option<String>, Query, description = "the same as date")
+        ("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future; today in Argentina when nothing is said"),
+        ("fecha" = Option<String>, Query, description = "the same under its other name"),
+        ("from" = Option<String>, Query, description = "instead of a day: the first business day of a range of at most 31"),
+        ("to" = Option<String>, Query, description = "the last business day of the range; today when absent"),
+        ("result" = Option<String>, Query, description = "only rows with this result: matched, missing_in_ledger, missing_at_bank, amount_differs, pending or decided"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 200, description = "rows of the page; when absent, a single day is answered whole, a range by pages of 50"),
+        ("cursor" = Option<String>, Query, description = "a value of X-Next-Cursor")
     ),
-    responses((status = 200, body = Reconciliation), Problems)
+    responses((status = 200, body = Reconciliation, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
 )]
 #[get("/v1/bank/conciliacion")]
-pub async fn of_day(caller: Caller, mut query: Query) -> Result<HttpResponse, ApiError> {
+pub async fn of_days(caller: Caller, mut query: Query) -> Result<HttpResponse, ApiError> {
     let (engine, realm) = (caller.engine(), caller.realm());
-    let today = engine.now().business_day();
-    let day = query.past_day(today, day).unwrap_or(today);
+    let (from, to) = days(&mut query, engine.now().business_day());
+    let results = Agreement::ALL.map(|result| (result.as_str(), result));
+    let result = query.choice("result", &results);
+    let limit = query.integer("limit", 1, LIMIT_MAX);
+    let after = query.read("cursor", |text| match text {
+        "" => Ok(None),
+        text => mark(text).map(Some).ok_or(Mistake::NotACursor),
+    });
     query.done()?;
-    let found = engine.reconcile(realm, day, &caller.request_id).await?;
-    Ok(json(StatusCode::OK, &render(realm, day, &found)))
+    let whole = from == to && after.is_none();
+    let limit = limit.or_else(|| (!whole).then_some(LIMIT_DEFAULT));
+    let wanted = Wanted {
+        from,
+        to,
+        result,
+        after: after.flatten(),
+        limit: limit.and_then(|limit| usize::try_from(limit).ok()),
+    };
+    let request_id = &caller.request_id;
+    let found = engine.reconcile_days(realm, &wanted, request_id).await?;
+    let answer = json(StatusCode::OK, &render(realm, &wanted, &found));
+    let next = found.next.as_ref().map(cursor);
+    Ok(respond::walked(found.total, next, answer))
 }

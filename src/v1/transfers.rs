@@ -7,6 +7,7 @@ use caudal_actors::engine::money::{TransferFilter, TransferView};
 use caudal_actors::failure::Failure;
 use caudal_actors::realms::Target;
 use caudal_ledger::alias::Alias;
+use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::ids::TransferId;
 use caudal_ledger::money::Amount;
@@ -164,7 +165,9 @@ pub async fn send(request: HttpRequest, caller: Caller, mut query: Query, body: 
         ("status" = Option<String>, Query, description = "requested, in_progress, audit, completed, rejected or reversed"),
         ("fromCvu" = Option<String>, Query, description = "only from this CVU"),
         ("from" = Option<String>, Query, description = "a date or date-time; not asked for before it"),
-        ("to" = Option<String>, Query, description = "a date (the whole day) or date-time; not asked for after it")
+        ("to" = Option<String>, Query, description = "a date (the whole day) or date-time; not asked for after it"),
+        ("counterpartyCuit" = Option<String>, Query, description = "only to whom has this CUIT, as the bank resolved it before sending; like every filter but idExterno it looks at all transfers of the realm", pattern = "^[0-9]{11}$"),
+        ("idExterno" = Option<String>, Query, description = "the one transfer with the tenant's own id; found without looking at any other", min_length = 1, max_length = 64)
     ),
     responses((status = 200, body = TransfersPage), Problems)
 )]
@@ -178,6 +181,8 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
         from: query.read("fromCvu", Cvu::parse).map(Target::Cvu),
         since,
         until,
+        counterparty: query.read("counterpartyCuit", Cuit::parse_relaxed),
+        external_id: query.read("idExterno", ExternalId::parse),
     };
     let page = query.page();
     query.done()?;

@@ -6,6 +6,7 @@ use caudal_actors::accounts::Placed;
 use caudal_actors::engine::lists::{VoucherFilter, VoucherSort};
 use caudal_actors::realms::{Adjustment, TypeRef};
 use caudal_ledger::balance::Direction;
+use caudal_ledger::cuit::Cuit;
 use caudal_ledger::ids::VoucherId;
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
@@ -73,8 +74,13 @@ params! {
         /// A date (the whole day) or date-time; not after it.
         to: Option<Timestamp> = until("to") as Option<String>;
         => |query| query.in_order(("from", from), ("to", to));
-        /// In id, idExterno, description or referenceId.
+        /// In id, idExterno, description or referenceId, or in name, CUIT, CBU or alias of the
+        /// counterparty.
         q: Option<String> = text("q") as Option<String>;
+        /// Only with this CUIT on the other side. Like every filter but the dates it looks at each
+        /// movement of the period, so give `from` and `to` where an account has many.
+        counterparty_cuit: Option<Cuit> = read("counterpartyCuit", Cuit::parse_relaxed)
+            as Option<String> { pattern = "^[0-9]{11}$" };
         /// `createdAt` (when absent) or `amount`.
         sort: Option<VoucherSort> = choice("sort", &SORTS) as Option<String>;
     }
@@ -94,6 +100,7 @@ pub(super) async fn history(caller: &Caller, path: &web::Path<String>, mut query
         from: sent.from,
         to: sent.to,
         text: sent.q,
+        counterparty: sent.counterparty_cuit,
         ..VoucherFilter::default()
     };
     let sort = sent.sort.unwrap_or_default();
@@ -201,6 +208,7 @@ pub async fn post(
         ("tipo" = Option<String>, Query, description = "a direction or the code of a voucher type"),
         ("importeMin" = Option<String>, Query, description = "at least this amount"),
         ("importeMax" = Option<String>, Query, description = "at most this amount"),
+        ("counterpartyCuit" = Option<String>, Query, description = "only with this CUIT on the other side; every voucher that the other filters leave is looked at, so give desde and hasta where there are many", pattern = "^[0-9]{11}$"),
         ("sort" = Option<String>, Query, description = "createdAt (when absent) or amount")
     ),
     responses((status = 200, body = VouchersPage), Problems)
@@ -210,6 +218,7 @@ pub async fn internal(caller: Caller, mut query: Query) -> Answer {
     let (direction, type_code) = query.read("tipo", kind).unwrap_or_default();
     let (from, to) = query.period("desde", "hasta");
     let (min, max) = query.amounts("importeMin", "importeMax");
+    let counterparty = query.read("counterpartyCuit", Cuit::parse_relaxed);
     let filter = VoucherFilter {
         direction,
         type_code,
@@ -217,6 +226,7 @@ pub async fn internal(caller: Caller, mut query: Query) -> Answer {
         to,
         min,
         max,
+        counterparty,
         internal: true,
         ..VoucherFilter::default()
     };

@@ -19,6 +19,7 @@ use utoipa::ToSchema;
 
 use super::campos;
 use super::importe::Importe;
+use crate::bodies::counterparty::Contraparte;
 use crate::http::body::{Body, Fields, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
@@ -81,6 +82,8 @@ pub struct ComprobanteBody {
     pub referencia: Option<String>,
     /// The tenant's own date, `YYYY-MM-DD`.
     pub fecha_externa: Option<String>,
+    /// The other side; null for adjustments.
+    pub contraparte: Option<Contraparte>,
 }
 
 fn id(realm: RealmId, placed: &Placed) -> String {
@@ -130,6 +133,7 @@ pub fn comprobante(realm: RealmId, placed: &Placed, types: &[VoucherType]) -> Co
         id_cuenta: placed.account.0,
         referencia: voucher.description.clone(),
         fecha_externa: voucher.external_date.map(|day| day.to_string()),
+        contraparte: voucher.other_side().map(Contraparte::from),
     }
 }
 

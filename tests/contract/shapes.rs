@@ -8,7 +8,7 @@ pub const ELSEWHERE: &[&str] = &["GET /v1/idempotency/{key}", "GET /v1/events/st
 
 const VOUCHER: &str = "id:s cvu:s amount:s availableAfter:s heldAfter:s totalAfter:s \
     voucherTypeCode:s voucherTypeName:s idExterno:s? referenceType:s referenceId:s ledgerType:s \
-    description:* createdAt:s sequence:i";
+    description:* counterparty:o? createdAt:s sequence:i";
 const TYPE: &str = "code:s name:s active:b system:b id:* legacyId:* tenantId:* sense:s";
 const PAGE: &str = "items:a total:i limit:i offset:i";
 const PAGINA: &str = "totalPages:i totalRecords:i items:a";
@@ -47,7 +47,7 @@ const LOOKUP: Shape = &[
 ];
 const HOLD: &str = "id:s cvu:s amount:s confirmed:s released:s remaining:s status:s idExterno:s \
     expiresAt:s? createdAt:s";
-const TRANSFER: &str = "id:s kind:s status:s fromCvu:s to:o amount:s fee:* idExterno:s \
+const TRANSFER: &str = "id:s kind:s status:s fromCvu:s to:o counterparty:o amount:s fee:* idExterno:s \
     bankTransferId:* coelsaId:* rejection:* createdAt:s updatedAt:s";
 const POSITION: &str = "cvu:s alias:s? walletAccountId:i holderName:s cuit:s status:s available:s \
     held:s total:s lastMovementAt:s?";
@@ -73,7 +73,7 @@ const CLIENTE: &str = "idCuenta:i cvu:s alias:s? nombre:s cuitCuil:s saldo:n ava
     heldBalance:s totalBalance:s fechaUltimoMovimiento:s?";
 const COMPROBANTE: &str = "idComprobante:s descripcionTipoComprobante:s fecha:s importe:n \
     sentido:s signo:n saldo:n idExterno:s? cvu:s idTipoComprobante:* idCuenta:* referencia:* \
-    fechaExterna:*";
+    fechaExterna:* contraparte:o?";
 const EVENT: &str = "id:s sequence:i type:s timestamp:s data:o";
 const WEBHOOK: &str = "id:s url:s types:a? description:s? active:b status:s progress:o \
     createdAt:s updatedAt:s";
@@ -91,14 +91,14 @@ pub const ENDPOINTS: &[(&str, Shape)] = &[
     (
         "GET /v1/bank/conciliacion",
         &[
-            ("", "fecha:s items:a summary:o"),
+            ("", "fecha:s from:s to:s items:a total:i limit:i? summary:o"),
             (
                 "summary",
                 "matched:i missingInLedger:i missingAtBank:i amountDiffers:i pending:i decided:i contradicted:i amountIn:s amountOut:s",
             ),
             (
                 "items/0",
-                "bankTransferId:* coelsaId:* direction:s cvu:s counterparty:o amount:s status:s bankAt:* voucher:o? result:s decision:o? contradicted:b",
+                "date:s bankTransferId:* coelsaId:* direction:s cvu:s counterparty:o amount:s status:s bankAt:* voucher:o? result:s decision:o? contradicted:b",
             ),
             ("items/0/counterparty", "cuit:* name:* cbu:* alias:* bank:*"),
             ("items/0/voucher", "id:s amount:s createdAt:s"),

@@ -223,7 +223,8 @@ async fn arrivals(story: &mut Story, cvu: &str, closed: &str) {
         let last = all.await;
         assert!(last["bankTransferId"].is_string() && last["bankAt"].is_string());
         let mut right = json!({"coelsaId": coelsa, "cvu": cvu, "amount": amount, "reason": why});
-        for name in ["bankTransferId", "bankAt"] {
+        assert_eq!(last["counterparty"]["coelsaId"], coelsa.as_str());
+        for name in ["bankTransferId", "bankAt", "counterparty"] {
             right[name] = last[name].clone();
         }
         story.tell("cash_in.suspended", right);
@@ -251,7 +252,6 @@ async fn resolutions(story: &mut Story, open: &str) {
         });
         let mut case = case.await["suspense"].take();
         let parts = case.as_object_mut().unwrap();
-        parts.remove("counterparty");
         parts.remove("returnRefusal");
         if outcome == "credit" {
             story.vouchers(open, 1).await;

@@ -106,6 +106,8 @@ impl Story {
             ("bankTransferId", Value::Null),
             ("coelsaId", Value::Null),
             ("rejection", Value::Null),
+            // Nobody had been asked yet who is behind the alias.
+            ("counterparty", sent["counterparty"].clone()),
         ] {
             requested[name] = value;
         }

@@ -204,7 +204,7 @@ pub const STORY: &[Golden] = &[
             "ledgerType":"credit","amount":"1500.50","availableAfter":"1500.50",
             "heldAfter":"0.00","totalAfter":"1500.50","voucherTypeCode":"CARGA",
             "voucherTypeName":"Carga de saldo","idExterno":"orden-1","referenceType":"adjustment",
-            "referenceId":"cmp_00000040000000200000002fnbb8vryk","description":"Primera carga",
+            "referenceId":"cmp_00000040000000200000002fnbb8vryk","description":"Primera carga","counterparty":null,
             "createdAt":"2026-03-02T15:04:05.678Z"}"#,
     },
     Golden {
@@ -216,7 +216,7 @@ pub const STORY: &[Golden] = &[
             "ledgerType":"debit","amount":"0.50","availableAfter":"1500.00","heldAfter":"0.00",
             "totalAfter":"1500.00","voucherTypeCode":"COMPRA","voucherTypeName":"Compra",
             "idExterno":"orden-1","referenceType":"adjustment",
-            "referenceId":"cmp_00000040000000200000004v9a63ce52","description":null,
+            "referenceId":"cmp_00000040000000200000004v9a63ce52","description":null,"counterparty":null,
             "createdAt":"2026-03-02T15:04:05.678Z"}"#,
     },
     Golden {
@@ -228,7 +228,7 @@ pub const STORY: &[Golden] = &[
             "ledgerType":"debit","amount":"1.00","availableAfter":"1499.00","heldAfter":"0.00",
             "totalAfter":"1499.00","voucherTypeCode":"COMPRA","voucherTypeName":"Compra",
             "idExterno":"orden-2","referenceType":"adjustment",
-            "referenceId":"cmp_00000040000000200000006qd8paxgv1","description":null,
+            "referenceId":"cmp_00000040000000200000006qd8paxgv1","description":null,"counterparty":null,
             "createdAt":"2026-03-02T15:04:05.678Z"}"#,
     },
     Golden {
@@ -240,7 +240,7 @@ pub const STORY: &[Golden] = &[
             "ledgerType":"debit","amount":"0.50","availableAfter":"1500.00","heldAfter":"0.00",
             "totalAfter":"1500.00","voucherTypeCode":"COMPRA","voucherTypeName":"Compra",
             "idExterno":"orden-1","referenceType":"adjustment",
-            "referenceId":"cmp_00000040000000200000004v9a63ce52","description":null,
+            "referenceId":"cmp_00000040000000200000004v9a63ce52","description":null,"counterparty":null,
             "createdAt":"2026-03-02T15:04:05.678Z"}]"#,
     },
     Golden {
@@ -252,13 +252,13 @@ pub const STORY: &[Golden] = &[
             "ledgerType":"credit","amount":"1500.50","availableAfter":"1500.50",
             "heldAfter":"0.00","totalAfter":"1500.50","voucherTypeCode":"CARGA",
             "voucherTypeName":"Carga de saldo","idExterno":"orden-1","referenceType":"adjustment",
-            "referenceId":"cmp_00000040000000200000002fnbb8vryk","description":"Primera carga",
+            "referenceId":"cmp_00000040000000200000002fnbb8vryk","description":"Primera carga","counterparty":null,
             "createdAt":"2026-03-02T15:04:05.678Z"},{"id":"cmp_00000040000000200000004v9a63ce52",
             "cvu":"0000999100000247912144","sequence":2,"ledgerType":"debit","amount":"0.50",
             "availableAfter":"1500.00","heldAfter":"0.00","totalAfter":"1500.00",
             "voucherTypeCode":"COMPRA","voucherTypeName":"Compra","idExterno":"orden-1",
             "referenceType":"adjustment","referenceId":"cmp_00000040000000200000004v9a63ce52",
-            "description":null,"createdAt":"2026-03-02T15:04:05.678Z"}]"#,
+            "description":null,"counterparty":null,"createdAt":"2026-03-02T15:04:05.678Z"}]"#,
     },
     Golden {
         request: "GET /v1/comprobantes/internal?limit=1",
@@ -269,7 +269,7 @@ pub const STORY: &[Golden] = &[
             "sequence":2,"ledgerType":"debit","amount":"0.50","availableAfter":"1500.00",
             "heldAfter":"0.00","totalAfter":"1500.00","voucherTypeCode":"COMPRA",
             "voucherTypeName":"Compra","idExterno":"orden-1","referenceType":"adjustment",
-            "referenceId":"cmp_00000040000000200000004v9a63ce52","description":null,
+            "referenceId":"cmp_00000040000000200000004v9a63ce52","description":null,"counterparty":null,
             "createdAt":"2026-03-02T15:04:05.678Z"}],"total":2,"limit":1,"offset":0}"#,
     },
     Golden {
@@ -281,7 +281,7 @@ pub const STORY: &[Golden] = &[
             "ledgerType":"credit","amount":"1500.50","availableAfter":"1500.50",
             "heldAfter":"0.00","totalAfter":"1500.50","voucherTypeCode":"CARGA",
             "voucherTypeName":"Carga de saldo","idExterno":"orden-1","referenceType":"adjustment",
-            "referenceId":"cmp_00000040000000200000002fnbb8vryk","description":"Primera carga",
+            "referenceId":"cmp_00000040000000200000002fnbb8vryk","description":"Primera carga","counterparty":null,
             "createdAt":"2026-03-02T15:04:05.678Z"}"#,
     },
     Golden {
@@ -293,7 +293,7 @@ pub const STORY: &[Golden] = &[
             "ledgerType":"credit","amount":"1500.50","availableAfter":"1500.50",
             "heldAfter":"0.00","totalAfter":"1500.50","voucherTypeCode":"CARGA",
             "voucherTypeName":"Carga de saldo","idExterno":"orden-1","referenceType":"adjustment",
-            "referenceId":"cmp_00000040000000200000002fnbb8vryk","description":"Primera carga",
+            "referenceId":"cmp_00000040000000200000002fnbb8vryk","description":"Primera carga","counterparty":null,
             "createdAt":"2026-03-02T15:04:05.678Z"}"#,
     },
     Golden {

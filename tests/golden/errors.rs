@@ -146,7 +146,7 @@ pub const ERRORS: &[Golden] = &[
             "ledgerType":"credit","amount":"1.00","availableAfter":"1.00","heldAfter":"0.00",
             "totalAfter":"1.00","voucherTypeCode":"IN","voucherTypeName":"In","idExterno":"a",
             "referenceType":"adjustment","referenceId":"cmp_00000040000000400000003297b8vryk",
-            "description":null,"createdAt":"2026-03-02T15:04:05.678Z"}"#,
+            "description":null,"counterparty":null,"createdAt":"2026-03-02T15:04:05.678Z"}"#,
     },
     Golden {
         request: "POST /v1/accounts/0000999100000257958477/comprobantes",

@@ -35,7 +35,7 @@ pub const WEBHOOKS: &[Golden] = &[
             "sequence":1,"ledgerType":"credit","amount":"100.10","availableAfter":"100.10",
             "heldAfter":"0.00","totalAfter":"100.10","voucherTypeCode":"CARGA",
             "voucherTypeName":"Type CARGA","idExterno":"a","referenceType":"adjustment",
-            "referenceId":"cmp_00000040000000200000002fnbb8vryk","description":null,
+            "referenceId":"cmp_00000040000000200000002fnbb8vryk","description":null,"counterparty":null,
             "createdAt":"2026-03-02T15:04:05.678Z"}}],"next":null}"#,
     },
     Golden {
@@ -49,7 +49,7 @@ pub const WEBHOOKS: &[Golden] = &[
             "sequence":1,"ledgerType":"credit","amount":"100.10","availableAfter":"100.10",
             "heldAfter":"0.00","totalAfter":"100.10","voucherTypeCode":"CARGA",
             "voucherTypeName":"Type CARGA","idExterno":"a","referenceType":"adjustment",
-            "referenceId":"cmp_00000040000000200000002fnbb8vryk","description":null,
+            "referenceId":"cmp_00000040000000200000002fnbb8vryk","description":null,"counterparty":null,
             "createdAt":"2026-03-02T15:04:05.678Z"}}],"next":null}"#,
     },
     Golden {

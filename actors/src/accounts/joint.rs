@@ -25,9 +25,7 @@ use std::sync::atomic::Ordering;
 use actix::fut::{ActorFutureExt, wrap_future};
 use actix::{ActorContext, AsyncContext, Context};
 use caudal_ledger::accounts::Movements;
-use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::AccountNo;
-use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::Send;
 use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 use caudal_storage::StoreError;
@@ -258,12 +256,10 @@ fn both_halves(
 ) -> Result<(TransferView, Movements, Movements), Failure> {
     let settings = sender.shared.settings();
     let context = sender.context(&settings, sender.now());
-    let cvu: Cvu = receiver.account.cvu.ok_or(Rejection::DestinationNotFound)?;
     // The one that receives may refuse before anything is decided about the one that sends.
-    let id = sender.account.next_transfer(&context);
-    let into = receiver.account.decide_receive(order, id, &context)?;
-    let to = (receiver.account.number, cvu);
-    let (transfer, out) = sender.account.decide_send(order, to, &context)?;
+    let (one, other) = (&sender.account, &receiver.account);
+    let into = other.decide_receive(order, one, &context)?;
+    let (transfer, out) = one.decide_send(order, other, &context)?;
     let view = TransferView {
         account: sender.account.number,
         transfer,

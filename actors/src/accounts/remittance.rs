@@ -1,7 +1,8 @@
 //! Asks the bank for a transfer, and how far it is, until it has said its last word.
 //!
 //! **Order.** The hold and the reference are durable before the first call, and nothing is asked
-//! before the bank's list was looked through for this start (see [`crate::lookout`]). The bank makes one
+//! before the bank's list was looked through for this start (see [`crate::lookout`]). Before it is sent,
+//! the bank is asked once who is behind its destination, and the answer is kept. The bank makes one
 //! transfer of one reference, so asking again after a crash or a timeout is always safe. A notice
 //! may settle the transfer meanwhile; the account says so when it is asked what to do next.
 //!
@@ -29,6 +30,8 @@ pub struct Errand {
     pub order: TransferOrder,
     /// Whether it was asked for before.
     pub asked: bool,
+    /// Whether to ask first who is behind its destination.
+    pub resolves: bool,
 }
 
 /// What the bank said.
@@ -92,6 +95,12 @@ impl Remittance {
             let Ok(slot) = self.slots.acquire().await else {
                 return;
             };
+            if errand.resolves {
+                let resolved = AccountMessage::Transfer(self.resolve(&errand).await);
+                if account.send(resolved).await.is_err() {
+                    return;
+                }
+            }
             let said = AccountMessage::Transfer(TransferTurn::Said(self.ask(&errand).await));
             drop(slot);
             if account.send(said).await.is_err() || self.next(&account).await.is_none() {
@@ -108,6 +117,20 @@ impl Remittance {
         let question = AccountMessage::Transfer(TransferTurn::Next(self.transfer, sender));
         account.send(question).await.ok()?;
         next.await.ok()?
+    }
+
+    /// Asks who is behind the destination. Where the bank does not say, the transfer is sent all the
+    /// same: the bank judges its destination once more then.
+    async fn resolve(&self, errand: &Errand) -> TransferTurn {
+        let reply = self
+            .bank
+            .lookup(&errand.order.to, self.request_id.as_str())
+            .await;
+        TransferTurn::Resolved {
+            transfer: self.transfer,
+            other: reply.result.ok().map(|found| Box::new(found.into())),
+            calls: reply.calls,
+        }
     }
 
     /// Asks how far it is, or for it: again when the bank does not know it.

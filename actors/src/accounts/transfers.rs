@@ -2,11 +2,13 @@
 
 use actix::{Addr, AsyncContext as _, Context};
 use caudal_ledger::accounts::{Account, Movements};
+use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{AccountNo, OriginId, TransferId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::{
-    BankMoved, BankTransfer, BankWord, Send, Transfer, TransferFact, TransferStatus,
+    BankMoved, BankTransfer, BankWord, Counterparty, Send, Transfer, TransferFact, TransferRecord,
+    TransferStatus,
 };
 use caudal_ledger::vouchers::Outcome;
 use tokio::sync::oneshot;
@@ -40,6 +42,15 @@ pub enum TransferTurn {
     Of(u64, Reply<Result<Option<Transfer>, Failure>>),
     /// What to ask the bank about a transfer next; `None` once it is not open any more.
     Next(u64, oneshot::Sender<Option<Errand>>),
+    /// Who is behind the destination of a transfer that is about to be sent.
+    Resolved {
+        /// The transfer.
+        transfer: u64,
+        /// Who, where the bank said it.
+        other: Option<Box<Counterparty>>,
+        /// The calls that were made.
+        calls: Vec<BankCall>,
+    },
     /// What the bank said about a transfer.
     Said(TransferSaid),
     /// What the bank's notice says about a transfer.
@@ -69,7 +80,11 @@ impl Asked for TransferTurn {
         match self {
             Self::Send { ticket, .. } => Some(ticket),
             Self::Of(_, reply) => Some(reply),
-            Self::Next(..) | Self::Said(_) | Self::Notice { .. } | Self::Reverse { .. } => None,
+            Self::Next(..)
+            | Self::Resolved { .. }
+            | Self::Said(_)
+            | Self::Notice { .. }
+            | Self::Reverse { .. } => None,
         }
     }
 }
@@ -92,6 +107,11 @@ impl Desk {
                 self.show(Ok(transfer), reply);
             }
             TransferTurn::Next(transfer, reply) => drop(reply.send(self.errand(transfer))),
+            TransferTurn::Resolved {
+                transfer,
+                other,
+                calls,
+            } => self.resolved(transfer, other, &calls),
             TransferTurn::Said(said) => self.transfer_said(said),
             TransferTurn::Notice {
                 transfer,
@@ -243,7 +263,25 @@ impl Desk {
                 description: transfer.description.clone(),
             },
             asked: transfer.status != TransferStatus::Requested,
+            resolves: transfer.status == TransferStatus::Requested && transfer.resolved.is_none(),
         })
+    }
+
+    /// Takes in who is behind the destination of an open transfer.
+    fn resolved(&mut self, number: u64, other: Option<Box<Counterparty>>, calls: &[BankCall]) {
+        let open = self.account.transfers.contains_key(&number);
+        let fact = other.filter(|_| open).map(TransferFact::Resolved);
+        let record = |fact| TransferRecord {
+            transfer: number,
+            fact,
+        };
+        let movements = Movements {
+            vouchers: Vec::new(),
+            transfers: fact.map(record).into_iter().collect(),
+        };
+        if !movements.is_empty() || !calls.is_empty() {
+            self.settle(Ok(movements), calls, None);
+        }
     }
 
     /// Takes in what the bank said: journals the calls, and settles where it is its word.
@@ -299,7 +337,7 @@ impl Desk {
     pub(super) fn settle(
         &mut self,
         movements: Result<Movements, Rejection>,
-        calls: &[caudal_ledger::facts::BankCall],
+        calls: &[BankCall],
         heard: Option<(Heard, Ticket<Heard>)>,
     ) {
         let movements = match movements {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use caudal_ledger::accounts::Account;
 use caudal_ledger::balance::Direction;
+use caudal_ledger::cuit::Cuit;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::text::{ExternalId, folded};
 use caudal_ledger::time::Timestamp;
@@ -65,12 +66,14 @@ pub struct VoucherFilter {
     pub from: Option<Timestamp>,
     /// Not after.
     pub to: Option<Timestamp>,
-    /// This text in id, external id, description or reference.
+    /// This text in id, external id, description, reference, or what is known of the other side.
     pub text: Option<String>,
     /// At least.
     pub min: Option<i64>,
     /// At most.
     pub max: Option<i64>,
+    /// Only with this tax id on the other side.
+    pub counterparty: Option<Cuit>,
     /// Only adjustments and internal transfers.
     pub internal: bool,
     /// Only what adds to what is available, or only what takes from it.
@@ -106,9 +109,14 @@ impl VoucherFilter {
             reference_type,
             text,
             external_date,
+            counterparty,
             ..
         } = self;
-        type_code.is_none() && reference_type.is_none() && text.is_none() && external_date.is_none()
+        type_code.is_none()
+            && reference_type.is_none()
+            && text.is_none()
+            && external_date.is_none()
+            && counterparty.is_none()
     }
 
     /// Whether a line may be shown, as far as it can tell.
@@ -138,8 +146,16 @@ impl VoucherFilter {
             && self
                 .external_date
                 .is_none_or(|day| voucher.external_date == Some(day))
+            && self
+                .counterparty
+                .is_none_or(|cuit| has_counterparty(voucher, cuit))
             && text.is_none_or(|text| mentions(realm, account, voucher, text))
     }
+}
+
+fn has_counterparty(voucher: &Voucher, cuit: Cuit) -> bool {
+    let other = voucher.counterparty.as_deref();
+    other.is_some_and(|other| other.cuit.as_deref() == Some(cuit.as_str()))
 }
 
 fn mentions(realm: RealmId, account: AccountNo, voucher: &Voucher, text: &str) -> bool {
@@ -151,10 +167,9 @@ fn mentions(realm: RealmId, account: AccountNo, voucher: &Voucher, text: &str) -
         voucher.description.as_deref(),
         voucher.reference_id.as_deref(),
     ];
-    texts
-        .into_iter()
-        .flatten()
-        .any(|field| folded(field).contains(&text))
+    let has = |field: &str| folded(field).contains(&text);
+    let other = voucher.counterparty.as_deref();
+    texts.into_iter().flatten().any(has) || other.is_some_and(|other| other.mentions(has))
 }
 
 impl Engine {

@@ -1,5 +1,6 @@
 //! The door for money that waits and moves: holds, transfers, bulk, quotes.
 
+use caudal_ledger::cuit::Cuit;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::fees::quotes::Quote;
 use caudal_ledger::holds::{Hold, HoldStatus, HoldStep, OpenHold};
@@ -41,6 +42,27 @@ pub struct TransferFilter {
     pub since: Option<Timestamp>,
     /// Only asked for up to this instant.
     pub until: Option<Timestamp>,
+    /// Only to whom has this tax id.
+    pub counterparty: Option<Cuit>,
+    /// Only the one with this external id.
+    pub external_id: Option<ExternalId>,
+}
+
+impl TransferFilter {
+    fn lets(&self, transfer: &Transfer) -> bool {
+        let to = transfer.resolved.as_deref();
+        let to = to.and_then(|other| other.cuit.as_deref());
+        self.status.is_none_or(|status| status == transfer.status)
+            && self.since.is_none_or(|since| since <= transfer.created_at)
+            && self.until.is_none_or(|until| transfer.created_at <= until)
+            && self
+                .counterparty
+                .is_none_or(|cuit| to == Some(cuit.as_str()))
+            && self
+                .external_id
+                .as_ref()
+                .is_none_or(|id| *id == transfer.external_id)
+    }
 }
 
 impl Engine {
@@ -199,7 +221,8 @@ impl Engine {
             Some(target) => Some(self.balance(realm, target).await?.account),
             None => None,
         };
-        let cost = Cost::scan_if(filter != TransferFilter::default());
+        let point = filter == TransferFilter::default() || filter.external_id.is_some();
+        let cost = Cost::scan_if(!point);
         self.scan(realm, cost, move |store| {
             transfers(store, realm, &filter, from, &page)
         })
@@ -290,6 +313,9 @@ fn transfers(
     from: Option<AccountNo>,
     page: &ListPage,
 ) -> Result<Listing<TransferView>, StoreError> {
+    if let Some(id) = &filter.external_id {
+        return by_external(store, realm, (id, filter), from, page);
+    }
     let count = keys::count_in(store.get(&keys::transfer_count(realm))?.as_deref())?;
     let mut range = Range {
         first: 1,
@@ -304,16 +330,6 @@ fn transfers(
             next,
         });
     }
-    let lets = |account: AccountNo, transfer: &Transfer| {
-        filter.status.is_none_or(|status| status == transfer.status)
-            && from.is_none_or(|from| from == account)
-            && filter
-                .since
-                .is_none_or(|since| since <= transfer.created_at)
-            && filter
-                .until
-                .is_none_or(|until| transfer.created_at <= until)
-    };
     let mut picker = Picker::new(*page);
     while range.len() > 0 {
         let rows = transfer_range(store, realm, range, page.order, SCAN_PAGE)?;
@@ -323,12 +339,37 @@ fn transfers(
             SortOrder::Descending => range.last = last.saturating_sub(1),
         }
         for (ordinal, view) in rows {
-            if lets(view.account, &view.transfer) {
+            if filter.lets(&view.transfer) && from.is_none_or(|from| from == view.account) {
                 picker.offer(ordinal, view);
             }
         }
     }
     Ok(picker.listing())
+}
+
+/// The transfer of an external id, where the filter lets it: an id names one transfer at most.
+fn by_external(
+    store: &dyn Index,
+    realm: RealmId,
+    (id, filter): (&ExternalId, &TransferFilter),
+    from: Option<AccountNo>,
+    page: &ListPage,
+) -> Result<Listing<TransferView>, StoreError> {
+    let found = reads::money::transfer_by_external(store, realm, id)?;
+    let found = found.filter(|(account, transfer)| {
+        filter.lets(transfer) && from.is_none_or(|from| from == *account)
+    });
+    let view = |(account, transfer)| TransferView { account, transfer };
+    let total = u64::from(found.is_some());
+    let mut items: Vec<_> = found.map(view).into_iter().collect();
+    if page.offset > 0 || page.cursor.is_some() {
+        items.clear();
+    }
+    Ok(Listing {
+        items,
+        total,
+        next: None,
+    })
 }
 
 fn transfer_range(

@@ -7,15 +7,15 @@
 //! follows of a movement is judged by the ledger's rules. The bank is asked where requests are served,
 //! the ledger is read off those threads.
 
+mod range;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use caudal_ledger::cases::{BankSays, Decision, Parked, RETURNS, SuspensePlace, Unbooked};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
-use caudal_ledger::reconciliation::{
-    Agreement, Judged, Listed, Ours, Tally, judge, other_days, unlisted,
-};
+use caudal_ledger::reconciliation::{Agreement, Judged, Listed, Ours, judge, other_days, unlisted};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::vouchers::ReferenceType;
 
@@ -29,6 +29,9 @@ use crate::ports::{BankGateway as _, BankMovement, Way};
 use crate::records::keys::Rail;
 use crate::records::projection::Place;
 use crate::records::reads;
+use range::Lists;
+
+pub use range::{Comparison, Mark, RANGE_DAYS_MAX, Wanted};
 
 /// One movement of a reconciliation: the bank's side, the ledger's, or both.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -68,15 +71,6 @@ fn listed(bank: &BankMovement) -> Listed<'_> {
     }
 }
 
-/// The counts and sums of a day.
-pub fn tally(found: &[Reconciled]) -> Tally {
-    Tally::over(found.iter().map(|it| {
-        let bank = it.bank.as_ref();
-        let bank = bank.map(|bank| (bank.way == Way::In, listed(bank)));
-        (it.judged, bank)
-    }))
-}
-
 /// When a transfer was asked for, or money arrived, that the ledger settled on the day.
 fn begun(ours: &[Reconciled]) -> impl Iterator<Item = BusinessDay> {
     ours.iter().flat_map(|it| {
@@ -98,10 +92,22 @@ impl Engine {
         day: BusinessDay,
         request_id: &str,
     ) -> Result<Vec<Reconciled>, Failure> {
-        let listed = self.listed_by_bank(realm, day, request_id).await?;
+        let mut lists = Lists::default();
+        self.compare(realm, day, &mut lists, request_id).await
+    }
+
+    /// The same, with the lists of the bank that are known already.
+    async fn compare(
+        &self,
+        realm: RealmId,
+        day: BusinessDay,
+        lists: &mut Lists,
+        request_id: &str,
+    ) -> Result<Vec<Reconciled>, Failure> {
+        let listed = lists.of(self, (realm, day), request_id).await?;
         let compare = move |books: &Books| {
             let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
-            for movement in books.own(realm, listed)? {
+            for movement in books.own(realm, &listed)? {
                 let reconciled = books.against_ledger(realm, movement)?;
                 seen.extend(reconciled.iter().filter_map(place));
                 found.extend(reconciled);
@@ -114,9 +120,9 @@ impl Engine {
             if ours.is_empty() {
                 break;
             }
-            let listed = self.listed_by_bank(realm, other, request_id).await?;
+            let listed = lists.of(self, (realm, other), request_id).await?;
             let compare = move |books: &Books| {
-                for movement in books.own(realm, listed)? {
+                for movement in books.own(realm, &listed)? {
                     let reconciled = books.against_ledger(realm, movement)?;
                     seen.extend(reconciled.iter().filter_map(place));
                 }
@@ -144,19 +150,14 @@ impl Engine {
 
 impl Books {
     /// What the bank lists, as far as it is this realm's.
-    fn own(
-        &self,
-        realm: RealmId,
-        mut listed: Vec<BankMovement>,
-    ) -> Result<Vec<BankMovement>, Failure> {
-        let mut failed = None;
-        listed.retain(|movement| {
-            self.is_of(realm, movement).unwrap_or_else(|why| {
-                failed = Some(why);
-                false
-            })
-        });
-        failed.map_or(Ok(listed), Err)
+    fn own(&self, realm: RealmId, listed: &[BankMovement]) -> Result<Vec<BankMovement>, Failure> {
+        let mut own = Vec::new();
+        for movement in listed {
+            if self.is_of(realm, movement)? {
+                own.push(movement.clone());
+            }
+        }
+        Ok(own)
     }
 
     /// Whether a movement is a realm's: a return by its reference, any other by its CVU.

@@ -91,6 +91,14 @@ pub trait ObedientBank: Send + Sync + fmt::Debug + 'static {
         Ok(Vec::new())
     }
 
+    /// Who is behind a CBU, CVU or alias. Nobody counts the question.
+    ///
+    /// # Errors
+    /// What a rig's bank says instead: it knows nobody.
+    fn whom(&self, _: &Destination) -> Result<Found, BankError> {
+        Err(BankError::TimedOut)
+    }
+
     /// What is on the collector account.
     ///
     /// # Errors
@@ -166,9 +174,13 @@ impl<B: ObedientBank> BankGateway for B {
         self.answer(("movements", day.to_string()), move || self.lists(day))
     }
 
-    fn lookup<'a>(&'a self, _: &'a Destination, _: &'a str) -> LocalFuture<'a, BankReply<Found>> {
-        // Whom it knows is no matter of obedience.
-        self.answer(("lookup", String::new()), || Err(BankError::TimedOut))
+    fn lookup<'a>(
+        &'a self,
+        whom: &'a Destination,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<Found>> {
+        let (result, calls) = (self.whom(whom), Vec::new());
+        Box::pin(std::future::ready(BankReply { result, calls }))
     }
 
     fn balance<'a>(

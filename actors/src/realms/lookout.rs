@@ -294,6 +294,7 @@ fn left(store: &dyn Index, movement: BankMovement) -> Result<Option<Notice>, Sto
             moved,
             at: movement.at,
         },
+        resolved: Some(Box::new(other)),
     })))
 }
 

@@ -72,6 +72,7 @@ fn voucher() -> Voucher {
         expires_at: None,
         gives_back: None,
         tag: Tag::NONE,
+        counterparty: None,
         external_date: BusinessDay::parse("2026-03-01").map(BusinessDay::date),
         at: at(1),
         hash: Digest([7; 32]),
@@ -429,6 +430,7 @@ fn records_of_every_version_are_read() {
     let lines = &mut missing;
     check("ledger", &LedgerFact::Posted(voucher()), lines);
     check("step", &LedgerFact::Posted(money::step()), lines);
+    check("named", &LedgerFact::Posted(money::named()), lines);
     check("suspense", &money::suspense(), lines);
     check("fees", &AccountFact::FeesChanged(money::fees()), lines);
     check_all("transfer", &money::transfers(), lines);

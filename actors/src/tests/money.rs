@@ -372,6 +372,7 @@ async fn an_order_and_its_record_on_the_banks_list_are_posted_once_whichever_com
                     moved: BankMoved::default(),
                     at: lab.clock.peek(),
                 },
+                resolved: None,
             })
         };
         // Nothing is on disk until both have come, or one was sent away.

@@ -355,6 +355,7 @@ pub(super) fn first_voucher() -> Voucher {
         external_date: None,
         expires_at: None,
         gives_back: None,
+        counterparty: None,
         at: Timestamp::from_millis(1_700_000_000_000),
         hash: Digest::default(),
     }

@@ -168,6 +168,8 @@ impl Sums {
             TransferFact::Reversed { .. } => TransferStatus::Reversed,
             TransferFact::Disputed(_) => TransferStatus::Audit,
             TransferFact::Decided { verdict, .. } => verdict.status(),
+            // Tells of no state, and is no event.
+            TransferFact::Resolved(_) => TransferStatus::Requested,
         };
         let totals = self.realms.entry(realm).or_default();
         if (rules.transfer)(&fact, before, after).is_some() {
@@ -198,7 +200,9 @@ impl Sums {
                     totals.waits(amount, true, false);
                 }
             }
-            TransferFact::Requested(_) | TransferFact::Reversed { .. } => {}
+            TransferFact::Requested(_)
+            | TransferFact::Reversed { .. }
+            | TransferFact::Resolved(_) => {}
         }
     }
 

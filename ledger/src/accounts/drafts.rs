@@ -3,6 +3,7 @@
 use super::{Account, Context};
 use crate::balance::{Balance, BalanceError, Direction};
 use crate::chain::Digest;
+use crate::counterparty::Counterparty;
 use crate::cvu::Cvu;
 use crate::fees::Charges;
 use crate::holds::{Hold, HoldStep};
@@ -42,6 +43,7 @@ pub(super) struct Draft {
     pub external_date: Option<chrono::NaiveDate>,
     pub expires_at: Option<Timestamp>,
     pub gives_back: Option<GivesBack>,
+    pub counterparty: Option<Counterparty>,
 }
 
 impl Draft {
@@ -56,6 +58,7 @@ impl Draft {
             external_date: None,
             expires_at: None,
             gives_back: None,
+            counterparty: None,
         }
     }
 
@@ -124,6 +127,7 @@ impl Drafts<'_> {
             expires_at: draft.expires_at,
             gives_back: draft.gives_back,
             tag: self.next_id().tag,
+            counterparty: draft.counterparty.map(Box::new),
             at: self.at,
             hash: Digest::default(),
         };

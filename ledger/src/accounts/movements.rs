@@ -21,9 +21,6 @@ use crate::transfers::CashIn;
 use crate::voucher_types::{Origin, Sense, SystemType};
 use crate::vouchers::{Outcome, PostAdjustment, ReferenceType, Voucher};
 
-/// The longest description of a voucher, in characters.
-const DESCRIPTION_MAX: usize = 200;
-
 /// A kind of movement, as far as the state of an account matters for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Movement {
@@ -294,17 +291,9 @@ impl Account {
     ) -> Result<Vec<Voucher>, Rejection> {
         self.may(Movement::CashIn)?;
         let mut drafts = self.draft(context)?;
-        let from = &arrived.from;
-        let words = [
-            from.name.as_deref(),
-            from.cuit.as_deref(),
-            from.cbu.as_deref(),
-        ];
-        let words: Vec<&str> = words.into_iter().flatten().collect();
-        let description: String = words.join(" · ").chars().take(DESCRIPTION_MAX).collect();
         drafts.add(Draft {
             reference_id: Some(arrived.coelsa_id.clone()),
-            description: Some(description).filter(|words| !words.is_empty()),
+            counterparty: Some(arrived.from.clone()),
             ..Draft::of(
                 SystemType::TransferIn,
                 arrived.amount,

@@ -1,7 +1,6 @@
-//! Transfers of an account: sending inside the realm or through the bank, receiving, settling.
+//! Transfers of an account through the bank: asked for, settled, come back.
 //!
-//! **Inside the realm** two accounts decide: the one that receives may refuse, then the one that
-//! sends; both halves are committed as one.
+//! What stays inside the realm is in `internal.rs`.
 //!
 //! **Through the bank** the money is held, with its charges, before the bank is asked. The bank's
 //! word settles it: `confirm_hold` and the charges when it completed, `release` of all when it
@@ -10,6 +9,7 @@
 use super::drafts::Draft;
 use super::{Account, Context, Movement, Movements};
 use crate::bank::BankRefusal;
+use crate::counterparty::Counterparty;
 use crate::cvu::Cvu;
 use crate::ids::{AccountNo, OriginId, Tag, TransferId, VoucherId};
 use crate::money::{Amount, Money};
@@ -69,7 +69,7 @@ impl Account {
         })
     }
 
-    fn transfer(&self, order: &Send, from: Cvu, context: &Context<'_>) -> Transfer {
+    pub(super) fn transfer(&self, order: &Send, from: Cvu, context: &Context<'_>) -> Transfer {
         let TransferId(VoucherId { sequence, tag, .. }) = self.next_transfer(context);
         Transfer {
             sequence,
@@ -91,79 +91,9 @@ impl Account {
             origin: None,
             recovered: None,
             decision: None,
+            resolved: None,
             created_at: self.instant(context.now),
             updated_at: self.instant(context.now),
-        }
-    }
-
-    /// Decides the sending half of an internal transfer.
-    pub fn decide_send(
-        &self,
-        order: &Send,
-        (number, cvu): (AccountNo, Cvu),
-        context: &Context<'_>,
-    ) -> Result<(Transfer, Movements), Rejection> {
-        let from = self.may(Movement::Send)?;
-        if number == self.number {
-            return Err(Rejection::SameAccount);
-        }
-        self.within_limits(order.amount, context)?;
-        let mut drafts = self.draft(context)?;
-        let reference = TransferId(drafts.next_id()).to_string();
-        drafts.add(Draft {
-            external_id: Some(order.external_id.clone()),
-            description: order.description.clone(),
-            reference_id: Some(reference),
-            ..Draft::of(SystemType::P2pOut, order.amount, ReferenceType::P2p)
-        })?;
-        drafts.charge()?;
-        let code = SystemType::P2pOut.code();
-        let charged = self.schedules(context).charged(&code, order.amount);
-        let transfer = Transfer {
-            receiver: Some((number, cvu)),
-            status: TransferStatus::Completed,
-            charges: charged.ok_or(Rejection::AmountOverflow)?,
-            ..self.transfer(order, from, context)
-        };
-        let requested = TransferRecord {
-            transfer: transfer.sequence,
-            fact: TransferFact::Requested(transfer.clone()),
-        };
-        let movements = Movements {
-            vouchers: drafts.vouchers,
-            transfers: vec![requested],
-        };
-        Ok((transfer, movements))
-    }
-
-    /// Decides the receiving half of an internal transfer. The state of the account and its largest
-    /// balance may refuse it; a fee that the balance does not cover is not charged.
-    pub fn decide_receive(
-        &self,
-        order: &Send,
-        transfer: TransferId,
-        context: &Context<'_>,
-    ) -> Result<Movements, Rejection> {
-        self.may_receive(order.amount, context)?;
-        let mut drafts = self.draft(context)?;
-        drafts.add(Draft {
-            external_id: Some(order.external_id.clone()),
-            description: order.description.clone(),
-            reference_id: Some(transfer.to_string()),
-            ..Draft::of(SystemType::P2pIn, order.amount, ReferenceType::P2p)
-        })?;
-        drafts.charge_if_covered();
-        Ok(Movements {
-            vouchers: drafts.vouchers,
-            transfers: Vec::new(),
-        })
-    }
-
-    fn may_receive(&self, amount: Amount, context: &Context<'_>) -> Result<(), Rejection> {
-        match self.may(Movement::Receive) {
-            Ok(_) => self.within_balance(amount, context),
-            Err(Rejection::AccountClosed) => Err(Rejection::DestinationClosed),
-            Err(_) => Err(Rejection::DestinationNotFound),
         }
     }
 
@@ -186,12 +116,18 @@ impl Account {
             .schedules(context)
             .charged(&code, order.amount)
             .ok_or(Rejection::AmountOverflow)?;
+        let transfer = Transfer {
+            charges,
+            origin: Some(origin),
+            ..self.transfer(order, from, context)
+        };
         let mut drafts = self.draft(context)?;
         let reference = TransferId(drafts.next_id()).to_string();
         drafts.add(Draft {
             external_id: Some(order.external_id.clone()),
             description: order.description.clone(),
             reference_id: Some(reference.clone()),
+            counterparty: Some(transfer.counterparty()),
             ..Draft::of(SystemType::Hold, order.amount, ReferenceType::Transfer)
         })?;
         let total = charges.total().ok_or(Rejection::AmountOverflow)?;
@@ -201,11 +137,6 @@ impl Account {
                 ..Draft::of(SystemType::Hold, total, ReferenceType::Fee)
             })?;
         }
-        let transfer = Transfer {
-            charges,
-            origin: Some(origin),
-            ..self.transfer(order, from, context)
-        };
         let requested = TransferRecord {
             transfer: transfer.sequence,
             fact: TransferFact::Requested(transfer.clone()),
@@ -310,6 +241,7 @@ impl Account {
         let transfer = Transfer {
             origin: Some(left.origin),
             recovered: Some(Box::new(left.recovered.clone())),
+            resolved: left.resolved.clone(),
             ..self.transfer(&order, from, context)
         };
         let mut drafts = self.draft(context)?;
@@ -319,6 +251,10 @@ impl Account {
                 external_id: Some(order.external_id.clone()),
                 description: order.description.clone(),
                 reference_id: Some(reference.clone()),
+                counterparty: Some(Counterparty {
+                    coelsa_id: left.coelsa_id.clone(),
+                    ..transfer.counterparty()
+                }),
                 ..Draft::of(system, left.amount, ReferenceType::Transfer)
             })?;
         }
@@ -363,7 +299,16 @@ impl Account {
     ) -> Result<Movements, Rejection> {
         let mut drafts = self.draft(context)?;
         let reference = transfer.id(context.realm, self.number).to_string();
+        let mut counterparty = transfer.counterparty();
+        if let TransferFact::Completed {
+            coelsa_id: Some(id),
+            ..
+        } = &fact
+        {
+            counterparty.coelsa_id = Some(id.clone());
+        }
         drafts.add(Draft {
+            counterparty: Some(counterparty),
             reference_id: Some(reference.clone()),
             external_id: Some(transfer.external_id.clone()),
             description: transfer.description.clone(),
@@ -404,6 +349,7 @@ impl Account {
         let reference = transfer.id(context.realm, self.number).to_string();
         drafts.add(Draft {
             reference_id: Some(reference.clone()),
+            counterparty: Some(transfer.counterparty()),
             gives_back: Some(GivesBack {
                 counted_at: transfer.created_at,
                 whole: true,
@@ -472,6 +418,10 @@ impl Account {
         let mut drafts = after.draft(context)?;
         drafts.add(Draft {
             reference_id: Some(transfer.id(context.realm, self.number).to_string()),
+            counterparty: Some(Counterparty {
+                coelsa_id: Some(coelsa_id.to_owned()),
+                ..transfer.counterparty()
+            }),
             ..Draft::of(
                 SystemType::TransferReversal,
                 amount,

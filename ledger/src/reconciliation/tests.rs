@@ -44,6 +44,7 @@ fn transfer(status: TransferStatus) -> Transfer {
         reversed: Money::ZERO,
         created_at: Timestamp::from_millis(1),
         updated_at: Timestamp::from_millis(1),
+        resolved: None,
         decision: None,
         dispute: None,
         origin: None,

@@ -159,8 +159,7 @@ impl Desk {
         let slot = &self.slots[from];
         let context = self.context(slot.realm);
         if inside == Some(from) {
-            let to = (slot.account.number, cvu(from));
-            let refused = slot.account.decide_send(&order, to, &context);
+            let refused = slot.account.decide_send(&order, &slot.account, &context);
             return refusal(&refused.expect_err("a transfer goes to another account"));
         }
         let key = (slot.realm, order.external_id.clone());
@@ -195,10 +194,8 @@ impl Desk {
             return Ok(vec![(from, movements)]);
         };
         let receiver = &self.slots[to].account;
-        let id = sender.account.next_transfer(&context);
-        let into = receiver.decide_receive(order, id, &context)?;
-        let to_key = (receiver.number, receiver.cvu.expect("it may receive"));
-        let (_, out) = sender.account.decide_send(order, to_key, &context)?;
+        let into = receiver.decide_receive(order, &sender.account, &context)?;
+        let (_, out) = sender.account.decide_send(order, receiver, &context)?;
         Ok(vec![(from, out), (to, into)])
     }
 

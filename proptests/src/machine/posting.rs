@@ -103,6 +103,7 @@ impl Machine {
             external_date: None,
             expires_at: None,
             gives_back: None,
+            counterparty: None,
             tag: Tag::NONE,
             at: account
                 .last_movement_at

@@ -147,6 +147,7 @@ async fn what_a_movement_says() {
         cbu: Some("2850590940090418135201".into()),
         alias: Some("eva.perez".into()),
         bank: Some("Macro".into()),
+        ..Counterparty::default()
     };
     let first = BankMovement {
         bank_id: "1-20055361682-1-0".into(),

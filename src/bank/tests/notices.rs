@@ -261,6 +261,7 @@ fn every_notice_reads() {
         cbu: Some("2850590940090418135201".into()),
         alias: Some("eva.perez".into()),
         bank: Some("Macro".into()),
+        ..Counterparty::default()
     };
     let failed = with(
         settled("transfer.cvu.rejected", "FAILED"),

@@ -95,6 +95,9 @@ pub enum Mistake {
         "debe ser una fecha y hora RFC 3339";
     InThePast = "must be in the future", "debe estar en el futuro";
     InTheFuture = "must not be in the future", "no debe estar en el futuro";
+    LongRange { max: usize } =
+        "must be at most {max} days from the first, both included",
+        "debe abarcar como máximo {max} días, ambos incluidos";
     After { other: &'static str } =
         "must not be after {other}",
         "no debe ser posterior a {other}";

@@ -39,6 +39,7 @@ fn placed(name: &str, reference: Option<&str>) -> Placed {
         external_date: None,
         expires_at: None,
         gives_back: None,
+        counterparty: None,
         at: Timestamp::parse("2026-03-02T15:04:05.678Z").unwrap(),
         hash: Canonical::default().digest(),
     };

@@ -14,6 +14,7 @@ use caudal_ledger::voucher_types::TypeCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::bodies::counterparty::Contraparte;
 use crate::wallet::comprobantes::{sentido, signo};
 use crate::wallet::importe::Importe;
 
@@ -229,6 +230,8 @@ pub struct Movimiento {
     pub referencia: Option<String>,
     /// The tenant's own date.
     pub fecha_externa: Option<String>,
+    /// The other side, as far as it was known then; null for adjustments, holds and fees.
+    pub contraparte: Option<Contraparte>,
     /// `credit`, `debit`, `hold`, `release` or `confirm_hold`.
     pub sentido_ledger: &'static str,
     /// What could be spent afterwards, as a string.
@@ -272,6 +275,7 @@ impl Movimiento {
             id_cuenta: account.0,
             referencia: voucher.description.clone(),
             fecha_externa: voucher.external_date.map(|date| date.to_string()),
+            contraparte: voucher.other_side().map(Contraparte::from),
             sentido_ledger: voucher.direction.as_str(),
             available_balance: available.to_string(),
             held_balance: held.to_string(),

@@ -127,7 +127,8 @@ pub fn event(
             | TransferFact::Rejected(_)
             | TransferFact::Reversed { .. }
             | TransferFact::Disputed(_)
-            | TransferFact::Decided { .. } => return Err(lost()),
+            | TransferFact::Decided { .. }
+            | TransferFact::Resolved(_) => return Err(lost()),
         },
         (None, REALM) => voucher_type(store, realm, told.kind, &entry)?,
         (None, SUSPENSE) => Subject::Suspense(Box::new(decode::<Suspense>(&entry.body)?)),

@@ -46,6 +46,11 @@ pub fn unbooked() -> Vec<UnbookedFact> {
             moved: BankMoved::default(),
             at: at(9),
         },
+        resolved: None,
+    };
+    let resolved = Departure {
+        resolved: Some(Box::new(money::bea())),
+        ..left.clone()
     };
     vec![
         UnbookedFact::Said {
@@ -62,6 +67,10 @@ pub fn unbooked() -> Vec<UnbookedFact> {
                 sequence: 2,
             },
             decision: decision(false),
+        },
+        UnbookedFact::Said {
+            says: BankSays::Left(resolved),
+            reason: "insufficient_funds".into(),
         },
     ]
 }

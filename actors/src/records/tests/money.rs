@@ -25,6 +25,27 @@ pub fn step() -> Voucher {
     }
 }
 
+/// A side of a movement of which all is known.
+pub fn bea() -> Counterparty {
+    Counterparty {
+        cuit: Some("27312547568".into()),
+        name: Some("Bea".into()),
+        cbu: Some("2850590940090418135201".into()),
+        alias: Some("bea.prueba".into()),
+        bank: Some("Macro".into()),
+        coelsa_id: Some("80V1JXON".into()),
+        concept: Some("VAR".into()),
+    }
+}
+
+/// A voucher that names who is on the other side.
+pub fn named() -> Voucher {
+    Voucher {
+        counterparty: Some(Box::new(bea())),
+        ..voucher()
+    }
+}
+
 pub fn fees() -> Vec<FeeRule> {
     vec![FeeRule {
         code: TypeCode::parse("SALE").unwrap(),
@@ -63,6 +84,7 @@ fn transfer(to: Destination) -> Transfer {
         created_at: at(1),
         updated_at: at(2),
         decision: None,
+        resolved: None,
     }
 }
 
@@ -72,7 +94,7 @@ pub fn transfers() -> Vec<TransferRecord> {
     let (bank_id, coelsa_id) = (Some("1".to_owned()), Some("80V1JXON".to_owned()));
     let facts = [
         TransferFact::Requested(transfer(key)),
-        TransferFact::Requested(transfer(alias)),
+        TransferFact::Requested(transfer(alias.clone())),
         TransferFact::Advanced {
             status: TransferStatus::Audit,
             bank_id: bank_id.clone(),
@@ -101,6 +123,11 @@ pub fn transfers() -> Vec<TransferRecord> {
                 to_alias: Some("bea.prueba".into()),
                 ..BankMoved::default()
             },
+        }),
+        TransferFact::Resolved(Box::new(bea())),
+        TransferFact::Requested(Transfer {
+            resolved: Some(Box::new(bea())),
+            ..transfer(alias)
         }),
     ];
     let record = |fact| TransferRecord { transfer: 3, fact };

@@ -273,19 +273,20 @@ fn the_banks_word_settles_a_transfer_and_nothing_else_does() {
 fn both_halves_of_an_internal_transfer_name_it() {
     let (mut a, mut b) = (with_money(1_000), with_money(1));
     b.number = AccountNo(2);
-    let cvu = b.cvu.unwrap();
-    let (transfer, out) = a
-        .decide_send(&send(300), (b.number, cvu), &context())
-        .unwrap();
+    b.holder.name = "Bea".into();
+    let (transfer, out) = a.decide_send(&send(300), &b, &context()).unwrap();
     let id = transfer.id(REALM, a.number);
     assert_eq!(id, a.next_transfer(&context()));
-    let into = b.decide_receive(&send(300), id, &context()).unwrap();
+    let into = b.decide_receive(&send(300), &a, &context()).unwrap();
     assert_eq!(out.vouchers[0].reference_id, into.vouchers[0].reference_id);
+    let named = |voucher: &Voucher| voucher.counterparty.as_deref().unwrap().name.clone();
+    assert_eq!(named(&out.vouchers[0]).as_deref(), Some("Bea"));
+    assert_eq!(named(&into.vouchers[0]), Some(a.holder.name.clone()));
     take(&mut a, &out);
     take(&mut b, &into);
     assert_eq!((balance(&a), balance(&b)), ((700, 0), (301, 0)));
     assert!(a.transfers.is_empty(), "it is final at once");
-    let own = a.decide_send(&send(1), (a.number, cvu), &context());
+    let own = a.decide_send(&send(1), &a, &context());
     assert_eq!(own.unwrap_err(), Rejection::SameAccount);
     let other = a.sent_before(&send(301), (a.number, &transfer), &context());
     assert_eq!(other.unwrap_err().code(), "id_externo_reused");

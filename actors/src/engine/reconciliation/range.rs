@@ -1,0 +1,158 @@
+//! Reconciliation over days: a page of what follows, and the counts and sums of all days.
+//!
+//! **Order.** Day by day, oldest first; within a day by instant (the bank's, or the ledger's where the
+//! bank has none), then by id. A cursor is the place of the last row shown, so a walk shows nothing
+//! twice, though what follows of a movement may be another thing by the next page.
+//!
+//! **Bounds.** [`RANGE_DAYS_MAX`] days; a page is kept in memory, and one day at a time of the rest. The
+//! bank is asked for each day of the range at each page, because the counts are over all of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::reconciliation::{Agreement, Tally};
+use caudal_ledger::time::{BusinessDay, Timestamp};
+
+use super::{Engine, Reconciled, listed};
+use crate::failure::Failure;
+use crate::ports::{BankMovement, Way};
+
+/// How many days are compared at once.
+pub const RANGE_DAYS_MAX: usize = 31;
+
+/// The place of a row: day, instant, and what tells it from others of the instant.
+pub type Mark = (BusinessDay, Timestamp, String);
+
+/// Which days are compared, and which rows are wanted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wanted {
+    /// The first day.
+    pub from: BusinessDay,
+    /// The last day.
+    pub to: BusinessDay,
+    /// Only rows of which this follows.
+    pub result: Option<Agreement>,
+    /// Only rows after this place.
+    pub after: Option<Mark>,
+    /// How many rows; all of them when `None`.
+    pub limit: Option<usize>,
+}
+
+/// What was compared.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Comparison {
+    /// The rows of the page, each with its day.
+    pub items: Vec<(BusinessDay, Reconciled)>,
+    /// How many rows are wanted in all.
+    pub total: usize,
+    /// The counts and sums of all days, whatever rows are wanted.
+    pub tally: Tally,
+    /// Where the next page begins; `None` on the last.
+    pub next: Option<Mark>,
+}
+
+impl Comparison {
+    /// Takes in a day.
+    fn take(&mut self, day: BusinessDay, found: Vec<Reconciled>, wanted: &Wanted) {
+        let mut rows = Vec::new();
+        for it in found {
+            let bank = it.bank.as_ref();
+            let bank = bank.map(|bank| (bank.way == Way::In, listed(bank)));
+            let bank = bank.as_ref().map(|(incoming, it)| (*incoming, it));
+            self.tally.count(it.judged, bank);
+            let result = it.judged.agreement;
+            if wanted.result.is_none_or(|wanted| wanted == result) {
+                rows.push((mark(day, &it), it));
+            }
+        }
+        rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+        self.total = self.total.strict_add(rows.len());
+        let ahead = |mark: &Mark| wanted.after.as_ref().is_none_or(|after| mark > after);
+        for (_, it) in rows.into_iter().filter(|(mark, _)| ahead(mark)) {
+            if wanted.limit.is_none_or(|limit| self.items.len() < limit) {
+                self.items.push((day, it));
+            } else if self.next.is_none() {
+                self.next = self.last();
+            }
+        }
+    }
+
+    fn last(&self) -> Option<Mark> {
+        self.items.last().map(|(day, it)| mark(*day, it))
+    }
+}
+
+/// Where a row is.
+fn mark(day: BusinessDay, it: &Reconciled) -> Mark {
+    if let Some(bank) = &it.bank {
+        return (day, bank.at, bank.bank_id.clone());
+    }
+    if let Some(placed) = &it.voucher {
+        let id = format!("{}-{}", placed.account.0, placed.voucher.sequence);
+        return (day, placed.voucher.at, id);
+    }
+    match &it.suspense {
+        Some(parked) => (day, parked.since, parked.suspense.cash_in.coelsa_id.clone()),
+        None => (day, day.start(), String::new()),
+    }
+}
+
+/// What the bank lists of the days that are looked at: each day is asked for once, but for today, whose
+/// list grows while the ledger is read.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    days: BTreeMap<BusinessDay, Arc<Vec<BankMovement>>>,
+}
+
+impl Lists {
+    /// What the bank lists of a day.
+    pub(super) async fn of(
+        &mut self,
+        engine: &Engine,
+        (realm, day): (RealmId, BusinessDay),
+        request_id: &str,
+    ) -> Result<Arc<Vec<BankMovement>>, Failure> {
+        if let Some(known) = self.days.get(&day) {
+            return Ok(Arc::clone(known));
+        }
+        let listed = engine.listed_by_bank(realm, day, request_id).await?;
+        let listed = Arc::new(listed);
+        if day < engine.now().business_day() {
+            self.days.insert(day, Arc::clone(&listed));
+        }
+        Ok(listed)
+    }
+
+    /// Forgets the days before this one.
+    fn forget_before(&mut self, day: BusinessDay) {
+        self.days.retain(|known, _| *known >= day);
+    }
+}
+
+impl Engine {
+    /// Compares the bank's lists of some days with the ledger, both ways, and gives a page of what
+    /// follows. Days after the [`RANGE_DAYS_MAX`]th are left out.
+    ///
+    /// # Errors
+    /// The bank's failure, and whatever keeps the ledger from being read.
+    pub async fn reconcile_days(
+        &self,
+        realm: RealmId,
+        wanted: &Wanted,
+        request_id: &str,
+    ) -> Result<Comparison, Failure> {
+        let (mut lists, mut compared) = (Lists::default(), Comparison::default());
+        let mut day = wanted.from;
+        for _ in 0..RANGE_DAYS_MAX {
+            if day > wanted.to {
+                break;
+            }
+            let found = self.compare(realm, day, &mut lists, request_id).await?;
+            compared.take(day, found, wanted);
+            lists.forget_before(day);
+            day = day.next();
+        }
+        Ok(compared)
+    }
+}

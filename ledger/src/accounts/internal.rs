@@ -1,0 +1,106 @@
+//! Transfers inside the realm.
+//!
+//! **Order.** Two accounts decide: the one that receives may refuse, then the one that sends; both
+//! halves are committed as one, and each names the holder of the other as its counterparty.
+
+use super::drafts::Draft;
+use super::{Account, Context, Movement, Movements};
+use crate::counterparty::Counterparty;
+use crate::ids::TransferId;
+use crate::money::Amount;
+use crate::rejection::Rejection;
+use crate::transfers::{Send, Transfer, TransferFact, TransferRecord, TransferStatus};
+use crate::voucher_types::SystemType;
+use crate::vouchers::ReferenceType;
+
+impl Account {
+    /// What its holder is to whoever is on the other side.
+    fn counterparty(&self) -> Counterparty {
+        Counterparty {
+            cuit: Some(self.holder.cuit.to_string()),
+            name: Some(self.holder.name.clone()),
+            cbu: self.cvu.map(|cvu| cvu.to_string()),
+            alias: self.alias.as_ref().map(ToString::to_string),
+            ..Counterparty::default()
+        }
+    }
+
+    /// Decides the sending half of an internal transfer to another account of the realm.
+    pub fn decide_send(
+        &self,
+        order: &Send,
+        receiver: &Self,
+        context: &Context<'_>,
+    ) -> Result<(Transfer, Movements), Rejection> {
+        let from = self.may(Movement::Send)?;
+        if receiver.number == self.number {
+            return Err(Rejection::SameAccount);
+        }
+        let cvu = receiver.cvu.ok_or(Rejection::DestinationNotFound)?;
+        self.within_limits(order.amount, context)?;
+        let code = SystemType::P2pOut.code();
+        let charged = self.schedules(context).charged(&code, order.amount);
+        let transfer = Transfer {
+            receiver: Some((receiver.number, cvu)),
+            status: TransferStatus::Completed,
+            charges: charged.ok_or(Rejection::AmountOverflow)?,
+            resolved: Some(Box::new(receiver.counterparty())),
+            ..self.transfer(order, from, context)
+        };
+        let mut drafts = self.draft(context)?;
+        let reference = TransferId(drafts.next_id()).to_string();
+        drafts.add(Draft {
+            external_id: Some(order.external_id.clone()),
+            description: order.description.clone(),
+            reference_id: Some(reference),
+            counterparty: Some(transfer.counterparty()),
+            ..Draft::of(SystemType::P2pOut, order.amount, ReferenceType::P2p)
+        })?;
+        drafts.charge()?;
+        let requested = TransferRecord {
+            transfer: transfer.sequence,
+            fact: TransferFact::Requested(transfer.clone()),
+        };
+        let movements = Movements {
+            vouchers: drafts.vouchers,
+            transfers: vec![requested],
+        };
+        Ok((transfer, movements))
+    }
+
+    /// Decides the receiving half of the internal transfer that `sender` is about to make. The state of
+    /// the account and its largest balance may refuse it; a fee that the balance does not cover is not
+    /// charged.
+    pub fn decide_receive(
+        &self,
+        order: &Send,
+        sender: &Self,
+        context: &Context<'_>,
+    ) -> Result<Movements, Rejection> {
+        self.may_receive(order.amount, context)?;
+        let mut drafts = self.draft(context)?;
+        drafts.add(Draft {
+            external_id: Some(order.external_id.clone()),
+            description: order.description.clone(),
+            reference_id: Some(sender.next_transfer(context).to_string()),
+            counterparty: Some(Counterparty {
+                concept: Some(order.concept.as_str().to_owned()),
+                ..sender.counterparty()
+            }),
+            ..Draft::of(SystemType::P2pIn, order.amount, ReferenceType::P2p)
+        })?;
+        drafts.charge_if_covered();
+        Ok(Movements {
+            vouchers: drafts.vouchers,
+            transfers: Vec::new(),
+        })
+    }
+
+    fn may_receive(&self, amount: Amount, context: &Context<'_>) -> Result<(), Rejection> {
+        match self.may(Movement::Receive) {
+            Ok(_) => self.within_balance(amount, context),
+            Err(Rejection::AccountClosed) => Err(Rejection::DestinationClosed),
+            Err(_) => Err(Rejection::DestinationNotFound),
+        }
+    }
+}

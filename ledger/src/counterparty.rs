@@ -1,0 +1,116 @@
+//! The other side of a movement: who paid, or who was paid, as far as it was known then.
+//!
+//! **Shape.** Texts as the bank or the tenant gave them, each of which may be missing. A voucher keeps
+//! only what nothing else of it says: the bank follows from the CBU, the id on the rail of money that
+//! arrived is what the voucher belongs to. Vouchers of adjustments, holds and fees have none.
+
+use serde::{Deserialize, Serialize};
+
+use crate::chain::Canonical;
+use crate::cvu::Cbu;
+
+/// The other side of a movement.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Counterparty {
+    /// Tax id, when the bank gives one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cuit: Option<String>,
+    /// Name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// CBU or CVU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cbu: Option<String>,
+    /// Alias.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+    /// The name of the bank or PSP, where it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bank: Option<String>,
+    /// The id on the rail of what was moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coelsa_id: Option<String>,
+    /// What it is for: the central bank's code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concept: Option<String>,
+}
+
+impl Counterparty {
+    /// The code and the name of its bank or PSP: both follow from the CBU, and the name that was told
+    /// comes first. `None` where nothing is known of it.
+    pub fn entity(&self) -> Option<(Option<String>, Option<String>)> {
+        let key = self.cbu.as_deref().and_then(|key| Cbu::parse(key).ok());
+        let code = key.map(|key| key.entity().to_owned());
+        let known = || key.and_then(|key| key.entity_name().map(str::to_owned));
+        let name = self.bank.clone().or_else(known);
+        (code.is_some() || name.is_some()).then_some((code, name))
+    }
+
+    /// Whether name, tax id, CBU or alias has what is looked for.
+    pub fn mentions(&self, has: impl Fn(&str) -> bool) -> bool {
+        let texts = [&self.name, &self.cuit, &self.cbu, &self.alias];
+        texts.into_iter().flatten().any(|text| has(text))
+    }
+
+    /// Adds all that it says to a canonical form.
+    pub(crate) fn canonical(&self, form: Canonical) -> Canonical {
+        let Self {
+            cuit,
+            name,
+            cbu,
+            alias,
+            bank,
+            coelsa_id,
+            concept,
+        } = self;
+        [cuit, name, cbu, alias, bank, coelsa_id, concept]
+            .into_iter()
+            .fold(form, |form, text| form.optional(text.as_deref()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bank_follows_from_the_key_unless_it_was_told() {
+        let of = |cbu: Option<&str>, bank: Option<&str>| {
+            let other = Counterparty {
+                cbu: cbu.map(str::to_owned),
+                bank: bank.map(str::to_owned),
+                ..Counterparty::default()
+            };
+            other.entity()
+        };
+        let text = |text: &str| Some(text.to_owned());
+        let table = [
+            (None, None, None),
+            (None, Some("Uno"), Some((None, text("Uno")))),
+            (
+                Some("0110012920000091344977"),
+                None,
+                Some((text("011"), text("Nación"))),
+            ),
+            (
+                Some("0110012920000091344977"),
+                Some("Uno"),
+                Some((text("011"), text("Uno"))),
+            ),
+            (
+                Some("2850590940090418135201"),
+                None,
+                Some((text("285"), text("Macro"))),
+            ),
+            (
+                Some("0000003100062244154712"),
+                None,
+                Some((text("0003"), None)),
+            ),
+            (Some("12"), None, None),
+        ];
+        for (cbu, bank, expected) in table {
+            assert_eq!(of(cbu, bank), expected, "{cbu:?} {bank:?}");
+        }
+    }
+}

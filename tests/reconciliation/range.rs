@@ -1,0 +1,183 @@
+//! Reconciliation over days: by pages, filtered by what follows, with the sums of all of it.
+
+use std::collections::BTreeSet;
+
+use caudal_actors::ports::Notice;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::money::Amount;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::Counterparty;
+
+use super::PATH;
+use crate::support::{Answer, TestClock, TestService, Value, json, named};
+
+const DAY: u64 = 86_400_000;
+/// How many days ago the bank told of what it has no list of.
+const PAST: [u64; 3] = [20, 7, 7];
+
+struct Story {
+    service: TestService,
+    first: String,
+    last: String,
+}
+
+/// Money of days gone by that the bank does not list, and of today: one that agrees, one that is on its
+/// way for ever, one that a person has ended.
+async fn story() -> Story {
+    let now = caudal::clock::GuardedClock::of_machine();
+    let now = caudal_actors::ports::Clock::now(&now);
+    let ago = |days: u64| Timestamp::from_millis(now.millis() - days * DAY);
+    let clock = TestClock::standing(ago(21).millis());
+    let service = TestService::at(&clock).await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    for (number, days) in PAST.into_iter().enumerate() {
+        clock.set(&ago(days).to_string());
+        let notice = Notice::Received {
+            coelsa_id: format!("PAST{number}"),
+            bank_id: format!("bank-{number}"),
+            cvu: Cvu::parse(&cvu).unwrap(),
+            amount: Amount::parse("1.00").unwrap(),
+            from: Counterparty::default(),
+            at: ago(days),
+        };
+        let told = service
+            .engine()
+            .notice(BTreeSet::from([RealmId(2)]), notice, "past");
+        told.await.unwrap();
+    }
+    clock.set(&now.to_string());
+    service.hear().await;
+    service.bank.cash_in(&cvu, "100.00").await;
+    service.heard().await;
+    for decided in [false, true] {
+        let to = json!({"alias": "DESTINO.2"});
+        let sent = service.a.transfer(&cvu, to, "10.00").await.is(201).json;
+        service.a.settled(&sent, "in_progress").await;
+        if decided {
+            let id = sent["id"].as_str().unwrap();
+            let body =
+                json!({"outcome": "completed", "reason": "paper", "by": "Ana", "force": true});
+            let path = format!("/admin/cases/{id}/decide");
+            service.admin("POST", &path, &body).await.is(200);
+        }
+    }
+    Story {
+        service,
+        first: ago(21).business_day().to_string(),
+        last: now.business_day().to_string(),
+    }
+}
+
+fn results(answer: &Answer) -> Vec<Value> {
+    let items = answer["items"].as_array().unwrap().iter();
+    items.map(|item| item["result"].clone()).collect()
+}
+
+#[actix_web::test]
+async fn a_range_is_read_by_pages_and_its_summary_is_of_all_of_it() {
+    let Story {
+        service,
+        first,
+        last,
+    } = story().await;
+    let whole = format!("{PATH}?from={first}&to={last}");
+    let all = service.a.get(&whole).await.is(200);
+    assert_eq!(all.json.get("fecha"), None);
+    assert_eq!((&all["from"], &all["to"]), (&json!(first), &json!(last)));
+    assert_eq!((&all["total"], &all["limit"]), (&json!(6), &json!(50)));
+    let mut sorted = results(&all)
+        .iter()
+        .map(|it| it.as_str().unwrap().to_owned())
+        .collect::<Vec<_>>();
+    assert_eq!(sorted[..3], ["missing_at_bank"; 3]);
+    sorted.sort_unstable();
+    let wanted = ["decided", "matched", "missing_at_bank", "missing_at_bank"];
+    assert_eq!(sorted[..4], wanted);
+    let days: Vec<_> = all["items"].as_array().unwrap().iter().collect();
+    let days: Vec<_> = days.iter().map(|it| it["date"].as_str().unwrap()).collect();
+    assert!(days.is_sorted() && days[0] < days[1], "{days:?}");
+    // What is pending is in no sum: neither is the money that no bank has ended.
+    let summary = json!({"matched": 1, "missingInLedger": 0, "missingAtBank": 3,
+        "amountDiffers": 0, "pending": 1, "decided": 1, "contradicted": 0, "amountIn": "100.00",
+        "amountOut": "0.00"});
+    assert_eq!(all["summary"], summary);
+    for limit in [1, 2, 5, 6] {
+        let (mut items, mut next) = (Vec::new(), String::new());
+        loop {
+            let path = format!("{whole}&limit={limit}&cursor={next}");
+            let page = service.a.get(&path).await.is(200);
+            assert_eq!(page["summary"], summary);
+            assert_eq!(
+                (&page["total"], page.header("x-total-count")),
+                (&json!(6), "6")
+            );
+            let rows = page["items"].as_array().unwrap();
+            assert!(rows.len() <= limit);
+            items.extend(rows.clone());
+            next = page.header("x-next-cursor").to_owned();
+            if next.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(json!(items), all["items"], "pages of {limit}");
+    }
+    for (result, count) in [
+        ("matched", 1),
+        ("missing_at_bank", 3),
+        ("pending", 1),
+        ("decided", 1),
+        ("amount_differs", 0),
+    ] {
+        let path = format!("{whole}&result={result}&limit=2");
+        let page = service.a.get(&path).await.is(200);
+        assert_eq!(
+            (&page["total"], &page["summary"]),
+            (&json!(count), &summary)
+        );
+        assert!(results(&page).iter().all(|it| it == result), "{result}");
+        assert_eq!(results(&page).len(), count.min(2), "{result}");
+    }
+    // A single day is what it was, under both of its names.
+    let day = service.a.get(PATH).await.is(200);
+    assert_eq!((&day["fecha"], &day["total"]), (&json!(last), &json!(3)));
+    for query in [
+        format!("date={last}"),
+        format!("fecha={last}"),
+        format!("from={last}"),
+        format!("from={last}&to={last}"),
+    ] {
+        let same = service.a.get(&format!("{PATH}?{query}")).await.is(200);
+        assert_eq!(same.json, day.json, "{query}");
+    }
+}
+
+#[actix_web::test]
+async fn ranges_that_are_none_are_refused() {
+    let service = TestService::start().await;
+    let table = [
+        ("from=2026-01-01&to=2026-02-01", "to"),
+        ("from=2020-01-01", "to"),
+        ("from=2026-02-02&to=2026-02-01", "from"),
+        ("to=2026-02-01", "from"),
+        ("from=2999-01-01&to=2999-01-02", "from"),
+        ("date=2026-02-01&from=2026-02-01", "from"),
+        ("fecha=2026-02-01&to=2026-02-01", "to"),
+        ("date=2026-02-01&fecha=2026-02-02", "fecha"),
+        ("from=ayer&to=2026-02-01", "from"),
+        ("result=wrong", "result"),
+        ("limit=0", "limit"),
+        ("limit=201", "limit"),
+        ("cursor=YzE6NDI", "cursor"),
+    ];
+    for (query, field) in table {
+        let refused = service.a.get(&format!("{PATH}?{query}")).await;
+        let refused = refused.refused(400, "invalid_request");
+        assert_eq!(named(&refused.json)[0], field, "{query}");
+    }
+    let month = service
+        .a
+        .get(&format!("{PATH}?from=2026-01-01&to=2026-01-31"));
+    assert_eq!(month.await.is(200)["items"], json!([]));
+}
