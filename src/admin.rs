@@ -1,7 +1,8 @@
 //! The admin API: tenants, keys, cases, actors, webhooks, the journal, verification; for operators alone.
 //!
 //! **Shape.** A listener and a credential of its own (`x-admin-key`): no path of it exists on the
-//! public listener, and no key of a tenant opens it. Health and metrics are here without a key.
+//! public listener, and no key of a tenant opens it. Health, metrics, the document and its pages are here without
+//! a key.
 //!
 //! **Bounds.** [`WORKERS`] thread; [`CONNECTIONS`] of its own, whatever the public listener has; one
 //! change of a tenant and one verification at a time; wrong keys as [`crate::http::strangers`] says.
@@ -9,6 +10,7 @@
 mod actors;
 mod cases;
 mod clock;
+mod document;
 mod fees;
 mod health;
 mod keys;
@@ -21,7 +23,7 @@ mod treasury;
 mod webhooks;
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use actix_web::body::MessageBody;
@@ -40,7 +42,9 @@ use crate::http::trace::Requests;
 use crate::http::wire::{self, Bounds, ConnectionLimits, Listening};
 use crate::http::words::Refusal;
 use crate::http::{Door, caller, frame, query};
+use crate::pages::{About, Site};
 
+pub use document::openapi;
 pub use keys::{IssueKey, issue as issue_key};
 pub use storage::VerifyBody;
 pub use tenants::create as create_tenant;
@@ -54,6 +58,16 @@ const WORKERS: usize = 1;
 pub const CONNECTIONS: usize = 64;
 /// How long requests in flight have to finish when the listener stops.
 const GRACE: Duration = Duration::from_secs(20);
+
+/// The pages of the admin listener. They need no key: a browser cannot send one for a page, nothing on them is
+/// secret, and who reaches the listener is the operator's to decide.
+static PAGES: LazyLock<Site> = LazyLock::new(|| {
+    Site::new(About {
+        name: "Caudal admin",
+        home: include_str!("pages/admin.md"),
+        document: openapi,
+    })
+});
 
 /// An admin listener that runs.
 #[derive(Debug)]
@@ -160,7 +174,8 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(admin)
         .service(at("/livez", "GET").get(health::livez))
         .service(at("/readyz", "GET").get(health::readyz))
-        .service(at("/metrics", "GET").get(health::metrics));
+        .service(at("/metrics", "GET").get(health::metrics))
+        .configure(|config| PAGES.routes(config));
 }
 
 /// A path with the methods that it knows; any other gets 405.

@@ -80,8 +80,18 @@ async fn crawl(client: &Client) -> BTreeMap<String, Answer> {
 #[actix_web::test]
 async fn all_that_the_pages_lead_to_is_there_and_comes_from_here() {
     let service = TestService::start().await;
-    let client = service.a.with_key(None);
-    let found = crawl(&client).await;
+    let operators = service.admin_client();
+    let operators = operators.with_key(None);
+    all_is_there(&operators, "Caudal admin").await;
+    // The document needs no key, and what it describes does.
+    let document = operators.get("/openapi.json").await.is(200).json;
+    assert!(document["paths"]["/admin/tenants"]["post"].is_object());
+    operators.get("/admin/tenants").await.is(401);
+    all_is_there(&service.a.with_key(None), "Caudal").await;
+}
+
+async fn all_is_there(client: &Client, name: &str) {
+    let found = crawl(client).await;
     for path in [
         "api",
         "guide",
@@ -99,7 +109,7 @@ async fn all_that_the_pages_lead_to_is_there_and_comes_from_here() {
         if html {
             let text = &answer.text;
             assert!(text.contains("<html lang=\"en\">"), "{path}");
-            assert!(text.contains(" · Caudal</title>"), "{path}");
+            assert!(text.contains(&format!(" · {name}</title>")), "{path}");
             assert!(
                 !text.contains("{{"),
                 "{path} has a place that is not filled"

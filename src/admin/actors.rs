@@ -11,6 +11,7 @@ use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::tenants::Mode;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::OperatorDesk;
 use super::shapes::List;
@@ -51,8 +52,9 @@ pub(super) async fn reports(desk: &OperatorDesk) -> Result<Vec<RealmFigures>, Fa
     Ok(reports)
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = RealmActors)]
 struct RealmBody {
     tenant_id: String,
     mode: &'static str,
@@ -66,7 +68,14 @@ struct RealmBody {
     passivations: u64,
 }
 
-/// `GET /admin/actors`
+/// Shows how the actors of each realm are doing.
+#[utoipa::path(
+    get,
+    path = "/admin/actors",
+    operation_id = "listActors",
+    tag = "Actors",
+    responses((status = 200, body = List<RealmBody>))
+)]
 pub async fn list(desk: web::Data<OperatorDesk>) -> Answer {
     let row = |figures: RealmFigures| RealmBody {
         tenant_id: figures.tenant,
@@ -85,8 +94,9 @@ pub async fn list(desk: web::Data<OperatorDesk>) -> Answer {
 }
 
 /// The key facts of an account.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = AccountFacts)]
 struct FactsBody {
     status: &'static str,
     enabled: bool,
@@ -126,8 +136,9 @@ impl From<&Account> for FactsBody {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Actor)]
 struct ActorBody {
     cvu: String,
     tenant_id: Option<String>,
@@ -147,13 +158,16 @@ struct ActorBody {
     bank_calls: Vec<CallBody>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = BankCallRecord)]
 struct CallBody {
     operation: String,
     reference: String,
+    #[schema(value_type = Object)]
     request: serde_json::Value,
     status: Option<u16>,
+    #[schema(value_type = Object)]
     body: serde_json::Value,
     millis: u64,
     correlation: String,
@@ -181,7 +195,15 @@ async fn locate(desk: &OperatorDesk, cvu: &str) -> Result<(Cvu, RealmId, Account
     Ok((cvu, realm, account))
 }
 
-/// `GET /admin/actors/{cvu}`
+/// Shows the actor of an account next to what the disk says, with the last calls to the bank.
+#[utoipa::path(
+    get,
+    path = "/admin/actors/{cvu}",
+    operation_id = "readActor",
+    tag = "Actors",
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    responses((status = 200, body = ActorBody))
+)]
 pub async fn read(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let (cvu, realm, number) = locate(&desk, &path).await?;
     let engine = &desk.door.engine;
@@ -213,11 +235,31 @@ pub async fn read(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Ans
     Ok(json(StatusCode::OK, &body))
 }
 
-/// `POST /admin/actors/{cvu}/passivate`: sends the actor away when it is idle.
+/// Whether an actor is gone.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Passivated)]
+struct PassivatedBody {
+    cvu: String,
+    /// `false` where it is not idle, or none lives.
+    passivated: bool,
+}
+
+/// Sends the actor of an account away if it is idle.
+#[utoipa::path(
+    post,
+    path = "/admin/actors/{cvu}/passivate",
+    operation_id = "passivateActor",
+    tag = "Actors",
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    responses((status = 200, body = PassivatedBody))
+)]
 pub async fn passivate(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let (cvu, realm, number) = locate(&desk, &path).await?;
     let target = Target::Account(number);
     let gone = desk.door.engine.passivate(realm, target).await?;
-    let body = serde_json::json!({"cvu": cvu.to_string(), "passivated": gone});
+    let body = PassivatedBody {
+        cvu: cvu.to_string(),
+        passivated: gone,
+    };
     Ok(json(StatusCode::OK, &body))
 }

@@ -20,6 +20,9 @@ use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::TransferStatus;
 use serde::Serialize;
+use utoipa::openapi::schema::OneOfBuilder;
+use utoipa::openapi::{Ref, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::OperatorDesk;
 use crate::bodies::counterparty::CounterpartyBody;
@@ -53,8 +56,9 @@ impl CaseId {
 }
 
 /// A case.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Case)]
 struct CaseBody {
     id: String,
     kind: &'static str,
@@ -83,8 +87,9 @@ struct CaseBody {
 }
 
 /// Money in suspense, with who sent it and why the bank refused to return it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = SuspenseCase)]
 struct SuspenseDetail {
     #[serde(flatten)]
     suspense: ResolvedBody,
@@ -92,8 +97,9 @@ struct SuspenseDetail {
 }
 
 /// What the bank says and the ledger could not book.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = UnbookedCase)]
 struct UnbookedDetail {
     /// `out`: money left by an order that the ledger does not know. `in`: an arrival told again, with
     /// another amount or CVU.
@@ -110,7 +116,8 @@ struct UnbookedDetail {
 }
 
 /// A page of cases.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = CasePage)]
 struct CasesPage {
     items: Vec<CaseBody>,
     total: u64,
@@ -258,7 +265,19 @@ fn of_unbooked(desk: &OperatorDesk, realm: RealmId, unbooked: &Unbooked) -> Case
     }
 }
 
-/// `GET /admin/cases`: what waits for a person, longest first.
+/// Lists what waits for a person, the longest waiting first.
+#[utoipa::path(
+    get,
+    path = "/admin/cases",
+    operation_id = "listCases",
+    tag = "Cases",
+    params(("kind" = Option<String>, Query, description = "Only cases of this kind", pattern = "^(transfer|suspense|unbooked)$"),
+        ("tenant" = Option<String>, Query, description = "Only cases of this tenant"),
+        ("mode" = Option<String>, Query, description = "Only cases of this mode", pattern = "^(live|test)$"),
+        ("limit" = Option<u64>, Query, description = "How many, 1 to 200", minimum = 1, maximum = 200),
+        ("offset" = Option<u64>, Query, description = "How many to skip", minimum = 0)),
+    responses((status = 200, body = CasesPage))
+)]
 pub async fn list(desk: web::Data<OperatorDesk>, mut query: Query) -> Answer {
     let engine = &desk.door.engine;
     let kinds = CaseKind::ALL.map(|kind| (kind.as_str(), kind));
@@ -300,7 +319,15 @@ fn no_case(why: caudal_actors::failure::Failure) -> ApiError {
     }
 }
 
-/// `GET /admin/cases/{id}`: one case, open or decided, with the calls to the bank.
+/// Reads a case, open or decided, with the calls to the bank.
+#[utoipa::path(
+    get,
+    path = "/admin/cases/{id}",
+    operation_id = "readCase",
+    tag = "Cases",
+    params(("id" = String, Path, description = "Its id")),
+    responses((status = 200, body = CaseBody))
+)]
 pub async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let engine = &desk.door.engine;
     let body = match CaseId::parse(&path)? {
@@ -377,7 +404,37 @@ async fn of_unbooked_by(
     Ok(dismissed)
 }
 
-/// `POST /admin/cases/{id}/decide`: what a person found out.
+/// A decision about a case of any kind, as the document shows it.
+struct Decision;
+
+impl PartialSchema for Decision {
+    fn schema() -> RefOr<Schema> {
+        OneOfBuilder::new()
+            .item(Ref::from_schema_name(DecideTransfer::name()))
+            .item(Ref::from_schema_name(DecideSuspense::name()))
+            .item(Ref::from_schema_name(DecideUnbooked::name()))
+            .into()
+    }
+}
+
+impl ToSchema for Decision {
+    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
+        into.push((DecideTransfer::name().into(), DecideTransfer::schema()));
+        into.push((DecideSuspense::name().into(), DecideSuspense::schema()));
+        into.push((DecideUnbooked::name().into(), DecideUnbooked::schema()));
+    }
+}
+
+/// Decides about a case: the body is that of its kind.
+#[utoipa::path(
+    post,
+    path = "/admin/cases/{id}/decide",
+    operation_id = "decideCase",
+    tag = "Cases",
+    params(("id" = String, Path, description = "Its id")),
+    request_body(content = Decision),
+    responses((status = 200, body = CaseBody))
+)]
 pub async fn decide(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
     let body = match CaseId::parse(&path)? {
         CaseId::Transfer(id) => {
@@ -400,7 +457,16 @@ pub async fn decide(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent
     Ok(json(StatusCode::OK, &body))
 }
 
-/// `POST /admin/transfers/{id}/decide`: the same for a transfer, which is answered alone.
+/// Decides about a transfer and answers the transfer.
+#[utoipa::path(
+    post,
+    path = "/admin/transfers/{id}/decide",
+    operation_id = "decideTransfer",
+    tag = "Cases",
+    params(("id" = String, Path, description = "Its id")),
+    request_body(content = DecideTransfer),
+    responses((status = 200, body = TransferBody))
+)]
 pub async fn decide_transfer(
     desk: web::Data<OperatorDesk>,
     path: web::Path<String>,

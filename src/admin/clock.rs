@@ -4,6 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::ports::Doubt;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::OperatorDesk;
 use crate::http::body::Body;
@@ -18,8 +19,9 @@ const BY_MAX: usize = 80;
 const REASON_MAX: usize = 500;
 
 /// Whether the clock is believed.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Clock)]
 struct ClockBody {
     in_doubt: bool,
     /// The present, as far as it is believed.
@@ -42,23 +44,37 @@ fn shown(desk: &OperatorDesk) -> HttpResponse {
     json(StatusCode::OK, &body)
 }
 
-/// `GET /admin/clock`
+/// Says whether the clock is believed.
+#[utoipa::path(
+    get,
+    path = "/admin/clock",
+    operation_id = "readClock",
+    tag = "Operation",
+    responses((status = 200, body = ClockBody))
+)]
 pub async fn show(desk: web::Data<OperatorDesk>) -> HttpResponse {
     shown(&desk)
 }
 
 request! {
     /// An operator's word that the clock is right.
-    admin struct ConfirmClock {
+    strict struct ConfirmClock as ClockConfirmation {
         /// Who says so.
-        by: String = required("by", line(BY_MAX));
+        by: String = required("by", line(BY_MAX)) as String { max_length = 80 };
         /// Why.
-        reason: String = required("reason", line(REASON_MAX));
+        reason: String = required("reason", line(REASON_MAX)) as String { max_length = 500 };
     }
 }
 
-/// `POST /admin/clock/confirm`: the clock is right as it stands. Where it is not in doubt, nothing
-/// happens.
+/// Confirms that the clock is right as it stands. Nothing happens if it is not in doubt.
+#[utoipa::path(
+    post,
+    path = "/admin/clock/confirm",
+    operation_id = "confirmClock",
+    tag = "Operation",
+    request_body(content = ConfirmClock),
+    responses((status = 200, body = ClockBody))
+)]
 pub async fn confirm(desk: web::Data<OperatorDesk>, sent: Body) -> Result<HttpResponse, ApiError> {
     let ConfirmClock { by, reason } = ConfirmClock::read(sent)?;
     if let Some(doubt) = desk.door.engine.confirm_clock(by, reason).await? {

@@ -19,7 +19,16 @@ use crate::http::respond::json;
 
 type Answer = Result<HttpResponse, ApiError>;
 
-/// `PUT /admin/accounts/{cvu}/fee-schedule`: a whole schedule, in place of the old one.
+/// Sets the whole fee schedule of an account.
+#[utoipa::path(
+    put,
+    path = "/admin/accounts/{cvu}/fee-schedule",
+    operation_id = "setFeeSchedule",
+    tag = "Tenants",
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    request_body(content = SetFees),
+    responses((status = 200, body = ScheduleBody))
+)]
 pub async fn set(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
     let cvu = Cvu::parse(&path).map_err(|why| ApiError::field("cvu", why))?;
     let SetFees { fees } = SetFees::read(sent)?;

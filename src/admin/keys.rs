@@ -14,6 +14,7 @@ use caudal_ledger::tenants::scopes::{Network, SCOPES, Scope};
 use caudal_ledger::tenants::{ApiKey, Mode, Platform};
 use caudal_ledger::time::Timestamp;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::shapes::List;
 use super::{OperatorDesk, relations};
@@ -40,8 +41,9 @@ const LABEL_MAX: usize = 80;
 type Answer = Result<HttpResponse, ApiError>;
 
 /// A key as it is listed: never its secret.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = ApiKey)]
 struct KeyBody {
     id: String,
     prefix: String,
@@ -53,8 +55,10 @@ struct KeyBody {
     /// `active`, `ending` (it was rotated, and works until `expiresAt`), `expired` or `revoked`.
     status: &'static str,
     /// What it may do; `null` is everything.
+    #[schema(value_type = Option<Vec<String>>)]
     scopes: Option<Vec<Scope>>,
     /// From where it may be used; `null` is everywhere.
+    #[schema(value_type = Option<Vec<String>>)]
     ip_allow: Option<Vec<Network>>,
     created_at: String,
     expires_at: Option<String>,
@@ -139,7 +143,15 @@ pub async fn issue(
     Ok((text, kept(&platform, &id)?))
 }
 
-/// `GET /admin/tenants/{id}/keys`: newest first.
+/// Lists the keys of a tenant, newest first; never their secrets.
+#[utoipa::path(
+    get,
+    path = "/admin/tenants/{id}/keys",
+    operation_id = "listKeys",
+    tag = "Keys",
+    params(("id" = String, Path, description = "Its id")),
+    responses((status = 200, body = List<KeyBody>))
+)]
 pub async fn list(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let platform = desk.door.engine.platform();
     let tenant = platform.tenant(&path)?;
@@ -158,19 +170,21 @@ pub async fn list(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Ans
 
 request! {
     /// A new key.
-    admin pub struct IssueKey {
+    strict pub struct IssueKey as NewKey {
         /// `live` or `test`.
-        mode: Mode = required("mode", text(mode));
+        mode: Mode = required("mode", text(mode)) as String { pattern = "^(live|test)$" };
         /// For people.
-        label: Option<String> = optional("label", line(LABEL_MAX));
+        label: Option<String> = optional("label", line(LABEL_MAX)) as Option<String> { max_length = 80 };
         /// What it may do; everything when absent.
-        scopes: Option<Vec<Scope>> = optional("scopes", scopes);
+        scopes: Option<Vec<Scope>> = optional("scopes", scopes)
+            as Option<Vec<String>> { example = json!(["read"]) };
         /// From where it may be used; from everywhere when absent.
-        networks: Option<Vec<Network>> = optional("ipAllow", networks);
+        networks: Option<Vec<Network>> = optional("ipAllow", networks)
+            as Option<Vec<String>> { max_items = 32, example = json!(["203.0.113.7", "198.51.100.0/24"]) };
         /// The first instant at which it no longer works; never when absent.
-        expires_at: Option<Timestamp> = optional("expiresAt", text(instant));
+        expires_at: Option<Timestamp> = optional("expiresAt", text(instant)) as Option<String>;
         /// The same in seconds from now.
-        expires_in: Option<u64> = optional("expiresIn", integer(1, LIFETIME_SECONDS_MAX));
+        expires_in: Option<u64> = optional("expiresIn", integer(1, LIFETIME_SECONDS_MAX)) as Option<u64>;
         => |fields| if expires_at.is_some() && expires_in.is_some() {
             fields.mistake("expiresIn", Mistake::Together { other: "expiresAt" });
         };
@@ -179,13 +193,23 @@ request! {
 
 request! {
     /// How long the old key goes on.
-    admin struct RotateKey {
+    strict struct RotateKey as KeyRotation {
         /// In seconds; a day when absent, 0 ends it at once.
-        overlap: Option<u64> = optional("overlapSeconds", integer(0, OVERLAP_SECONDS_MAX));
+        overlap: Option<u64> = optional("overlapSeconds", integer(0, OVERLAP_SECONDS_MAX))
+            as Option<u64> { maximum = 604800 };
     }
 }
 
-/// `POST /admin/tenants/{id}/keys`
+/// Issues a key. This answer alone has its whole text.
+#[utoipa::path(
+    post,
+    path = "/admin/tenants/{id}/keys",
+    operation_id = "issueKey",
+    tag = "Keys",
+    params(("id" = String, Path, description = "Its id")),
+    request_body(content = IssueKey),
+    responses((status = 201, body = KeyBody))
+)]
 pub async fn post(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
     desk.door.engine.platform().tenant(&path)?;
     let (text, key) = issue(&desk.door, &path, IssueKey::read(sent)?).await?;
@@ -249,7 +273,16 @@ fn mode(text: &str) -> Result<Mode, Mistake> {
     }
 }
 
-/// `POST /admin/keys/{id}/rotate`: another key in place of this one, which goes on for a while.
+/// Issues another key in place of this one, which works on for `overlapSeconds`.
+#[utoipa::path(
+    post,
+    path = "/admin/keys/{id}/rotate",
+    operation_id = "rotateKey",
+    tag = "Keys",
+    params(("id" = String, Path, description = "Its id")),
+    request_body(content = RotateKey),
+    responses((status = 201, body = KeyBody))
+)]
 pub async fn rotate(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
     let RotateKey { overlap } = RotateKey::read(sent)?;
     let platform = desk.door.engine.platform();
@@ -269,7 +302,15 @@ pub async fn rotate(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent
     Ok(json(StatusCode::CREATED, &key))
 }
 
-/// `DELETE /admin/keys/{id}`: it works no longer from this answer on.
+/// Revokes a key: from this answer on it does not work.
+#[utoipa::path(
+    delete,
+    path = "/admin/keys/{id}",
+    operation_id = "revokeKey",
+    tag = "Keys",
+    params(("id" = String, Path, description = "Its id")),
+    responses((status = 204, description = "revoked"))
+)]
 pub async fn revoke(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let id = path.into_inner();
     let order = PlatformOrder::RevokeKey(id.clone());

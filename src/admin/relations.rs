@@ -4,6 +4,7 @@ use caudal_actors::banks::{NoBank, Relation};
 use caudal_actors::engine::bank::NotRelated;
 use caudal_ledger::tenants::Mode;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::http::Door;
 use crate::http::errors::ApiError;
@@ -44,8 +45,9 @@ pub fn has_bank(door: &Door, tenant: &str, mode: Mode) -> Result<(), ApiError> {
 }
 
 /// A relation: what the tenant has of its own, and the collector account that follows.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = BankRelation)]
 struct RelationBody {
     collector_cbu: Option<String>,
     psp_code: Option<u16>,
@@ -58,7 +60,8 @@ struct RelationBody {
 }
 
 /// The relations of a tenant.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = BankRelations)]
 pub struct RelationsBody {
     live: RelationBody,
     test: RelationBody,

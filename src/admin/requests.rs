@@ -1,5 +1,7 @@
 //! What operators send about tenants and their money: policy, limits, fee schedules, relations to banks.
 
+use std::borrow::Cow;
+
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::limits::{Change, LimitsChange, TotalLimitsChange};
@@ -7,6 +9,8 @@ use caudal_ledger::money::Money;
 use caudal_ledger::tenants::{BankRelation, BankRelations, Policy};
 use caudal_ledger::voucher_types::TypeCode;
 use rust_decimal::Decimal;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::body::Fields;
 use crate::http::body::read::{boolean, integer, line, money, text};
@@ -29,68 +33,74 @@ const PSP_MAX: u64 = 9_999;
 
 request! {
     /// A new tenant.
-    admin pub struct CreateTenant {
+    strict pub struct CreateTenant as NewTenant {
         /// For people.
-        name: String = required("name", line(NAME_MAX));
+        name: String = required("name", line(NAME_MAX)) as String { min_length = 1, max_length = 80 };
         /// Its policy; the usual one when absent.
-        policy: Option<PolicyRequest> = object("policy", PolicyRequest::take);
+        policy: Option<PolicyRequest> = object("policy", PolicyRequest::take) as Option<PolicyRequest>;
         /// Its limits; those of the platform when absent.
-        limits: Option<TenantLimits> = object("limits", TenantLimits::of);
+        limits: Option<TenantLimits> = object("limits", TenantLimits::of) as Option<TenantLimits>;
         /// Its fees; those of the platform when absent.
-        fees: Option<Vec<FeeRequest>> = objects("feeSchedule", FEES_MAX, FeeRequest::take);
+        fees: Option<Vec<FeeRequest>> = objects("feeSchedule", FEES_MAX, FeeRequest::take)
+            as Option<Vec<FeeRequest>> { max_items = 200 };
         => |fields| distinct(fields, fees.as_deref());
         /// Its banks; the platform's when absent.
-        banks: Option<RelationsRequest> = object("bank", RelationsRequest::take);
+        banks: Option<RelationsRequest> = object("bank", RelationsRequest::take) as Option<RelationsRequest>;
     }
 }
 
 request! {
     /// A change of a tenant: what is not sent stays.
-    admin pub struct ChangeTenant {
+    strict pub struct ChangeTenant as TenantChange {
         /// Its banks.
-        banks: Option<RelationsRequest> = object("bank", RelationsRequest::take);
+        banks: Option<RelationsRequest> = object("bank", RelationsRequest::take) as Option<RelationsRequest>;
         /// Its limits.
-        limits: Option<TenantLimits> = object("limits", TenantLimits::of);
+        limits: Option<TenantLimits> = object("limits", TenantLimits::of) as Option<TenantLimits>;
         /// For people.
-        name: Option<String> = optional("name", line(NAME_MAX));
+        name: Option<String> = optional("name", line(NAME_MAX))
+            as Option<String> { min_length = 1, max_length = 80 };
         /// Its policy.
-        policy: Option<PolicyRequest> = object("policy", PolicyRequest::take);
+        policy: Option<PolicyRequest> = object("policy", PolicyRequest::take) as Option<PolicyRequest>;
         /// Its fees: a whole schedule, in place of the old one.
-        fees: Option<Vec<FeeRequest>> = objects("feeSchedule", FEES_MAX, FeeRequest::take);
+        fees: Option<Vec<FeeRequest>> = objects("feeSchedule", FEES_MAX, FeeRequest::take)
+            as Option<Vec<FeeRequest>> { max_items = 200 };
         => |fields| distinct(fields, fees.as_deref());
     }
 }
 
 request! {
     /// A change of what the platform sets: what is not sent stays.
-    admin pub struct ChangePlatform {
+    strict pub struct ChangePlatform as PlatformChange {
         /// The limits of tenants that set none.
-        limits: Option<UpdateLimits> = object("limits", UpdateLimits::take);
+        limits: Option<UpdateLimits> = object("limits", UpdateLimits::take) as Option<UpdateLimits>;
         /// The fees of tenants that set none.
-        fees: Option<Vec<FeeRequest>> = objects("feeSchedule", FEES_MAX, FeeRequest::take);
+        fees: Option<Vec<FeeRequest>> = objects("feeSchedule", FEES_MAX, FeeRequest::take)
+            as Option<Vec<FeeRequest>> { max_items = 200 };
         => |fields| distinct(fields, fees.as_deref());
     }
 }
 
 request! {
     /// The fees of an account: a whole schedule, in place of the old one.
-    admin pub struct SetFees {
+    strict pub struct SetFees as NewFeeSchedule {
         => |fields| if !fields.has("feeSchedule") {
             fields.mistake("feeSchedule", Mistake::Required);
         };
         /// The schedule.
-        fees: Vec<FeeRequest> = required_objects("feeSchedule", FEES_MAX, FeeRequest::take);
+        fees: Vec<FeeRequest> = required_objects("feeSchedule", FEES_MAX, FeeRequest::take)
+            as Vec<FeeRequest> { max_items = 200 };
         => |fields| distinct(fields, fees.as_deref());
     }
 }
 
 request! {
     /// A policy; what is not sent stays.
-    admin_part pub struct PolicyRequest {
+    strict_part pub struct PolicyRequest as PolicyChange {
         /// Whether only accounts without money may be closed.
-        close_requires_zero_balance: Option<bool> = optional("closeRequiresZeroBalance", boolean);
+        close_requires_zero_balance: Option<bool> = optional("closeRequiresZeroBalance", boolean)
+            as Option<bool>;
         /// Whether CUITs of the test realm may have a wrong check digit.
-        relaxed_test_cuit: Option<bool> = optional("relaxedTestCuit", boolean);
+        relaxed_test_cuit: Option<bool> = optional("relaxedTestCuit", boolean) as Option<bool>;
     }
 }
 
@@ -108,13 +118,13 @@ impl PolicyRequest {
 
 request! {
     /// Limits over the sum of a tenant's accounts, of each mode.
-    admin_part pub struct TotalLimits {
+    strict_part pub struct TotalLimits as TotalLimitsChange {
         /// What may leave in a business day.
-        daily_outgoing: Change<Money> = change("dailyOutgoingTotal", money);
+        daily_outgoing: Change<Money> = change("dailyOutgoingTotal", money) as Option<String>;
         /// What may leave in a calendar month.
-        monthly_outgoing: Change<Money> = change("monthlyOutgoingTotal", money);
+        monthly_outgoing: Change<Money> = change("monthlyOutgoingTotal", money) as Option<String>;
         /// How many movements may be made in a minute.
-        per_minute: Change<u64> = change("perMinuteCount", count);
+        per_minute: Change<u64> = change("perMinuteCount", count) as Option<u64>;
     }
 }
 
@@ -141,23 +151,41 @@ impl TenantLimits {
     }
 }
 
+impl PartialSchema for TenantLimits {
+    fn schema() -> RefOr<Schema> {
+        let mut whole = UpdateLimits::schema();
+        if let (RefOr::T(Schema::Object(whole)), RefOr::T(Schema::Object(total))) =
+            (&mut whole, TotalLimits::schema())
+        {
+            whole.properties.extend(total.properties);
+        }
+        whole
+    }
+}
+
+impl ToSchema for TenantLimits {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("TenantLimitsChange")
+    }
+}
+
 request! {
     /// One entry of a fee schedule.
-    admin_part pub struct FeeRequest {
+    strict_part pub struct FeeRequest as NewFee {
         /// The type of voucher that it is for.
-        code: TypeCode = required("voucherTypeCode", text(TypeCode::parse));
+        code: TypeCode = required("voucherTypeCode", text(TypeCode::parse)) as String { example = "TRANSFER_OUT" };
         /// Of the amount, in percent; 0 when absent.
-        percentage: Option<Decimal> = optional("percentage", percent);
+        percentage: Option<Decimal> = optional("percentage", percent) as Option<String> { example = "0.6" };
         /// Whatever the amount; 0 when absent.
-        fixed: Option<Money> = optional("fixed", money);
+        fixed: Option<Money> = optional("fixed", money) as Option<String>;
         /// No less than this.
-        minimum: Option<Money> = optional("minimum", money);
+        minimum: Option<Money> = optional("minimum", money) as Option<String>;
         /// No more than this.
-        maximum: Option<Money> = optional("maximum", money);
+        maximum: Option<Money> = optional("maximum", money) as Option<String>;
         /// Whether it is charged, or only shown.
-        charge: bool = required("charge", boolean);
+        charge: bool = required("charge", boolean) as bool;
         /// The tax on it, in percent; IVA when absent.
-        tax_rate: Option<Decimal> = optional("taxRate", percent);
+        tax_rate: Option<Decimal> = optional("taxRate", percent) as Option<String> { example = "21" };
         => |fields| if minimum.zip(maximum).is_some_and(|(least, most)| least > most) {
             fields.mistake("minimum", Mistake::Above { other: "maximum" });
         };
@@ -218,11 +246,11 @@ fn percent(raw: &str) -> Result<Decimal, Mistake> {
 
 request! {
     /// The relations of a tenant to its banks; what is not sent stays.
-    admin_part pub struct RelationsRequest {
+    strict_part pub struct RelationsRequest as BankRelationsChange {
         /// Of the live realm.
-        live: Option<RelationRequest> = object("live", RelationRequest::take);
+        live: Option<RelationRequest> = object("live", RelationRequest::take) as Option<RelationRequest>;
         /// Of the test realm.
-        test: Option<RelationRequest> = object("test", RelationRequest::take);
+        test: Option<RelationRequest> = object("test", RelationRequest::take) as Option<RelationRequest>;
     }
 }
 
@@ -242,19 +270,22 @@ impl RelationsRequest {
 
 request! {
     /// The relation of a realm to its bank; null goes back to the platform's.
-    admin_part pub struct RelationRequest {
+    strict_part pub struct RelationRequest as BankRelationChange {
         /// The collector account.
-        collector: Option<Option<Cbu>> = nullable("collectorCbu", text(collector));
+        collector: Option<Option<Cbu>> = nullable("collectorCbu", text(collector))
+            as Option<String> { pattern = "^[0-9]{22}$" };
         /// The code of the PSP in its CVUs.
-        psp_code: Option<Option<u16>> = nullable("pspCode", integer(1, PSP_MAX));
+        psp_code: Option<Option<u16>> = nullable("pspCode", integer(1, PSP_MAX)) as Option<u16>;
         /// Where the bank is.
-        base_url: Option<Option<String>> = nullable("baseUrl", line(TEXT_MAX));
+        base_url: Option<Option<String>> = nullable("baseUrl", line(TEXT_MAX)) as Option<String>;
         /// As whom the service logs in there.
-        username: Option<Option<String>> = nullable("username", line(TEXT_MAX));
+        username: Option<Option<String>> = nullable("username", line(TEXT_MAX)) as Option<String>;
         /// The file that has the password.
-        password_file: Option<Option<String>> = nullable("passwordFile", line(TEXT_MAX));
+        password_file: Option<Option<String>> = nullable("passwordFile", line(TEXT_MAX))
+            as Option<String>;
         /// The file that has the secret with which the bank signs its notices.
-        notice_secret_file: Option<Option<String>> = nullable("noticeSecretFile", line(TEXT_MAX));
+        notice_secret_file: Option<Option<String>> = nullable("noticeSecretFile", line(TEXT_MAX))
+            as Option<String>;
     }
 }
 

@@ -5,13 +5,14 @@ use caudal_ledger::fees::FeeRule;
 use caudal_ledger::money::Money;
 use caudal_ledger::tenants::{Platform, Tenant};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::relations::RelationsBody;
 use crate::bodies::accounts::LimitsBody;
 use crate::http::Door;
 
 /// A whole list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct List<T> {
     items: Vec<T>,
     total: usize,
@@ -26,16 +27,18 @@ impl<T> List<T> {
 }
 
 /// A tenant's policy.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Policy)]
 struct PolicyBody {
     close_requires_zero_balance: bool,
     relaxed_test_cuit: bool,
 }
 
 /// One entry of a fee schedule.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Fee)]
 struct FeeBody {
     voucher_type_code: String,
     percentage: String,
@@ -61,8 +64,9 @@ impl From<&FeeRule> for FeeBody {
 }
 
 /// The fee schedule of an account.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = FeeSchedule)]
 pub struct ScheduleBody {
     cvu: String,
     fee_schedule: Vec<FeeBody>,
@@ -79,8 +83,9 @@ impl ScheduleBody {
 }
 
 /// A tenant.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Tenant)]
 pub struct TenantBody {
     id: String,
     name: String,
@@ -110,8 +115,9 @@ impl TenantBody {
 }
 
 /// The limits of a tenant: those that its accounts inherit, and those over their sum.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = TenantLimits)]
 struct TenantLimitsBody {
     #[serde(flatten)]
     inherited: LimitsBody,
@@ -134,8 +140,9 @@ impl TenantLimitsBody {
 }
 
 /// What the platform sets for tenants that set nothing.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Platform)]
 pub struct PlatformBody {
     limits: LimitsBody,
     fee_schedule: Vec<FeeBody>,

@@ -6,6 +6,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::verify::{self, Report};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::OperatorDesk;
 use crate::http::errors::ApiError;
@@ -13,8 +14,9 @@ use crate::http::respond::json;
 use crate::http::words::Refusal;
 
 /// Figures of the store since the start of the process, unless said otherwise.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Journal)]
 struct JournalBody {
     /// Whether writes are possible, and why not.
     writable: bool,
@@ -43,7 +45,14 @@ struct JournalBody {
     index_disk_bytes: u64,
 }
 
-/// `GET /admin/journal`
+/// Reads the figures of the journal and the index.
+#[utoipa::path(
+    get,
+    path = "/admin/journal",
+    operation_id = "readJournal",
+    tag = "Operation",
+    responses((status = 200, body = JournalBody))
+)]
 pub async fn journal(desk: web::Data<OperatorDesk>) -> HttpResponse {
     let stats = desk.door.engine.stats();
     let ready = desk.door.engine.ready();
@@ -85,8 +94,9 @@ fn ratio(sum: u64, count: u64) -> Option<String> {
 }
 
 /// What a verification found.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Verification)]
 pub struct VerifyBody {
     /// Whether nothing differs.
     pub ok: bool,
@@ -121,7 +131,14 @@ impl From<Report> for VerifyBody {
     }
 }
 
-/// `POST /admin/verify`: one at a time.
+/// Replays every history and compares it with index and actors; one at a time.
+#[utoipa::path(
+    post,
+    path = "/admin/verify",
+    operation_id = "verify",
+    tag = "Operation",
+    responses((status = 200, body = VerifyBody))
+)]
 pub async fn verify(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
     let Ok(_turn) = desk.verifying.try_acquire() else {
         return Err(ApiError::from(Refusal::Verifying).later(10));

@@ -36,7 +36,14 @@ pub fn new_id() -> String {
     format!("tnt_{}", uuid::Uuid::now_v7().simple())
 }
 
-/// `GET /admin/tenants`: oldest first.
+/// Lists the tenants, oldest first.
+#[utoipa::path(
+    get,
+    path = "/admin/tenants",
+    operation_id = "listTenants",
+    tag = "Tenants",
+    responses((status = 200, body = List<TenantBody>))
+)]
 pub async fn list(desk: web::Data<OperatorDesk>) -> HttpResponse {
     let platform = desk.door.engine.platform();
     let mut found: Vec<_> = platform.tenants.values().collect();
@@ -48,7 +55,15 @@ pub async fn list(desk: web::Data<OperatorDesk>) -> HttpResponse {
     json(StatusCode::OK, &List::of(items))
 }
 
-/// `POST /admin/tenants`
+/// Creates a tenant with its two realms.
+#[utoipa::path(
+    post,
+    path = "/admin/tenants",
+    operation_id = "createTenant",
+    tag = "Tenants",
+    request_body(content = CreateTenant),
+    responses((status = 201, body = TenantBody))
+)]
 pub async fn post(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
     let sent = CreateTenant::read(sent)?;
     let none = BankRelations::default();
@@ -85,14 +100,31 @@ pub async fn post(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
     ))
 }
 
-/// `GET /admin/tenants/{id}`
+/// Reads a tenant.
+#[utoipa::path(
+    get,
+    path = "/admin/tenants/{id}",
+    operation_id = "readTenant",
+    tag = "Tenants",
+    params(("id" = String, Path, description = "Its id")),
+    responses((status = 200, body = TenantBody))
+)]
 pub async fn read(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let platform = desk.door.engine.platform();
     let tenant = platform.tenant(&path)?;
     Ok(json(StatusCode::OK, &TenantBody::of(&desk.door, tenant)))
 }
 
-/// `PATCH /admin/tenants/{id}`: what is not sent stays.
+/// Changes a tenant; what is not sent stays.
+#[utoipa::path(
+    patch,
+    path = "/admin/tenants/{id}",
+    operation_id = "changeTenant",
+    tag = "Tenants",
+    params(("id" = String, Path, description = "Its id")),
+    request_body(content = ChangeTenant),
+    responses((status = 200, body = TenantBody))
+)]
 pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
     let _turn = desk.changes.lock().await;
     let old = desk.door.engine.platform().tenant(&path)?.clone();
@@ -125,13 +157,28 @@ pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent
     Ok(json(StatusCode::OK, &TenantBody::of(&desk.door, tenant)))
 }
 
-/// `GET /admin/platform`
+/// Reads the limits and fees of tenants that set none.
+#[utoipa::path(
+    get,
+    path = "/admin/platform",
+    operation_id = "readPlatform",
+    tag = "Tenants",
+    responses((status = 200, body = PlatformBody))
+)]
 pub async fn platform(desk: web::Data<OperatorDesk>) -> HttpResponse {
     let platform = desk.door.engine.platform();
     json(StatusCode::OK, &PlatformBody::from(platform.as_ref()))
 }
 
-/// `PATCH /admin/platform`: what is not sent stays.
+/// Changes the limits and fees of tenants that set none; what is not sent stays.
+#[utoipa::path(
+    patch,
+    path = "/admin/platform",
+    operation_id = "changePlatform",
+    tag = "Tenants",
+    request_body(content = ChangePlatform),
+    responses((status = 200, body = PlatformBody))
+)]
 pub async fn settings(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
     let _turn = desk.changes.lock().await;
     let old = desk.door.engine.platform();

@@ -5,6 +5,7 @@ use actix_web::{HttpResponse, web};
 use caudal_ledger::tenants::Mode;
 use futures_util::future::join_all;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::OperatorDesk;
 use super::shapes::List;
@@ -17,14 +18,16 @@ use crate::v1::treasury::Treasury;
 const AT_ONCE: usize = 16;
 
 /// A realm whose money is on the account.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RealmOfCollector)]
 struct RealmBody {
     tenant: String,
     mode: &'static str,
 }
 
 /// A collector account.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Collector)]
 struct CollectorBody {
     realms: Vec<RealmBody>,
     /// Whether several realms share it: none of them sees its balance.
@@ -32,7 +35,14 @@ struct CollectorBody {
     treasury: Treasury,
 }
 
-/// `GET /admin/treasury`: each collector account beside what all realms on it owe, of one instant.
+/// Shows each collector account next to what the realms on it owe, as of one instant.
+#[utoipa::path(
+    get,
+    path = "/admin/treasury",
+    operation_id = "listCollectors",
+    tag = "Operation",
+    responses((status = 200, body = List<CollectorBody>))
+)]
 pub async fn list(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
     let engine = &desk.door.engine;
     let (platform, request_id) = (engine.platform(), current::request().id);

@@ -10,6 +10,7 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::Mode;
 use reqwest::Url;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::OperatorDesk;
 use super::shapes::List;
@@ -18,8 +19,9 @@ use crate::http::respond::json;
 use crate::v1::webhooks::bodies::{ProgressBody, WebhookBody, webhook};
 
 /// A webhook as operators see it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = WebhookOfTenant)]
 pub(super) struct Row {
     /// The tenant's id.
     pub tenant_id: String,
@@ -72,7 +74,14 @@ pub(super) async fn all(desk: &OperatorDesk) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// `GET /admin/webhooks`
+/// Lists the webhooks of all tenants, with how far each has come.
+#[utoipa::path(
+    get,
+    path = "/admin/webhooks",
+    operation_id = "listAllWebhooks",
+    tag = "Operation",
+    responses((status = 200, body = List<Row>))
+)]
 pub async fn list(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
     let rows = all(&desk).await?;
     Ok(json(StatusCode::OK, &List::of(rows)))

@@ -14,8 +14,8 @@
 //! }
 //! ```
 //!
-//! A request is `strict` or `lenient` ([`super::body`]), `borrowed` ([`super::borrowed`]), or `admin`:
-//! strict, and in no document, so its fields have no `as`. A `_part` is an object inside another.
+//! A request is `strict` or `lenient` ([`super::body`]), or `borrowed` ([`super::borrowed`]). A `_part` is an
+//! object inside another.
 //! Readers may need arguments: `struct CreateAccount(caller: &Caller)`. `=> |fields| …` after a field
 //! notes a mistake that concerns several; it may name the fields before it, of which each is `None` when
 //! it is absent or wrong. `=> |fields| …` before all looks at what is sent, and `=> let sent = |fields| …`
@@ -36,35 +36,6 @@ pub fn closed(mut schema: RefOr<Schema>) -> RefOr<Schema> {
 
 /// Declares a request: see [`crate::http::request`].
 macro_rules! request {
-    // A body of which the document says nothing.
-    (
-        $(#[$about:meta])+
-        admin $vis:vis struct $name:ident $(($($arg:ident: $needs:ty),+))? { $($fields:tt)+ }
-    ) => {
-        request! {
-            $(#[$about])+
-            admin_part $vis struct $name $(($($arg: $needs),+))? { $($fields)+ }
-        }
-        request!(@read strict $vis $name ($($($arg: $needs),+)?));
-    };
-    (
-        $(#[$about:meta])+
-        admin_part $vis:vis struct $name:ident $(($($arg:ident: $needs:ty),+))? {
-            $(=> $(let $sent:ident =)? |$first:ident| $before:expr;)?
-            $(
-                $(#[$doc:meta])*
-                $field:ident: $type:ty = $how:ident($wire:literal, $($read:expr),+);
-                $(=> |$fields:ident| $check:expr;)?
-            )+
-        }
-    ) => {
-        request!(@typed [$(#[$about])+] $vis $name ($($($arg: $needs),+)?)
-            [$($($sent)? |$first| $before)?] {$(
-                [$(#[$doc])*] $field: $type = $how($wire, $($read),+) [$(|$fields| $check)?];
-            )+}
-        );
-    };
-
     // A body.
     (
         $(#[$about:meta])+

@@ -17,19 +17,20 @@ const REFERENCE_MAX: usize = 64;
 macro_rules! decision {
     (
         $(#[$about:meta])+
-        struct $name:ident($outcome:ident: $type:ty, $read:expr) { $($own:tt)* }
+        struct $name:ident($outcome:ident: $type:ty, $read:expr, $words:literal) { $($own:tt)* }
     ) => {
         request! {
             $(#[$about])+
-            admin pub struct $name {
+            strict pub struct $name as $name {
                 /// What becomes of it.
-                $outcome: $type = required("outcome", text($read));
+                $outcome: $type = required("outcome", text($read)) as String { pattern = $words };
                 /// Who decides.
-                by: String = required("by", line(BY_MAX));
+                by: String = required("by", line(BY_MAX)) as String { max_length = 100 };
                 /// Why.
-                reason: String = required("reason", line(REASON_MAX));
+                reason: String = required("reason", line(REASON_MAX)) as String { max_length = 500 };
                 /// What the bank calls it.
-                bank_reference: Option<String> = optional("bankReference", line(REFERENCE_MAX));
+                bank_reference: Option<String> = optional("bankReference", line(REFERENCE_MAX))
+                    as Option<String> { max_length = 64 };
                 $($own)*
             }
         }
@@ -51,9 +52,9 @@ macro_rules! decision {
 
 decision! {
     /// About a transfer.
-    struct DecideTransfer(outcome: Verdict, verdict) {
+    struct DecideTransfer(outcome: Verdict, verdict, "^(completed|rejected)$") {
         /// Whether it ends although the bank may still say something.
-        force: Option<bool> = optional("force", boolean);
+        force: Option<bool> = optional("force", boolean) as Option<bool>;
     }
 }
 
@@ -84,10 +85,10 @@ fn resolution(word: &str) -> Result<Resolution, Mistake> {
 
 decision! {
     /// About money in suspense.
-    struct DecideSuspense(outcome: Resolution, resolution) {
+    struct DecideSuspense(outcome: Resolution, resolution, "^(credit|return)$") {
         => |fields| credits(fields, outcome);
         /// The CVU to credit, and with no other outcome.
-        cvu: Option<Cvu> = optional("cvu", text(Cvu::parse));
+        cvu: Option<Cvu> = optional("cvu", text(Cvu::parse)) as Option<String>;
     }
 }
 
@@ -116,5 +117,5 @@ fn dismissal(word: &str) -> Result<Dismissal, Mistake> {
 
 decision! {
     /// About what could not be booked.
-    struct DecideUnbooked(outcome: Dismissal, dismissal) {}
+    struct DecideUnbooked(outcome: Dismissal, dismissal, "^dismiss$") {}
 }
