@@ -9,3 +9,4 @@ pub mod kyc;
 pub mod transfers;
 pub mod voucher_types;
 pub mod vouchers;
+pub mod words;

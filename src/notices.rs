@@ -23,11 +23,14 @@ use caudal_actors::failure::Failure;
 use caudal_actors::ports::Notice;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::bank::notices::{Headers, read, verify};
+use crate::bodies::words::HeardWord;
 use crate::http::bytes::{BODY_BYTES_MAX, Bytes};
 use crate::http::caller::only;
 use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
 use crate::http::respond::json;
 use crate::http::words::Refusal;
 use crate::http::{Door, current};
@@ -38,10 +41,35 @@ const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
-/// The answer to a notice.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-struct HeardBody {
+/// What became of a notice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[schema(as = BankNoticeResult)]
+pub struct HeardBody {
+    /// `done` or `known` (it came before); `suspended` when no account could take the money; `ignored` when
+    /// it is about nothing here.
+    #[schema(value_type = HeardWord)]
     result: &'static str,
+}
+
+/// What the bank reports, as the document has it.
+#[derive(ToSchema)]
+#[schema(as = BankNotice)]
+#[expect(dead_code, reason = "what the document shows is never made")]
+pub struct NoticeBody {
+    /// Its id.
+    id: String,
+    /// Always `event`.
+    object: String,
+    /// When it happened.
+    #[schema(format = DateTime)]
+    created: String,
+    /// What happened: `transfer.cvu.received`, `transfer.cvu.completed`, `transfer.cvu.rejected`,
+    /// `transfer.cvu.reversed` or `endpoint.created`; others are answered and ignored.
+    #[schema(rename = "type")]
+    kind: String,
+    /// The transfer, as the bank has it.
+    #[schema(value_type = Object, required = false)]
+    data: Option<()>,
 }
 
 /// The route, and 405 for any other method.
@@ -79,8 +107,25 @@ fn signers(request: &HttpRequest, door: &Door, body: &[u8]) -> Option<Voice> {
     door.engine.signers(&fits)
 }
 
-/// `POST /bank/v1/notifications`
-async fn hear(
+/// Takes a notice of the bank: money that arrived, or how a transfer ended.
+///
+/// It is signed as Standard Webhooks specifies, with the secret that the tenant's bank has; no API key is asked
+/// for. Only 200 ends a notice: the bank sends it again after any other answer, and it does its work once.
+#[utoipa::path(
+    post,
+    path = "/bank/v1/notifications",
+    operation_id = "takeBankNotice",
+    tag = "Bank",
+    params(
+        ("webhook-id" = String, Header, description = "the id of the notice"),
+        ("webhook-timestamp" = String, Header, description = "when it was signed, in seconds since 1970"),
+        ("webhook-signature" = String, Header, description = "`v1,` and the signature in base64; several with spaces between")
+    ),
+    request_body(content = NoticeBody),
+    responses((status = 200, body = HeardBody), Problems),
+    security(("bank-signature" = []))
+)]
+pub async fn hear(
     request: HttpRequest,
     door: web::Data<Door>,
     Bytes(body): Bytes<BODY_BYTES_MAX>,

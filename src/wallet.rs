@@ -24,6 +24,11 @@ use utoipa_actix_web::service_config::ServiceConfig;
 use crate::http::errors::ApiError;
 use crate::http::words::Mistake;
 
+/// The name of the field and of the parameter that names an account by its number.
+pub const ACCOUNT: &str = "idCuenta";
+/// The name of the field that names the CVU that sends.
+pub const ORIGIN: &str = "cvuOrigen";
+
 /// The route table; see that of the native family.
 pub fn routes(config: &mut ServiceConfig) {
     config

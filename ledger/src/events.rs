@@ -59,11 +59,11 @@ impl fmt::Display for EventId {
 }
 
 macro_rules! kinds {
-    ($($(#[$meta:meta])* $name:ident = $number:literal, $word:literal;)+) => {
+    ($($(#[doc = $about:literal])+ $name:ident = $number:literal, $word:literal;)+) => {
         /// What happened. The numbers are on disk: appended, never edited.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum EventKind {
-            $($(#[$meta])* $name,)+
+            $($(#[doc = $about])+ $name,)+
         }
 
         impl EventKind {
@@ -73,6 +73,11 @@ macro_rules! kinds {
             /// The word on the wire.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $word,)+ }
+            }
+
+            /// What happened, in a sentence.
+            pub const fn about(self) -> &'static str {
+                match self { $(Self::$name => concat!($($about),+).trim_ascii(),)+ }
             }
 
             /// The number on disk.

@@ -98,6 +98,9 @@ pub enum Level {
 }
 
 impl Level {
+    /// Every level.
+    pub const ALL: [Self; 4] = [Self::Account, Self::Psp, Self::Platform, Self::None];
+
     /// The word on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {

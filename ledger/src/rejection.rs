@@ -275,66 +275,77 @@ fn sentence(breach: &Breach) -> String {
     )
 }
 
-impl Rejection {
-    /// The stable word that clients may switch on.
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::AccountNotFound => "account_not_found",
-            Self::AccountWithoutCvu => "account_without_cvu",
-            Self::AccountClosed => "account_closed",
-            Self::AccountSuspended => "account_suspended",
-            Self::AccountNotSuspended => "account_not_suspended",
-            Self::AccountDisabled => "account_disabled",
-            Self::AccountNotEmpty { .. } => "account_not_empty",
-            Self::OperationInFlight => "operation_in_flight",
-            Self::InsufficientFunds { .. } => "insufficient_funds",
-            Self::AmountOverflow => "amount_overflow",
-            Self::AliasTaken => "alias_taken",
-            Self::AccountCodeTaken => "account_code_taken",
-            Self::CuitImmutable => "cuit_immutable",
-            Self::TooManyAccounts { .. } => "too_many_accounts",
-            Self::FirstHolderDiffers => "first_holder_differs",
-            Self::HolderTwice => "holder_twice",
-            Self::PersonTypeContradicts => "person_type_contradicts",
-            Self::VoucherTypeUnknown { .. } => "voucher_type_unknown",
-            Self::VoucherTypeNotFound { .. } => "voucher_type_not_found",
-            Self::VoucherTypeInactive { .. } => "voucher_type_inactive",
-            Self::VoucherTypeIsSystem { .. } => "voucher_type_is_system",
-            Self::VoucherTypeTaken { .. } => "voucher_type_taken",
-            Self::VoucherTypeSense { .. } => "voucher_type_sense",
-            Self::TooManyVoucherTypes { .. } => "too_many_voucher_types",
-            Self::WebhookNotFound => "webhook_not_found",
-            Self::DeliveryNotFound => "delivery_not_found",
-            Self::TooManyWebhooks { .. } => "too_many_webhooks",
-            Self::TooManyReplays { .. } => "too_many_redeliveries",
-            Self::ExternalIdReused { .. } | Self::ExternalIdTwice { .. } => "id_externo_reused",
-            Self::ExternalIdInFlight => "id_externo_in_flight",
-            Self::VoucherNotFound => "voucher_not_found",
-            Self::LimitExceeded(_) => "limit_exceeded",
-            Self::HoldNotFound => "hold_not_found",
-            Self::HoldNotOpen => "hold_not_open",
-            Self::HoldRemaining { .. } => "hold_remaining",
-            Self::ExpiryInThePast => "expiry_in_the_past",
-            Self::TooManyOpenHolds { .. } => "too_many_open_holds",
-            Self::TooManyOpenTransfers { .. } => "too_many_open_transfers",
-            Self::TransferNotFound => "transfer_not_found",
-            Self::TransferNotOpen => "transfer_not_open",
-            Self::NothingToReverse => "nothing_to_reverse",
-            Self::SameAccount => "same_account",
-            Self::DestinationClosed => "destination_closed",
-            Self::DestinationNotFound => "destination_not_found",
-            Self::TransferNotInAudit { .. } => "transfer_not_in_audit",
-            Self::CaseNotFound => "case_not_found",
-            Self::CaseDecided => "case_decided",
-            Self::ReturnInFlight => "return_in_flight",
-            Self::SenderUnknown => "sender_unknown",
-            Self::TransferExternalIdReused { .. } => "id_externo_reused",
-            Self::EnrolledOtherwise => "remuneration_enrolled",
-            Self::TenantNotFound => "tenant_not_found",
-            Self::TenantTaken => "tenant_taken",
-            Self::KeyNotFound => "key_not_found",
-            Self::KeyNotActive => "key_not_active",
-            Self::TooManyKeys { .. } => "too_many_keys",
+/// Gives each rule its stable word.
+macro_rules! codes {
+    ($($rule:ident = $code:literal;)+) => {
+        impl Rejection {
+            /// Every rule with its stable word.
+            pub const CODES: &[(&str, &str)] = &[$((stringify!($rule), $code)),+];
+
+            /// The stable word that clients may switch on.
+            pub const fn code(&self) -> &'static str {
+                match self {$(Self::$rule { .. } => $code),+}
+            }
         }
-    }
+    };
+}
+
+codes! {
+    AccountNotFound = "account_not_found";
+    AccountWithoutCvu = "account_without_cvu";
+    AccountClosed = "account_closed";
+    AccountSuspended = "account_suspended";
+    AccountNotSuspended = "account_not_suspended";
+    AccountDisabled = "account_disabled";
+    AccountNotEmpty = "account_not_empty";
+    OperationInFlight = "operation_in_flight";
+    InsufficientFunds = "insufficient_funds";
+    AmountOverflow = "amount_overflow";
+    AliasTaken = "alias_taken";
+    AccountCodeTaken = "account_code_taken";
+    CuitImmutable = "cuit_immutable";
+    TooManyAccounts = "too_many_accounts";
+    FirstHolderDiffers = "first_holder_differs";
+    HolderTwice = "holder_twice";
+    PersonTypeContradicts = "person_type_contradicts";
+    VoucherTypeUnknown = "voucher_type_unknown";
+    VoucherTypeNotFound = "voucher_type_not_found";
+    VoucherTypeInactive = "voucher_type_inactive";
+    VoucherTypeIsSystem = "voucher_type_is_system";
+    VoucherTypeTaken = "voucher_type_taken";
+    VoucherTypeSense = "voucher_type_sense";
+    TooManyVoucherTypes = "too_many_voucher_types";
+    WebhookNotFound = "webhook_not_found";
+    DeliveryNotFound = "delivery_not_found";
+    TooManyWebhooks = "too_many_webhooks";
+    TooManyReplays = "too_many_redeliveries";
+    ExternalIdReused = "id_externo_reused";
+    ExternalIdTwice = "id_externo_reused";
+    ExternalIdInFlight = "id_externo_in_flight";
+    VoucherNotFound = "voucher_not_found";
+    LimitExceeded = "limit_exceeded";
+    HoldNotFound = "hold_not_found";
+    HoldNotOpen = "hold_not_open";
+    HoldRemaining = "hold_remaining";
+    ExpiryInThePast = "expiry_in_the_past";
+    TooManyOpenHolds = "too_many_open_holds";
+    TooManyOpenTransfers = "too_many_open_transfers";
+    TransferNotFound = "transfer_not_found";
+    TransferNotOpen = "transfer_not_open";
+    NothingToReverse = "nothing_to_reverse";
+    SameAccount = "same_account";
+    DestinationClosed = "destination_closed";
+    DestinationNotFound = "destination_not_found";
+    TransferNotInAudit = "transfer_not_in_audit";
+    CaseNotFound = "case_not_found";
+    CaseDecided = "case_decided";
+    ReturnInFlight = "return_in_flight";
+    SenderUnknown = "sender_unknown";
+    TransferExternalIdReused = "id_externo_reused";
+    EnrolledOtherwise = "remuneration_enrolled";
+    TenantNotFound = "tenant_not_found";
+    TenantTaken = "tenant_taken";
+    KeyNotFound = "key_not_found";
+    KeyNotActive = "key_not_active";
+    TooManyKeys = "too_many_keys";
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::kyc::KycBody;
+use super::words::{AccountStatusWord, CurrencyWord, LevelWord, PersonTypeWord, SuspensionWord};
 
 /// A holder.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -20,6 +21,7 @@ pub struct HolderBody {
     /// Name, as it was given.
     pub name: String,
     /// `human` or `legal`.
+    #[schema(value_type = PersonTypeWord)]
     pub person_type: String,
 }
 
@@ -39,6 +41,7 @@ pub struct SuspensionBody {
     /// Why, for people.
     pub reason: String,
     /// Why, as a word.
+    #[schema(value_type = SuspensionWord)]
     pub code: String,
     /// Since when.
     pub at: String,
@@ -62,6 +65,7 @@ pub struct BalanceBody {
     /// The CVU.
     pub cvu: String,
     /// Always `ARS`.
+    #[schema(value_type = CurrencyWord)]
     pub currency: &'static str,
     /// What can be spent.
     pub available: String,
@@ -127,11 +131,17 @@ impl From<&Limits> for LimitsBody {
     reason = "the fields are documented with the limits themselves"
 )]
 pub struct LimitSources {
+    #[schema(value_type = LevelWord)]
     pub max_per_transaction: &'static str,
+    #[schema(value_type = LevelWord)]
     pub daily_amount: &'static str,
+    #[schema(value_type = LevelWord)]
     pub daily_count: &'static str,
+    #[schema(value_type = LevelWord)]
     pub monthly_amount: &'static str,
+    #[schema(value_type = LevelWord)]
     pub monthly_count: &'static str,
+    #[schema(value_type = LevelWord)]
     pub max_balance: &'static str,
 }
 
@@ -252,12 +262,14 @@ pub struct AccountSummary {
     /// Its alias; null while the bank has not assigned one.
     pub alias: Option<String>,
     /// `active`, `suspended` or `closed`.
+    #[schema(value_type = AccountStatusWord)]
     pub status: String,
     /// The holder.
     pub holder: HolderBody,
     /// All holders, the account's own first.
     pub titulares: Vec<HolderBody>,
     /// Always `ARS`.
+    #[schema(value_type = CurrencyWord)]
     pub currency: &'static str,
     /// The id of the wallet family.
     pub wallet_account_id: u64,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use caudal_actors::accounts::{HoldView, Placed, TransferView};
 use caudal_ledger::cases::{Parked, ParkedState};
-use caudal_ledger::events::{Event, EventId, Subject};
+use caudal_ledger::events::{Event, EventId, EventKind, Subject};
 use caudal_ledger::ids::{RealmId, VoucherId};
 use caudal_ledger::transfers::Suspense;
 use serde::Serialize;
@@ -20,6 +20,7 @@ use super::holds::{HoldBody, hold};
 use super::transfers::{DecisionBody, TransferBody, transfer};
 use super::voucher_types::{VoucherTypeBody, voucher_type};
 use super::vouchers::{VoucherBody, voucher};
+use super::words::{EventTypeWord, OutcomeWord};
 use accounts::AccountEvent;
 
 /// An event: the body of a webhook, an item of the feed, the data of a message of the stream.
@@ -32,6 +33,7 @@ pub struct EventBody {
     pub sequence: u64,
     /// What happened, for instance `voucher.created`.
     #[serde(rename = "type")]
+    #[schema(value_type = EventTypeWord)]
     pub kind: &'static str,
     /// When.
     pub timestamp: String,
@@ -68,6 +70,7 @@ pub struct ResolvedBody {
     /// Its id.
     pub id: String,
     /// `credited` or `returned`.
+    #[schema(value_type = OutcomeWord)]
     pub outcome: &'static str,
     /// The CVU that it was credited to.
     pub credited_cvu: Option<String>,
@@ -139,6 +142,41 @@ pub struct SuspenseBody {
     pub reason: String,
     /// When the bank wrote of it.
     pub bank_at: String,
+}
+
+/// The name in the document of what an event of a kind is about.
+pub const fn shape(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::AccountRegistered
+        | EventKind::AccountCreated
+        | EventKind::AccountRejected
+        | EventKind::AccountUpdated
+        | EventKind::AccountAliasUpdated
+        | EventKind::AccountSuspended
+        | EventKind::AccountReactivated
+        | EventKind::AccountEnabled
+        | EventKind::AccountDisabled
+        | EventKind::AccountLimitsUpdated
+        | EventKind::AccountClosed
+        | EventKind::AccountRemunerationUpdated => "AccountOfEvent",
+        EventKind::VoucherCreated => "ComprobanteResponse",
+        EventKind::HoldCreated
+        | EventKind::HoldConfirmed
+        | EventKind::HoldReleased
+        | EventKind::HoldExpired => "Hold",
+        EventKind::TransferRequested
+        | EventKind::TransferInProgress
+        | EventKind::TransferAudit
+        | EventKind::TransferCompleted
+        | EventKind::TransferRejected
+        | EventKind::TransferReversed
+        | EventKind::TransferDecided => "Transfer",
+        EventKind::VoucherTypeCreated
+        | EventKind::VoucherTypeUpdated
+        | EventKind::VoucherTypeRemoved => "VoucherTypeResponse",
+        EventKind::CashInSuspended => "SuspendedCashIn",
+        EventKind::SuspenseResolved => "ResolvedSuspense",
+    }
 }
 
 /// Renders an event for a tenant.

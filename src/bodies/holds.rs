@@ -1,5 +1,6 @@
 //! A hold as it is shown.
 
+use super::words::HoldStatusWord;
 use caudal_actors::accounts::HoldView;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Money;
@@ -24,6 +25,7 @@ pub struct HoldBody {
     /// What of it is still set apart.
     pub remaining: String,
     /// `open`, `confirmed`, `released`, `expired` or `mixed`.
+    #[schema(value_type = HoldStatusWord)]
     pub status: &'static str,
     /// The tenant's own id.
     pub id_externo: Option<String>,

@@ -1,5 +1,8 @@
 //! A transfer as it is shown, with the calls to the bank, what a person decided, and why it was refused.
 
+use super::words::{
+    BankWordWord, ConceptWord, DifferenceWord, TransferKindWord, TransferStatusWord,
+};
 use caudal_actors::accounts::TransferView;
 use caudal_ledger::cases::Decision;
 use caudal_ledger::facts::BankCall;
@@ -18,12 +21,15 @@ use super::counterparty::CounterpartyBody;
 pub struct DestinationBody {
     /// The CVU: as asked for, or of the account of the realm that receives.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub cvu: Option<String>,
     /// The CBU, as asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub cbu: Option<String>,
     /// The alias, as asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub alias: Option<String>,
 }
 
@@ -46,10 +52,11 @@ pub struct RejectionBody {
     pub reason: String,
     /// The bank's status, when it refused the request itself.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub bank_status: Option<u16>,
     /// The bank's body.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Object, required = false)]
     pub bank_body: Option<serde_json::Value>,
 }
 
@@ -72,12 +79,14 @@ impl From<&TransferRejection> for RejectionBody {
 #[schema(as = TransferDispute)]
 pub struct DisputeBody {
     /// What the bank tells otherwise than it was ordered: `amount`, `currency`, `cvu`, `to`.
+    #[schema(value_type = Vec<DifferenceWord>)]
     pub differs: Vec<&'static str>,
     /// The bank's own id of its record.
     pub bank_transfer_id: String,
     /// Its id on the rail.
     pub coelsa_id: Option<String>,
     /// How far the bank says that it is: `completed`, `failed`, `in_progress` or `unknown`.
+    #[schema(value_type = BankWordWord)]
     pub status: &'static str,
     /// How much, as the bank tells it.
     pub amount: Option<String>,
@@ -153,8 +162,10 @@ pub struct TransferBody {
     /// Its id.
     pub id: String,
     /// `internal` (to an account of the realm, final at once) or `bank`.
+    #[schema(value_type = TransferKindWord)]
     pub kind: &'static str,
     /// `requested`, `in_progress`, `audit`, `completed`, `rejected` or `reversed`.
+    #[schema(value_type = TransferStatusWord)]
     pub status: &'static str,
     /// The CVU that sends.
     pub from_cvu: String,
@@ -169,6 +180,7 @@ pub struct TransferBody {
     /// What it costs the account that sends; null when nothing.
     pub fee: Option<ChargesBody>,
     /// What for: the central bank's code.
+    #[schema(value_type = ConceptWord)]
     pub concept: &'static str,
     /// A line for people.
     pub description: Option<String>,
@@ -186,10 +198,11 @@ pub struct TransferBody {
     pub rejection: Option<RejectionBody>,
     /// What the bank has under its reference instead of what was ordered; only a person ends it then.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<DisputeBody>)]
+    #[schema(value_type = DisputeBody, required = false)]
     pub dispute: Option<Box<DisputeBody>>,
     /// Who ended it and why, when it was a person and not the bank.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub decision: Option<DecisionBody>,
     /// When it was asked for.
     pub created_at: String,

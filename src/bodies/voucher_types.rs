@@ -1,5 +1,6 @@
 //! A voucher type as it is shown.
 
+use super::words::LedgerTypeWord;
 use caudal_ledger::voucher_types::VoucherType;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -14,6 +15,7 @@ pub struct VoucherTypeBody {
     /// Its name.
     pub name: String,
     /// The direction of its vouchers.
+    #[schema(value_type = LedgerTypeWord)]
     pub sense: &'static str,
     /// Whether new vouchers of it are accepted.
     pub active: bool,

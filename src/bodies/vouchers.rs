@@ -1,5 +1,6 @@
 //! A voucher as it is shown.
 
+use super::words::{LedgerTypeWord, ReferenceTypeWord};
 use caudal_actors::accounts::Placed;
 use caudal_ledger::ids::RealmId;
 use serde::Serialize;
@@ -19,6 +20,7 @@ pub struct VoucherBody {
     /// Counts the CVU's movements from 1.
     pub sequence: u64,
     /// `credit`, `debit`, `hold`, `release` or `confirm_hold`.
+    #[schema(value_type = LedgerTypeWord)]
     pub ledger_type: &'static str,
     /// ARS with two decimals.
     pub amount: String,
@@ -35,6 +37,7 @@ pub struct VoucherBody {
     /// The tenant's own id.
     pub id_externo: Option<String>,
     /// What it belongs to.
+    #[schema(value_type = ReferenceTypeWord)]
     pub reference_type: &'static str,
     /// The id of what it belongs to.
     pub reference_id: String,

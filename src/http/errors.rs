@@ -18,8 +18,10 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
+use super::catalogue::ErrorCode;
 use super::current::{self, Language};
 use super::trace::Code;
+use super::words::codes::{INVALID, code};
 use super::words::ledger::{self, alias_is_taken};
 use super::words::{Mistake, Refusal, Say, Wrong};
 
@@ -28,6 +30,7 @@ pub use super::words::FieldError;
 /// The body of every error.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Error)]
 pub struct ErrorBody {
     /// The HTTP status.
     pub status_code: u16,
@@ -36,22 +39,24 @@ pub struct ErrorBody {
     /// When it was answered: RFC 3339, UTC.
     pub timestamp: String,
     /// A stable word that clients may switch on.
+    #[schema(value_type = ErrorCode)]
     pub code: String,
     /// The id of the request, as in `X-Request-Id`.
     pub request_id: String,
     /// The bank's status, when a bank call was involved.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub bank_status: Option<u16>,
     /// The bank's body.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Object, required = false)]
     pub bank_body: Option<serde_json::Value>,
     /// The fields that are wrong.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
     /// More about a refusal, by code.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Object, required = false)]
     pub details: Option<serde_json::Value>,
 }
 
@@ -136,7 +141,7 @@ impl ApiError {
     /// The stable word that clients may switch on.
     pub fn code(&self) -> &'static str {
         match &self.why {
-            Why::Fields(_) => "invalid_request",
+            Why::Fields(_) => INVALID.1,
             Why::Refused(refusal) => refusal.code(),
             Why::Failed(failure) => code(failure),
             Why::NotReady { failure, .. } => code(failure),
@@ -281,28 +286,6 @@ impl From<&Failure> for ApiError {
             Failure::Damaged => of(unavailable).later(60),
             Failure::Bug => of(StatusCode::INTERNAL_SERVER_ERROR),
         }
-    }
-}
-
-/// The stable word of what the actors say.
-fn code(failure: &Failure) -> &'static str {
-    match failure {
-        Failure::Rejected(rejection) => rejection.code(),
-        Failure::Bank(BankError::Refused(why)) if alias_is_taken(why) => "alias_taken",
-        Failure::Bank(BankError::Refused(_)) => "bank_refused",
-        Failure::Bank(BankError::Failed { .. }) => "bank_failed",
-        Failure::Bank(BankError::TimedOut) => "bank_timeout",
-        Failure::KeyReused { .. } => "idempotency_key_reused",
-        Failure::KeyInFlight => "idempotency_in_flight",
-        Failure::KeyUnknown => "idempotency_key_not_found",
-        Failure::Stale => "version_mismatch",
-        Failure::Overloaded => "overloaded",
-        Failure::ReadOnly => "read_only",
-        Failure::ClockInDoubt => "clock_in_doubt",
-        Failure::ShuttingDown => "shutting_down",
-        Failure::OutcomeUnknown => "outcome_unknown",
-        Failure::Damaged => "storage_damaged",
-        Failure::Bug => "internal_error",
     }
 }
 

@@ -9,6 +9,7 @@ use caudal_actors::engine::lists::{ListPage, SortOrder};
 
 use super::query::{LIMIT_DEFAULT, LIMIT_MAX, OFFSET_MAX, ORDERS, Query};
 use super::words::Mistake;
+use crate::bodies::words::OrderWord;
 
 /// Declares query parameters: see [`crate::http::params`].
 macro_rules! params {
@@ -71,7 +72,7 @@ params! {
         offset: Option<u64> = integer("offset", 0, OFFSET_MAX)
             as Option<u64> { minimum = 0, maximum = 10_000_000 };
         /// `asc` or `desc` (when absent).
-        order: Option<SortOrder> = choice("order", &ORDERS) as Option<String>;
+        order: Option<SortOrder> = choice("order", &ORDERS) as Option<OrderWord>;
         /// A value of `X-Next-Cursor`.
         cursor: Option<u64> = cursor("cursor") as Option<String>;
     }
@@ -92,7 +93,7 @@ params! {
         page_size: Option<u64> = integer("pageSize", 1, LIMIT_MAX)
             as Option<u32> { minimum = 1, maximum = 200 };
         /// `asc` or `desc` (when absent).
-        order: Option<SortOrder> = choice("order", &ORDERS) as Option<String>;
+        order: Option<SortOrder> = choice("order", &ORDERS) as Option<OrderWord>;
         /// A value of `X-Next-Cursor`: goes on after that page, at no higher price the deeper it is.
         cursor: Option<u64> = cursor("cursor") as Option<String>;
     }

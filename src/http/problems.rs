@@ -1,50 +1,146 @@
 //! What the OpenAPI document says of every operation: its errors, and the header that makes a POST safe to
 //! repeat.
+//!
+//! **Shape.** Each error is written once, among the components of the document, and an operation refers to
+//! those that it has. Every operation has [`EVERY`], by [`Problems`]; whoever asks the bank before it answers
+//! says [`BankProblems`]. The rest follows from what an operation takes; the document adds it ([`NOT_FOUND`] and
+//! those after it).
 
-use utoipa::IntoParams;
+use std::collections::BTreeMap;
 
-use super::errors::ErrorBody;
+use utoipa::openapi::response::Response;
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{IntoParams, IntoResponses};
 
-/// The errors that every operation may answer.
-#[derive(Debug, utoipa::IntoResponses)]
-pub enum Problems {
-    /// The request is invalid or the ledger refuses it; `code` says which.
-    #[response(status = 400)]
-    BadRequest(#[to_schema] ErrorBody),
-    /// API key absent or invalid.
-    #[response(status = 401)]
-    Unauthorized(#[to_schema] ErrorBody),
-    /// The key lacks a scope (`scope_missing`, which names it) or may not be used from this address
-    /// (`key_address`).
-    #[response(status = 403)]
-    Forbidden(#[to_schema] ErrorBody),
-    /// Not found, or not the caller's.
-    #[response(status = 404)]
-    NotFound(#[to_schema] ErrorBody),
-    /// It conflicts with what is there, or with a request in flight.
-    #[response(status = 409)]
-    Conflict(#[to_schema] ErrorBody),
-    /// `If-Match` names another version.
-    #[response(status = 412)]
-    Stale(#[to_schema] ErrorBody),
-    /// The body is larger than 64 KiB (1 MiB for a batch).
-    #[response(status = 413)]
-    TooLarge(#[to_schema] ErrorBody),
-    /// A body came without `Content-Type: application/json`.
-    #[response(status = 415)]
-    NotJson(#[to_schema] ErrorBody),
-    /// Too many requests with this key; see `Retry-After`.
-    #[response(status = 429)]
-    TooMany(#[to_schema] ErrorBody),
-    /// The bank failed; see `bankStatus` and `bankBody`.
-    #[response(status = 502)]
-    BankFailed(#[to_schema] ErrorBody),
-    /// Overloaded, shutting down or without storage; see `Retry-After`.
-    #[response(status = 503)]
-    Unavailable(#[to_schema] ErrorBody),
-    /// The bank did not answer in time.
-    #[response(status = 504)]
-    BankTimeout(#[to_schema] ErrorBody),
+/// An error as the document has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Problem {
+    /// The status.
+    pub status: &'static str,
+    /// Its name among the components.
+    pub name: &'static str,
+    /// What it means.
+    pub about: &'static str,
+    /// Whether the answer says when to try again.
+    pub later: bool,
+}
+
+const fn problem(status: &'static str, name: &'static str, about: &'static str) -> Problem {
+    Problem {
+        status,
+        name,
+        about,
+        later: false,
+    }
+}
+
+/// Of every operation.
+pub const EVERY: [Problem; 5] = [
+    problem(
+        "400",
+        "BadRequest",
+        "The request is invalid, or the ledger refuses it; `code` says which.",
+    ),
+    problem("401", "Unauthorized", "The API key is absent or invalid."),
+    problem(
+        "403",
+        "Forbidden",
+        "The key lacks the scope of the operation, or may not be used from this address.",
+    ),
+    Problem {
+        later: true,
+        ..problem(
+            "429",
+            "TooManyRequests",
+            "Too many requests with this key; try again after `Retry-After` seconds.",
+        )
+    },
+    Problem {
+        later: true,
+        ..problem(
+            "503",
+            "Unavailable",
+            "The service is overloaded, shutting down or cannot write; try again after `Retry-After` seconds.",
+        )
+    },
+];
+/// Of whoever asks the bank before it answers.
+pub const BANK: [Problem; 2] = [
+    problem(
+        "502",
+        "BankFailed",
+        "The bank failed; `bankStatus` and `bankBody` have its answer.",
+    ),
+    problem("504", "BankTimeout", "The bank did not answer in time."),
+];
+/// Of whoever names something by an id.
+pub const NOT_FOUND: Problem = problem(
+    "404",
+    "NotFound",
+    "What the request names does not exist, or belongs to another tenant.",
+);
+/// Of whoever takes an idempotency key or `If-Match`.
+pub const CONFLICT: Problem = Problem {
+    later: true,
+    ..problem(
+        "409",
+        "Conflict",
+        "The request conflicts with the present state, or with a request that is not finished.",
+    )
+};
+/// Of whoever takes `If-Match`.
+pub const STALE: Problem = problem(
+    "412",
+    "PreconditionFailed",
+    "`If-Match` names another version than the present one.",
+);
+/// Of whoever takes a body.
+pub const BODY: [Problem; 2] = [
+    problem(
+        "413",
+        "BodyTooLarge",
+        "The body is larger than 64 KiB (1 MiB for a batch).",
+    ),
+    problem(
+        "415",
+        "UnsupportedMediaType",
+        "The body came without `Content-Type: application/json`.",
+    ),
+];
+
+impl Problem {
+    /// All there are.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let one = [NOT_FOUND, CONFLICT, STALE];
+        EVERY.into_iter().chain(BANK).chain(one).chain(BODY)
+    }
+
+    /// Its status, and the reference to where it is written.
+    pub fn mentioned(self) -> (String, RefOr<Response>) {
+        let place = Ref::from_response_name(self.name);
+        (self.status.to_owned(), RefOr::Ref(place))
+    }
+}
+
+/// Says that the errors of every operation are an operation's.
+#[derive(Debug)]
+pub struct Problems;
+
+impl IntoResponses for Problems {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        EVERY.into_iter().map(Problem::mentioned).collect()
+    }
+}
+
+/// Like [`Problems`], of whoever asks the bank before it answers.
+#[derive(Debug)]
+pub struct BankProblems;
+
+impl IntoResponses for BankProblems {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        let all = EVERY.into_iter().chain(BANK);
+        all.map(Problem::mentioned).collect()
+    }
 }
 
 /// Parameters of every POST.
@@ -55,6 +151,6 @@ pub struct PostParams {
     /// Makes the request safe to repeat: 1–255 visible ASCII characters. The same key with the same body gives the
     /// first answer again. Bodies are the same when their JSON values are: order of members, blanks and escapes do not
     /// count.
-    #[param(rename = "Idempotency-Key")]
+    #[param(rename = "Idempotency-Key", pattern = "^[!-~]{1,255}$")]
     key: Option<String>,
 }

@@ -6,6 +6,7 @@
 //! the actors and the ledger say is in [`ledger`]: their own text is the English, and the Spanish is
 //! one match each. A mistake or rule without a sentence does not compile.
 
+pub mod codes;
 pub mod ledger;
 mod mistakes;
 mod refusals;

@@ -23,12 +23,13 @@ use caudal_ledger::particulars::Names;
 use super::pages::page;
 use super::target;
 use crate::bodies::accounts::{AccountBody, AccountSummary};
+use crate::bodies::words::{AccountSortWord, ListedStatusWord};
 use crate::http::body::read::{line, text};
 use crate::http::body::{Body, Fields};
 use crate::http::choice::{PersonTypeWord, SuspensionWord, one_of};
 use crate::http::params::PageParams;
 use crate::http::persons::cuit;
-use crate::http::problems::Problems;
+use crate::http::problems::{BankProblems, Problems};
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, asker, give, json, plain};
@@ -49,7 +50,7 @@ type Answer = Result<HttpResponse, ApiError>;
 
 request! {
     /// A new account.
-    strict struct CreateAccount(caller: &Caller) {
+    strict struct CreateAccount as CreateAccountDto(caller: &Caller) {
         /// Tax id, 11 digits with a right check digit.
         cuit: Cuit = required("cuit", cuit(caller))
             as String { pattern = "^[0-9]{11}$", example = "20267565393" };
@@ -106,12 +107,15 @@ fn metadata(raw: &str) -> Result<BTreeMap<String, String>, Mistake> {
 }
 
 /// Opens an account: makes its wallet account, creates the CVU at the bank, sets the alias.
+///
+/// The answer comes when the bank has issued the CVU. Repeat it with the same `Idempotency-Key` after any
+/// doubt: the account is opened once. Emits `account.created`.
 #[utoipa::path(
     operation_id = "createAccount",
     tag = "Accounts",
     params(("Idempotency-Key" = String, Header, pattern = "^[!-~]{1,255}$", description = "1–255 visible ASCII characters; the same key with the same body gives the first answer again; bodies are the same when their JSON values are, however they are spelled")),
-    request_body(content = inline(CreateAccount)),
-    responses((status = 201, body = AccountBody), Problems)
+    request_body(content = CreateAccount),
+    responses((status = 201, body = AccountBody), BankProblems)
 )]
 #[post("/v1/accounts")]
 pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
@@ -167,14 +171,17 @@ page! {
 }
 
 /// Lists the accounts of the realm.
+///
+/// Newest first unless `sort` and `order` say otherwise. Go on with `X-Next-Cursor` as `cursor`: its pages
+/// show no account twice and miss none that was there at the start.
 #[utoipa::path(
     operation_id = "listAccounts",
     tag = "Accounts",
     params(
         PageParams,
         ("q" = Option<String>, Query, description = "part of CVU, alias, holder's name (accents and case folded) or CUIT"),
-        ("status" = Option<String>, Query, description = "active, suspended or closed"),
-        ("sort" = Option<String>, Query, description = "createdAt, holderName, cvu or alias")
+        ("status" = Option<ListedStatusWord>, Query, description = "only accounts in this state"),
+        ("sort" = Option<AccountSortWord>, Query, description = "`createdAt` when absent")
     ),
     responses((status = 200, body = AccountsPage), Problems)
 )]
@@ -209,6 +216,9 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
 }
 
 /// Reads an account with its balance, effective limits and usage.
+///
+/// The `ETag` is the version of the account for `If-Match`; with `If-None-Match` an unchanged account is
+/// answered with 304 and no body.
 #[utoipa::path(
     operation_id = "readAccount",
     tag = "Accounts",
@@ -262,11 +272,14 @@ async fn change_by_post(
 }
 
 /// Closes an account, in any state and at any balance; what is left stays on the ledger.
+///
+/// The bank closes the CVU too. A closed account takes no money and lets none out; holds and transfers that
+/// are open still end. Emits `account.closed`.
 #[utoipa::path(
     operation_id = "closeAccount",
     tag = "Accounts",
     params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
-    responses((status = 200, body = AccountBody), Problems)
+    responses((status = 200, body = AccountBody), BankProblems)
 )]
 #[delete("/v1/accounts/{cvu}")]
 pub async fn close(request: HttpRequest, caller: Caller, path: web::Path<String>) -> Answer {
@@ -275,7 +288,7 @@ pub async fn close(request: HttpRequest, caller: Caller, path: web::Path<String>
 
 request! {
     /// A suspension.
-    strict struct SuspendAccount {
+    strict struct SuspendAccount as SuspendAccountDto {
         /// Why, for people.
         reason: String = required("reason", line(500))
             as String { min_length = 1, max_length = 500 };
@@ -286,11 +299,14 @@ request! {
 }
 
 /// Blocks outgoing movements; money that comes in is still welcome.
+///
+/// Debits, new holds and transfers out are refused with `account_suspended` until the account is reactivated.
+/// Emits `account.suspended`.
 #[utoipa::path(
     operation_id = "suspendAccount",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), crate::http::problems::PostParams),
-    request_body(content = inline(SuspendAccount)),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), crate::http::problems::PostParams, ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    request_body(content = SuspendAccount),
     responses((status = 200, body = AccountBody), Problems)
 )]
 #[post("/v1/accounts/{cvu}/suspend")]
@@ -308,10 +324,12 @@ pub async fn suspend(
 }
 
 /// Lets money out again.
+///
+/// Only a suspended account can be reactivated. Emits `account.reactivated`.
 #[utoipa::path(
     operation_id = "reactivateAccount",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), crate::http::problems::PostParams),
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), crate::http::problems::PostParams, ("If-Match" = Option<String>, Header, description = "an ETag read before")),
     responses((status = 200, body = AccountBody), Problems)
 )]
 #[post("/v1/accounts/{cvu}/reactivate")]
@@ -328,7 +346,7 @@ pub async fn reactivate(request: HttpRequest, caller: Caller, path: web::Path<St
 
 request! {
     /// An alias.
-    strict struct SetAlias {
+    strict struct SetAlias as SetAliasDto {
         /// 6–20 letters without accents, digits, dots and dashes; case does not matter.
         alias: Alias = required("alias", text(Alias::parse))
             as String { pattern = "^[A-Za-z0-9.-]{6,20}$" };
@@ -336,12 +354,15 @@ request! {
 }
 
 /// Sets or replaces the alias.
+///
+/// The bank judges whether the alias is free over all entities; one that is taken is refused with 409
+/// `alias_taken`. The account's own alias again changes nothing. Emits `account.alias.updated`.
 #[utoipa::path(
     operation_id = "setAlias",
     tag = "Accounts",
     params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
-    request_body(content = inline(SetAlias)),
-    responses((status = 200, body = AccountBody), Problems)
+    request_body(content = SetAlias),
+    responses((status = 200, body = AccountBody), BankProblems)
 )]
 #[put("/v1/accounts/{cvu}/alias")]
 pub async fn set_alias(

@@ -27,6 +27,7 @@ pub struct HistoricalBalance {
     pub date: String,
     /// The instant that was asked for, when it was one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub at: Option<String>,
     /// What could be spent.
     pub available: String,
@@ -44,6 +45,8 @@ pub struct HistoricalBalance {
 }
 
 /// Reads the balance.
+///
+/// Everything that was answered before is in it.
 #[utoipa::path(
     operation_id = "readBalance",
     tag = "Balances",
@@ -60,6 +63,9 @@ pub async fn current(caller: Caller, path: web::Path<String>) -> Answer {
 }
 
 /// Reads the closing balance of a day, or the balance at an instant.
+///
+/// Name `date` (the closing balance of a business day in Buenos Aires) or `at` (an instant). `final` is false
+/// for today, which may still change.
 #[utoipa::path(
     operation_id = "readHistoricalBalance",
     tag = "Balances",

@@ -28,9 +28,11 @@ use utoipa::ToSchema;
 
 use crate::bodies::counterparty::CounterpartyBody;
 use crate::bodies::vouchers::VoucherBody;
+use crate::bodies::words::BatchStatusWord;
 use crate::http::body::Fingerprint;
 use crate::http::bytes::Json;
 use crate::http::caller::Caller;
+use crate::http::catalogue::ErrorCode;
 use crate::http::current::{self, Language};
 use crate::http::errors::{ApiError, FieldError};
 use crate::http::problems::Problems;
@@ -63,12 +65,15 @@ pub struct BatchResult {
     /// Its place in the batch, from 0.
     index: usize,
     /// `recorded`, `replayed`, `rejected`, or, in an atomic batch that is refused, `not_posted`.
+    #[schema(value_type = BatchStatusWord)]
     status: &'static str,
     /// The voucher, if it was recorded or is replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     voucher: Option<VoucherBody>,
     /// Why it was rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     error: Option<BatchError<'static>>,
 }
 
@@ -76,6 +81,7 @@ pub struct BatchResult {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct BatchError<'a> {
     /// A stable word that clients may switch on.
+    #[schema(value_type = ErrorCode)]
     code: &'static str,
     /// A sentence for people.
     message: String,
@@ -84,7 +90,7 @@ pub struct BatchError<'a> {
     errors: Vec<FieldError>,
     /// More about a refusal, by code.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Object, required = false)]
     details: Option<&'a serde_json::Value>,
 }
 
@@ -342,6 +348,9 @@ impl Serialize for Written<'_> {
 }
 
 /// Posts up to 10 000 adjustment vouchers; the answer has one result for each, in the order sent.
+///
+/// Each item is posted, replayed or rejected by itself; with `mode: atomic` all are posted or none. Up to 1
+/// MiB.
 #[utoipa::path(
     operation_id = "createComprobantes",
     tag = "Vouchers",
@@ -349,7 +358,7 @@ impl Serialize for Written<'_> {
         crate::http::problems::PostParams,
         ("dryRun" = Option<bool>, Query, description = "answer what each item would get, post nothing")
     ),
-    request_body(content = inline(items::Batch<'_>), description = "at most 1 MiB"),
+    request_body(content = items::Batch<'_>, description = "at most 1 MiB"),
     responses((status = 200, body = BatchBody), Problems)
 )]
 #[post("/v1/comprobantes/batch")]

@@ -68,7 +68,7 @@ pub fn kinds(text: &str) -> Result<EventKinds, Mistake> {
     params(
         ("after" = Option<String>, Query, description = "only events after this one (an event's id); absent: from the first"),
         ("types" = Option<String>, Query, description = "only of these types, with commas between them; `hold.*` is every type that begins so"),
-        ("limit" = Option<String>, Query, description = "1 to 200, default 50"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 200, description = "rows of the page, 1–200; 50 when absent"),
     ),
     responses((status = 200, body = EventsPage), Problems),
 )]

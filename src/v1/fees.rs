@@ -11,6 +11,7 @@ use caudal_ledger::voucher_types::TypeCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::bodies::words::{CurrencyWord, LedgerTypeWord, LevelWord};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
@@ -31,6 +32,7 @@ pub struct PreviewFee {
     /// The fee.
     pub amount: String,
     /// Whose schedule it is from: `account`, `psp`, `platform` or `none`.
+    #[schema(value_type = LevelWord)]
     pub source: &'static str,
 }
 
@@ -54,10 +56,12 @@ pub struct FeePreview {
     /// The type.
     pub voucher_type_code: String,
     /// The direction of the type.
+    #[schema(value_type = LedgerTypeWord)]
     pub direction: &'static str,
     /// The amount that was asked about.
     pub importe: String,
     /// Always `ARS`.
+    #[schema(value_type = CurrencyWord)]
     pub currency: &'static str,
     /// The fee.
     pub fee: PreviewFee,
@@ -108,6 +112,8 @@ impl FeePreview {
 }
 
 /// Says what a movement would cost, by the schedule that would charge it; nothing is posted.
+///
+/// Fee and tax by the schedule of the account, the tenant or the platform, in this order.
 #[utoipa::path(
     operation_id = "previewFee",
     tag = "Fees",

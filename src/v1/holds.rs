@@ -13,6 +13,7 @@ use caudal_ledger::time::Timestamp;
 use super::target;
 use super::vouchers::DESCRIPTION_MAX;
 use crate::bodies::holds::{HoldBody, hold};
+use crate::bodies::words::HoldStatusWord;
 use crate::http::body::read::{amount, instant, line, text};
 use crate::http::body::{Body, OptionalBody};
 use crate::http::caller::Caller;
@@ -22,14 +23,15 @@ use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, json};
+use crate::http::shapes::AmountDto;
 
 type Answer = Result<HttpResponse, ApiError>;
 
 request! {
     /// A hold.
-    strict struct OpenHoldBody {
+    strict struct OpenHoldBody as CreateHoldDto {
         /// ARS, greater than 0, at most 2 decimals; a string or a number.
-        amount: Amount = required("amount", amount) as String { example = "1500.50" };
+        amount: Amount = required("amount", amount) as AmountDto;
         /// The tenant's own id: idempotent for holds over the realm.
         id_externo: ExternalId = required("idExterno", text(ExternalId::parse))
             as String { min_length = 1, max_length = 64 };
@@ -45,11 +47,14 @@ request! {
     /// A step of a hold; without a body all that is left.
     strict struct HoldStepBody as HoldStepDto {
         /// How much of what is left; all of it when absent.
-        amount: Option<Amount> = optional("amount", amount) as Option<String>;
+        amount: Option<Amount> = optional("amount", amount) as Option<AmountDto>;
     }
 }
 
 /// Sets money of an account apart.
+///
+/// The money is available no more and still the account's. Idempotent by `idExterno`. With `expiresAt` the
+/// rest is released at that time by itself. Emits `hold.created`.
 #[utoipa::path(
     operation_id = "createHold",
     tag = "Holds",
@@ -58,7 +63,7 @@ request! {
         crate::http::problems::PostParams,
         ("dryRun" = Option<bool>, Query, description = "answer what would happen, do nothing")
     ),
-    request_body(content = inline(OpenHoldBody)),
+    request_body(content = OpenHoldBody),
     responses((status = 201, body = HoldBody), (status = 200, body = HoldBody, description = "a dry run"), Problems)
 )]
 #[post("/v1/accounts/{cvu}/holds")]
@@ -89,15 +94,17 @@ pub async fn open(
 }
 
 /// Lists the holds of an account, newest first.
+///
+/// Open and ended ones; go on with `X-Next-Cursor` as `cursor`.
 #[utoipa::path(
     operation_id = "listHolds",
     tag = "Holds",
     params(
         ("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"),
         PageParams,
-        ("status" = Option<String>, Query, description = "open, confirmed, released, expired or mixed")
+        ("status" = Option<HoldStatusWord>, Query, description = "only holds in this state")
     ),
-    responses((status = 200, body = Vec<HoldBody>, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
+    responses((status = 200, body = Vec<HoldBody>), Problems)
 )]
 #[get("/v1/accounts/{cvu}/holds")]
 pub async fn list(caller: Caller, path: web::Path<String>, mut query: Query) -> Answer {
@@ -116,6 +123,8 @@ fn id(path: &web::Path<String>) -> Result<HoldId, ApiError> {
 }
 
 /// Reads a hold.
+///
+/// With what of it was confirmed, released and is left.
 #[utoipa::path(
     operation_id = "readHold",
     tag = "Holds",
@@ -149,6 +158,9 @@ async fn step(
 }
 
 /// Lets money of a hold leave: part of what is left, or all of it.
+///
+/// What is confirmed leaves the account for good; the rest stays held. Without a body, all that is left is
+/// confirmed. Emits `hold.confirmed`.
 #[utoipa::path(
     operation_id = "confirmHold",
     tag = "Holds",
@@ -172,6 +184,8 @@ pub async fn confirm(
 }
 
 /// Gives money of a hold back: part of what is left, or all of it.
+///
+/// What is released is available again. Without a body, all that is left is released. Emits `hold.released`.
 #[utoipa::path(
     operation_id = "releaseHold",
     tag = "Holds",

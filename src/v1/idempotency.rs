@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use crate::bodies::words::KeyStateWord;
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
@@ -30,6 +31,7 @@ pub struct KeyedRequest {
     /// The path.
     pub path: String,
     /// `completed`, or `in_progress` while the bank's outcome is not known.
+    #[schema(value_type = KeyStateWord)]
     pub state: &'static str,
     /// The status that was answered.
     pub status: Option<u16>,
@@ -41,6 +43,9 @@ pub struct KeyedRequest {
 }
 
 /// Shows what an idempotency key did.
+///
+/// Every request that was made with the key, with its answer; `in_progress` while the bank's outcome is not
+/// known.
 #[utoipa::path(
     operation_id = "readIdempotencyKey",
     tag = "Idempotency",

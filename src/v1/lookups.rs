@@ -12,9 +12,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::bodies::accounts::HolderBody;
+use crate::bodies::words::{KeyKindWord, PersonTypeWord};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
-use crate::http::problems::Problems;
+use crate::http::problems::BankProblems;
 use crate::http::respond::json;
 
 type Answer = Result<HttpResponse, ApiError>;
@@ -36,6 +37,7 @@ pub struct Lookup {
     pub cbu: String,
     /// `CBU` or `CVU`.
     #[serde(rename = "type")]
+    #[schema(value_type = KeyKindWord)]
     pub kind: &'static str,
     /// Its alias.
     pub alias: Option<String>,
@@ -44,6 +46,7 @@ pub struct Lookup {
     /// The name of the first holder.
     pub holder_name: Option<String>,
     /// Whether the first holder is `human` or `legal`.
+    #[schema(value_type = Option<PersonTypeWord>)]
     pub person_type: Option<String>,
     /// All holders.
     pub titulares: Vec<HolderBody>,
@@ -97,11 +100,13 @@ async fn ask(caller: &Caller, whom: Destination) -> Answer {
 }
 
 /// Asks the bank who is behind a CBU or CVU.
+///
+/// Ask before you send money: the answer has the holders, the entity, and whether the account can receive.
 #[utoipa::path(
     operation_id = "lookupCbu",
     tag = "Lookups",
     params(("cbu" = String, Path, description = "a CBU or CVU, 22 digits", pattern = "^[0-9]{22}$")),
-    responses((status = 200, body = Lookup), Problems)
+    responses((status = 200, body = Lookup), BankProblems)
 )]
 #[get("/v1/lookup/cbu/{cbu}")]
 pub async fn by_cbu(caller: Caller, path: web::Path<String>) -> Answer {
@@ -110,11 +115,14 @@ pub async fn by_cbu(caller: Caller, path: web::Path<String>) -> Answer {
 }
 
 /// Asks the bank who is behind an alias.
+///
+/// Ask before you send money: the answer has the CBU or CVU of the alias, its holders, and whether the
+/// account can receive.
 #[utoipa::path(
     operation_id = "lookupAlias",
     tag = "Lookups",
     params(("alias" = String, Path, description = "an alias; case does not matter", pattern = "^[A-Za-z0-9.-]{6,20}$")),
-    responses((status = 200, body = Lookup), Problems)
+    responses((status = 200, body = Lookup), BankProblems)
 )]
 #[get("/v1/lookup/alias/{alias}")]
 pub async fn by_alias(caller: Caller, path: web::Path<String>) -> Answer {

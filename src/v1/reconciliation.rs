@@ -19,9 +19,10 @@ use utoipa::ToSchema;
 
 use crate::bodies::counterparty::CounterpartyBody;
 use crate::bodies::transfers::DecisionBody;
+use crate::bodies::words::{AgreementWord, BankWordWord, SuspenseWord, WayWord};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
-use crate::http::problems::Problems;
+use crate::http::problems::BankProblems;
 use crate::http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query, day};
 use crate::http::respond::{self, json};
 use crate::http::words::Mistake;
@@ -48,6 +49,7 @@ pub struct SuspenseBody {
     /// Since when it waits, or waited.
     pub at: String,
     /// `waiting`, `returning`, `credited` or `returned`.
+    #[schema(value_type = SuspenseWord)]
     pub state: &'static str,
 }
 
@@ -62,6 +64,7 @@ pub struct ReconciledItem {
     /// The id on the rail.
     pub coelsa_id: Option<String>,
     /// `in` or `out`.
+    #[schema(value_type = WayWord)]
     pub direction: &'static str,
     /// The CVU.
     pub cvu: String,
@@ -70,6 +73,7 @@ pub struct ReconciledItem {
     /// ARS with two decimals: the bank's, or the ledger's where the bank has none.
     pub amount: String,
     /// The bank's word: `completed`, `failed`, `in_progress` or `unknown`; null when it has none.
+    #[schema(value_type = Option<BankWordWord>)]
     pub status: Option<&'static str>,
     /// When, by the bank's clock.
     pub bank_at: Option<String>,
@@ -83,6 +87,7 @@ pub struct ReconciledItem {
     pub suspense: Option<SuspenseBody>,
     /// `matched`, `missing_in_ledger`, `missing_at_bank`, `amount_differs`, `pending` (one side is
     /// not final) or `decided` (a person ended it).
+    #[schema(value_type = AgreementWord)]
     pub result: &'static str,
     /// Who ended it and why, when it was a person.
     pub decision: Option<DecisionBody>,
@@ -307,6 +312,9 @@ fn days(query: &mut Query, today: BusinessDay) -> (BusinessDay, BusinessDay) {
 
 /// Compares what the bank lists with the ledger, both ways: of one day, or of a range of days by pages.
 /// The summary counts all of it, whatever page or result is asked for.
+///
+/// Each movement has a `result`: where bank and ledger agree, where one of them has nothing, and where
+/// amounts differ. Without a day it is today in Argentina.
 #[utoipa::path(
     operation_id = "reconcile",
     tag = "Reconciliation",
@@ -319,7 +327,7 @@ fn days(query: &mut Query, today: BusinessDay) -> (BusinessDay, BusinessDay) {
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 200, description = "rows of the page; when absent, a single day is answered whole, a range by pages of 50"),
         ("cursor" = Option<String>, Query, description = "a value of X-Next-Cursor")
     ),
-    responses((status = 200, body = Reconciliation, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
+    responses((status = 200, body = Reconciliation, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), BankProblems)
 )]
 #[get("/v1/bank/conciliacion")]
 pub async fn of_days(caller: Caller, mut query: Query) -> Result<HttpResponse, ApiError> {

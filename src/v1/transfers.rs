@@ -19,6 +19,7 @@ use utoipa::ToSchema;
 
 use super::pages::page;
 use crate::bodies::transfers::{BankCallBody, TransferBody, transfer};
+use crate::bodies::words::{ConceptWord, TransferStatusWord};
 use crate::http::body::Body;
 use crate::http::body::read::{amount, line, text};
 use crate::http::caller::Caller;
@@ -28,6 +29,7 @@ use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, json};
+use crate::http::shapes::AmountDto;
 use crate::http::words::Mistake;
 
 /// The longest description, in characters: the bank takes no more.
@@ -100,16 +102,16 @@ impl To {
 
 request! {
     /// A transfer.
-    strict struct SendTransfer {
+    strict struct SendTransfer as CreateTransferDto {
         /// The CVU that sends.
         from_cvu: Cvu = required("fromCvu", text(Cvu::parse))
             as String { pattern = "^000[0-9]{19}$" };
         /// Where to: exactly one of its fields.
         to: Destination = required_object("to", |inner| To::take(inner)?.destination()) as To;
         /// ARS, greater than 0, at most 2 decimals; a string or a number.
-        amount: Amount = required("amount", amount) as String { example = "1500.50" };
+        amount: Amount = required("amount", amount) as AmountDto;
         /// `ALQ`, `CUO`, `EXP`, `FAC`, `PRE`, `SEG`, `HON`, `HAB` or `VAR` (when absent).
-        concept: Option<Concept> = optional("concept", text(concept)) as Option<String>;
+        concept: Option<Concept> = optional("concept", text(concept)) as Option<ConceptWord>;
         /// A line for people.
         description: Option<String> = optional("description", line(DESCRIPTION_MAX))
             as Option<String> { max_length = 100 };
@@ -121,6 +123,10 @@ request! {
 
 /// Sends money: final at once to an account of the realm; through the bank to any other, which is
 /// answered as `requested` before the bank is asked.
+///
+/// Idempotent by `idExterno`. A transfer through the bank holds amount and charges until the bank has the
+/// last word; follow it with `GET /v1/transfers/{id}` or by its events, `transfer.completed` or
+/// `transfer.rejected`.
 #[utoipa::path(
     operation_id = "createTransfer",
     tag = "Transfers",
@@ -128,7 +134,7 @@ request! {
         crate::http::problems::PostParams,
         ("dryRun" = Option<bool>, Query, description = "answer what would happen, do nothing")
     ),
-    request_body(content = inline(SendTransfer)),
+    request_body(content = SendTransfer),
     responses((status = 201, body = TransferBody), (status = 200, body = TransferBody, description = "a dry run"), Problems)
 )]
 #[post("/v1/transfers")]
@@ -157,12 +163,14 @@ pub async fn send(request: HttpRequest, caller: Caller, mut query: Query, body: 
 }
 
 /// Lists the transfers of the realm, newest first.
+///
+/// Incoming money is not among them: it is a voucher of the account that received it.
 #[utoipa::path(
     operation_id = "listTransfers",
     tag = "Transfers",
     params(
         PageParams,
-        ("status" = Option<String>, Query, description = "requested, in_progress, audit, completed, rejected or reversed"),
+        ("status" = Option<TransferStatusWord>, Query, description = "only transfers in this state"),
         ("fromCvu" = Option<String>, Query, description = "only from this CVU"),
         ("from" = Option<String>, Query, description = "a date or date-time; not asked for before it"),
         ("to" = Option<String>, Query, description = "a date (the whole day) or date-time; not asked for after it"),
@@ -201,6 +209,8 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
 }
 
 /// Reads a transfer and the calls to the bank that were made for it.
+///
+/// `completed`, `rejected` and `reversed` are final. One in `audit` waits for a person.
 #[utoipa::path(
     operation_id = "readTransfer",
     tag = "Transfers",

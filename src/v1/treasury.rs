@@ -14,6 +14,7 @@ use super::balances::HistoricalBalance;
 use super::pages::page;
 use super::{balances, target, vouchers};
 use crate::bodies::vouchers::VoucherBody;
+use crate::bodies::words::{AccountStatusWord, CurrencyWord, SilenceWord};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::params::PageParams;
@@ -38,6 +39,7 @@ pub struct CollectorBody {
 pub struct BankSilence {
     /// `bank_refused`, `bank_failed`, `bank_timeout`, `bank_not_yet`, `bank_not_set`, or
     /// `collector_shared`: the collector account is another realm's as well.
+    #[schema(value_type = SilenceWord)]
     pub code: &'static str,
     /// A sentence for people.
     pub message: &'static str,
@@ -85,6 +87,7 @@ pub struct Treasury {
     /// The vouchers of the realm that it counts: the ledger's side is as of exactly these.
     pub sequence: u64,
     /// `ARS`.
+    #[schema(value_type = CurrencyWord)]
     pub currency: &'static str,
     /// The account that really holds the money.
     pub collector: CollectorBody,
@@ -194,6 +197,7 @@ pub struct PositionBody {
     /// The holder's CUIT.
     pub cuit: String,
     /// `active`, `suspended` or `closed`.
+    #[schema(value_type = AccountStatusWord)]
     pub status: &'static str,
     /// What can be spent.
     pub available: String,
@@ -237,6 +241,9 @@ page! {
 
 /// Takes a snapshot: what belongs to clients, at one cut through all accounts, beside what the
 /// collector account has. When the bank is away the ledger's side is served all the same.
+///
+/// `freeBalance` is what the collector account has beyond the clients' funds; it is informative and may be
+/// negative.
 #[utoipa::path(
     operation_id = "readTreasury",
     tag = "Treasury",
@@ -251,6 +258,8 @@ pub async fn take(caller: Caller) -> Answer {
 
 /// Lists what clients have, the newest account first. Closed accounts are listed while they have
 /// money.
+///
+/// Filter by text and by a range of totals; go on with `X-Next-Cursor` as `cursor`.
 #[utoipa::path(
     operation_id = "listPositions",
     tag = "Treasury",
@@ -260,7 +269,7 @@ pub async fn take(caller: Caller) -> Answer {
         ("min" = Option<String>, Query, description = "only a total of at least this amount"),
         ("max" = Option<String>, Query, description = "only a total of at most this amount")
     ),
-    responses((status = 200, body = PositionsPage, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
+    responses((status = 200, body = PositionsPage), Problems)
 )]
 #[get("/v1/treasury/positions")]
 pub async fn list(caller: Caller, mut query: Query) -> Answer {
@@ -277,6 +286,8 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
 }
 
 /// Reads what a client has.
+///
+/// What is available, held and in all, and when it last moved.
 #[utoipa::path(
     operation_id = "readPosition",
     tag = "Treasury",
@@ -291,6 +302,8 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
 }
 
 /// Lists the ledger movements of a client, newest first.
+///
+/// The same list as the movements of the account.
 #[utoipa::path(
     operation_id = "listPositionMovements",
     tag = "Treasury",
@@ -299,7 +312,7 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
         PageParams,
         vouchers::MovementParams
     ),
-    responses((status = 200, body = Vec<VoucherBody>, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
+    responses((status = 200, body = Vec<VoucherBody>), Problems)
 )]
 #[get("/v1/treasury/positions/{cvu}/movements")]
 pub async fn movements(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
@@ -307,6 +320,8 @@ pub async fn movements(caller: Caller, path: web::Path<String>, query: Query) ->
 }
 
 /// Reads what a client had at the end of a day, or at an instant.
+///
+/// The same as the historical balance of the account.
 #[utoipa::path(
     operation_id = "readHistoricalPosition",
     tag = "Treasury",

@@ -24,6 +24,8 @@ fn code(path: &web::Path<String>) -> Result<TypeCode, ApiError> {
 }
 
 /// Lists the built-in types and the tenant's own.
+///
+/// System types are of what the service posts itself; only your own can be used for adjustments.
 #[utoipa::path(
     operation_id = "listVoucherTypes",
     tag = "Voucher types",
@@ -42,7 +44,7 @@ pub async fn list(caller: Caller) -> Answer {
 
 request! {
     /// A new voucher type.
-    strict struct NewVoucherType {
+    strict struct NewVoucherType as CreateVoucherTypeDto {
         /// 2–40 letters, digits and underscores; lower case is raised.
         code: TypeCode = required("code", read_body::text(TypeCode::parse))
             as String { pattern = "^[A-Za-z0-9_-]{2,40}$" };
@@ -60,18 +62,21 @@ fn sense(text: &str) -> Result<Sense, Mistake> {
 
 request! {
     /// Switches a voucher type.
-    strict struct ToggleVoucherType {
+    strict struct ToggleVoucherType as ToggleVoucherTypeDto {
         /// Whether new vouchers of it are accepted.
         active: bool = required("active", read_body::boolean) as bool;
     }
 }
 
 /// Creates a type for adjustments.
+///
+/// Its code and its direction stay as they are; each type also gets a number for the wallet family. Emits
+/// `voucher_type.created`.
 #[utoipa::path(
     operation_id = "createVoucherType",
     tag = "Voucher types",
     params(crate::http::problems::PostParams),
-    request_body(content = inline(NewVoucherType)),
+    request_body(content = NewVoucherType),
     responses((status = 201, body = VoucherTypeBody), Problems)
 )]
 #[post("/v1/voucher-types")]
@@ -96,11 +101,14 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
 }
 
 /// Switches a custom type on or off.
+///
+/// Vouchers of an inactive type are refused with `voucher_type_inactive`; those that were posted stay. Emits
+/// `voucher_type.updated`.
 #[utoipa::path(
     operation_id = "toggleVoucherType",
     tag = "Voucher types",
     params(("code" = String, Path, pattern = "^[A-Za-z0-9_-]{2,40}$", description = "the code of a custom type")),
-    request_body(content = inline(ToggleVoucherType)),
+    request_body(content = ToggleVoucherType),
     responses((status = 200, body = VoucherTypeBody), Problems)
 )]
 #[patch("/v1/voucher-types/{code}")]
@@ -120,6 +128,9 @@ pub async fn toggle(caller: Caller, path: web::Path<String>, body: Body) -> Answ
 }
 
 /// Removes a custom type; its vouchers keep its code and name.
+///
+/// No more vouchers of it can be posted. A type that is created with the same code is another one, with a
+/// number of its own. Emits `voucher_type.removed`.
 #[utoipa::path(
     operation_id = "deleteVoucherType",
     tag = "Voucher types",

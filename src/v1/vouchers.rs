@@ -18,6 +18,7 @@ use caudal_ledger::vouchers::ReferenceType;
 use super::pages::page;
 use super::target;
 use crate::bodies::vouchers::{VoucherBody, voucher};
+use crate::bodies::words::{ReferenceTypeWord, SenseWord, VoucherSortWord};
 use crate::http::body::Body;
 use crate::http::body::read::{amount, line, text};
 use crate::http::caller::Caller;
@@ -27,6 +28,7 @@ use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, json};
+use crate::http::shapes::AmountDto;
 use crate::http::words::Mistake;
 
 /// The longest description, in characters.
@@ -65,10 +67,10 @@ params! {
     pub struct MovementParams {
         /// A direction or the code of a voucher type.
         kind: Option<Kind> = read("type", kind) as Option<String>;
-        /// `adjustment`, `hold`, `transfer`, `p2p`, `cash_in`, `fee` or `remuneration`.
+        /// Only vouchers that belong to one of these.
         reference_type: Option<ReferenceType> =
             choice("referenceType", &ReferenceType::ALL.map(|kind| (kind.as_str(), kind)))
-            as Option<String>;
+            as Option<ReferenceTypeWord>;
         /// A date or date-time; not before it.
         from: Option<Timestamp> = since("from") as Option<String>;
         /// A date (the whole day) or date-time; not after it.
@@ -82,7 +84,7 @@ params! {
         counterparty_cuit: Option<Cuit> = read("counterpartyCuit", Cuit::parse_relaxed)
             as Option<String> { pattern = "^[0-9]{11}$" };
         /// `createdAt` (when absent) or `amount`.
-        sort: Option<VoucherSort> = choice("sort", &SORTS) as Option<String>;
+        sort: Option<VoucherSort> = choice("sort", &SORTS) as Option<VoucherSortWord>;
     }
 }
 
@@ -114,11 +116,14 @@ pub(super) async fn history(caller: &Caller, path: &web::Path<String>, mut query
 }
 
 /// Lists the vouchers of an account, newest first.
+///
+/// Each voucher carries the balances after it. Filter by type, reference, period and text; go on with
+/// `X-Next-Cursor` as `cursor`.
 #[utoipa::path(
     operation_id = "listComprobantes",
     tag = "Vouchers",
     params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), PageParams, MovementParams),
-    responses((status = 200, body = Vec<VoucherBody>, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
+    responses((status = 200, body = Vec<VoucherBody>), Problems)
 )]
 #[get("/v1/accounts/{cvu}/comprobantes")]
 pub async fn list(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
@@ -127,11 +132,13 @@ pub async fn list(caller: Caller, path: web::Path<String>, query: Query) -> Answ
 
 /// Lists the ledger movements of an account, newest first (LedgerMovementResponse: the same shape
 /// as a voucher).
+///
+/// The same list as the vouchers of the account: each movement is one voucher.
 #[utoipa::path(
     operation_id = "listMovements",
     tag = "Vouchers",
     params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), PageParams, MovementParams),
-    responses((status = 200, body = Vec<VoucherBody>, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
+    responses((status = 200, body = Vec<VoucherBody>), Problems)
 )]
 #[get("/v1/accounts/{cvu}/movements")]
 pub async fn movements(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
@@ -140,12 +147,12 @@ pub async fn movements(caller: Caller, path: web::Path<String>, query: Query) ->
 
 request! {
     /// An adjustment voucher.
-    strict struct CreateComprobante {
+    strict struct CreateComprobante as CreateComprobanteDto {
         /// A custom type of the tenant.
         voucher_type_code: TypeCode =
             required("voucherTypeCode", text(TypeCode::parse)) as String;
         /// ARS, greater than 0, at most 2 decimals; a string or a number.
-        amount: Amount = required("amount", amount) as String { example = "1500.50" };
+        amount: Amount = required("amount", amount) as AmountDto;
         /// The tenant's own id: with the direction of the type, idempotent over the realm.
         id_externo: ExternalId = required("idExterno", text(ExternalId::parse))
             as String { min_length = 1, max_length = 64 };
@@ -156,6 +163,9 @@ request! {
 }
 
 /// Posts an adjustment voucher of a custom type.
+///
+/// Idempotent by `idExterno` and the direction of the type: the same again answers the first voucher with 201
+/// and `Idempotent-Replayed`, other data under the same id are refused with 409. Emits `voucher.created`.
 #[utoipa::path(
     operation_id = "createComprobante",
     tag = "Vouchers",
@@ -164,7 +174,7 @@ request! {
         crate::http::problems::PostParams,
         ("dryRun" = Option<bool>, Query, description = "answer what would happen, post nothing")
     ),
-    request_body(content = inline(CreateComprobante)),
+    request_body(content = CreateComprobante),
     responses((status = 201, body = VoucherBody), (status = 200, body = VoucherBody, description = "a dry run"), Problems)
 )]
 #[post("/v1/accounts/{cvu}/comprobantes")]
@@ -197,6 +207,9 @@ pub async fn post(
 }
 
 /// Lists adjustments and internal transfers over all CVUs, newest first.
+///
+/// What tenants post themselves (adjustments) and both sides of transfers between their accounts; money from
+/// and to other entities is not among them.
 #[utoipa::path(
     operation_id = "listInternalComprobantes",
     tag = "Vouchers",
@@ -209,7 +222,7 @@ pub async fn post(
         ("importeMin" = Option<String>, Query, description = "at least this amount"),
         ("importeMax" = Option<String>, Query, description = "at most this amount"),
         ("counterpartyCuit" = Option<String>, Query, description = "only with this CUIT on the other side; every voucher that the other filters leave is looked at, so give desde and hasta where there are many", pattern = "^[0-9]{11}$"),
-        ("sort" = Option<String>, Query, description = "createdAt (when absent) or amount")
+        ("sort" = Option<VoucherSortWord>, Query, description = "`createdAt` when absent")
     ),
     responses((status = 200, body = VouchersPage), Problems)
 )]
@@ -258,12 +271,15 @@ pub async fn internal(caller: Caller, mut query: Query) -> Answer {
 }
 
 /// Reads the adjustment that holds an external id; of both directions the newest.
+///
+/// Name the `direction` where an id is used for a credit and a debit. Ids of transfers and holds are not
+/// looked for.
 #[utoipa::path(
     operation_id = "readComprobanteByExternal",
     tag = "Vouchers",
     params(
         ("idExterno" = String, Path, min_length = 1, max_length = 64, description = "the tenant's own id, percent-encoded: a `/` is `%2F`"),
-        ("direction" = Option<String>, Query, description = "credit or debit")
+        ("direction" = Option<SenseWord>, Query, description = "only of this direction")
     ),
     responses((status = 200, body = VoucherBody), Problems)
 )]
@@ -281,6 +297,8 @@ pub async fn by_external(caller: Caller, path: web::Path<String>, mut query: Que
 }
 
 /// Reads a voucher by its id.
+///
+/// Any voucher of the realm, whatever it belongs to.
 #[utoipa::path(
     operation_id = "readComprobante",
     tag = "Vouchers",

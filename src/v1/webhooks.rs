@@ -13,6 +13,7 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId, WebhookOrder};
 
 use super::events::{place, placed};
+use crate::bodies::words::{DeliveryStatusWord, EventFilterWord, OrderWord};
 use crate::http::body::read::{self as read_body, text};
 use crate::http::body::{Body, OptionalBody};
 use crate::http::caller::Caller;
@@ -72,6 +73,8 @@ fn url(caller: &Caller) -> impl Fn(&str) -> Result<String, UrlError> {
 }
 
 /// Lists the webhooks of the realm.
+///
+/// Each with how far it has come and with its last failure.
 #[utoipa::path(
     operation_id = "listWebhooks",
     tag = "Webhooks",
@@ -87,13 +90,13 @@ pub async fn list(caller: Caller) -> Answer {
 
 request! {
     /// A new webhook.
-    strict struct CreateWebhook(caller: &Caller) {
+    strict struct CreateWebhook as CreateWebhookDto(caller: &Caller) {
         /// Where events go: https, port 443 or 8443, at a public address.
         url: String = required("url", read_body::text(url(caller)))
             as String { max_length = 2048, example = "https://psp.example/caudal" };
         /// The types that it wants, such as `voucher.created` or `hold.*`; all when absent.
         types: Option<Vec<String>> = optional("types", types)
-            as Option<Vec<String>> { min_items = 1, max_items = 64 };
+            as Option<Vec<EventFilterWord>> { min_items = 1, max_items = 64 };
         /// A line for people.
         description: Option<String> = optional("description", read_body::line(DESCRIPTION_MAX))
             as Option<String> { min_length = 1, max_length = 200 };
@@ -102,13 +105,13 @@ request! {
 
 request! {
     /// Changes of a webhook; absent fields stay as they are.
-    strict struct ChangeWebhook(caller: &Caller) {
+    strict struct ChangeWebhook as UpdateWebhookDto(caller: &Caller) {
         /// Where events go.
         url: Option<String> = optional("url", read_body::text(url(caller)))
             as Option<String> { max_length = 2048 };
         /// The types that it wants; null is all.
         types: Option<Option<Vec<String>>> = nullable("types", types)
-            as Option<Vec<String>> { min_items = 1, max_items = 64 };
+            as Option<Vec<EventFilterWord>> { min_items = 1, max_items = 64 };
         /// A line for people; null removes it.
         description: Option<Option<String>> =
             nullable("description", read_body::line(DESCRIPTION_MAX))
@@ -129,7 +132,7 @@ request! {
     operation_id = "createWebhook",
     tag = "Webhooks",
     params(crate::http::problems::PostParams),
-    request_body(content = inline(CreateWebhook)),
+    request_body(content = CreateWebhook),
     responses((status = 201, body = WithSecret), Problems)
 )]
 #[post("/v1/webhooks")]
@@ -151,6 +154,8 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
 }
 
 /// Reads a webhook.
+///
+/// With how far it has come and its last failure. The secret is shown once, when the webhook is made.
 #[utoipa::path(
     operation_id = "readWebhook",
     tag = "Webhooks",
@@ -174,7 +179,7 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     operation_id = "changeWebhook",
     tag = "Webhooks",
     params(("id" = String, Path, description = "the id of a webhook, `whk_…`")),
-    request_body(content = inline(ChangeWebhook)),
+    request_body(content = ChangeWebhook),
     responses((status = 200, body = WebhookBody), Problems)
 )]
 #[patch("/v1/webhooks/{id}")]
@@ -199,6 +204,8 @@ pub async fn change(caller: Caller, path: web::Path<String>, body: Body) -> Answ
 }
 
 /// Removes a webhook: nothing more is sent to it.
+///
+/// What is being sent at this moment may still arrive.
 #[utoipa::path(
     operation_id = "deleteWebhook",
     tag = "Webhooks",
@@ -219,7 +226,7 @@ pub async fn remove(caller: Caller, path: web::Path<String>) -> Answer {
 
 request! {
     /// How long the old secret goes on signing.
-    strict struct RotateSecret {
+    strict struct RotateSecret as RotateSecretDto {
         /// In seconds; a day when absent, 0 ends it at once.
         overlap_seconds: Option<u64> =
             optional("overlapSeconds", read_body::integer(0, OVERLAP_MAX))
@@ -237,7 +244,7 @@ request! {
         ("id" = String, Path, description = "the id of a webhook, `whk_…`"),
         crate::http::problems::PostParams,
     ),
-    request_body(content = inline(RotateSecret)),
+    request_body(content = Option<RotateSecret>),
     responses((status = 200, body = WithSecret), Problems)
 )]
 #[post("/v1/webhooks/{id}/rotate-secret")]
@@ -266,6 +273,9 @@ pub async fn rotate(
 }
 
 /// Sends a webhook an event of type `webhook.test` now, and says how that went.
+///
+/// It is signed like any other. It is in no list of events and changes nothing of how far the webhook has
+/// come.
 #[utoipa::path(
     operation_id = "testWebhook",
     tag = "Webhooks",
@@ -301,12 +311,12 @@ pub async fn test(
     tag = "Webhooks",
     params(
         ("id" = String, Path, description = "the id of a webhook, `whk_…`"),
-        ("status" = Option<String>, Query, description = "delivered, failing or parked"),
-        ("limit" = Option<String>, Query, description = "1 to 200, default 50"),
-        ("order" = Option<String>, Query, description = "asc or desc (default)"),
+        ("status" = Option<DeliveryStatusWord>, Query, description = "only deliveries whose last try ended so"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 200, description = "rows of the page, 1–200; 50 when absent"),
+        ("order" = Option<OrderWord>, Query, description = "`asc` or `desc` (when absent)"),
         ("cursor" = Option<String>, Query, description = "the X-Next-Cursor of the page before"),
     ),
-    responses((status = 200, body = DeliveriesPage, headers(("X-Next-Cursor" = String))), Problems)
+    responses((status = 200, body = DeliveriesPage), Problems)
 )]
 #[get("/v1/webhooks/{id}/deliveries")]
 pub async fn deliveries(caller: Caller, path: web::Path<String>, mut query: Query) -> Answer {
@@ -339,6 +349,8 @@ pub async fn deliveries(caller: Caller, path: web::Path<String>, mut query: Quer
 }
 
 /// Sends one event to its webhook once more, beside the others.
+///
+/// With the same `webhook-id` as before, so that a receiver that has it already can tell.
 #[utoipa::path(
     operation_id = "redeliver",
     tag = "Webhooks",
@@ -367,7 +379,7 @@ pub async fn redeliver(
 
 request! {
     /// Which events to send once more.
-    strict struct Redeliver(realm: RealmId, last: u64) {
+    strict struct Redeliver as RedeliverDto(realm: RealmId, last: u64) {
         /// The id of the first event.
         from: EventId = required("from", text(|id| event(realm, last, id))) as String;
         /// The id of the last event; the last one of now when absent.
@@ -394,7 +406,7 @@ fn event(realm: RealmId, last: u64, id: &str) -> Result<EventId, Mistake> {
         ("id" = String, Path, description = "the id of a webhook, `whk_…`"),
         crate::http::problems::PostParams,
     ),
-    request_body(content = inline(Redeliver)),
+    request_body(content = Redeliver),
     responses((status = 202, body = RedeliveryBody), Problems)
 )]
 #[post("/v1/webhooks/{id}/redeliver")]

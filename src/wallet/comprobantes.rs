@@ -20,6 +20,7 @@ use utoipa::ToSchema;
 use super::campos;
 use super::importe::Importe;
 use crate::bodies::counterparty::Contraparte;
+use crate::bodies::words::SentidoWord;
 use crate::http::body::{Body, Fields, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
@@ -27,6 +28,7 @@ use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, json};
+use crate::http::shapes::AmountDto;
 use crate::http::words::Mistake;
 
 /// The longest reference, in characters.
@@ -65,6 +67,7 @@ pub struct ComprobanteBody {
     /// How much.
     pub importe: Importe,
     /// `1` or `-1`.
+    #[schema(value_type = SentidoWord)]
     pub sentido: &'static str,
     /// The same as a number.
     pub signo: i8,
@@ -138,11 +141,14 @@ pub fn comprobante(realm: RealmId, placed: &Placed, types: &[VoucherType]) -> Co
 }
 
 /// Posts an adjustment voucher of a custom type to an account.
+///
+/// Name the type by `idTipoComprobante` or `codigo`. Idempotent by `idExterno` and the direction of the type:
+/// the same again gives the first answer.
 #[utoipa::path(
     operation_id = "createWalletComprobante",
     tag = "Wallet",
     params(crate::http::problems::PostParams, ("dryRun" = Option<bool>, Query, description = "answer what would happen, post nothing")),
-    request_body(content = inline(CreateWalletComprobante)),
+    request_body(content = CreateWalletComprobante),
     responses((status = 201, body = ComprobanteCreado), (status = 200, body = ComprobanteCreado, description = "a dry run"), Problems)
 )]
 #[post("/wallet/v1/Comprobante")]
@@ -161,11 +167,11 @@ pub async fn post(request: HttpRequest, caller: Caller, mut query: Query, body: 
 
 request! {
     /// An adjustment voucher; its type by number or by code.
-    lenient struct CreateWalletComprobante {
+    lenient struct CreateWalletComprobante as CreateWalletComprobanteDto {
         /// The account.
         id_cuenta: u64 = required("idCuenta", campos::number) as u64;
         /// ARS, greater than 0, at most 2 decimals; a number or a text.
-        importe: Amount = required("importe", read_body::amount) as Importe;
+        importe: Amount = required("importe", read_body::amount) as AmountDto;
         => |fields| name_the_type(fields);
         /// The number of a custom type.
         id_tipo_comprobante: Option<u64> =
@@ -225,6 +231,8 @@ async fn both(caller: &Caller, id: u64, code: TypeCode) -> Result<TypeRef, ApiEr
 }
 
 /// Reads a voucher.
+///
+/// Any voucher of the realm, whatever it belongs to.
 #[utoipa::path(
     operation_id = "readWalletComprobante",
     tag = "Wallet",
@@ -241,6 +249,8 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
 }
 
 /// Reads the adjustment that holds an external id; of both directions the newest.
+///
+/// Name `sentido` where an id is used for a credit and a debit.
 #[utoipa::path(
     operation_id = "readWalletComprobanteByExternal",
     tag = "Wallet",

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
-use crate::http::problems::Problems;
+use crate::http::problems::BankProblems;
 use crate::http::query::Query;
 use crate::http::respond::json;
 use crate::http::words::Mistake;
@@ -99,6 +99,8 @@ fn present<T, E: Into<Mistake>>(
 }
 
 /// Asks the bank who is behind a CBU, a CVU or an alias: exactly one of both parameters.
+///
+/// Ask before you send money: the answer has the holders, the entity, and whether the account can receive.
 #[utoipa::path(
     operation_id = "walletCuentaByCbuCvuOrAlias",
     tag = "Wallet",
@@ -106,7 +108,7 @@ fn present<T, E: Into<Mistake>>(
         ("cbuOrCvu" = Option<String>, Query, description = "a CBU or CVU, 22 digits"),
         ("alias" = Option<String>, Query, description = "an alias; case does not matter")
     ),
-    responses((status = 200, body = CuentaExterna), Problems)
+    responses((status = 200, body = CuentaExterna), BankProblems)
 )]
 #[get("/wallet/v1/CuentaCVUByCbuCvuOrAlias")]
 pub async fn by_key_or_alias(caller: Caller, mut query: Query) -> Answer {

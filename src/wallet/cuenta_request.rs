@@ -9,6 +9,7 @@ use crate::http::body::Fields;
 use crate::http::body::read::{line, text};
 use crate::http::caller::Caller;
 use crate::http::request::request;
+use crate::http::shapes::CodeDto;
 use crate::http::words::Mistake;
 
 /// The longest name, in characters.
@@ -20,18 +21,18 @@ request! {
     /// An address. Town and province come as code or as id, as text or as number.
     lenient_part pub struct DomicilioRequest as DomicilioDto {
         calle: Option<String> = optional("calle", line(kyc::LINE_MAX)) as Option<String>;
-        numero: Option<String> = optional("numero", code(kyc::DOOR_MAX)) as Option<String>;
+        numero: Option<String> = optional("numero", code(kyc::DOOR_MAX)) as Option<CodeDto>;
         piso: Option<String> = optional("piso", code(kyc::DOOR_MAX))
-            as Option<String> { value_type = Option<Object> };
+            as Option<CodeDto>;
         departamento: Option<String> = optional("departamento", code(kyc::DOOR_MAX))
-            as Option<String> { value_type = Option<Object> };
+            as Option<CodeDto>;
         localidad_codigo: Option<String> = optional("localidadCodigo", code(kyc::CODE_MAX))
-            as Option<String> { value_type = Option<Object> };
+            as Option<CodeDto>;
         provincia_codigo: Option<String> = optional("provinciaCodigo", code(kyc::CODE_MAX))
-            as Option<String> { value_type = Option<Object> };
-        localidad_id: Option<String> = optional("localidadId", code(kyc::CODE_MAX)) as Option<u64>;
-        provincia_id: Option<String> = optional("provinciaId", code(kyc::CODE_MAX)) as Option<u64>;
-        cp: Option<String> = optional("cp", code(kyc::POSTAL_CODE_MAX)) as Option<String>;
+            as Option<CodeDto>;
+        localidad_id: Option<String> = optional("localidadId", code(kyc::CODE_MAX)) as Option<CodeDto>;
+        provincia_id: Option<String> = optional("provinciaId", code(kyc::CODE_MAX)) as Option<CodeDto>;
+        cp: Option<String> = optional("cp", code(kyc::POSTAL_CODE_MAX)) as Option<CodeDto>;
     }
 }
 
@@ -54,7 +55,7 @@ impl From<DomicilioRequest> for Address {
 macro_rules! cuenta {
     (
         $(#[$about:meta])+
-        struct $name:ident($caller:ident) {
+        struct $name:ident as $shown:ident($caller:ident) {
             $(=> |$fields:ident| $check:expr;)?
             $(#[$doc:meta])+
             cuit_cuil: $cuit:ty = $how:ident($read:expr) as $json:ty;
@@ -64,7 +65,7 @@ macro_rules! cuenta {
     ) => {
         request! {
             $(#[$about])+
-            lenient pub struct $name($caller: &Caller) {
+            lenient pub struct $name as $shown($caller: &Caller) {
                 $(=> |$fields| $check;)?
                 $(#[$doc])+
                 cuit_cuil: $cuit = $how("cuitCuil", $read) as $json { example = "20267565393" };
@@ -145,7 +146,7 @@ macro_rules! cuenta {
 
 cuenta! {
     /// A new wallet account: `cuitCuil`, and `nombre` and `apellido`, or `razonSocial`.
-    struct CreateWalletAccount(caller) {
+    struct CreateWalletAccount as CreateWalletAccountDto(caller) {
         => |fields| name_the_holder(fields);
         /// 11 digits with a right check digit; dashes are taken off.
         cuit_cuil: Cuit = required(cuit_of(caller)) as String;
@@ -156,7 +157,7 @@ cuenta! {
 
 cuenta! {
     /// A change of a wallet account: what is not sent stays.
-    struct UpdateWalletAccount(caller) {
+    struct UpdateWalletAccount as UpdateWalletAccountDto(caller) {
         /// 11 digits with a right check digit; dashes are taken off. It stays once there is a CVU.
         cuit_cuil: Option<Cuit> = optional(cuit_of(caller)) as Option<String>;
         habilitado;

@@ -20,7 +20,7 @@ use crate::http::body::Body;
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::params::PaginaParams;
-use crate::http::problems::Problems;
+use crate::http::problems::{BankProblems, Problems};
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, give, json, plain};
@@ -51,11 +51,13 @@ impl From<&AccountView> for CuentaCreada {
 }
 
 /// Makes a wallet account, without a CVU.
+///
+/// A person by `nombre` and `apellido`, a firm by `razonSocial`. Give it a CVU with `POST /wallet/v1/CVU`.
 #[utoipa::path(
     operation_id = "createCuenta",
     tag = "Wallet",
     params(crate::http::problems::PostParams),
-    request_body(content = inline(CreateWalletAccount)),
+    request_body(content = CreateWalletAccount),
     responses((status = 201, body = CuentaCreada), Problems)
 )]
 #[post("/wallet/v1/Cuenta")]
@@ -94,12 +96,14 @@ fn registration(sent: CreateWalletAccount) -> Result<Registration, ApiError> {
 
 /// Changes what is sent of a wallet account; the CUIT stays once there is a CVU, and another name is
 /// synchronised with the bank first.
+///
+/// An absent field stays as it is. The answer has no body.
 #[utoipa::path(
     operation_id = "updateCuenta",
     tag = "Wallet",
     params(("id" = u64, Path, description = "the number of the account"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
-    request_body(content = inline(UpdateWalletAccount)),
-    responses((status = 204, description = "changed"), Problems)
+    request_body(content = UpdateWalletAccount),
+    responses((status = 204, description = "changed"), BankProblems)
 )]
 #[put("/wallet/v1/Cuenta/{id}")]
 pub async fn change(
@@ -130,18 +134,20 @@ async fn changed(
 
 request! {
     /// Enables or disables.
-    lenient struct Habilitado {
+    lenient struct Habilitado as HabilitadoDto {
         /// Whether the account is enabled.
         habilitado: bool = required("habilitado", campos::boolean) as bool;
     }
 }
 
 /// Enables or disables a wallet account: a disabled one takes no adjustments and lets no money out.
+///
+/// The answer has no body. Reads go on while an account is disabled.
 #[utoipa::path(
     operation_id = "enableCuenta",
     tag = "Wallet",
     params(("id" = u64, Path, description = "the number of the account"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
-    request_body(content = inline(Habilitado)),
+    request_body(content = Habilitado),
     responses((status = 204, description = "done"), Problems)
 )]
 #[patch("/wallet/v1/Habilitado/Cuenta/{id}")]
@@ -158,6 +164,8 @@ pub async fn enable(
 }
 
 /// Reads a wallet account.
+///
+/// What was never given is null, empty or false.
 #[utoipa::path(
     operation_id = "readCuenta",
     tag = "Wallet",
@@ -181,6 +189,8 @@ pub async fn read(request: HttpRequest, caller: Caller, path: web::Path<String>)
 }
 
 /// Lists the wallet accounts of the realm, newest first.
+///
+/// Filter by text and state; go on by page or with `X-Next-Cursor` as `cursor`.
 #[utoipa::path(
     operation_id = "listCuentas",
     tag = "Wallet",
@@ -220,6 +230,8 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
 }
 
 /// Lists the wallet accounts of a CUIT, oldest first.
+///
+/// An empty list when the CUIT has none.
 #[utoipa::path(
     operation_id = "listCuentasByCuit",
     tag = "Wallet",

@@ -18,7 +18,7 @@ use crate::http::body::Body;
 use crate::http::body::read::{line, text as read_text};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
-use crate::http::problems::Problems;
+use crate::http::problems::BankProblems;
 use crate::http::request::request;
 use crate::http::respond::{asker, give, if_match, json, plain};
 use crate::http::text;
@@ -68,7 +68,7 @@ const fn status(view: &AccountView) -> StatusCode {
 
 request! {
     /// A CVU for an account.
-    lenient struct CreateWalletCvu {
+    lenient struct CreateWalletCvu as CreateWalletCvuDto {
         /// The account.
         id_cuenta: u64 = required("idCuenta", campos::number) as u64;
         /// What the tenant calls the CVU; the holder's name when absent.
@@ -83,12 +83,15 @@ request! {
 }
 
 /// Gives a wallet account its CVU; when it has one already, answers with that.
+///
+/// The answer comes when the bank has issued the CVU: 201 when it is new, 200 when the account had it. Emits
+/// `account.created`.
 #[utoipa::path(
     operation_id = "createWalletCvu",
     tag = "Wallet",
     params(crate::http::problems::PostParams),
-    request_body(content = inline(CreateWalletCvu)),
-    responses((status = 201, body = CvuBody), (status = 200, body = CvuBody, description = "the CVU that the account has already"), Problems)
+    request_body(content = CreateWalletCvu),
+    responses((status = 201, body = CvuBody), (status = 200, body = CvuBody, description = "the CVU that the account has already"), BankProblems)
 )]
 #[post("/wallet/v1/CVU")]
 pub async fn create(request: HttpRequest, caller: Caller, request_body: Body) -> Answer {
@@ -117,7 +120,7 @@ fn account(caller: &Caller, id: u64) -> Result<AccountNo, ApiError> {
 
 request! {
     /// An alias for a CVU.
-    lenient struct AsignarAlias {
+    lenient struct AsignarAlias as AsignarAliasDto {
         /// 6–20 letters without accents, digits, dots and dashes; case does not matter.
         alias: Alias = required("alias", read_text(Alias::parse))
             as String { pattern = "^[A-Za-z0-9.-]{6,20}$" };
@@ -127,6 +130,9 @@ request! {
 }
 
 /// Sets or replaces the alias of a CVU; its own alias again changes nothing.
+///
+/// The bank judges whether the alias is free over all entities; one that is taken is refused with 409. Emits
+/// `account.alias.updated`.
 #[utoipa::path(
     operation_id = "assignWalletAlias",
     tag = "Wallet",
@@ -134,8 +140,8 @@ request! {
         ("id" = u64, Path, description = "the id of the CVU's record (`cuentaCVUId`); the number of the account with `idEsCuenta`"),
         ("If-Match" = Option<String>, Header, description = "an ETag read before")
     ),
-    request_body(content = inline(AsignarAlias)),
-    responses((status = 200, body = CvuBody), Problems)
+    request_body(content = AsignarAlias),
+    responses((status = 200, body = CvuBody), BankProblems)
 )]
 #[patch("/wallet/v1/AsignarAlias/CVU/{id}")]
 pub async fn assign_alias(
@@ -166,6 +172,8 @@ pub async fn assign_alias(
 }
 
 /// Closes a CVU, in any state and at any balance; what is left stays on the ledger.
+///
+/// The bank closes the CVU too. Emits `account.closed`.
 #[utoipa::path(
     operation_id = "closeWalletCvu",
     tag = "Wallet",
@@ -173,7 +181,7 @@ pub async fn assign_alias(
         ("id" = u64, Path, description = "the id of the CVU's record (`cuentaCVUId`)"),
         ("If-Match" = Option<String>, Header, description = "an ETag read before")
     ),
-    responses((status = 204, description = "closed"), Problems)
+    responses((status = 204, description = "closed"), BankProblems)
 )]
 #[delete("/wallet/v1/CVU/{id}")]
 pub async fn close(request: HttpRequest, caller: Caller, path: web::Path<String>) -> Answer {

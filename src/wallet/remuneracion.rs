@@ -14,10 +14,11 @@ use utoipa::ToSchema;
 
 use super::campos;
 use super::importe::{Exacto, Importe};
+use crate::bodies::words::EstadoWord;
 use crate::http::body::{Body, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
-use crate::http::problems::Problems;
+use crate::http::problems::{BankProblems, Problems};
 use crate::http::request::request;
 use crate::http::respond::{asker_of, give, json, mark_replayed};
 use crate::http::text;
@@ -53,6 +54,7 @@ pub struct RemuneracionAlta {
     pub fondo: Option<String>,
     /// `PENDIENTE` until the fund has said, then `ACTIVA` or `RECHAZADA`; `SUSPENDIDA` for a time;
     /// `BAJA` when it is over.
+    #[schema(value_type = EstadoWord)]
     pub estado: &'static str,
     /// When it was asked for.
     pub fecha_alta: String,
@@ -86,6 +88,7 @@ pub struct RemuneracionEstado {
     /// The account.
     pub id_cuenta: u64,
     /// `NO_ENROLADA` when it never was, else the state of the last enrolment.
+    #[schema(value_type = EstadoWord)]
     pub estado: &'static str,
     /// The holder's securities account at the broker.
     pub cuenta_comitente: Option<String>,
@@ -136,7 +139,7 @@ const UNNAMED: Mistake = Mistake::RequiredOr { other: "idCuenta" };
 
 request! {
     /// An enrolment in the remuneration of balances, by `cvu` or `idCuenta`.
-    lenient struct EnrollRemuneracion {
+    lenient struct EnrollRemuneracion as EnrollRemuneracionDto {
         => let named = |fields| fields.has("cvu") || fields.has("idCuenta");
         /// The CVU; or `idCuenta`. Both may come when they are of one account.
         cvu: Option<Cvu> = optional("cvu", read_body::text(Cvu::parse))
@@ -164,8 +167,8 @@ request! {
     operation_id = "walletRemuneracionAlta",
     tag = "Wallet: remuneration",
     params(crate::http::problems::PostParams),
-    request_body(content = inline(EnrollRemuneracion)),
-    responses((status = 201, body = RemuneracionAlta), Problems)
+    request_body(content = EnrollRemuneracion),
+    responses((status = 201, body = RemuneracionAlta), BankProblems)
 )]
 #[post("/wallet/v1/Remuneracion/Alta")]
 pub async fn enrol(request: HttpRequest, caller: Caller, request_body: Body) -> Answer {

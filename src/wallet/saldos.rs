@@ -76,6 +76,8 @@ pub struct Saldos {
 
 /// Lists the balances of the accounts with a CVU, newest account first: 200 a page when `pageSize` is
 /// absent.
+///
+/// Go on by page or with `X-Next-Cursor` as `cursor`.
 #[utoipa::path(
     operation_id = "listSaldosActuales",
     tag = "Wallet",
@@ -99,6 +101,8 @@ pub async fn current(caller: Caller, mut query: Query) -> Answer {
 }
 
 /// Reads the closing balance of a day; that of today may still change.
+///
+/// A business day in Buenos Aires.
 #[utoipa::path(
     operation_id = "readSaldoHistorico",
     tag = "Wallet",
@@ -118,6 +122,8 @@ pub async fn historical(caller: Caller, path: web::Path<String>, mut query: Quer
 }
 
 /// Reads the closing balance of a day, of the account that a parameter names.
+///
+/// A business day in Buenos Aires; that of today may still change.
 #[utoipa::path(
     operation_id = "readSaldoHistoricoOfCuenta",
     tag = "Wallet",
@@ -137,6 +143,8 @@ pub async fn historical_of_account(caller: Caller, mut query: Query) -> Answer {
 }
 
 /// Reads the closing balance of a day, of the CVU that a parameter names.
+///
+/// A business day in Buenos Aires; that of today may still change.
 #[utoipa::path(
     operation_id = "readSaldoHistoricoByCVU",
     tag = "Wallet",
@@ -156,6 +164,8 @@ pub async fn historical_by_cvu(caller: Caller, mut query: Query) -> Answer {
 }
 
 /// Reads what an account has now, by its number.
+///
+/// What is available, held and in all.
 #[utoipa::path(
     operation_id = "readSaldoActualByIdCuenta",
     tag = "Wallet",
@@ -168,6 +178,8 @@ pub async fn current_of_account(caller: Caller, path: web::Path<String>) -> Answ
 }
 
 /// Reads what an account has now, by its CVU.
+///
+/// What is available, held and in all.
 #[utoipa::path(
     operation_id = "readSaldoActualByCVU",
     tag = "Wallet",

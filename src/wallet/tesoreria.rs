@@ -44,6 +44,8 @@ fn by_its_cvu(path: &web::Path<String>) -> Result<Target, ApiError> {
 }
 
 /// Takes a snapshot of the treasury.
+///
+/// What belongs to clients beside what the collector account has at the bank.
 #[utoipa::path(
     operation_id = "walletTesoreria",
     tag = "Wallet: treasury",
@@ -57,6 +59,8 @@ pub async fn snapshot(caller: Caller) -> Answer {
 }
 
 /// Lists what clients have, the newest account first.
+///
+/// Filter by text; go on by page or with `X-Next-Cursor` as `cursor`.
 #[utoipa::path(
     operation_id = "walletSaldosClientes",
     tag = "Wallet: treasury",
@@ -64,7 +68,7 @@ pub async fn snapshot(caller: Caller) -> Answer {
         PaginaParams,
         ("q" = Option<String>, Query, description = "in CVU, alias, holder's name or CUIT")
     ),
-    responses((status = 200, body = SaldosPage, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
+    responses((status = 200, body = SaldosPage), Problems)
 )]
 #[get("/wallet/v1/SaldosClientes")]
 pub async fn balances(caller: Caller, mut query: Query) -> Answer {
@@ -91,6 +95,8 @@ async fn balance(caller: &Caller, target: Target) -> Answer {
 }
 
 /// Reads what a client has, by its CVU.
+///
+/// What is available, held and in all, and when it last moved.
 #[utoipa::path(
     operation_id = "walletSaldoClienteByCVU",
     tag = "Wallet: treasury",
@@ -103,6 +109,8 @@ pub async fn by_cvu(caller: Caller, path: web::Path<String>) -> Answer {
 }
 
 /// Reads what a client has, by its wallet account.
+///
+/// What is available, held and in all, and when it last moved.
 #[utoipa::path(
     operation_id = "walletSaldoClienteByIdCuenta",
     tag = "Wallet: treasury",
@@ -116,6 +124,8 @@ pub async fn by_account(caller: Caller, path: web::Path<String>) -> Answer {
 }
 
 /// Lists the ledger movements of a client, newest first.
+///
+/// Name the client by `cvu` or `idCuenta`. Each movement carries the balances after it.
 #[utoipa::path(
     operation_id = "walletMovimientosCliente",
     tag = "Wallet: treasury",
@@ -128,7 +138,7 @@ pub async fn by_account(caller: Caller, path: web::Path<String>) -> Answer {
         ("offset" = Option<u64>, Query, description = "rows to skip"),
         ("cursor" = Option<String>, Query, description = "a value of X-Next-Cursor")
     ),
-    responses((status = 200, body = MovimientosPage, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
+    responses((status = 200, body = MovimientosPage), Problems)
 )]
 #[get("/wallet/v1/MovimientosCliente")]
 pub async fn movements(caller: Caller, mut query: Query) -> Answer {
@@ -163,6 +173,8 @@ pub async fn movements(caller: Caller, mut query: Query) -> Answer {
 }
 
 /// Reads what a client had at the end of a day.
+///
+/// Name the day by `date` or `fecha`; that of today may still change.
 #[utoipa::path(
     operation_id = "walletSaldoClienteHistoricoByCVU",
     tag = "Wallet: treasury",

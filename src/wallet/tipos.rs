@@ -82,10 +82,12 @@ impl From<&VoucherType> for Tipo {
 }
 
 /// Lists the voucher types, those that are built in among them.
+///
+/// Those that are built in have `reservado`: only the service posts vouchers of them.
 #[utoipa::path(
     operation_id = "listTiposComprobantes",
     tag = "Wallet",
-    responses((status = 200, body = Vec<Tipo>, headers(("X-Total-Count" = u64))), Problems)
+    responses((status = 200, body = Vec<Tipo>), Problems)
 )]
 #[get("/wallet/v1/TiposComprobantes")]
 pub async fn list(caller: Caller) -> Result<HttpResponse, ApiError> {
@@ -100,6 +102,8 @@ pub async fn list(caller: Caller) -> Result<HttpResponse, ApiError> {
 }
 
 /// Removes a type; its vouchers keep its number and its name.
+///
+/// No more vouchers of it can be posted.
 #[utoipa::path(
     operation_id = "deleteTipoComprobante",
     tag = "Wallet",
@@ -126,11 +130,14 @@ pub async fn remove(caller: Caller, path: web::Path<String>) -> Result<HttpRespo
 }
 
 /// Creates a type for adjustments.
+///
+/// Its direction comes from `sentido`, or from `signo` where that is absent. The same code is refused with
+/// 409.
 #[utoipa::path(
     operation_id = "createTipoComprobante",
     tag = "Wallet",
     params(crate::http::problems::PostParams),
-    request_body(content = inline(CreateTipoComprobante)),
+    request_body(content = CreateTipoComprobante),
     responses((status = 201, body = TipoCreado), Problems)
 )]
 #[post("/wallet/v1/TipoComprobante")]
@@ -152,7 +159,7 @@ pub async fn create(
 
 request! {
     /// A new voucher type; one of `sentido` and `signo` has to be there.
-    lenient struct CreateTipoComprobante {
+    lenient struct CreateTipoComprobante as CreateTipoComprobanteDto {
         /// 1–80 characters.
         nombre: String = required("nombre", read_body::line(NOMBRE_MAX))
             as String { min_length = 1, max_length = 80 };

@@ -16,7 +16,7 @@ use caudal_ledger::text::ExternalId;
 use caudal_ledger::transfers::{Concept, Destination, Send};
 
 use super::campos;
-use super::importe::Importe;
+use crate::bodies::words::ConceptWord;
 use crate::http::body::read as read_body;
 use crate::http::body::{Body, Fields};
 use crate::http::caller::Caller;
@@ -25,6 +25,7 @@ use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, json};
+use crate::http::shapes::AmountDto;
 use crate::http::words::Mistake;
 use crate::v1::transfers::{DESCRIPTION_MAX, concept};
 use crate::walletentidad::Operation;
@@ -43,7 +44,7 @@ const TWO_DESTINATIONS: Mistake = Mistake::Together {
 
 request! {
     /// A transfer: exactly one of `cbu_cvu_destino` and `alias_destino` says where to.
-    lenient struct Transferir {
+    lenient struct Transferir as TransferirDto {
         => |fields| origin_and_destination(fields);
         /// The CVU that sends.
         cvu_origen: Option<Cvu> = optional("cvuOrigen", read_body::text(Cvu::parse))
@@ -58,13 +59,13 @@ request! {
         alias: Option<Alias> = optional("alias_destino", read_body::text(Alias::parse))
             as Option<String> { pattern = "^[A-Za-z0-9.-]{6,20}$" };
         /// ARS, greater than 0, at most 2 decimals; a number or a text.
-        importe: Amount = required("importe", read_body::amount) as Importe;
+        importe: Amount = required("importe", read_body::amount) as AmountDto;
         /// A line for people.
         referencia: Option<String> = optional("referencia", campos::code(DESCRIPTION_MAX))
             as Option<String> { max_length = 100 };
-        /// `ALQ`, `CUO`, `EXP`, `FAC`, `PRE`, `SEG`, `HON`, `HAB` or `VAR` (when absent).
+        /// What for; `VAR` when absent.
         concepto: Option<Concept> = optional("concepto", read_body::text(concept))
-            as Option<String>;
+            as Option<ConceptWord>;
         /// The tenant's own id: idempotent over the realm's transfers. Without one every request is
         /// another transfer, unless it repeats an `Idempotency-Key`.
         id_externo: Option<ExternalId> =
@@ -123,7 +124,7 @@ fn unnamed() -> Result<ExternalId, ApiError> {
         crate::http::problems::PostParams,
         ("dryRun" = Option<bool>, Query, description = "answer what would happen, do nothing")
     ),
-    request_body(content = inline(Transferir)),
+    request_body(content = Transferir),
     responses((status = 200, body = Transferencia), Problems)
 )]
 #[post("/wallet/v1/transferir")]
@@ -140,6 +141,8 @@ pub async fn send(request: HttpRequest, caller: Caller, mut query: Query, body: 
 }
 
 /// Reads an operation: a transfer by its id, or money that arrived by the id of its voucher.
+///
+/// `estadoOperacionNombre` says how it ended, or that it waits for the bank.
 #[utoipa::path(
     operation_id = "walletOperacion",
     tag = "Wallet: transfers",
@@ -160,6 +163,8 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
 }
 
 /// Reads the transfer that holds an external id.
+///
+/// The external id of a transfer, as it was sent.
 #[utoipa::path(
     operation_id = "walletOperacionByIdExterno",
     tag = "Wallet: transfers",

@@ -63,6 +63,15 @@ pub enum Status {
 }
 
 impl Status {
+    /// Every state.
+    pub const ALL: [Self; 5] = [
+        Self::Registered,
+        Self::Active,
+        Self::Suspended,
+        Self::Closed,
+        Self::Void,
+    ];
+
     /// The word on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -13,6 +13,7 @@ use crate::bodies::accounts::{
     AccountSummary, BalanceBody, HolderBody, LimitsBody, SuspensionBody,
 };
 use crate::bodies::kyc::KycBody;
+use crate::bodies::words::{AccountStatusWord, CurrencyWord, EnrolmentWord};
 
 /// An account as it was right after an event: an `AccountResponse` with its own limits alone, for the
 /// effective ones depend on others too, and with its enrolment. The fields of `AccountSummary` stand here
@@ -26,12 +27,14 @@ pub struct AccountEvent {
     /// Its alias; null while it has none.
     pub alias: Option<String>,
     /// `registered` (it has no CVU yet), `active`, `suspended` or `closed`.
+    #[schema(value_type = AccountStatusWord)]
     pub status: String,
     /// The holder.
     pub holder: HolderBody,
     /// All holders, the account's own first.
     pub titulares: Vec<HolderBody>,
     /// Always `ARS`.
+    #[schema(value_type = CurrencyWord)]
     pub currency: &'static str,
     /// The id of the wallet family.
     pub wallet_account_id: u64,
@@ -77,6 +80,7 @@ pub struct OwnLimits {
 #[schema(as = Enrolment)]
 pub struct EnrolmentBody {
     /// `pending`, `active`, `rejected`, `suspended` or `ended`.
+    #[schema(value_type = EnrolmentWord)]
     pub status: &'static str,
     /// The account at the broker.
     pub brokerage_account: String,

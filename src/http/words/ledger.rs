@@ -108,6 +108,9 @@ macro_rules! rules {
         /// The rules, each with its sentence in Spanish.
         pub const RULES: &[(&str, &str)] = &[$((stringify!($rule), $spanish)),+];
 
+        const STATUSES: &[(&str, StatusCode)] =
+            &[$((stringify!($rule), StatusCode::$status)),+];
+
         /// The status of a refusal by a rule.
         pub const fn status(rejection: &Rejection) -> StatusCode {
             match rejection {$(Rejection::$rule { .. } => StatusCode::$status),+}
@@ -177,6 +180,16 @@ rules! {
     KeyNotFound: NOT_FOUND, "La clave no existe";
     KeyNotActive: BAD_REQUEST, "La clave está revocada o vencida";
     TooManyKeys: BAD_REQUEST, "Se alcanzó la cantidad máxima de claves activas";
+}
+
+/// The status and the stable word of every rule.
+pub fn rules() -> impl Iterator<Item = (StatusCode, &'static str)> {
+    let code = |rule: &str| {
+        let known = Rejection::CODES.iter().find(|(name, _)| *name == rule);
+        known.map(|(_, code)| *code)
+    };
+    let all = STATUSES.iter();
+    all.filter_map(move |(rule, status)| Some((*status, code(rule)?)))
 }
 
 said!(Rejection, |rejection, f| f.write_str(rule(rejection)));

@@ -27,6 +27,11 @@ macro_rules! refusals {
                 match self {$(Self::$variant { .. } => StatusCode::$status),+}
             }
 
+            /// The status and the stable word of each.
+            pub fn codes() -> impl Iterator<Item = (StatusCode, &'static str)> {
+                [$((StatusCode::$status, $code)),+].into_iter()
+            }
+
             /// The stable word that clients may switch on.
             pub const fn code(&self) -> &'static str {
                 match self {$(Self::$variant { .. } => $code),+}

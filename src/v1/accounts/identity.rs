@@ -11,7 +11,7 @@ use crate::http::body::read::{line, text};
 use crate::http::caller::Caller;
 use crate::http::choice::{PersonTypeWord, one_of};
 use crate::http::persons::cuit;
-use crate::http::problems::Problems;
+use crate::http::problems::BankProblems;
 use crate::http::request::request;
 use crate::http::words::Mistake;
 
@@ -41,7 +41,7 @@ impl From<Titular> for Holder {
 
 request! {
     /// Names and holders; the first of `titulares` has the CUIT of the CVU.
-    strict struct UpdateAccountIdentidad(caller: &Caller) {
+    strict struct UpdateAccountIdentidad as UpdateAccountIdentidadDto(caller: &Caller) {
         /// The holder's name, when it changes.
         holder_name: Option<String> = optional("holderName", line(NAME_MAX)) as Option<String>;
         /// Has to agree with the CUIT.
@@ -58,12 +58,14 @@ request! {
 }
 
 /// Sets the holder's name and the co-holders; name and person type are synchronised with the bank.
+///
+/// The first of `titulares` has the CUIT of the CVU; co-holders are kept here alone. Emits `account.updated`.
 #[utoipa::path(
     operation_id = "changeIdentity",
     tag = "Accounts",
     params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
-    request_body(content = inline(UpdateAccountIdentidad)),
-    responses((status = 200, body = AccountBody), Problems)
+    request_body(content = UpdateAccountIdentidad),
+    responses((status = 200, body = AccountBody), BankProblems)
 )]
 #[patch("/v1/accounts/{cvu}/identidad")]
 pub async fn change(

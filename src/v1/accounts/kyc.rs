@@ -46,7 +46,7 @@ macro_rules! kyc_request {
     )+}) => {
         request! {
             /// KYC and registry data; what is sent is set.
-            strict struct UpdateAccountKyc {
+            strict struct UpdateAccountKyc as UpdateAccountKycDto {
                 $($field: $type = $how($wire, $read) as $json $({ $($schema)+ })?;)+
                 email: Option<String> = optional("email", text(kyc::email)) as Option<String>;
                 phone: Option<String> = optional("phone", text(kyc::phone)) as Option<String>;
@@ -78,11 +78,13 @@ macro_rules! kyc_request {
 kyc_fields!(kyc_request);
 
 /// Changes KYC and registry data: what is sent is set, the rest stays.
+///
+/// An absent field stays as it is. Emits `account.updated`.
 #[utoipa::path(
     operation_id = "changeKyc",
     tag = "Accounts",
     params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
-    request_body(content = inline(UpdateAccountKyc)),
+    request_body(content = UpdateAccountKyc),
     responses((status = 200, body = AccountBody), Problems)
 )]
 #[patch("/v1/accounts/{cvu}/kyc")]

@@ -14,6 +14,7 @@ use crate::http::caller::Caller;
 use crate::http::problems::Problems;
 use crate::http::request::request;
 use crate::http::respond::json;
+use crate::http::shapes::MoneyDto;
 use crate::http::words::Mistake;
 use crate::v1::target;
 
@@ -30,14 +31,14 @@ pub fn count(raw: &str) -> Result<u64, Mistake> {
 
 request! {
     /// A change of limits: absent stays, null inherits, 0 lets nothing pass. Amounts as string or number.
-    strict pub(crate) struct UpdateLimits {
+    strict pub(crate) struct UpdateLimits as UpdateLimitsDto {
         max_per_transaction: Change<Money> =
-            change("maxPerTransaction", money) as Option<String>;
-        daily_amount: Change<Money> = change("dailyAmount", money) as Option<String>;
+            change("maxPerTransaction", money) as Option<MoneyDto>;
+        daily_amount: Change<Money> = change("dailyAmount", money) as Option<MoneyDto>;
         daily_count: Change<u64> = change("dailyCount", count) as Option<u64>;
-        monthly_amount: Change<Money> = change("monthlyAmount", money) as Option<String>;
+        monthly_amount: Change<Money> = change("monthlyAmount", money) as Option<MoneyDto>;
         monthly_count: Change<u64> = change("monthlyCount", count) as Option<u64>;
-        max_balance: Change<Money> = change("maxBalance", money) as Option<String>;
+        max_balance: Change<Money> = change("maxBalance", money) as Option<MoneyDto>;
     }
 }
 
@@ -55,6 +56,9 @@ impl From<UpdateLimits> for LimitsChange {
 }
 
 /// Reads the effective limits of an account and what is left of them.
+///
+/// The same as `limits` of the account: the limits in force, the level that each comes from, what is used and
+/// what is left.
 #[utoipa::path(
     operation_id = "readLimits",
     tag = "Accounts",
@@ -70,11 +74,14 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
 }
 
 /// Changes the account's own limits: absent stays, null inherits, 0 lets nothing pass.
+///
+/// An account's own limits go before the tenant's, and those before the platform's. Emits
+/// `account.limits.updated`.
 #[utoipa::path(
     operation_id = "changeLimits",
     tag = "Accounts",
     params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
-    request_body(content = inline(UpdateLimits)),
+    request_body(content = UpdateLimits),
     responses((status = 200, body = AccountBody), Problems)
 )]
 #[patch("/v1/accounts/{cvu}/limits")]

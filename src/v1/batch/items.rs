@@ -11,10 +11,12 @@ use caudal_ledger::voucher_types::TypeCode;
 use serde_json::value::RawValue;
 
 use super::ITEMS_MAX;
+use crate::bodies::words::BatchModeWord;
 use crate::http::body::read::{amount, line, string, text};
 use crate::http::body::{self, Fingerprint};
 use crate::http::errors::ApiError;
 use crate::http::request::request;
+use crate::http::shapes::AmountDto;
 use crate::http::words::{Mistake, Refusal};
 use crate::v1::vouchers::DESCRIPTION_MAX;
 
@@ -38,7 +40,7 @@ request! {
         voucher_type_code: TypeCode =
             required("voucherTypeCode", text(TypeCode::parse)) as String;
         /// ARS, greater than 0, at most 2 decimals; a string or a number.
-        amount: Amount = required("amount", amount) as String;
+        amount: Amount = required("amount", amount) as AmountDto;
         /// The tenant's own id: with the direction of the type, idempotent over the realm.
         id_externo: ExternalId = required("idExterno", text(ExternalId::parse))
             as String { min_length = 1, max_length = 64 };
@@ -50,9 +52,9 @@ request! {
 
 request! {
     /// Many adjustment vouchers at once.
-    borrowed<'a> pub(super) struct Batch<'a> {
+    borrowed<'a> pub(super) struct Batch<'a> as CreateComprobantesDto {
         /// `independent` (when absent): each has its own result. `atomic`: all or nothing.
-        atomic: Option<bool> = optional("mode", mode) as Option<String>;
+        atomic: Option<bool> = optional("mode", mode) as Option<BatchModeWord>;
         /// The vouchers.
         items: Vec<&'a RawValue> = required("items", list)
             as Vec<BatchItem> { min_items = 1, max_items = 10_000 };

@@ -8,6 +8,9 @@ use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::bodies::words::{
+    AttemptWord, DeliveryStatusWord, EventTypeWord, TroubleWord, WebhookStatusWord,
+};
 use crate::http::caller::Caller;
 
 /// A webhook.
@@ -28,6 +31,7 @@ pub struct WebhookBody {
     /// `active`, `paused` (by its tenant), `failing` (it takes nothing; one event is tried at a
     /// time), `parked` (it took nothing for 3 days) or `gone` (it answered 410). A parked or gone
     /// webhook goes on where it was when `active: true` is sent.
+    #[schema(value_type = WebhookStatusWord)]
     pub status: &'static str,
     /// How far it has come; a little behind the truth.
     pub progress: ProgressBody,
@@ -83,8 +87,10 @@ pub struct AttemptBody {
     pub response_status: Option<u16>,
     /// Why there was none: `timed_out`, `connection_failed`, `host_unresolved`,
     /// `address_forbidden`, `connection_broken` or `not_sendable`.
+    #[schema(value_type = Option<TroubleWord>)]
     pub error: Option<String>,
     /// `delivered`, `failed` (it is tried again) or `parked`.
+    #[schema(value_type = AttemptWord)]
     pub outcome: &'static str,
     /// When it is tried next.
     pub next_attempt_at: Option<String>,
@@ -102,8 +108,10 @@ pub struct DeliveryBody {
     /// The event: also the `webhook-id` of every try.
     pub event_id: String,
     /// The type of the event.
+    #[schema(value_type = EventTypeWord)]
     pub event_type: &'static str,
     /// `delivered`, `failing` or `parked`: as its last try ended.
+    #[schema(value_type = DeliveryStatusWord)]
     pub status: &'static str,
     /// How often it was tried.
     pub attempt_count: u32,
@@ -131,6 +139,7 @@ pub struct TestBody {
     /// The status that was answered; null when there was no answer.
     pub response_status: Option<u16>,
     /// Why there was none.
+    #[schema(value_type = Option<TroubleWord>)]
     pub error: Option<&'static str>,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,

@@ -78,6 +78,8 @@ fn asked(query: &mut Query) -> (Asked, ListPage) {
 }
 
 /// Lists the vouchers of the realm, or of one account, newest first.
+///
+/// Filter by account, type, sign and dates; go on by page or with `X-Next-Cursor` as `cursor`.
 #[utoipa::path(
     operation_id = "listComprobantesByFilters",
     tag = "Wallet",
@@ -93,7 +95,7 @@ fn asked(query: &mut Query) -> (Asked, ListPage) {
         ("orderByDesc" = Option<bool>, Query, description = "newest first (when absent), or oldest first"),
         ("sinRelacionados" = Option<bool>, Query, description = "read, and of no effect: no voucher has related ones")
     ),
-    responses((status = 200, body = Comprobantes, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), Problems)
+    responses((status = 200, body = Comprobantes), Problems)
 )]
 #[get("/wallet/v1/ComprobantesByFilters")]
 pub async fn list(caller: Caller, mut query: Query) -> Answer {

@@ -15,6 +15,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::bodies::counterparty::Contraparte;
+use crate::bodies::words::{CurrencyWord, LedgerTypeWord, SentidoWord};
 use crate::wallet::comprobantes::{sentido, signo};
 use crate::wallet::importe::Importe;
 
@@ -45,6 +46,7 @@ pub struct Tesoreria {
     /// When it was taken.
     pub fecha: String,
     /// `ARS`.
+    #[schema(value_type = CurrencyWord)]
     pub moneda: &'static str,
     /// The account that really holds the money.
     pub cuenta_recaudadora: CuentaRecaudadora,
@@ -213,6 +215,7 @@ pub struct Movimiento {
     /// How much.
     pub importe: Importe,
     /// `1` where it adds to what can be spent, `-1` where money goes out or is set apart.
+    #[schema(value_type = SentidoWord)]
     pub sentido: &'static str,
     /// The same as a number.
     pub signo: i8,
@@ -233,6 +236,7 @@ pub struct Movimiento {
     /// The other side, as far as it was known then; null for adjustments, holds and fees.
     pub contraparte: Option<Contraparte>,
     /// `credit`, `debit`, `hold`, `release` or `confirm_hold`.
+    #[schema(value_type = LedgerTypeWord)]
     pub sentido_ledger: &'static str,
     /// What could be spent afterwards, as a string.
     pub available_balance: String,

@@ -1,0 +1,226 @@
+//! Every error code: when it occurs and what to do, for the document and for pages.
+//!
+//! The codes and their statuses come from what refuses; the sentences are here. A test sees that both lists
+//! have the same codes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::words::Refusal;
+use super::words::codes::{FAILURES, INVALID};
+use super::words::ledger::rules;
+
+/// Who gets an error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Audience {
+    /// Callers of both families.
+    Tenants,
+    /// Operators, at the admin listener.
+    Operators,
+    /// The bank, whose notices come in.
+    Banks,
+}
+
+/// An error code, as the catalogue has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// The stable word.
+    pub code: &'static str,
+    /// The statuses that it comes with.
+    pub statuses: BTreeSet<u16>,
+    /// Who gets it.
+    pub audience: Audience,
+    /// When it occurs.
+    pub when: &'static str,
+    /// What to do.
+    pub then: &'static str,
+}
+
+/// The statuses of every code that the service can answer.
+fn known() -> BTreeMap<&'static str, BTreeSet<u16>> {
+    let mut known: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    let all = FAILURES.iter().chain([&INVALID]).copied();
+    let all = all.chain(Refusal::codes()).chain(rules());
+    for (status, code) in all {
+        known.entry(code).or_default().insert(status.as_u16());
+    }
+    known
+}
+
+/// Every error code, in the order of the table below.
+pub fn errors() -> Vec<Entry> {
+    let known = known();
+    let entry = |&(code, audience, when, then): &Row| {
+        Some(Entry {
+            code,
+            statuses: known.get(code)?.clone(),
+            audience,
+            when,
+            then,
+        })
+    };
+    ROWS.iter().filter_map(entry).collect()
+}
+
+/// The code of an error, as the document shows it.
+#[derive(Debug)]
+pub struct ErrorCode;
+
+impl PartialSchema for ErrorCode {
+    fn schema() -> RefOr<Schema> {
+        let all = errors().into_iter();
+        let told: Vec<_> = all
+            .filter(|entry| entry.audience == Audience::Tenants)
+            .collect();
+        let row = |entry: &Entry| {
+            let Entry {
+                code, when, then, ..
+            } = entry;
+            let statuses: Vec<_> = entry.statuses.iter().map(u16::to_string).collect();
+            format!("| `{code}` | {} | {when} | {then} |\n", statuses.join(", "))
+        };
+        let rows: String = told.iter().map(row).collect();
+        let about = format!(
+            "A stable word to switch on. More may be added.\n\n\
+            | code | status | when | what to do |\n| --- | --- | --- | --- |\n{rows}"
+        );
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some(about))
+            .enum_values(Some(told.iter().map(|entry| entry.code)))
+            .into()
+    }
+}
+
+impl ToSchema for ErrorCode {
+    fn name() -> std::borrow::Cow<'static, str> {
+        std::borrow::Cow::Borrowed("ErrorCode")
+    }
+}
+
+type Row = (&'static str, Audience, &'static str, &'static str);
+
+/// The table of codes: who gets each, when it occurs, and what to do.
+macro_rules! rows {
+    ($($code:ident $audience:ident: $when:literal, $then:literal;)+) => {
+        const ROWS: &[Row] = &[$((stringify!($code), Audience::$audience, $when, $then)),+];
+    };
+}
+
+rows! {
+    // How the request comes.
+    unauthorized Tenants: "The API key is absent, wrong, expired or revoked.", "Send a valid key in `x-api-key`.";
+    scope_missing Tenants: "The key lacks the scope that the operation needs; `message` names it.", "Use a key that has the scope: scopes are set when a key is issued.";
+    key_address Tenants: "The key may not be used from this address.", "Use it from one of its addresses, or have a key issued for this one.";
+    too_many_attempts Tenants: "This address sent too many wrong keys.", "Wait for `Retry-After` seconds and correct the key.";
+    rate_limited Tenants: "The key, or all keys of the realm together, sent too many requests.", "Wait for `Retry-After` seconds and send fewer at once.";
+    malformed_request Tenants: "The head of the request is not HTTP.", "Use an HTTP library.";
+    head_too_large Tenants: "The headers are too large.", "Send fewer or shorter headers.";
+    head_too_slow Tenants: "The headers did not arrive in time.", "Send the request again.";
+    method_not_allowed Tenants: "The path exists, but not with this method.", "Use a method of the `Allow` header.";
+    route_not_found Tenants: "There is no such path.", "Compare the path with this document.";
+    unsupported_media_type Tenants: "The body came without `Content-Type: application/json`.", "Send that header.";
+    body_too_large Tenants: "The body is larger than 64 KiB (1 MiB for a batch).", "Send less, or split the batch.";
+    malformed_body Tenants: "The body is not one JSON object in UTF-8, or has a field twice.", "Correct the JSON.";
+    invalid_request Tenants: "Fields or parameters are missing, wrong or unknown; `errors` names each.", "Correct every field in `errors`.";
+    // Repeats.
+    idempotency_key_required Tenants: "The operation needs an `Idempotency-Key`.", "Send one that is new for this order, and the same one when you repeat it.";
+    idempotency_key_reused Tenants: "The key was used with another body; `errors` names the fields that differ.", "Use a new key for a new order.";
+    idempotency_in_flight Tenants: "The first request with this key is not finished.", "Repeat the same request after `Retry-After` seconds.";
+    idempotency_key_not_found Tenants: "No request with this key is known.", "Check the key, and that it was used with the same API realm.";
+    id_externo_reused Tenants: "The `idExterno` was used with other data; `errors` names the fields that differ, `details` what holds it.", "Use a new `idExterno` for a new order.";
+    id_externo_in_flight Tenants: "Another request with this `idExterno` is not finished.", "Repeat the request after `Retry-After` seconds.";
+    version_mismatch Tenants: "`If-Match` names another version than the present one.", "Read the account again, then decide whether the change still applies.";
+    // Accounts.
+    account_not_found Tenants: "The account does not exist, or belongs to another tenant.", "Check the CVU or the number, and that the key is of the right realm.";
+    account_without_cvu Tenants: "The wallet account has no CVU yet.", "Create its CVU first.";
+    account_closed Tenants: "The account is closed.", "Use another account; only what is left of it can still be settled.";
+    account_suspended Tenants: "The account is suspended: no money may leave it.", "Reactivate it first.";
+    account_not_suspended Tenants: "The account is to be reactivated and is not suspended.", "Nothing: it is in the state that you want, or closed.";
+    account_disabled Tenants: "The wallet account is disabled.", "Enable it first.";
+    account_not_empty Tenants: "Your tenant's policy closes only empty accounts.", "Move the balance out first.";
+    account_code_taken Tenants: "Another account has this external id (`codigo`).", "Use another code, or read the account that has it.";
+    too_many_accounts Tenants: "The realm has as many accounts as it may have.", "Ask the operator for more.";
+    operation_in_flight Tenants: "Another operation of the same account waits for the bank.", "Repeat the request after `Retry-After` seconds.";
+    alias_taken Tenants: "The alias belongs to another account.", "Choose another alias.";
+    cuit_immutable Tenants: "The CUIT of an account with a CVU cannot change.", "Open another account for the other CUIT.";
+    first_holder_differs Tenants: "The first of `titulares` does not have the CUIT of the CVU.", "Put the account's own holder first.";
+    holder_twice Tenants: "A CUIT is in `titulares` twice.", "Name each holder once.";
+    person_type_contradicts Tenants: "The type of person does not fit the CUIT.", "Leave `personType` out: it follows from the CUIT.";
+    // Money.
+    insufficient_funds Tenants: "The account has less available than was asked for; `details` has both amounts.", "Ask for less, or wait until money has come in.";
+    limit_exceeded Tenants: "A limit of the account would be passed; `details` has limit, level, use and when it resets.", "Ask for at most `details.remaining`, or wait until `details.resetsAt`.";
+    amount_overflow Tenants: "The balance would exceed what an account can hold.", "Use a smaller amount.";
+    voucher_type_unknown Tenants: "There is no voucher type with this code or number.", "List the types, or create this one.";
+    voucher_type_not_found Tenants: "There is no voucher type with this code.", "List the types.";
+    voucher_type_inactive Tenants: "The voucher type is switched off.", "Switch it on, or use another.";
+    voucher_type_is_system Tenants: "System types can neither be changed nor used for adjustments.", "Create a type of your own.";
+    voucher_type_taken Tenants: "A voucher type with this code exists.", "Use it, or choose another code.";
+    voucher_type_sense Tenants: "A custom type is `credit` or `debit`.", "Use one of these.";
+    too_many_voucher_types Tenants: "The realm has as many custom types as it may have.", "Remove types that you no longer use.";
+    voucher_not_found Tenants: "The voucher does not exist, or belongs to another tenant.", "Check the id.";
+    batch_rejected Tenants: "An item of an atomic batch was rejected, so nothing was posted; `details` has the result of each item.", "Correct or remove the rejected items.";
+    hold_not_found Tenants: "The hold does not exist, or belongs to another tenant.", "Check the id.";
+    hold_not_open Tenants: "Nothing of the hold is left to confirm or release.", "Read the hold to see how it ended.";
+    hold_remaining Tenants: "More was asked for than remains of the hold; `details` has both amounts.", "Ask for at most `details.remaining`.";
+    expiry_in_the_past Tenants: "`expiresAt` is not in the future.", "Send a later instant.";
+    too_many_open_holds Tenants: "The account has as many open holds as it may have.", "Confirm or release some first.";
+    transfer_not_found Tenants: "The transfer does not exist, or belongs to another tenant.", "Check the id.";
+    transfer_not_open Tenants: "The transfer is final.", "Read it to see how it ended.";
+    nothing_to_reverse Tenants: "Nothing of the transfer is left that could come back.", "Read it to see what has come back.";
+    same_account Tenants: "A transfer goes to the account that sends it.", "Send it to another account.";
+    destination_closed Tenants: "The account that would receive is closed.", "Ask for another destination.";
+    destination_not_found Tenants: "There is no account that could receive.", "Look the CBU, CVU or alias up first.";
+    too_many_open_transfers Tenants: "The account has as many transfers waiting for the bank as it may have.", "Wait until some are final.";
+    remuneration_enrolled Tenants: "The account is enrolled with another brokerage account or fund.", "Wait until that enrolment was rejected or has ended.";
+    // Events and webhooks.
+    webhook_not_found Tenants: "The webhook does not exist, or belongs to another tenant.", "Check the id.";
+    delivery_not_found Tenants: "No delivery with this id was ever tried.", "Check the id.";
+    too_many_webhooks Tenants: "The realm has as many webhooks as it may have.", "Delete one first.";
+    too_many_redeliveries Tenants: "The webhook has as many redeliveries under way as it may have.", "Try again when one has ended.";
+    too_many_streams Tenants: "The realm has as many open streams of events as it may have.", "Close one, or try again after `Retry-After` seconds.";
+    // The bank.
+    bank_refused Tenants: "The bank refused; `bankStatus` and `bankBody` have its answer. Nothing has changed.", "Correct what the bank names.";
+    bank_failed Tenants: "The bank failed; `bankStatus` and `bankBody` have its answer.", "Repeat the request with the same `Idempotency-Key`: a change that goes on is settled by itself.";
+    bank_timeout Tenants: "The bank did not answer in time.", "Repeat the request with the same `Idempotency-Key`: a change that goes on is settled by itself.";
+    // The service.
+    overloaded Tenants: "Too much is waiting; nothing was done.", "Repeat the request after `Retry-After` seconds.";
+    shutting_down Tenants: "The service is stopping; nothing was done.", "Repeat the request after `Retry-After` seconds.";
+    read_only Tenants: "The service cannot write; nothing was done. Reads go on.", "Repeat the request after `Retry-After` seconds.";
+    clock_in_doubt Tenants: "The clock of the machine contradicts the journal; nothing was done. Reads go on.", "Repeat the request after `Retry-After` seconds.";
+    storage_damaged Tenants: "What was asked for cannot be read from disk.", "Tell the operator, with `requestId`.";
+    outcome_unknown Tenants: "Nobody can say yet whether it was done.", "Repeat the same request with the same `Idempotency-Key` or `idExterno`: it is done once.";
+    internal_error Tenants: "A mistake of the service; it is in its log.", "Tell the operator, with `requestId`; a repeat with the same key is safe.";
+    // Operators and banks.
+    transfer_not_in_audit Operators: "The bank may still end the transfer.", "Wait, or decide with `force: true` if you know better.";
+    case_not_found Operators: "There is no such case.", "List the cases.";
+    case_decided Operators: "The case is decided.", "Read it to see by whom and why.";
+    return_in_flight Operators: "The return is under way at the bank.", "Wait for the bank's word.";
+    sender_unknown Operators: "Nobody knows the CBU of the sender.", "Credit the money to a CVU.";
+    tenant_not_found Operators: "There is no such tenant.", "List the tenants.";
+    tenant_taken Operators: "A tenant with this id exists.", "Choose another id.";
+    key_not_found Operators: "There is no such key.", "List the keys of the tenant.";
+    key_not_active Operators: "The key is revoked or has expired.", "Issue another.";
+    too_many_keys Operators: "The tenant has as many active keys as it may have.", "Revoke one first.";
+    verification_running Operators: "A verification is running.", "Try again when it is over.";
+    bank_in_use Operators: "The realm has accounts: their CVUs are on its present collector account.", "Keep `collectorCbu` and `baseUrl`, or use another tenant.";
+    bank_not_set Operators: "The realm has no bank that can be used.", "Set it in the settings or for the tenant.";
+    notice_not_understood Banks: "A signed notice is not of a known form.", "Send it in a form that the contract with the bank has.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_every_code_once_and_no_other() {
+        let told: Vec<_> = ROWS.iter().map(|row| row.0).collect();
+        let distinct: BTreeSet<_> = told.iter().copied().collect();
+        let known: BTreeSet<_> = known().into_keys().collect();
+        assert_eq!(told.len(), distinct.len(), "a code is in the table twice");
+        assert_eq!(distinct, known);
+    }
+}

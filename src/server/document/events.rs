@@ -1,0 +1,157 @@
+//! Events: a schema for each type, which readers tell apart by `type`, and a webhook for each.
+
+use caudal_ledger::events::EventKind;
+use utoipa::openapi::content::Content;
+use utoipa::openapi::path::{
+    HttpMethod, Operation, Parameter, ParameterBuilder, ParameterIn, PathItem, Paths,
+};
+use utoipa::openapi::request_body::RequestBody;
+use utoipa::openapi::response::Response;
+use utoipa::openapi::schema::{Discriminator, Object, ObjectBuilder, OneOf, Schema, Type};
+use utoipa::openapi::{OpenApi, Ref, RefOr, Required};
+
+use crate::bodies::events::shape;
+
+/// The type of a try, which is no event of the log.
+const TEST: (&str, &str, &str) = (
+    "webhook.test",
+    "A try that was asked for with `POST /v1/webhooks/{id}/test`; it is in no list of events.",
+    "WebhookTestData",
+);
+/// What the document says of all events.
+const ABOUT: &str = "An event: the body of a webhook, an item of the feed, the data of a message of the stream. \
+`id` is also the `webhook-id`; later events of the realm have greater ones. `sequence` counts the events of the \
+realm from 1, without gaps. `data` is what the event is about, as it was right after it; `type` says which.";
+/// What each webhook carries beside its body.
+const HEADERS: [(&str, &str, &str); 3] = [
+    (
+        "WebhookId",
+        "webhook-id",
+        "The id of the event: the same at every try.",
+    ),
+    (
+        "WebhookTimestamp",
+        "webhook-timestamp",
+        "When it was sent, in seconds since 1970.",
+    ),
+    (
+        "WebhookSignature",
+        "webhook-signature",
+        "`v1,` and the signature by Standard Webhooks; two of them, separated by a space, while a secret is rotated.",
+    ),
+];
+
+/// Puts a schema for each type in the place of the one for all, and says which webhooks there are.
+pub fn tell(document: &mut OpenApi) {
+    let components = document.components.get_or_insert_default();
+    let Some(RefOr::T(Schema::Object(all))) = components.schemas.remove("Event") else {
+        return;
+    };
+    components.schemas.remove("EventData");
+    components.schemas.insert(TEST.2.into(), test_data());
+    for (place, name, about) in HEADERS {
+        let parameter = header(name, about);
+        components.parameters.insert(place.into(), parameter.into());
+    }
+    let kinds = EventKind::ALL.iter();
+    let kinds = kinds.map(|kind| (kind.as_str(), kind.about(), shape(*kind)));
+    let (mut either, mut told) = (OneOf::new(), Discriminator::new("type"));
+    let mut webhooks = Paths::new();
+    for (word, about, data) in kinds.chain([TEST]) {
+        let name = name(word);
+        let schema = one(&all, word, about, data);
+        components.schemas.insert(name.clone(), schema.into());
+        either.items.push(Ref::from_schema_name(&name).into());
+        told.mapping
+            .insert(word.into(), format!("#/components/schemas/{name}"));
+        let item = PathItem::new(HttpMethod::Post, webhook(word, about, &name));
+        webhooks.paths.insert(word.into(), item);
+    }
+    either.description = Some(ABOUT.to_owned());
+    either.discriminator = Some(told);
+    components
+        .schemas
+        .insert("Event".into(), Schema::OneOf(either).into());
+    document.webhooks = Some(webhooks);
+}
+
+/// The name of the schema of a type: `hold.created` is a `HoldCreatedEvent`.
+fn name(word: &str) -> String {
+    let parts = word.split(['.', '_']);
+    let raised = parts.map(|part| {
+        let mut letters = part.chars();
+        let first = letters.next().map(|c| c.to_ascii_uppercase());
+        first.into_iter().chain(letters).collect::<String>()
+    });
+    raised.chain(["Event".to_owned()]).collect()
+}
+
+/// The schema of one type, made of what all have.
+fn one(all: &Object, word: &str, about: &str, data: &str) -> Schema {
+    let mut one = all.clone();
+    one.description = Some(about.to_owned());
+    // What these mean is said once, of all events.
+    for property in one.properties.values_mut() {
+        if let RefOr::T(Schema::Object(property)) = property {
+            property.description = None;
+        }
+    }
+    let kind = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some([word]));
+    one.properties.insert("type".into(), kind.into());
+    let data = Ref::from_schema_name(data);
+    one.properties.insert("data".into(), data.into());
+    Schema::Object(one)
+}
+
+fn test_data() -> RefOr<Schema> {
+    let id = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some("The webhook that is tried."));
+    ObjectBuilder::new()
+        .description(Some("What a try carries."))
+        .property("webhookId", id)
+        .required("webhookId")
+        .into()
+}
+
+fn header(name: &str, about: &str) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Header)
+        .required(Required::True)
+        .description(Some(about))
+        .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+        .build()
+}
+
+fn webhook(word: &str, about: &str, name: &str) -> Operation {
+    let mut operation = Operation::new();
+    operation.operation_id = Some(format!("on{name}"));
+    operation.tags = Some(vec!["Webhooks".into()]);
+    operation.summary = Some(word.to_owned());
+    operation.description = Some(about.to_owned());
+    let headers = HEADERS.into_iter();
+    let headers = headers.map(|(place, ..)| {
+        let place = Ref::new(format!("#/components/parameters/{place}"));
+        RefOr::Ref(place)
+    });
+    operation.parameters = Some(headers.collect());
+    let mut body = RequestBody::new();
+    body.required = Some(Required::True);
+    let content = Content::new(Some(Ref::from_schema_name(name)));
+    body.content
+        .insert("application/json".into(), content.into());
+    operation.request_body = Some(body.into());
+    let answers = [
+        ("2XX", "Taken: it is not sent again."),
+        ("410", "The webhook is to end: nothing more is sent to it."),
+        ("default", "Not taken: it is sent again later."),
+    ];
+    for (status, about) in answers {
+        let answers = &mut operation.responses.responses;
+        answers.insert(status.into(), Response::new(about).into());
+    }
+    operation
+}

@@ -1,0 +1,61 @@
+//! Examples of bodies: what was really sent and answered, by the id of the operation.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use utoipa::openapi::content::Content;
+use utoipa::openapi::{OpenApi, RefOr};
+
+use super::walk;
+
+/// The examples, which lie in a file of their own.
+const EXAMPLES: &str = include_str!("examples.json");
+
+/// What one operation is sent, and what it answers at success.
+#[derive(Deserialize)]
+struct Example {
+    body: Option<serde_json::Value>,
+    answer: Option<serde_json::Value>,
+}
+
+/// Puts each example beside the schema that it is of.
+#[expect(
+    clippy::expect_used,
+    reason = "the file is compiled in, and a test reads it"
+)]
+pub fn show(document: &mut OpenApi) {
+    let mut known: BTreeMap<String, Example> =
+        serde_json::from_str(EXAMPLES).expect("examples that can be read");
+    for item in document.paths.paths.values_mut() {
+        for operation in walk::operations_mut(item) {
+            let id = operation.operation_id.as_ref();
+            let Some(Example { body, answer }) = id.and_then(|id| known.remove(id)) else {
+                continue;
+            };
+            if let Some(RefOr::T(sent)) = &mut operation.request_body {
+                put(sent.content.values_mut(), body);
+            }
+            let answers = operation.responses.responses.iter_mut();
+            let made = answers.filter(|(status, _)| status.starts_with('2'));
+            // What was made comes after what a dry run would make.
+            if let Some((_, RefOr::T(answered))) = made.last() {
+                put(answered.content.values_mut(), answer);
+            }
+        }
+    }
+    debug_assert!(
+        known.is_empty(),
+        "examples of no operation: {:?}",
+        known.keys()
+    );
+}
+
+fn put<'a>(
+    contents: impl Iterator<Item = &'a mut RefOr<Content>>,
+    example: Option<serde_json::Value>,
+) {
+    for content in contents {
+        if let RefOr::T(content) = content {
+            content.example.clone_from(&example);
+        }
+    }
+}

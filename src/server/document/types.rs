@@ -1,0 +1,229 @@
+//! The types of fields, beyond what their Rust types say: what names mean everywhere, and what is always sent.
+
+use std::collections::BTreeSet;
+
+use utoipa::openapi::path::Parameter;
+use utoipa::openapi::schema::{KnownFormat, Object, Schema, SchemaFormat, SchemaType, Type};
+use utoipa::openapi::{OpenApi, Ref, RefOr};
+
+use super::walk;
+
+/// Where schemas are.
+const SCHEMAS: &str = "#/components/schemas/";
+
+/// Sharpens every schema of a document.
+pub fn sharpen(document: &mut OpenApi) {
+    for item in document.paths.paths.values_mut() {
+        for operation in walk::operations_mut(item) {
+            for parameter in operation.parameters.iter_mut().flatten() {
+                if let RefOr::T(parameter) = parameter {
+                    never_null(parameter);
+                }
+            }
+        }
+    }
+    mention_again(document);
+    let sent = sent(document);
+    let components = document.components.get_or_insert_default();
+    for (name, schema) in &mut components.schemas {
+        let is_sent = sent.contains(name);
+        walk::each(schema, &mut |schema| {
+            if let RefOr::T(Schema::Object(object)) = schema {
+                name_types(object, is_sent);
+                if !is_sent {
+                    always(object);
+                }
+            }
+        });
+    }
+}
+
+/// Puts a reference wherever a schema that has a name stands written out again, as the pages of generic lists
+/// have their items.
+fn mention_again(document: &mut OpenApi) {
+    let components = document.components.get_or_insert_default();
+    let named = components.schemas.iter();
+    let named: Vec<_> = named
+        .filter(|(_, schema)| matches!(schema, RefOr::T(Schema::Object(it)) if !it.properties.is_empty()))
+        .map(|(name, schema)| (name.clone(), schema.clone()))
+        .collect();
+    for (own, schema) in &mut components.schemas {
+        walk::each(schema, &mut |inner| {
+            let known = named.iter().find(|(name, it)| name != own && it == inner);
+            if let Some((name, _)) = known {
+                *inner = RefOr::Ref(Ref::from_schema_name(name));
+            }
+        });
+    }
+}
+
+/// The schemas that bodies of requests are made of.
+fn sent(document: &OpenApi) -> BTreeSet<String> {
+    let mut places = Vec::new();
+    let operations = document.paths.paths.values().flat_map(walk::operations);
+    for (_, operation) in operations {
+        let Some(RefOr::T(body)) = &operation.request_body else {
+            continue;
+        };
+        for content in body.content.values() {
+            if let RefOr::T(content) = content
+                && let Some(schema) = &content.schema
+            {
+                mentions(schema.clone(), &mut places);
+            }
+        }
+    }
+    let schemas = document.components.as_ref().map(|it| &it.schemas);
+    let mut found = BTreeSet::new();
+    while let Some(name) = places.pop() {
+        let schema = schemas.and_then(|schemas| schemas.get(&name)).cloned();
+        if found.insert(name)
+            && let Some(schema) = schema
+        {
+            mentions(schema, &mut places);
+        }
+    }
+    found
+}
+
+/// The names of the schemas that a schema refers to.
+fn mentions(mut schema: RefOr<Schema>, found: &mut Vec<String>) {
+    walk::each(&mut schema, &mut |it| {
+        if let RefOr::Ref(place) = it
+            && let Some(name) = place.ref_location.strip_prefix(SCHEMAS)
+        {
+            found.push(name.to_owned());
+        }
+    });
+}
+
+/// A parameter is there or it is not; `null` cannot be written in a path, a query or a header.
+fn never_null(parameter: &mut Parameter) {
+    let Some(schema) = &mut parameter.schema else {
+        return;
+    };
+    if let RefOr::T(Schema::OneOf(some)) = schema {
+        some.items.retain(|it| !is_null(it));
+        if let [one] = some.items.as_slice() {
+            *schema = one.clone();
+        }
+    }
+    if let RefOr::T(Schema::Object(object)) = schema {
+        object.schema_type = solid(&object.schema_type);
+    }
+    if let RefOr::T(Schema::Array(array)) = schema {
+        array.schema_type = solid(&array.schema_type);
+    }
+}
+
+/// A type without null.
+fn solid(kind: &SchemaType) -> SchemaType {
+    match kind {
+        SchemaType::Array(types) => {
+            let mut solid = types.iter().filter(|it| **it != Type::Null).cloned();
+            match (solid.next(), solid.next()) {
+                (Some(one), None) => SchemaType::Type(one),
+                _ => kind.clone(),
+            }
+        }
+        SchemaType::Type(_) | SchemaType::AnyValue => kind.clone(),
+    }
+}
+
+fn is_null(schema: &RefOr<Schema>) -> bool {
+    match schema {
+        RefOr::T(Schema::Object(object)) => object.schema_type == SchemaType::Type(Type::Null),
+        _ => false,
+    }
+}
+
+/// Whether null is among the values of a property.
+fn nullable(schema: &RefOr<Schema>) -> bool {
+    let null_of = |kind: &SchemaType| match kind {
+        SchemaType::Array(types) => types.contains(&Type::Null),
+        SchemaType::Type(_) | SchemaType::AnyValue => false,
+    };
+    match schema {
+        RefOr::T(Schema::Object(object)) => null_of(&object.schema_type),
+        RefOr::T(Schema::Array(array)) => null_of(&array.schema_type),
+        RefOr::T(Schema::OneOf(some)) => some.items.iter().any(is_null),
+        RefOr::T(_) | RefOr::Ref(_) => false,
+    }
+}
+
+/// What may be null in an answer is there, as null: only what is left out at times cannot be.
+fn always(object: &mut Object) {
+    let mut required = Vec::new();
+    for (name, property) in &object.properties {
+        if nullable(property) || object.required.contains(name) {
+            required.push(name.clone());
+        }
+    }
+    object.required = required;
+}
+
+/// What a text is, by the name of its field; what is sent says itself how money may come.
+fn name_types(object: &mut Object, is_sent: bool) {
+    for (name, property) in &mut object.properties {
+        let RefOr::T(Schema::Object(text)) = property else {
+            continue;
+        };
+        let is_text = solid(&text.schema_type) == SchemaType::Type(Type::String);
+        let open = text.format.is_none() && text.pattern.is_none() && text.enum_values.is_none();
+        if !is_text || !open {
+            continue;
+        }
+        if is_instant(name) {
+            text.format = Some(SchemaFormat::KnownFormat(KnownFormat::DateTime));
+        } else if DAYS.contains(&name.as_str()) {
+            text.format = Some(SchemaFormat::KnownFormat(KnownFormat::Date));
+        } else if !is_sent && MONEY.contains(&name.as_str()) {
+            text.pattern = Some(MONEY_PATTERN.to_owned());
+        }
+    }
+}
+
+/// Whether a field of this name is an instant wherever it is.
+fn is_instant(name: &str) -> bool {
+    name.ends_with("At") || ["at", "asOf", "bankAsOf", "timestamp"].contains(&name)
+}
+
+/// Fields that are days wherever they are.
+const DAYS: [&str; 2] = ["date", "birthDate"];
+/// Fields that are money wherever they are text.
+const MONEY: &[&str] = &[
+    "amount",
+    "amountIn",
+    "amountOut",
+    "available",
+    "availableAfter",
+    "availableBalance",
+    "bankBalance",
+    "base",
+    "confirmed",
+    "dailyAmount",
+    "fixed",
+    "freeBalance",
+    "held",
+    "heldAfter",
+    "heldBalance",
+    "incoming",
+    "maxBalance",
+    "maxPerTransaction",
+    "maximum",
+    "minimum",
+    "monthlyAmount",
+    "netAmount",
+    "outgoing",
+    "pspFees",
+    "released",
+    "remaining",
+    "reversed",
+    "tax",
+    "total",
+    "totalAfter",
+    "totalBalance",
+    "totalCharges",
+];
+/// ARS with two decimals, exactly.
+const MONEY_PATTERN: &str = r"^-?[0-9]+\.[0-9]{2}$";

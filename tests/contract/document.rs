@@ -1,0 +1,196 @@
+//! What generators of clients need of the document.
+
+use std::collections::BTreeSet;
+
+use caudal_ledger::events::EventKind;
+
+use super::schema::Document;
+use crate::support::Value;
+
+/// The largest document, in bytes, as it is served.
+const BYTES_MAX: usize = 300_000;
+
+fn words(values: &Value) -> BTreeSet<&str> {
+    let values = values.as_array().into_iter().flatten();
+    values.filter_map(Value::as_str).collect()
+}
+
+#[test]
+fn it_is_small_and_says_whose_it_is() {
+    let Document(document) = Document::of_the_service();
+    let text = document.to_string();
+    assert!(text.len() < BYTES_MAX, "{} bytes", text.len());
+    assert!(!text.contains('§'));
+    let info = &document["info"];
+    assert_eq!(info["license"]["identifier"], "Apache-2.0");
+    assert_eq!(info["contact"].get("email"), None);
+    assert_eq!(document["servers"][0]["url"], "/");
+}
+
+#[test]
+fn every_operation_says_what_it_does_under_a_tag_that_is_explained() {
+    let document = Document::of_the_service();
+    let tags = document.0["tags"].as_array().unwrap();
+    assert!(tags.iter().all(|tag| tag["description"].is_string()));
+    let tags: Vec<_> = tags.iter().map(|tag| &tag["name"]).collect();
+    for (path, method, operation) in document.operations() {
+        let what = format!("{method} {path}");
+        for field in ["summary", "description", "operationId"] {
+            assert!(operation[field].is_string(), "{what} has no {field}");
+        }
+        assert!(tags.contains(&&operation["tags"][0]), "{what}: no such tag");
+    }
+}
+
+#[test]
+fn errors_bodies_and_headers_are_written_once_and_referred_to() {
+    let document = Document::of_the_service();
+    for (path, method, operation) in document.operations() {
+        let what = format!("{method} {path}");
+        for (status, answer) in operation["responses"].as_object().unwrap() {
+            if status.starts_with(['4', '5']) {
+                assert!(answer["$ref"].is_string(), "{what}: {status}");
+                continue;
+            }
+            assert!(answer["description"].is_string(), "{what}: {status}");
+            let mut headers = answer["headers"].as_object().unwrap().values();
+            assert!(headers.all(|it| it["$ref"].is_string()), "{what}");
+        }
+        let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+        // One that may be left out stands beside null.
+        let whole = body["oneOf"][0].as_object().or(body.as_object());
+        assert!(
+            whole.is_none_or(|it| it.contains_key("$ref")),
+            "{what}: {body}"
+        );
+    }
+}
+
+#[test]
+fn operations_promise_the_statuses_that_they_have() {
+    let document = Document::of_the_service();
+    let every = ["400", "401", "403", "429", "503"];
+    let (found, keyed, changes) = (["404"], ["409"], ["409", "412"]);
+    let (body, bank) = (["413", "415"], ["502", "504"]);
+    let table: [(&str, &[&[&str]]); 8] = [
+        ("listVoucherTypes", &[]),
+        ("readBalance", &[&found]),
+        ("lookupAlias", &[&bank]),
+        ("createAccount", &[&keyed, &body, &bank]),
+        ("setAlias", &[&found, &changes, &body, &bank]),
+        ("createComprobante", &[&found, &keyed, &body]),
+        ("createTransfer", &[&found, &keyed, &body]),
+        ("deleteWebhook", &[&found]),
+    ];
+    for (id, more) in table {
+        let operation = document.operation(id);
+        let answers = operation["responses"].as_object().unwrap().keys();
+        let told: BTreeSet<_> = answers.map(String::as_str).collect();
+        let told: BTreeSet<_> = told.into_iter().filter(|it| *it >= "400").collect();
+        let wanted = more.iter().copied().flatten().chain(&every);
+        assert_eq!(told, wanted.copied().collect(), "{id}");
+    }
+}
+
+#[test]
+fn closed_sets_times_and_money_have_their_types() {
+    let Document(document) = Document::of_the_service();
+    let schemas = &document["components"]["schemas"];
+    let property = |schema: &str, name: &str| schemas[schema]["properties"][name].clone();
+    for (schema, name, set) in [
+        ("Hold", "status", "HoldStatus"),
+        ("Transfer", "status", "TransferStatus"),
+        ("ComprobanteResponse", "ledgerType", "LedgerType"),
+        ("AccountSummary", "status", "AccountStatus"),
+        ("Error", "code", "ErrorCode"),
+    ] {
+        let place = format!("#/components/schemas/{set}");
+        assert_eq!(property(schema, name)["$ref"], place, "{schema}.{name}");
+        assert!(schemas[set]["enum"].is_array(), "{set}");
+    }
+    for (schema, fields) in schemas.as_object().unwrap() {
+        for (name, property) in fields["properties"].as_object().into_iter().flatten() {
+            let text = property["type"] == "string";
+            let instant = name.ends_with("At") || name == "timestamp";
+            assert!(
+                !(text && instant) || property["format"] == "date-time",
+                "{schema}.{name} is no date-time"
+            );
+            let money = ["amount", "available", "held", "total"].contains(&name.as_str());
+            assert!(
+                !(text && money) || property["pattern"].is_string(),
+                "{schema}.{name} is any text"
+            );
+        }
+    }
+    let status = &document["paths"]["/v1/accounts/{cvu}/holds"]["get"]["parameters"];
+    let status = status.as_array().unwrap().iter();
+    let status: Vec<_> = status.filter(|it| it["name"] == "status").collect();
+    assert_eq!(
+        status[0]["schema"]["$ref"],
+        "#/components/schemas/HoldStatus"
+    );
+}
+
+#[test]
+fn what_is_always_sent_is_required_and_what_may_be_null_says_so() {
+    let Document(document) = Document::of_the_service();
+    let hold = &document["components"]["schemas"]["Hold"];
+    let names: BTreeSet<_> = hold["properties"].as_object().unwrap().keys().collect();
+    let required = words(&hold["required"]);
+    assert_eq!(required, names.iter().map(|it| it.as_str()).collect());
+    let expires = &hold["properties"]["expiresAt"];
+    assert_eq!(words(&expires["type"]), BTreeSet::from(["null", "string"]));
+    // Left out, and never null.
+    let error = &document["components"]["schemas"]["Error"];
+    assert!(!words(&error["required"]).contains("bankStatus"));
+    assert_eq!(error["properties"]["bankStatus"]["type"], "integer");
+}
+
+#[test]
+fn events_are_told_apart_by_their_type_and_each_is_a_webhook() {
+    let Document(document) = Document::of_the_service();
+    let event = &document["components"]["schemas"]["Event"];
+    assert_eq!(event["discriminator"]["propertyName"], "type");
+    let mapping = event["discriminator"]["mapping"].as_object().unwrap();
+    let kinds: BTreeSet<_> = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
+    let with_test: BTreeSet<_> = kinds.iter().copied().chain(["webhook.test"]).collect();
+    assert_eq!(
+        mapping.keys().map(String::as_str).collect::<BTreeSet<_>>(),
+        with_test
+    );
+    for (word, place) in mapping {
+        let schema = document.pointer(place.as_str().unwrap().trim_start_matches('#'));
+        let schema = schema.unwrap();
+        assert_eq!(
+            words(&schema["properties"]["type"]["enum"]),
+            BTreeSet::from([word.as_str()])
+        );
+        let webhook = &document["webhooks"][word]["post"]["requestBody"];
+        let body = &webhook["content"]["application/json"]["schema"];
+        assert_eq!(body["$ref"], *place, "{word}");
+    }
+}
+
+#[test]
+fn every_body_has_an_example_that_is_what_its_schema_says() {
+    let document = Document::of_the_service();
+    for (path, method, operation) in document.operations() {
+        let what = format!("{method} {path}");
+        let sent = &operation["requestBody"]["content"]["application/json"];
+        assert!(
+            sent.is_null() || sent["example"].is_object(),
+            "{what} has no example"
+        );
+        let answers = operation["responses"].as_object().unwrap().values();
+        let answered = answers.map(|answer| &answer["content"]["application/json"]);
+        for content in answered.chain([sent]) {
+            if let Some(example) = content.get("example") {
+                let fits = document.check(&content["schema"], example);
+                fits.unwrap_or_else(|why| {
+                    panic!("{what}: {why}: src/server/document/examples.json")
+                });
+            }
+        }
+    }
+}
