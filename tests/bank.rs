@@ -256,6 +256,16 @@ async fn an_alias_that_is_taken_at_the_bank_is_taken() {
     assert!(again.replayed() && again.text == refused.text);
     assert_eq!(service.bank.accounts_of(&holder).await[0]["active"], false);
     assert_eq!(service.a.get("/v1/accounts").await["total"], 1);
+    let events = service
+        .a
+        .get("/v1/events?types=account.rejected")
+        .await
+        .is(200);
+    assert_eq!(
+        events["items"][0]["data"]["status"], "rejected",
+        "{}",
+        events.text
+    );
 }
 
 #[actix_web::test]

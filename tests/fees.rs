@@ -191,3 +191,53 @@ async fn a_transfer_through_the_bank_is_charged_when_it_completes() {
     much.refused(400, "insufficient_funds");
     service.verified().await;
 }
+
+#[actix_web::test]
+async fn a_schedule_is_for_types_that_can_be_charged() {
+    let (service, cvu) = funded("10.00").await;
+    let paths = [
+        ("PUT", format!("/admin/accounts/{cvu}/fee-schedule")),
+        ("PATCH", "/admin/tenants/tnt_first".to_owned()),
+        ("PATCH", "/admin/platform".to_owned()),
+    ];
+    let never = [
+        "CREDIT",
+        "DEBIT",
+        "FEE",
+        "FEE_TAX",
+        "REMUNERATION",
+        "NO_SUCH",
+    ];
+    let charged = [
+        "HOLD",
+        "RELEASE",
+        "CONFIRM_HOLD",
+        "TRANSFER_IN",
+        "TRANSFER_OUT",
+        "TRANSFER_REVERSAL",
+        "INTERNAL_P2P_IN",
+        "INTERNAL_P2P_OUT",
+        "IN",
+        "OUT",
+    ];
+    for (method, path) in paths {
+        let all = charged
+            .iter()
+            .chain(&never)
+            .map(|code| rule(code, "1", true));
+        let body = json!({"feeSchedule": all.collect::<Vec<_>>()});
+        let refused = service.admin(method, &path, &body).await;
+        let refused = refused.refused(400, "invalid_request");
+        let fields: Vec<_> = (charged.len()..charged.len() + never.len())
+            .map(|at| format!("feeSchedule.{at}.voucherTypeCode"))
+            .collect();
+        assert_eq!(named(&refused.json), fields);
+        let body = json!({"feeSchedule": charged.map(|code| rule(code, "0", false))});
+        service.admin(method, &path, &body).await.is(200);
+    }
+    // A tenant that is new has no types of its own.
+    let new = json!({"name": "Nueva", "feeSchedule": [rule("OUT", "1", true)]});
+    let refused = service.admin("POST", "/admin/tenants", &new).await;
+    let refused = refused.refused(400, "invalid_request");
+    assert_eq!(named(&refused.json), ["feeSchedule.0.voucherTypeCode"]);
+}

@@ -58,7 +58,7 @@ async fn a_hold_is_confirmed_and_released_in_parts() {
         (&done["confirmed"], &done["remaining"]),
         (&json!("40.00"), &json!("0.00"))
     );
-    assert_eq!(done["status"], "mixed");
+    assert_eq!(done["status"], "confirmed");
     assert_eq!(service.a.funds(&cvu).await, pair("60.00", "0.00"));
     let read = service.a.get(&format!("/v1/holds/{}", id(&hold))).await;
     assert_eq!(read.is(200).json, done.json);
@@ -106,6 +106,17 @@ async fn a_hold_is_opened_once_by_its_external_id() {
     let again = service.a.post(&path, &body).await.is(201);
     assert!(again.replayed());
     assert_eq!(again.json, first.json);
+    // When it ends and what it is for are what the first one said.
+    for (name, value) in [
+        ("expiresAt", json!("2099-01-01T00:00:00Z")),
+        ("description", json!("another table")),
+    ] {
+        let mut other = body.clone();
+        other[name] = value;
+        let again = service.a.post(&path, &other).await.is(201);
+        assert!(again.replayed());
+        assert_eq!(again.json, first.json);
+    }
     let mut other = body.clone();
     other["amount"] = json!("5.01");
     let refused = service.a.post(&path, &other).await;
@@ -222,7 +233,7 @@ async fn a_hold_whose_time_has_come_releases_itself() {
         (service.a.funds(&cvu).await == pair("9.00", "0.00")).then_some(())
     })
     .await;
-    for (hold, status) in [(&whole, "expired"), (&part, "mixed")] {
+    for (hold, status) in [(&whole, "expired"), (&part, "confirmed")] {
         let read = service
             .a
             .get(&format!("/v1/holds/{}", id(hold)))

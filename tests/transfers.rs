@@ -147,6 +147,19 @@ async fn a_transfer_is_made_once_by_its_external_id() {
         assert_eq!(named(&refused.json), [name]);
         assert_eq!(refused["details"], json!({"transferId": first["id"]}));
     }
+    // The same account is the same receiver, by whatever name, even when it has another alias since.
+    let named_to = async |alias: &str| {
+        let path = format!("/v1/accounts/{to}/alias");
+        service.a.put(&path, &json!({"alias": alias})).await.is(200);
+        json!({"alias": alias.to_uppercase()})
+    };
+    let mut by_alias = body.clone();
+    for alias in ["quien.recibe.1", "quien.recibe.2"] {
+        by_alias["to"] = named_to(alias).await;
+        let again = service.a.post("/v1/transfers", &by_alias).await.is(201);
+        assert!(again.replayed());
+        assert_eq!(again.json, first.json);
+    }
     // It is idempotent over the realm's transfers, whatever account sends.
     let mut other = body.clone();
     other["fromCvu"] = json!(to);

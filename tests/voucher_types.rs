@@ -35,10 +35,16 @@ async fn built_in_types_are_listed_and_untouchable() {
             (&kind["system"], &kind["active"]),
             (&json!(true), &json!(true))
         );
-        for name in ["id", "legacyId", "tenantId"] {
+        for name in ["tenantId", "description", "movementKind"] {
             assert_eq!(kind[name], Value::Null);
         }
+        // Its number is fixed.
+        let place = SYSTEM.iter().position(|code| kind["code"] == *code);
+        let number = place.unwrap() + 1;
+        assert_eq!(kind["legacyId"], number);
+        assert_eq!(kind["id"], format!("vty_{number}"));
     }
+    assert_eq!(listed.header("x-total-count"), "13");
     let cvu = service.a.cvu().await;
     for code in SYSTEM {
         let path = format!("/v1/voucher-types/{code}");
@@ -74,13 +80,15 @@ async fn a_type_is_made_switched_and_removed() {
         .a
         .post(
             "/v1/voucher-types",
-            &json!({"code": "premio_1", "name": " Premio ", "sense": "credit"}),
+            &json!({"code": "premio_1", "name": " Premio ", "sense": "credit",
+                "description": "Recarga por kiosco", "movementKind": "003"}),
         )
         .await
         .is(201);
     let expected = json!({
         "code": "PREMIO_1", "name": "Premio", "sense": "credit", "active": true, "system": false,
         "id": "vty_1000", "legacyId": 1000, "tenantId": "tnt_first",
+        "description": "Recarga por kiosco", "movementKind": "003",
     });
     assert_eq!(made.json, expected);
     let body = json!({"code": "PREMIO_1", "name": "Otro", "sense": "debit"});
@@ -180,6 +188,11 @@ async fn types_that_cannot_be_read_name_every_field() {
         (json!({"name": "a\nb"}), vec!["name"]),
         (json!({"sense": "hold"}), vec!["sense"]),
         (json!({"sense": "CREDIT"}), vec!["sense"]),
+        (json!({"description": "x".repeat(201)}), vec!["description"]),
+        (
+            json!({"movementKind": "x".repeat(41)}),
+            vec!["movementKind"],
+        ),
         (json!({"sense": 1, "system": true}), vec!["sense", "system"]),
     ] {
         let mut body = good.clone();
@@ -208,4 +221,75 @@ async fn types_that_cannot_be_read_name_every_field() {
     }
     let longest = json!({"code": "X".repeat(40), "name": "ñ".repeat(80), "sense": "debit"});
     service.a.post("/v1/voucher-types", &longest).await.is(201);
+}
+
+/// A code that is used again gets another number, and vouchers keep the one that they were posted with.
+#[actix_web::test]
+async fn vouchers_keep_the_number_of_their_type() {
+    let mut service = TestService::start().await;
+    let cvu = service.a.cvu().await;
+    service.a.create_type("REUSED", "credit").await;
+    service
+        .a
+        .voucher(&cvu, "REUSED", "9.00", "first")
+        .await
+        .is(201);
+    service.a.delete("/v1/voucher-types/REUSED").await.is(204);
+    let removed = service
+        .a
+        .get("/wallet/v1/ComprobanteByIdExterno/first")
+        .await
+        .is(200);
+    assert_eq!(removed["idTipoComprobante"], 1000);
+    service.a.create_type("REUSED", "debit").await;
+    service
+        .a
+        .voucher(&cvu, "REUSED", "1.00", "second")
+        .await
+        .is(201);
+    let hold = json!({"amount": "1.00", "idExterno": "hold"});
+    service
+        .a
+        .post(&format!("/v1/accounts/{cvu}/holds"), &hold)
+        .await
+        .is(201);
+    for crash in [true, false] {
+        for (id, sign, number) in [("first", "1", 1000), ("second", "-1", 1001)] {
+            let path = format!("/wallet/v1/ComprobanteByIdExterno/{id}");
+            let found = service.a.get(&path).await.is(200);
+            assert_eq!(
+                (
+                    &found["sentido"],
+                    &found["idTipoComprobante"],
+                    &found["codigo"]
+                ),
+                (&json!(sign), &json!(number), &json!("REUSED"))
+            );
+        }
+        let moved = service
+            .a
+            .get("/wallet/v1/MovimientosCliente?idCuenta=1")
+            .await
+            .is(200);
+        let moved = moved["items"].as_array().unwrap().iter();
+        let types: Vec<_> = moved
+            .map(|it| (&it["codigo"], &it["idTipoComprobante"]))
+            .collect();
+        let right = [
+            json!(["HOLD", 3]),
+            json!(["REUSED", 1001]),
+            json!(["REUSED", 1000]),
+        ];
+        assert_eq!(json!(types), json!(right));
+        match crash {
+            true => service.crash().await,
+            false => {
+                service.verified().await;
+            }
+        }
+    }
+    // The number of a built-in type is not one that is posted with.
+    let body = json!({"idCuenta": 1, "importe": 1, "idTipoComprobante": 1, "idExterno": "system"});
+    let refused = service.a.post("/wallet/v1/Comprobante", &body).await;
+    refused.refused(400, "voucher_type_is_system");
 }

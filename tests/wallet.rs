@@ -201,7 +201,7 @@ const SHAPES: &[(&str, &str)] = &[
     ("cvu", "id,idCuenta=integer cvu,alias,nombreCvu=string"),
     (
         "comprobante",
-        "idComprobante,descripcionTipoComprobante,fecha,sentido,idExterno,cvu=string \
+        "idComprobante,descripcionTipoComprobante,fecha,sentido,idExterno,cvu,codigo=string \
          importe,signo,saldo=number idTipoComprobante,idCuenta,referencia,fechaExterna,contraparte=any",
     ),
     (

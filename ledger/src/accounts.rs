@@ -405,4 +405,4 @@ impl Account {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

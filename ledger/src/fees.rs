@@ -15,6 +15,18 @@ use crate::limits::Level;
 use crate::money::{Amount, Money};
 use crate::voucher_types::TypeCode;
 
+/// The built-in types that are charged. The others are never posted, or are themselves what is charged.
+pub const CHARGED: [&str; 8] = [
+    "CONFIRM_HOLD",
+    "HOLD",
+    "INTERNAL_P2P_IN",
+    "INTERNAL_P2P_OUT",
+    "RELEASE",
+    "TRANSFER_IN",
+    "TRANSFER_OUT",
+    "TRANSFER_REVERSAL",
+];
+
 /// One entry of a fee schedule.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FeeRule {

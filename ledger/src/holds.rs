@@ -49,25 +49,17 @@ pub struct Hold {
 pub enum HoldStatus {
     /// Something of it is still set apart.
     Open,
-    /// All of it has left.
+    /// It has ended, and something of it has left: `confirmed` says how much, `released` what returned.
     Confirmed,
     /// All of it has returned.
     Released,
     /// Nothing of it has left, and its time had come.
     Expired,
-    /// Part has left, part has returned.
-    Mixed,
 }
 
 impl HoldStatus {
     /// Every state.
-    pub const ALL: [Self; 5] = [
-        Self::Open,
-        Self::Confirmed,
-        Self::Released,
-        Self::Expired,
-        Self::Mixed,
-    ];
+    pub const ALL: [Self; 4] = [Self::Open, Self::Confirmed, Self::Released, Self::Expired];
 
     /// The word on the wire.
     pub const fn as_str(self) -> &'static str {
@@ -76,7 +68,6 @@ impl HoldStatus {
             Self::Confirmed => "confirmed",
             Self::Released => "released",
             Self::Expired => "expired",
-            Self::Mixed => "mixed",
         }
     }
 }
@@ -156,12 +147,11 @@ impl Hold {
     /// How it stands.
     pub fn status(&self) -> HoldStatus {
         let none = |money: Money| money == Money::ZERO;
-        match (none(self.confirmed), none(self.released)) {
+        match none(self.confirmed) {
             _ if self.remaining().is_some() => HoldStatus::Open,
-            (true, _) if self.expired => HoldStatus::Expired,
-            (true, _) => HoldStatus::Released,
-            (false, true) => HoldStatus::Confirmed,
-            (false, false) => HoldStatus::Mixed,
+            true if self.expired => HoldStatus::Expired,
+            true => HoldStatus::Released,
+            false => HoldStatus::Confirmed,
         }
     }
 }

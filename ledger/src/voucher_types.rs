@@ -43,7 +43,7 @@ impl fmt::Display for TypeCode {
     }
 }
 
-/// The built-in types, with the direction of each.
+/// The built-in types, with the direction of each. The place of one, counted from 1, is its number: new ones come last.
 pub const SYSTEM_TYPES: [(&str, &str, Direction); 13] = [
     ("CREDIT", "Credit", Direction::Credit),
     ("DEBIT", "Debit", Direction::Debit),
@@ -155,12 +155,15 @@ fn system_type(code: &TypeCode) -> Option<VoucherType> {
 }
 
 fn built_in((code, name, direction): &(&'static str, &'static str, Direction)) -> VoucherType {
+    let number = (1..)
+        .zip(&SYSTEM_TYPES)
+        .find(|(_, (known, ..))| known == code);
     VoucherType {
         code: TypeCode((*code).to_owned()),
         name: (*name).to_owned(),
         origin: Origin::System(*direction),
         active: true,
-        legacy_id: None,
+        legacy_id: number.map(|(number, _)| number),
         description: None,
         category: None,
         created_at: Timestamp::default(),

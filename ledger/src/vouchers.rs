@@ -85,6 +85,10 @@ pub struct Voucher {
     pub type_code: TypeCode,
     /// The name of the type at that time.
     pub type_name: String,
+    /// The number of the type at that time, of a tenant's own type; vouchers of the first versions of the program
+    /// have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub type_number: Option<u64>,
     /// The tenant's own id of the movement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_id: Option<ExternalId>,
@@ -128,7 +132,8 @@ impl Voucher {
         }
     }
 
-    /// The hash that this voucher has after `previous`.
+    /// The hash that this voucher has after `previous`. The number of its type is not in it: it follows from the code
+    /// and from what the realm's types were then.
     pub fn hash_after(&self, previous: Digest) -> Digest {
         let whole = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let date = self.external_date.map(|d| d.to_string());

@@ -1,5 +1,7 @@
 //! An account's own fees, as operators set them.
 
+use std::collections::BTreeSet;
+
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::engine::Asker;
@@ -8,16 +10,54 @@ use caudal_actors::realms::Target;
 use caudal_actors::reply::Given;
 use caudal_ledger::accounts::Order;
 use caudal_ledger::cvu::Cvu;
+use caudal_ledger::fees::{CHARGED, FeeRule};
+use caudal_ledger::ids::RealmId;
 
 use super::OperatorDesk;
 use super::requests::{SetFees, rules};
 use super::shapes::ScheduleBody;
+use crate::http::Door;
 use crate::http::body::Body;
 use crate::http::current;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
+use crate::http::words::{Mistake, Wrong};
 
 type Answer = Result<HttpResponse, ApiError>;
+
+/// Whether every entry of a schedule is for a type that can be charged: one that the service charges, or a tenant's own
+/// in one of these realms.
+///
+/// # Errors
+/// 400 that names each entry that is not, and when a realm does not answer.
+pub async fn can_be_charged(
+    door: &Door,
+    realms: &[RealmId],
+    fees: &[FeeRule],
+) -> Result<(), ApiError> {
+    let own = |fee: &&FeeRule| !CHARGED.contains(&fee.code.as_str());
+    let mut missing: BTreeSet<_> = fees.iter().filter(own).map(|fee| &fee.code).collect();
+    for realm in realms {
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let types = door.engine.voucher_types(*realm).await?;
+        missing.retain(|code| types.custom(code).is_err());
+    }
+    let wrong = fees
+        .iter()
+        .enumerate()
+        .filter(|(_, fee)| missing.contains(&fee.code));
+    let wrong = wrong.map(|(at, _)| Wrong {
+        field: format!("feeSchedule.{at}.voucherTypeCode"),
+        mistake: Mistake::NotCharged,
+    });
+    let wrong: Vec<_> = wrong.collect();
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => Err(ApiError::invalid(wrong)),
+    }
+}
 
 /// Sets the whole fee schedule of an account.
 #[utoipa::path(
@@ -34,7 +74,9 @@ pub async fn set(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: B
     let SetFees { fees } = SetFees::read(sent)?;
     let engine = &desk.door.engine;
     let (realm, account) = engine.locate(cvu).await?;
-    let order = Order::ChangeFees(rules(fees));
+    let fees = rules(fees);
+    can_be_charged(&desk.door, &[realm], &fees).await?;
+    let order = Order::ChangeFees(fees);
     let asker = Asker {
         keyed: None,
         request_id: current::request().id,

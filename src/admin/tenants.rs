@@ -7,6 +7,7 @@ use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::{BankRelations, Mode, Policy, Tenant};
 
+use super::fees::can_be_charged;
 use super::requests::{ChangePlatform, ChangeTenant, CreateTenant, rules};
 use super::shapes::{List, PlatformBody, TenantBody};
 use super::{OperatorDesk, relations};
@@ -82,6 +83,8 @@ pub async fn post(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
     let (limits, total) = limits
         .map(|it| (it.inherited, it.total))
         .unwrap_or_default();
+    let fees = sent.fees.map(rules).unwrap_or_default();
+    can_be_charged(&desk.door, &[], &fees).await?;
     let new = NewTenant {
         id: new_id(),
         name: sent.name,
@@ -90,7 +93,7 @@ pub async fn post(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
             .map_or(Policy::default(), |sent| sent.over(Policy::default())),
         limits: Limits::default().changed(limits),
         total_limits: TotalLimits::default().changed(total),
-        fees: sent.fees.map(rules).unwrap_or_default(),
+        fees,
         banks,
     };
     let tenant = create(&desk.door, new).await?;
@@ -131,12 +134,16 @@ pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent
     let sent = ChangeTenant::read(sent)?;
     let banks = sent.banks.map(|sent| sent.over(&old.banks));
     let limits = sent.limits.as_ref();
+    let fees = sent.fees.map(rules);
+    if let Some(fees) = &fees {
+        can_be_charged(&desk.door, &[old.live, old.test], fees).await?;
+    }
     let change = TenantChange {
         name: sent.name,
         policy: sent.policy.map(|sent| sent.over(old.policy)),
         limits: limits.map(|sent| old.limits.changed(sent.inherited)),
         total_limits: limits.map(|sent| old.total_limits.changed(sent.total)),
-        fees: sent.fees.map(rules),
+        fees,
         live_bank: banks.as_ref().map(|banks| banks.live.clone()),
         test_bank: banks.as_ref().map(|banks| banks.test.clone()),
     };
@@ -185,6 +192,10 @@ pub async fn settings(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
     let sent = ChangePlatform::read(sent)?;
     let limits = sent.limits.map(|sent| old.limits.changed(sent.into()));
     let fees = sent.fees.map(rules);
+    if let Some(fees) = &fees {
+        let realms = old.tenants.values().flat_map(|it| [it.live, it.test]);
+        can_be_charged(&desk.door, &realms.collect::<Vec<_>>(), fees).await?;
+    }
     let order = PlatformOrder::ChangePlatform { limits, fees };
     let platform = desk.door.engine.administer(order).await?;
     tracing::info!("platform changed");

@@ -169,7 +169,7 @@ async fn a_tenant_is_created_changed_and_kept() {
         "policy": {"relaxedTestCuit": true},
         "limits": {"dailyAmount": "1500.50", "dailyCount": 0, "maxBalance": 10},
         "feeSchedule": [{
-            "voucherTypeCode": "fee_x", "percentage": "0.6", "fixed": 1, "minimum": "0.10",
+            "voucherTypeCode": "transfer_out", "percentage": "0.6", "fixed": 1, "minimum": "0.10",
             "maximum": null, "charge": true,
         }],
     });
@@ -182,7 +182,7 @@ async fn a_tenant_is_created_changed_and_kept() {
     assert_eq!(made["limits"]["maxBalance"], "10.00");
     assert_eq!(made["limits"]["monthlyAmount"], Value::Null);
     let fee = json!([{
-        "voucherTypeCode": "FEE_X", "percentage": "0.6", "fixed": "1.00", "minimum": "0.10",
+        "voucherTypeCode": "TRANSFER_OUT", "percentage": "0.6", "fixed": "1.00", "minimum": "0.10",
         "maximum": null, "charge": true, "taxRate": "21",
     }]);
     assert_eq!(made["feeSchedule"], fee);

@@ -24,7 +24,7 @@ pub struct HoldBody {
     pub released: String,
     /// What of it is still set apart.
     pub remaining: String,
-    /// `open`, `confirmed`, `released`, `expired` or `mixed`.
+    /// `open`, `released`, `expired`, or `confirmed`: it has ended, and at least a part of it was confirmed.
     #[schema(value_type = HoldStatusWord)]
     pub status: &'static str,
     /// The tenant's own id.

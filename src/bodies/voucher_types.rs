@@ -21,10 +21,15 @@ pub struct VoucherTypeBody {
     pub active: bool,
     /// Whether it is built in.
     pub system: bool,
-    /// Its id; null for system types.
+    /// Its id.
     pub id: Option<String>,
-    /// The numeric id of the wallet family; custom types only.
+    /// The numeric id of the wallet family, fixed and below 1000 for system types. A code that is used again gets
+    /// another one.
     pub legacy_id: Option<u64>,
+    /// A line for people (wallet `descripcion`).
+    pub description: Option<String>,
+    /// The tenant's own category (wallet `tipoMovimiento`).
+    pub movement_kind: Option<String>,
     /// The tenant that owns it; null for system types.
     pub tenant_id: Option<String>,
 }
@@ -39,6 +44,8 @@ pub fn voucher_type(tenant: &str, found: &VoucherType) -> VoucherTypeBody {
         system: found.is_system(),
         id: found.legacy_id.map(|id| format!("vty_{id}")),
         legacy_id: found.legacy_id,
+        description: found.description.clone(),
+        movement_kind: found.category.clone(),
         tenant_id: (!found.is_system()).then(|| tenant.to_owned()),
     }
 }

@@ -29,17 +29,18 @@ fn code(path: &web::Path<String>) -> Result<TypeCode, ApiError> {
 #[utoipa::path(
     operation_id = "listVoucherTypes",
     tag = "Voucher types",
-    responses((status = 200, body = Vec<VoucherTypeBody>), Problems)
+    responses((status = 200, body = Vec<VoucherTypeBody>, headers(("X-Total-Count" = u64))), Problems)
 )]
 #[get("/v1/voucher-types")]
 pub async fn list(caller: Caller) -> Answer {
     let types = caller.engine().voucher_types(caller.realm()).await?;
     let tenant = &caller.identity.tenant;
     let bodies: Vec<_> = types
+        .all()
         .iter()
         .map(|found| voucher_type(tenant, found))
         .collect();
-    Ok(json(StatusCode::OK, &bodies))
+    Ok(respond::whole(bodies))
 }
 
 request! {
@@ -53,6 +54,12 @@ request! {
             as String { min_length = 1, max_length = 80 };
         /// `credit` or `debit`.
         sense: Sense = required("sense", read_body::text(sense)) as SenseWord;
+        /// A line for people (wallet `descripcion`).
+        description: Option<String> = optional("description", read_body::line(VoucherType::DESCRIPTION_MAX))
+            as Option<String> { max_length = 200 };
+        /// The tenant's own category (wallet `tipoMovimiento`).
+        movement_kind: Option<String> = optional("movementKind", read_body::line(VoucherType::CATEGORY_MAX))
+            as Option<String> { max_length = 40 };
     }
 }
 
@@ -84,13 +91,13 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
     let tenant = caller.identity.tenant.clone();
     let render = move |made: &VoucherType| voucher_type(&tenant, made);
     let (asker, answer) = respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
-    let NewVoucherType { code, name, sense } = NewVoucherType::read(body)?;
+    let sent = NewVoucherType::read(body)?;
     let order = CreateVoucherType {
-        code,
-        name,
-        sense,
-        description: None,
-        category: None,
+        code: sent.code,
+        name: sent.name,
+        sense: sent.sense,
+        description: sent.description,
+        category: sent.movement_kind,
     };
     answer.give(
         caller

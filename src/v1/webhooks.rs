@@ -78,14 +78,14 @@ fn url(caller: &Caller) -> impl Fn(&str) -> Result<String, UrlError> {
 #[utoipa::path(
     operation_id = "listWebhooks",
     tag = "Webhooks",
-    responses((status = 200, body = Vec<WebhookBody>), Problems)
+    responses((status = 200, body = Vec<WebhookBody>, headers(("X-Total-Count" = u64))), Problems)
 )]
 #[get("/v1/webhooks")]
 pub async fn list(caller: Caller) -> Answer {
     let realm = caller.realm();
     let found = caller.engine().webhooks(realm).await?;
     let bodies: Vec<_> = found.iter().map(|view| webhook(realm, view)).collect();
-    Ok(json(StatusCode::OK, &bodies))
+    Ok(respond::whole(bodies))
 }
 
 request! {

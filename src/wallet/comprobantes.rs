@@ -12,7 +12,7 @@ use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::BusinessDay;
-use caudal_ledger::voucher_types::{TypeCode, VoucherType};
+use caudal_ledger::voucher_types::{TypeCode, VoucherTypes};
 use caudal_ledger::vouchers::Voucher;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -77,8 +77,10 @@ pub struct ComprobanteBody {
     pub id_externo: String,
     /// The CVU that it moved.
     pub cvu: String,
-    /// The numeric id of its type, while that exists.
+    /// The number of the type that it was posted with; below 1000 for types of the system.
     pub id_tipo_comprobante: Option<u64>,
+    /// The code of its type.
+    pub codigo: String,
     /// The account.
     pub id_cuenta: u64,
     /// The tenant's own words.
@@ -114,10 +116,9 @@ pub const fn signo(direction: Direction) -> i8 {
     if direction.adds() { 1 } else { -1 }
 }
 
-/// Renders a voucher, given the types that there are now.
-pub fn comprobante(realm: RealmId, placed: &Placed, types: &[VoucherType]) -> ComprobanteBody {
+/// Renders a voucher, given the types of its realm.
+pub fn comprobante(realm: RealmId, placed: &Placed, types: &VoucherTypes) -> ComprobanteBody {
     let voucher: &Voucher = &placed.voucher;
-    let known = types.iter().find(|it| it.code == voucher.type_code);
     ComprobanteBody {
         id_comprobante: id(realm, placed),
         descripcion_tipo_comprobante: voucher.type_name.clone(),
@@ -132,7 +133,8 @@ pub fn comprobante(realm: RealmId, placed: &Placed, types: &[VoucherType]) -> Co
             .map(ToString::to_string)
             .unwrap_or_default(),
         cvu: voucher.cvu.to_string(),
-        id_tipo_comprobante: known.and_then(|it| it.legacy_id),
+        id_tipo_comprobante: types.number_of(voucher),
+        codigo: voucher.type_code.to_string(),
         id_cuenta: placed.account.0,
         referencia: voucher.description.clone(),
         fecha_externa: voucher.external_date.map(|day| day.to_string()),
@@ -222,7 +224,7 @@ async fn adjustment(
 /// A type that is named twice has to be the same both times.
 async fn both(caller: &Caller, id: u64, code: TypeCode) -> Result<TypeRef, ApiError> {
     let types = caller.engine().voucher_types(caller.realm()).await?;
-    let known = types.iter().find(|it| it.legacy_id == Some(id));
+    let known = types.find_legacy(id);
     if known.is_some_and(|it| it.code != code) {
         let other = "idTipoComprobante";
         return Err(ApiError::field("codigo", Mistake::Contradicts { other }));

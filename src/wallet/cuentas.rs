@@ -236,7 +236,7 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
     operation_id = "listCuentasByCuit",
     tag = "Wallet",
     params(("cuit" = String, Query, description = "11 digits, with or without dashes")),
-    responses((status = 200, body = Vec<CuentaBody>), Problems)
+    responses((status = 200, body = Vec<CuentaBody>, headers(("X-Total-Count" = u64))), Problems)
 )]
 #[get("/wallet/v1/CuentaByCuit")]
 pub async fn by_cuit(caller: Caller, mut query: Query) -> Answer {
@@ -254,5 +254,5 @@ pub async fn by_cuit(caller: Caller, mut query: Query) -> Answer {
         .iter()
         .map(|account| CuentaBody::of(&caller, account))
         .collect();
-    Ok(json(StatusCode::OK, &bodies))
+    Ok(respond::whole(bodies))
 }

@@ -3,8 +3,6 @@
 pub mod bodies;
 pub mod queries;
 
-use std::collections::HashMap;
-
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, web};
 use caudal_actors::engine::lists::{VoucherFilter, VoucherSort};
@@ -160,10 +158,7 @@ pub async fn movements(caller: Caller, mut query: Query) -> Answer {
     };
     let sort = VoucherSort::default();
     let listing = engine.movements(realm, target, filter, sort, page).await?;
-    let types = engine.voucher_types(realm).await?.into_iter();
-    let types: HashMap<_, _> = types
-        .filter_map(|known| Some((known.code, known.legacy_id?)))
-        .collect();
+    let types = engine.voucher_types(realm).await?;
     let item = |placed| Movimiento::of(realm, placed, &types, &caller.door.calendar);
     let body = MovimientosPage {
         total_records: listing.total,

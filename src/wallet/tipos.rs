@@ -2,7 +2,6 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, web};
-use caudal_actors::engine::lists::Listing;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode, VoucherType};
@@ -16,13 +15,11 @@ use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::request::request;
-use crate::http::respond::{self, give, json, plain};
+use crate::http::respond::{self, give, plain};
 use crate::http::words::Mistake;
 
-/// The longest name, description and category of a type, in characters.
+/// The longest name of a type, in characters.
 const NOMBRE_MAX: usize = 80;
-const DESCRIPCION_MAX: usize = 200;
-const CATEGORIA_MAX: usize = 40;
 
 /// A voucher type that was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -91,14 +88,9 @@ impl From<&VoucherType> for Tipo {
 )]
 #[get("/wallet/v1/TiposComprobantes")]
 pub async fn list(caller: Caller) -> Result<HttpResponse, ApiError> {
-    let items = caller.engine().voucher_types(caller.realm()).await?;
-    let bodies: Vec<_> = items.iter().map(Tipo::from).collect();
-    let listing = Listing {
-        total: bodies.iter().map(|_| 1).sum(),
-        items,
-        next: None,
-    };
-    Ok(respond::paged(&listing, json(StatusCode::OK, &bodies)))
+    let types = caller.engine().voucher_types(caller.realm()).await?;
+    let bodies: Vec<_> = types.all().iter().map(Tipo::from).collect();
+    Ok(respond::whole(bodies))
 }
 
 /// Removes a type; its vouchers keep its number and its name.
@@ -115,8 +107,7 @@ pub async fn remove(caller: Caller, path: web::Path<String>) -> Result<HttpRespo
     let id = number(&path, "id")?.0;
     let (engine, realm) = (caller.engine(), caller.realm());
     let types = engine.voucher_types(realm).await?;
-    let named = types.into_iter().find(|it| it.legacy_id == Some(id));
-    let code = match named {
+    let code = match types.find_legacy(id) {
         Some(found) => found.code,
         // The number stands for the code that nobody knows.
         None => {
@@ -167,10 +158,10 @@ request! {
         codigo: TypeCode = required("codigo", campos::code_as(TypeCode::parse))
             as String { pattern = "^[A-Za-z0-9_-]{2,40}$" };
         /// A line for people.
-        descripcion: Option<String> = optional("descripcion", read_body::line(DESCRIPCION_MAX))
+        descripcion: Option<String> = optional("descripcion", read_body::line(VoucherType::DESCRIPTION_MAX))
             as Option<String> { max_length = 200 };
         /// The tenant's own category.
-        tipo_movimiento: Option<String> = optional("tipoMovimiento", campos::code(CATEGORIA_MAX))
+        tipo_movimiento: Option<String> = optional("tipoMovimiento", campos::code(VoucherType::CATEGORY_MAX))
             as Option<String> { max_length = 40 };
         => |fields| name_the_sense(fields);
         /// `credit` or `debit`; wins over `signo`.

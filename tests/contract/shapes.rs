@@ -9,7 +9,7 @@ pub const ELSEWHERE: &[&str] = &["GET /v1/idempotency/{key}", "GET /v1/events/st
 const VOUCHER: &str = "id:s cvu:s amount:s availableAfter:s heldAfter:s totalAfter:s \
     voucherTypeCode:s voucherTypeName:s idExterno:s? referenceType:s referenceId:s ledgerType:s \
     description:* counterparty:o? createdAt:s sequence:i";
-const TYPE: &str = "code:s name:s active:b system:b id:* legacyId:* tenantId:* sense:s";
+const TYPE: &str = "code:s name:s active:b system:b id:s legacyId:i description:s? movementKind:s? tenantId:* sense:s";
 const PAGE: &str = "items:a total:i limit:i offset:i";
 const PAGINA: &str = "totalPages:i totalRecords:i items:a";
 const BALANCE: &str = "cvu:s currency:s available:s held:s total:s sequence:i asOf:s";
@@ -72,8 +72,8 @@ const SALDO: &str = "saldo:n availableBalance:s heldBalance:s totalBalance:s cvu
 const CLIENTE: &str = "idCuenta:i cvu:s alias:s? nombre:s cuitCuil:s saldo:n availableBalance:s \
     heldBalance:s totalBalance:s fechaUltimoMovimiento:s?";
 const COMPROBANTE: &str = "idComprobante:s descripcionTipoComprobante:s fecha:s importe:n \
-    sentido:s signo:n saldo:n idExterno:s? cvu:s idTipoComprobante:* idCuenta:* referencia:* \
-    fechaExterna:* contraparte:o?";
+    sentido:s signo:n saldo:n idExterno:s? cvu:s idTipoComprobante:* codigo:s idCuenta:* \
+    referencia:* fechaExterna:* contraparte:o?";
 const EVENT: &str = "id:s sequence:i type:s timestamp:s data:o";
 const WEBHOOK: &str = "id:s url:s types:a? description:s? active:b status:s progress:o \
     createdAt:s updatedAt:s";

@@ -110,7 +110,7 @@ pub const ERRORS: &[Golden] = &[
         status: 201,
         answer: r#"
             {"code":"IN","name":"In","sense":"credit","active":true,"system":false,
-            "id":"vty_1000","legacyId":1000,"tenantId":"tnt_first"}"#,
+            "id":"vty_1000","legacyId":1000,"description":null,"movementKind":null,"tenantId":"tnt_first"}"#,
     },
     Golden {
         request: "POST /v1/voucher-types",
@@ -126,7 +126,7 @@ pub const ERRORS: &[Golden] = &[
         status: 201,
         answer: r#"
             {"code":"OUT","name":"Out","sense":"debit","active":true,"system":false,
-            "id":"vty_1001","legacyId":1001,"tenantId":"tnt_first"}"#,
+            "id":"vty_1001","legacyId":1001,"description":null,"movementKind":null,"tenantId":"tnt_first"}"#,
     },
     Golden {
         request: "POST /v1/accounts/0000999100000257958477/comprobantes",

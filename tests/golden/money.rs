@@ -40,7 +40,7 @@ pub const MONEY: &[Golden] = &[
         status: 200,
         answer: r#"
             {"id":"hld_0000004000000020000000559hyh6tet","cvu":"0000999100000257958477","amount":"60.50",
-            "confirmed":"10.00","released":"50.50","remaining":"0.00","status":"mixed",
+            "confirmed":"10.00","released":"50.50","remaining":"0.00","status":"confirmed",
             "idExterno":"reserva-1","expiresAt":"2026-03-03T03:00:00.000Z",
             "createdAt":"2026-03-02T15:04:05.678Z"}"#,
     },
@@ -50,7 +50,7 @@ pub const MONEY: &[Golden] = &[
         status: 200,
         answer: r#"
             {"id":"hld_0000004000000020000000559hyh6tet","cvu":"0000999100000257958477","amount":"60.50",
-            "confirmed":"10.00","released":"50.50","remaining":"0.00","status":"mixed",
+            "confirmed":"10.00","released":"50.50","remaining":"0.00","status":"confirmed",
             "idExterno":"reserva-1","expiresAt":"2026-03-03T03:00:00.000Z",
             "createdAt":"2026-03-02T15:04:05.678Z"}"#,
     },
@@ -84,8 +84,7 @@ pub const MONEY: &[Golden] = &[
             {"statusCode":409,
             "message":"idExterno was used before by transfer trf_0000004000000020000000bgyvkvh6sc with other data",
             "timestamp":"<now>","code":"id_externo_reused","requestId":"golden",
-            "errors":[{"field":"to","message":"differs from the first request"},{"field":"amount",
-            "message":"differs from the first request"}],
+            "errors":[{"field":"amount","message":"differs from the first request"}],
             "details":{"transferId":"trf_0000004000000020000000bgyvkvh6sc"}}"#,
     },
     Golden {

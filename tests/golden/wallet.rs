@@ -87,7 +87,7 @@ pub const WALLET: &[Golden] = &[
             {"idComprobante":"cmp_00000040000000200000002fnbb8vryk",
             "descripcionTipoComprobante":"Carga de saldo","fecha":"2026-03-02T15:04:05.678Z",
             "importe":1234.50,"sentido":"1","signo":1,"saldo":1234.50,"idExterno":"a",
-            "cvu":"0000999100000219821526","idTipoComprobante":1000,"idCuenta":1,
+            "cvu":"0000999100000219821526","idTipoComprobante":1000,"codigo":"CARGA","idCuenta":1,
             "referencia":"sueldo","fechaExterna":"2026-02-27","contraparte":null}"#,
     },
     Golden {

@@ -28,7 +28,7 @@ pub const WEBHOOKS: &[Golden] = &[
             "monthlyAmount":null,"monthlyCount":null,"maxBalance":null}},"remuneration":null}},
             {"id":"evt_00000040000000000000005bcdb6y7qr","sequence":2,"type":"voucher_type.created",
             "timestamp":"2026-03-02T15:04:05.678Z","data":{"code":"CARGA","name":"Type CARGA",
-            "sense":"credit","active":true,"system":false,"id":"vty_1000","legacyId":1000,
+            "sense":"credit","active":true,"system":false,"id":"vty_1000","legacyId":1000,"description":null,"movementKind":null,
             "tenantId":"tnt_first"}},{"id":"evt_00000040000000000000006c4yb8vryk","sequence":3,
             "type":"voucher.created","timestamp":"2026-03-02T15:04:05.678Z",
             "data":{"id":"cmp_00000040000000200000002fnbb8vryk","cvu":"0000999100000287336728",

@@ -2,7 +2,7 @@
 
 use super::{cuenta, cvu, tipo};
 use crate::support::client::fresh;
-use crate::support::{TestService, Value, json, named};
+use crate::support::{TestService, json, named};
 
 #[actix_web::test]
 async fn what_one_family_writes_the_other_reads() {
@@ -154,7 +154,7 @@ async fn a_voucher_is_posted_once_and_a_dry_run_never() {
             &told["idTipoComprobante"],
             &told["descripcionTipoComprobante"]
         ),
-        (&Value::Null, &json!("CARGA"))
+        (&json!(1000), &json!("CARGA"))
     );
     other["idExterno"] = json!("b");
     service

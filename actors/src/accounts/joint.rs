@@ -217,7 +217,7 @@ fn transfer(
     let (Some(sender), Some(receiver)) = (desks.remove(&from), desks.remove(&to)) else {
         return;
     };
-    let decided = match sender.seen(order) {
+    let decided = match sender.seen(order, Some(to)) {
         Ok(Some(view)) => Ok(Err(view)),
         Ok(None) => both_halves(sender, receiver, order).map(Ok),
         Err(why) => Err(why),

@@ -135,7 +135,7 @@ impl Desk {
         dry_run: bool,
         ticket: Ticket<Outcome<TransferView>>,
     ) -> Option<Started> {
-        let seen = match self.seen(order) {
+        let seen = match self.seen(order, None) {
             Ok(seen) => seen,
             Err(why) => {
                 self.end(Err(why), ticket);
@@ -190,8 +190,12 @@ impl Desk {
         self.scribe.finish(Write::default(), outcome, ticket);
     }
 
-    /// The transfer that an order has made before, if it has.
-    pub(super) fn seen(&mut self, order: &Send) -> Result<Option<TransferView>, Failure> {
+    /// The transfer that an order, which is now to this account of the realm, has made before, if it has.
+    pub(super) fn seen(
+        &mut self,
+        order: &Send,
+        receiver: Option<AccountNo>,
+    ) -> Result<Option<TransferView>, Failure> {
         let sent = match self.sent(&order.external_id)? {
             Some(sent) => Some(sent),
             None => self.recovered(order)?,
@@ -202,7 +206,7 @@ impl Desk {
         let settings = self.shared.settings();
         let context = self.context(&settings, self.now());
         self.account
-            .sent_before(order, (account, &transfer), &context)?;
+            .sent_before(order, receiver, (account, &transfer), &context)?;
         Ok(Some(TransferView { account, transfer }))
     }
 

@@ -6,7 +6,7 @@ use caudal_ledger::balance::Direction;
 use caudal_ledger::ids::{RealmId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
-use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType};
+use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType, VoucherTypes};
 use caudal_ledger::vouchers::Outcome;
 use caudal_storage::{Index, StoreError};
 
@@ -34,7 +34,7 @@ impl Engine {
     }
 
     /// All voucher types.
-    pub async fn voucher_types(&self, realm: RealmId) -> Result<Vec<VoucherType>, Failure> {
+    pub async fn voucher_types(&self, realm: RealmId) -> Result<VoucherTypes, Failure> {
         self.ask(realm, DEADLINE, TypesMessage::All).await
     }
 

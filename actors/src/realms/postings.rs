@@ -112,7 +112,7 @@ impl RealmSupervisor {
         let number = self.number(order.target)?;
         let known = match &order.voucher_type {
             TypeRef::Code(code) => self.types.find(code),
-            TypeRef::Legacy(id) => self.types.find_legacy(*id).cloned(),
+            TypeRef::Legacy(id) => self.types.find_legacy(*id),
         };
         let voucher_type = match known {
             Some(found) => found,

@@ -16,7 +16,7 @@ use crate::scribe::{Ticket, Write};
 #[derive(Debug)]
 pub enum TypesMessage {
     /// All of them.
-    All(Reply<Result<Vec<VoucherType>, Failure>>),
+    All(Reply<Result<VoucherTypes, Failure>>),
     /// Create one.
     Create(CreateVoucherType, Ticket<VoucherType>),
     /// Switch one on or off.
@@ -123,8 +123,8 @@ impl RealmSupervisor {
             .finish(page, outcome.ok_or(unknown.into()), ticket);
     }
 
-    fn all_types(&mut self, reply: Reply<Result<Vec<VoucherType>, Failure>>) {
-        let types = self.types.all();
+    fn all_types(&mut self, reply: Reply<Result<VoucherTypes, Failure>>) {
+        let types = self.types.clone();
         self.scribe.commit(Write::default(), move |done| {
             reply.send(done.map(|()| types))
         });

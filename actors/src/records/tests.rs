@@ -64,6 +64,7 @@ fn voucher() -> Voucher {
             held: Money::from_centavos(2),
         },
         type_code: TypeCode::parse("FEE_X").unwrap(),
+        type_number: None,
         type_name: "Fee".into(),
         external_id: ExternalId::parse("order-1").ok(),
         reference_type: ReferenceType::Adjustment,

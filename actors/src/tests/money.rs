@@ -81,7 +81,7 @@ async fn a_hold_is_opened_once_and_goes_in_parts() {
         Err(Failure::Rejected(Rejection::HoldRemaining { .. }))
     ));
     let last = value(step(&lab, 2, HoldStep::Release, None).await);
-    assert_eq!(last.hold.status(), HoldStatus::Mixed);
+    assert_eq!(last.hold.status(), HoldStatus::Confirmed);
     let none = step(&lab, 2, HoldStep::Release, None).await;
     assert_eq!(none, Err(Failure::Rejected(Rejection::HoldNotOpen)));
     // A repeat says what the first answer said.

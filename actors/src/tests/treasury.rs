@@ -347,6 +347,7 @@ pub(super) fn first_voucher() -> Voucher {
             held: Money::ZERO,
         },
         type_code: TypeCode::parse("IN").unwrap(),
+        type_number: None,
         type_name: "In".into(),
         external_id: None,
         reference_type: ReferenceType::Adjustment,

@@ -117,6 +117,7 @@ impl Drafts<'_> {
             direction,
             amount: draft.amount,
             after,
+            type_number: draft.voucher_type.own_number(),
             type_code: draft.voucher_type.code,
             type_name: draft.voucher_type.name,
             external_id: draft.external_id,

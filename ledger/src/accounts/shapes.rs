@@ -79,7 +79,7 @@ impl Status {
             Self::Active => "active",
             Self::Suspended => "suspended",
             Self::Closed => "closed",
-            Self::Void => "void",
+            Self::Void => "rejected",
         }
     }
 }

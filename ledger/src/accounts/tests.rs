@@ -127,7 +127,7 @@ fn post(account: &mut Account, order: &PostAdjustment) -> Result<Voucher, Reject
 }
 
 /// A voucher as it was decided.
-pub(super) fn drafted() -> Voucher {
+pub(crate) fn drafted() -> Voucher {
     post(&mut account(), &order(Direction::Credit, 100, "drafted")).unwrap()
 }
 

@@ -27,16 +27,17 @@ const RECOVERED: &str = "recovered from the list of the bank";
 
 impl Account {
     /// Says whether a transfer with the same external id was this very one. `existing` is it, with
-    /// the account that sent.
+    /// the account that sent; `receiver` is the account of the realm that the order names now, by whatever name.
     pub fn sent_before(
         &self,
         order: &Send,
+        receiver: Option<AccountNo>,
         (number, existing): (AccountNo, &Transfer),
         context: &Context<'_>,
     ) -> Result<(), Rejection> {
         // Of one that the bank alone remembered, its record says where it went.
         let elsewhere = match &existing.recovered {
-            None => existing.to != order.to,
+            None => !existing.goes_where(order, receiver),
             Some(recovered) => {
                 let asked = self.transfer(order, existing.from, context);
                 asked.differs(&recovered.moved).contains(&"to")
@@ -47,11 +48,8 @@ impl Account {
             ("to", elsewhere),
             ("amount", existing.amount != order.amount),
         ];
-        let fields: Vec<_> = differs
-            .iter()
-            .filter(|(_, d)| *d)
-            .map(|(name, _)| *name)
-            .collect();
+        let differs = differs.into_iter().filter(|(_, d)| *d);
+        let fields: Vec<_> = differs.map(|(name, _)| name).collect();
         if fields.is_empty() {
             return Ok(());
         }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Origin, SYSTEM_TYPES, Sense, TypeCode, VoucherType, system_type};
+use super::{Origin, SYSTEM_TYPES, Sense, TypeCode, VoucherType, built_in, system_type};
 use crate::balance::Direction;
 use crate::facts::RealmFact;
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
+use crate::vouchers::Voucher;
 
 impl TryFrom<Direction> for Sense {
     type Error = Rejection;
@@ -34,14 +35,17 @@ pub struct CreateVoucherType {
     pub category: Option<String>,
 }
 
+fn built_in_types() -> impl Iterator<Item = VoucherType> {
+    SYSTEM_TYPES.iter().map(built_in)
+}
+
 /// The types of one realm.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct VoucherTypes {
     custom: BTreeMap<TypeCode, VoucherType>,
     next_legacy_id: u64,
-    /// The codes of removed types by their numeric ids: a repeat of a posting may still name them.
-    #[serde(default)]
-    removed: BTreeMap<u64, TypeCode>,
+    /// Removed types by their numeric ids: a repeat of a posting may still name them, and vouchers have them.
+    removed: BTreeMap<u64, VoucherType>,
 }
 
 impl Default for VoucherTypes {
@@ -66,24 +70,37 @@ impl VoucherTypes {
         self.custom.get(code).cloned().or_else(|| system_type(code))
     }
 
-    /// The custom type of that numeric id.
-    pub fn find_legacy(&self, id: u64) -> Option<&VoucherType> {
-        self.custom.values().find(|t| t.legacy_id == Some(id))
+    /// The type of that numeric id, built-in or custom.
+    pub fn find_legacy(&self, id: u64) -> Option<VoucherType> {
+        let custom = || self.custom.values().find(|t| t.legacy_id == Some(id));
+        match id < Self::FIRST_LEGACY_ID {
+            true => built_in_types().find(|it| it.legacy_id == Some(id)),
+            false => custom().cloned(),
+        }
     }
 
     /// The code that a removed type of that numeric id had.
     pub fn removed_code(&self, id: u64) -> Option<&TypeCode> {
-        self.removed.get(&id)
+        self.removed.get(&id).map(|removed| &removed.code)
+    }
+
+    /// The numeric id of the type that a voucher was posted with. A voucher that does not say it has that of the last
+    /// type of its code which there was by then.
+    pub fn number_of(&self, voucher: &Voucher) -> Option<u64> {
+        let code = &voucher.type_code;
+        let by_then = |it: &&VoucherType| it.code == *code && it.created_at <= voucher.at;
+        let custom = || {
+            let known = self.removed.values().chain(self.custom.get(code));
+            known.filter(by_then).filter_map(|it| it.legacy_id).max()
+        };
+        let built_in = || system_type(code).and_then(|it| it.legacy_id);
+        voucher.type_number.or_else(built_in).or_else(custom)
     }
 
     /// Every type: built-in ones first, then custom ones by code.
     pub fn all(&self) -> Vec<VoucherType> {
-        let built_in = SYSTEM_TYPES.iter().filter_map(|(code, _, _)| {
-            TypeCode::parse(code)
-                .ok()
-                .and_then(|code| system_type(&code))
-        });
-        built_in.chain(self.custom.values().cloned()).collect()
+        let custom = self.custom.values().cloned();
+        built_in_types().chain(custom).collect()
     }
 
     /// The custom type of that code, or why a change of it is refused.
@@ -159,9 +176,10 @@ impl VoucherTypes {
                 }
             }
             RealmFact::VoucherTypeRemoved { code } => {
-                let removed = self.custom.remove(code);
-                if let Some(id) = removed.and_then(|removed| removed.legacy_id) {
-                    self.removed.insert(id, code.clone());
+                if let Some(removed) = self.custom.remove(code)
+                    && let Some(id) = removed.legacy_id
+                {
+                    self.removed.insert(id, removed);
                 }
             }
             // It says how events are counted, and nothing of types.
@@ -209,12 +227,55 @@ mod tests {
                 .unwrap(),
         );
         assert_eq!(types.find_legacy(1001).unwrap().code, code);
+        assert_eq!(types.find_legacy(1000), None);
+        assert_eq!(types.removed_code(1000), Some(&code));
+    }
+
+    #[test]
+    fn a_voucher_has_the_number_of_the_type_that_it_was_posted_with() {
+        let mut types = VoucherTypes::default();
+        for (created, sense) in [(10, Sense::Credit), (20, Sense::Debit)] {
+            let at = Timestamp::from_millis(created);
+            types.apply(&types.decide_create(&order("BONUS", sense), at).unwrap());
+            if created == 10 {
+                let code = TypeCode::parse("BONUS").unwrap();
+                types.apply(&types.decide_remove(&code).unwrap());
+            }
+        }
+        let voucher = |code: &str, number, at| Voucher {
+            type_code: TypeCode::parse(code).unwrap(),
+            type_number: number,
+            at: Timestamp::from_millis(at),
+            ..crate::accounts::tests::drafted()
+        };
+        for (code, said, at, number) in [
+            ("BONUS", Some(1000), 25, Some(1000)),
+            ("BONUS", None, 15, Some(1000)),
+            ("BONUS", None, 20, Some(1001)),
+            ("BONUS", None, 5, None),
+            ("CREDIT", None, 5, Some(1)),
+            ("REMUNERATION", None, 5, Some(13)),
+        ] {
+            assert_eq!(
+                types.number_of(&voucher(code, said, at)),
+                number,
+                "{code} {at}"
+            );
+        }
     }
 
     #[test]
     fn system_types_stand_and_custom_ones_have_two_directions() {
         let types = VoucherTypes::default();
         assert_eq!(types.all().len(), SYSTEM_TYPES.len());
+        for (number, (code, ..)) in (1..).zip(&SYSTEM_TYPES) {
+            let found = types.find_legacy(number).unwrap();
+            assert_eq!(
+                (found.code.as_str(), found.legacy_id),
+                (*code, Some(number))
+            );
+            assert_eq!(found.own_number(), None);
+        }
         let hold = TypeCode::parse("HOLD").unwrap();
         assert!(matches!(
             types.decide_remove(&hold),

@@ -64,7 +64,7 @@ pub struct VoucherType {
     pub origin: Origin,
     /// Whether new vouchers of it are accepted.
     pub active: bool,
-    /// The numeric id of the wallet family, from 1000 and never reused; custom types only.
+    /// The numeric id of the wallet family, never reused: below 1000 of a built-in type, from 1000 of a tenant's own.
     pub legacy_id: Option<u64>,
     /// A line for people (wallet `descripcion`).
     pub description: Option<String>,
@@ -75,12 +75,22 @@ pub struct VoucherType {
 }
 
 impl VoucherType {
+    /// The longest description, in characters.
+    pub const DESCRIPTION_MAX: usize = 200;
+    /// The longest category, in characters.
+    pub const CATEGORY_MAX: usize = 40;
+
     /// The direction of its vouchers.
     pub const fn direction(&self) -> Direction {
         match self.origin {
             Origin::System(direction) => direction,
             Origin::Custom(sense) => sense.direction(),
         }
+    }
+
+    /// Its number, where it is a tenant's own: the code of a built-in type tells its number.
+    pub fn own_number(&self) -> Option<u64> {
+        self.legacy_id.filter(|_| !self.is_system())
     }
 
     /// Whether it is built in.

@@ -158,13 +158,11 @@ impl Book {
 
     /// The state of a hold in a word.
     pub fn hold_word(&self, index: usize, opened: usize) -> &'static str {
-        let (confirmed, released, expired) = self.hold_sums(index, opened);
+        let (confirmed, _, expired) = self.hold_sums(index, opened);
         if self.hold_rest(index, opened) > 0 {
             "open"
-        } else if released == 0 {
-            "confirmed"
         } else if confirmed > 0 {
-            "mixed"
+            "confirmed"
         } else if expired {
             "expired"
         } else {

@@ -80,7 +80,6 @@ impl Book {
             let differs = [
                 ("cvu", holder != index),
                 ("amount", before.amount != amount),
-                ("expiresAt", before.ends != ends),
             ];
             return seen(WORLD[holder].1, place, &differs);
         }

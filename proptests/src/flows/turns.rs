@@ -166,7 +166,7 @@ impl Desk {
         if let Some((holder, number)) = self.sent.get(&key) {
             let holder = &self.slots[*holder];
             let before = (holder.account.number, &holder.sent[number]);
-            return match slot.account.sent_before(&order, before, &context) {
+            return match slot.account.sent_before(&order, None, before, &context) {
                 Ok(()) => Answer::Replayed(holder.account.number.0, *number),
                 Err(why) => refusal(&why),
             };

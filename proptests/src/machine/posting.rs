@@ -94,6 +94,7 @@ impl Machine {
             amount: amount(centavos),
             after,
             type_code: TypeCode::parse("CREDIT").unwrap(),
+            type_number: None,
             type_name: "Credit".to_owned(),
             external_id: None,
             // Of no hold: this is arithmetic alone.

@@ -205,6 +205,9 @@ pub enum Mistake {
         "must be the CBU of a bank account, not a CVU",
         "debe ser el CBU de una cuenta bancaria, no un CVU";
     Bank { why: String } = "{why}", "{why}";
+    NotCharged =
+        "is no type that is charged: it must be CONFIRM_HOLD, HOLD, INTERNAL_P2P_IN, INTERNAL_P2P_OUT, RELEASE, TRANSFER_IN, TRANSFER_OUT, TRANSFER_REVERSAL or a tenant's own type that exists",
+        "no es un tipo al que se cobre comisión: debe ser CONFIRM_HOLD, HOLD, INTERNAL_P2P_IN, INTERNAL_P2P_OUT, RELEASE, TRANSFER_IN, TRANSFER_OUT, TRANSFER_REVERSAL o un tipo propio que exista";
     FeeTwice =
         "has two entries of one voucherTypeCode",
         "tiene dos elementos con el mismo voucherTypeCode";

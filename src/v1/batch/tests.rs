@@ -31,6 +31,7 @@ fn placed(name: &str, reference: Option<&str>) -> Placed {
             held: Money::from_centavos(7),
         },
         type_code: TypeCode::parse("SALE").unwrap(),
+        type_number: None,
         type_name: name.to_owned(),
         external_id: ExternalId::parse("order-1").ok(),
         reference_type: ReferenceType::Adjustment,

@@ -105,9 +105,9 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
     let types = engine.voucher_types(realm).await?;
     let mut filter = asked.filter;
     if let Some(number) = asked.type_number {
-        let named = types.iter().find(|it| it.legacy_id == Some(number));
         let unknown = || ApiError::field("idTipoComprobante", Mistake::NoType);
-        filter.type_code = Some(named.ok_or_else(unknown)?.code.clone());
+        let named = types.find_legacy(number).ok_or_else(unknown)?;
+        filter.type_code = Some(named.code);
     }
     let listing = match asked.account {
         Some(account) => {

@@ -1,8 +1,6 @@
 //! The bodies of the treasury in the wallet family. Amounts are JSON numbers written exactly, out
 //! of the text of the centavos; what ends in `Balance` is a string.
 
-use std::collections::HashMap;
-
 use caudal_actors::accounts::{BalanceView, Placed};
 use caudal_actors::engine::treasury::{Position, Silence, Snapshot};
 use caudal_actors::ports::BankError;
@@ -10,7 +8,7 @@ use caudal_ledger::balance::Balance;
 use caudal_ledger::calendar::Calendar;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::BusinessDay;
-use caudal_ledger::voucher_types::TypeCode;
+use caudal_ledger::voucher_types::VoucherTypes;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -225,8 +223,10 @@ pub struct Movimiento {
     pub id_externo: Option<String>,
     /// The CVU.
     pub cvu: String,
-    /// The number of its type; null for system types and removed ones.
+    /// The number of the type that it was posted with; below 1000 for types of the system.
     pub id_tipo_comprobante: Option<u64>,
+    /// The code of its type.
+    pub codigo: String,
     /// The wallet account.
     pub id_cuenta: u64,
     /// A line for people.
@@ -254,12 +254,7 @@ pub struct Movimiento {
 
 impl Movimiento {
     /// Renders a voucher.
-    pub fn of(
-        realm: RealmId,
-        placed: &Placed,
-        types: &HashMap<TypeCode, u64>,
-        calendar: &Calendar,
-    ) -> Self {
+    pub fn of(realm: RealmId, placed: &Placed, types: &VoucherTypes, calendar: &Calendar) -> Self {
         let Placed { account, voucher } = placed;
         let id = voucher.id(realm, *account);
         let Balance { available, held } = voucher.after;
@@ -275,7 +270,8 @@ impl Movimiento {
             saldo: Importe::of(available),
             id_externo: voucher.external_id.as_ref().map(ToString::to_string),
             cvu: voucher.cvu.to_string(),
-            id_tipo_comprobante: types.get(&voucher.type_code).copied(),
+            id_tipo_comprobante: types.number_of(voucher),
+            codigo: voucher.type_code.to_string(),
             id_cuenta: account.0,
             referencia: voucher.description.clone(),
             fecha_externa: voucher.external_date.map(|date| date.to_string()),

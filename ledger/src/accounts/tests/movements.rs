@@ -152,7 +152,7 @@ fn a_hold_is_confirmed_and_released_in_parts_until_nothing_is_left() {
         .decide_step(number, HoldStep::Confirm, None, &context())
         .unwrap();
     shown.apply(&last[0]);
-    assert_eq!(shown.status(), HoldStatus::Mixed);
+    assert_eq!(shown.status(), HoldStatus::Confirmed);
     step(&mut account, number, HoldStep::Confirm, None).unwrap();
     assert_eq!(balance(&account), (600, 0));
     let again = step(&mut account, number, HoldStep::Release, None);
@@ -288,10 +288,10 @@ fn both_halves_of_an_internal_transfer_name_it() {
     assert!(a.transfers.is_empty(), "it is final at once");
     let own = a.decide_send(&send(1), &a, &context());
     assert_eq!(own.unwrap_err(), Rejection::SameAccount);
-    let other = a.sent_before(&send(301), (a.number, &transfer), &context());
+    let other = a.sent_before(&send(301), None, (a.number, &transfer), &context());
     assert_eq!(other.unwrap_err().code(), "id_externo_reused");
     assert_eq!(
-        a.sent_before(&send(300), (a.number, &transfer), &context()),
+        a.sent_before(&send(300), None, (a.number, &transfer), &context()),
         Ok(())
     );
 }
