@@ -17,6 +17,7 @@ mod keys;
 mod relations;
 mod requests;
 mod shapes;
+mod status;
 mod storage;
 mod tenants;
 mod treasury;
@@ -24,7 +25,7 @@ mod webhooks;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServerHandle, ServiceRequest, ServiceResponse};
@@ -33,6 +34,7 @@ use actix_web::middleware::{Next, from_fn};
 use actix_web::{App, Error, HttpResponse, Resource, ResponseError as _, web};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest;
+use caudal_ledger::time::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::{Mutex, Semaphore};
 use tracing_actix_web::TracingLogger;
@@ -86,6 +88,9 @@ struct OperatorDesk {
     /// Held while something is read, changed and written back.
     changes: Mutex<()>,
     verifying: Semaphore,
+    /// When the listener was started, by the clock that is believed and by the steady one.
+    started_at: Timestamp,
+    started: Instant,
 }
 
 /// Starts the admin API on a listener. Must be called inside an actix system.
@@ -109,6 +114,8 @@ pub fn start(door: Door, key: &SecretString, listener: TcpListener) -> std::io::
     };
     let data = web::Data::new(door.clone());
     let desk = web::Data::from(Arc::new(OperatorDesk {
+        started_at: door.engine.now(),
+        started: Instant::now(),
         door,
         key: digest::digest(&digest::SHA256, key.expose_secret().as_bytes()),
         changes: Mutex::new(()),
@@ -164,6 +171,7 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(at("/transfers/{id}/decide", "POST").post(cases::decide_transfer))
         .service(at("/webhooks", "GET").get(webhooks::list))
         .service(at("/treasury", "GET").get(treasury::list))
+        .service(at("/status", "GET").get(status::show))
         .service(at("/clock", "GET").get(clock::show))
         .service(at("/clock/confirm", "POST").post(clock::confirm))
         .service(at("/journal", "GET").get(storage::journal))

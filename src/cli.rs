@@ -6,23 +6,33 @@
 
 mod admin;
 mod dev;
+mod health;
+mod listen;
 mod process;
 mod remote;
 mod sandbox_bank;
 mod serve;
+mod status;
 mod terminal;
 mod verify;
 
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use caudal_actors::failure::Failure;
 use clap::{Parser, Subcommand};
 
 use caudal::service::StartError;
 
+/// The version, with the commit where the build was told one in `GIT_COMMIT`.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let version = env!("CARGO_PKG_VERSION");
+    option_env!("GIT_COMMIT").map_or_else(|| version.to_owned(), |at| format!("{version} ({at})"))
+});
+
 /// A ledger service for Argentine payment service providers: CVUs, vouchers, balances.
 #[derive(Debug, Parser)]
-#[command(name = "caudal", version, max_term_width = 100)]
+#[command(name = "caudal", version = VERSION.as_str(), max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -39,6 +49,9 @@ enum Command {
     /// Issue, list, rotate and revoke API keys of a running service
     #[command(subcommand)]
     Key(admin::Key),
+    Status(status::Args),
+    Health(health::Args),
+    Listen(Box<listen::Args>),
     Verify(verify::Args),
     /// Print the OpenAPI document of the API
     Openapi,
@@ -96,6 +109,9 @@ pub fn run() -> ExitCode {
         Command::SandboxBank(args) => sandbox_bank::run(args),
         Command::Tenant(errand) => admin::tenant(errand),
         Command::Key(errand) => admin::key(errand),
+        Command::Status(args) => status::run(args),
+        Command::Health(args) => health::run(&args),
+        Command::Listen(args) => listen::run(*args),
         Command::Verify(args) => verify::run(args),
         Command::Openapi => openapi(),
         Command::Bench(args) => bench(&args),

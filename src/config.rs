@@ -33,7 +33,8 @@ pub const EXAMPLE: &str = include_str!("config/example.toml");
 /// What every variable begins with.
 const PREFIX: &str = "CAUDAL_";
 /// Variables of the command line that are no settings.
-const NOT_SETTINGS: [&str; 3] = [
+const NOT_SETTINGS: [&str; 4] = [
+    "CAUDAL_API_KEY",
     "CAUDAL_CONFIG",
     "CAUDAL_ADMIN_URL",
     "CAUDAL_SANDBOX_NOTICE_SECRET",
@@ -306,6 +307,7 @@ impl Settings {
             return Some(Banking::Remote { live, test });
         };
         let config = live.config("bank.live", &Bank::default(), wrong);
+        live.is_no_sandbox(&self.bank.test, &sandbox, wrong);
         if live.notice_secret.as_ref().is_none_or(is_empty) {
             wrong.add(
                 "bank.live.notice_secret",
@@ -313,24 +315,6 @@ impl Settings {
             );
         }
         let (live, test) = (config?, test?);
-        if live.password.expose_secret() == sandbox::PASSWORD {
-            wrong.add(
-                "bank.live.password",
-                "is the sandbox's; set the one of your bank",
-            );
-        }
-        let secret = |bank: &bank::Config| {
-            let secret = bank.notice_secret.as_ref();
-            secret.map(|secret| secret.expose_secret().to_owned())
-        };
-        if secret(&live).is_some() && secret(&live) == secret(&test.config) {
-            let why = "must not be that of bank.test: a sandbox bank would speak for your bank";
-            wrong.add("bank.live.notice_secret", why);
-        }
-        if live.base_url == test.config.base_url {
-            let why = "must not be the bank of live keys: test keys talk to a sandbox bank only";
-            wrong.add("bank.test.base_url", why);
-        }
         let live = Some(Box::new(live.into()));
         Some(Banking::Remote { live, test })
     }
@@ -349,6 +333,29 @@ impl Storage {
 }
 
 impl Bank {
+    /// Notes what of a bank of live keys is that of test keys, however much of either is missing: all that is wrong
+    /// with the settings is said at once.
+    fn is_no_sandbox(&self, test: &Self, sandbox: &Self, wrong: &mut Wrong) {
+        let text = |secret: &Option<SecretString>| {
+            let text = secret.as_ref().map(|it| it.expose_secret().to_owned());
+            text.filter(|text| !text.is_empty())
+        };
+        let same = |ours: Option<String>, other: Option<String>| ours.is_some() && ours == other;
+        if same(text(&self.password), text(&sandbox.password)) {
+            let why = "is the sandbox's; set the one of your bank";
+            wrong.add("bank.live.password", why);
+        }
+        if same(text(&self.notice_secret), text(&test.notice_secret)) {
+            let why = "must not be that of bank.test: a sandbox bank would speak for your bank";
+            wrong.add("bank.live.notice_secret", why);
+        }
+        let url = |bank: &Self| bank.base_url.clone().filter(|url| !url.is_empty());
+        if same(url(self), url(test).or_else(|| url(sandbox))) {
+            let why = "must not be the bank of live keys: test keys talk to a sandbox bank only";
+            wrong.add("bank.test.base_url", why);
+        }
+    }
+
     fn config(&self, section: &str, usual: &Self, wrong: &mut Wrong) -> Option<bank::Config> {
         let mut text = |name: &str, set: &Option<String>, usual: &Option<String>| {
             let found = set

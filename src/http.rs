@@ -7,6 +7,7 @@ pub mod caller;
 pub mod catalogue;
 pub mod choice;
 pub mod current;
+pub mod encoding;
 pub mod errors;
 pub mod frame;
 pub mod gate;
@@ -26,6 +27,7 @@ pub mod strangers;
 pub mod streams;
 pub mod text;
 pub mod trace;
+pub mod whole;
 pub mod wire;
 pub mod words;
 

@@ -13,6 +13,8 @@
 //! **Never in a line:** names, CUITs, keys, aliases, emails, amounts, and of CBUs and CVUs more than
 //! the last four digits. A route stands there as its pattern, which has none of them.
 
+mod terminal;
+
 use std::fmt;
 use std::io;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -37,8 +39,13 @@ pub enum LogFormat {
     Json,
     /// For people.
     Text,
+    /// For people at the terminal of `caudal dev`: short, and requests in columns.
+    #[serde(skip)]
+    Terminal,
 }
 
+/// What is logged of requests, as a target for filters.
+pub const REQUESTS: &str = "caudal::request";
 /// Lines that wait to be written at most.
 pub const LINES_MAX: usize = 32_768;
 /// Bytes that are written at a time at most.
@@ -66,9 +73,12 @@ pub fn begin(format: LogFormat, filter: EnvFilter) -> Result<(), String> {
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(Output(queue));
+    let colours = io::IsTerminal::is_terminal(&io::stderr());
     let begun = match format {
-        LogFormat::Text => log
-            .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
+        LogFormat::Text => log.with_ansi(colours).try_init(),
+        LogFormat::Terminal => log
+            .with_ansi(colours)
+            .event_format(terminal::Terminal)
             .try_init(),
         LogFormat::Json => log.fmt_fields(Members).event_format(Line).try_init(),
     };

@@ -49,7 +49,7 @@ use crate::{admin, calendar, server};
 
 pub use banks::Usual;
 pub use folder::new_secret;
-pub use folder::{hold, knows_a_store, open as open_store};
+pub use folder::{BANK, clear, hold, knows_a_store, open as open_store};
 pub use folder::{read as read_file, write as write_file};
 
 /// How long requests in flight have to finish when the service stops.
@@ -68,6 +68,8 @@ pub enum Banking {
         listen: SocketAddr,
         /// Where it keeps its accounts; in memory when there is none.
         data: Option<PathBuf>,
+        /// What each collector account has before anything is moved, in centavos.
+        endowment: u64,
     },
     /// Banks over HTTP, one per mode, for tenants that have no other.
     Remote {
@@ -83,7 +85,7 @@ pub enum Banking {
 impl fmt::Debug for Banking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Sandbox { listen, data } => f
+            Self::Sandbox { listen, data, .. } => f
                 .debug_struct("Sandbox")
                 .field("listen", listen)
                 .field("data", data)
@@ -166,7 +168,8 @@ impl Options {
             storage: caudal_storage::Options::default(),
             banking: Banking::Sandbox {
                 listen: free,
-                data: Some(data.join("bank")),
+                data: Some(data.join(BANK)),
+                endowment: 0,
             },
             admin_key,
             pepper: None,

@@ -21,6 +21,7 @@ pub mod sink;
 #[cfg(test)]
 mod tests;
 
+pub use caudal_signing as signing;
 pub use guard::{Reach, UrlError};
 pub use seal::{Sealer, Secret};
 pub use sink::{AttemptLimits, HttpSink};

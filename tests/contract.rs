@@ -8,6 +8,7 @@ mod document;
 mod dry;
 mod events;
 mod fields;
+mod lists;
 mod parameters;
 mod schema;
 mod scopes;

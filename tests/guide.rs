@@ -175,3 +175,31 @@ async fn the_guide_runs_as_printed_and_survives_a_kill() {
     assert!(out.contains("\"covered\":true"), "{}", ran.out);
     walk.process.stop().await;
 }
+
+#[actix_web::test]
+async fn what_dev_prints_runs_as_printed_and_each_request_has_its_line() {
+    let mut walk = Walk::start().await;
+    let printed = fs::read_to_string(walk.dir.path().join("out.txt")).unwrap();
+    let commands = printed
+        .lines()
+        .skip_while(|line| !line.starts_with("  KEY="));
+    let commands: Vec<_> = commands.take_while(|line| line.starts_with("  ")).collect();
+    let ran = walk.run(&commands.join("\n")).await;
+    all_well(&ran, 3);
+    assert!(ran.out.contains("\"available\""), "{}", ran.out);
+    let log = walk.process.log();
+    for line in [
+        "  201  POST   /v1/accounts  ",
+        "  200  GET    /v1/accounts/{cvu}/balance  ",
+    ] {
+        assert!(log.contains(line), "{log}");
+    }
+    // An adjustment is money that no bank brought; the collector account has enough for a first look.
+    let client = walk.process.client.clone();
+    client.in_and_out().await;
+    let cvu = client.cvu().await;
+    client.credit(&cvu, "999000.00").await;
+    walk.is_covered().await;
+    assert!(!walk.process.log().contains("the bank was called"));
+    walk.process.stop().await;
+}

@@ -18,6 +18,8 @@ mod batch;
 #[cfg(test)]
 mod cases;
 #[cfg(test)]
+mod cli;
+#[cfg(test)]
 mod clock;
 #[cfg(test)]
 mod contract;

@@ -10,7 +10,7 @@ use utoipa::openapi::tag::Tag;
 use utoipa::openapi::{OpenApi, Ref, RefOr};
 use utoipa::{OpenApi as _, ToSchema as _};
 
-use super::{actors, cases, clock, fees, keys, storage, tenants, treasury, webhooks};
+use super::{actors, cases, clock, fees, keys, status, storage, tenants, treasury, webhooks};
 use crate::http::errors::ErrorBody;
 use crate::http::words::FieldError;
 
@@ -37,6 +37,7 @@ use crate::http::words::FieldError;
         actors::passivate,
         webhooks::list,
         treasury::list,
+        status::show,
         clock::show,
         clock::confirm,
         storage::journal,

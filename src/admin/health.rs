@@ -356,9 +356,9 @@ fn hooks(page: &mut Page, found: &[webhooks::Row]) {
 }
 
 /// What waits for a person in a realm.
-type RealmCases = (String, &'static str, CaseFigures);
+pub(super) type RealmCases = (String, &'static str, CaseFigures);
 
-fn figures(desk: &OperatorDesk) -> Result<Vec<RealmCases>, Failure> {
+pub(super) fn figures(desk: &OperatorDesk) -> Result<Vec<RealmCases>, Failure> {
     let engine = &desk.door.engine;
     let platform = engine.platform();
     let all = realms(&platform).map(|(tenant, mode)| {

@@ -21,6 +21,9 @@ pub const TENANT: &str = "demo";
 pub const DEV_FILE: &str = "dev.json";
 /// The last one, while a start is under way.
 const DEV_FILE_LAST: &str = "dev.json.last";
+/// What each collector account has to begin with, in centavos: what a first look credits by adjustments
+/// is covered.
+const ENDOWMENT: u64 = 100_000_000;
 /// The folder, unless another is asked for.
 pub const DATA: &str = "./caudal-data";
 
@@ -40,6 +43,9 @@ pub struct Args {
     /// Where the sandbox bank listens
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8082")]
     bank_listen: SocketAddr,
+    /// Begin anew: remove what an earlier `caudal dev` kept in the folder
+    #[arg(long)]
+    reset: bool,
 }
 
 /// What programs need to know of a running `caudal dev`.
@@ -79,23 +85,46 @@ impl DevFile {
 /// Runs it until a signal.
 pub fn run(args: Args) -> Result<(), Exit> {
     process::keep_files_private();
-    terminal::log(
-        LogFormat::Text,
-        "warn,caudal::request=info,caudal::bank=info",
-    )?;
+    terminal::log(LogFormat::Terminal, "warn,caudal::request=info")?;
     process::give_memory_back()?;
+    if args.reset {
+        reset(&args.data)?;
+    }
     terminal::wait(async {
         let signals = Signals::listen(Hangup::Ends)?;
         let kept = args.data.join(DEV_FILE);
         let (service, file) = start(args).await?;
-        greet(&file)?;
         // What is not a terminal is likely kept: by a log, by a journal of the system.
-        match io::stdout().is_terminal() {
-            true => show_keys(&file)?,
-            false => say(&format!("The keys are in {}", kept.display()))?,
-        }
+        greet(&file, &kept, io::stdout().is_terminal())?;
         terminal::serve(service, signals).await
     })
+}
+
+/// Removes what an earlier run kept in the folder; a folder of anything else is left alone.
+fn reset(data: &Path) -> Result<(), Exit> {
+    let first = std::fs::read_dir(data).map(|mut entries| entries.next());
+    match first {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Ok(None) => return Ok(()),
+        Ok(Some(_)) | Err(_) => {}
+    }
+    if DevFile::read(data)?.is_none() {
+        return Err(Exit::usage(format!(
+            "{} is no folder of `caudal dev`: it has no {DEV_FILE}. Nothing was removed; choose \
+             another folder with --data",
+            data.display()
+        )));
+    }
+    service::clear(data)?;
+    // Last, so that a removal that was cut off can be asked for again.
+    for name in [DEV_FILE_LAST, DEV_FILE] {
+        if let Err(why) = std::fs::remove_file(data.join(name))
+            && why.kind() != io::ErrorKind::NotFound
+        {
+            return Err(Exit::failed(format!("removing {name}: {why}")));
+        }
+    }
+    Ok(())
 }
 
 /// Starts it; when this returns it takes requests and `dev.json` is there.
@@ -112,7 +141,8 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
         admin_listen: args.admin_listen,
         banking: Banking::Sandbox {
             listen: args.bank_listen,
-            data: Some(data.join("bank")),
+            data: Some(data.join(service::BANK)),
+            endowment: ENDOWMENT,
         },
         storage: caudal_storage::Options {
             abort_on_poison: true,
@@ -189,42 +219,49 @@ async fn key(service: &Service, last: Option<String>, mode: Mode) -> Result<Stri
     }
 }
 
-fn greet(file: &DevFile) -> Result<(), Exit> {
+/// Says where everything is and what to do first; `keys` tells whether keys may be shown.
+fn greet(file: &DevFile, kept: &Path, keys: bool) -> Result<(), Exit> {
     let DevFile {
         url,
         admin_url,
         bank_url,
-        ..
-    } = file;
-    say(&format!(
-        r#"Caudal runs. Press Ctrl-C to stop it; the folder keeps everything.
-
-  API           {url}     (pages at {url}/docs/)
-  admin API     {admin_url}
-  sandbox bank  {bank_url}
-"#
-    ))
-}
-
-fn show_keys(file: &DevFile) -> Result<(), Exit> {
-    let DevFile {
-        url,
         test_key,
         live_key,
         admin_key,
         ..
     } = file;
+    let kept = kept.display();
+    let (shown, key) = match keys {
+        true => (
+            format!(
+                "  test key      {test_key}\n  live key      {live_key}\n  admin key     {admin_key}"
+            ),
+            test_key.clone(),
+        ),
+        false => (
+            format!("  keys          in {kept}"),
+            format!(r#"$(sed -n 's/.*"testKey": *"\([^"]*\)".*/\1/p' {kept})"#),
+        ),
+    };
     say(&format!(
-        r#"  test key      {test_key}
-  live key      {live_key}
-  admin key     {admin_key}
+        r#"Caudal runs. Press Ctrl-C to stop it; the folder keeps everything.
 
-Open an account:
+  API           {url}     (pages: {url}/docs/)
+  admin API     {admin_url}
+  sandbox bank  {bank_url}     (page: {bank_url}/docs)
+{shown}
 
-  curl {url}/v1/accounts \
-    -H 'x-api-key: {test_key}' \
+Open an account, send it money from another bank, and read its balance:
+
+  KEY={key}
+  CVU=$(curl -sS {url}/v1/accounts -H "x-api-key: $KEY" \
     -H 'content-type: application/json' -H 'idempotency-key: first' \
-    -d '{{"cuit": "20123456786", "holderName": "Ada Lovelace"}}'
+    -d '{{"cuit": "20123456786", "holderName": "Ada Lovelace"}}' | sed 's/^{{"cvu":"\([0-9]*\).*/\1/')
+  curl -sS {bank_url}/sandbox/cash-in -H 'content-type: application/json' \
+    -d "{{\"cvu\": \"$CVU\", \"amount\": \"5000\"}}"
+  curl -sS {url}/v1/accounts/$CVU/balance -H "x-api-key: $KEY"
+
+Every request has a line below.
 "#
     ))
 }
@@ -242,6 +279,7 @@ mod tests {
             listen: free,
             admin_listen: free,
             bank_listen: free,
+            reset: false,
         }
     }
 
@@ -293,5 +331,28 @@ mod tests {
         );
         assert_eq!(kept(&dir), third);
         service.stop().await.unwrap();
+    }
+
+    #[actix_web::test]
+    async fn a_reset_begins_anew_and_leaves_folders_of_others_alone() {
+        let dir = TempDir::new().unwrap();
+        let data = dir.path().join("data");
+        reset(&data).unwrap();
+        let (service, first) = start(args(&dir)).await.unwrap();
+        // Somebody uses it.
+        assert_eq!(reset(&data).unwrap_err().code, 3);
+        service.stop().await.unwrap();
+        std::fs::write(data.join("note.txt"), "mine").unwrap();
+        reset(&data).unwrap();
+        let left: Vec<_> = std::fs::read_dir(&data).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+        let (service, second) = start(args(&dir)).await.unwrap();
+        assert_ne!(second.test_key, first.test_key);
+        service.stop().await.unwrap();
+        for name in [DEV_FILE, "note.txt"] {
+            std::fs::remove_file(data.join(name)).unwrap();
+        }
+        assert_eq!(reset(&data).unwrap_err().code, 2);
+        assert!(service::knows_a_store(&data).unwrap());
     }
 }

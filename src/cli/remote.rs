@@ -19,7 +19,8 @@ pub struct Which {
     /// The admin API, for instance http://127.0.0.1:8081; without it, that of the running
     /// `caudal dev`
     #[arg(long, value_name = "URL", env = "CAUDAL_ADMIN_URL")]
-    admin_url: Option<Url>,
+    // Read when it is needed: what is exported for other commands stops none.
+    admin_url: Option<String>,
     /// Its key; better in the variable than on the command line
     #[arg(
         long,
@@ -47,7 +48,10 @@ impl Which {
         } = self;
         let dev = DevFile::read(&PathBuf::from(DATA))?;
         let (base, key) = match (admin_url, admin_key, dev) {
-            (Some(url), Some(key), _) => (url, key),
+            (Some(url), Some(key), _) => {
+                let wrong = |why| Exit::usage(format!("the admin URL {url:?}: {why}"));
+                (url.parse::<Url>().map_err(wrong)?, key)
+            }
             (None, key, Some(dev)) => {
                 let url = dev.admin_url.parse().map_err(Exit::failed)?;
                 (url, key.unwrap_or_else(|| dev.admin_key.into()))

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use caudal::calendar;
 use caudal::log::LogFormat;
+use caudal_ledger::money::Amount;
 use caudal_sandbox::{self as sandbox, Sandbox};
 use secrecy::SecretString;
 
@@ -34,6 +35,15 @@ pub struct Args {
         hide_env_values = true
     )]
     notice_secret: Option<SecretString>,
+    /// What each collector account has before anything is moved, in pesos
+    #[arg(long, value_name = "PESOS", default_value = "0", value_parser = centavos)]
+    funds: u64,
+}
+
+/// An amount from 0 up, in centavos.
+fn centavos(text: &str) -> Result<u64, String> {
+    let read = Amount::parse_or_zero(text).map_err(|why| why.to_string())?;
+    u64::try_from(read).map_err(|_| "must not be below 0".to_owned())
 }
 
 /// Runs it until a signal.
@@ -49,6 +59,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
             data_dir: args.data,
             calendar: Arc::new(calendar),
             notice_url: args.notify,
+            endowment: args.funds,
             notice_secret: args
                 .notice_secret
                 .unwrap_or_else(|| usual.notice_secret.clone()),

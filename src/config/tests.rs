@@ -302,3 +302,22 @@ fn how_long_webhooks_are_waited_for_may_be_set() {
         assert!(refused.contains(why), "{set}: {refused}");
     }
 }
+
+#[test]
+fn all_that_is_wrong_is_said_at_once() {
+    let text = "[bank.live]\nbase_url = \"http://127.0.0.1:8082\"\npassword = \"sandbox\"\n\
+                [connections]\nmost = 1\n";
+    let why = options(text, &[]).unwrap_err();
+    for told in [
+        "data is not set",
+        "admin_key is not set",
+        "bank.live.username is not set",
+        "bank.live.collector is not set",
+        "bank.live.notice_secret is not set",
+        "bank.live.password is the sandbox's",
+        "bank.test.base_url must not be",
+        "connections.most is 1",
+    ] {
+        assert!(why.contains(told), "{told}: {why}");
+    }
+}

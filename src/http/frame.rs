@@ -1,13 +1,15 @@
 //! The frame round each request: what is known of it while it is answered, the headers of every answer.
 
-use actix_web::body::{BodySize, MessageBody};
+use actix_web::body::{BodySize, EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::http::header::{HeaderMap, HeaderValue};
 use actix_web::middleware::Next;
+use actix_web::web::Bytes;
 use actix_web::{Error, HttpMessage as _, http::header};
 
 use super::current::{REQUEST_ID, Request, answering};
+use super::encoding::encode;
 use super::paths::{self, Paths};
 use super::pieces::{self, Carried};
 use super::rate::Allowances;
@@ -20,7 +22,7 @@ use super::wire;
 pub async fn frame<B: MessageBody + 'static>(
     mut call: ServiceRequest,
     next: Next<B>,
-) -> Result<ServiceResponse<Carried<B>>, Error> {
+) -> Result<ServiceResponse<Carried<EitherBody<B, Bytes>>>, Error> {
     let under_way = wire::under_way(call.request());
     let head_alone = call.method() == Method::HEAD;
     if head_alone {
@@ -40,7 +42,8 @@ pub async fn frame<B: MessageBody + 'static>(
     let request = call.extensions().get::<Request>().cloned();
     let request = request.unwrap_or_default();
     let header = HeaderValue::from_str(&request.id).ok();
-    let mut answer = answering(request, next.call(call)).await?;
+    let answer = answering(request, next.call(call)).await?;
+    let mut answer = encode(answer).await;
     let allowance = answer.request().extensions().get::<Allowances>().copied();
     let headers = answer.headers_mut();
     if let Some(allowance) = allowance {

@@ -25,10 +25,8 @@ use super::Door;
 use super::current::{self, Language, Request};
 use super::paths::is_wallet;
 use crate::keys::Identity;
+use crate::log::REQUESTS;
 use crate::traces::{Trace, remember};
-
-/// What is logged of requests, as a target for filters.
-const TARGET: &str = "caudal::request";
 
 /// The stable word of a refusal, left with the answer for the line.
 #[derive(Clone, Debug)]
@@ -50,7 +48,7 @@ impl RootSpanBuilder for Requests {
         let trace = Trace::of(call.headers());
         let id = current::request_id(call.headers(), trace);
         let span = tracing::info_span!(
-            target: TARGET,
+            target: REQUESTS,
             "request",
             request_id = id,
             trace_id = tracing::field::Empty
@@ -78,7 +76,7 @@ impl RootSpanBuilder for Requests {
             // Every error of ours is an answer by then.
             Err(why) => {
                 let status = why.as_response_error().status_code().as_u16();
-                tracing::warn!(target: TARGET, status, "request");
+                tracing::warn!(target: REQUESTS, status, "request");
             }
         }
     }
@@ -95,7 +93,7 @@ fn chosen(every: u32) -> bool {
 }
 
 fn line<B: MessageBody>(answer: &ServiceResponse<B>) {
-    if !tracing::enabled!(target: TARGET, tracing::Level::INFO) {
+    if !tracing::enabled!(target: REQUESTS, tracing::Level::INFO) {
         return;
     }
     let (request, status) = (answer.request(), answer.status());
@@ -117,9 +115,9 @@ fn line<B: MessageBody>(answer: &ServiceResponse<B>) {
     let code = said.get::<Code>().map(|Code(code)| code.as_ref());
     let number = status.as_u16();
     if status.is_server_error() {
-        tracing::warn!(target: TARGET, tenant, mode, method, route, status = number, code, duration_us, "request");
+        tracing::warn!(target: REQUESTS, tenant, mode, method, route, status = number, code, duration_us, "request");
     } else {
-        tracing::info!(target: TARGET, tenant, mode, method, route, status = number, code, duration_us, "request");
+        tracing::info!(target: REQUESTS, tenant, mode, method, route, status = number, code, duration_us, "request");
     }
 }
 

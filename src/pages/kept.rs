@@ -11,6 +11,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
+use crate::http::encoding::takes_gzip;
 use crate::http::respond::unchanged;
 
 /// How long a client may use its copy.
@@ -86,7 +87,7 @@ impl Kept {
             return answer.finish();
         }
         answer.content_type(self.kind);
-        if takes_gzip(request) {
+        if takes_gzip(request.headers()) {
             answer.insert_header((header::CONTENT_ENCODING, "gzip"));
             return answer.body(self.gzip.clone());
         }
@@ -104,17 +105,4 @@ pub fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let digest = context.finish();
     let short = digest.as_ref().first_chunk::<16>().expect("32 bytes");
     URL_SAFE_NO_PAD.encode(short)
-}
-
-/// Whether the client names gzip among the encodings that it takes.
-fn takes_gzip(request: &HttpRequest) -> bool {
-    let given = request.headers().get_all(header::ACCEPT_ENCODING);
-    let mut given = given.filter_map(|value| value.to_str().ok());
-    given.any(|value| {
-        value.split(',').any(|one| {
-            let (name, quality) = one.split_once(';').unwrap_or((one, ""));
-            let refused = matches!(quality.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000");
-            name.trim().eq_ignore_ascii_case("gzip") && !refused
-        })
-    })
 }

@@ -68,7 +68,8 @@ impl Bank {
             .map_err(io::Error::other)?;
         let rules = (options.rules, Arc::clone(&options.calendar));
         let book = Book::new(options.psp, rules, keeping, kept);
-        let book = book.ok_or_else(|| io::Error::other("the collector account is none"))?;
+        let mut book = book.ok_or_else(|| io::Error::other("the collector account is none"))?;
+        book.transfers.endow(options.endowment);
         Ok(Self {
             book: Mutex::new(book),
             behaviours: Mutex::default(),

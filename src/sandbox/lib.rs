@@ -107,6 +107,8 @@ pub struct Options {
     pub notice_url: Option<String>,
     /// What notices are signed with.
     pub notice_secret: SecretString,
+    /// What each collector account has before anything is moved, in centavos. It is not kept.
+    pub endowment: u64,
     /// How fast they are sent.
     pub pace: Pace,
 }
@@ -122,6 +124,7 @@ impl Default for Options {
             calendar: Arc::default(),
             notice_url: None,
             notice_secret: SecretString::from(NOTICE_SECRET),
+            endowment: 0,
             pace: Pace::default(),
         }
     }

@@ -191,9 +191,16 @@ pub(super) struct Transfers {
     received: HashMap<String, u64>,
     due: BTreeSet<(u64, u64)>,
     balances: HashMap<Option<Cbu>, i128>,
+    /// What each collector account has beside them, in centavos.
+    endowment: u64,
 }
 
 impl Transfers {
+    /// Gives each collector account so many centavos to begin with.
+    pub fn endow(&mut self, centavos: u64) {
+        self.endowment = centavos;
+    }
+
     /// The number for a transfer that begins now: never one of before, nor of another sandbox.
     pub fn number(&self, now: u64) -> u64 {
         let last = self.all.last_key_value().map_or(0, |(number, _)| *number);
@@ -313,14 +320,19 @@ impl Transfers {
 
     /// The balance of a collector account, with two decimals.
     pub fn balance(&self, collector: Cbu) -> String {
-        let known = self.balances.get(&Some(collector)).copied();
-        written(known.unwrap_or_default())
+        let moved = self.balances.get(&Some(collector)).copied();
+        self.has(moved.unwrap_or_default())
     }
 
-    /// What all collector accounts have, with two decimals.
+    /// What transfers have moved on all collector accounts together, with two decimals.
     pub fn balance_of_all(&self) -> String {
         let all = self.balances.values();
         written(all.fold(0, |sum, more| i128::saturating_add(sum, *more)))
+    }
+
+    /// What a collector account has from which transfers have moved so much.
+    fn has(&self, moved: i128) -> String {
+        written(moved.saturating_add(i128::from(self.endowment)))
     }
 }
 

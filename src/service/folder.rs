@@ -28,6 +28,8 @@ use super::StartError;
 
 /// The store, in the data folder.
 const STORE: &str = "store";
+/// What the embedded sandbox bank keeps.
+pub const BANK: &str = "bank";
 /// The pepper, when no setting gives it.
 const PEPPER: &str = "pepper";
 /// By what a pepper is recognised.
@@ -76,6 +78,32 @@ pub fn hold(data: &Path) -> Result<File, StartError> {
     let folder = File::open(data).map_err(failed)?;
     caudal_storage::exclusive(&folder, data)?;
     Ok(folder)
+}
+
+/// Removes what a service keeps in its data folder: the store, the pepper, and the sandbox bank's accounts. What
+/// else lies there stays.
+///
+/// # Errors
+/// `Busy` when a process uses the folder, `Io` when something cannot be removed.
+pub fn clear(data: &Path) -> Result<(), StartError> {
+    let _held = hold(data)?;
+    let gone = |path: &Path, removed: io::Result<()>| match removed {
+        Err(why) if why.kind() != io::ErrorKind::NotFound => {
+            Err(StartError::io(format!("removing {}", path.display()), why))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    };
+    // First what says that there was a store: what is left of a removal that was cut off is no loss.
+    for name in [STORE_ID, PEPPER_CHECK] {
+        let path = data.join(name);
+        gone(&path, std::fs::remove_file(&path))?;
+    }
+    for name in [STORE, BANK] {
+        let path = data.join(name);
+        gone(&path, std::fs::remove_dir_all(&path))?;
+    }
+    let path = data.join(PEPPER);
+    gone(&path, std::fs::remove_file(&path))
 }
 
 /// Whether the folder has a store, or ever had one.

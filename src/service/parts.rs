@@ -97,6 +97,9 @@ fn released(store: &Weak<dyn Store>) {
 impl Parts {
     fn start(options: Options) -> Result<Self, StartError> {
         let room = descriptors::raise()?;
+        // No store is made for a service that cannot listen. Both are let go of until there is one.
+        drop(listen(options.admin_listen, "admin_listen")?);
+        drop(listen(options.listen, "listen")?);
         folder::prepare(&options.data)?;
         let held = folder::hold(&options.data)?;
         let pepper = folder::pepper(&options.data, options.pepper.as_ref())?;
@@ -250,12 +253,17 @@ fn banks(
             }
             Ok((maker(live, Some(test)), None))
         }
-        Banking::Sandbox { listen, data } => {
+        Banking::Sandbox {
+            listen,
+            data,
+            endowment,
+        } => {
             let options = sandbox::Options {
                 listen: *listen,
                 data_dir: data.clone(),
                 calendar: Arc::clone(calendar),
                 notice_secret: notices.clone(),
+                endowment: *endowment,
                 ..sandbox::Options::default()
             };
             let failed = |why| {

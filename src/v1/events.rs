@@ -25,7 +25,7 @@ type Answer = Result<HttpResponse, ApiError>;
 pub struct EventsPage {
     /// The events, oldest first.
     pub items: Vec<EventBody>,
-    /// What to send as `after` for the next page; null when there is no more. A page of a few types
+    /// What to send as `cursor` (or `after`) for the next page; null when there is no more. A page of a few types
     /// may be short, even empty, and still have a next one.
     pub next: Option<String>,
 }
@@ -67,6 +67,7 @@ pub fn kinds(text: &str) -> Result<EventKinds, Mistake> {
     tag = "Events",
     params(
         ("after" = Option<String>, Query, description = "only events after this one (an event's id); absent: from the first"),
+        ("cursor" = Option<String>, Query, description = "the same: the `next` of the page before"),
         ("types" = Option<String>, Query, description = "only of these types, with commas between them; `hold.*` is every type that begins so"),
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 200, description = "rows of the page, 1–200; 50 when absent"),
     ),
@@ -77,15 +78,25 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
     let realm = caller.realm();
     let last = caller.engine().last_event(realm)?;
     let after = query.read("after", |text| place(realm, last, text));
+    // An empty one is the first page, as in every list.
+    let cursor = query.read("cursor", |text| match text {
+        "" => Ok(None),
+        text => place(realm, last, text).map(Some),
+    });
+    let cursor = cursor.flatten();
+    if after.is_some() && cursor.is_some() {
+        query.mistake("cursor", Mistake::Together { other: "after" });
+    }
     let wanted = query.read("types", kinds).unwrap_or_default();
     let limit = query
         .integer("limit", 1, LIMIT_MAX)
         .unwrap_or(LIMIT_DEFAULT);
     query.done()?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let after = match after {
-        Some(id) => placed(&caller, "after", id).await?,
-        None => 0,
+    let after = match (after, cursor) {
+        (Some(id), _) => placed(&caller, "after", id).await?,
+        (None, Some(id)) => placed(&caller, "cursor", id).await?,
+        (None, None) => 0,
     };
     let found = caller.engine().events(realm, after, wanted, limit).await?;
     let next = found.seen.filter(|_| found.more);

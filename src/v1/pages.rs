@@ -5,6 +5,7 @@ use actix_web::http::StatusCode;
 use caudal_actors::engine::lists::{ListPage, Listing};
 use serde::Serialize;
 
+use crate::http::query;
 use crate::http::respond::{json, paged};
 
 /// A page of a list.
@@ -18,6 +19,8 @@ pub struct PageOf<T> {
     pub limit: usize,
     /// What was skipped.
     pub offset: usize,
+    /// What to send as `cursor` for the next page; null when there is no more.
+    pub next: Option<String>,
 }
 
 impl<T: Serialize> PageOf<T> {
@@ -32,6 +35,7 @@ impl<T: Serialize> PageOf<T> {
             total: found.total,
             limit: page.limit,
             offset: page.offset,
+            next: query::cursor(found),
         };
         paged(found, json(StatusCode::OK, &body))
     }
@@ -57,6 +61,8 @@ macro_rules! page {
                 limit: usize,
                 /// What was skipped.
                 offset: usize,
+                /// What to send as `cursor` for the next page; null when there is no more.
+                next: Option<String>,
             }
 
             impl utoipa::PartialSchema for $name {

@@ -10,8 +10,10 @@ use crate::http::caller::Caller;
 use crate::http::choice::{SenseWord, one_of};
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
+use crate::http::query::Query;
 use crate::http::request::request;
-use crate::http::respond::{self, give, json, plain};
+use crate::http::respond::{self, array, give, json, plain};
+use crate::http::whole::WholeParams;
 use crate::http::words::Mistake;
 
 /// The longest name of a type, in characters.
@@ -23,24 +25,27 @@ fn code(path: &web::Path<String>) -> Result<TypeCode, ApiError> {
     TypeCode::parse(path).map_err(|why| ApiError::field("code", why))
 }
 
+/// A number that a type has alone: built-in ones, which come first, have their place.
+pub fn type_number(place: u64, found: &VoucherType) -> u64 {
+    found.legacy_id.unwrap_or(place)
+}
+
 /// Lists the built-in types and the tenant's own.
 ///
 /// System types are of what the service posts itself; only your own can be used for adjustments.
 #[utoipa::path(
     operation_id = "listVoucherTypes",
     tag = "Voucher types",
-    responses((status = 200, body = Vec<VoucherTypeBody>, headers(("X-Total-Count" = u64))), Problems)
+    params(WholeParams),
+    responses((status = 200, body = Vec<VoucherTypeBody>), Problems)
 )]
 #[get("/v1/voucher-types")]
-pub async fn list(caller: Caller) -> Answer {
+pub async fn list(caller: Caller, query: Query) -> Answer {
+    let page = WholeParams::alone(query)?;
     let types = caller.engine().voucher_types(caller.realm()).await?;
     let tenant = &caller.identity.tenant;
-    let bodies: Vec<_> = types
-        .all()
-        .iter()
-        .map(|found| voucher_type(tenant, found))
-        .collect();
-    Ok(respond::whole(bodies))
+    let listing = page.page(types, type_number)?;
+    Ok(array(&listing, |found| voucher_type(tenant, found)))
 }
 
 request! {
@@ -54,12 +59,6 @@ request! {
             as String { min_length = 1, max_length = 80 };
         /// `credit` or `debit`.
         sense: Sense = required("sense", read_body::text(sense)) as SenseWord;
-        /// A line for people (wallet `descripcion`).
-        description: Option<String> = optional("description", read_body::line(VoucherType::DESCRIPTION_MAX))
-            as Option<String> { max_length = 200 };
-        /// The tenant's own category (wallet `tipoMovimiento`).
-        movement_kind: Option<String> = optional("movementKind", read_body::line(VoucherType::CATEGORY_MAX))
-            as Option<String> { max_length = 40 };
     }
 }
 
@@ -91,13 +90,13 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
     let tenant = caller.identity.tenant.clone();
     let render = move |made: &VoucherType| voucher_type(&tenant, made);
     let (asker, answer) = respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
-    let sent = NewVoucherType::read(body)?;
+    let NewVoucherType { code, name, sense } = NewVoucherType::read(body)?;
     let order = CreateVoucherType {
-        code: sent.code,
-        name: sent.name,
-        sense: sent.sense,
-        description: sent.description,
-        category: sent.movement_kind,
+        code,
+        name,
+        sense,
+        description: None,
+        category: None,
     };
     answer.give(
         caller

@@ -21,7 +21,8 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::{self, Query};
 use crate::http::request::request;
-use crate::http::respond::{self, give, json, plain};
+use crate::http::respond::{self, array, give, json, plain};
+use crate::http::whole::WholeParams;
 use crate::http::words::Mistake;
 use crate::webhooks::guard::{self, UrlError};
 use bodies::{
@@ -78,14 +79,16 @@ fn url(caller: &Caller) -> impl Fn(&str) -> Result<String, UrlError> {
 #[utoipa::path(
     operation_id = "listWebhooks",
     tag = "Webhooks",
-    responses((status = 200, body = Vec<WebhookBody>, headers(("X-Total-Count" = u64))), Problems)
+    params(WholeParams),
+    responses((status = 200, body = Vec<WebhookBody>), Problems)
 )]
 #[get("/v1/webhooks")]
-pub async fn list(caller: Caller) -> Answer {
+pub async fn list(caller: Caller, query: Query) -> Answer {
+    let page = WholeParams::alone(query)?;
     let realm = caller.realm();
     let found = caller.engine().webhooks(realm).await?;
-    let bodies: Vec<_> = found.iter().map(|view| webhook(realm, view)).collect();
-    Ok(respond::whole(bodies))
+    let listing = page.page(found, |_, view| view.webhook.number)?;
+    Ok(array(&listing, |view| webhook(realm, view)))
 }
 
 request! {

@@ -24,6 +24,7 @@ use crate::http::problems::{BankProblems, Problems};
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, give, json, plain};
+use crate::http::whole::WholeParams;
 use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
@@ -235,13 +236,17 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
 #[utoipa::path(
     operation_id = "listCuentasByCuit",
     tag = "Wallet",
-    params(("cuit" = String, Query, description = "11 digits, with or without dashes")),
-    responses((status = 200, body = Vec<CuentaBody>, headers(("X-Total-Count" = u64))), Problems)
+    params(
+        ("cuit" = String, Query, description = "11 digits, with or without dashes"),
+        WholeParams
+    ),
+    responses((status = 200, body = Vec<CuentaBody>), Problems)
 )]
 #[get("/wallet/v1/CuentaByCuit")]
 pub async fn by_cuit(caller: Caller, mut query: Query) -> Answer {
     // A wrong check digit is that of nobody; only a wrong shape is a mistake.
     let cuit = query.required("cuit", |text| campos::cuit(true, text));
+    let page = WholeParams::take(&mut query);
     query.done()?;
     let Some(cuit) = cuit else {
         return Err(ApiError::field("cuit", Mistake::Required));
@@ -250,9 +255,8 @@ pub async fn by_cuit(caller: Caller, mut query: Query) -> Answer {
         .engine()
         .accounts_of_cuit(caller.realm(), cuit)
         .await?;
-    let bodies: Vec<_> = found
-        .iter()
-        .map(|account| CuentaBody::of(&caller, account))
-        .collect();
-    Ok(respond::whole(bodies))
+    let listing = page.page(found, |_, account| account.number.0)?;
+    Ok(respond::array(&listing, |account| {
+        CuentaBody::of(&caller, account)
+    }))
 }

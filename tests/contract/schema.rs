@@ -87,7 +87,7 @@ impl Document {
     }
 
     /// The properties of an object and of all that it is made of.
-    fn gather(
+    pub fn gather(
         &self,
         schema: &Value,
         properties: &mut Map<String, Value>,
@@ -107,7 +107,7 @@ impl Document {
         required.extend(names.filter_map(Value::as_str).map(str::to_owned));
     }
 
-    fn resolved(&self, schema: &Value) -> Value {
+    pub fn resolved(&self, schema: &Value) -> Value {
         match schema["$ref"].as_str() {
             Some(place) => self.resolved(self.0.pointer(place.trim_start_matches('#')).unwrap()),
             None => schema.clone(),

@@ -270,7 +270,7 @@ pub const STORY: &[Golden] = &[
             "heldAfter":"0.00","totalAfter":"1500.00","voucherTypeCode":"COMPRA",
             "voucherTypeName":"Compra","idExterno":"orden-1","referenceType":"adjustment",
             "referenceId":"cmp_00000040000000200000004v9a63ce52","description":null,"counterparty":null,
-            "createdAt":"2026-03-02T15:04:05.678Z"}],"total":2,"limit":1,"offset":0}"#,
+            "createdAt":"2026-03-02T15:04:05.678Z"}],"total":2,"limit":1,"offset":0,"next":"YzE6Mg"}"#,
     },
     Golden {
         request: "GET /v1/comprobantes/by-external/orden-1?direction=credit",
@@ -452,7 +452,7 @@ pub const STORY: &[Golden] = &[
             "verifiedAt":null},"suspension":{"reason":"oficio 12/26","code":"court_order",
             "at":"2026-03-02T15:04:05.678Z"},"createdAt":"2026-03-02T15:04:05.678Z",
             "updatedAt":"2026-03-02T15:04:05.678Z","closedAt":null}],"total":1,"limit":50,
-            "offset":0}"#,
+            "offset":0,"next":null}"#,
     },
     Golden {
         request: "POST /v1/accounts/0000999100000247912144/reactivate",

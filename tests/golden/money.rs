@@ -99,7 +99,7 @@ pub const MONEY: &[Golden] = &[
             "coelsaId":null,"concept":"ALQ"},"amount":"5.00","fee":null,"concept":"ALQ","description":"marzo",
             "idExterno":"pago-1","originId":null,"bankTransferId":null,"coelsaId":null,
             "reversed":"0.00","rejection":null,"createdAt":"2026-03-02T15:04:05.678Z",
-            "updatedAt":"2026-03-02T15:04:05.678Z"}],"total":1,"limit":1,"offset":0}"#,
+            "updatedAt":"2026-03-02T15:04:05.678Z"}],"total":1,"limit":1,"offset":0,"next":null}"#,
     },
     Golden {
         request: "GET /v1/transfers/trf_0000004000000020000000bgyvkvh6sc",

@@ -20,7 +20,7 @@ pub const TREASURY: &[Golden] = &[
             {"items":[{"cvu":"0000999100000287336728","alias":"Mar.De.Sal","walletAccountId":1,
             "holderName":"Ana Paz","cuit":"27312547568","status":"active","available":"70.10",
             "held":"30.00","total":"100.10","lastMovementAt":"2026-03-02T15:04:05.678Z"}],
-            "total":1,"limit":2,"offset":0}"#,
+            "total":1,"limit":2,"offset":0,"next":null}"#,
     },
     Golden {
         request: "GET /v1/treasury/positions/0000999100000287336728",

@@ -1,0 +1,140 @@
+//! How the service is, on one page: what an operator looks at first.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::platform::realms;
+use caudal_ledger::time::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::OperatorDesk;
+use super::{health, webhooks};
+use crate::http::errors::ApiError;
+use crate::http::respond::json;
+
+/// How the service is.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Status)]
+struct StatusBody {
+    /// The program's version.
+    version: &'static str,
+    /// When the service started.
+    started_at: String,
+    uptime_seconds: u64,
+    /// Whether requests and writes are taken.
+    ready: bool,
+    /// Why not.
+    reason: Option<String>,
+    clock_in_doubt: bool,
+    tenants: usize,
+    realms: RealmsBody,
+    journal: JournalFigures,
+    cases: CasesFigures,
+    webhooks: WebhooksFigures,
+}
+
+/// Realms of all tenants.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = StatusOfRealms)]
+struct RealmsBody {
+    count: usize,
+    /// Of which the supervisor has fallen within the last minute, or is not back yet.
+    down: usize,
+}
+
+/// The journal.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = StatusOfJournal)]
+struct JournalFigures {
+    /// The last durable commit since the store was created.
+    last_commit: u64,
+    /// Commits that wait for the journal now.
+    queued: u64,
+    disk_bytes: u64,
+}
+
+/// What waits for a person.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = StatusOfCases)]
+struct CasesFigures {
+    open: u64,
+    oldest_since: Option<String>,
+}
+
+/// Webhooks of all tenants.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = StatusOfWebhooks)]
+struct WebhooksFigures {
+    count: usize,
+    /// How many have events left to look at, and how many events these are together.
+    behind: usize,
+    events_behind: u64,
+    /// Parked or gone.
+    stopped: usize,
+}
+
+fn cases(desk: &OperatorDesk) -> Result<CasesFigures, ApiError> {
+    let (mut open, mut oldest): (u64, Option<Timestamp>) = (0, None);
+    for (_, _, found) in health::figures(desk)? {
+        let counts = &found.counts;
+        open += counts.transfers + counts.suspense + counts.unbooked;
+        let since = [
+            found.oldest_transfer,
+            found.oldest_suspense,
+            found.oldest_unbooked,
+        ];
+        oldest = since.into_iter().flatten().chain(oldest).min();
+    }
+    Ok(CasesFigures {
+        open,
+        oldest_since: oldest.map(|at| at.to_string()),
+    })
+}
+
+/// Shows how the service is: version, whether it is ready and why not, realms, journal, open cases, webhooks.
+#[utoipa::path(
+    get,
+    path = "/admin/status",
+    operation_id = "readStatus",
+    tag = "Operation",
+    responses((status = 200, body = StatusBody))
+)]
+pub async fn show(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
+    let engine = &desk.door.engine;
+    let stats = engine.stats();
+    let platform = engine.platform();
+    let hooks = webhooks::all(&desk).await?;
+    let behind = hooks.iter().filter(|row| row.progress.behind > 0);
+    let stopped = |row: &&webhooks::Row| matches!(row.status, "parked" | "gone");
+    let ready = health::readyz(desk.clone()).await;
+    let body = StatusBody {
+        version: env!("CARGO_PKG_VERSION"),
+        started_at: desk.started_at.to_string(),
+        uptime_seconds: desk.started.elapsed().as_secs(),
+        ready: ready.is_ok(),
+        reason: ready.err().map(|why| why.to_string()),
+        clock_in_doubt: engine.clock_doubt().is_some(),
+        tenants: platform.tenants.len(),
+        realms: RealmsBody {
+            count: realms(&platform).count(),
+            down: engine.down().len(),
+        },
+        journal: JournalFigures {
+            last_commit: stats.last_commit,
+            queued: stats.queued,
+            disk_bytes: stats.journal_disk_bytes,
+        },
+        cases: cases(&desk)?,
+        webhooks: WebhooksFigures {
+            count: hooks.len(),
+            behind: behind.clone().count(),
+            events_behind: behind.map(|row| row.progress.behind).sum(),
+            stopped: hooks.iter().filter(stopped).count(),
+        },
+    };
+    Ok(json(StatusCode::OK, &body))
+}

@@ -1,0 +1,96 @@
+//! `caudal health`: whether a service takes requests, for containers that have no other program to ask with.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use reqwest::{Client, Url, redirect};
+use serde_json::Value;
+
+use super::Exit;
+use super::remote::shown;
+use super::terminal::{say, wait};
+
+/// How long an answer is waited for, unless set, in seconds.
+const TIMEOUT: &str = "5";
+/// Where a service listens, unless set.
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+
+/// Ask a service on this machine whether it takes requests: exit code 0 when it does, else 1.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Either listener, for instance http://127.0.0.1:8080; unless set, where CAUDAL_LISTEN has the service listen,
+    /// or http://127.0.0.1:8080
+    #[arg(long, value_name = "URL")]
+    url: Option<Url>,
+    /// How long to wait
+    #[arg(long, value_name = "SECONDS", default_value = TIMEOUT)]
+    timeout: u64,
+}
+
+/// Asks.
+pub fn run(args: &Args) -> Result<(), Exit> {
+    let base = match &args.url {
+        Some(url) => url.clone(),
+        None => usual(std::env::var("CAUDAL_LISTEN").ok().as_deref())?,
+    };
+    let url = base.join("/readyz").map_err(Exit::usage)?;
+    let client = Client::builder()
+        .redirect(redirect::Policy::none())
+        .no_proxy()
+        .timeout(Duration::from_secs(args.timeout));
+    let client = match base.scheme() {
+        "https" => client,
+        // Plain http needs no certificates, and containers without any are welcome.
+        _ => client.tls_certs_only([]),
+    };
+    let client = client.build().map_err(Exit::failed)?;
+    wait(async {
+        let away = |why: reqwest::Error| Exit::failed(format!("{base} does not answer: {why}"));
+        let answer = client.get(url).send().await.map_err(away)?;
+        let status = answer.status();
+        let body: Value = answer.json().await.unwrap_or(Value::Null);
+        match status.is_success() {
+            true => say("ready"),
+            false => Err(Exit::failed(format!(
+                "not ready: {status} {}",
+                shown(&body, "message")
+            ))),
+        }
+    })
+}
+
+/// Where a service is that listens there; everywhere is here, too.
+fn usual(listen: Option<&str>) -> Result<Url, Exit> {
+    let listen = match listen.filter(|text| !text.is_empty()) {
+        None => LISTEN,
+        Some(text) => text
+            .parse()
+            .map_err(|why| Exit::usage(format!("CAUDAL_LISTEN: {why}")))?,
+    };
+    let here = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        other => other,
+    };
+    let here = SocketAddr::new(here, listen.port());
+    format!("http://{here}").parse().map_err(Exit::failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_that_listens_everywhere_is_asked_here() {
+        for (listen, url) in [
+            (None, "http://127.0.0.1:8080/"),
+            (Some(""), "http://127.0.0.1:8080/"),
+            (Some("0.0.0.0:9000"), "http://127.0.0.1:9000/"),
+            (Some("[::]:9000"), "http://[::1]:9000/"),
+            (Some("10.0.0.7:80"), "http://10.0.0.7/"),
+        ] {
+            assert_eq!(usual(listen).unwrap().as_str(), url);
+        }
+        assert_eq!(usual(Some("8080")).unwrap_err().code, 2);
+    }
+}

@@ -1,0 +1,287 @@
+//! `caudal listen`: brings the events of a key to a URL on this machine, as a webhook would.
+//!
+//! **Shape.** It follows the stream of events and posts each one, signed as webhooks are, one after the other. A cut of
+//! the stream is mended from the last event (`Last-Event-ID`), so nothing is missed or sent twice by it.
+//!
+//! **Failure.** What the URL refuses or does not answer is reported in a line and not sent again: it is for trying out a
+//! receiver, and the next event follows.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use caudal::webhooks::Secret;
+use caudal::webhooks::signing::{self, Message};
+use reqwest::{Client, Response, StatusCode, Url, redirect};
+use secrecy::ExposeSecret as _;
+use serde_json::Value;
+
+use super::Exit;
+use super::dev::{DATA, DevFile};
+use super::remote::shown;
+use super::terminal::{self, Hangup, Signals, say};
+
+/// How long the URL has for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long is waited before the stream is asked for again.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The longest message of the stream, in bytes.
+const MESSAGE_MAX: usize = 4 << 20;
+
+/// Follow the events of a key and post each to a URL, for instance of the program that you write: signed as webhooks
+/// are, one line each. It goes on until Ctrl-C.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Where events are posted to, for instance http://127.0.0.1:9000/hooks
+    #[arg(long, value_name = "URL")]
+    forward: Url,
+    /// The API; without it, that of the running `caudal dev`
+    #[arg(long, value_name = "URL")]
+    url: Option<Url>,
+    /// A key that may read events; without it, the test key of the running `caudal dev`
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "CAUDAL_API_KEY",
+        hide_env_values = true
+    )]
+    key: Option<String>,
+    /// Only events of these types, with commas between them, for instance `voucher.created,hold.*`
+    #[arg(long, value_name = "TYPES")]
+    types: Option<String>,
+    /// Begin after this event instead of now
+    #[arg(long, value_name = "EVENT")]
+    after: Option<String>,
+    /// What events are signed with (`whsec_…`); one is made unless set
+    #[arg(long, value_name = "SECRET")]
+    secret: Option<String>,
+}
+
+/// What is followed, and where it goes.
+struct Forward {
+    client: Client,
+    stream: Url,
+    key: String,
+    to: Url,
+    secret: Secret,
+    /// The last event that was seen.
+    last: Option<String>,
+}
+
+/// A message of the stream.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Told {
+    id: Option<String>,
+    kind: String,
+    data: String,
+}
+
+/// Runs it until a signal.
+pub fn run(args: Args) -> Result<(), Exit> {
+    terminal::log(caudal::log::LogFormat::Terminal, "warn")?;
+    terminal::wait(async {
+        let mut signals = Signals::listen(Hangup::Ends)?;
+        let mut forward = Forward::of(args)?;
+        tokio::select! {
+            () = signals.next() => Ok(()),
+            ended = forward.follow() => ended,
+        }
+    })
+}
+
+impl Forward {
+    fn of(args: Args) -> Result<Self, Exit> {
+        let dev = DevFile::read(DATA.as_ref())?;
+        let none = || {
+            Exit::usage(format!(
+                "which service? Set --url and --key (or CAUDAL_API_KEY), or run this where \
+                 {DATA}/dev.json of a running `caudal dev` is"
+            ))
+        };
+        let (url, key) = match (args.url, args.key, dev) {
+            (Some(url), Some(key), _) => (url, key),
+            (None, key, Some(dev)) => {
+                let url = dev.url.parse().map_err(Exit::failed)?;
+                (url, key.unwrap_or(dev.test_key))
+            }
+            (Some(_), None, _) | (None, _, None) => return Err(none()),
+        };
+        let mut stream = url.join("/v1/events/stream").map_err(Exit::usage)?;
+        if let Some(types) = &args.types {
+            stream.query_pairs_mut().append_pair("types", types);
+        }
+        let secret = match args.secret {
+            Some(text) => {
+                let wrong = |why| Exit::usage(format!("--secret {why}"));
+                Secret::parse(&text).map_err(wrong)?
+            }
+            None => Secret::new().map_err(Exit::failed)?,
+        };
+        let client = Client::builder()
+            .redirect(redirect::Policy::none())
+            .no_proxy();
+        let plain = [&stream, &args.forward]
+            .iter()
+            .all(|url| url.scheme() == "http");
+        let client = match plain {
+            // Plain http needs no certificates, and machines without any are welcome.
+            true => client.tls_certs_only([]),
+            false => client,
+        };
+        say(&format!(
+            "Events go to {}, signed with\n\n  {}\n\nPress Ctrl-C to end it.\n",
+            args.forward,
+            secret.text().expose_secret()
+        ))?;
+        Ok(Self {
+            client: client.build().map_err(Exit::failed)?,
+            stream,
+            key,
+            to: args.forward,
+            secret,
+            last: args.after,
+        })
+    }
+
+    /// Follows the stream, again and again.
+    async fn follow(&mut self) -> Result<(), Exit> {
+        loop {
+            if let Err(why) = self.once().await? {
+                tracing::warn!(%why, "the stream ended; it is asked for again");
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Follows it until it is cut. What trying again will not mend ends the command.
+    async fn once(&mut self) -> Result<Result<(), reqwest::Error>, Exit> {
+        let mut asked = self
+            .client
+            .get(self.stream.clone())
+            .header("x-api-key", &self.key);
+        if let Some(last) = &self.last {
+            asked = asked.header("last-event-id", last);
+        }
+        let mut answer = match asked.send().await {
+            Ok(answer) => answer,
+            Err(why) => return Ok(Err(why)),
+        };
+        let status = answer.status();
+        if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
+            return Err(refused(answer).await);
+        }
+        if let Err(why) = answer.error_for_status_ref() {
+            return Ok(Err(why));
+        }
+        let mut unread = Vec::new();
+        loop {
+            match answer.chunk().await {
+                Ok(Some(more)) => unread.extend_from_slice(&more),
+                Ok(None) => return Ok(Ok(())),
+                Err(why) => return Ok(Err(why)),
+            }
+            while let Some(told) = next(&mut unread) {
+                self.tell(told).await?;
+            }
+            if unread.len() > MESSAGE_MAX {
+                return Err(Exit::failed(
+                    "a message of the stream is too long: is it Caudal's?",
+                ));
+            }
+        }
+    }
+
+    /// Posts an event and prints its line.
+    async fn tell(&mut self, told: Told) -> Result<(), Exit> {
+        if let Some(id) = &told.id {
+            self.last = Some(id.clone());
+        }
+        let (Some(id), false) = (told.id, told.data.is_empty()) else {
+            return Ok(());
+        };
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let timestamp = since.map_or(0, |since| since.as_secs()).to_string();
+        let message = Message {
+            id: &id,
+            timestamp: &timestamp,
+            body: told.data.as_bytes(),
+        };
+        let began = Instant::now();
+        let sent = self
+            .client
+            .post(self.to.clone())
+            .timeout(PATIENCE)
+            .header("content-type", "application/json")
+            .header(signing::ID, &id)
+            .header(signing::TIMESTAMP, &timestamp)
+            .header(signing::SIGNATURE, message.sign(self.secret.bytes()))
+            .body(told.data)
+            .send()
+            .await;
+        let outcome = match sent {
+            Ok(answer) => answer.status().as_u16().to_string(),
+            Err(why) if why.is_connect() => "nobody listens there".to_owned(),
+            Err(why) if why.is_timeout() => "no answer in time".to_owned(),
+            Err(why) => why.to_string(),
+        };
+        let millis = began.elapsed().as_millis();
+        say(&format!("{:<28} {id}  {outcome}  {millis} ms", told.kind))
+    }
+}
+
+/// Why the stream is refused.
+async fn refused(answer: Response) -> Exit {
+    let status = answer.status();
+    let body: Value = answer.json().await.unwrap_or(Value::Null);
+    Exit::failed(format!("{status}: {}", shown(&body, "message")))
+}
+
+/// Takes the next whole message; `None` until there is one.
+fn next(unread: &mut Vec<u8>) -> Option<Told> {
+    let end = unread.windows(2).position(|two| two == b"\n\n")?;
+    let rest = unread.split_off(end.checked_add(2)?);
+    let message = std::mem::replace(unread, rest);
+    let text = String::from_utf8_lossy(&message);
+    let mut told = Told::default();
+    for line in text.lines() {
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        if name == "id" {
+            told.id = Some(value.to_owned());
+        } else if name == "event" {
+            value.clone_into(&mut told.kind);
+        } else if name == "data" {
+            if !told.data.is_empty() {
+                told.data.push('\n');
+            }
+            told.data.push_str(value);
+        }
+    }
+    Some(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_taken_when_they_are_whole() {
+        let text = "retry: 2000\nid: evt_1\n\nid: evt_2\nevent: a.b\ndata: {}\n\n: alive\nid: evt_3\n\nid: evt_4\nda";
+        let mut unread = Vec::new();
+        let mut found = Vec::new();
+        for byte in text.bytes() {
+            unread.push(byte);
+            while let Some(told) = next(&mut unread) {
+                found.push((told.id.unwrap(), told.kind, told.data));
+            }
+        }
+        let told = |id: &str, kind: &str, data: &str| (id.into(), kind.into(), data.into());
+        assert_eq!(
+            found,
+            [
+                told("evt_1", "", ""),
+                told("evt_2", "a.b", "{}"),
+                told("evt_3", "", "")
+            ]
+        );
+        assert_eq!(unread, b"id: evt_4\nda");
+    }
+}

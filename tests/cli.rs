@@ -1,0 +1,174 @@
+//! The commands around a service, each as a program of its own.
+
+use std::fs;
+use std::process::{Child, Command, Output, Stdio};
+
+use caudal::service::TEST_ADMIN_KEY;
+use tempfile::TempDir;
+
+use crate::support::{SOON, TestService, Value, json, wait_until};
+use crate::webhooks::inbox::Inbox;
+
+/// A command without the variables of whoever runs the tests.
+fn caudal(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_caudal"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("CAUDAL_") {
+            command.env_remove(name);
+        }
+    }
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn said(ended: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    (
+        ended.status.code(),
+        text(&ended.stdout),
+        text(&ended.stderr),
+    )
+}
+
+#[actix_web::test]
+async fn status_and_health_tell_how_a_service_is() {
+    let mut service = TestService::start().await;
+    let admin = service.admin_client().url;
+    let status = |more: &[&str]| {
+        let mut command = caudal(&["status", "--admin-url", &admin]);
+        let command = command.args(more).env("CAUDAL_ADMIN_KEY", TEST_ADMIN_KEY);
+        said(&command.output().unwrap())
+    };
+    let (code, out, _) = status(&["--json"]);
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(code, Some(0), "{out}");
+    assert_eq!(
+        (
+            &told["ready"],
+            &told["tenants"],
+            &told["realms"]["count"],
+            &told["cases"]["open"]
+        ),
+        (&json!(true), &json!(2), &json!(4), &json!(0))
+    );
+    assert!(
+        told["version"].is_string() && told["uptimeSeconds"].is_u64(),
+        "{out}"
+    );
+    let (_, page, _) = status(&[]);
+    for line in [
+        "caudal    ",
+        "realms    4 of 2 tenants",
+        "webhooks  0,",
+        "clock     believed",
+    ] {
+        assert!(page.contains(line), "{page}");
+    }
+    let health = |url: &str| said(&caudal(&["health", "--url", url]).output().unwrap());
+    for url in [&service.a.url, &admin] {
+        assert_eq!(health(url), (Some(0), "ready".into(), String::new()));
+    }
+    let url = service.a.url.clone();
+    service.end(true).await;
+    let (code, out, why) = health(&url);
+    assert_eq!((code, out.as_str()), (Some(1), ""), "{why}");
+    assert!(why.contains("does not answer"), "{why}");
+}
+
+#[actix_web::test]
+async fn verify_of_a_folder_works_whatever_is_exported() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().join("data");
+    for (name, value) in [
+        ("CAUDAL_ADMIN_URL", "http://elsewhere"),
+        ("CAUDAL_ADMIN_URL", "no url"),
+        ("CAUDAL_ADMIN_KEY", "k"),
+        ("CAUDAL_LISTEN", "nowhere"),
+        ("CAUDAL_CONFIG", "caudal.toml"),
+    ] {
+        let mut verify = caudal(&["verify", "--data", data.to_str().unwrap()]);
+        let (code, _, why) = said(&verify.env(name, value).output().unwrap());
+        assert_eq!(code, Some(2), "{why}");
+        assert!(why.contains("holds no store"), "{name}={value}: {why}");
+    }
+}
+
+/// A command that goes on until the test ends.
+struct Going(Child);
+
+impl Drop for Going {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+#[actix_web::test]
+async fn listen_brings_events_to_a_url_as_a_webhook_would() {
+    let service = TestService::start().await;
+    let (inbox, folder) = (Inbox::start(), TempDir::new().unwrap());
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    let first = service.a.get("/v1/events?limit=1").await.is(200);
+    let first = first["items"][0]["id"].as_str().unwrap().to_owned();
+    service.a.credit(&cvu, "10.00").await;
+    let out = folder.path().join("out.txt");
+    let key = service
+        .keyed(&json!({"mode": "test", "scopes": ["events:read"]}))
+        .await
+        .key;
+    let mut listen = caudal(&["listen", "--forward", &inbox.url("/hooks")]);
+    listen.args([
+        "--url",
+        &service.a.url,
+        "--after",
+        &first,
+        "--types",
+        "voucher.*",
+    ]);
+    listen.env("CAUDAL_API_KEY", key.unwrap());
+    listen.stdout(fs::File::create(&out).unwrap());
+    let _going = Going(listen.spawn().unwrap());
+    wait_until("what was before is there", SOON, async || {
+        (inbox.calls().len() == 1).then_some(())
+    })
+    .await;
+    let later = service.a.debit(&cvu, "4.00").await;
+    wait_until("what comes is there", SOON, async || {
+        (inbox.calls().len() == 2).then_some(())
+    })
+    .await;
+    let printed = fs::read_to_string(&out).unwrap();
+    let secret = printed
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("whsec_"));
+    let secret = format!("whsec_{}", secret.unwrap());
+    for call in inbox.calls() {
+        assert_eq!(call.signed(&secret), Ok(()));
+        assert_eq!(
+            (call.body()["type"].as_str(), call.body()["id"].as_str()),
+            (Some("voucher.created"), Some(call.id.as_str()))
+        );
+    }
+    assert_eq!(inbox.calls()[1].body()["data"]["id"], later["id"]);
+    let lines = || {
+        fs::read_to_string(&out)
+            .unwrap()
+            .matches("voucher.created")
+            .count()
+    };
+    wait_until("each has its line", SOON, async || {
+        (lines() == 2).then_some(())
+    })
+    .await;
+    // Who may not read events is told so, and does not go on.
+    let other = service
+        .keyed(&json!({"mode": "test", "scopes": ["vouchers:write"]}))
+        .await
+        .key;
+    let mut listen = caudal(&["listen", "--forward", &inbox.url("/hooks")]);
+    listen.args(["--url", &service.a.url, "--key", &other.unwrap()]);
+    let (code, _, why) = said(&listen.output().unwrap());
+    assert_eq!(code, Some(1));
+    assert!(why.contains("events:read"), "{why}");
+}
