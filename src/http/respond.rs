@@ -48,13 +48,6 @@ pub fn array<T, R: Serialize>(listing: &Listing<T>, render: impl Fn(&T) -> R) ->
     paged(listing, json(StatusCode::OK, &items))
 }
 
-/// A list that has no pages as a plain array, with its total in a header.
-pub fn whole<R: Serialize>(items: Vec<R>) -> HttpResponse {
-    let answer = json(StatusCode::OK, &items);
-    let (total, next) = (items.iter().map(|_| 1).sum(), None);
-    paged(&Listing { items, total, next }, answer)
-}
-
 /// Adds the headers of a page.
 pub fn paged<T>(listing: &Listing<T>, mut answer: HttpResponse) -> HttpResponse {
     answer.headers_mut().insert(TOTAL, listing.total.into());

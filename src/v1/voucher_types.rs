@@ -44,7 +44,7 @@ pub async fn list(caller: Caller, query: Query) -> Answer {
     let page = WholeParams::alone(query)?;
     let types = caller.engine().voucher_types(caller.realm()).await?;
     let tenant = &caller.identity.tenant;
-    let listing = page.page(types, type_number)?;
+    let listing = page.page(types.all(), type_number)?;
     Ok(array(&listing, |found| voucher_type(tenant, found)))
 }
 
@@ -59,6 +59,12 @@ request! {
             as String { min_length = 1, max_length = 80 };
         /// `credit` or `debit`.
         sense: Sense = required("sense", read_body::text(sense)) as SenseWord;
+        /// A line for people (wallet `descripcion`).
+        description: Option<String> = optional("description", read_body::line(VoucherType::DESCRIPTION_MAX))
+            as Option<String> { max_length = 200 };
+        /// The tenant's own category (wallet `tipoMovimiento`).
+        movement_kind: Option<String> = optional("movementKind", read_body::line(VoucherType::CATEGORY_MAX))
+            as Option<String> { max_length = 40 };
     }
 }
 
@@ -90,13 +96,13 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
     let tenant = caller.identity.tenant.clone();
     let render = move |made: &VoucherType| voucher_type(&tenant, made);
     let (asker, answer) = respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
-    let NewVoucherType { code, name, sense } = NewVoucherType::read(body)?;
+    let sent = NewVoucherType::read(body)?;
     let order = CreateVoucherType {
-        code,
-        name,
-        sense,
-        description: None,
-        category: None,
+        code: sent.code,
+        name: sent.name,
+        sense: sent.sense,
+        description: sent.description,
+        category: sent.movement_kind,
     };
     answer.give(
         caller

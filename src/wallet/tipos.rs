@@ -21,10 +21,8 @@ use crate::http::whole::WholeParams;
 use crate::http::words::Mistake;
 use crate::v1::voucher_types::type_number;
 
-/// The longest name, description and category of a type, in characters.
+/// The longest name of a type, in characters.
 const NOMBRE_MAX: usize = 80;
-const DESCRIPCION_MAX: usize = 200;
-const CATEGORIA_MAX: usize = 40;
 
 /// A voucher type that was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -96,7 +94,7 @@ impl From<&VoucherType> for Tipo {
 pub async fn list(caller: Caller, query: Query) -> Result<HttpResponse, ApiError> {
     let page = WholeParams::alone(query)?;
     let types = caller.engine().voucher_types(caller.realm()).await?;
-    let listing = page.page(types, type_number)?;
+    let listing = page.page(types.all(), type_number)?;
     Ok(respond::array(&listing, |found| Tipo::from(found)))
 }
 
@@ -114,8 +112,7 @@ pub async fn remove(caller: Caller, path: web::Path<String>) -> Result<HttpRespo
     let id = number(&path, "id")?.0;
     let (engine, realm) = (caller.engine(), caller.realm());
     let types = engine.voucher_types(realm).await?;
-    let named = types.into_iter().find(|it| it.legacy_id == Some(id));
-    let code = match named {
+    let code = match types.find_legacy(id) {
         Some(found) => found.code,
         // The number stands for the code that nobody knows.
         None => {
@@ -166,10 +163,10 @@ request! {
         codigo: TypeCode = required("codigo", campos::code_as(TypeCode::parse))
             as String { pattern = "^[A-Za-z0-9_-]{2,40}$" };
         /// A line for people.
-        descripcion: Option<String> = optional("descripcion", read_body::line(DESCRIPCION_MAX))
+        descripcion: Option<String> = optional("descripcion", read_body::line(VoucherType::DESCRIPTION_MAX))
             as Option<String> { max_length = 200 };
         /// The tenant's own category.
-        tipo_movimiento: Option<String> = optional("tipoMovimiento", campos::code(CATEGORIA_MAX))
+        tipo_movimiento: Option<String> = optional("tipoMovimiento", campos::code(VoucherType::CATEGORY_MAX))
             as Option<String> { max_length = 40 };
         => |fields| name_the_sense(fields);
         /// `credit` or `debit`; wins over `signo`.
