@@ -45,8 +45,9 @@ use site::Layout;
 /// How long a run of a case lasts before it counts.
 const WARM_UP: Duration = Duration::from_millis(300);
 
-/// Measures this machine: no-op, vouchers, bulks, transfers, balances, a long load, opening again,
-/// lists, webhooks.
+/// Measure this machine, and check the ledger afterwards
+///
+/// The cases are a no-op, vouchers, bulks, transfers, balances, a long load, opening again, lists and webhooks.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Where the stores are made; the folder is removed afterwards.

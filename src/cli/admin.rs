@@ -30,7 +30,7 @@ pub enum Tenant {
 /// Errands about keys.
 #[derive(Debug, clap::Subcommand)]
 pub enum Key {
-    /// Issue a key; it is shown this once
+    /// Issue a key; its text is shown only now
     Issue {
         /// The tenant's id
         tenant: String,
@@ -47,10 +47,10 @@ pub enum Key {
         /// From everywhere unless set
         #[arg(long, value_name = "NETWORK")]
         allow_ip: Vec<String>,
-        /// When it ends, for instance 2027-01-01T00:00:00Z; never unless set
+        /// When it expires, for instance 2027-01-01T00:00:00Z; never unless set
         #[arg(long, value_name = "INSTANT", conflicts_with = "expires_in")]
         expires_at: Option<String>,
-        /// After how many seconds it ends
+        /// After how many seconds it expires
         #[arg(long, value_name = "SECONDS")]
         expires_in: Option<u64>,
         #[command(flatten)]
@@ -63,17 +63,17 @@ pub enum Key {
         #[command(flatten)]
         asking: Asking,
     },
-    /// Issue a key in place of another, which goes on for a while
+    /// Replace a key by a new one; the old one keeps working for a while
     Rotate {
         /// The id of the old key: the letters between its second and third `_`
         id: String,
-        /// How long the old key goes on, in seconds, up to 7 days; a day unless set
+        /// How long the old key keeps working, in seconds, up to 7 days; a day unless set
         #[arg(long, value_name = "SECONDS")]
         overlap_seconds: Option<u64>,
         #[command(flatten)]
         asking: Asking,
     },
-    /// End a key at once
+    /// Revoke a key at once
     Revoke {
         /// The id of the key: the letters between its second and third `_`
         id: String,

@@ -16,12 +16,12 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Which service is meant.
 #[derive(Debug, clap::Args)]
 pub struct Which {
-    /// The admin API, for instance http://127.0.0.1:8081; without it, that of the running
-    /// `caudal dev`
+    /// The address of the admin API, for instance http://127.0.0.1:8081; that of the running
+    /// `caudal dev` unless set
     #[arg(long, value_name = "URL", env = "CAUDAL_ADMIN_URL")]
     // Read when it is needed: what is exported for other commands stops none.
     admin_url: Option<String>,
-    /// Its key; better in the variable than on the command line
+    /// The admin key; prefer the variable to the command line
     #[arg(
         long,
         value_name = "KEY",

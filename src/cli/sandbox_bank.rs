@@ -14,20 +14,22 @@ use super::Exit;
 use super::process;
 use super::terminal::{self, Hangup, Signals, say};
 
-/// Run the sandbox bank alone: a real HTTP server with the API of the sponsor bank, for test keys
-/// and for trying what a bank can do wrong. Its page says how.
+/// Run the sandbox bank alone
+///
+/// The sandbox bank is a real HTTP server with the API of the sponsor bank. Use it with test keys, and to try what a bank
+/// can do wrong. Its page at `/docs` explains how.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Where it listens; port 0 picks a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8082")]
     listen: SocketAddr,
-    /// The folder that keeps its accounts; without one they are forgotten at the end
+    /// The folder that keeps its accounts; without one they are lost when it stops
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Where notices of transfers go, for instance http://127.0.0.1:8080/bank/v1/notifications
     #[arg(long, value_name = "URL")]
     notify: Option<String>,
-    /// What notices are signed with; without it a text that everyone knows, which `serve` refuses
+    /// The secret that signs notices; the default is public, and `serve` refuses it
     #[arg(
         long,
         value_name = "SECRET",

@@ -9,9 +9,11 @@ use super::Exit;
 use super::process;
 use super::terminal::{self, Hangup, Signals, say};
 
-/// Run the service. Settings come from the file; `CAUDAL_…` variables win over it. It stops on
-/// SIGTERM or Ctrl-C: not ready at once, requests in flight finish, exit code 0. It goes on after
-/// SIGHUP, SIGUSR1 and SIGUSR2: settings are read at the start alone.
+/// Run the service
+///
+/// Settings come from the file; `CAUDAL_…` variables override it. SIGTERM and Ctrl-C stop the service: it reports at once
+/// that it is not ready, finishes the requests in flight, and exits with code 0. It ignores SIGHUP, SIGUSR1 and
+/// SIGUSR2, because it reads settings only at the start.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The file with the settings (TOML)
@@ -22,7 +24,7 @@ pub struct Args {
         required_unless_present = "example"
     )]
     config: Option<PathBuf>,
-    /// Print all settings with their meanings and defaults, and end
+    /// Print all settings with their meanings and defaults, then exit
     #[arg(long)]
     example: bool,
 }

@@ -15,12 +15,14 @@ use super::Exit;
 use super::remote::{Which, shown};
 use super::terminal::{self, say, wait};
 
-/// Replay every account's history from the journal and compare it with the index and, in a running
-/// service, with the actors. Names what differs; exit code 1 when anything does.
+/// Verify the ledger: replay every history and compare it with the index and the actors
+///
+/// The histories come from the journal. The actors are compared in a running service only. Prints every difference; the
+/// exit code is 1 if there is one.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The data folder of a service that does not run, whatever CAUDAL_ADMIN_URL says; without it,
-    /// a running service is asked
+    /// The data folder of a stopped service; overrides CAUDAL_ADMIN_URL. Without it, a running
+    /// service verifies itself
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     #[command(flatten)]
