@@ -123,9 +123,15 @@ impl Place {
                 .collect()),
             Self::Text => Ok(vec![Value::from(answer.text.clone())]),
             Self::Json(parts) => {
-                let mut here = vec![&answer.json];
+                let (mut here, mut many) = (vec![&answer.json], false);
                 for part in parts {
-                    here = step(&answer.json, &here, part, write)?;
+                    let next = step(&answer.json, &here, part, write)?;
+                    // Each of them has it, or none.
+                    if many && !next.is_empty() && next.len() < here.len() {
+                        return Err(format!("{} of {} have it", next.len(), here.len()));
+                    }
+                    many |= matches!(part, Part::Each);
+                    here = next;
                 }
                 let here = here.into_iter().map(|value| followed(&answer.json, value));
                 Ok(here.cloned().collect())

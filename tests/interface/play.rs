@@ -80,7 +80,7 @@ impl Stage {
         let since = Instant::now();
         let asked = async || {
             let (wrong, answer) = self.once(row).await;
-            let done = !row.soon || wrong.lines.is_empty() || since.elapsed() > SOON / 4;
+            let done = !row.soon || wrong.lines.is_empty() || since.elapsed() > SOON / 2;
             done.then_some((wrong, answer))
         };
         let (mut wrong, answer) = wait_until("an answer", SOON, asked).await;
