@@ -9,6 +9,7 @@ pub mod cuenta_request;
 pub mod cuentas;
 pub mod cvu;
 pub mod importe;
+pub mod nombres;
 pub mod remuneracion;
 pub mod saldos;
 pub mod tesoreria;

@@ -2,6 +2,7 @@
 
 mod aliases;
 mod changes;
+mod cleared;
 mod lists;
 
 use std::future::IntoFuture as _;

@@ -76,5 +76,10 @@ async fn a_bank_that_fails_is_no_answer() {
         .behave(json!({"operation": "lookup", "mode": "error"}))
         .await;
     let failed = service.a.get("/v1/lookup/alias/destino.0").await;
-    failed.refused(502, "bank_failed");
+    let failed = failed.refused(502, "bank_failed");
+    let said = failed["message"].as_str().unwrap();
+    assert!(
+        said.contains("nothing was changed and nothing goes on"),
+        "{said}"
+    );
 }

@@ -135,5 +135,10 @@ async fn a_day_that_is_none_or_not_yet_is_refused_and_a_bank_that_fails_is_told(
         .bank
         .behave(json!({"operation": "transfer_list", "mode": "error"}))
         .await;
-    service.a.get(PATH).await.refused(502, "bank_failed");
+    let failed = service.a.get(PATH).await.refused(502, "bank_failed");
+    let said = failed["message"].as_str().unwrap();
+    assert!(
+        said.contains("nothing was changed and nothing goes on"),
+        "{said}"
+    );
 }

@@ -31,6 +31,7 @@ use crate::holds::Hold;
 use crate::kyc::Kyc;
 use crate::limits::{Limits, Usage};
 use crate::money::Amount;
+use crate::particulars::Cleared;
 use crate::rejection::Rejection;
 use crate::tenants::Policy;
 use crate::time::Timestamp;
@@ -112,17 +113,16 @@ impl Account {
             Order::Reactivate => Err(Rejection::AccountNotSuspended),
             Order::SetAlias(alias) => self.decide_alias(alias),
             Order::SetIdentity {
-                name,
                 person_type,
                 holders,
-            } => {
-                self.open_for_changes()?;
-                let identity = self.identity(name.as_deref(), *person_type, holders)?;
-                self.nothing_pending()?;
-                Ok(vec![AccountFact::IdentityRequested(identity)])
-            }
+            } => self.decide_identity(*person_type, holders),
             Order::Close => self.decide_close(policy),
-            Order::ChangeKyc { kyc, email, phone } => self.decide_kyc(kyc, email, phone),
+            Order::ChangeKyc {
+                kyc,
+                email,
+                phone,
+                cleared,
+            } => self.decide_kyc(kyc, email, phone, cleared),
             Order::ChangeLimits(change) => {
                 self.open_for_changes()?;
                 let limits = self.limits.changed(*change);
@@ -175,15 +175,20 @@ impl Account {
         kyc: &Kyc,
         email: &Option<String>,
         phone: &Option<String>,
+        cleared: &Cleared,
     ) -> Result<Vec<AccountFact>, Rejection> {
         match self.status {
             Status::Registered | Status::Active | Status::Suspended => {}
             Status::Closed => return Err(Rejection::AccountClosed),
             Status::Void => return Err(Rejection::AccountNotFound),
         }
-        let kyc = self.kyc.merged(kyc);
-        let email = email.clone().or_else(|| self.email.clone());
-        let phone = phone.clone().or_else(|| self.phone.clone());
+        let kyc = self.kyc.merged(kyc).without(&cleared.kyc);
+        kyc.document_fits().map_err(Rejection::Document)?;
+        let contact = |new: &Option<String>, old: &Option<String>, gone: bool| {
+            new.as_ref().or(old.as_ref()).filter(|_| !gone).cloned()
+        };
+        let email = contact(email, &self.email, cleared.email);
+        let phone = contact(phone, &self.phone, cleared.phone);
         let same = (&kyc, &email, &phone) == (&self.kyc, &self.email, &self.phone);
         let fact = AccountFact::KycChanged { kyc, email, phone };
         Ok(if same { Vec::new() } else { vec![fact] })
@@ -232,16 +237,26 @@ impl Account {
         Ok(vec![AccountFact::ClosingRequested])
     }
 
+    fn decide_identity(
+        &self,
+        person_type: Option<PersonType>,
+        holders: &[Holder],
+    ) -> Result<Vec<AccountFact>, Rejection> {
+        self.open_for_changes()?;
+        let identity = self.identity(person_type, holders)?;
+        self.nothing_pending()?;
+        Ok(vec![AccountFact::IdentityRequested(identity)])
+    }
+
+    /// Who holds the account from now on; it is called as the first of its holders is.
     fn identity(
         &self,
-        name: Option<&str>,
         person_type: Option<PersonType>,
         holders: &[Holder],
     ) -> Result<Identity, Rejection> {
         let own = self.holder.cuit;
-        if holders.first().map(|first| first.cuit) != Some(own) {
-            return Err(Rejection::FirstHolderDiffers);
-        }
+        let first = holders.first().filter(|first| first.cuit == own);
+        let name = &first.ok_or(Rejection::FirstHolderDiffers)?.name;
         let mut seen = BTreeSet::new();
         if !holders.iter().all(|holder| seen.insert(holder.cuit)) {
             return Err(Rejection::HolderTwice);
@@ -254,11 +269,13 @@ impl Account {
         {
             return Err(Rejection::PersonTypeContradicts);
         }
-        let name = name.map_or_else(|| self.holder.name.clone(), str::to_owned);
+        let person = own.person_type();
+        let renamed = || self.names.renamed(person, name);
         Ok(Identity {
-            name,
-            person_type: own.person_type(),
+            name: name.clone(),
+            person_type: person,
             holders: holders.to_vec(),
+            names: (!self.names.is_empty()).then(renamed),
         })
     }
 

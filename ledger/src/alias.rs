@@ -13,7 +13,7 @@ pub struct Alias(String);
 
 /// Why a text is not an alias.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("an alias has 6 to 20 characters: letters without accents, digits, dots and dashes")]
+#[error("must have 6 to 20 characters: letters without accents, digits, dots and dashes")]
 pub struct AliasError;
 
 impl Alias {

@@ -40,10 +40,10 @@ pub enum CuitError {
     #[error("must be exactly 11 digits")]
     Shape,
     /// A prefix that is never issued.
-    #[error("prefix {0} is not that of a CUIT, CUIL or CDI")]
+    #[error("begins with {0}, which is no prefix of a CUIT, CUIL or CDI")]
     Prefix(String),
     /// The check digit is wrong.
-    #[error("the check digit should be {right}")]
+    #[error("has a wrong check digit: it should be {right}")]
     CheckDigit {
         /// The digit that would be right.
         right: u8,

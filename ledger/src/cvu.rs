@@ -12,7 +12,7 @@ pub enum KeyError {
     #[error("must be exactly 22 digits")]
     Shape,
     /// A check digit is wrong.
-    #[error("check digit {block} should be {right}")]
+    #[error("has a wrong check digit {block}: it should be {right}")]
     CheckDigit {
         /// The block, 1 (digit 8) or 2 (digit 22).
         block: u8,
@@ -20,13 +20,13 @@ pub enum KeyError {
         right: u8,
     },
     /// A CVU begins with `000`, a CBU never does.
-    #[error("a CVU begins with 000")]
+    #[error("must begin with 000, as every CVU does")]
     NotACvu,
     /// A CVU names a PSP other than 0000.
-    #[error("the PSP code 0000 does not exist")]
+    #[error("must not have the PSP code 0000, which does not exist")]
     NoPsp,
     /// The digit after the first check digit of a CVU is reserved and 0.
-    #[error("digit 9 of a CVU must be 0")]
+    #[error("must have 0 as its digit 9, as every CVU does")]
     Reserved,
 }
 

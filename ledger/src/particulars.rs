@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cuit::{Cuit, PersonType};
-use crate::kyc::Kyc;
+use crate::kyc::{Kyc, KycMarks, Marks as _};
 
 /// The parts of a holder's name, where the tenant gave them apart. The holder's name follows from
 /// them, so they are forgotten when another name is set.
@@ -33,6 +33,42 @@ impl Names {
             given: pick(&change.given, &self.given),
             family: pick(&change.family, &self.family),
             business: pick(&change.business, &self.business),
+        }
+    }
+
+    /// The names without the parts that are marked.
+    #[must_use]
+    pub fn without(&self, marks: &NamesMarks) -> Self {
+        let keep = |part: &Option<String>, gone: bool| part.clone().filter(|_| !gone);
+        Self {
+            given: keep(&self.given, marks.given),
+            family: keep(&self.family, marks.family),
+            business: keep(&self.business, marks.business),
+        }
+    }
+
+    /// Whether they name somebody: a person by both parts, or a firm.
+    pub const fn are_whole(&self) -> bool {
+        self.business.is_some() || (self.given.is_some() && self.family.is_some())
+    }
+
+    /// The names of a holder who is now called by one name in a single piece: the family name stays when the
+    /// new name ends with it.
+    #[must_use]
+    pub fn renamed(&self, person: PersonType, name: &str) -> Self {
+        if self.holder_name(person).as_deref() == Some(name) {
+            return self.clone();
+        }
+        let given = self.family.as_deref().and_then(|family| {
+            let before = name.strip_suffix(family)?.strip_suffix(' ')?.trim_end();
+            (!before.is_empty()).then(|| before.to_owned())
+        });
+        match (person, given) {
+            (PersonType::Human, given @ Some(_)) => Self {
+                given,
+                ..self.clone()
+            },
+            (PersonType::Human | PersonType::Legal, _) => Self::of(name, person),
         }
     }
 
@@ -71,7 +107,46 @@ impl Names {
     }
 }
 
-/// A change of a wallet account: what is `None` stays.
+/// The parts of a name that a change clears.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NamesMarks {
+    /// See [`Names::given`].
+    pub given: bool,
+    /// See [`Names::family`].
+    pub family: bool,
+    /// See [`Names::business`].
+    pub business: bool,
+}
+
+/// What a change clears.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cleared {
+    /// Parts of the name. Asked for, never decided: the names of a fact are whole.
+    #[serde(skip)]
+    pub names: NamesMarks,
+    /// The tenant's own code.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub code: bool,
+    /// E-mail.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub email: bool,
+    /// Phone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub phone: bool,
+    /// KYC data.
+    #[serde(skip_serializing_if = "KycMarks::are_none")]
+    pub kyc: KycMarks,
+}
+
+impl Cleared {
+    /// Whether it clears nothing.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A change of a wallet account: what is `None` stays, unless it is cleared.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Particulars {
@@ -91,6 +166,9 @@ pub struct Particulars {
     pub kyc: Kyc,
     /// Whether the account is enabled.
     pub enabled: Option<bool>,
+    /// What it clears.
+    #[serde(skip_serializing_if = "Cleared::is_none")]
+    pub cleared: Cleared,
 }
 
 #[cfg(test)]
@@ -123,5 +201,26 @@ mod tests {
             assert!(names.is_empty());
         }
         assert_eq!(Names::default().holder_name(PersonType::Human), None);
+    }
+
+    #[test]
+    fn a_family_name_outlives_a_rename_that_ends_with_it() {
+        let names = |given: &str, family: Option<&str>| Names {
+            given: Some(given.into()),
+            family: family.map(str::to_owned),
+            business: None,
+        };
+        let old = names("Juan", Some("Pérez"));
+        for (name, right) in [
+            ("Juan Pérez", old.clone()),
+            ("Juan Carlos Pérez", names("Juan Carlos", Some("Pérez"))),
+            ("Juan Pérez Gómez", names("Juan Pérez Gómez", None)),
+            ("Pérez", names("Pérez", None)),
+            ("JuanPérez", names("JuanPérez", None)),
+        ] {
+            assert_eq!(old.renamed(PersonType::Human, name), right, "{name}");
+        }
+        let firm = Names::of("Pérez SA", PersonType::Legal);
+        assert_eq!(old.renamed(PersonType::Legal, "Pérez SA"), firm);
     }
 }

@@ -3,6 +3,7 @@
 use crate::balance::Direction;
 use crate::cvu::Cvu;
 use crate::ids::{TransferId, VoucherId};
+use crate::kyc::KycError;
 use crate::limits::{Breach, Quantity};
 use crate::money::{Amount, Money};
 use crate::transfers::TransferStatus;
@@ -64,6 +65,12 @@ pub enum Rejection {
         /// The limit.
         maximum: u64,
     },
+    /// A change would leave the holder without a name.
+    #[error("an account has a name of its holder: given and family name, or the name of a firm")]
+    NameRequired,
+    /// The number of the identity document is none of its kind.
+    #[error("the number of the identity document {0}")]
+    Document(KycError),
     /// The first of the holders is not the account's.
     #[error("the first entry of titulares must have the CUIT of the CVU")]
     FirstHolderDiffers,
@@ -302,6 +309,8 @@ codes! {
     InsufficientFunds = "insufficient_funds";
     AmountOverflow = "amount_overflow";
     AliasTaken = "alias_taken";
+    NameRequired = "name_required";
+    Document = "invalid_request";
     AccountCodeTaken = "account_code_taken";
     CuitImmutable = "cuit_immutable";
     TooManyAccounts = "too_many_accounts";

@@ -18,7 +18,7 @@ macro_rules! kyc_fields {
                 birth_date: Option<String> =
                     optional("birthDate", text(kyc::birth_date)) as Option<String>;
                 sex: Option<String> = optional("sex", text(kyc::sex)) as Option<String>;
-                dni: Option<String> = optional("dni", text(kyc::dni)) as Option<String>;
+                dni: Option<String> = optional("dni", text(kyc::document)) as Option<String>;
                 document_type: Option<String> =
                     optional("documentType", line(kyc::WORD_MAX)) as Option<String>;
                 marital_status: Option<String> =
@@ -59,6 +59,11 @@ macro_rules! address_fields {
                 optional("provinceCode", line(kyc::CODE_MAX)) as Option<String>;
             postal_code: Option<String> =
                 optional("postalCode", line(kyc::POSTAL_CODE_MAX)) as Option<String>;
+            cpa: Option<String> =
+                optional("cpa", line(kyc::POSTAL_CODE_MAX)) as Option<String>;
+            city_name: Option<String> = optional("cityName", line(kyc::LINE_MAX)) as Option<String>;
+            province_name: Option<String> =
+                optional("provinceName", line(kyc::LINE_MAX)) as Option<String>;
         }
     };
 }

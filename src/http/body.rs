@@ -25,6 +25,9 @@ pub use same::{Fingerprint, canonical};
 
 pub use super::bytes::{BODY_BYTES_MAX, BODY_DEADLINE, Deadlines};
 
+/// A field that a change may clear: not sent, null, or a value.
+pub type Sent<T> = Option<Option<T>>;
+
 /// The fields of a body, not yet looked at.
 #[derive(Debug, Default)]
 pub struct Body(BTreeMap<String, Box<RawValue>>);
@@ -134,6 +137,12 @@ impl FromRequest for OptionalBody {
     }
 }
 
+/// Whether raw JSON is a text with nothing in it.
+pub(super) fn is_blank(raw: &str) -> bool {
+    let text = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
+    text.is_some_and(|text| text.trim().is_empty())
+}
+
 /// Takes fields one by one and remembers every mistake.
 #[derive(Debug)]
 pub struct Fields {
@@ -157,11 +166,7 @@ impl Fields {
 
     fn is_nothing(&self, value: &RawValue) -> bool {
         let raw = value.get().trim();
-        let empty = || {
-            let text = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
-            text.is_some_and(|text| text.trim().is_empty())
-        };
-        raw == "null" || (self.lenient && empty())
+        raw == "null" || (self.lenient && is_blank(raw))
     }
 
     fn read<T>(
@@ -186,6 +191,19 @@ impl Fields {
         read: impl FnOnce(&str) -> Result<T, Mistake>,
     ) -> Option<T> {
         let raw = self.raw(name).flatten()?;
+        self.read(name, &raw, read)
+    }
+
+    /// Like [`Self::optional`], of a text for people: a blank one counts as absent.
+    pub fn unless_blank<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, Mistake>,
+    ) -> Option<T> {
+        let raw = self.raw(name).flatten()?;
+        if is_blank(raw.get().trim()) {
+            return None;
+        }
         self.read(name, &raw, read)
     }
 
@@ -235,6 +253,32 @@ impl Fields {
             serde_json::from_str::<Body>(raw).map_err(|_| Mistake::NotAnObject)
         })?;
         Some(self.nested(name, body, take))
+    }
+
+    /// Like [`Self::object`], of one that is absent, null, or an object.
+    pub fn nullable_object<T>(
+        &mut self,
+        name: &str,
+        take: impl FnOnce(&mut Self) -> T,
+    ) -> Option<Option<T>> {
+        if self.is_null(name) {
+            self.values.remove(name);
+            return Some(None);
+        }
+        self.object(name, take).map(Some)
+    }
+
+    fn is_null(&self, name: &str) -> bool {
+        let value = self.values.get(name);
+        value.is_some_and(|value| self.is_nothing(value))
+    }
+
+    /// Notes that a field which has to keep a value was sent without one.
+    pub fn refuse_null(&mut self, name: &str) {
+        if self.is_null(name) {
+            self.values.remove(name);
+            self.wrong(name, Mistake::Required);
+        }
     }
 
     /// Whether a field was sent with a value.

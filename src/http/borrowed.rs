@@ -105,6 +105,17 @@ impl<'a, const N: usize> Slots<'a, N> {
         read.map_err(|mistake| self.add(name, mistake)).ok()
     }
 
+    /// Like [`Self::optional`], of a text for people: a blank one counts as absent.
+    pub fn unless_blank<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&'a str) -> Result<T, Mistake>,
+    ) -> Option<T> {
+        let sent = self.text(name);
+        sent.filter(|raw| !super::body::is_blank(raw))?;
+        self.optional(name, read)
+    }
+
     /// A field that has to be there.
     pub fn required<T>(
         &mut self,

@@ -69,6 +69,8 @@ pub enum Why {
     Refused(Refusal),
     /// An actor said no, or could not be asked.
     Failed(Failure),
+    /// The bank could not be asked for what is only read.
+    NotRead(BankError),
     /// The store does not take writes.
     NotReady {
         /// What an order would get.
@@ -114,6 +116,17 @@ impl ApiError {
         }])
     }
 
+    /// Why something that is only read was not: as any failure, but nothing goes on when the bank failed.
+    pub fn of_read(why: Failure) -> Self {
+        match why {
+            Failure::Bank(why @ (BankError::Failed { .. } | BankError::TimedOut)) => Self {
+                why: Why::NotRead(why.clone()),
+                ..Failure::Bank(why).into()
+            },
+            why => why.into(),
+        }
+    }
+
     /// 503 with what the store says.
     pub fn not_ready(why: StoreError) -> Self {
         let said = why.to_string();
@@ -144,6 +157,8 @@ impl ApiError {
             Why::Fields(_) => INVALID.1,
             Why::Refused(refusal) => refusal.code(),
             Why::Failed(failure) => code(failure),
+            Why::NotRead(BankError::TimedOut) => "bank_timeout",
+            Why::NotRead(BankError::Failed { .. } | BankError::Refused(_)) => "bank_failed",
             Why::NotReady { failure, .. } => code(failure),
         }
     }
@@ -152,13 +167,19 @@ impl ApiError {
     pub fn wrong(&self) -> Cow<'_, [Wrong]> {
         match &self.why {
             Why::Fields(wrong) => Cow::Borrowed(wrong),
+            Why::Failed(Failure::Rejected(Rejection::Document(why))) => Cow::Owned(vec![Wrong {
+                field: "dni".to_owned(),
+                mistake: (*why).into(),
+            }]),
             Why::Failed(Failure::KeyReused { fields }) => differing(fields),
             Why::Failed(Failure::Rejected(
                 Rejection::ExternalIdReused { fields, .. }
                 | Rejection::ExternalIdTwice { fields }
                 | Rejection::TransferExternalIdReused { fields, .. },
             )) => differing(fields),
-            Why::Refused(_) | Why::Failed(_) | Why::NotReady { .. } => Cow::Borrowed(&[]),
+            Why::Refused(_) | Why::Failed(_) | Why::NotRead(_) | Why::NotReady { .. } => {
+                Cow::Borrowed(&[])
+            }
         }
     }
 
@@ -174,9 +195,8 @@ impl ApiError {
             Why::Failed(Failure::Bank(BankError::Refused(why))) => {
                 (Some(why.status), Some(object(&why.body)))
             }
-            Why::Failed(Failure::Bank(BankError::Failed { status, body })) => {
-                (*status, Some(object(body)))
-            }
+            Why::Failed(Failure::Bank(BankError::Failed { status, body }))
+            | Why::NotRead(BankError::Failed { status, body }) => (*status, Some(object(body))),
             _ => (None, None),
         }
     }
@@ -212,6 +232,7 @@ impl Say for ApiError {
             Why::Fields(wrong) => wrong.as_slice().say(language, f),
             Why::Refused(refusal) => refusal.say(language, f),
             Why::Failed(failure) => failure.say(language, f),
+            Why::NotRead(why) => f.write_str(ledger::not_read(why, language)),
             Why::NotReady { why, .. } => f.write_str(why),
         }
     }

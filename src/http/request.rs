@@ -138,9 +138,17 @@ macro_rules! request {
     // What is kept of what was taken.
     (@kept required $taken:ident) => { $taken? };
     (@kept optional $taken:ident) => { $taken };
+    (@kept unless_blank $taken:ident) => { $taken };
     (@kept nullable $taken:ident) => { $taken };
     (@kept change $taken:ident) => { $taken };
     (@kept object $taken:ident) => { $taken.flatten() };
+    (@kept nullable_object $taken:ident) => {
+        match $taken {
+            Some(Some(taken)) => Some(Some(taken?)),
+            Some(None) => Some(None),
+            None => None,
+        }
+    };
     (@kept required_object $taken:ident) => { $taken.flatten()? };
     (@kept objects $taken:ident) => {
         match $taken {

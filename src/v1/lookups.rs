@@ -95,7 +95,8 @@ async fn ask(caller: &Caller, whom: Destination) -> Answer {
     let engine = caller.engine();
     let found = engine
         .lookup(caller.realm(), whom, &caller.request_id)
-        .await?;
+        .await
+        .map_err(ApiError::of_read)?;
     Ok(json(StatusCode::OK, &Lookup::from(found)))
 }
 

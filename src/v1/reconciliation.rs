@@ -351,7 +351,8 @@ pub async fn of_days(caller: Caller, mut query: Query) -> Result<HttpResponse, A
         limit: limit.and_then(|limit| usize::try_from(limit).ok()),
     };
     let request_id = &caller.request_id;
-    let found = engine.reconcile_days(realm, &wanted, request_id).await?;
+    let found = engine.reconcile_days(realm, &wanted, request_id).await;
+    let found = found.map_err(ApiError::of_read)?;
     let answer = json(StatusCode::OK, &render(realm, &wanted, &found));
     let next = found.next.as_ref().map(cursor);
     Ok(respond::walked(found.total, next, answer))

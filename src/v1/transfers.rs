@@ -113,7 +113,7 @@ request! {
         /// `ALQ`, `CUO`, `EXP`, `FAC`, `PRE`, `SEG`, `HON`, `HAB` or `VAR` (when absent).
         concept: Option<Concept> = optional("concept", text(concept)) as Option<ConceptWord>;
         /// A line for people.
-        description: Option<String> = optional("description", line(DESCRIPTION_MAX))
+        description: Option<String> = unless_blank("description", line(DESCRIPTION_MAX))
             as Option<String> { max_length = 100 };
         /// The tenant's own id: idempotent over the realm's transfers.
         id_externo: ExternalId = required("idExterno", text(ExternalId::parse))

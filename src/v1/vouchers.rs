@@ -157,7 +157,7 @@ request! {
         id_externo: ExternalId = required("idExterno", text(ExternalId::parse))
             as String { min_length = 1, max_length = 64 };
         /// A line for people.
-        description: Option<String> = optional("description", line(DESCRIPTION_MAX))
+        description: Option<String> = unless_blank("description", line(DESCRIPTION_MAX))
             as Option<String> { max_length = 200 };
     }
 }

@@ -96,8 +96,17 @@ fn dated(text: &str) -> Option<BusinessDay> {
 }
 
 /// The day of somebody's birth, either way round.
-pub fn birth_date(text: &str) -> Result<String, Mistake> {
+fn birth_date(text: &str) -> Result<String, Mistake> {
     kyc::birth_date(&turned(text)).map_err(|_| Mistake::NotADateEitherWay)
+}
+
+/// Like [`birth_date`], as a text of a body; nobody is born in the future.
+pub fn born(caller: &Caller) -> impl FnOnce(&str) -> Result<String, Mistake> + use<> {
+    let today = caller.engine().now().business_day().to_string();
+    read_body::text(move |text| match birth_date(text)? {
+        born if born > today => Err(Mistake::InTheFuture),
+        born => Ok(born),
+    })
 }
 
 /// A number as people write it, with dots between its thousands.
@@ -107,7 +116,7 @@ fn undotted(text: &str) -> String {
 
 /// The number of an identity document.
 pub fn dni(raw: &str) -> Result<String, Mistake> {
-    code_as(|text| kyc::dni(&undotted(text)))(raw)
+    code_as(|text| kyc::document(&undotted(text)))(raw)
 }
 
 /// Six digits; a number has lost its zeros in front.

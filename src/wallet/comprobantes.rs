@@ -17,8 +17,8 @@ use caudal_ledger::vouchers::Voucher;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::campos;
 use super::importe::Importe;
+use super::{campos, nombres};
 use crate::bodies::counterparty::Contraparte;
 use crate::bodies::words::SentidoWord;
 use crate::http::body::{Body, Fields, read as read_body};
@@ -121,7 +121,7 @@ pub fn comprobante(realm: RealmId, placed: &Placed, types: &VoucherTypes) -> Com
     let voucher: &Voucher = &placed.voucher;
     ComprobanteBody {
         id_comprobante: id(realm, placed),
-        descripcion_tipo_comprobante: voucher.type_name.clone(),
+        descripcion_tipo_comprobante: nombres::of_type(&voucher.type_code, &voucher.type_name),
         fecha: voucher.at.to_string(),
         importe: Importe::of(voucher.amount.money()),
         sentido: sentido(voucher.direction),

@@ -119,9 +119,9 @@ impl CuentaBody {
                 localidad_codigo: address.city_code,
                 provincia_codigo: address.province_code,
                 cp: address.postal_code,
-                cpa: None,
-                localidad_nombre: None,
-                provincia_nombre: None,
+                cpa: address.cpa,
+                localidad_nombre: address.city_name,
+                provincia_nombre: address.province_name,
             },
             codigo: account.code.clone(),
             // Realms are numbered in pairs, one pair a tenant.

@@ -1,12 +1,12 @@
 //! What clients say of a wallet account: all of it when it is made, and what changes afterwards.
 
 use caudal_ledger::cuit::Cuit;
-use caudal_ledger::kyc::{self, Address, Kyc};
-use caudal_ledger::particulars::{Names, Particulars};
+use caudal_ledger::kyc::{self, Address, AddressMarks, Kyc, KycMarks, Marks as _};
+use caudal_ledger::particulars::{Cleared, Names, NamesMarks, Particulars};
 
-use super::campos::{activity, birth_date, boolean, code, code_as, cuit_of, dni};
-use crate::http::body::Fields;
+use super::campos::{activity, boolean, born, code, code_as, cuit_of, dni};
 use crate::http::body::read::{line, text};
+use crate::http::body::{Fields, Sent};
 use crate::http::caller::Caller;
 use crate::http::request::request;
 use crate::http::shapes::CodeDto;
@@ -20,34 +20,108 @@ const CODE_MAX: usize = 64;
 request! {
     /// An address. Town and province come as code or as id, as text or as number.
     lenient_part pub struct DomicilioRequest as DomicilioDto {
-        calle: Option<String> = optional("calle", line(kyc::LINE_MAX)) as Option<String>;
-        numero: Option<String> = optional("numero", code(kyc::DOOR_MAX)) as Option<CodeDto>;
-        piso: Option<String> = optional("piso", code(kyc::DOOR_MAX))
+        calle: Sent<String> = nullable("calle", line(kyc::LINE_MAX)) as Option<String>;
+        numero: Sent<String> = nullable("numero", code(kyc::DOOR_MAX)) as Option<CodeDto>;
+        piso: Sent<String> = nullable("piso", code(kyc::DOOR_MAX))
             as Option<CodeDto>;
-        departamento: Option<String> = optional("departamento", code(kyc::DOOR_MAX))
+        departamento: Sent<String> = nullable("departamento", code(kyc::DOOR_MAX))
             as Option<CodeDto>;
-        localidad_codigo: Option<String> = optional("localidadCodigo", code(kyc::CODE_MAX))
+        localidad_codigo: Sent<String> = nullable("localidadCodigo", code(kyc::CODE_MAX))
             as Option<CodeDto>;
-        provincia_codigo: Option<String> = optional("provinciaCodigo", code(kyc::CODE_MAX))
+        provincia_codigo: Sent<String> = nullable("provinciaCodigo", code(kyc::CODE_MAX))
             as Option<CodeDto>;
-        localidad_id: Option<String> = optional("localidadId", code(kyc::CODE_MAX)) as Option<CodeDto>;
-        provincia_id: Option<String> = optional("provinciaId", code(kyc::CODE_MAX)) as Option<CodeDto>;
-        cp: Option<String> = optional("cp", code(kyc::POSTAL_CODE_MAX)) as Option<CodeDto>;
+        localidad_id: Sent<String> = nullable("localidadId", code(kyc::CODE_MAX)) as Option<CodeDto>;
+        provincia_id: Sent<String> = nullable("provinciaId", code(kyc::CODE_MAX)) as Option<CodeDto>;
+        cp: Sent<String> = nullable("cp", code(kyc::POSTAL_CODE_MAX)) as Option<CodeDto>;
+        cpa: Sent<String> = nullable("cpa", code(kyc::POSTAL_CODE_MAX)) as Option<CodeDto>;
+        localidad_nombre: Sent<String> =
+            nullable("localidadNombre", line(kyc::LINE_MAX)) as Option<String>;
+        provincia_nombre: Sent<String> =
+            nullable("provinciaNombre", line(kyc::LINE_MAX)) as Option<String>;
     }
 }
 
-impl From<DomicilioRequest> for Address {
-    fn from(sent: DomicilioRequest) -> Self {
-        Self {
-            street: sent.calle,
-            number: sent.numero,
-            floor: sent.piso,
-            apartment: sent.departamento,
-            city_code: sent.localidad_codigo.or(sent.localidad_id),
-            province_code: sent.provincia_codigo.or(sent.provincia_id),
-            postal_code: sent.cp,
-        }
+/// Of two fields for one thing the first that has a value; cleared when none has and one is null.
+fn either<T>(first: Sent<T>, second: Sent<T>) -> Sent<T> {
+    match (first, second) {
+        (Some(Some(value)), _) | (_, Some(Some(value))) => Some(Some(value)),
+        (first, second) => first.or(second),
     }
+}
+
+impl DomicilioRequest {
+    /// Its fields in the order of [`Address`].
+    fn sent(self) -> [Sent<String>; 10] {
+        [
+            self.calle,
+            self.numero,
+            self.piso,
+            self.departamento,
+            either(self.localidad_codigo, self.localidad_id),
+            either(self.provincia_codigo, self.provincia_id),
+            self.cp,
+            self.cpa,
+            self.localidad_nombre,
+            self.provincia_nombre,
+        ]
+    }
+}
+
+/// What is cleared of an address, and what is set, of its two names in a request.
+fn address(own: Sent<DomicilioRequest>, other: Sent<DomicilioRequest>) -> (AddressMarks, Address) {
+    let nothing = (AddressMarks::default(), Address::default());
+    let (own, other) = match (own, other) {
+        (None, None) => return nothing,
+        (Some(None), Some(None) | None) | (None, Some(None)) => {
+            return (AddressMarks::all(), Address::default());
+        }
+        (own, other) => (own.flatten(), other.flatten()),
+    };
+    let mut sent = other.map_or([const { None }; 10], DomicilioRequest::sent);
+    for (sent, own) in sent
+        .iter_mut()
+        .zip(own.map_or([const { None }; 10], DomicilioRequest::sent))
+    {
+        *sent = either(own, sent.take());
+    }
+    let [
+        street,
+        number,
+        floor,
+        apartment,
+        city_code,
+        province_code,
+        postal_code,
+        cpa,
+        city_name,
+        province_name,
+    ] = sent;
+    let gone = |sent: &Sent<String>| matches!(sent, Some(None));
+    let marks = AddressMarks {
+        street: gone(&street),
+        number: gone(&number),
+        floor: gone(&floor),
+        apartment: gone(&apartment),
+        city_code: gone(&city_code),
+        province_code: gone(&province_code),
+        postal_code: gone(&postal_code),
+        cpa: gone(&cpa),
+        city_name: gone(&city_name),
+        province_name: gone(&province_name),
+    };
+    let set = Address {
+        street: street.flatten(),
+        number: number.flatten(),
+        floor: floor.flatten(),
+        apartment: apartment.flatten(),
+        city_code: city_code.flatten(),
+        province_code: province_code.flatten(),
+        postal_code: postal_code.flatten(),
+        cpa: cpa.flatten(),
+        city_name: city_name.flatten(),
+        province_name: province_name.flatten(),
+    };
+    (marks, set)
 }
 
 /// Declares a request with the particulars of a wallet account: the first field and the document's words
@@ -69,75 +143,101 @@ macro_rules! cuenta {
                 $(=> |$fields| $check;)?
                 $(#[$doc])+
                 cuit_cuil: $cuit = $how("cuitCuil", $read) as $json { example = "20267565393" };
-                nombre: Option<String> = optional("nombre", line(NAME_MAX))
+                nombre: Sent<String> = nullable("nombre", line(NAME_MAX))
                     as Option<String> { max_length = 100 };
-                apellido: Option<String> = optional("apellido", line(NAME_MAX))
+                apellido: Sent<String> = nullable("apellido", line(NAME_MAX))
                     as Option<String> { max_length = 100 };
-                razon_social: Option<String> = optional("razonSocial", line(NAME_MAX))
+                razon_social: Sent<String> = nullable("razonSocial", line(NAME_MAX))
                     as Option<String> { max_length = 100 };
-                email: Option<String> = optional("email", text(kyc::email)) as Option<String>;
-                celular: Option<String> = optional("celular", code_as(kyc::phone))
+                email: Sent<String> = nullable("email", text(kyc::email)) as Option<String>;
+                celular: Sent<String> = nullable("celular", code_as(kyc::phone))
                     as Option<String>;
-                actividad_afip: Option<String> = optional("actividadAfip", activity)
+                actividad_afip: Sent<String> = nullable("actividadAfip", activity)
                     as Option<String> { pattern = "^[0-9]{6}$" };
-                es_pep: Option<bool> = optional("esPep", boolean) as Option<bool>;
-                es_uif: Option<bool> = optional("esUif", boolean) as Option<bool>;
-                es_fatca: Option<bool> = optional("esFatca", boolean) as Option<bool>;
+                es_pep: Sent<bool> = nullable("esPep", boolean) as Option<bool>;
+                es_uif: Sent<bool> = nullable("esUif", boolean) as Option<bool>;
+                es_fatca: Sent<bool> = nullable("esFatca", boolean) as Option<bool>;
                 /// The same as `esFatca`, which wins.
-                es_facta: Option<bool> = optional("esFacta", boolean) as Option<bool>;
-                nacionalidad: Option<String> = optional("nacionalidad", text(kyc::country))
+                es_facta: Sent<bool> = nullable("esFacta", boolean) as Option<bool>;
+                nacionalidad: Sent<String> = nullable("nacionalidad", text(kyc::country))
                     as Option<String> { pattern = "^[A-Za-z]{2}$" };
                 /// The tenant's own code, unique in the realm.
-                codigo: Option<String> = optional("codigo", code(CODE_MAX))
+                codigo: Sent<String> = nullable("codigo", code(CODE_MAX))
                     as Option<String> { max_length = 64 };
                 $(#[$enabled])*
                 habilitado: Option<bool> = optional("habilitado", boolean) as Option<bool>;
-                domicilio: Option<DomicilioRequest> =
-                    object("domicilio", DomicilioRequest::take) as Option<DomicilioRequest>;
+                domicilio: Sent<DomicilioRequest> =
+                    nullable_object("domicilio", DomicilioRequest::take) as Option<DomicilioRequest>;
                 /// The same as `domicilio`, which wins field by field.
-                datos_domicilio: Option<DomicilioRequest> =
-                    object("datosDomicilio", DomicilioRequest::take) as Option<DomicilioRequest>;
+                datos_domicilio: Sent<DomicilioRequest> =
+                    nullable_object("datosDomicilio", DomicilioRequest::take) as Option<DomicilioRequest>;
                 /// `YYYY-MM-DD` or `DD-MM-YYYY`.
-                fecha_nacimiento: Option<String> = optional("fechaNacimiento", text(birth_date))
+                fecha_nacimiento: Sent<String> = nullable("fechaNacimiento", born($caller))
                     as Option<String>;
-                ocupacion: Option<String> = optional("ocupacion", line(kyc::LINE_MAX))
+                ocupacion: Sent<String> = nullable("ocupacion", line(kyc::LINE_MAX))
                     as Option<String>;
-                estado_civil: Option<String> = optional("estadoCivil", line(kyc::WORD_MAX))
+                estado_civil: Sent<String> = nullable("estadoCivil", line(kyc::WORD_MAX))
                     as Option<String>;
-                dni: Option<String> = optional("dni", dni) as Option<String>;
+                dni: Sent<String> = nullable("dni", dni) as Option<String>;
             }
         }
 
         impl From<$name> for Particulars {
             fn from(sent: $name) -> Self {
-                let address = |sent: Option<DomicilioRequest>| sent.map(Address::from);
-                let own = address(sent.domicilio).unwrap_or_default();
-                let other = address(sent.datos_domicilio).unwrap_or_default();
+                let (no_address, address) = address(sent.domicilio, sent.datos_domicilio);
+                let fatca = either(sent.es_fatca, sent.es_facta);
+                fn gone<T>(sent: &Sent<T>) -> bool {
+                    matches!(sent, Some(None))
+                }
+                let cleared = Cleared {
+                    names: NamesMarks {
+                        given: gone(&sent.nombre),
+                        family: gone(&sent.apellido),
+                        business: gone(&sent.razon_social),
+                    },
+                    code: gone(&sent.codigo),
+                    email: gone(&sent.email),
+                    phone: gone(&sent.celular),
+                    kyc: KycMarks {
+                        nationality: gone(&sent.nacionalidad),
+                        birth_date: gone(&sent.fecha_nacimiento),
+                        dni: gone(&sent.dni),
+                        marital_status: gone(&sent.estado_civil),
+                        occupation: gone(&sent.ocupacion),
+                        afip_activity: gone(&sent.actividad_afip),
+                        pep: gone(&sent.es_pep),
+                        uif: gone(&sent.es_uif),
+                        fatca: gone(&fatca),
+                        address: no_address,
+                        ..KycMarks::default()
+                    },
+                };
                 Self {
                     cuit: sent.cuit_cuil.into(),
                     names: Names {
-                        given: sent.nombre,
-                        family: sent.apellido,
-                        business: sent.razon_social,
+                        given: sent.nombre.flatten(),
+                        family: sent.apellido.flatten(),
+                        business: sent.razon_social.flatten(),
                     },
                     name: None,
-                    code: sent.codigo,
-                    email: sent.email,
-                    phone: sent.celular,
+                    code: sent.codigo.flatten(),
+                    email: sent.email.flatten(),
+                    phone: sent.celular.flatten(),
                     kyc: Kyc {
-                        nationality: sent.nacionalidad,
-                        birth_date: sent.fecha_nacimiento,
-                        dni: sent.dni,
-                        marital_status: sent.estado_civil,
-                        occupation: sent.ocupacion,
-                        afip_activity: sent.actividad_afip,
-                        pep: sent.es_pep,
-                        uif: sent.es_uif,
-                        fatca: sent.es_fatca.or(sent.es_facta),
-                        address: other.merged(&own),
+                        nationality: sent.nacionalidad.flatten(),
+                        birth_date: sent.fecha_nacimiento.flatten(),
+                        dni: sent.dni.flatten(),
+                        marital_status: sent.estado_civil.flatten(),
+                        occupation: sent.ocupacion.flatten(),
+                        afip_activity: sent.actividad_afip.flatten(),
+                        pep: sent.es_pep.flatten(),
+                        uif: sent.es_uif.flatten(),
+                        fatca: fatca.flatten(),
+                        address,
                         ..Kyc::default()
                     },
                     enabled: sent.habilitado,
+                    cleared,
                 }
             }
         }
@@ -156,12 +256,19 @@ cuenta! {
 }
 
 cuenta! {
-    /// A change of a wallet account: what is not sent stays.
-    struct UpdateWalletAccount as UpdateWalletAccountDto(caller) {
+    /// A change of a wallet account: what is not sent stays, and null or an empty text clears.
+    struct UpdateWalletAccount(caller) {
+        => |fields| keep_the_required(fields);
         /// 11 digits with a right check digit; dashes are taken off. It stays once there is a CVU.
         cuit_cuil: Option<Cuit> = optional(cuit_of(caller)) as Option<String>;
         habilitado;
     }
+}
+
+/// What an account always has cannot be cleared.
+fn keep_the_required(fields: &mut Fields) {
+    fields.refuse_null("cuitCuil");
+    fields.refuse_null("habilitado");
 }
 
 /// A new account names a person, or a firm.

@@ -75,6 +75,8 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
 fn registration(sent: CreateWalletAccount) -> Result<Registration, ApiError> {
     let cuit = sent.cuit_cuil;
     let sent = Particulars::from(sent);
+    let fits = sent.kyc.document_fits();
+    fits.map_err(|why| ApiError::field("dni", why))?;
     let name = sent.names.holder_name(cuit.person_type());
     let other = "razonSocial";
     Ok(Registration {

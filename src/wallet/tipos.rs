@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::comprobantes::{sentido as sign_of, signo};
-use super::{campos, number};
+use super::{campos, nombres, number};
 use crate::http::body::{Body, Fields, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
@@ -69,7 +69,7 @@ impl From<&VoucherType> for Tipo {
         let direction = found.direction();
         Self {
             id: found.legacy_id,
-            nombre: found.name.clone(),
+            nombre: nombres::of_type(&found.code, &found.name),
             codigo: found.code.to_string(),
             descripcion: found.description.clone(),
             signo: signo(direction),

@@ -67,7 +67,7 @@ async fn entity_tags_tell_versions_apart() {
         (
             "PATCH",
             "/identidad",
-            json!({"holderName": "Otra Persona", "titulares": [{"cuit": holder, "name": "Otra"}]}),
+            json!({"holderName": "Otra Persona", "titulares": [{"cuit": holder, "name": "Otra Persona"}]}),
         ),
         ("POST", "/suspend", json!({"reason": "x"})),
         ("POST", "/reactivate", Value::Null),
@@ -256,6 +256,14 @@ async fn identity_begins_with_the_holder_and_reaches_the_bank() {
             vec!["titulares.0.cuit", "titulares.0.name", "titulares.0.x"],
         ),
         (
+            json!({"holderName": "Juana", "titulares": [person(holder, "Juana Azurduy")]}),
+            vec!["holderName"],
+        ),
+        (
+            json!({"holderName": null, "titulares": [person(holder, "Juana Azurduy")]}),
+            vec!["holderName"],
+        ),
+        (
             json!({"titulares": vec![person(holder, "Yo"); 21]}),
             vec!["titulares", "titulares"],
         ),
@@ -274,7 +282,7 @@ async fn identity_begins_with_the_holder_and_reaches_the_bank() {
     assert_eq!(service.bank.calls("rename").await, 0);
     let body = json!({
         "holderName": "Juana Azurduy de Padilla", "personType": "human",
-        "titulares": [person(holder, "Juana Azurduy"), {"cuit": "30500010912", "name": "Banco", "personType": "legal"}],
+        "titulares": [person(holder, "Juana Azurduy de Padilla"), {"cuit": "30500010912", "name": "Banco", "personType": "legal"}],
     });
     let done = service.a.patch(&path, &body).await.is(200);
     assert_eq!(done["holder"]["name"], "Juana Azurduy de Padilla");
@@ -286,12 +294,18 @@ async fn identity_begins_with_the_holder_and_reaches_the_bank() {
         service.bank.accounts_of(holder).await[0]["name"],
         "Juana Azurduy de Padilla"
     );
+    // The first of the holders is the account's own: its name is told to the bank by itself, too.
+    let body = json!({"titulares": [person(holder, "Juana de Padilla")]});
+    let done = service.a.patch(&path, &body).await.is(200);
+    assert_eq!(done["holder"]["name"], "Juana de Padilla");
+    let at_the_bank = service.a.get(&format!("/v1/lookup/cbu/{cvu}")).await;
+    assert_eq!(at_the_bank.is(200)["holderName"], "Juana de Padilla");
     // A bank that refuses changes nothing.
     service
         .bank
         .behave(json!({"operation": "rename", "mode": "reject", "count": 1}))
         .await;
-    let body = json!({"holderName": "Nombre Nuevo", "titulares": [person(holder, "Nuevo")]});
+    let body = json!({"holderName": "Nombre Nuevo", "titulares": [person(holder, "Nombre Nuevo")]});
     let refused = service
         .a
         .patch(&path, &body)

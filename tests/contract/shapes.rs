@@ -184,7 +184,7 @@ pub const ENDPOINTS: &[(&str, Shape)] = &[
             ("kyc", KYC),
             (
                 "kyc/address",
-                "street:s? number:s? floor:s? apartment:s? cityCode:s? provinceCode:s? postalCode:s?",
+                "street:s? number:s? floor:s? apartment:s? cityCode:s? provinceCode:s? postalCode:s? cpa:s? cityName:s? provinceName:s?",
             ),
         ],
     ),

@@ -433,7 +433,7 @@ pub fn table() -> Vec<Row> {
 
 fn identity(_: &Ids) -> Value {
     // The CUIT of the account is filled in by the call: see `Row::call`.
-    json!({"holderName": "Juana Azurduy de Padilla", "titulares": [{"cuit": "own", "name": "Juana Azurduy"}]})
+    json!({"holderName": "Juana Azurduy de Padilla", "titulares": [{"cuit": "own", "name": "Juana Azurduy de Padilla"}]})
 }
 
 fn adjustment(ids: &Ids) -> Value {

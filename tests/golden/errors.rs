@@ -44,9 +44,9 @@ pub const ERRORS: &[Golden] = &[
         answer: r#"
             {"statusCode":400,"message":"4 fields are wrong; see errors","timestamp":"<now>",
             "code":"invalid_request","requestId":"golden","errors":[{"field":"cuit",
-            "message":"the check digit should be 3"},{"field":"holderName",
+            "message":"has a wrong check digit: it should be 3"},{"field":"holderName",
             "message":"is required"},{"field":"alias",
-            "message":"an alias has 6 to 20 characters: letters without accents, digits, dots and dashes"},
+            "message":"must have 6 to 20 characters: letters without accents, digits, dots and dashes"},
             {"field":"extra","message":"is not a field of this request"}]}"#,
     },
     Golden {
@@ -80,7 +80,7 @@ pub const ERRORS: &[Golden] = &[
             "birthDate":null,"sex":null,"dni":null,"documentType":null,"maritalStatus":null,
             "occupation":null,"afipActivity":null,"pep":null,"uif":null,"fatca":null,"ocde":null,
             "address":{"street":null,"number":null,"floor":null,"apartment":null,"cityCode":null,
-            "provinceCode":null,"postalCode":null},"riskLevel":null,"kycLevel":null,
+            "provinceCode":null,"postalCode":null,"cpa":null,"cityName":null,"provinceName":null},"riskLevel":null,"kycLevel":null,
             "verifiedAt":null},"suspension":null,"createdAt":"2026-03-02T15:04:05.678Z",
             "updatedAt":"2026-03-02T15:04:05.678Z","closedAt":null,
             "balance":{"cvu":"0000999100000257958477","currency":"ARS","available":"0.00",

@@ -89,7 +89,7 @@ pub const TREASURY: &[Golden] = &[
         status: 200,
         answer: r#"
             {"totalRecords":2,"items":[{"idComprobante":"cmp_00000040000000200000005qskt6g8z5",
-            "descripcionTipoComprobante":"Hold","fecha":"2026-03-02T15:04:05.678Z",
+            "descripcionTipoComprobante":"Retención","fecha":"2026-03-02T15:04:05.678Z",
             "importe":30.00,"sentido":"-1","signo":-1,"saldo":70.10,"idExterno":"reserva-1",
             "cvu":"0000999100000287336728","idTipoComprobante":3,"codigo":"HOLD","idCuenta":1,
             "referencia":null,"fechaExterna":null,"contraparte":null,"sentidoLedger":"hold",

@@ -218,7 +218,7 @@ pub const WALLET: &[Golden] = &[
             "timestamp":"<now>","code":"invalid_request","requestId":"golden",
             "errors":[{"field":"nombre","message":"es obligatorio, o razonSocial"},
             {"field":"apellido","message":"es obligatorio, o razonSocial"},{"field":"cuitCuil",
-            "message":"el dígito verificador debería ser 3"}]}"#,
+            "message":"tiene mal el dígito verificador: debería ser 3"}]}"#,
     },
     Golden {
         request: "POST /wallet/v1/Cuenta",

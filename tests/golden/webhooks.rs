@@ -19,7 +19,7 @@ pub const WEBHOOKS: &[Golden] = &[
             "birthDate":null,"sex":null,"dni":null,"documentType":null,"maritalStatus":null,
             "occupation":null,"afipActivity":null,"pep":null,"uif":null,"fatca":null,"ocde":null,
             "address":{"street":null,"number":null,"floor":null,"apartment":null,"cityCode":null,
-            "provinceCode":null,"postalCode":null},"riskLevel":null,"kycLevel":null,
+            "provinceCode":null,"postalCode":null,"cpa":null,"cityName":null,"provinceName":null},"riskLevel":null,"kycLevel":null,
             "verifiedAt":null},"suspension":null,"createdAt":"2026-03-02T15:04:05.678Z",
             "updatedAt":"2026-03-02T15:04:05.678Z","closedAt":null,
             "balance":{"cvu":"0000999100000287336728","currency":"ARS","available":"0.00",
@@ -58,10 +58,10 @@ pub const WEBHOOKS: &[Golden] = &[
         status: 400,
         answer: r#"
             {"statusCode":400,
-            "message":"types `nada` is no type of event, nor a family such as `hold.*`",
+            "message":"types must name types of events, or families such as `hold.*`: `nada` is neither",
             "timestamp":"<now>","code":"invalid_request","requestId":"golden",
             "errors":[{"field":"types",
-            "message":"`nada` is no type of event, nor a family such as `hold.*`"}]}"#,
+            "message":"must name types of events, or families such as `hold.*`: `nada` is neither"}]}"#,
     },
     Golden {
         request: "GET /v1/events?after=evt_1",

@@ -58,7 +58,7 @@ pub const HISTORICO: &str = r#"
 /// A client's movements.
 pub const MOVIMIENTOS: &str = r#"
     {"totalRecords":2,"items":[{"idComprobante":"cmp_000000400000002000000045s9bx33d0",
-    "descripcionTipoComprobante":"Hold","fecha":"2026-03-02T15:04:05.678Z","importe":30.00,
+    "descripcionTipoComprobante":"Retención","fecha":"2026-03-02T15:04:05.678Z","importe":30.00,
     "sentido":"-1","signo":-1,"saldo":999999999999969.99,"idExterno":"reserva-1",
     "cvu":"0000999100000287336728","idTipoComprobante":3,"codigo":"HOLD","idCuenta":1,"referencia":null,
     "fechaExterna":null,"contraparte":null,"sentidoLedger":"hold","availableBalance":"999999999999969.99",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::{TestService, json};
+use crate::support::{TestService, Value, json};
 
 /// As PSPs number their operations: with spaces, strokes and accents. `%2F` is no stroke of the path.
 #[actix_web::test]
@@ -100,4 +100,27 @@ async fn ids_of_operations_are_any_printable_text_compared_exactly() {
         .is(200);
     assert!(q.text.contains("pago 123"));
     service.verified().await;
+}
+
+#[actix_web::test]
+async fn an_empty_description_is_none_in_either_family() {
+    let service = TestService::start().await;
+    let client = &service.a;
+    client.in_and_out().await;
+    let cvu = client.cvu().await;
+    for (at, blank) in ["", "  "].into_iter().enumerate() {
+        let body = json!({"voucherTypeCode": "IN", "amount": "9", "idExterno": format!("b{at}"), "description": blank});
+        let path = format!("/v1/accounts/{cvu}/comprobantes");
+        let posted = client.post(&path, &body).await.is(201);
+        assert_eq!(posted["description"], Value::Null);
+        let body = json!({"amount": "1", "idExterno": format!("h{at}"), "description": blank});
+        let held = client
+            .post(&format!("/v1/accounts/{cvu}/holds"), &body)
+            .await;
+        assert_eq!(held.is(201)["description"], Value::Null);
+        let item = json!({"cvu": cvu, "voucherTypeCode": "IN", "amount": "1", "idExterno": format!("i{at}"), "description": blank});
+        let body = json!({"mode": "independent", "items": [item]});
+        let batch = client.post("/v1/comprobantes/batch", &body).await.is(200);
+        assert_eq!(batch["summary"]["recorded"], 1, "{}", batch.text);
+    }
 }

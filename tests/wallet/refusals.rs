@@ -330,3 +330,50 @@ fn the_sentence_about_directions_names_each_of_them() {
         }
     }
 }
+
+#[actix_web::test]
+async fn a_wrong_cvu_is_told_in_spanish_wherever_it_stands() {
+    let service = TestService::start().await;
+    for path in [
+        "SaldoClienteByCVU/abc",
+        "Remuneracion/Estado/abc",
+        "MovimientosCliente?cvu=1",
+        "MovimientosCliente?cvu=0000532609100002749315",
+        "SaldoClienteByCVU/2850590940090418135201",
+    ] {
+        let refused = service.a.get(&format!("/wallet/v1/{path}")).await;
+        let refused = refused.refused(400, "invalid_request");
+        assert_eq!(named(&refused.json), ["cvu"], "{path}");
+        spanish(&refused);
+    }
+}
+
+#[actix_web::test]
+async fn types_of_the_system_have_spanish_names() {
+    let service = TestService::start().await;
+    let client = &service.a;
+    client.in_and_out().await;
+    let (cvu, other) = (client.cvu().await, client.cvu().await);
+    client.credit(&cvu, "100.00").await;
+    client.hold(&cvu, "5.00").await;
+    client
+        .transfer(&cvu, json!({"cvu": other}), "1.00")
+        .await
+        .is(201);
+    let path = format!("/wallet/v1/MovimientosCliente?cvu={cvu}");
+    let page = client.get(&path).await.is(200);
+    let items = page["items"].as_array().unwrap().iter();
+    let names: BTreeSet<_> = items
+        .map(|it| it["descripcionTipoComprobante"].as_str().unwrap())
+        .collect();
+    for name in ["Retención", "Transferencia interna enviada"] {
+        assert!(names.contains(name), "{names:?}");
+    }
+    let types = client.get("/wallet/v1/TiposComprobantes").await.is(200);
+    let types = types.json.as_array().unwrap().clone();
+    assert!(
+        types
+            .iter()
+            .any(|it| it["nombre"] == "Transferencia recibida")
+    );
+}

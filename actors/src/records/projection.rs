@@ -390,8 +390,12 @@ fn changed(mut row: Listed, fact: &AccountFact) -> Listed {
         AccountFact::AliasChanged { alias } => row.alias = Some(alias.clone()),
         AccountFact::IdentityChanged(identity) => {
             row.name = folded(&identity.name);
-            row.names
-                .forget_unless(identity.person_type, &identity.name);
+            match &identity.names {
+                Some(names) => row.names.clone_from(names),
+                None => row
+                    .names
+                    .forget_unless(identity.person_type, &identity.name),
+            }
         }
         AccountFact::ParticularsRequested(change) => row.asked_code.clone_from(&change.code),
         AccountFact::ParticularsRefused(_) => row.asked_code = None,
@@ -420,15 +424,15 @@ fn changed(mut row: Listed, fact: &AccountFact) -> Listed {
 }
 
 fn particulars(row: &mut Listed, change: &Particulars) {
-    let set = |old: &mut Option<String>, new: &Option<String>| {
-        if new.is_some() {
+    let set = |old: &mut Option<String>, new: &Option<String>, gone: bool| {
+        if gone || new.is_some() {
             old.clone_from(new);
         }
     };
     row.cuit = change.cuit.unwrap_or(row.cuit);
     row.enabled = change.enabled.unwrap_or(row.enabled);
-    set(&mut row.code, &change.code);
-    set(&mut row.email, &change.email);
+    set(&mut row.code, &change.code, change.cleared.code);
+    set(&mut row.email, &change.email, change.cleared.email);
     if let Some(name) = &change.name {
         row.name = folded(name);
         // It is the change that waited for the bank, if one did.

@@ -6,6 +6,7 @@
 mod cases;
 mod money;
 mod variants;
+mod wallet;
 mod webhooks;
 
 use std::collections::BTreeMap;
@@ -22,10 +23,10 @@ use caudal_ledger::facts::{
     Registration,
 };
 use caudal_ledger::ids::{AccountNo, RealmId, Tag};
-use caudal_ledger::kyc::Kyc;
+use caudal_ledger::kyc::{Address, AddressMarks, Kyc, KycMarks};
 use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::money::{Amount, Money};
-use caudal_ledger::particulars::{Names, Particulars};
+use caudal_ledger::particulars::{Cleared, Names, Particulars};
 use caudal_ledger::remuneration::{BrokerageAccount, EnrolmentState};
 use caudal_ledger::tenants::scopes::{Network, Scope};
 use caudal_ledger::tenants::{ApiKey, BankRelation, BankRelations, Mode, Policy, Tenant};
@@ -90,6 +91,7 @@ fn account_facts() -> Vec<AccountFact> {
         name: "Ana".into(),
         person_type: holder().person_type,
         holders: vec![holder()],
+        names: None,
     };
     let kyc = Kyc {
         dni: Some("26756539".into()),
@@ -147,55 +149,6 @@ fn account_facts() -> Vec<AccountFact> {
             ..Limits::default()
         }),
         AccountFact::EnabledChanged { enabled: false },
-    ]
-}
-
-/// What only accounts of the wallet family write down.
-fn wallet_facts() -> Vec<AccountFact> {
-    let refusal = BankRefusal {
-        status: 409,
-        body: "{}".into(),
-    };
-    let names = Names {
-        given: Some("Ana".into()),
-        family: Some("Ñandú".into()),
-        business: None,
-    };
-    let change = Particulars {
-        cuit: Cuit::parse("27312547568").ok(),
-        names: names.clone(),
-        name: Some("Ana Ñandú".into()),
-        code: Some("c-2".into()),
-        email: Some("a@b.c".into()),
-        phone: None,
-        kyc: Kyc {
-            fatca: Some(true),
-            ..Kyc::default()
-        },
-        enabled: Some(false),
-    };
-    vec![
-        AccountFact::Registered(Registration {
-            number: AccountNo(2),
-            holder: holder(),
-            code: None,
-            email: None,
-            phone: None,
-            metadata: BTreeMap::new(),
-            kyc: Kyc::default(),
-            enabled: false,
-            names,
-            asks_cvu: false,
-        }),
-        AccountFact::CvuRequested {
-            client_id: 10_000_002,
-            name: Some("Cuenta de Ana".into()),
-            automatic_alias: true,
-        },
-        AccountFact::CvuRefused(refusal.clone()),
-        AccountFact::ParticularsRequested(change.clone()),
-        AccountFact::ParticularsChanged(change),
-        AccountFact::ParticularsRefused(refusal),
     ]
 }
 
@@ -439,7 +392,7 @@ fn records_of_every_version_are_read() {
     check_all("case", &cases::facts(), lines);
     check_all("unbooked", &cases::unbooked(), lines);
     check_all("account", &account_facts(), lines);
-    check_all("wallet", &wallet_facts(), lines);
+    check_all("wallet", &wallet::facts(), lines);
     check_all("enrolment", &enrolment_facts(), lines);
     check_all("webhook", &webhooks::facts(), lines);
     check_all("delivery", &webhooks::notes(), lines);

@@ -1,8 +1,8 @@
 //! Decisions about what the wallet family sets: particulars, and a CVU for an account without one.
 
 use super::{Account, AccountFact, Pending, Rejection, Status};
-use crate::kyc::Kyc;
-use crate::particulars::{Names, Particulars};
+use crate::kyc::{Kyc, KycMarks};
+use crate::particulars::{Cleared, Names, NamesMarks, Particulars};
 
 impl Account {
     /// The parts of the holder's name: those that were given, else what the name stands for.
@@ -21,11 +21,12 @@ impl Account {
         }
         let cuit = change.cuit.filter(|cuit| *cuit != self.holder.cuit);
         let person = cuit.unwrap_or(self.holder.cuit).person_type();
-        let names = self.shown_names().merged(&change.names);
+        let names = self.renamed(change);
         // Without a change of either, the name is what it is, however it came about.
         let named = cuit.is_some() || names != self.shown_names();
         let name = names.holder_name(person).filter(|_| named);
-        let kyc = self.kyc.merged(&change.kyc) != self.kyc;
+        let kyc = self.known_after(change) != self.kyc;
+        let gone = &change.cleared;
         Particulars {
             cuit,
             names: if names == self.shown_names() {
@@ -43,7 +44,40 @@ impl Account {
                 Kyc::default()
             },
             enabled: other(&change.enabled, Some(&self.enabled)),
+            cleared: Cleared {
+                names: NamesMarks::default(),
+                code: gone.code && self.code.is_some(),
+                email: gone.email && self.email.is_some(),
+                phone: gone.phone && self.phone.is_some(),
+                kyc: if kyc {
+                    gone.kyc.clone()
+                } else {
+                    KycMarks::default()
+                },
+            },
         }
+    }
+
+    /// The parts of the name after a change.
+    fn renamed(&self, change: &Particulars) -> Names {
+        let kept = self.shown_names().without(&change.cleared.names);
+        kept.merged(&change.names)
+    }
+
+    /// The KYC data after a change.
+    fn known_after(&self, change: &Particulars) -> Kyc {
+        self.kyc.merged(&change.kyc).without(&change.cleared.kyc)
+    }
+
+    /// Refuses a change after which the holder has no name, or an identity document that is none.
+    fn admissible(&self, change: &Particulars) -> Result<(), Rejection> {
+        let shown = self.shown_names();
+        let clears = shown.without(&change.cleared.names) != shown;
+        if clears && !self.renamed(change).are_whole() {
+            return Err(Rejection::NameRequired);
+        }
+        let known = self.known_after(change);
+        known.document_fits().map_err(Rejection::Document)
     }
 
     /// The name is synchronised with the bank once it knows the account; with it, all waits.
@@ -54,6 +88,7 @@ impl Account {
         if self.status == Status::Void {
             return Err(Rejection::AccountNotFound);
         }
+        self.admissible(change)?;
         let change = self.reduced(change);
         let only_enabled = Particulars {
             enabled: change.enabled,
@@ -69,7 +104,8 @@ impl Account {
         if change.cuit.is_some() && self.cvu.is_some() {
             return Err(Rejection::CuitImmutable);
         }
-        if change.cuit.is_some() || change.code.is_some() || !change.names.is_empty() {
+        let code = change.code.is_some() || change.cleared.code;
+        if change.cuit.is_some() || code || !change.names.is_empty() {
             self.nothing_pending()?;
         }
         let asks = change.name.is_some() && self.cvu.is_some();
@@ -107,7 +143,7 @@ impl Account {
         // A change that needed no bank may come while another one waits.
         let asked = |p: &Pending| matches!(p, Pending::Particulars(it) if **it == *change);
         self.pending = self.pending.take().filter(|pending| !asked(pending));
-        self.kyc = self.kyc.merged(&change.kyc);
+        self.kyc = self.known_after(change);
         if let Some(cuit) = change.cuit {
             self.holder.cuit = cuit;
             self.holder.person_type = cuit.person_type();
@@ -127,14 +163,15 @@ impl Account {
         {
             *own = self.holder.clone();
         }
-        fn set<T: Clone>(old: &mut Option<T>, new: &Option<T>) {
-            if new.is_some() {
+        for (old, new, gone) in [
+            (&mut self.code, &change.code, change.cleared.code),
+            (&mut self.email, &change.email, change.cleared.email),
+            (&mut self.phone, &change.phone, change.cleared.phone),
+        ] {
+            if gone || new.is_some() {
                 old.clone_from(new);
             }
         }
-        set(&mut self.code, &change.code);
-        set(&mut self.email, &change.email);
-        set(&mut self.phone, &change.phone);
         self.enabled = change.enabled.unwrap_or(self.enabled);
     }
 }

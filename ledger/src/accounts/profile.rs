@@ -98,8 +98,12 @@ impl Account {
         self.holder.name.clone_from(&identity.name);
         self.holder.person_type = identity.person_type;
         self.holders.clone_from(&identity.holders);
-        self.names
-            .forget_unless(identity.person_type, &identity.name);
+        match &identity.names {
+            Some(names) => self.names.clone_from(names),
+            None => self
+                .names
+                .forget_unless(identity.person_type, &identity.name),
+        }
     }
 
     fn known(&mut self, kyc: &Kyc, email: &Option<String>, phone: &Option<String>) {

@@ -15,7 +15,7 @@ use crate::holds::Hold;
 use crate::ids::{AccountNo, RealmId};
 use crate::kyc::Kyc;
 use crate::limits::{Limits, LimitsChange, TotalLimits, TotalUsage, Usage};
-use crate::particulars::{Names, Particulars};
+use crate::particulars::{Cleared, Names, Particulars};
 use crate::remuneration::Enrolment;
 use crate::time::Timestamp;
 use crate::transfers::{Transfer, TransferRecord};
@@ -44,6 +44,10 @@ pub struct Identity {
     pub person_type: PersonType,
     /// All holders, the account's own first.
     pub holders: Vec<Holder>,
+    /// The parts of the name, where the account has any; in facts of before they are forgotten when the
+    /// name does not follow from them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<Names>,
 }
 
 /// The state of an account.
@@ -275,11 +279,9 @@ pub enum Order {
     SetAlias(Alias),
     /// Set names and holders.
     SetIdentity {
-        /// The holder's name, when it changes.
-        name: Option<String>,
         /// The type of person, which has to agree with the CUIT.
         person_type: Option<PersonType>,
-        /// All holders, the account's own first.
+        /// All holders, the account's own first: it is called as that one is.
         holders: Vec<Holder>,
     },
     /// Close it.
@@ -292,6 +294,8 @@ pub enum Order {
         email: Option<String>,
         /// Phone, when it changes.
         phone: Option<String>,
+        /// What is cleared.
+        cleared: Cleared,
     },
     /// Change its own limits.
     ChangeLimits(LimitsChange),

@@ -315,7 +315,6 @@ fn holders_are_checked() {
     };
     let set = |holders: Vec<Holder>, person_type| {
         let order = Order::SetIdentity {
-            name: None,
             person_type,
             holders,
         };

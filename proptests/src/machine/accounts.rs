@@ -11,6 +11,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::kyc::Kyc;
 use caudal_ledger::limits::{Change, LimitsChange};
 use caudal_ledger::money::Money;
+use caudal_ledger::particulars::Cleared;
 use caudal_ledger::time::Timestamp;
 
 use super::convert::refusal;
@@ -139,7 +140,10 @@ fn slot(index: usize, at: Timestamp) -> Slot {
 }
 
 fn real_order(slot: &Slot, order: &Profile) -> Order {
-    let own = slot.account.holder.clone();
+    let own = Holder {
+        name: "Otro Nombre".to_owned(),
+        ..slot.account.holder.clone()
+    };
     let other = holder(77);
     match order {
         Profile::Suspend(reason) => Order::Suspend {
@@ -153,6 +157,7 @@ fn real_order(slot: &Slot, order: &Profile) -> Order {
             kyc: Kyc::default(),
             email: email.map(str::to_owned),
             phone: None,
+            cleared: Cleared::default(),
         },
         Profile::DailyAmount(amount) => Order::ChangeLimits(LimitsChange {
             daily_amount: amount.map_or(Change::Inherit, |a| {
@@ -169,7 +174,6 @@ fn real_order(slot: &Slot, order: &Profile) -> Order {
             }
         }
         Profile::Identity(who) => Order::SetIdentity {
-            name: Some("Otro Nombre".to_owned()),
             person_type: (*who == Who::WrongType).then_some(PersonType::Legal),
             holders: match who {
                 Who::Self_ | Who::WrongType => vec![own],

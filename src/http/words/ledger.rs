@@ -11,7 +11,7 @@ use caudal_ledger::alias::AliasError;
 use caudal_ledger::bank::BankRefusal;
 use caudal_ledger::cuit::CuitError;
 use caudal_ledger::cvu::KeyError;
-use caudal_ledger::kyc::{ACTIVITY_DIGITS, DNI_DIGITS, KycError};
+use caudal_ledger::kyc::{ACTIVITY_DIGITS, DNI_DIGITS, DOCUMENT_CHARS, KycError};
 use caudal_ledger::money::AmountError;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::remuneration::BadBrokerageAccount;
@@ -38,22 +38,32 @@ macro_rules! said {
 
 said!(CuitError, |why, f| match why {
     CuitError::Shape => f.write_str("debe tener exactamente 11 dígitos"),
-    CuitError::Prefix(prefix) => write!(f, "el prefijo {prefix} no es de un CUIT, CUIL o CDI"),
-    CuitError::CheckDigit { right } => write!(f, "el dígito verificador debería ser {right}"),
+    CuitError::Prefix(prefix) => {
+        write!(
+            f,
+            "comienza con {prefix}, que no es prefijo de CUIT, CUIL ni CDI"
+        )
+    }
+    CuitError::CheckDigit { right } => {
+        write!(f, "tiene mal el dígito verificador: debería ser {right}")
+    }
 });
 
 said!(KeyError, |why, f| match why {
     KeyError::Shape => f.write_str("debe tener exactamente 22 dígitos"),
     KeyError::CheckDigit { block, right } => {
-        write!(f, "el dígito verificador {block} debería ser {right}")
+        write!(
+            f,
+            "tiene mal el dígito verificador {block}: debería ser {right}"
+        )
     }
-    KeyError::NotACvu => f.write_str("un CVU comienza con 000"),
-    KeyError::NoPsp => f.write_str("el código de PSP 0000 no existe"),
-    KeyError::Reserved => f.write_str("el dígito 9 de un CVU debe ser 0"),
+    KeyError::NotACvu => f.write_str("debe comenzar con 000, como todo CVU"),
+    KeyError::NoPsp => f.write_str("no debe tener el código de PSP 0000, que no existe"),
+    KeyError::Reserved => f.write_str("debe tener un 0 como dígito 9, como todo CVU"),
 });
 
 said!(AliasError, |AliasError, f| f.write_str(
-    "un alias tiene de 6 a 20 caracteres: letras sin acentos, dígitos, puntos y guiones"
+    "debe tener de 6 a 20 caracteres: letras sin acentos, dígitos, puntos y guiones"
 ));
 
 said!(AmountError, |why, f| f.write_str(match why {
@@ -80,6 +90,10 @@ said!(KycError, |why, f| match why {
     KycError::Dni => {
         let (min, max) = DNI_DIGITS;
         write!(f, "debe tener de {min} a {max} dígitos")
+    }
+    KycError::Document => {
+        let (min, max) = DOCUMENT_CHARS;
+        write!(f, "debe tener de {min} a {max} letras y dígitos")
     }
     KycError::Activity => write!(f, "debe tener {ACTIVITY_DIGITS} dígitos"),
     KycError::Word { choices } => write!(f, "debe ser uno de {}", choices.join(", ")),
@@ -136,6 +150,8 @@ rules! {
     AliasTaken: CONFLICT, "El alias ya está en uso";
     AccountCodeTaken: CONFLICT, "Ya existe una cuenta con ese código";
     CuitImmutable: BAD_REQUEST, "El CUIT no se puede cambiar cuando la cuenta ya tiene CVU";
+    NameRequired: BAD_REQUEST, "La cuenta debe tener un titular: nombre y apellido, o razonSocial";
+    Document: BAD_REQUEST, "El número de documento no corresponde a su tipo; ver errors";
     TooManyAccounts: BAD_REQUEST, "Se alcanzó la cantidad máxima de cuentas";
     FirstHolderDiffers: BAD_REQUEST, "El primer titular debe tener el CUIT de la cuenta";
     HolderTwice: BAD_REQUEST, "Un CUIT aparece dos veces entre los titulares";
@@ -224,6 +240,24 @@ impl Say for BankError {
             Language::English => english,
             Language::Spanish => spanish,
         })
+    }
+}
+
+/// What is said when the bank could not be asked for what is only read.
+pub(in crate::http) const fn not_read(why: &BankError, language: Language) -> &'static str {
+    match (why, language) {
+        (BankError::TimedOut, Language::English) => {
+            "the bank did not answer in time; nothing was changed and nothing goes on: ask again"
+        }
+        (BankError::TimedOut, Language::Spanish) => {
+            "El banco no respondió a tiempo; no se cambió nada y nada queda en curso: vuelva a consultar"
+        }
+        (_, Language::English) => {
+            "the bank failed; nothing was changed and nothing goes on: ask again"
+        }
+        (_, Language::Spanish) => {
+            "El banco falló; no se cambió nada y nada queda en curso: vuelva a consultar"
+        }
     }
 }
 

@@ -168,11 +168,11 @@ pub enum Mistake {
         "must be sent once, with the id of an event",
         "debe enviarse una sola vez, con el id de un evento";
     NoEventType { word: String } =
-        "`{word}` is no type of event, nor a family such as `hold.*`",
-        "`{word}` no es un tipo de evento ni una familia como `hold.*`";
+        "must name types of events, or families such as `hold.*`: `{word}` is neither",
+        "debe nombrar tipos de evento o familias como `hold.*`: `{word}` no es ninguno";
     NoEventTypeOf { word: String, all: Choices } =
-        "`{word}` is no type of event, nor a family such as `hold.*`; there are {all}",
-        "`{word}` no es un tipo de evento ni una familia como `hold.*`; existen {all}";
+        "must name types of events, or families such as `hold.*`: `{word}` is neither; there are {all}",
+        "debe nombrar tipos de evento o familias como `hold.*`: `{word}` no es ninguno; existen {all}";
     NotEventTypes =
         "must be a list of types such as \"voucher.created\" or \"hold.*\", or null for all",
         "debe ser una lista de tipos como \"voucher.created\" o \"hold.*\", o null para todos";

@@ -29,8 +29,8 @@ fn what_varies_is_said_in_both_languages() {
         ),
         (
             CuitError::CheckDigit { right: 3 }.into(),
-            "the check digit should be 3",
-            "el dígito verificador debería ser 3",
+            "has a wrong check digit: it should be 3",
+            "tiene mal el dígito verificador: debería ser 3",
         ),
     ] {
         assert_eq!(mistake.text(Language::English), english);

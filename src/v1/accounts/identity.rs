@@ -10,6 +10,7 @@ use crate::http::body::Body;
 use crate::http::body::read::{line, text};
 use crate::http::caller::Caller;
 use crate::http::choice::{PersonTypeWord, one_of};
+use crate::http::errors::ApiError;
 use crate::http::persons::cuit;
 use crate::http::problems::BankProblems;
 use crate::http::request::request;
@@ -42,7 +43,8 @@ impl From<Titular> for Holder {
 request! {
     /// Names and holders; the first of `titulares` has the CUIT of the CVU.
     strict struct UpdateAccountIdentidad as UpdateAccountIdentidadDto(caller: &Caller) {
-        /// The holder's name, when it changes.
+        => |fields| fields.refuse_null("holderName");
+        /// The holder's name; the same as that of the first of `titulares`.
         holder_name: Option<String> = optional("holderName", line(NAME_MAX)) as Option<String>;
         /// Has to agree with the CUIT.
         person_type: Option<PersonType> = optional("personType", text(one_of))
@@ -57,7 +59,7 @@ request! {
     }
 }
 
-/// Sets the holder's name and the co-holders; name and person type are synchronised with the bank.
+/// Sets the holders; the name of the first is the account's, and the bank is told of it.
 ///
 /// The first of `titulares` has the CUIT of the CVU; co-holders are kept here alone. Emits `account.updated`.
 #[utoipa::path(
@@ -75,8 +77,17 @@ pub async fn change(
     body: Body,
 ) -> Answer {
     let sent = UpdateAccountIdentidad::read(body, &caller)?;
+    // The account is called as the first of its holders is: whoever says it twice says the same.
+    if let (Some(name), Some(first)) = (&sent.holder_name, sent.titulares.first())
+        && *name != first.name
+    {
+        let other = "titulares.0.name";
+        return Err(ApiError::field(
+            "holderName",
+            Mistake::DiffersFrom { other },
+        ));
+    }
     let order = Order::SetIdentity {
-        name: sent.holder_name,
         person_type: sent.person_type,
         holders: sent.titulares.into_iter().map(Holder::from).collect(),
     };

@@ -2,7 +2,8 @@
 
 use actix_web::{HttpRequest, patch, web};
 use caudal_ledger::accounts::Order;
-use caudal_ledger::kyc::{self, Address, Kyc};
+use caudal_ledger::kyc::{self, Address, AddressMarks, Kyc, KycMarks, Marks as _};
+use caudal_ledger::particulars::Cleared;
 use caudal_ledger::time::Timestamp;
 
 use super::Answer;
@@ -11,8 +12,10 @@ use crate::bodies::kyc::{address_fields, kyc_fields};
 use crate::http::body::Body;
 use crate::http::body::read::{boolean, instant, integer, line, text};
 use crate::http::caller::Caller;
+use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::request::request;
+use crate::http::words::Mistake;
 
 macro_rules! address_request {
     ($(
@@ -21,15 +24,20 @@ macro_rules! address_request {
         request! {
             /// A postal address.
             strict_part pub struct UpdateAddress as AddressDto {
-                $($field: $type = $how($wire, $read) as $json;)+
+                $($field: Option<$type> = nullable($wire, $read) as $json;)+
             }
         }
 
-        impl From<UpdateAddress> for Address {
-            fn from(sent: UpdateAddress) -> Self {
-                Self {
-                    $($field: sent.$field,)+
-                }
+        impl UpdateAddress {
+            /// What is cleared of it, and what is set.
+            fn split(self) -> (AddressMarks, Address) {
+                let cleared = AddressMarks {
+                    $($field: matches!(self.$field, Some(None)),)+
+                };
+                let set = Address {
+                    $($field: self.$field.flatten(),)+
+                };
+                (cleared, set)
             }
         }
     };
@@ -45,15 +53,17 @@ macro_rules! kyc_request {
             as $after_json:ty $({ $($after_schema:tt)+ })?;
     )+}) => {
         request! {
-            /// KYC and registry data; what is sent is set.
+            /// KYC and registry data; what is sent is set, and null clears.
             strict struct UpdateAccountKyc as UpdateAccountKycDto {
-                $($field: $type = $how($wire, $read) as $json $({ $($schema)+ })?;)+
-                email: Option<String> = optional("email", text(kyc::email)) as Option<String>;
-                phone: Option<String> = optional("phone", text(kyc::phone)) as Option<String>;
-                address: Option<UpdateAddress> = object("address", UpdateAddress::take)
-                    as Option<UpdateAddress>;
+                $($field: Option<$type> = nullable($wire, $read) as $json $({ $($schema)+ })?;)+
+                email: Option<Option<String>> = nullable("email", text(kyc::email))
+                    as Option<String>;
+                phone: Option<Option<String>> = nullable("phone", text(kyc::phone))
+                    as Option<String>;
+                address: Option<Option<UpdateAddress>> =
+                    nullable_object("address", UpdateAddress::take) as Option<UpdateAddress>;
                 $(
-                    $after: $after_type = $after_how($after_wire, $after_read)
+                    $after: Option<$after_type> = nullable($after_wire, $after_read)
                         as $after_json $({ $($after_schema)+ })?;
                 )+
             }
@@ -61,15 +71,31 @@ macro_rules! kyc_request {
 
         impl From<UpdateAccountKyc> for Order {
             fn from(sent: UpdateAccountKyc) -> Self {
+                let (no_address, address) = match sent.address {
+                    Some(Some(sent)) => sent.split(),
+                    Some(None) => (AddressMarks::all(), Address::default()),
+                    None => (AddressMarks::default(), Address::default()),
+                };
+                let cleared = Cleared {
+                    email: matches!(sent.email, Some(None)),
+                    phone: matches!(sent.phone, Some(None)),
+                    kyc: KycMarks {
+                        $($field: matches!(sent.$field, Some(None)),)+
+                        address: no_address,
+                        $($after: matches!(sent.$after, Some(None)),)+
+                    },
+                    ..Cleared::default()
+                };
                 let kyc = Kyc {
-                    $($field: sent.$field,)+
-                    address: sent.address.map(Address::from).unwrap_or_default(),
-                    $($after: sent.$after,)+
+                    $($field: sent.$field.flatten(),)+
+                    address,
+                    $($after: sent.$after.flatten(),)+
                 };
                 Self::ChangeKyc {
                     kyc,
-                    email: sent.email,
-                    phone: sent.phone,
+                    email: sent.email.flatten(),
+                    phone: sent.phone.flatten(),
+                    cleared,
                 }
             }
         }
@@ -77,7 +103,7 @@ macro_rules! kyc_request {
 }
 kyc_fields!(kyc_request);
 
-/// Changes KYC and registry data: what is sent is set, the rest stays.
+/// Changes KYC and registry data: what is sent is set, null clears, the rest stays.
 ///
 /// An absent field stays as it is. Emits `account.updated`.
 #[utoipa::path(
@@ -94,6 +120,15 @@ pub async fn change(
     path: web::Path<String>,
     body: Body,
 ) -> Answer {
-    let order = UpdateAccountKyc::read(body)?.into();
+    let sent = UpdateAccountKyc::read(body)?;
+    let today = caller.engine().now().business_day().to_string();
+    if sent
+        .birth_date
+        .as_ref()
+        .is_some_and(|born| born.as_ref().is_some_and(|born| *born > today))
+    {
+        return Err(ApiError::field("birthDate", Mistake::InTheFuture));
+    }
+    let order = sent.into();
     super::change(&request, &caller, &path, order).await
 }

@@ -16,6 +16,7 @@ use crate::bodies::counterparty::Contraparte;
 use crate::bodies::words::{CurrencyWord, LedgerTypeWord, SentidoWord};
 use crate::wallet::comprobantes::{sentido, signo};
 use crate::wallet::importe::Importe;
+use crate::wallet::nombres;
 
 /// The collector account.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -262,7 +263,7 @@ impl Movimiento {
         let written = |day: BusinessDay| day.to_string();
         Self {
             id_comprobante: id.to_string(),
-            descripcion_tipo_comprobante: voucher.type_name.clone(),
+            descripcion_tipo_comprobante: nombres::of_type(&voucher.type_code, &voucher.type_name),
             fecha: voucher.at.to_string(),
             importe: Importe::of(voucher.amount),
             sentido: sentido(voucher.direction),

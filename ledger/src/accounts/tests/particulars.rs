@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::bank::BankRefusal;
-use crate::particulars::{Names, Particulars};
+use crate::kyc::{Kyc, KycError, KycMarks};
+use crate::particulars::{Cleared, Names, NamesMarks, Particulars};
 
 fn registered() -> Account {
     let own = account();
@@ -135,5 +136,135 @@ fn a_refused_cvu_leaves_the_account_as_it_was() {
     assert_eq!(
         bare.decide(&Order::ChangeParticulars(named("Paz")), &Policy::default()),
         Err(Rejection::AccountClosed)
+    );
+}
+
+#[test]
+fn what_is_cleared_is_gone_and_what_is_required_stays() {
+    let mut bare = registered();
+    let given = Particulars {
+        names: Names {
+            given: Some("Ana".into()),
+            family: Some("Paz".into()),
+            business: None,
+        },
+        code: Some("c-1".into()),
+        phone: Some("1155551234".into()),
+        kyc: Kyc {
+            pep: Some(true),
+            sex: Some("F".into()),
+            ..Kyc::default()
+        },
+        ..Particulars::default()
+    };
+    assert_eq!(run(&mut bare, &Order::ChangeParticulars(given)), 1);
+    let clears = |cleared: Cleared| {
+        Order::ChangeParticulars(Particulars {
+            cleared,
+            ..Particulars::default()
+        })
+    };
+    let most = clears(Cleared {
+        code: true,
+        email: true,
+        phone: true,
+        kyc: KycMarks {
+            pep: true,
+            ..KycMarks::default()
+        },
+        ..Cleared::default()
+    });
+    assert_eq!(run(&mut bare, &most), 1);
+    assert_eq!(
+        (&bare.code, &bare.phone, bare.kyc.pep),
+        (&None, &None, None)
+    );
+    assert_eq!(bare.kyc.sex.as_deref(), Some("F"));
+    // What is gone cannot go again.
+    assert_eq!(run(&mut bare, &most), 0);
+    // A holder has a name, by both parts or as a firm.
+    let family = clears(Cleared {
+        names: NamesMarks {
+            family: true,
+            ..NamesMarks::default()
+        },
+        ..Cleared::default()
+    });
+    let policy = Policy::default();
+    let refused = bare.decide(&family, &policy);
+    assert_eq!(refused, Err(Rejection::NameRequired));
+    let firm = Particulars {
+        names: Names {
+            business: Some("Paz SA".into()),
+            ..Names::default()
+        },
+        ..Particulars::default()
+    };
+    assert_eq!(run(&mut bare, &Order::ChangeParticulars(firm)), 1);
+    assert_eq!(run(&mut bare, &family), 1);
+    assert_eq!(
+        (bare.holder.name.as_str(), &bare.names.family),
+        ("Ana", &None)
+    );
+    // What was never there can be cleared.
+    assert_eq!(run(&mut bare, &family), 0);
+}
+
+#[test]
+fn an_identity_document_fits_the_kind_that_is_known() {
+    let mut open = account();
+    let change = |kind: Option<&str>, number: Option<&str>| Order::ChangeKyc {
+        kyc: Kyc {
+            document_type: kind.map(str::to_owned),
+            dni: number.map(str::to_owned),
+            ..Kyc::default()
+        },
+        email: None,
+        phone: None,
+        cleared: Cleared::default(),
+    };
+    let policy = Policy::default();
+    let refused = Err(Rejection::Document(KycError::Dni));
+    assert_eq!(open.decide(&change(None, Some("12345")), &policy), refused);
+    assert_eq!(run(&mut open, &change(Some("PASAPORTE"), Some("12345"))), 1);
+    assert_eq!(run(&mut open, &change(None, Some("AAB123"))), 1);
+    // Another kind, for which the number that is there is none.
+    assert_eq!(open.decide(&change(Some("DNI"), None), &policy), refused);
+    assert_eq!(run(&mut open, &change(Some("DNI"), Some("26756539"))), 1);
+}
+
+#[test]
+fn a_rename_keeps_the_family_name_that_it_ends_with() {
+    fn rename(open: &mut Account, name: &str) -> (String, Option<String>) {
+        let own = Holder {
+            name: name.to_owned(),
+            ..open.holder.clone()
+        };
+        let order = Order::SetIdentity {
+            person_type: None,
+            holders: vec![own],
+        };
+        run(open, &order);
+        settle(open, &BankAnswer::Done);
+        assert_eq!(open.holder.name, name);
+        let names = open.shown_names();
+        (names.given.unwrap_or_default(), names.family)
+    }
+    let mut open = account();
+    // Without parts, the whole is the given name.
+    assert_eq!(rename(&mut open, "Ana Paz"), ("Ana Paz".into(), None));
+    open.names = Names {
+        given: Some("Ana".into()),
+        family: Some("Paz".into()),
+        business: None,
+    };
+    let paz = Some("Paz".to_owned());
+    assert_eq!(
+        rename(&mut open, "Ana María Paz"),
+        ("Ana María".into(), paz)
+    );
+    assert_eq!(
+        rename(&mut open, "Ana Paz Gil"),
+        ("Ana Paz Gil".into(), None)
     );
 }
