@@ -4,6 +4,7 @@
 pub mod campos;
 pub mod comprobantes;
 pub mod consultas;
+mod corte;
 pub mod cuenta_body;
 pub mod cuenta_request;
 pub mod cuentas;

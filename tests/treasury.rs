@@ -3,6 +3,7 @@
 mod bodies;
 mod crowd;
 mod cuts;
+mod past;
 mod relations;
 mod two;
 mod wallet;

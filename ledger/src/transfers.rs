@@ -359,7 +359,12 @@ impl Transfer {
 
     /// The other side: who is behind the destination, or where nobody has said, whom the order names.
     pub fn counterparty(&self) -> Counterparty {
-        let asked = || self.to.counterparty();
+        let receiver = self.receiver.map(|(_, cvu)| cvu.to_string());
+        let asked = || {
+            let asked = self.to.counterparty();
+            let cbu = receiver.or_else(|| asked.cbu.clone());
+            Counterparty { cbu, ..asked }
+        };
         let resolved = self.resolved.as_deref().cloned();
         Counterparty {
             coelsa_id: self.coelsa_id.clone(),

@@ -190,7 +190,7 @@ words! {
         "address_forbidden", "connection_broken", "not_sendable";
     /// Why the bank's balance is not known.
     SilenceWord as BankSilenceCode: "bank_refused", "bank_failed", "bank_timeout", "bank_not_yet",
-        "bank_not_set", "collector_shared";
+        "bank_not_set", "bank_not_kept", "collector_shared";
     /// `1` where money comes in, `-1` where it goes out.
     SentidoWord as Sentido: "1", "-1";
     /// How far an enrolment in remuneration is.

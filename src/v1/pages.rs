@@ -24,19 +24,24 @@ pub struct PageOf<T> {
 }
 
 impl<T: Serialize> PageOf<T> {
+    /// What was found for a page.
+    pub fn of<V>(found: &Listing<V>, page: &ListPage, render: impl Fn(&V) -> T) -> Self {
+        Self {
+            items: found.items.iter().map(render).collect(),
+            total: found.total,
+            limit: page.limit,
+            offset: page.offset,
+            next: query::cursor(found),
+        }
+    }
+
     /// Answers with what was found for a page.
     pub fn answer<V>(
         found: &Listing<V>,
         page: &ListPage,
         render: impl Fn(&V) -> T,
     ) -> HttpResponse {
-        let body = Self {
-            items: found.items.iter().map(render).collect(),
-            total: found.total,
-            limit: page.limit,
-            offset: page.offset,
-            next: query::cursor(found),
-        };
+        let body = Self::of(found, page, render);
         paged(found, json(StatusCode::OK, &body))
     }
 }

@@ -135,6 +135,8 @@ pub struct Reconciliation {
     pub total: usize,
     /// The size of the page; null where all movements are shown.
     pub limit: Option<usize>,
+    /// What to send as `cursor` for the next page; null when there is no more.
+    pub next: Option<String>,
     /// The counts and sums of all movements of the days, on other pages too.
     pub summary: ReconciliationSummary,
 }
@@ -260,6 +262,7 @@ fn render(realm: RealmId, wanted: &Wanted, found: &Comparison) -> Reconciliation
         items: items.map(|(day, it)| item(realm, *day, it)).collect(),
         total: found.total,
         limit: wanted.limit,
+        next: found.next.as_ref().map(cursor),
         summary: summary(&found.tally),
     }
 }
@@ -353,7 +356,7 @@ pub async fn of_days(caller: Caller, mut query: Query) -> Result<HttpResponse, A
     let request_id = &caller.request_id;
     let found = engine.reconcile_days(realm, &wanted, request_id).await;
     let found = found.map_err(ApiError::of_read)?;
-    let answer = json(StatusCode::OK, &render(realm, &wanted, &found));
-    let next = found.next.as_ref().map(cursor);
-    Ok(respond::walked(found.total, next, answer))
+    let body = render(realm, &wanted, &found);
+    let answer = json(StatusCode::OK, &body);
+    Ok(respond::walked(found.total, body.next, answer))
 }

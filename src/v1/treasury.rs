@@ -5,8 +5,10 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, web};
-use caudal_actors::engine::treasury::{Position, PositionFilter, Silence, Snapshot};
-use caudal_actors::ports::BankError;
+use caudal_actors::engine::lists::ListPage;
+use caudal_actors::engine::treasury::{Cut, Position, PositionFilter, Silence, Snapshot};
+use caudal_actors::ports::{BankError, Collector};
+use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -20,7 +22,8 @@ use crate::http::errors::ApiError;
 use crate::http::params::PageParams;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
-use crate::http::respond::json;
+use crate::http::respond::{json, paged};
+use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -37,8 +40,8 @@ pub struct CollectorBody {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BankSilence {
-    /// `bank_refused`, `bank_failed`, `bank_timeout`, `bank_not_yet`, `bank_not_set`, or
-    /// `collector_shared`: the collector account is another realm's as well.
+    /// `bank_refused`, `bank_failed`, `bank_timeout`, `bank_not_yet`, `bank_not_set`, `bank_not_kept`
+    /// (of a past day), or `collector_shared`: the collector account is another realm's as well.
     #[schema(value_type = SilenceWord)]
     pub code: &'static str,
     /// A sentence for people.
@@ -82,8 +85,11 @@ pub struct InTransit {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Treasury {
-    /// When it was taken.
+    /// When it was taken; of a past day, the end of that day.
     pub as_of: String,
+    /// The business day that was asked for; absent for now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
     /// The vouchers of the realm that it counts: the ledger's side is as of exactly these.
     pub sequence: u64,
     /// `ARS`.
@@ -99,13 +105,13 @@ pub struct Treasury {
     pub bank_error: Option<BankSilence>,
     /// What belongs to clients.
     pub client_funds: ClientFunds,
-    /// The accounts with a CVU.
-    pub accounts: AccountCounts,
-    /// Money between bank and ledger.
-    pub in_transit: InTransit,
+    /// The accounts with a CVU; null for a past day.
+    pub accounts: Option<AccountCounts>,
+    /// Money between bank and ledger; null for a past day.
+    pub in_transit: Option<InTransit>,
     /// Fees and their tax taken from clients so far; they stay on the collector account until the
-    /// PSP moves them.
-    pub psp_fees: String,
+    /// PSP moves them. Null for a past day.
+    pub psp_fees: Option<String>,
     /// `bankBalance` less `clientFunds.total`; may be negative, and blocks nothing. Null when the
     /// bank is away.
     pub free_balance: Option<String>,
@@ -150,6 +156,7 @@ impl From<&Snapshot> for Treasury {
         let ratio = coverage.and_then(|coverage| coverage.ratio);
         Self {
             as_of: snapshot.as_of.to_string(),
+            date: None,
             sequence: totals.sequence,
             currency: "ARS",
             collector: CollectorBody {
@@ -164,19 +171,59 @@ impl From<&Snapshot> for Treasury {
                 held: totals.held.to_string(),
                 total: totals.owed().to_string(),
             },
-            accounts: AccountCounts {
+            accounts: Some(AccountCounts {
                 active: totals.census.active,
                 suspended: totals.census.suspended,
                 closed: totals.census.closed,
-            },
-            in_transit: InTransit {
+            }),
+            in_transit: Some(InTransit {
                 outgoing: totals.outgoing.to_string(),
                 incoming: totals.incoming.to_string(),
-            },
-            psp_fees: totals.fees.to_string(),
+            }),
+            psp_fees: Some(totals.fees.to_string()),
             free_balance: coverage.map(|coverage| coverage.free.to_string()),
             coverage_ratio: ratio.map(|ratio| ratio.to_string()),
             covered: coverage.map(|coverage| coverage.covered),
+        }
+    }
+}
+
+impl Treasury {
+    /// The ledger's side at the end of a past day.
+    fn past(cut: &Cut, day: BusinessDay, collector: Collector) -> Self {
+        Self {
+            as_of: cut.at.to_string(),
+            date: Some(day.to_string()),
+            sequence: cut.sequence,
+            currency: "ARS",
+            collector: CollectorBody {
+                cbu: collector.cbu,
+                bank: collector.bank,
+            },
+            bank_balance: None,
+            bank_as_of: None,
+            bank_error: Some(BankSilence {
+                code: "bank_not_kept",
+                message: "the bank tells its balance of now alone, and that of a past day is not kept",
+                bank_status: None,
+            }),
+            client_funds: cut.into(),
+            accounts: None,
+            in_transit: None,
+            psp_fees: None,
+            free_balance: None,
+            coverage_ratio: None,
+            covered: None,
+        }
+    }
+}
+
+impl From<&Cut> for ClientFunds {
+    fn from(cut: &Cut) -> Self {
+        Self {
+            available: cut.available.to_string(),
+            held: cut.held.to_string(),
+            total: cut.owed().to_string(),
         }
     }
 }
@@ -239,25 +286,91 @@ page! {
     }
 }
 
+/// Positions of an instant that was asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Positions {
+    /// The page.
+    #[serde(flatten)]
+    pub page: PositionsPage,
+    /// The instant that all pages are of; absent for now, when each row is of the moment in which it
+    /// was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<String>,
+    /// Whether no movement can come any more that is not after the instant: then all pages are one cut.
+    /// Absent for now.
+    #[serde(rename = "final", skip_serializing_if = "Option::is_none")]
+    pub is_final: Option<bool>,
+    /// The vouchers of the realm up to the instant. Only on the first page of an instant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u64>,
+    /// What belonged to all clients then, whatever the filters leave. Only on the first page of an
+    /// instant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_funds: Option<ClientFunds>,
+}
+
+/// The instant that a query asks for: the end of a day, or any that is not in the future. `None` where
+/// it says nothing.
+pub fn instant(query: &mut Query, now: Timestamp) -> Option<Timestamp> {
+    let (day, at) = (query.date("date"), query.instant("asOf"));
+    if day.is_some() && at.is_some() {
+        query.mistake("asOf", Mistake::Together { other: "date" });
+    }
+    if day.is_some_and(|day| day > now.business_day()) {
+        query.mistake("date", Mistake::InTheFuture);
+    }
+    if at.is_some_and(|at| at > now) {
+        query.mistake("asOf", Mistake::InTheFuture);
+    }
+    at.or(day.map(BusinessDay::end))
+}
+
+/// The sums of the instant that positions are of: made once for a walk, with its first page.
+pub async fn cut_of(
+    caller: &Caller,
+    at: Option<Timestamp>,
+    page: &ListPage,
+) -> Result<Option<Cut>, ApiError> {
+    let first = page.cursor.is_none() && page.offset == 0;
+    match at.filter(|_| first) {
+        Some(at) => Ok(Some(caller.engine().cut(caller.realm(), at).await?)),
+        None => Ok(None),
+    }
+}
+
 /// Takes a snapshot: what belongs to clients, at one cut through all accounts, beside what the
-/// collector account has. When the bank is away the ledger's side is served all the same.
+/// collector account has. When the bank is away the ledger's side is served all the same. Of a past day
+/// there is the ledger's side at its end, read from the movements of every account.
 ///
 /// `freeBalance` is what the collector account has beyond the clients' funds; it is informative and may be
 /// negative.
 #[utoipa::path(
     operation_id = "readTreasury",
     tag = "Treasury",
+    params(("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future; now when absent")),
     responses((status = 200, body = Treasury), Problems)
 )]
 #[get("/v1/treasury")]
-pub async fn take(caller: Caller) -> Answer {
+pub async fn take(caller: Caller, mut query: Query) -> Answer {
     let (engine, realm) = (caller.engine(), caller.realm());
+    let day = query.date("date");
+    if day.is_some_and(|day| day > engine.now().business_day()) {
+        query.mistake("date", Mistake::InTheFuture);
+    }
+    query.done()?;
+    if let Some(day) = day {
+        let cut = engine.cut(realm, day.end()).await?;
+        let past = Treasury::past(&cut, day, engine.collector(realm));
+        return Ok(json(StatusCode::OK, &past));
+    }
     let snapshot = engine.treasury(realm, &caller.request_id).await?;
     Ok(json(StatusCode::OK, &Treasury::from(&snapshot)))
 }
 
 /// Lists what clients have, the newest account first. Closed accounts are listed while they have
-/// money.
+/// money. With `date` or `asOf` it is what they had then, by the accounts that there are today: all pages
+/// of one instant are one cut, and the first has the sums of all accounts.
 ///
 /// Filter by text and by a range of totals; go on with `X-Next-Cursor` as `cursor`.
 #[utoipa::path(
@@ -267,22 +380,31 @@ pub async fn take(caller: Caller) -> Answer {
         PageParams,
         ("q" = Option<String>, Query, description = "in CVU, alias, holder's name or CUIT"),
         ("min" = Option<String>, Query, description = "only a total of at least this amount"),
-        ("max" = Option<String>, Query, description = "only a total of at most this amount")
+        ("max" = Option<String>, Query, description = "only a total of at most this amount"),
+        ("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future: what they had at its end"),
+        ("asOf" = Option<String>, Query, description = "an instant, RFC 3339, not in the future, instead of date")
     ),
-    responses((status = 200, body = PositionsPage), Problems)
+    responses((status = 200, body = Positions), Problems)
 )]
 #[get("/v1/treasury/positions")]
 pub async fn list(caller: Caller, mut query: Query) -> Answer {
     let (min, max) = query.amounts("min", "max");
     let text = query.text("q");
     let page = query.page();
-    query.done()?;
     let (engine, realm) = (caller.engine(), caller.realm());
-    let filter = PositionFilter { text, min, max };
+    let at = instant(&mut query, engine.now());
+    query.done()?;
+    let filter = PositionFilter { text, min, max, at };
     let listing = engine.positions(realm, filter, page).await?;
-    Ok(PositionsPage::answer(&listing, &page, |position| {
-        position.into()
-    }))
+    let cut = cut_of(&caller, at, &page).await?;
+    let body = Positions {
+        page: PositionsPage::of(&listing, &page, |position| position.into()),
+        as_of: at.map(|at| at.to_string()),
+        is_final: at.map(|at| engine.is_settled(at)),
+        sequence: cut.map(|cut| cut.sequence),
+        client_funds: cut.as_ref().map(ClientFunds::from),
+    };
+    Ok(paged(&listing, json(StatusCode::OK, &body)))
 }
 
 /// Reads what a client has.

@@ -3,14 +3,16 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, web};
 use caudal_actors::accounts::BalanceView;
-use caudal_actors::engine::lists::AccountFilter;
+use caudal_actors::engine::lists::{AccountFilter, ListPage, Listing};
+use caudal_actors::engine::treasury::{Position, PositionFilter};
 use caudal_actors::realms::Target;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::AccountNo;
-use caudal_ledger::time::BusinessDay;
+use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::corte::{self, Corte};
 use super::importe::Importe;
 use super::{Pagina, campos, number};
 use crate::http::caller::Caller;
@@ -72,30 +74,78 @@ pub struct Saldos {
     pub page: Pagina<Saldo>,
     /// The same as `items`, under the name that some clients know.
     pub saldos: Vec<Saldo>,
+    /// The instant of all pages.
+    #[serde(flatten)]
+    pub corte: Corte,
+}
+
+impl From<&Position> for Saldo {
+    fn from(position: &Position) -> Self {
+        let (account, balance) = (&position.account, position.balance);
+        Self {
+            saldo: Importe::of(balance.available),
+            available_balance: balance.available.to_string(),
+            held_balance: balance.held.to_string(),
+            total_balance: balance.total().to_string(),
+            cvu: account.cvu.map_or_else(String::new, |cvu| cvu.to_string()),
+            id_cuenta: account.number.0,
+        }
+    }
+}
+
+/// What the accounts with a CVU have now, or had at an instant.
+async fn balances(
+    caller: &Caller,
+    at: Option<Timestamp>,
+    page: ListPage,
+) -> Result<Listing<Saldo>, ApiError> {
+    let (engine, realm) = (caller.engine(), caller.realm());
+    if at.is_none() {
+        let all = AccountFilter::default();
+        let found = engine.balances(realm, all, page).await?;
+        return Ok(Listing {
+            items: found.items.iter().map(Saldo::from).collect(),
+            total: found.total,
+            next: found.next,
+        });
+    }
+    let filter = PositionFilter {
+        at,
+        ..PositionFilter::default()
+    };
+    let found = engine.positions(realm, filter, page).await?;
+    Ok(Listing {
+        items: found.items.iter().map(Saldo::from).collect(),
+        total: found.total,
+        next: found.next,
+    })
 }
 
 /// Lists the balances of the accounts with a CVU, newest account first: 200 a page when `pageSize` is
-/// absent.
+/// absent. With a day or `asOf` all pages are one cut, and the first has the sums of all accounts.
 ///
 /// Go on by page or with `X-Next-Cursor` as `cursor`.
 #[utoipa::path(
     operation_id = "listSaldosActuales",
     tag = "Wallet",
-    params(PaginaParams),
+    params(
+        PaginaParams,
+        ("fecha" = Option<String>, Query, description = "YYYY-MM-DD or DD-MM-YYYY, not in the future: what they had at the end of that day"),
+        ("date" = Option<String>, Query, description = "the same under another name"),
+        ("asOf" = Option<String>, Query, description = "an instant, RFC 3339, not in the future, instead of a day")
+    ),
     responses((status = 200, body = Saldos), Problems)
 )]
 #[get("/wallet/v1/SaldosActuales")]
 pub async fn current(caller: Caller, mut query: Query) -> Answer {
     let page = query.wallet_page_of(LIMIT_MAX);
+    let at = corte::instant(&mut query, caller.engine().now());
     query.done()?;
-    let listing = caller
-        .engine()
-        .balances(caller.realm(), AccountFilter::default(), page)
-        .await?;
-    let items: Vec<_> = listing.items.iter().map(Saldo::from).collect();
+    let listing = balances(&caller, at, page).await?;
     let body = Saldos {
-        saldos: items.clone(),
-        page: Pagina::of(items, listing.total, page.limit),
+        saldos: listing.items.clone(),
+        page: Pagina::of(listing.items.clone(), listing.total, page.limit),
+        corte: Corte::of(&caller, at, &page).await?,
     };
     Ok(respond::paged(&listing, json(StatusCode::OK, &body)))
 }

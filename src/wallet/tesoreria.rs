@@ -12,6 +12,7 @@ use caudal_ledger::cvu::Cvu;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use super::campos;
+use super::corte::{self, Corte};
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::params::PaginaParams;
@@ -56,7 +57,8 @@ pub async fn snapshot(caller: Caller) -> Answer {
     Ok(json(StatusCode::OK, &Tesoreria::from(&taken)))
 }
 
-/// Lists what clients have, the newest account first.
+/// Lists what clients have, the newest account first. With a day or `asOf` all pages are one cut, and the
+/// first has the sums of all accounts.
 ///
 /// Filter by text; go on by page or with `X-Next-Cursor` as `cursor`.
 #[utoipa::path(
@@ -64,7 +66,10 @@ pub async fn snapshot(caller: Caller) -> Answer {
     tag = "Wallet: treasury",
     params(
         PaginaParams,
-        ("q" = Option<String>, Query, description = "in CVU, alias, holder's name or CUIT")
+        ("q" = Option<String>, Query, description = "in CVU, alias, holder's name or CUIT"),
+        ("fecha" = Option<String>, Query, description = "YYYY-MM-DD or DD-MM-YYYY, not in the future: what they had at the end of that day"),
+        ("date" = Option<String>, Query, description = "the same under another name"),
+        ("asOf" = Option<String>, Query, description = "an instant, RFC 3339, not in the future, instead of a day")
     ),
     responses((status = 200, body = SaldosPage), Problems)
 )]
@@ -72,10 +77,12 @@ pub async fn snapshot(caller: Caller) -> Answer {
 pub async fn balances(caller: Caller, mut query: Query) -> Answer {
     let text = query.text("q");
     let page = query.wallet_page();
-    query.done()?;
     let (engine, realm) = (caller.engine(), caller.realm());
+    let at = corte::instant(&mut query, engine.now());
+    query.done()?;
     let filter = PositionFilter {
         text,
+        at,
         ..PositionFilter::default()
     };
     let listing = engine.positions(realm, filter, page).await?;
@@ -83,6 +90,7 @@ pub async fn balances(caller: Caller, mut query: Query) -> Answer {
         total_pages: pages(&listing, &page),
         total_records: listing.total,
         items: listing.items.iter().map(SaldoCliente::from).collect(),
+        corte: Corte::of(&caller, at, &page).await?,
     };
     Ok(paged(&listing, json(StatusCode::OK, &body)))
 }

@@ -91,7 +91,10 @@ pub const ENDPOINTS: &[(&str, Shape)] = &[
     (
         "GET /v1/bank/conciliacion",
         &[
-            ("", "fecha:s from:s to:s items:a total:i limit:i? summary:o"),
+            (
+                "",
+                "fecha:s from:s to:s items:a total:i limit:i? next:s? summary:o",
+            ),
             (
                 "summary",
                 "matched:i missingInLedger:i missingAtBank:i amountDiffers:i pending:i decided:i contradicted:i amountIn:s amountOut:s",

@@ -15,7 +15,7 @@ use super::turns::{Books, Cost};
 use super::{Asker, DEADLINE, Engine, Realms};
 use crate::banks::{self, Collectors, NoBank, RealmBank, Relation, Voice};
 use crate::failure::Failure;
-use crate::ports::{BankGateway as _, BankMovement, Found, Notice, Way};
+use crate::ports::{BankGateway as _, BankMovement, Collector, Found, Notice, Way};
 use crate::realms::{RealmMessage, lookout};
 use crate::records::projection::Place;
 use crate::records::reads;
@@ -116,6 +116,13 @@ impl Engine {
             }
         }
         made.map(|_| ()).map_err(NotRelated::NoBank)
+    }
+
+    /// The collector account that a realm is on; empty without a bank.
+    pub fn collector(&self, realm: RealmId) -> Collector {
+        let bank = self.realms.relation(realm);
+        let bank = bank.and_then(|bank| bank.now().ok());
+        bank.map_or_else(Collector::default, |bank| bank.collector())
     }
 
     /// The CBU of the collector account that a realm is on; `None` without a bank.

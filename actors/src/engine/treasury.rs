@@ -9,6 +9,8 @@
 //! **Consistency.** One position is exact as of a commit, the sum of a snapshot too. A list is read
 //! row by row while money moves, so its sum is the snapshot's only while nothing does.
 
+mod past;
+
 use std::sync::{Arc, PoisonError};
 
 use actix::Actor as _;
@@ -35,6 +37,7 @@ use crate::reply::Reply;
 use crate::treasury::{MAILBOX, Standing, TakeSnapshot, Treasury, Whose};
 
 pub use crate::treasury::{Silence, Snapshot};
+pub use past::{Cut, SETTLING};
 
 /// How many rows a scan reads at once.
 const SCAN_PAGE: usize = 1000;
@@ -48,6 +51,27 @@ pub struct PositionFilter {
     pub min: Option<i64>,
     /// Only a total of at most so many centavos.
     pub max: Option<i64>,
+    /// As of this instant, instead of now. Closed accounts are shown whatever they had then.
+    pub at: Option<Timestamp>,
+}
+
+impl PositionFilter {
+    /// Whether nobody is left out but by the state of the account.
+    const fn is_everyone(&self) -> bool {
+        self.text.is_none() && self.min.is_none() && self.max.is_none()
+    }
+
+    fn funds(
+        &self,
+        store: &dyn Index,
+        realm: RealmId,
+        account: AccountNo,
+    ) -> Result<Funds, StoreError> {
+        match self.at {
+            Some(at) => past::then(store, realm, account, at).map(|(funds, _)| funds),
+            None => funds(store, realm, account),
+        }
+    }
 }
 
 /// What a client has.
@@ -151,7 +175,7 @@ impl Engine {
         filter: PositionFilter,
         page: ListPage,
     ) -> Result<Listing<Position>, Failure> {
-        let cost = Cost::scan_if(filter != PositionFilter::default());
+        let cost = Cost::scan_if(!filter.is_everyone());
         self.scan(realm, cost, move |store| {
             positions(store, realm, &filter, &page)
         })
@@ -201,11 +225,11 @@ impl PositionFilter {
         realm: RealmId,
         (number, status): (AccountNo, Status),
     ) -> Result<Option<Option<Funds>>, StoreError> {
-        let closed = status == Status::Closed;
+        let closed = status == Status::Closed && self.at.is_none();
         if !closed && self.min.is_none() && self.max.is_none() {
             return Ok(Some(None));
         }
-        let found = funds(store, realm, number)?;
+        let found = self.funds(store, realm, number)?;
         let total = found.0.total();
         let shown = !(closed && total == Money::ZERO)
             && self.min.is_none_or(|min| min <= total.centavos())
@@ -218,15 +242,17 @@ impl PositionFilter {
 fn everyone(
     store: &dyn Index,
     realm: RealmId,
+    filter: &PositionFilter,
     page: &ListPage,
 ) -> Result<Listing<(AccountNo, Option<Funds>)>, StoreError> {
     let among = Among {
-        alive: true,
+        // Who has nothing today may have had something then.
+        alive: filter.at.is_none(),
         ..Among::default()
     };
     let census = reads::totals(store, realm)?.census;
     // Of closed accounts the census does not know which have money.
-    let known = (census.closed == 0).then(|| census.with_cvu());
+    let known = (census.closed == 0 || !among.alive).then(|| census.with_cvu());
     let Listing { items, total, next } = listed(store, realm, (&among, known), page)?;
     let items = items.into_iter().map(|number| (number, None)).collect();
     Ok(Listing { items, total, next })
@@ -275,8 +301,8 @@ fn positions(
     filter: &PositionFilter,
     page: &ListPage,
 ) -> Result<Listing<Position>, StoreError> {
-    let Listing { items, total, next } = if *filter == PositionFilter::default() {
-        everyone(store, realm, page)?
+    let Listing { items, total, next } = if filter.is_everyone() {
+        everyone(store, realm, filter, page)?
     } else {
         filtered(store, realm, filter, page)?
     };
@@ -285,7 +311,8 @@ fn positions(
         let Some(account) = reads::profile(store, realm, number)? else {
             continue;
         };
-        let (balance, last_movement_at) = known.map_or_else(|| funds(store, realm, number), Ok)?;
+        let (balance, last_movement_at) =
+            known.map_or_else(|| filter.funds(store, realm, number), Ok)?;
         found.push(Position {
             account,
             balance,

@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 use crate::bodies::counterparty::Contraparte;
 use crate::bodies::words::{CurrencyWord, LedgerTypeWord, SentidoWord};
 use crate::wallet::comprobantes::{sentido, signo};
+use crate::wallet::corte::Corte;
 use crate::wallet::importe::Importe;
 use crate::wallet::nombres;
 
@@ -163,6 +164,9 @@ pub struct SaldosPage {
     pub total_records: u64,
     /// The clients.
     pub items: Vec<SaldoCliente>,
+    /// The instant of all pages.
+    #[serde(flatten)]
+    pub corte: Corte,
 }
 
 /// What a client had at the end of a day.

@@ -1,0 +1,100 @@
+//! What clients had at an instant gone by: one cut through all accounts, read from their movements.
+//!
+//! **Shape.** Every movement keeps the balance after it and its instant, so what an account had then is
+//! its last movement up to the instant; nothing is written at the end of a day. A page of positions
+//! costs its own rows, like one of today. The sums of the cut cost a read of every account, so they are
+//! made once for a walk, with its first page.
+//!
+//! **Consistency.** What is decided at an instant is on disk a moment later. So a cut of the last
+//! [`SETTLING`] may still grow; an older one is final, and all pages of it are the same cut.
+
+use caudal_ledger::balance::Balance;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::treasury::Sum;
+use caudal_storage::{Index, SortOrder, StoreError};
+
+use super::{Engine, Funds, SCAN_PAGE};
+use crate::engine::turns::Cost;
+use crate::failure::Failure;
+use crate::records::projection::Place;
+use crate::records::{LEDGER, account_stream, keys, reads};
+
+/// How long after an instant its cut may still grow, in milliseconds.
+pub const SETTLING: u64 = 60_000;
+
+/// The sums of a realm at an instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// The instant.
+    pub at: Timestamp,
+    /// The vouchers that it counts.
+    pub sequence: u64,
+    /// What clients could spend.
+    pub available: Sum,
+    /// What was set apart, and still theirs.
+    pub held: Sum,
+}
+
+impl Cut {
+    /// All that belonged to clients.
+    pub const fn owed(&self) -> Sum {
+        self.available.plus(self.held)
+    }
+}
+
+/// What an account had at an instant, and how many movements.
+pub(super) fn then(
+    store: &dyn Index,
+    realm: RealmId,
+    account: AccountNo,
+    at: Timestamp,
+) -> Result<(Funds, u64), StoreError> {
+    let stream = account_stream(realm, account, LEDGER);
+    let Some(sequence) = store.seq_at(stream, at.millis())? else {
+        return Ok((Funds::default(), 0));
+    };
+    let voucher = reads::voucher(store, realm, Place { account, sequence })?;
+    let funds = voucher.map(|voucher| (voucher.after, Some(voucher.at)));
+    Ok((funds.unwrap_or_default(), sequence))
+}
+
+fn cut(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<Cut, StoreError> {
+    let mut cut = Cut {
+        at,
+        sequence: 0,
+        available: Sum::default(),
+        held: Sum::default(),
+    };
+    let prefix = keys::directory(realm);
+    let (mut from, to) = (prefix.clone(), keys::after_prefix(&prefix));
+    loop {
+        let rows = store.scan(&from, &to, SortOrder::Ascending, SCAN_PAGE)?;
+        for (key, _) in &rows {
+            let ((Balance { available, held }, _), sequence) =
+                then(store, realm, keys::account_of(key)?, at)?;
+            cut.sequence = cut.sequence.strict_add(sequence);
+            cut.available = cut.available.plus(available.into());
+            cut.held = cut.held.plus(held.into());
+        }
+        match rows.last() {
+            Some((key, _)) if rows.len() == SCAN_PAGE => {
+                from = [key.as_slice(), &[0]].concat();
+            }
+            Some(_) | None => return Ok(cut),
+        }
+    }
+}
+
+impl Engine {
+    /// What clients had in all at an instant: reads every account.
+    pub async fn cut(&self, realm: RealmId, at: Timestamp) -> Result<Cut, Failure> {
+        self.scan(realm, Cost::Scan, move |store| cut(store, realm, at))
+            .await
+    }
+
+    /// Whether the cut of an instant may not grow any more.
+    pub fn is_settled(&self, at: Timestamp) -> bool {
+        at.millis().saturating_add(SETTLING) < self.now().millis()
+    }
+}
