@@ -257,7 +257,7 @@ cuenta! {
 
 cuenta! {
     /// A change of a wallet account: what is not sent stays, and null or an empty text clears.
-    struct UpdateWalletAccount(caller) {
+    struct UpdateWalletAccount as UpdateWalletAccountDto(caller) {
         => |fields| keep_the_required(fields);
         /// 11 digits with a right check digit; dashes are taken off. It stays once there is a CVU.
         cuit_cuil: Option<Cuit> = optional(cuit_of(caller)) as Option<String>;
