@@ -359,3 +359,59 @@ async fn a_cursor_goes_on_where_it_was_whatever_is_posted_meanwhile() {
         assert_eq!(first.last().unwrap() - 1, second[0], "{path}");
     }
 }
+
+/// A cursor stands behind a row, not behind a count of rows: what is posted meanwhile moves nothing.
+#[actix_web::test]
+async fn a_walk_by_amount_shows_each_row_once_whatever_is_posted_meanwhile() {
+    let service = TestService::start().await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    for amount in [
+        "5.00", "1.00", "5.00", "9.00", "3.00", "5.00", "7.00", "1.00", "9.00", "4.00",
+    ] {
+        service.a.credit(&cvu, amount).await;
+    }
+    let ids = |page: &Answer| -> Vec<String> {
+        let rows = page.json.as_array().or_else(|| page["items"].as_array());
+        let rows = rows.unwrap().iter();
+        rows.map(|row| row["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let lists = [
+        format!("/v1/accounts/{cvu}/movements?sort=amount"),
+        "/v1/comprobantes/internal?sort=amount".to_owned(),
+        "/v1/comprobantes/internal?sort=amount&importeMin=1".to_owned(),
+    ];
+    for list in lists {
+        for order in ["asc", "desc"] {
+            let at_first = service
+                .a
+                .get(&format!("{list}&limit=200&order={order}"))
+                .await
+                .is(200);
+            let (mut seen, mut cursor) = (Vec::new(), String::new());
+            loop {
+                let path = format!("{list}&order={order}&limit=3&cursor={cursor}");
+                let page = service.a.get(&path).await.is(200);
+                seen.extend(ids(&page));
+                page.header("x-next-cursor").clone_into(&mut cursor);
+                if cursor.is_empty() {
+                    break;
+                }
+                if seen.len() < 12 {
+                    for amount in ["0.50", "5.00", "20.00"] {
+                        service.a.credit(&cvu, amount).await;
+                    }
+                }
+            }
+            let once: BTreeSet<_> = seen.iter().cloned().collect();
+            assert_eq!(once.len(), seen.len(), "{list} {order}: a row twice");
+            let mut shown = seen.iter();
+            let in_order = |id: &String| shown.any(|found| found == id);
+            assert!(
+                ids(&at_first).iter().all(in_order),
+                "{list} {order}: a row is missing"
+            );
+        }
+    }
+}

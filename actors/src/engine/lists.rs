@@ -331,8 +331,10 @@ fn movements(
     if sort == VoucherSort::CreatedAt {
         return Ok(picker.listing());
     }
-    let Listing { items, total, next } = sorted(by_amount, page);
     let find = |sequence| reads::voucher(store, realm, Place { account, sequence });
+    let mark = page.cursor.map(find).transpose()?.flatten();
+    let mark = mark.map(|voucher| (voucher.amount, voucher.sequence));
+    let Listing { items, total, next } = sorted(by_amount, mark.as_ref(), page);
     let found: Result<Vec<_>, _> = items.into_iter().map(find).collect();
     let items = found?.into_iter().flatten().map(placed).collect();
     Ok(Listing { items, total, next })

@@ -100,7 +100,14 @@ pub(super) fn list(
     }
     let Listing { items, total, next } = match sort {
         VoucherSort::CreatedAt => picker.listing(),
-        VoucherSort::Amount => sorted(by_amount, page),
+        VoucherSort::Amount => {
+            let shown = |ordinal| store.get(&keys::internal(realm, ordinal));
+            let row = page.cursor.map(shown).transpose()?.flatten();
+            let line = row.map(|row| Line::from_bytes(&row)).transpose()?;
+            let at = page.cursor.zip(line);
+            let mark = at.map(|(ordinal, line)| (line.amount, ordinal));
+            sorted(by_amount, mark.as_ref(), page)
+        }
     };
     let items = placed(store, realm, items)?;
     Ok(Listing { items, total, next })

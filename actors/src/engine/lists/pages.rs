@@ -161,27 +161,30 @@ impl<T> Picker<T> {
     }
 }
 
-/// Sorts all matches by a key and cuts the page out; the cursor is then a count of rows.
-pub(in crate::engine) fn sorted<T, K: Ord>(mut rows: Vec<(K, T)>, page: &ListPage) -> Listing<T> {
+/// Sorts all matches by a value and their number, and cuts out the page behind a mark or an offset. Value and number of
+/// a row never change, so whatever is added in between, a walk shows each once.
+pub(in crate::engine) fn sorted<T, K: Ord>(
+    mut rows: Vec<((K, u64), T)>,
+    mark: Option<&(K, u64)>,
+    page: &ListPage,
+) -> Listing<T> {
     rows.sort_by(|(a, _), (b, _)| a.cmp(b));
     if page.order == SortOrder::Descending {
         rows.reverse();
     }
-    let total = rows.len();
-    let skip = page
-        .cursor
-        .map_or(page.offset, |c| usize::try_from(c).unwrap_or(usize::MAX));
-    let end = skip.saturating_add(page.limit);
-    let items = rows
-        .into_iter()
-        .skip(skip)
-        .take(page.limit)
-        .map(|(_, row)| row)
-        .collect();
-    let next = (end < total).then(|| u64::try_from(end).unwrap_or(u64::MAX));
-    Listing {
-        items,
-        total: u64::try_from(total).unwrap_or(u64::MAX),
-        next,
+    let skip = mark.map_or(page.offset, |mark| {
+        rows.partition_point(|(key, _)| match page.order {
+            SortOrder::Ascending => key <= mark,
+            SortOrder::Descending => key >= mark,
+        })
+    });
+    let total = u64::try_from(rows.len()).unwrap_or(u64::MAX);
+    let mut rest = rows.into_iter().skip(skip);
+    let (mut items, mut last) = (Vec::with_capacity(page.limit), None);
+    for ((_, number), row) in rest.by_ref().take(page.limit) {
+        items.push(row);
+        last = Some(number);
     }
+    let next = last.filter(|_| rest.next().is_some());
+    Listing { items, total, next }
 }
