@@ -30,13 +30,18 @@ const FRAME: &str = include_str!("pages/frame.html");
 const OPERATIONS: &str = include_str!("pages/operations.html");
 
 /// The documents: their address below [`DOCS`], what they are called, and their text.
-const DOCUMENTS: [(&str, &str, &str); 6] = [
+const DOCUMENTS: [(&str, &str, &str); 7] = [
     ("guide", "Guide", include_str!("../docs/guide.md")),
     ("events", "Events", include_str!("../docs/events.md")),
     (
         "operations",
         "Operations",
         include_str!("../docs/operations.md"),
+    ),
+    (
+        "walletentidad",
+        "Moving here",
+        include_str!("../docs/walletentidad.md"),
     ),
     ("cases", "Cases", include_str!("../docs/cases.md")),
     ("evidence", "Evidence", include_str!("../docs/evidence.md")),

@@ -134,6 +134,7 @@ fn families(config: &mut ServiceConfig) {
         words::TroubleWord,
         words::WayWord,
         words::WebhookStatusWord,
+        words::WebhookFormatWord,
         words::EventFilterWord,
         crate::http::catalogue::ErrorCode,
         crate::http::errors::ErrorBody,

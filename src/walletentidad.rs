@@ -1,10 +1,11 @@
 //! Operations as clients of a walletentidad know them: their kinds, states and words. A transfer is an
 //! operation of whoever sends; money that arrives is one of whoever receives, under the id of its voucher.
 
+pub mod notices;
+
 use caudal_actors::accounts::{Placed, TransferView};
 use caudal_ledger::balance::Direction;
-use caudal_ledger::cvu::Cbu;
-use caudal_ledger::transfers::{Destination, Transfer, TransferStatus};
+use caudal_ledger::transfers::{Counterparty, Transfer, TransferStatus};
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
 
 /// What an operation is.
@@ -148,21 +149,31 @@ pub struct Other {
     pub bank: Option<String>,
 }
 
+impl From<Counterparty> for Other {
+    fn from(other: Counterparty) -> Self {
+        Self {
+            bank: other.entity().and_then(|(code, name)| code.or(name)),
+            name: other.name,
+            cuit: other.cuit,
+            key: other.cbu,
+            alias: other.alias,
+        }
+    }
+}
+
 impl Other {
     /// Whoever a transfer goes to.
     pub fn of(transfer: &Transfer) -> Self {
-        let receiver = transfer.receiver.map(|(_, cvu)| Cbu::from(cvu));
-        let (asked, alias) = match &transfer.to {
-            Destination::Key(key) => (Some(*key), None),
-            Destination::Alias(alias) => (None, Some(alias.to_string())),
-        };
-        let key = receiver.or(asked);
-        Self {
-            bank: key.as_ref().map(|key| key.entity().to_owned()),
-            key: key.map(|key| key.to_string()),
-            alias,
-            ..Self::default()
-        }
+        let mut other = transfer.counterparty();
+        // Of an account of the realm the CVU is known, however it was named.
+        let inside = transfer.receiver.map(|(_, cvu)| cvu.to_string());
+        other.cbu = other.cbu.or(inside);
+        other.into()
+    }
+
+    /// Whoever the money of a voucher comes from.
+    pub fn of_voucher(voucher: &Voucher) -> Self {
+        voucher.other_side().map_or_else(Self::default, Self::from)
     }
 }
 

@@ -88,4 +88,6 @@ mod vouchers;
 #[cfg(test)]
 mod wallet;
 #[cfg(test)]
+mod walletentidad;
+#[cfg(test)]
 mod webhooks;

@@ -97,6 +97,7 @@ async fn all_is_there(client: &Client, name: &str) {
         "guide",
         "events",
         "operations",
+        "walletentidad",
         "cases",
         "evidence",
         "glossary",

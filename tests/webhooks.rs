@@ -24,6 +24,7 @@ use caudal_ledger::ids::{AccountNo, RealmId, Tag};
 use caudal_ledger::money::Amount;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{CashIn, Counterparty, Suspense};
+use caudal_ledger::webhooks::WebhookFormat;
 use secrecy::ExposeSecret as _;
 
 use crate::support::{SOON, Value, json};
@@ -134,6 +135,7 @@ fn parcel(url: String, secrets: Vec<Vec<u8>>) -> Parcel {
         url,
         secrets,
         contents: Contents::Event(Box::new(event())),
+        format: WebhookFormat::Standard,
         at: at(),
     }
 }

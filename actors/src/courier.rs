@@ -200,6 +200,7 @@ impl Courier {
             url: endpoint.webhook.url.clone(),
             secrets: endpoint.webhook.signing(now),
             contents: Contents::Event(Box::new(job.event)),
+            format: endpoint.webhook.format,
             at: now,
         };
         let ended = Ended {

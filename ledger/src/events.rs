@@ -310,6 +310,16 @@ impl EventKinds {
         Ok(Self(found))
     }
 
+    /// These kinds.
+    pub fn of(kinds: &[EventKind]) -> Self {
+        Self(kinds.iter().fold(0, |bits, kind| bits | kind.bit()))
+    }
+
+    /// Those that are among these and among others.
+    pub const fn and(self, others: Self) -> Self {
+        Self(self.0 & others.0)
+    }
+
     /// Whether a kind is among them.
     pub fn has(self, kind: EventKind) -> bool {
         self.0 & kind.bit() != 0

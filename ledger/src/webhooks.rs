@@ -2,6 +2,8 @@
 //!
 //! What a tenant orders is decided here; how far each webhook has come is in [`crate::deliveries`].
 
+mod format;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -11,6 +13,8 @@ use crate::events::EventKinds;
 use crate::ids::{AccountNo, RealmId, Tag, VoucherId};
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
+
+pub use format::WebhookFormat;
 
 /// The most webhooks of a realm.
 pub const WEBHOOKS_MAX: usize = 16;
@@ -131,15 +135,19 @@ pub struct Webhook {
     pub created_at: Timestamp,
     /// When its tenant last changed it.
     pub updated_at: Timestamp,
+    /// How the body of what is sent looks.
+    #[serde(default, skip_serializing_if = "WebhookFormat::is_standard")]
+    pub format: WebhookFormat,
 }
 
 impl Webhook {
-    /// The types that it wants.
+    /// The types that it wants, of those that its format can tell.
     pub fn kinds(&self) -> EventKinds {
         // The words were read when they were set; a word that is known no longer wants nothing.
-        self.types.as_ref().map_or(EventKinds::EVERY, |words| {
+        let wanted = self.types.as_ref().map_or(EventKinds::EVERY, |words| {
             EventKinds::parse(words.iter().map(String::as_str)).unwrap_or_default()
-        })
+        });
+        wanted.and(self.format.kinds())
     }
 
     /// The secrets that sign at an instant, the newest first.
@@ -147,6 +155,21 @@ impl Webhook {
         let valid = |secret: &&Secret| secret.until.is_none_or(|until| now < until);
         let valid = self.secrets.iter().filter(valid);
         valid.map(|secret| secret.sealed.clone()).collect()
+    }
+
+    /// Has a new secret sign; the old ones go on until then.
+    fn rotate(&mut self, sealed: &[u8], now: Timestamp, until: Timestamp) {
+        for old in &mut self.secrets {
+            old.until = Some(old.until.map_or(until, |end| end.min(until)));
+        }
+        self.secrets
+            .retain(|old| old.until.is_some_and(|end| now < end));
+        self.secrets.truncate(SECRETS_MAX.saturating_sub(1));
+        let current = Secret {
+            sealed: sealed.to_vec(),
+            until: None,
+        };
+        self.secrets.insert(0, current);
     }
 
     /// The number of the last replay that was ordered; 0 when none was.
@@ -166,10 +189,12 @@ pub enum WebhookOrder {
         types: Option<Vec<String>>,
         /// A line for people.
         description: Option<String>,
+        /// How the body of what is sent looks.
+        format: WebhookFormat,
         /// Its secret, sealed.
         secret: Vec<u8>,
     },
-    /// Another address, other types, another description, on or off; `None` leaves things as they
+    /// Another address, other types, another description, another format, on or off; `None` leaves things as they
     /// are.
     Change {
         /// Where to.
@@ -178,6 +203,8 @@ pub enum WebhookOrder {
         types: Option<Option<Vec<String>>>,
         /// A line for people.
         description: Option<Option<String>>,
+        /// How the body of what is sent looks.
+        format: Option<WebhookFormat>,
         /// Whether events are sent.
         active: Option<bool>,
     },
@@ -268,14 +295,20 @@ impl Webhooks {
                 url,
                 types,
                 description,
+                format,
                 secret,
-            } => self.create(url, (types, description), secret, last_event, now),
+            } => {
+                let made = self.create(url, (types, description), secret, last_event, now)?;
+                Ok(WebhookFact::Set(Webhook { format, ..made }))
+            }
             WebhookOrder::Change {
                 url,
                 types,
                 description,
+                format,
                 active,
             } => set(&|webhook| {
+                webhook.format = format.unwrap_or(webhook.format);
                 webhook.url = url.clone().unwrap_or_else(|| webhook.url.clone());
                 webhook.types = types.clone().unwrap_or_else(|| webhook.types.clone());
                 if let Some(description) = &description {
@@ -286,21 +319,10 @@ impl Webhooks {
                 }
                 webhook.active = active.unwrap_or(webhook.active);
             }),
-            WebhookOrder::Rotate { secret, overlap } => set(&|webhook| {
+            WebhookOrder::Rotate { secret, overlap } => {
                 let until = now.plus_millis(overlap.saturating_mul(1000));
-                for old in &mut webhook.secrets {
-                    old.until = Some(old.until.map_or(until, |end| end.min(until)));
-                }
-                webhook
-                    .secrets
-                    .retain(|old| old.until.is_some_and(|end| now < end));
-                webhook.secrets.truncate(SECRETS_MAX.saturating_sub(1));
-                let current = Secret {
-                    sealed: secret.clone(),
-                    until: None,
-                };
-                webhook.secrets.insert(0, current);
-            }),
+                set(&|webhook| webhook.rotate(&secret, now, until))
+            }
             WebhookOrder::Replay {
                 from,
                 to,
@@ -334,13 +356,13 @@ impl Webhooks {
         secret: Vec<u8>,
         last_event: u64,
         now: Timestamp,
-    ) -> Result<WebhookFact, Rejection> {
+    ) -> Result<Webhook, Rejection> {
         if self.known.len() >= WEBHOOKS_MAX {
             return Err(Rejection::TooManyWebhooks {
                 maximum: WEBHOOKS_MAX,
             });
         }
-        Ok(WebhookFact::Set(Webhook {
+        Ok(Webhook {
             number: self.last.saturating_add(1),
             url,
             types,
@@ -355,7 +377,8 @@ impl Webhooks {
             replays: Vec::new(),
             created_at: now,
             updated_at: now,
-        }))
+            format: WebhookFormat::Standard,
+        })
     }
 
     /// Takes in what happened.

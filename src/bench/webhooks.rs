@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use caudal_actors::reply::Given;
-use caudal_ledger::webhooks::WebhookOrder;
+use caudal_ledger::webhooks::{WebhookFormat, WebhookOrder};
 use serde::Serialize;
 
 use super::audit::{self, Audit};
@@ -418,6 +418,7 @@ impl Run<'_> {
             url,
             types: None,
             description: None,
+            format: WebhookFormat::Standard,
             secret: sealed()?,
         };
         self.order(0, order).await
@@ -441,6 +442,7 @@ const fn active(on: bool) -> WebhookOrder {
         url: None,
         types: None,
         description: None,
+        format: None,
         active: Some(on),
     }
 }

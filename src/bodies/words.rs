@@ -14,6 +14,7 @@ use caudal_ledger::reconciliation::Agreement;
 use caudal_ledger::transfers::{Concept, TransferStatus};
 use caudal_ledger::voucher_types::Sense;
 use caudal_ledger::vouchers::ReferenceType;
+use caudal_ledger::webhooks::WebhookFormat;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -106,6 +107,11 @@ choice!(
     PersonType,
     PersonTypeWord = "PersonType",
     "Natural or legal person."
+);
+choice!(
+    WebhookFormat,
+    WebhookFormatWord = "WebhookFormat",
+    "How the body of what is sent to a webhook looks: `standard` is an `Event`; `walletentidad` a flat notice of transfers that ended, of money that arrived and of accounts that were disabled."
 );
 choice!(
     SuspensionCode,

@@ -1,7 +1,9 @@
 //! Words of which a request names one: see [`crate::bodies::words`].
 
 use super::words::Mistake;
-pub use crate::bodies::words::{Choice, OneOf, PersonTypeWord, SenseWord, SuspensionWord};
+pub use crate::bodies::words::{
+    Choice, OneOf, PersonTypeWord, SenseWord, SuspensionWord, WebhookFormatWord,
+};
 
 /// The value of a word.
 ///

@@ -10,13 +10,14 @@ use caudal_ledger::deliveries::Ending;
 use caudal_ledger::events::{EventId, EventKind, EventKinds};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId, WebhookOrder};
+use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookFormat, WebhookId, WebhookOrder};
 
 use super::events::{place, placed};
 use crate::bodies::words::{DeliveryStatusWord, EventFilterWord, OrderWord};
 use crate::http::body::read::{self as read_body, text};
 use crate::http::body::{Body, OptionalBody};
 use crate::http::caller::Caller;
+use crate::http::choice::{WebhookFormatWord, one_of};
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::{self, Query};
@@ -103,6 +104,9 @@ request! {
         /// A line for people.
         description: Option<String> = optional("description", read_body::line(DESCRIPTION_MAX))
             as Option<String> { min_length = 1, max_length = 200 };
+        /// `standard` (when absent) or `walletentidad`.
+        format: Option<WebhookFormat> = optional("format", text(one_of))
+            as Option<WebhookFormatWord>;
     }
 }
 
@@ -119,6 +123,9 @@ request! {
         description: Option<Option<String>> =
             nullable("description", read_body::line(DESCRIPTION_MAX))
             as Option<String> { min_length = 1, max_length = 200 };
+        /// `standard` or `walletentidad`, for what is sent from now on.
+        format: Option<WebhookFormat> = optional("format", text(one_of))
+            as Option<WebhookFormatWord>;
         /// Whether events are sent; true also lets a parked or gone webhook go on.
         active: Option<bool> = optional("active", read_body::boolean) as Option<bool>;
     }
@@ -131,6 +138,9 @@ request! {
 /// account in their order. Any 2xx takes it; anything else is tried again after 5 s, 5 min, 30 min,
 /// 2 h, 5 h, 10 h, 14 h, 20 h and 24 h, for 3 days. `Retry-After` is heeded; 410 ends the webhook.
 /// Redirects are not followed.
+///
+/// A webhook of the format `walletentidad` is sent flat notices instead, under the same headers, and only of
+/// the events of which there is one.
 #[utoipa::path(
     operation_id = "createWebhook",
     tag = "Webhooks",
@@ -147,6 +157,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
         url: sent.url,
         types: sent.types,
         description: sent.description,
+        format: sent.format.unwrap_or(WebhookFormat::Standard),
         secret: secret.sealed.clone(),
     };
     let made = caller
@@ -193,6 +204,7 @@ pub async fn change(caller: Caller, path: web::Path<String>, body: Body) -> Answ
         url: sent.url,
         types: sent.types,
         description: sent.description,
+        format: sent.format,
         active: sent.active,
     };
     let realm = caller.realm();

@@ -21,6 +21,7 @@ use actix_web::http::header::HttpDate;
 use caudal_actors::courier::IN_FLIGHT;
 use caudal_actors::ports::LocalFuture;
 use caudal_actors::ports::webhooks::{Contents, Parcel, Sent, Trouble, WebhookSink};
+use caudal_ledger::webhooks::WebhookFormat;
 use caudal_signing::{self as signing, Message};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, ClientBuilder, Response, redirect, retry};
@@ -33,6 +34,7 @@ use super::seal::{SealError, Sealer};
 use crate::bodies::events;
 use crate::clients::{Clients, USER_AGENT};
 use crate::traces::{TRACEPARENT, traceparent};
+use crate::walletentidad::notices;
 
 /// How long an idle connection is kept: less than servers do, so that few are found closed.
 pub const IDLE_TIME: Duration = Duration::from_secs(3);
@@ -323,9 +325,19 @@ fn client(
 fn render(parcel: &Parcel) -> Result<(String, Vec<u8>), serde_json::Error> {
     match &parcel.contents {
         Contents::Event(event) => {
+            if let WebhookFormat::Walletentidad = parcel.format
+                && let Some(notice) = notices::notice(event)?
+            {
+                return Ok((event.id.to_string(), serde_json::to_vec(&notice)?));
+            }
+            // Of what is told in no other way an event goes, where it was asked for by name.
             let body = events::event(&parcel.tenant, event);
             let bytes = serde_json::to_vec(&body)?;
             Ok((body.id, bytes))
+        }
+        Contents::Test { id, webhook } if parcel.format == WebhookFormat::Walletentidad => {
+            let body = notices::test(id, webhook);
+            Ok((id.clone(), serde_json::to_vec(&body)?))
         }
         Contents::Test { id, webhook } => {
             let body = json!({

@@ -75,7 +75,7 @@ const COMPROBANTE: &str = "idComprobante:s descripcionTipoComprobante:s fecha:s 
     sentido:s signo:n saldo:n idExterno:s? cvu:s idTipoComprobante:* codigo:s idCuenta:* \
     referencia:* fechaExterna:* contraparte:o?";
 const EVENT: &str = "id:s sequence:i type:s timestamp:s data:o";
-const WEBHOOK: &str = "id:s url:s types:a? description:s? active:b status:s progress:o \
+const WEBHOOK: &str = "id:s url:s types:a? description:s? format:s active:b status:s progress:o \
     createdAt:s updatedAt:s";
 const PROGRESS: &str = "position:s? behind:i waiting:i delivered:i parked:i lastSuccessAt:s? \
     lastFailure:o?";

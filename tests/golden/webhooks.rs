@@ -90,7 +90,7 @@ pub const WEBHOOKS: &[Golden] = &[
         status: 200,
         answer: r#"
             {"id":"whk_00000040000000200000001jsw","url":"http://127.0.0.1:1/caudal",
-            "types":["voucher.created"],"description":null,"active":true,"status":"active",
+            "types":["voucher.created"],"description":null,"format":"standard","active":true,"status":"active",
             "progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,"waiting":1,
             "delivered":0,"parked":0,"lastSuccessAt":null,
             "lastFailure":{"at":"2026-03-02T15:04:05.678Z","durationMs":<ms>,
@@ -104,7 +104,7 @@ pub const WEBHOOKS: &[Golden] = &[
         status: 200,
         answer: r#"
             [{"id":"whk_00000040000000200000001jsw","url":"http://127.0.0.1:1/caudal",
-            "types":["voucher.created"],"description":null,"active":true,"status":"active",
+            "types":["voucher.created"],"description":null,"format":"standard","active":true,"status":"active",
             "progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,"waiting":1,
             "delivered":0,"parked":0,"lastSuccessAt":null,
             "lastFailure":{"at":"2026-03-02T15:04:05.678Z","durationMs":<ms>,
@@ -152,7 +152,7 @@ pub const WEBHOOKS: &[Golden] = &[
         status: 201,
         answer: r#"
             {"id":"whk_000000400000004000000005dr","url":"https://psp.example/caudal",
-            "types":["hold.*","account.closed"],"description":"Producción","active":true,
+            "types":["hold.*","account.closed"],"description":"Producción","format":"standard","active":true,
             "status":"active","progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,
             "waiting":0,"delivered":0,"parked":0,"lastSuccessAt":null,"lastFailure":null},
             "createdAt":"2026-03-02T15:04:05.678Z","updatedAt":"2026-03-02T15:04:05.678Z",
@@ -164,7 +164,7 @@ pub const WEBHOOKS: &[Golden] = &[
         status: 200,
         answer: r#"
             {"id":"whk_000000400000004000000005dr","url":"https://psp.example/caudal",
-            "types":null,"description":"Producción","active":false,"status":"paused",
+            "types":null,"description":"Producción","format":"standard","active":false,"status":"paused",
             "progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,"waiting":0,
             "delivered":0,"parked":0,"lastSuccessAt":null,"lastFailure":null},
             "createdAt":"2026-03-02T15:04:05.678Z","updatedAt":"2026-03-02T15:04:05.678Z"}"#,
@@ -175,7 +175,7 @@ pub const WEBHOOKS: &[Golden] = &[
         status: 200,
         answer: r#"
             {"id":"whk_000000400000004000000005dr","url":"https://psp.example/caudal",
-            "types":null,"description":"Producción","active":false,"status":"paused",
+            "types":null,"description":"Producción","format":"standard","active":false,"status":"paused",
             "progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,"waiting":0,
             "delivered":0,"parked":0,"lastSuccessAt":null,"lastFailure":null},
             "createdAt":"2026-03-02T15:04:05.678Z","updatedAt":"2026-03-02T15:04:05.678Z",

@@ -41,6 +41,7 @@ async fn a_webhook_is_made_read_changed_and_removed() {
         "url": body["url"],
         "types": body["types"],
         "description": body["description"],
+        "format": "standard",
         "active": true,
         "status": "active",
         "progress": {

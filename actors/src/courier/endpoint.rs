@@ -10,7 +10,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::webhooks::Webhook;
 use caudal_storage::{Entry, Index, StoreError, StreamId};
 
-use super::route::{Found, Route};
+use super::route::{Found, Route, Wants};
 use super::{IN_FLIGHT, LOOKS, Next, RATE, REPLAYS_AT_ONCE, TRIES_MAX};
 use crate::records::{DELIVERIES, Tail, reads};
 
@@ -202,10 +202,15 @@ impl Endpoint {
             let mut route = Route {
                 store,
                 realm,
-                kinds: if course.every_kind {
-                    EventKinds::EVERY
-                } else {
-                    self.kinds
+                wants: Wants {
+                    store,
+                    realm,
+                    kinds: if course.every_kind {
+                        EventKinds::EVERY
+                    } else {
+                        self.kinds
+                    },
+                    format: self.webhook.format,
                 },
                 course,
                 flying,

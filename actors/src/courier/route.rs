@@ -6,6 +6,7 @@ use caudal_ledger::deliveries::Course;
 use caudal_ledger::events::{Event, EventKinds};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
+use caudal_ledger::webhooks::WebhookFormat;
 use caudal_storage::{Index, StoreError};
 
 use super::Next;
@@ -17,11 +18,32 @@ const PAGE: usize = 64;
 /// How many are read at first where the next event is mostly the next row.
 const FIRST_PAGE: usize = 2;
 
+/// Which events a course carries.
+#[derive(Clone, Copy)]
+pub(super) struct Wants<'a> {
+    pub store: &'a dyn Index,
+    pub realm: RealmId,
+    pub kinds: EventKinds,
+    pub format: WebhookFormat,
+}
+
+impl Wants<'_> {
+    /// Whether an event is among them; it is read where its kind does not say.
+    fn has(self, number: u64, told: &EventRow) -> Result<bool, StoreError> {
+        let wanted = self.kinds.has(told.kind);
+        if !wanted || !self.format.is_choosy(told.kind) {
+            return Ok(wanted);
+        }
+        let event = reads::events::event(self.store, self.realm, number, told)?;
+        Ok(self.format.tells(&event.subject))
+    }
+}
+
 /// A course with what is needed to walk it.
 pub(super) struct Route<'a> {
     pub store: &'a dyn Index,
     pub realm: RealmId,
-    pub kinds: EventKinds,
+    pub wants: Wants<'a>,
     pub course: &'a mut Course,
     /// The accounts with a try under way.
     pub flying: BTreeSet<AccountNo>,
@@ -53,6 +75,7 @@ impl Route<'_> {
     }
 
     fn search_of(&mut self, account: AccountNo) -> Result<(), StoreError> {
+        let wants = self.wants;
         while *self.looks > 0 {
             let next = self.course.next;
             let Some(lane) = self.course.lane(account) else {
@@ -65,7 +88,7 @@ impl Route<'_> {
             *self.looks = self.looks.saturating_sub(page);
             for (number, told) in &rows {
                 lane.seen = *number;
-                if told.account == account && self.kinds.has(told.kind) {
+                if told.account == account && wants.has(*number, told)? {
                     self.course.found(account, Some(*number), self.now);
                     return Ok(());
                 }
@@ -142,7 +165,7 @@ impl Route<'_> {
             for (number, told) in &rows {
                 *self.looks = self.looks.saturating_sub(1);
                 moved = true;
-                let wanted = self.kinds.has(told.kind);
+                let wanted = self.wants.has(*number, told)?;
                 if self.course.look(*number, told.account, wanted, self.now) {
                     let job = Some(self.take(told.account, *number, told)?);
                     return Ok(Found { job, moved });

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use caudal_ledger::events::Event;
 use caudal_ledger::time::Timestamp;
+use caudal_ledger::webhooks::WebhookFormat;
 
 use super::LocalFuture;
 
@@ -39,6 +40,8 @@ pub struct Parcel {
     pub secrets: Vec<Sealed>,
     /// What.
     pub contents: Contents,
+    /// How the body looks.
+    pub format: WebhookFormat,
     /// When the attempt begins: the time that is signed.
     pub at: Timestamp,
 }

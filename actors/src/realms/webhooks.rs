@@ -159,6 +159,7 @@ impl RealmSupervisor {
                 id,
                 webhook: WebhookId { realm, number }.to_string(),
             },
+            format: webhook.format,
             at: now,
         };
         let sink = Arc::clone(&self.shared.sink);

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use caudal_ledger::balance::Balance;
 use caudal_ledger::deliveries::{Ending, StopReason};
 use caudal_ledger::events::{EventKind, Subject};
-use caudal_ledger::webhooks::WebhookOrder;
+use caudal_ledger::webhooks::{WebhookFormat, WebhookOrder};
 
 use super::lab::{Dice, Lab, LabClock, later};
 use super::*;
@@ -191,6 +191,7 @@ impl Town {
             url: url.into(),
             types: types.map(|types| types.iter().map(ToString::to_string).collect()),
             description: None,
+            format: WebhookFormat::Standard,
             secret: vec![7],
         };
         let made = self
@@ -345,6 +346,7 @@ async fn a_receiver_that_says_gone_is_left_alone_until_its_tenant_says_otherwise
         url: Some(HEALTHY.into()),
         types: None,
         description: None,
+        format: None,
         active: Some(true),
     };
     let changed = town.lab.engine.order_webhook(REALM, number, order, plain());

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Mutex;
 
 use caudal_ledger::events::Subject;
-use caudal_ledger::webhooks::WebhookOrder;
+use caudal_ledger::webhooks::{WebhookFormat, WebhookOrder};
 use caudal_storage::Store as _;
 
 use super::lab::{Lab, cvu, later, nap, outside};
@@ -70,6 +70,7 @@ impl House {
             url: url.into(),
             types: None,
             description: None,
+            format: WebhookFormat::Standard,
             secret: vec![7],
         };
         let engine = &self.lab.engine;

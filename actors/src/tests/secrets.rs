@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::sync::Mutex;
 
-use caudal_ledger::webhooks::WebhookOrder;
+use caudal_ledger::webhooks::{WebhookFormat, WebhookOrder};
 
 use super::fussy::Fussy;
 use super::lab::{Lab, later};
@@ -68,6 +68,7 @@ impl Post {
             url: OLD.into(),
             types: None,
             description: None,
+            format: WebhookFormat::Standard,
             secret: vec![7],
         };
         let made = value(engine.order_webhook(REALM, 0, create, plain()).await);
@@ -150,6 +151,7 @@ fn change(url: Option<&str>, active: Option<bool>) -> WebhookOrder {
         url: url.map(Into::into),
         types: None,
         description: None,
+        format: None,
         active,
     }
 }

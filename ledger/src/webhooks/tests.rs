@@ -9,6 +9,7 @@ fn create() -> WebhookOrder {
         url: "https://psp.example/hook".into(),
         types: None,
         description: None,
+        format: WebhookFormat::Standard,
         secret: vec![1],
     }
 }
@@ -18,6 +19,7 @@ fn nothing() -> WebhookOrder {
         url: None,
         types: None,
         description: None,
+        format: None,
         active: None,
     }
 }
@@ -71,6 +73,7 @@ fn a_change_changes_what_it_names_and_switching_on_counts() {
         url: None,
         types: Some(Some(vec!["hold.*".into()])),
         description: Some(Some("shop".into())),
+        format: None,
         active: Some(true),
     };
     let changed = run(&mut known, 1, change, (0, 0));
@@ -80,6 +83,7 @@ fn a_change_changes_what_it_names_and_switching_on_counts() {
         url: None,
         types: Some(None),
         description: Some(None),
+        format: None,
         active: Some(false),
     };
     let all = run(&mut known, 1, all, (0, 0));
@@ -144,4 +148,29 @@ fn ids_read_back_and_are_of_their_own_kind() {
     assert_eq!(DeliveryId::parse(&delivery.to_string()), Some(delivery));
     let as_webhook = delivery.to_string().replace("dlv_", "whk_");
     assert_eq!(WebhookId::parse(&as_webhook), None);
+}
+
+#[test]
+fn a_format_tells_the_kinds_that_it_has_a_body_for() {
+    use crate::events::EventKind;
+    let webhook = |types: Option<&[&str]>| Webhook {
+        format: WebhookFormat::Walletentidad,
+        types: types.map(|words| words.iter().map(ToString::to_string).collect()),
+        ..run(&mut Webhooks::default(), 0, create(), (0, 0))
+    };
+    let told = |types| {
+        let kinds = webhook(types).kinds();
+        let had = EventKind::ALL.iter().filter(|kind| kinds.has(**kind));
+        had.map(|kind| kind.as_str()).collect::<Vec<_>>()
+    };
+    let all = [
+        "account.disabled",
+        "voucher.created",
+        "transfer.completed",
+        "transfer.rejected",
+        "transfer.reversed",
+    ];
+    assert_eq!(told(None), all);
+    assert_eq!(told(Some(&["hold.*", "account.*"])), ["account.disabled"]);
+    assert_eq!(told(Some(&["hold.created"])), [""; 0]);
 }

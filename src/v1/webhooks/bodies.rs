@@ -9,7 +9,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::bodies::words::{
-    AttemptWord, DeliveryStatusWord, EventTypeWord, TroubleWord, WebhookStatusWord,
+    AttemptWord, DeliveryStatusWord, EventTypeWord, TroubleWord, WebhookFormatWord,
+    WebhookStatusWord,
 };
 use crate::http::caller::Caller;
 
@@ -26,6 +27,9 @@ pub struct WebhookBody {
     pub types: Option<Vec<String>>,
     /// A line for people.
     pub description: Option<String>,
+    /// `standard` or `walletentidad`: how the body of what is sent looks.
+    #[schema(value_type = WebhookFormatWord)]
+    pub format: &'static str,
     /// Whether its tenant wants events to be sent.
     pub active: bool,
     /// `active`, `paused` (by its tenant), `failing` (it takes nothing; one event is tried at a
@@ -222,6 +226,7 @@ pub fn webhook(realm: RealmId, view: &WebhookView) -> WebhookBody {
         url: found.url.clone(),
         types: found.types.clone(),
         description: found.description.clone(),
+        format: found.format.as_str(),
         active: found.active,
         status: status(found, &view.progress),
         progress: progress(view),

@@ -193,7 +193,7 @@ impl Operacion {
                     auditada: false,
                     id_externo: voucher.external_id.as_ref().map(ToString::to_string),
                     detalle: details(
-                        &Other::default(),
+                        &Other::of_voucher(voucher),
                         voucher.reference_id.clone().filter(|_| of_rail),
                         None,
                         (State::Approved, None),

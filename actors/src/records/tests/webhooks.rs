@@ -3,7 +3,7 @@
 use caudal_ledger::deliveries::{
     Course, DeliveryFact, Ending, Head, Lane, Progress, Stop, StopReason, Try, Word,
 };
-use caudal_ledger::webhooks::{Replay, Secret, Webhook, WebhookFact};
+use caudal_ledger::webhooks::{Replay, Secret, Webhook, WebhookFact, WebhookFormat};
 
 use super::*;
 
@@ -23,6 +23,7 @@ pub fn facts() -> Vec<WebhookFact> {
         replays: Vec::new(),
         created_at: at(1),
         updated_at: at(1),
+        format: WebhookFormat::Standard,
     };
     let changed = Webhook {
         types: Some(vec!["hold.*".into(), "account.closed".into()]),
@@ -48,10 +49,15 @@ pub fn facts() -> Vec<WebhookFact> {
         updated_at: at(2),
         ..webhook.clone()
     };
+    let flat = Webhook {
+        format: WebhookFormat::Walletentidad,
+        ..webhook.clone()
+    };
     vec![
         WebhookFact::Set(webhook),
         WebhookFact::Set(changed),
         WebhookFact::Removed { number: 1 },
+        WebhookFact::Set(flat),
     ]
 }
 

@@ -1,0 +1,76 @@
+//! How the body of what is sent to a webhook looks, and of which events there is one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::balance::Direction;
+use crate::events::{EventKind, EventKinds, Subject};
+use crate::vouchers::ReferenceType;
+
+/// How the body of what is sent to a webhook looks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WebhookFormat {
+    /// An event: `{id, sequence, type, timestamp, data}`.
+    #[default]
+    Standard,
+    /// A flat notice, as clients of a walletentidad know it: of transfers that ended, of money that
+    /// arrived, and of accounts that were disabled.
+    Walletentidad,
+}
+
+impl WebhookFormat {
+    /// Every format.
+    pub const ALL: [Self; 2] = [Self::Standard, Self::Walletentidad];
+    /// The kinds of events that a flat notice can tell.
+    const FLAT: [EventKind; 5] = [
+        EventKind::VoucherCreated,
+        EventKind::TransferCompleted,
+        EventKind::TransferRejected,
+        EventKind::TransferReversed,
+        EventKind::AccountDisabled,
+    ];
+
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::Walletentidad => "walletentidad",
+        }
+    }
+
+    /// Whether it is that of a webhook that says nothing.
+    pub const fn is_standard(&self) -> bool {
+        matches!(self, Self::Standard)
+    }
+
+    /// The kinds of events that it can tell.
+    pub fn kinds(self) -> EventKinds {
+        match self {
+            Self::Standard => EventKinds::EVERY,
+            Self::Walletentidad => EventKinds::of(&Self::FLAT),
+        }
+    }
+
+    /// Whether it tells some events of a kind and others not.
+    pub const fn is_choosy(self, kind: EventKind) -> bool {
+        matches!(
+            (self, kind),
+            (Self::Walletentidad, EventKind::VoucherCreated)
+        )
+    }
+
+    /// Whether it tells an event about this, of a kind that it can tell: of vouchers only those by which
+    /// money arrives.
+    pub fn tells(self, subject: &Subject) -> bool {
+        match (self, subject) {
+            (Self::Walletentidad, Subject::Voucher(voucher)) => {
+                voucher.direction == Direction::Credit
+                    && matches!(
+                        voucher.reference_type,
+                        ReferenceType::CashIn | ReferenceType::P2p
+                    )
+            }
+            (Self::Standard | Self::Walletentidad, _) => true,
+        }
+    }
+}
