@@ -6,6 +6,7 @@
 //!
 //! **Bounds.** Entries are a fixed list. An answer shares the bytes that are kept, and is sent in pieces.
 
+mod catalogue;
 mod kept;
 mod markdown;
 
@@ -33,6 +34,7 @@ const OPERATIONS: &str = include_str!("pages/operations.html");
 const DOCUMENTS: [(&str, &str, &str); 7] = [
     ("guide", "Guide", include_str!("../docs/guide.md")),
     ("events", "Events", include_str!("../docs/events.md")),
+    ("errors", "Errors", include_str!("../docs/errors.md")),
     (
         "operations",
         "Operations",
@@ -171,6 +173,9 @@ impl Site {
         match entry.source {
             Source::Document => document((self.about.document)()),
             Source::Home => page("Documentation", self.about.home),
+            // What the service knows best itself stands below the document.
+            Source::Text("Errors", text) => page("Errors", &[text, &catalogue::errors()].concat()),
+            Source::Text("Events", text) => page("Events", &[text, &catalogue::events()].concat()),
             Source::Text(name, text) => page(name, text),
             Source::Operations => self.page(entry, "API", OPERATIONS, &[]),
             Source::Own(kind, text) => Kept::new(kind, text.into()),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use caudal_ledger::events::EventKind;
+
 use crate::support::{Answer, Client, TestService};
 
 /// What a page needs beside itself, and where its links lead.
@@ -96,6 +98,7 @@ async fn all_is_there(client: &Client, name: &str) {
         "api",
         "guide",
         "events",
+        "errors",
         "operations",
         "walletentidad",
         "cases",
@@ -105,6 +108,21 @@ async fn all_is_there(client: &Client, name: &str) {
         assert!(found.contains_key(&format!("/docs/{path}")), "{path}");
     }
     assert!(found.contains_key("/openapi.json"));
+    // What the service answers and sends is listed in full.
+    let errors = &found["/docs/errors"].text;
+    for code in [
+        "insufficient_funds",
+        "limit_exceeded",
+        "bank_timeout",
+        "tenant_not_found",
+    ] {
+        assert!(errors.contains(&format!("<code>{code}</code>")), "{code}");
+    }
+    let events = &found["/docs/events"].text;
+    for kind in EventKind::ALL {
+        let word = kind.as_str();
+        assert!(events.contains(&format!("<code>{word}</code>")), "{word}");
+    }
     for (path, answer) in &found {
         let html = answer.header("content-type").starts_with("text/html");
         if html {

@@ -4,6 +4,7 @@ use utoipa::openapi::content::Content;
 use utoipa::openapi::info::{Info, License};
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::response::Response;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::server::Server;
 use utoipa::openapi::tag::Tag;
@@ -11,6 +12,7 @@ use utoipa::openapi::{OpenApi, Ref, RefOr};
 use utoipa::{OpenApi as _, ToSchema as _};
 
 use super::{actors, cases, clock, fees, keys, status, storage, tenants, treasury, webhooks};
+use crate::http::catalogue::{self, ErrorCode};
 use crate::http::errors::ErrorBody;
 use crate::http::words::FieldError;
 
@@ -151,6 +153,15 @@ pub fn openapi() -> OpenApi {
             .insert("application/json".into(), body.into());
         components.responses.insert(name.into(), answer.into());
     }
+    // Operators meet the codes of tenants, and some of their own.
+    let codes = catalogue::errors().into_iter().map(|entry| entry.code);
+    let code = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some("A stable word to switch on. More may be added."))
+        .enum_values(Some(codes));
+    components
+        .schemas
+        .insert(ErrorCode::name().into(), code.into());
     let none: [&str; 0] = [];
     document.security = Some(vec![SecurityRequirement::new("admin-key", none)]);
     for (path, item) in &mut document.paths.paths {
