@@ -22,6 +22,7 @@ use std::sync::LazyLock;
 use caudal_actors::failure::Failure;
 use clap::{Parser, Subcommand};
 
+use caudal::server::catalogue::Catalogue;
 use caudal::service::StartError;
 
 /// The version, with the commit where the build was told one in `GIT_COMMIT`.
@@ -53,11 +54,24 @@ enum Command {
     Health(health::Args),
     Listen(Box<listen::Args>),
     Verify(verify::Args),
-    /// Print the OpenAPI document of the API
-    Openapi,
+    /// Print the OpenAPI document of the API, or one of its catalogues as Markdown
+    Openapi {
+        /// Print this catalogue instead of the document
+        #[arg(long, value_enum)]
+        catalogue: Option<CatalogueName>,
+    },
     Bench(Box<caudal_bench::Args>),
     #[command(name = caudal_bench::reopen::COMMAND, hide = true)]
     BenchReopen(caudal_bench::reopen::Args),
+}
+
+/// A catalogue of the document.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum CatalogueName {
+    /// Error codes: when each occurs and what to do
+    Errors,
+    /// Event types: when each occurs and what its data is
+    Events,
 }
 
 /// Why a command ends with another code than 0.
@@ -113,7 +127,7 @@ pub fn run() -> ExitCode {
         Command::Health(args) => health::run(&args),
         Command::Listen(args) => listen::run(*args),
         Command::Verify(args) => verify::run(args),
-        Command::Openapi => openapi(),
+        Command::Openapi { catalogue } => openapi(catalogue),
         Command::Bench(args) => bench(&args),
         Command::BenchReopen(args) => caudal_bench::reopen::run(&args).map_err(Exit::failed),
     };
@@ -138,7 +152,12 @@ fn bench(args: &caudal_bench::Args) -> Result<(), Exit> {
     }
 }
 
-fn openapi() -> Result<(), Exit> {
+fn openapi(catalogue: Option<CatalogueName>) -> Result<(), Exit> {
+    match catalogue {
+        Some(CatalogueName::Errors) => return terminal::say(&Catalogue::Errors.markdown()),
+        Some(CatalogueName::Events) => return terminal::say(&Catalogue::Events.markdown()),
+        None => {}
+    }
     let document = caudal::server::openapi();
     terminal::say(&document.to_pretty_json().map_err(Exit::failed)?)
 }

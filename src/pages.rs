@@ -174,7 +174,6 @@ impl Site {
             Source::Document => document((self.about.document)()),
             Source::Home => page("Documentation", self.about.home),
             // What the service knows best itself stands below the document.
-            Source::Text("Errors", text) => page("Errors", &[text, &catalogue::errors()].concat()),
             Source::Text("Events", text) => page("Events", &[text, &catalogue::events()].concat()),
             Source::Text(name, text) => page(name, text),
             Source::Operations => self.page(entry, "API", OPERATIONS, &[]),

@@ -1,5 +1,6 @@
 //! The public server: both families, health, the OpenAPI document and its pages.
 
+pub mod catalogue;
 mod document;
 
 use std::net::{SocketAddr, TcpListener};

@@ -12,7 +12,7 @@ use utoipa::openapi::{OpenApi, Ref, RefOr};
 use utoipa::{OpenApi as _, ToSchema as _};
 
 use super::{actors, cases, clock, fees, keys, status, storage, tenants, treasury, webhooks};
-use crate::http::catalogue::{self, ErrorCode};
+use crate::http::catalogue::{Audience, ErrorCode, codes_for};
 use crate::http::errors::ErrorBody;
 use crate::http::words::FieldError;
 
@@ -144,6 +144,8 @@ pub fn openapi() -> OpenApi {
     let components = document.components.get_or_insert_default();
     let scheme = SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("x-admin-key")));
     components.add_security_scheme("admin-key", scheme);
+    let codes = codes_for(&[Audience::Tenants, Audience::Operators]);
+    components.schemas.insert(ErrorCode::name().into(), codes);
     let alone = [NOT_FOUND, CONFLICT, TIMEOUT];
     for (_, name, about) in EVERY.into_iter().chain(BODY).chain(alone) {
         let mut answer = Response::new(about);
@@ -153,15 +155,6 @@ pub fn openapi() -> OpenApi {
             .insert("application/json".into(), body.into());
         components.responses.insert(name.into(), answer.into());
     }
-    // Operators meet the codes of tenants, and some of their own.
-    let codes = catalogue::errors().into_iter().map(|entry| entry.code);
-    let code = ObjectBuilder::new()
-        .schema_type(Type::String)
-        .description(Some("A stable word to switch on. More may be added."))
-        .enum_values(Some(codes));
-    components
-        .schemas
-        .insert(ErrorCode::name().into(), code.into());
     let none: [&str; 0] = [];
     document.security = Some(vec![SecurityRequirement::new("admin-key", none)]);
     for (path, item) in &mut document.paths.paths {

@@ -39,6 +39,17 @@ pub struct Entry {
     pub then: &'static str,
 }
 
+impl Entry {
+    /// Its row in a table: code, statuses, when, what to do.
+    pub fn row(&self) -> String {
+        let Self {
+            code, when, then, ..
+        } = self;
+        let statuses: Vec<_> = self.statuses.iter().map(u16::to_string).collect();
+        format!("| `{code}` | {} | {when} | {then} |\n", statuses.join(", "))
+    }
+}
+
 /// The statuses of every code that the service can answer.
 fn known() -> BTreeMap<&'static str, BTreeSet<u16>> {
     let mut known: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
@@ -71,28 +82,26 @@ pub struct ErrorCode;
 
 impl PartialSchema for ErrorCode {
     fn schema() -> RefOr<Schema> {
-        let all = errors().into_iter();
-        let told: Vec<_> = all
-            .filter(|entry| entry.audience == Audience::Tenants)
-            .collect();
-        let row = |entry: &Entry| {
-            let Entry {
-                code, when, then, ..
-            } = entry;
-            let statuses: Vec<_> = entry.statuses.iter().map(u16::to_string).collect();
-            format!("| `{code}` | {} | {when} | {then} |\n", statuses.join(", "))
-        };
-        let rows: String = told.iter().map(row).collect();
-        let about = format!(
-            "A stable word to switch on. More may be added.\n\n\
-            | code | status | when | what to do |\n| --- | --- | --- | --- |\n{rows}"
-        );
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .description(Some(about))
-            .enum_values(Some(told.iter().map(|entry| entry.code)))
-            .into()
+        codes_for(&[Audience::Tenants])
     }
+}
+
+/// The codes that some get, as a document shows them.
+pub fn codes_for(audiences: &[Audience]) -> RefOr<Schema> {
+    let all = errors().into_iter();
+    let told: Vec<_> = all
+        .filter(|entry| audiences.contains(&entry.audience))
+        .collect();
+    let rows: String = told.iter().map(Entry::row).collect();
+    let about = format!(
+        "A stable word to switch on. More may be added.\n\n\
+        | code | status | when | what to do |\n| --- | --- | --- | --- |\n{rows}"
+    );
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some(about))
+        .enum_values(Some(told.iter().map(|entry| entry.code)))
+        .into()
 }
 
 impl ToSchema for ErrorCode {

@@ -148,9 +148,7 @@ impl IntoResponses for BankProblems {
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "read by the OpenAPI document only")]
 pub struct PostParams {
-    /// Makes the request safe to repeat: 1–255 visible ASCII characters. The same key with the same body gives the
-    /// first answer again. Bodies are the same when their JSON values are: order of members, blanks and escapes do not
-    /// count.
+    /// Makes the request safe to repeat: the same key with the same JSON gives the first answer again.
     #[param(rename = "Idempotency-Key", pattern = "^[!-~]{1,255}$")]
     key: Option<String>,
 }

@@ -5,7 +5,7 @@
 //! is added to an interface is finished like the rest.
 
 mod answers;
-mod events;
+pub(super) mod events;
 mod examples;
 mod types;
 mod walk;

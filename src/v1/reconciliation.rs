@@ -326,11 +326,11 @@ fn days(query: &mut Query, today: BusinessDay) -> (BusinessDay, BusinessDay) {
         ("fecha" = Option<String>, Query, description = "the same under its other name"),
         ("from" = Option<String>, Query, description = "instead of a day: the first business day of a range of at most 31"),
         ("to" = Option<String>, Query, description = "the last business day of the range; today when absent"),
-        ("result" = Option<String>, Query, description = "only rows with this result: matched, missing_in_ledger, missing_at_bank, amount_differs, pending or decided"),
+        ("result" = Option<AgreementWord>, Query, description = "only rows with this result"),
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 200, description = "rows of the page; when absent, a single day is answered whole, a range by pages of 50"),
         ("cursor" = Option<String>, Query, description = "a value of X-Next-Cursor")
     ),
-    responses((status = 200, body = Reconciliation, headers(("X-Total-Count" = u64), ("X-Next-Cursor" = String))), BankProblems)
+    responses((status = 200, body = Reconciliation), BankProblems)
 )]
 #[get("/v1/bank/conciliacion")]
 pub async fn of_days(caller: Caller, mut query: Query) -> Result<HttpResponse, ApiError> {

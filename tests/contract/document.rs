@@ -1,7 +1,9 @@
 //! What generators of clients need of the document.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
+use caudal::server::catalogue::Catalogue;
 use caudal_ledger::events::EventKind;
 
 use super::schema::Document;
@@ -170,6 +172,17 @@ fn events_are_told_apart_by_their_type_and_each_is_a_webhook() {
         let body = &webhook["content"]["application/json"]["schema"];
         assert_eq!(body["$ref"], *place, "{word}");
     }
+}
+
+#[test]
+fn the_page_of_errors_is_the_catalogue_of_the_code() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/errors.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let catalogue = Catalogue::Errors.markdown();
+    assert!(
+        page.ends_with(&catalogue),
+        "put what `caudal openapi --catalogue errors` prints at the end of docs/errors.md"
+    );
 }
 
 #[test]

@@ -1,0 +1,52 @@
+//! The catalogues of error codes and of event types, as Markdown: what the document says of them, and what
+//! pages show.
+
+use caudal_ledger::events::EventKind;
+
+use super::document::events::TEST;
+use crate::bodies::events::shape;
+use crate::http::catalogue::{Audience, Entry, errors as entries};
+
+/// A catalogue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Catalogue {
+    /// Error codes: when each occurs and what to do.
+    Errors,
+    /// Event types: when each occurs and what its data is.
+    Events,
+}
+
+impl Catalogue {
+    /// Its tables.
+    pub fn markdown(self) -> String {
+        match self {
+            Self::Errors => errors(),
+            Self::Events => events(),
+        }
+    }
+}
+
+fn errors() -> String {
+    let of = |audience: Audience| {
+        let rows: Vec<_> = entries().into_iter().collect();
+        let rows = rows.iter().filter(|entry| entry.audience == audience);
+        rows.map(Entry::row).collect::<String>()
+    };
+    let head = "| code | status | when | what to do |\n| --- | --- | --- | --- |\n";
+    format!(
+        "{head}{}\n## For operators, at the admin API\n\n{head}{}\n## For the bank\n\n{head}{}",
+        of(Audience::Tenants),
+        of(Audience::Operators),
+        of(Audience::Banks)
+    )
+}
+
+/// The table of event types.
+pub fn events() -> String {
+    let kinds = EventKind::ALL.iter();
+    let kinds = kinds.map(|kind| (kind.as_str(), kind.about(), shape(*kind)));
+    let row =
+        |(word, about, data): (&str, &str, &str)| format!("| `{word}` | {about} | `{data}` |\n");
+    let rows: String = kinds.chain([TEST]).map(row).collect();
+    format!("| type | when | data |\n| --- | --- | --- |\n{rows}")
+}
