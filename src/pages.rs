@@ -31,7 +31,7 @@ const FRAME: &str = include_str!("pages/frame.html");
 const OPERATIONS: &str = include_str!("pages/operations.html");
 
 /// The documents: their address below [`DOCS`], what they are called, and their text.
-const DOCUMENTS: [(&str, &str, &str); 7] = [
+const DOCUMENTS: [(&str, &str, &str); 8] = [
     ("guide", "Guide", include_str!("../docs/guide.md")),
     ("events", "Events", include_str!("../docs/events.md")),
     ("errors", "Errors", include_str!("../docs/errors.md")),

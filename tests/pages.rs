@@ -92,6 +92,22 @@ async fn all_that_the_pages_lead_to_is_there_and_comes_from_here() {
     all_is_there(&service.a.with_key(None), "Caudal").await;
 }
 
+/// What the service answers and sends is listed in full.
+fn catalogues_are_full(errors: &str, events: &str) {
+    for code in [
+        "insufficient_funds",
+        "limit_exceeded",
+        "bank_timeout",
+        "tenant_not_found",
+    ] {
+        assert!(errors.contains(&format!("<code>{code}</code>")), "{code}");
+    }
+    for kind in EventKind::ALL {
+        let word = kind.as_str();
+        assert!(events.contains(&format!("<code>{word}</code>")), "{word}");
+    }
+}
+
 async fn all_is_there(client: &Client, name: &str) {
     let found = crawl(client).await;
     for path in [
@@ -108,21 +124,7 @@ async fn all_is_there(client: &Client, name: &str) {
         assert!(found.contains_key(&format!("/docs/{path}")), "{path}");
     }
     assert!(found.contains_key("/openapi.json"));
-    // What the service answers and sends is listed in full.
-    let errors = &found["/docs/errors"].text;
-    for code in [
-        "insufficient_funds",
-        "limit_exceeded",
-        "bank_timeout",
-        "tenant_not_found",
-    ] {
-        assert!(errors.contains(&format!("<code>{code}</code>")), "{code}");
-    }
-    let events = &found["/docs/events"].text;
-    for kind in EventKind::ALL {
-        let word = kind.as_str();
-        assert!(events.contains(&format!("<code>{word}</code>")), "{word}");
-    }
+    catalogues_are_full(&found["/docs/errors"].text, &found["/docs/events"].text);
     for (path, answer) in &found {
         let html = answer.header("content-type").starts_with("text/html");
         if html {

@@ -4,7 +4,6 @@ use utoipa::openapi::content::Content;
 use utoipa::openapi::info::{Info, License};
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::response::Response;
-use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::server::Server;
 use utoipa::openapi::tag::Tag;
