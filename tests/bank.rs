@@ -289,7 +289,7 @@ async fn a_refused_change_changes_nothing() {
             "rename",
             "PATCH",
             "/identidad",
-            json!({"holderName": "Otra Persona", "titulares": [{"cuit": holder, "name": "X"}]}),
+            json!({"holderName": "Otra Persona", "titulares": [{"cuit": holder, "name": "Otra Persona"}]}),
             "PA015",
         ),
         ("close", "DELETE", "", Value::Null, "VW014"),

@@ -15,6 +15,7 @@ mod scopes;
 mod shapes;
 mod table;
 mod treasury;
+mod updates;
 
 use caudal_ledger::events::EventId;
 use caudal_ledger::ids::{AccountNo, HoldId, RealmId, Tag, TransferId, VoucherId};

@@ -92,10 +92,11 @@ pub fn codes_for(audiences: &[Audience]) -> RefOr<Schema> {
     let told: Vec<_> = all
         .filter(|entry| audiences.contains(&entry.audience))
         .collect();
-    let rows: String = told.iter().map(Entry::row).collect();
+    let row = |entry: &Entry| format!("| `{}` | {} |\n", entry.code, entry.when);
+    let rows: String = told.iter().map(row).collect();
     let about = format!(
-        "A stable word to switch on. More may be added.\n\n\
-        | code | status | when | what to do |\n| --- | --- | --- | --- |\n{rows}"
+        "A stable word to switch on; `/docs/errors` says what to do about each. More may be added.\n\n\
+        | code | when |\n| --- | --- |\n{rows}"
     );
     ObjectBuilder::new()
         .schema_type(Type::String)
@@ -154,6 +155,7 @@ rows! {
     account_code_taken Tenants: "Another account has this external id (`codigo`).", "Use another code, or read the account that has it.";
     too_many_accounts Tenants: "The realm has as many accounts as it may have.", "Ask the operator for more.";
     operation_in_flight Tenants: "Another operation of the same account waits for the bank.", "Repeat the request after `Retry-After` seconds.";
+    name_required Tenants: "The change would leave the holder without a name.", "Send a name: given and family name, or that of a firm.";
     alias_taken Tenants: "The alias belongs to another account.", "Choose another alias.";
     cuit_immutable Tenants: "The CUIT of an account with a CVU cannot change.", "Open another account for the other CUIT.";
     first_holder_differs Tenants: "The first of `titulares` does not have the CUIT of the CVU.", "Put the account's own holder first.";

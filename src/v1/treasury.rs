@@ -89,6 +89,7 @@ pub struct Treasury {
     pub as_of: String,
     /// The business day that was asked for; absent for now.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub date: Option<String>,
     /// The vouchers of the realm that it counts: the ledger's side is as of exactly these.
     pub sequence: u64,

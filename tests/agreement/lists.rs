@@ -257,8 +257,10 @@ pub async fn held_by(play: &Play, size: usize) {
 /// The movements of each account, wherever they are listed.
 pub async fn movements(play: &Play, size: usize) {
     let (client, book) = (play.client(), &play.book);
-    let types = book.types.iter().filter(|it| !it.removed);
-    let types: BTreeMap<_, _> = types
+    // A voucher keeps the number of its type, though the type is removed.
+    let types: BTreeMap<_, _> = book
+        .types
+        .iter()
         .map(|it| (it.code.as_str(), (json!(it.id), Value::Null)))
         .collect();
     for (at, account) in with_cvu(book) {

@@ -6,7 +6,8 @@
 //! `items/0` leads.
 
 use super::operations;
-use super::shapes::{ELSEWHERE, ENDPOINTS, UPDATES};
+use super::shapes::{ELSEWHERE, ENDPOINTS};
+use super::updates::UPDATES;
 use crate::contract::{Ids, Row};
 use crate::support::client::fresh;
 use crate::support::{Client, SOON, TestService, Value, cuit, json, wait_until};

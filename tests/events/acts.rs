@@ -14,8 +14,7 @@ async fn changes(story: &mut Story) -> String {
     let at = |rest: &str| format!("/v1/accounts/{cvu}{rest}");
     let holder = story.service.a.get(&at("")).await["holder"]["cuit"].clone();
     let alias = json!({"alias": format!("alias.{}", fresh())});
-    let name =
-        json!({"holderName": "Otra Persona", "titulares": [{"cuit": holder, "name": "Otra"}]});
+    let name = json!({"titulares": [{"cuit": holder, "name": "Otra Persona"}]});
     for (method, rest, body, kind) in [
         ("PUT", "/alias", alias, "account.alias.updated"),
         (

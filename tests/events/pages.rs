@@ -85,27 +85,27 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "types=",
         "types",
-        "`` is no type of event, nor a family such as `hold.*`",
+        "must name types of events, or families such as `hold.*`: `` is neither",
     ),
     (
         "types=*",
         "types",
-        "`*` is no type of event, nor a family such as `hold.*`",
+        "must name types of events, or families such as `hold.*`: `*` is neither",
     ),
     (
         "types=hold",
         "types",
-        "`hold` is no type of event, nor a family such as `hold.*`",
+        "must name types of events, or families such as `hold.*`: `hold` is neither",
     ),
     (
         "types=hold.*,vouchers.*",
         "types",
-        "`vouchers.*` is no type of event, nor a family such as `hold.*`",
+        "must name types of events, or families such as `hold.*`: `vouchers.*` is neither",
     ),
     (
         "types=voucher.posted",
         "types",
-        "`voucher.posted` is no type of event, nor a family such as `hold.*`",
+        "must name types of events, or families such as `hold.*`: `voucher.posted` is neither",
     ),
     ("after=", "after", "is no event of yours"),
     ("after=1", "after", "is no event of yours"),

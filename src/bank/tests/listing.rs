@@ -147,6 +147,7 @@ async fn what_a_movement_says() {
         cbu: Some("2850590940090418135201".into()),
         alias: Some("eva.perez".into()),
         bank: Some("Macro".into()),
+        concept: Some("VAR".into()),
         ..Counterparty::default()
     };
     let first = BankMovement {
@@ -181,6 +182,7 @@ async fn what_a_movement_says() {
         way: Way::In,
         counterparty: Counterparty {
             alias: None,
+            concept: None,
             ..other
         },
         ..first.clone()
