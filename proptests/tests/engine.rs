@@ -36,7 +36,6 @@ fn whatever_was_answered_holds_and_is_done_once() {
         "insufficient_funds",
         "limit_exceeded",
         "account_suspended",
-        "hold_not_open",
         "hold_remaining",
     ] {
         let count = seen.borrow().get(outcome).copied().unwrap_or_default();

@@ -150,7 +150,7 @@ fn lists(hot: &str) -> Vec<List> {
         list("Cuentas", "/wallet/v1/Cuentas?", true, false),
         list("SaldosActuales", "/wallet/v1/SaldosActuales?", true, false),
         list("SaldosClientes", "/wallet/v1/SaldosClientes?", true, false),
-        list("treasury", "/v1/treasury?", false, true),
+        list("treasury", "/v1/treasury", false, true),
     ]
 }
 
@@ -162,7 +162,10 @@ async fn pages(
 ) -> anyhow::Result<Vec<(&'static str, String)>> {
     let List { path, numbered, .. } = list;
     let at = |skipped: u64| {
-        if *numbered {
+        if !path.contains('?') {
+            // It is no list.
+            path.to_string()
+        } else if *numbered {
             let page = scaled(skipped, 1, PAGE).saturating_add(1);
             format!("{path}page={page}&pageSize={PAGE}")
         } else {

@@ -124,6 +124,7 @@ pub struct ReconciliationSummary {
 pub struct Reconciliation {
     /// The business day; absent where several were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub fecha: Option<String>,
     /// The first business day.
     pub from: String,

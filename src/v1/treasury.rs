@@ -297,17 +297,21 @@ pub struct Positions {
     /// The instant that all pages are of; absent for now, when each row is of the moment in which it
     /// was read.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub as_of: Option<String>,
     /// Whether no movement can come any more that is not after the instant: then all pages are one cut.
     /// Absent for now.
     #[serde(rename = "final", skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub is_final: Option<bool>,
     /// The vouchers of the realm up to the instant. Only on the first page of an instant.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub sequence: Option<u64>,
     /// What belonged to all clients then, whatever the filters leave. Only on the first page of an
     /// instant.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub client_funds: Option<ClientFunds>,
 }
 

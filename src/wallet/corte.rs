@@ -46,15 +46,19 @@ impl From<&Cut> for Totales {
 pub struct Corte {
     /// The instant.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub as_of: Option<String>,
     /// Whether no movement can come any more that is not after the instant: then all pages are one cut.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub definitivo: Option<bool>,
     /// The vouchers of the realm up to the instant; on the first page.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub secuencia: Option<u64>,
     /// What belonged to all clients then; on the first page.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub totales: Option<Totales>,
 }
 

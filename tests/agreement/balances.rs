@@ -253,6 +253,23 @@ pub async fn externals(play: &Play) {
     }
 }
 
+/// The system types in the order of their numbers, from 1, with their names in the wallet family.
+const SYSTEM: &[(&str, &str)] = &[
+    ("CREDIT", "Crédito"),
+    ("DEBIT", "Débito"),
+    ("HOLD", "Retención"),
+    ("RELEASE", "Liberación de retención"),
+    ("CONFIRM_HOLD", "Confirmación de retención"),
+    ("TRANSFER_IN", "Transferencia recibida"),
+    ("TRANSFER_OUT", "Transferencia enviada"),
+    ("TRANSFER_REVERSAL", "Devolución de transferencia"),
+    ("INTERNAL_P2P_IN", "Transferencia interna recibida"),
+    ("INTERNAL_P2P_OUT", "Transferencia interna enviada"),
+    ("FEE", "Comisión"),
+    ("FEE_TAX", "Impuesto sobre comisión"),
+    ("REMUNERATION", "Remuneración de saldo"),
+];
+
 /// Both bodies of a voucher are the movement of the book.
 pub fn voucher(
     book: &Book,
@@ -267,6 +284,8 @@ pub fn voucher(
         _ => "-1",
     };
     let kind = types.get(entry.code.as_str());
+    let system = SYSTEM.iter().position(|(code, _)| *code == entry.code);
+    let (nth, spanish) = (system.map(|at| at + 1), system.map(|at| SYSTEM[at].1));
     let (available, held) = entry.after;
     for (name, right) in [
         ("cvu", json!(account.cvu)),
@@ -284,7 +303,7 @@ pub fn voucher(
         ("idComprobante", native["id"].clone()),
         (
             "descripcionTipoComprobante",
-            native["voucherTypeName"].clone(),
+            spanish.map_or_else(|| native["voucherTypeName"].clone(), |name| json!(name)),
         ),
         ("fecha", json!(instant(entry.at))),
         ("sentido", json!(sign)),
@@ -292,7 +311,7 @@ pub fn voucher(
         ("cvu", json!(account.cvu)),
         (
             "idTipoComprobante",
-            kind.map(|(id, _)| id.clone()).unwrap_or_default(),
+            kind.map_or_else(|| json!(nth), |(id, _)| id.clone()),
         ),
         ("idCuenta", json!(account.id)),
         ("referencia", native["description"].clone()),
