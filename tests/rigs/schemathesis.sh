@@ -4,7 +4,7 @@
 # CAUDAL names the binary (target/release/caudal unless set).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-caudal=${CAUDAL:-$here/../../target/release/caudal}
+caudal=$(realpath "${CAUDAL:-$here/../../target/release/caudal}")
 examples=${1:-1000} seed=${2:-1}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/caudal-rigs/schemathesis
 if [ ! -x "$cache/bin/schemathesis" ]; then
@@ -13,6 +13,7 @@ if [ ! -x "$cache/bin/schemathesis" ]; then
 fi
 
 work=$(mktemp -d)
+cd "$work"
 service=
 trap 'kill "$service" 2>/dev/null || true; rm -rf "$work"' EXIT
 "$caudal" dev --data "$work/data" --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --bank-listen 127.0.0.1:0 \
@@ -25,7 +26,7 @@ export CAUDAL_URL CAUDAL_KEY CAUDAL_HITS="$work/hits.json" CAUDAL_SEED="$seed" S
 
 failed=0
 "$cache/bin/schemathesis" run "$CAUDAL_URL/openapi.json" --header "x-api-key: $CAUDAL_KEY" \
-  --phases examples,coverage,fuzzing,stateful --mode all --max-examples "$examples" --seed "$seed" --workers 2 \
+  --phases examples,coverage,fuzzing,stateful --mode all --max-examples "$examples" --seed "$seed" --workers 1 \
   --exclude-path-regex 'stream|notifications' --no-color --warnings off \
   --checks not_a_server_error,status_code_conformance,response_schema_conformance,content_type_conformance \
   || failed=1

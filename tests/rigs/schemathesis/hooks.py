@@ -167,7 +167,7 @@ def before_call(context, case, kwargs):
                             "amount": amount(),
                             "idExterno": unique(),
                         }
-                        for _ in range(DICE.randrange(1, 60))
+                        for _ in range(DICE.randrange(1, 250))
                     ],
                 }
 
