@@ -8,7 +8,7 @@ use caudal_proptests::{cases, config};
 use proptest::test_runner::{Config, TestRunner};
 
 /// Stories in the usual run.
-const STORIES: u32 = 96;
+const STORIES: u32 = 384;
 
 #[test]
 fn whatever_was_answered_holds_and_is_done_once() {
@@ -36,6 +36,7 @@ fn whatever_was_answered_holds_and_is_done_once() {
         "insufficient_funds",
         "limit_exceeded",
         "account_suspended",
+        "hold_not_open",
         "hold_remaining",
     ] {
         let count = seen.borrow().get(outcome).copied().unwrap_or_default();
