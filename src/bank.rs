@@ -4,7 +4,7 @@
 //! be written about it, how the answer reads) that `attempts` brings to the bank: login, deadline,
 //! retries, limits. `read` takes money and people out of answers, `redact` keeps personal data out of
 //! what is written down, `names` makes names that the bank takes. [`notices`] is the other way round:
-//! what the bank tells us unasked.
+//! what the bank sends us unasked.
 //!
 //! **Bounds.** See [`Config`]: a deadline for the operation, a timeout and a count for its attempts,
 //! [`BODY_MAX`] for an answer; a list has [`PAGES_MAX`] and [`LIST_DEADLINE`]. No redirects, no proxies, https outside the loopback.

@@ -199,7 +199,7 @@ impl Settings {
             .add_source(environment)
             .build()
             .and_then(config::Config::try_deserialize)
-            .map_err(|why| ConfigError(vec![told(&why.to_string())]))
+            .map_err(|why| ConfigError(vec![unquoted(&why.to_string())]))
     }
 
     /// The service that these settings describe.
@@ -418,7 +418,7 @@ fn is_empty(secret: &SecretString) -> bool {
 }
 
 /// The parser's words, without the lines of the file that it quotes: they may hold secrets.
-fn told(why: &str) -> String {
+fn unquoted(why: &str) -> String {
     let quoted = |line: &&str| line.contains('|');
     let lines = why.lines().map(str::trim).filter(|line| !line.is_empty());
     lines

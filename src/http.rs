@@ -2,6 +2,7 @@
 
 pub mod body;
 pub mod borrowed;
+pub mod bulk;
 pub mod bytes;
 pub mod caller;
 pub mod catalogue;
@@ -20,7 +21,6 @@ pub mod query;
 pub mod rate;
 pub mod request;
 pub mod respond;
-pub mod room;
 pub mod scopes;
 pub mod shapes;
 pub mod strangers;
@@ -50,7 +50,7 @@ pub struct Door {
     /// Whether the service still takes requests.
     pub gate: Arc<gate::Gate>,
     /// Room for bulk.
-    pub room: Arc<room::Room>,
+    pub room: Arc<bulk::BulkSlots>,
     /// What goes out to tenants.
     pub hooks: Arc<Hooks>,
     /// The days on which banks are closed.

@@ -1,4 +1,4 @@
-//! Where the bank tells what it was not asked: money that arrived, transfers that ended or came back.
+//! Where the bank reports what it was not asked: money that arrived, transfers that ended or came back.
 //!
 //! **Who may.** Whoever signs with the secret of a bank speaks for the realms whose relation has that
 //! secret, and for no others; no API key is asked for, and without a signature nothing is read. For a
@@ -134,7 +134,7 @@ pub async fn hear(
         return Err(Failure::ShuttingDown.into());
     }
     let Some(voice) = signers(&request, &door, &body) else {
-        if door.strangers.may_tell() {
+        if door.strangers.may_report() {
             tracing::warn!(peer = ?request.peer_addr(), "a notice without a right signature");
         }
         return Err(Refusal::NoSignature.into());
@@ -146,8 +146,8 @@ pub async fn hear(
         }
     })?;
     let request_id = current::request().id;
-    let told = door.engine.notice(voice, notice.clone(), &request_id);
-    let heard = told.await.map_err(again)?;
+    let answer = door.engine.notice(voice, notice.clone(), &request_id);
+    let heard = answer.await.map_err(again)?;
     if heard == Heard::Ignored {
         match notice {
             Notice::Created | Notice::Other { .. } | Notice::Left(_) | Notice::Returned { .. } => {}

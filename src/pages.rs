@@ -6,7 +6,7 @@
 //!
 //! **Bounds.** Entries are a fixed list. An answer shares the bytes that are kept, and is sent in pieces.
 
-mod catalogue;
+pub mod catalogue;
 mod kept;
 mod markdown;
 
@@ -49,6 +49,9 @@ const DOCUMENTS: [(&str, &str, &str); 8] = [
     ("evidence", "Evidence", include_str!("../docs/evidence.md")),
     ("glossary", "Glossary", include_str!("../docs/glossary.md")),
 ];
+/// What stands before the table on the page of events.
+const EVENT_TYPES: &str =
+    "\n## Types\n\n`data` has the schema of that name in the OpenAPI document.\n\n";
 /// Files of our own: name, media type, text.
 const OWN: [(&str, &str, &str); 3] = [
     (
@@ -174,7 +177,10 @@ impl Site {
             Source::Document => document((self.about.document)()),
             Source::Home => page("Documentation", self.about.home),
             // What the service knows best itself stands below the document.
-            Source::Text("Events", text) => page("Events", &[text, &catalogue::events()].concat()),
+            Source::Text("Events", text) => page(
+                "Events",
+                &[text, EVENT_TYPES, &catalogue::events()].concat(),
+            ),
             Source::Text(name, text) => page(name, text),
             Source::Operations => self.page(entry, "API", OPERATIONS, &[]),
             Source::Own(kind, text) => Kept::new(kind, text.into()),

@@ -10,11 +10,11 @@
 //! **Failure.** [`Service::stop`] loses nothing that was accepted. Dropping a service instead is
 //! like a crash: what was acknowledged is in the journal.
 
+mod assembly;
 mod banks;
 mod catch_up;
 mod descriptors;
 mod folder;
-mod parts;
 
 use std::fmt;
 use std::io;
@@ -282,20 +282,20 @@ struct Started {
 impl Service {
     /// Starts a service; when this returns it takes requests. Blocks while the store is checked.
     pub fn start(options: Options) -> Result<Self, StartError> {
-        let (tell, told) = mpsc::channel();
+        let (send, started) = mpsc::channel();
         let (stop, stopped) = oneshot::channel();
         let (end, ended) = oneshot::channel();
         let thread = std::thread::Builder::new()
             .name("caudal".into())
             .spawn(move || {
-                let outcome = parts::live(options, &tell, stopped);
-                drop(tell);
+                let outcome = assembly::live(options, &send, stopped);
+                drop(send);
                 // Nobody waits when the handle is gone already.
                 end.send(outcome).ok();
             })
             .map_err(|why| StartError::io("starting a thread", why))?;
         let lost = || StartError::io("starting", io::Error::other("the service's thread died"));
-        let started: Started = told.recv().map_err(|_| lost())??;
+        let started: Started = started.recv().map_err(|_| lost())??;
         Ok(Self {
             url: format!("http://{}", started.addr),
             admin_url: format!("http://{}", started.admin_addr),

@@ -1,4 +1,4 @@
-//! Both families tell the same: random histories through either, beside a naive book, and after them
+//! Both families report the same: random histories through either, beside a naive book, and after them
 //! every balance, list and total of both compared with it and with each other.
 //!
 //! **Shape.** A history is a list of steps ([`steps`]); [`play`] sends each to a service of its own
@@ -50,8 +50,8 @@ async fn agrees(history: &History) -> BTreeMap<&'static str, u32> {
 
 #[test]
 fn both_families_agree_on_every_balance_list_and_total() {
-    let told = std::env::var("CAUDAL_HISTORIES").ok();
-    let cases = told.map_or(HISTORIES, |text| text.parse().unwrap());
+    let answer = std::env::var("CAUDAL_HISTORIES").ok();
+    let cases = answer.map_or(HISTORIES, |text| text.parse().unwrap());
     let mut runner = TestRunner::new(Config {
         cases,
         max_shrink_iters: 150,

@@ -307,8 +307,8 @@ async fn never_until_a_person_decides() {
         }
         assert_eq!(reconciled(&rig, &sent).await.0, "decided");
         // The bank's own word comes after all, and moves nothing twice.
-        let told = json!({"status": word});
-        rig.tell(&sent, "settle", told).await.is(200);
+        let answer = json!({"status": word});
+        rig.tell(&sent, "settle", answer).await.is(200);
         rig.heard().await;
         rig.has(total, "0.00").await;
         let found = rig.reconciled("transferId", &sent["id"]).await;
@@ -323,9 +323,9 @@ async fn never_until_a_person_decides() {
 async fn given_up_by_the_bank_waits_for_a_person() {
     let rig = Rig::start().await;
     let sent = rig.send(2, "100.00").await;
-    let told = json!({"status": "UNKNOWN_FOREVER"});
+    let answer = json!({"status": "UNKNOWN_FOREVER"});
     rig.called(&sent, "transfer", Some(200)).await;
-    rig.tell(&sent, "settle", told).await.is(200);
+    rig.tell(&sent, "settle", answer).await.is(200);
     rig.ends(&sent, "audit").await;
     rig.has("1000.00", "100.00").await;
     assert_eq!(

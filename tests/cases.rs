@@ -71,7 +71,7 @@ impl TestService {
     }
 
     /// The events of a type, oldest first.
-    async fn told(&self, kind: &str) -> Vec<Value> {
+    async fn events_of(&self, kind: &str) -> Vec<Value> {
         let path = format!("/v1/events?types={kind}&limit=200");
         let page = self.a.get(&path).await.is(200);
         page["items"].as_array().unwrap().clone()

@@ -40,19 +40,19 @@ async fn status_and_health_tell_how_a_service_is() {
         said(&command.output().unwrap())
     };
     let (code, out, _) = status(&["--json"]);
-    let told: Value = serde_json::from_str(&out).unwrap();
+    let reply: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(code, Some(0), "{out}");
     assert_eq!(
         (
-            &told["ready"],
-            &told["tenants"],
-            &told["realms"]["count"],
-            &told["cases"]["open"]
+            &reply["ready"],
+            &reply["tenants"],
+            &reply["realms"]["count"],
+            &reply["cases"]["open"]
         ),
         (&json!(true), &json!(2), &json!(4), &json!(0))
     );
     assert!(
-        told["version"].is_string() && told["uptimeSeconds"].is_u64(),
+        reply["version"].is_string() && reply["uptimeSeconds"].is_u64(),
         "{out}"
     );
     let (_, page, _) = status(&[]);

@@ -192,8 +192,8 @@ async fn the_bank_is_believed_while_the_clock_is_not_and_tells_again() {
             letters::deliver(a, (secret, seconds), &notice, |body| body).await
         };
         rig.hands.jump(jump);
-        let told = tell(NOTICE_SECRET, seconds).await;
-        told.refused(503, "clock_in_doubt");
+        let reply = tell(NOTICE_SECRET, seconds).await;
+        reply.refused(503, "clock_in_doubt");
         let old = tell(NOTICE_SECRET, seconds - 301).await;
         old.refused(401, "unauthorized");
         let forged = tell("a secret that nobody has agreed upon", seconds).await;

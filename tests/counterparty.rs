@@ -103,9 +103,9 @@ async fn who_paid_is_data_and_the_description_is_nobodys() {
     // The event, the webhook's body, says the same.
     let feed = service.a.get("/v1/events?limit=200").await;
     let feed = feed.is(200);
-    let mut told = feed["items"].as_array().unwrap().iter();
-    let told = told.find(|event| event["data"]["id"] == voucher["id"]);
-    assert_eq!(told.unwrap()["data"], *voucher);
+    let mut reply = feed["items"].as_array().unwrap().iter();
+    let reply = reply.find(|event| event["data"]["id"] == voucher["id"]);
+    assert_eq!(reply.unwrap()["data"], *voucher);
     let day = service.a.get("/v1/bank/conciliacion").await.is(200);
     assert_eq!(day["items"][0]["counterparty"], *other);
 }

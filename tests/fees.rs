@@ -31,7 +31,7 @@ async fn moved(service: &TestService, cvu: &str, count: usize) -> Vec<(String, S
         .collect()
 }
 
-fn told(all: &[(&str, &str)]) -> Vec<(String, String)> {
+fn owned(all: &[(&str, &str)]) -> Vec<(String, String)> {
     let owned = |(code, amount): &(&str, &str)| ((*code).to_owned(), (*amount).to_owned());
     all.iter().map(owned).collect()
 }
@@ -100,7 +100,7 @@ async fn what_is_previewed_is_charged_with_the_movement() {
     assert_eq!(service.a.balance(&cvu).await["sequence"], 1);
     service.a.debit(&cvu, "500.00").await;
     let right = [("OUT", "500.00"), ("FEE", "3.00"), ("FEE_TAX", "0.63")];
-    assert_eq!(moved(&service, &cvu, 3).await, told(&right));
+    assert_eq!(moved(&service, &cvu, 3).await, owned(&right));
     assert_eq!(service.a.available(&cvu).await, "496.37");
     // A credit pays its own charges.
     let shown = preview(&service, &cvu, "100.00", "IN").await;
@@ -110,7 +110,7 @@ async fn what_is_previewed_is_charged_with_the_movement() {
     );
     service.a.credit(&cvu, "100.00").await;
     let right = [("IN", "100.00"), ("FEE", "1.50"), ("FEE_TAX", "0.32")];
-    assert_eq!(moved(&service, &cvu, 3).await, told(&right));
+    assert_eq!(moved(&service, &cvu, 3).await, owned(&right));
     // The one who sends pays for a transfer.
     let to = service.a.cvu().await;
     let sent = service

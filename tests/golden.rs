@@ -43,8 +43,8 @@ fn masked(answer: &Value, mut text: String) -> String {
         .pointer("/items/0/attempts/0")
         .unwrap_or(&Value::Null);
     for (field, mask) in [("timestamp", "<now>"), ("secret", "<secret>")] {
-        if let Some(told) = answer[field].as_str() {
-            text = text.replace(told, mask);
+        if let Some(reply) = answer[field].as_str() {
+            text = text.replace(reply, mask);
         }
     }
     let failure = &answer["progress"]["lastFailure"];
@@ -162,8 +162,8 @@ async fn every_body_of_webhooks_is_the_one_that_was_promised() {
     // From here on nothing happens by itself: the clock stands still, and so does the next try.
     let first = "/v1/webhooks/whk_00000040000000200000001jsw";
     wait_until("a failure that is written down", SOON, async || {
-        let told = service.a.get(first).await;
-        (told["progress"]["waiting"] == 1).then_some(())
+        let reply = service.a.get(first).await;
+        (reply["progress"]["waiting"] == 1).then_some(())
     })
     .await;
     tell(&service, WEBHOOKS).await;

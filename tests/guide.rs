@@ -67,18 +67,18 @@ impl Walk {
     }
 
     /// What `dev` says about itself.
-    fn told(&self) -> BTreeMap<String, String> {
+    fn addresses(&self) -> BTreeMap<String, String> {
         let file = fs::read(self.dir.path().join("data/dev.json")).unwrap();
         serde_json::from_slice(&file).unwrap()
     }
 
     /// Runs lines with the addresses of this `dev` in place of those that are printed.
     async fn run(&self, lines: &str) -> Ran {
-        let told = self.told();
+        let addresses = self.addresses();
         let lines = lines
-            .replace("http://127.0.0.1:8080", &told["url"])
-            .replace("http://127.0.0.1:8081", &told["adminUrl"])
-            .replace("http://127.0.0.1:8082", &told["bankUrl"])
+            .replace("http://127.0.0.1:8080", &addresses["url"])
+            .replace("http://127.0.0.1:8081", &addresses["adminUrl"])
+            .replace("http://127.0.0.1:8082", &addresses["bankUrl"])
             .replace(RECEIVER, &self.receiver)
             .replace("(\"127.0.0.1\", 9000)", &self.pair());
         let (out, errors) = (self.dir.path().join("out"), self.dir.path().join("errors"));

@@ -68,14 +68,14 @@ async fn a_hold_is_confirmed_and_released_in_parts() {
     }
     let path = format!("/v1/accounts/{cvu}/movements?order=asc&referenceType=hold");
     let movements = service.a.get(&path).await.is(200).json;
-    let told: Vec<_> = movements.as_array().unwrap().iter().collect();
-    let kinds: Vec<_> = told
+    let answer: Vec<_> = movements.as_array().unwrap().iter().collect();
+    let kinds: Vec<_> = answer
         .iter()
         .map(|it| it["ledgerType"].as_str().unwrap())
         .collect();
     assert_eq!(kinds, ["hold", "confirm_hold", "release", "confirm_hold"]);
     assert!(
-        told.iter().all(|it| it["referenceId"] == hold["id"]),
+        answer.iter().all(|it| it["referenceId"] == hold["id"]),
         "{movements}"
     );
     service.verified().await;

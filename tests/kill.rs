@@ -60,8 +60,8 @@ impl Process {
             let ended = process.child.try_wait().unwrap();
             assert!(ended.is_none(), "it ended instead of starting: {ended:?}");
             let text = std::fs::read(&file).ok()?;
-            let told = serde_json::from_slice::<Value>(&text).ok()?;
-            let client = Client::new(told["url"].as_str()?, Some(told["testKey"].as_str()?));
+            let reply = serde_json::from_slice::<Value>(&text).ok()?;
+            let client = Client::new(reply["url"].as_str()?, Some(reply["testKey"].as_str()?));
             let answer = client.get("/v1/voucher-types").answer().await?;
             (answer.status == 200).then_some(client)
         };

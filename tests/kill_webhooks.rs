@@ -1,4 +1,4 @@
-//! kill −9 of a real process while it tells what happens to a receiver that fails, hangs, drips,
+//! kill −9 of a real process while it sends what happens to a receiver that fails, hangs, drips,
 //! redirects, hangs up and answers too late: in the end that receiver has every event, first in the
 //! order of its account and byte by byte as the feed has it, and nobody else waited for it.
 //!
@@ -275,7 +275,7 @@ async fn every_event_arrives_through_kill_9_and_chaos() {
     assert!(town.forbidden.calls().is_empty(), "a redirect was followed");
 
     let feed = Feed::read(&client).await;
-    let told = feed.complete(&town.chaos.0, &town.chaos.1.secret, |_| true);
+    let figures = feed.complete(&town.chaos.0, &town.chaos.1.secret, |_| true);
     let delays = feed.complete(&town.healthy.0, &town.healthy.1.secret, |_| true);
     feed.complete(&town.holds.0, &town.holds.1.secret, |kind| {
         kind.starts_with("hold.") || kind == "transfer.completed"
@@ -292,7 +292,7 @@ async fn every_event_arrives_through_kill_9_and_chaos() {
     site.verify();
     println!(
         "{count} orders, {kills} kills, {cut_off} requests without an answer, sent in {sent:?}: {} \
-         events; chaos (seed {seed}): {}; {told}; healthy: {delays}, all of it after {healthy:?}; \
+         events; chaos (seed {seed}): {}; {figures}; healthy: {delays}, all of it after {healthy:?}; \
          chaos had all after {arrived:?}",
         feed.events.len(),
         chaos::counts(&faced),

@@ -2,7 +2,7 @@
 
 use crate::support::{Answer, SOON, TestService, json, wait_until};
 
-async fn told(service: &TestService, headers: &[(&str, &str)], body: &str) -> Answer {
+async fn notify(service: &TestService, headers: &[(&str, &str)], body: &str) -> Answer {
     let client = service.a.with_key(None);
     let mut call = client
         .call("POST", caudal::notices::PATH)
@@ -32,11 +32,11 @@ async fn nothing_is_believed_without_a_signature() {
         &[id, ("webhook-timestamp", "x"), signed],
         &[id, id, at, signed],
     ] {
-        let refused = told(&service, headers, body).await;
+        let refused = notify(&service, headers, body).await;
         refused.refused(401, "unauthorized");
     }
     let large = "x".repeat(64 * 1024 + 1);
-    let refused = told(&service, &[], &large).await;
+    let refused = notify(&service, &[], &large).await;
     refused.refused(413, "body_too_large");
     let refused = service.a.get(caudal::notices::PATH).await;
     let refused = refused.refused(405, "method_not_allowed");
@@ -65,7 +65,7 @@ async fn money_that_arrives_is_credited_once() {
     let movements = service.a.get(&path).await.is(200);
     assert_eq!(movements.header("x-total-count"), "2");
     assert_eq!(movements.json[0]["voucherTypeCode"], "TRANSFER_IN");
-    // What arrives while the service is away is told again.
+    // What arrives while the service is away is reported again.
     service.end(true).await;
     service.bank.cash_in(&cvu, "2.00").await;
     service.begin().await;

@@ -63,7 +63,7 @@ async fn send(
 }
 
 impl Orders {
-    fn told(&mut self, id: &str, transfer: &Value, seed: u64) {
+    fn answered(&mut self, id: &str, transfer: &Value, seed: u64) {
         let origin = transfer["originId"].as_str().unwrap().to_owned();
         let before = self.origins.insert(id.to_owned(), origin.clone());
         assert!(
@@ -90,7 +90,7 @@ impl Orders {
         }
         for (answer, id) in futures_util::future::join_all(sent).await {
             if let Some(transfer) = answer {
-                self.told(&id, &transfer, seed);
+                self.answered(&id, &transfer, seed);
             }
         }
         if dice.below(2) == 0 {
@@ -105,12 +105,12 @@ impl Orders {
                 send(&rig.a, &id, &order).await
             })
             .await;
-            self.told(&id, &transfer, seed);
+            self.answered(&id, &transfer, seed);
         }
     }
 }
 
-/// What clients have read, of every history: events by their ids, and what each tells of by its own.
+/// What clients have read, of every history: events by their ids, and what each is about by its own.
 #[derive(Default)]
 struct Published {
     events: BTreeMap<String, Value>,

@@ -293,7 +293,7 @@ fn tests_wait_for_conditions_and_not_for_time() {
     let allowed = [
         "tests/support.rs",
         // Its clock is paused: time goes by, and nobody waits for it.
-        "actors/src/tests/lab.rs",
+        "actors/src/tests/harness.rs",
         "storage/src/tests/kill.rs",
         "storage/src/tests/opening.rs",
     ];

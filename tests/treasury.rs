@@ -64,7 +64,7 @@ async fn the_snapshot_holds_the_bank_beside_what_is_owed() {
     service.a.credit(&cvu, "100.00").await;
     service.a.hold(&cvu, "30.00").await;
     service.a.debit(&cvu, "0.01").await;
-    // More is owed than the collector account has: it is told, and stops nobody.
+    // More is owed than the collector account has: it is reported, and stops nobody.
     is_golden(&service.a.get(PATH).await.is(200), bodies::SHORT);
     let wallet = service.a.get("/wallet/v1/Tesoreria").await.is(200);
     is_golden(&wallet, bodies::CORTO);

@@ -427,7 +427,7 @@ async fn a_dry_run_answers_what_would_happen_and_posts_nothing() {
         )
         .await
         .is(201);
-    let told = |answer: &Answer| {
+    let reply = |answer: &Answer| {
         let mut json = answer.json.clone();
         // Which place it will take, and when, nobody knows before.
         let fields = json.as_object_mut().unwrap();
@@ -436,7 +436,7 @@ async fn a_dry_run_answers_what_would_happen_and_posts_nothing() {
         }
         json
     };
-    assert_eq!(told(&real), told(&dry));
+    assert_eq!(reply(&real), reply(&dry));
     let again = service
         .a
         .post(&path, &body("OUT", "40.00", "dry"))

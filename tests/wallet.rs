@@ -91,8 +91,8 @@ async fn a_client_that_is_there_already_does_its_day() {
         .await
         .is(201);
     assert_eq!(debited["availableBalance"], "1000.00");
-    // What was done is told as it was done, by its own id.
-    let told = service
+    // What was done is answered as it was done, by its own id.
+    let reply = service
         .a
         .get("/wallet/v1/ComprobanteByIdExterno/op-1")
         .await
@@ -111,7 +111,7 @@ async fn a_client_that_is_there_already_does_its_day() {
         ("referencia", json!("sueldo")),
         ("fechaExterna", json!("2026-02-27")),
     ] {
-        assert_eq!(told[name], value, "{name}");
+        assert_eq!(reply[name], value, "{name}");
     }
     let debited = service
         .a

@@ -374,7 +374,7 @@ async fn a_webhook_may_carry_the_notices_that_such_a_client_knows() {
     let body = json!({"url": inbox.url("/avisos"), "format": "walletentidad"});
     let hook = Hook::with(a, &body).await;
     assert_eq!(hook.read().await["format"], "walletentidad");
-    // An adjustment is none of what it tells; money that arrives is, and what leaves, and what is refused.
+    // An adjustment is none of what it carries; money that arrives is, and what leaves, and what is refused.
     a.in_and_out().await;
     a.credit(&first, "500.00").await;
     let coelsa = service.bank.cash_in(&first, "30.00").await;
@@ -396,7 +396,7 @@ async fn a_webhook_may_carry_the_notices_that_such_a_client_knows() {
     a.patch(&path, &json!({"habilitado": false})).await.is(204);
 
     let came = inbox.came(6).await;
-    let mut told = Vec::new();
+    let mut reply = Vec::new();
     for call in &came {
         assert_eq!(call.signed(&hook.secret), Ok(()));
         let body = call.body();
@@ -408,9 +408,9 @@ async fn a_webhook_may_carry_the_notices_that_such_a_client_knows() {
             assert_eq!(names, right);
         }
         let text = |name: &str| body[name].as_str().unwrap_or("-").to_owned();
-        told.push((text("evento"), text("operacionEstado"), text("operacionId")));
+        reply.push((text("evento"), text("operacionEstado"), text("operacionId")));
     }
-    told.sort();
+    reply.sort();
     let id = |at: usize| sent[at]["id"].as_str().unwrap().to_owned();
     let incoming = |evento: &str| {
         let found = came.iter().find(|call| call.body()["evento"] == evento);
@@ -439,9 +439,9 @@ async fn a_webhook_may_carry_the_notices_that_such_a_client_knows() {
         .into_iter()
         .map(|(event, state, id)| (event.to_owned(), state.to_owned(), id))
         .collect();
-    assert_eq!(told, right);
-    // Each operation can be read under the id that was told.
-    for (_, _, id) in told.iter().filter(|(_, _, id)| id != "-") {
+    assert_eq!(reply, right);
+    // Each operation can be read under the id that was sent.
+    for (_, _, id) in reply.iter().filter(|(_, _, id)| id != "-") {
         let read = a.get(&format!("/wallet/v1/Operacion/{id}")).await.is(200);
         assert_eq!(read["id"], id.as_str());
     }

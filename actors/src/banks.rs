@@ -106,7 +106,7 @@ impl From<BTreeSet<RealmId>> for Voice {
 /// A collector account, and the realms whose money is on it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OnCollector {
-    /// What tells it from every other one; see [`BankGateway::place`].
+    /// What distinguishes it from every other one; see [`BankGateway::place`].
     pub place: String,
     /// The account.
     pub collector: Collector,

@@ -139,9 +139,9 @@ impl Courier {
     /// Sends everything that may leave now, and sees to it that it looks again in time.
     fn pump(&mut self, ctx: &mut Context<Self>) {
         // From here on no event is missed: one that comes while the log is read wakes it at once.
-        let told = Arc::clone(&self.shared.told).notified_owned();
-        let mut told = Box::pin(told);
-        told.as_mut().enable();
+        let published = Arc::clone(&self.shared.published).notified_owned();
+        let mut published = Box::pin(published);
+        published.as_mut().enable();
         let now = self.shared.clock.now();
         let horizon = match self.horizon() {
             Ok(horizon) => horizon,
@@ -167,7 +167,7 @@ impl Courier {
         }
         if next.events && !self.listening {
             self.listening = true;
-            ctx.spawn(told.into_actor(self).map(|(), courier, ctx| {
+            ctx.spawn(published.into_actor(self).map(|(), courier, ctx| {
                 courier.listening = false;
                 courier.pump(ctx);
             }));
@@ -215,7 +215,7 @@ impl Courier {
         let sink = Arc::clone(&self.shared.sink);
         let sent = async move { sink.send(parcel).await };
         ctx.spawn(sent.into_actor(self).map(move |sent, courier, ctx| {
-            courier.sent(number, told(ended, sent), ctx);
+            courier.sent(number, as_answered(ended, sent), ctx);
         }));
     }
 
@@ -302,7 +302,7 @@ impl Next {
 }
 
 /// A try with how it ended.
-fn told(ended: Ended, sent: Sent) -> Ended {
+fn as_answered(ended: Ended, sent: Sent) -> Ended {
     let millis = |pause: Duration| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
     Ended {
         millis: sent.millis,

@@ -13,10 +13,10 @@ pub mod lists;
 pub mod money;
 pub mod operators;
 mod options;
+mod read_slots;
 pub mod reconciliation;
 pub mod remuneration;
 pub mod treasury;
-mod turns;
 mod vouchers;
 mod wallet;
 pub mod webhooks;
@@ -59,7 +59,7 @@ pub use crate::banks::Banks;
 pub use keeper::Down;
 use keeper::Kept;
 pub use options::Options;
-use turns::Cost;
+use read_slots::Cost;
 
 /// How long an answer is waited for.
 pub const DEADLINE: Duration = Duration::from_secs(10);
@@ -86,7 +86,7 @@ pub struct Engine {
     platform: Mailbox<PlatformActor>,
     state: Arc<RwLock<Arc<Platform>>>,
     realms: Arc<Realms>,
-    turns: turns::Turns,
+    read_slots: read_slots::ReadSlots,
     /// Replaced when it has died.
     treasury: RwLock<Mailbox<Treasury>>,
 }
@@ -123,7 +123,7 @@ struct Realms {
 struct Supervised {
     settings: Arc<RwLock<Arc<Settings>>>,
     bank: Arc<RealmBank>,
-    told: Arc<Notify>,
+    published: Arc<Notify>,
     /// The way to its supervisor; nobody is there while it is retired, or between two of them.
     mailbox: Mailbox<RealmSupervisor>,
     lane: Arc<Lane>,
@@ -245,7 +245,7 @@ impl Engine {
             platform,
             state,
             realms,
-            turns: turns::Turns::default(),
+            read_slots: read_slots::ReadSlots::default(),
             treasury,
         })
     }

@@ -262,17 +262,17 @@ mod tests {
         let sink = Sink(Arc::clone(&taken));
         let mailbox = Mailbox::new(sink.start(), Waiting::default(), 8);
         // Nothing is taken before this task gives way.
-        let (mut full, mut told) = (0, 0);
+        let (mut full, mut sent) = (0, 0);
         for _ in 0..20_000 {
             match mailbox.clone().tell(vec![0; 64]) {
-                Ok(()) => told += 1,
+                Ok(()) => sent += 1,
                 Err(why) => {
                     assert_eq!(why, Failure::Overloaded);
                     full += 1;
                 }
             }
         }
-        assert_eq!((told, full, mailbox.count()), (8, 19_992, 8));
+        assert_eq!((sent, full, mailbox.count()), (8, 19_992, 8));
         assert!(mailbox.is_full());
         while taken.load(Ordering::Acquire) < 8 {
             tokio::task::yield_now().await;

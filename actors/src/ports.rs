@@ -189,7 +189,7 @@ pub struct BankMovement {
     pub at: Timestamp,
 }
 
-/// What the bank tells unasked. It may come late, twice, in any order or never, so it is a hint:
+/// What the bank sends unasked. It may come late, twice, in any order or never, so it is a hint:
 /// what it says is done once, by its ids.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Notice {
@@ -232,7 +232,7 @@ pub enum Notice {
     /// alone tells.
     Left(Departure),
     /// The bank has a return of money in suspense that the ledger does not know to have asked for: what
-    /// its list alone tells.
+    /// its list alone says.
     Returned {
         /// The realm of the money.
         realm: RealmId,
@@ -257,7 +257,7 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
     /// The collector account, as the gateway is configured; nothing is asked.
     fn collector(&self) -> Collector;
 
-    /// What tells that account from every other one at any bank: two gateways of one place move
+    /// What distinguishes that account from every other one at any bank: two gateways of one place move
     /// the money of one account. Nothing is asked.
     fn place(&self) -> String {
         self.collector().cbu

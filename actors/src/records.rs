@@ -2,10 +2,10 @@
 //!
 //! Kinds of streams, tags of keys and the format byte are appended, never edited.
 
+pub mod account_sets;
 pub mod keys;
 pub mod projection;
 pub mod reads;
-pub mod roll;
 
 #[cfg(test)]
 mod tests;

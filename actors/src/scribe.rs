@@ -64,7 +64,7 @@ pub struct Shared {
     /// External ids, idempotency keys, aliases and codes that requests in flight claim.
     pub claims: Claims,
     /// Wakes who waits for the realm's next event.
-    pub told: Arc<Notify>,
+    pub published: Arc<Notify>,
     /// Who carries events to the tenant's webhooks.
     pub sink: Arc<dyn WebhookSink>,
     /// How long is waited between tries of an event.
@@ -228,14 +228,14 @@ impl Scribe {
             entries: page.entries,
             hints: page.hints,
         };
-        let told = Arc::clone(&self.shared.told);
+        let published = Arc::clone(&self.shared.published);
         let (sequence, taken) = (page.sequence, page.taken);
         self.shared.store.submit(
             commit,
             Box::new(move |done| {
                 vitals.settled(done.is_ok(), sequence);
                 end_of(taken, done.is_ok());
-                told.notify_waiters();
+                published.notify_waiters();
                 then(done.map(drop).map_err(Failure::from));
             }),
         );
@@ -318,16 +318,16 @@ impl Scribe {
             vitals.in_flight.fetch_add(1, Ordering::AcqRel);
         }
         let nothing = page.entries.is_empty();
-        let told = Arc::clone(&self.shared.told);
+        let published = Arc::clone(&self.shared.published);
         let taken = page.taken;
         let done = Box::new(move |done: Result<_, StoreError>| {
             LogLine::write(line, done.is_ok());
             end_of(taken, done.is_ok());
-            told.notify_waiters();
+            published.notify_waiters();
             for (vitals, sequence) in pulses {
                 vitals.settled(done.is_ok(), sequence);
             }
-            // Some account has forgotten what it told this order. Where there was nothing to write,
+            // Some account has forgotten what it answered this order. Where there was nothing to write,
             // nothing was done; else it may be on disk by now.
             let in_doubt = match nothing {
                 true => Failure::Overloaded,

@@ -84,7 +84,7 @@ pub enum BankWord {
     Lost,
 }
 
-/// A transfer as the bank tells it.
+/// A transfer as the bank reports it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BankTransfer {
     /// The bank's own id of it.

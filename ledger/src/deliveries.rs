@@ -294,7 +294,7 @@ pub struct Ended {
 }
 
 impl Progress {
-    /// A webhook that is told what comes after a number.
+    /// A webhook that is sent what comes after a number.
     pub fn new(after: u64) -> Self {
         Self {
             courses: vec![Course::after(after)],

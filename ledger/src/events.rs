@@ -1,6 +1,6 @@
-//! Events: what a tenant is told of each change, one number after the other in a realm.
+//! Events: what a tenant learns of each change, one number after the other in a realm.
 //!
-//! An event is no record of its own. It is a view of the fact that it tells, numbered when the fact
+//! An event is no record of its own. It is a view of the fact that it reports, numbered when the fact
 //! is indexed, so there is no event without its commit and no commit of interest without its event.
 //! Intents (what the bank will be asked) and refusals that leave everything as it was are none.
 //! Which facts are events is itself history: see [`rules`].
@@ -116,7 +116,7 @@ kinds! {
     AccountLimitsUpdated = 10, "account.limits.updated";
     /// The account is closed.
     AccountClosed = 11, "account.closed";
-    /// Money moved: every voucher is told by one of these.
+    /// Money moved: every voucher is published by one of these.
     VoucherCreated = 12, "voucher.created";
     /// Money was set apart.
     HoldCreated = 13, "hold.created";
@@ -148,18 +148,18 @@ kinds! {
     CashInSuspended = 26, "cash_in.suspended";
     /// The fund accepted, refused, suspended or ended the remuneration of an account's balance.
     AccountRemunerationUpdated = 27, "account.remuneration.updated";
-    /// A person said how a transfer ended; what it then is, is told right after.
+    /// A person said how a transfer ended; what it then is, is published right after.
     TransferDecided = 28, "transfer.decided";
     /// Money that no account could take was credited to one, or returned.
     SuspenseResolved = 29, "suspense.resolved";
 }
 
 impl EventKind {
-    /// What a fact of an account's profile tells; `None` for intents and for refusals that leave
+    /// What a fact of an account's profile publishes; `None` for intents and for refusals that leave
     /// the account as it was: whoever asked got them as the answer.
     pub const fn of_account(fact: &AccountFact) -> Option<Self> {
         match fact {
-            // It is told when it has its CVU.
+            // It is published when it has its CVU.
             AccountFact::Registered(registration) if registration.asks_cvu => None,
             AccountFact::Registered(_) => Some(Self::AccountRegistered),
             AccountFact::Opened { .. } => Some(Self::AccountCreated),
@@ -191,7 +191,7 @@ impl EventKind {
         }
     }
 
-    /// What a voucher tells of the hold that it opens or is a step of, as the hold is after it;
+    /// What a voucher says of the hold that it opens or is a step of, as the hold is after it;
     /// `None` for holds that belong to something else, such as a transfer.
     pub fn of_hold(voucher: &Voucher, hold: Option<&Hold>) -> Option<Self> {
         if voucher.reference_type != ReferenceType::Hold {
@@ -208,7 +208,7 @@ impl EventKind {
         }
     }
 
-    /// What a fact of a transfer tells, by how the transfer was before it (unless it is the first)
+    /// What a fact of a transfer publishes, by how the transfer was before it (unless it is the first)
     /// and is after it; `None` when only the bank's names for it, or the name of who gets it, were learned.
     pub fn of_transfer(
         fact: &TransferFact,
@@ -225,7 +225,7 @@ impl EventKind {
         Some(Self::of_status(after))
     }
 
-    /// What a fact of a transfer tells beside that: how the transfer ended, when a person said so.
+    /// What a fact of a transfer publishes beside that: how the transfer ended, when a person said so.
     pub const fn of_ending(fact: &TransferFact) -> Option<Self> {
         match fact {
             TransferFact::Decided { verdict, .. } => Some(Self::of_status(verdict.status())),
@@ -250,7 +250,7 @@ impl EventKind {
         }
     }
 
-    /// What a fact of money in suspense tells; `None` while the bank is asked.
+    /// What a fact of money in suspense publishes; `None` while the bank is asked.
     pub const fn of_case(fact: &CaseFact) -> Option<Self> {
         if fact.resolves() {
             Some(Self::SuspenseResolved)
@@ -259,7 +259,7 @@ impl EventKind {
         }
     }
 
-    /// What a fact of a realm tells; `None` for what concerns the count of events itself.
+    /// What a fact of a realm publishes; `None` for what concerns the count of events itself.
     pub const fn of_realm(fact: &RealmFact) -> Option<Self> {
         match fact {
             RealmFact::VoucherTypeCreated(_) => Some(Self::VoucherTypeCreated),
@@ -326,7 +326,7 @@ impl EventKinds {
     }
 }
 
-/// What an event is about, as it was right after the commit that it tells.
+/// What an event is about, as it was right after the commit that it reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Subject {
     /// An account, with its balance and the number of its movements at that time.
@@ -354,7 +354,7 @@ pub struct Event {
     pub at: Timestamp,
     /// What happened.
     pub kind: EventKind,
-    /// The account that it is of; 0 for what concerns the realm. Events of one account are told in
+    /// The account that it is of; 0 for what concerns the realm. Events of one account are published in
     /// their order.
     pub account: AccountNo,
     /// What it is about.
@@ -403,7 +403,7 @@ mod tests {
             bank_id: Some("1".into()),
             coelsa_id: None,
         };
-        let told = |fact: &TransferFact, before, after| {
+        let published = |fact: &TransferFact, before, after| {
             EventKind::of_transfer(fact, Some(before), after).map(EventKind::as_str)
         };
         use TransferStatus::{Audit, InProgress, Requested, Reversed};
@@ -414,14 +414,14 @@ mod tests {
             (InProgress, Audit, Some("transfer.audit")),
             (Audit, InProgress, Some("transfer.in_progress")),
         ] {
-            assert_eq!(told(&advanced(after), before, after), right);
+            assert_eq!(published(&advanced(after), before, after), right);
         }
         let back = TransferFact::Reversed {
             coelsa_id: "1".into(),
             amount: crate::money::Amount::from_centavos(1).unwrap(),
             voucher: 1,
         };
-        let again = told(&back, Reversed, Reversed);
+        let again = published(&back, Reversed, Reversed);
         assert_eq!(again, Some("transfer.reversed"));
     }
 

@@ -157,7 +157,7 @@ pub struct Registration {
     /// The parts of the holder's name, where the tenant gave them apart.
     #[serde(default, skip_serializing_if = "Names::is_empty")]
     pub names: Names,
-    /// Whether it is registered to get a CVU at once, so that it is told only when it has it.
+    /// Whether it is registered to get a CVU at once, so that it is published only when it has it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asks_cvu: bool,
 }

@@ -1,6 +1,6 @@
 //! Holds: money set apart, then confirmed or released in parts until nothing of it is left.
 //!
-//! A hold is told by vouchers alone: the one that opens it, and its steps, which name it. So its
+//! A hold is known by vouchers alone: the one that opens it, and its steps, which name it. So its
 //! state is a fold of them, and `confirmed + released <= amount` is a property of the history.
 
 use serde::{Deserialize, Serialize};

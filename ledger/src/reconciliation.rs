@@ -97,7 +97,7 @@ impl<'a> Ours<'a> {
         }
     }
 
-    /// Whether it is a credit on another CVU than the bank tells: none of this movement.
+    /// Whether it is a credit on another CVU than the bank reports: none of this movement.
     pub fn is_elsewhere(&self, bank: &Listed<'_>) -> bool {
         matches!(self, Self::Credit(_, cvu) if *cvu != bank.cvu)
     }

@@ -157,13 +157,13 @@ pub struct Departure {
     pub to: Destination,
     /// What the bank says of it.
     pub recovered: Recovered,
-    /// To whom it went, as far as the bank tells.
+    /// To whom it went, as far as the bank reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved: Option<Box<Counterparty>>,
 }
 
 impl Departure {
-    /// To whom it went, as far as the bank tells.
+    /// To whom it went, as far as the bank reports.
     pub fn counterparty(&self) -> Counterparty {
         let asked = || self.to.counterparty();
         Counterparty {
@@ -399,29 +399,33 @@ impl Transfer {
         }
     }
 
-    /// Which of the things that were ordered the bank tells otherwise: `amount`, `currency`, `cvu`,
-    /// `to`. What it does not tell differs in nothing.
-    pub fn differs(&self, told: &BankMoved) -> Vec<&'static str> {
-        let cvu = |told: &String| told != self.from.as_str();
-        let key = |told: &String| match &self.to {
-            Destination::Key(key) => told != key.as_str(),
+    /// Which of the things that were ordered the bank reports otherwise: `amount`, `currency`, `cvu`,
+    /// `to`. What it does not report differs in nothing.
+    pub fn differs(&self, record: &BankMoved) -> Vec<&'static str> {
+        let cvu = |record: &String| record != self.from.as_str();
+        let key = |record: &String| match &self.to {
+            Destination::Key(key) => record != key.as_str(),
             Destination::Alias(_) => false,
         };
-        let alias = |told: &String| match &self.to {
+        let alias = |record: &String| match &self.to {
             Destination::Key(_) => false,
-            Destination::Alias(alias) => !alias.as_str().eq_ignore_ascii_case(told),
+            Destination::Alias(alias) => !alias.as_str().eq_ignore_ascii_case(record),
         };
-        let to = told.to_key.as_ref().is_some_and(key) || told.to_alias.as_ref().is_some_and(alias);
+        let to =
+            record.to_key.as_ref().is_some_and(key) || record.to_alias.as_ref().is_some_and(alias);
         let all = [
             (
                 "amount",
-                told.amount.is_some_and(|told| told != self.amount),
+                record.amount.is_some_and(|record| record != self.amount),
             ),
             (
                 "currency",
-                told.currency.as_ref().is_some_and(|told| told != CURRENCY),
+                record
+                    .currency
+                    .as_ref()
+                    .is_some_and(|record| record != CURRENCY),
             ),
-            ("cvu", told.cvu.as_ref().is_some_and(cvu)),
+            ("cvu", record.cvu.as_ref().is_some_and(cvu)),
             ("to", to),
         ];
         let differing = all.into_iter().filter(|(_, differs)| *differs);

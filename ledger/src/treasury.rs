@@ -163,7 +163,7 @@ impl Totals {
     }
 
     /// Counts an event: the number of the next one.
-    pub const fn tell(&mut self) -> u64 {
+    pub const fn count_event(&mut self) -> u64 {
         self.events = self.events.saturating_add(1);
         self.events
     }

@@ -141,7 +141,7 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// The types that it wants, of those that its format can tell.
+    /// The types that it wants, of those that its format can carry.
     pub fn kinds(&self) -> EventKinds {
         // The words were read when they were set; a word that is known no longer wants nothing.
         let wanted = self.types.as_ref().map_or(EventKinds::EVERY, |words| {

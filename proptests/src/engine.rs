@@ -60,7 +60,7 @@ pub enum Order {
     Send(u64, i64, Fate),
     /// Debit two accounts as one batch, all or nothing.
     Both(u64, u64, i64),
-    /// Money arrives for an account, and the bank tells it so often at once; its list has it anyway.
+    /// Money arrives for an account, and the bank reports it so often at once; its list has it anyway.
     Arrive(u64, i64, u8),
     /// Suspend an account.
     Suspend(u64),
@@ -153,7 +153,7 @@ fn order() -> impl Strategy<Value = Order> {
         2 => (account(), account(), AMOUNTS)
             .prop_map(|(one, other, amount)| Order::Both(one, other, amount)),
         3 => (account(), AMOUNTS, 0..4_u8)
-            .prop_map(|(of, amount, told)| Order::Arrive(of, amount, told)),
+            .prop_map(|(of, amount, answer)| Order::Arrive(of, amount, answer)),
         1 => account().prop_map(Order::Suspend),
         1 => account().prop_map(Order::Reactivate),
         5 => (1..8_usize).prop_map(Order::Again),

@@ -13,12 +13,12 @@ pub mod book;
 pub mod compare;
 pub mod desk;
 pub mod events;
+pub mod operations;
 pub mod ops;
 pub mod orders;
 pub mod remote;
 pub mod tally;
 pub mod tariff;
-pub mod turns;
 
 /// The accounts: realm and number. The fourth begins without a CVU.
 pub const WORLD: [(u32, u64); 5] = [(1, 1), (1, 2), (1, 3), (1, 4), (2, 1)];

@@ -101,7 +101,7 @@ struct SuspenseDetail {
 #[serde(rename_all = "camelCase")]
 #[schema(as = UnbookedCase)]
 struct UnbookedDetail {
-    /// `out`: money left by an order that the ledger does not know. `in`: an arrival told again, with
+    /// `out`: money left by an order that the ledger does not know. `in`: an arrival reported again, with
     /// another amount or CVU.
     direction: &'static str,
     /// The reference under which it left.

@@ -295,7 +295,7 @@ impl HttpGateway {
             limited(response, entry.body_max).await
         })
         .await;
-        let (said, result) = told(outcome, status);
+        let (said, result) = described(outcome, status);
         let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(
             target: "caudal::bank",
@@ -351,7 +351,7 @@ type Outcome = Result<reqwest::Result<Option<Vec<u8>>>, tokio::time::error::Elap
 
 /// What the journal says of an outcome, and what it means. An error's own words stay out: they
 /// name the URL, and that may name a person.
-fn told(outcome: Outcome, status: Option<StatusCode>) -> (String, Result<Answer, Failure>) {
+fn described(outcome: Outcome, status: Option<StatusCode>) -> (String, Result<Answer, Failure>) {
     let status = status.map(|status| status.as_u16());
     let (said, failure) = match outcome {
         Ok(Ok(Some(body))) => {

@@ -50,9 +50,9 @@ impl Ask<(Money, Timestamp)> {
         let asked = collector.to_owned();
         let judge = Box::new(move |answer: &Answer| {
             judge(answer, || {
-                let told: Balance<'_> = answer.read()?;
-                let money = told.balance.money().filter(|_| told.id == asked)?;
-                Some((money, Timestamp::parse(&told.at)?))
+                let record: Balance<'_> = answer.read()?;
+                let money = record.balance.money().filter(|_| record.id == asked)?;
+                Some((money, Timestamp::parse(&record.at)?))
             })
         });
         Self::get("balance", &path, judge)
@@ -71,9 +71,9 @@ fn judge<T>(answer: &Answer, read: impl FnOnce() -> Option<T>) -> Verdict<T> {
 }
 
 fn found(answer: &Answer, asked: &Destination) -> Option<Found> {
-    let told: Account = answer.read()?;
-    let key = Cbu::parse(&told.account_routing.address).ok()?;
-    let label = told.label.filter(|label| !label.is_empty());
+    let record: Account = answer.read()?;
+    let key = Cbu::parse(&record.account_routing.address).ok()?;
+    let label = record.label.filter(|label| !label.is_empty());
     let ours = match asked {
         Destination::Key(asked) => key == *asked,
         Destination::Alias(asked) => label
@@ -84,11 +84,11 @@ fn found(answer: &Answer, asked: &Destination) -> Option<Found> {
         Destination::Alias(asked) => label.or_else(|| Some(asked.to_string())),
         Destination::Key(_) => label,
     };
-    if !ours || told.owners.len() > HOLDERS_MAX {
+    if !ours || record.owners.len() > HOLDERS_MAX {
         return None;
     }
-    let holders: Option<Vec<_>> = told.owners.iter().map(Owner::read).collect();
-    let routing = told.bank_routing;
+    let holders: Option<Vec<_>> = record.owners.iter().map(Owner::read).collect();
+    let routing = record.bank_routing;
     Some(Found {
         key,
         alias: alias.map(|alias| read::line(&alias, NAME_MAX)),
@@ -97,8 +97,8 @@ fn found(answer: &Answer, asked: &Destination) -> Option<Found> {
             read::line(&routing.code, CODE_MAX),
             read::line(&routing.address, NAME_MAX),
         ),
-        currency: read::line(&told.currency, CODE_MAX),
-        active: told.is_active,
+        currency: read::line(&record.currency, CODE_MAX),
+        active: record.is_active,
     })
 }
 

@@ -1,4 +1,4 @@
-//! Notices: what the bank tells unasked. First [`verify`] that it was the bank, then
+//! Notices: what the bank sends unasked. First [`verify`] that it was the bank, then
 //! [`read`] what it says.
 //!
 //! **Signature.** Standard Webhooks: HMAC-SHA256 over `{id}.{timestamp}.{body}`, in base64 after
@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::read::{self, Told, Worth};
+use super::read::{self, BankRecord, Worth};
 
 /// The longest notice, in bytes.
 pub const NOTICE_MAX: usize = 64 * 1024;
@@ -235,17 +235,17 @@ fn received(data: Option<&str>, at: Timestamp) -> Result<Notice, NoticeError> {
 }
 
 fn settled(data: Option<&str>, status: &str) -> Result<Notice, NoticeError> {
-    let told: Told<'_> = parsed(data)?;
+    let record: BankRecord<'_> = parsed(data)?;
     // A notice that contradicts itself says nothing.
-    if told.status != status {
+    if record.status != status {
         return Err(NoticeError::Member("data.status"));
     }
-    let origin = told.origin_id.as_deref().and_then(OriginId::parse);
+    let origin = record.origin_id.as_deref().and_then(OriginId::parse);
     let origin = member(origin, "data.origin_id")?;
-    member(read::id(&told.id), "data.id")?;
-    member(read::rail_id(told.coelsa_id.as_deref()), "data.coelsa_id")?;
+    member(read::id(&record.id), "data.id")?;
+    member(read::rail_id(record.coelsa_id.as_deref()), "data.coelsa_id")?;
     // The status is one of the two: what cannot be read is the value.
-    let transfer = told.transfer().filter(|_| told.is_valued());
+    let transfer = record.transfer().filter(|_| record.is_valued());
     let transfer = member(transfer, "data.value")?;
     Ok(Notice::Settled { origin, transfer })
 }

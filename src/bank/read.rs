@@ -119,9 +119,9 @@ fn word(status: &str, why: Option<&str>) -> Option<BankWord> {
     }
 }
 
-/// How far a transfer is, as every telling of one says it.
+/// How far a transfer is, as every report of one says it.
 #[derive(Deserialize)]
-pub(super) struct Told<'a> {
+pub(super) struct BankRecord<'a> {
     /// The bank's own id.
     pub id: String,
     /// Our reference, of what we sent.
@@ -142,7 +142,7 @@ pub(super) struct Told<'a> {
     to: Value,
 }
 
-impl Told<'_> {
+impl BankRecord<'_> {
     /// `None` when an id, the status or an amount is none.
     pub fn transfer(&self) -> Option<BankTransfer> {
         Some(BankTransfer {
@@ -199,8 +199,8 @@ pub(super) fn counterparty(party: &Value) -> Counterparty {
 /// What a movement is for: one of the central bank's codes, or nothing.
 pub(super) fn concept(text: Option<&str>) -> Option<String> {
     let known = Concept::ALL.into_iter().map(Concept::as_str);
-    let mut told = known.filter(|code| Some(*code) == text);
-    told.next().map(str::to_owned)
+    let mut record = known.filter(|code| Some(*code) == text);
+    record.next().map(str::to_owned)
 }
 
 fn text_of(party: &Value, key: &str) -> Option<String> {

@@ -19,7 +19,7 @@ const SECRET_DIGITS: usize = 7;
 /// From so many digits on, it is an account of which the end may be shown.
 const ACCOUNT_DIGITS: usize = 20;
 
-/// Members that tell of a person or let somebody in.
+/// Members that name a person or let somebody in.
 const PERSONAL: [&str; 17] = [
     "owners",
     "owner",
@@ -229,10 +229,10 @@ mod tests {
             "emails": ["ana@example.com"], "reversed": false,
             "to": {"cbu": "2850590940090418135201", "label": "ana.ana", "name": "Ana", "bank": {"code": "285", "name": "X"}},
         });
-        let told: Value =
+        let shown_json: Value =
             serde_json::from_str(&for_the_journal(body.to_string().as_bytes())).unwrap();
         assert_eq!(
-            told,
+            shown_json,
             json!({
                 "id": "1-…-1234567890-0", "origin_id": origin, "reverses": origin,
                 "coelsa_id": "80V1JXON1874QG39Z64EL7", "status": "FAILED", "code": "TX500",
@@ -253,13 +253,13 @@ mod tests {
         ] {
             let mut body = Map::new();
             body.insert(key.to_owned(), json!(text));
-            let told = for_the_journal(Value::Object(body).to_string().as_bytes());
-            let told: Value = serde_json::from_str(&told).unwrap();
-            assert_eq!(told[key], shown, "{key} {text}");
+            let shown_json = for_the_journal(Value::Object(body).to_string().as_bytes());
+            let shown_json: Value = serde_json::from_str(&shown_json).unwrap();
+            assert_eq!(shown_json[key], shown, "{key} {text}");
         }
         let page = vec![body; 200];
-        let told = for_the_journal(json!(page).to_string().as_bytes());
-        assert_eq!(told, "{\"items\":200}");
+        let shown_json = for_the_journal(json!(page).to_string().as_bytes());
+        assert_eq!(shown_json, "{\"items\":200}");
     }
 
     #[test]

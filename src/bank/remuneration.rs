@@ -34,8 +34,10 @@ impl Ask<FundWord> {
         let reference = order.reference.clone();
         let judge = Box::new(move |answer: &Answer| {
             if answer.is_success() {
-                let told = answer.read().and_then(|told: Told| told.word(&reference));
-                return told.map_or(Verdict::Nonsense, Verdict::Done);
+                let record = answer
+                    .read()
+                    .and_then(|record: BankRecord| record.word(&reference));
+                return record.map_or(Verdict::Nonsense, Verdict::Done);
             }
             match wire::code_of(answer).as_str() {
                 "" => Verdict::Nonsense,
@@ -67,8 +69,10 @@ impl Ask<Option<FundTold>> {
         let asked = reference.to_owned();
         let judge = Box::new(move |answer: &Answer| {
             if answer.is_success() {
-                let told = answer.read().and_then(|told: Told| told.read(&asked));
-                return told.map_or(Verdict::Nonsense, |told| Verdict::Done(Some(told)));
+                let record = answer
+                    .read()
+                    .and_then(|record: BankRecord| record.read(&asked));
+                return record.map_or(Verdict::Nonsense, |record| Verdict::Done(Some(record)));
             }
             match wire::code_of(answer).as_str() {
                 UNKNOWN => Verdict::Done(None),
@@ -81,9 +85,9 @@ impl Ask<Option<FundTold>> {
     }
 }
 
-/// An enrolment as the bank tells of it.
+/// An enrolment as the bank reports of it.
 #[derive(Deserialize)]
-struct Told {
+struct BankRecord {
     reference: String,
     status: String,
     #[serde(default)]
@@ -113,7 +117,7 @@ impl Price {
     }
 }
 
-impl Told {
+impl BankRecord {
     /// `None` when it is of another enrolment, or in a state that there is not.
     fn word(&self, asked: &str) -> Option<FundWord> {
         let state = match self.status.as_str() {

@@ -279,10 +279,10 @@ async fn aliases() {
     let numbered = Alias::parse("cdl.20055361682").unwrap();
     let reply = gateway.set_alias(cvu, cuit, Some(&numbered), ID).await;
     assert_eq!(reply.result, Ok(numbered));
-    let told = format!("{:?}", reply.calls);
+    let answer = format!("{:?}", reply.calls);
     assert!(
-        reply.calls[0].request.contains("…") && !told.contains("cdl."),
-        "{told}"
+        reply.calls[0].request.contains("…") && !answer.contains("cdl."),
+        "{answer}"
     );
     // Replica lag.
     let code = json!({"count": 2, "code": "VW006"});

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::read::{self, Told, Worth};
+use super::read::{self, BankRecord, Worth};
 use super::redact::last4;
 use super::wire::{self, Answer, Ask, Verdict};
 use super::{HttpGateway, LIST_DEADLINE, PAGE, PAGE_BODY_MAX};
@@ -175,7 +175,7 @@ fn judge_sent(answer: &Answer, origin: OriginId) -> Verdict<BankTransfer> {
         };
     }
     // What it moves is compared by the ledger; an answer that does not even say how much is none.
-    match told(answer, origin).filter(|told| told.moved.amount.is_some()) {
+    match recorded(answer, origin).filter(|record| record.moved.amount.is_some()) {
         Some(transfer) => Verdict::Done(transfer),
         None => Verdict::Nonsense,
     }
@@ -189,17 +189,17 @@ fn judge_status(answer: &Answer, origin: OriginId) -> Verdict<Option<BankTransfe
             _ => Verdict::Nonsense,
         };
     }
-    match told(answer, origin) {
+    match recorded(answer, origin) {
         Some(transfer) => Verdict::Done(Some(transfer)),
         None => Verdict::Nonsense,
     }
 }
 
 /// A transfer, if it is the one of this reference.
-fn told(answer: &Answer, origin: OriginId) -> Option<BankTransfer> {
-    let told: Told<'_> = answer.read()?;
-    let ours = told.origin_id.as_deref().and_then(OriginId::parse) == Some(origin);
-    told.transfer().filter(|_| ours)
+fn recorded(answer: &Answer, origin: OriginId) -> Option<BankTransfer> {
+    let record: BankRecord<'_> = answer.read()?;
+    let ours = record.origin_id.as_deref().and_then(OriginId::parse) == Some(origin);
+    record.transfer().filter(|_| ours)
 }
 
 /// A transfer in a list.
@@ -230,24 +230,24 @@ fn judge_page(answer: &Answer, day: BusinessDay, way: Way) -> Verdict<Vec<BankMo
             _ => Verdict::Refused,
         };
     }
-    let (told, listed) = (answer.read(), answer.read());
-    let (Some(told), Some(listed)): (Option<Vec<Told<'_>>>, Option<Vec<Listed<'_>>>) =
-        (told, listed)
+    let (record, listed) = (answer.read(), answer.read());
+    let (Some(record), Some(listed)): (Option<Vec<BankRecord<'_>>>, Option<Vec<Listed<'_>>>) =
+        (record, listed)
     else {
         return Verdict::Nonsense;
     };
     // Whoever does not keep to the page cannot be trusted with the offset.
-    if told.len() > PAGE {
+    if record.len() > PAGE {
         return Verdict::Nonsense;
     }
     // One that cannot be read is a hole: the day would look as if it had not happened.
-    let items = told.iter().zip(&listed);
+    let items = record.iter().zip(&listed);
     let items: Option<Vec<_>> = items.map(|(a, b)| movement(a, b, day, way)).collect();
     items.map_or(Verdict::Nonsense, Verdict::Done)
 }
 
 fn movement(
-    told: &Told<'_>,
+    record: &BankRecord<'_>,
     listed: &Listed<'_>,
     day: BusinessDay,
     way: Way,
@@ -255,7 +255,7 @@ fn movement(
     let reversal = listed.kind == "REVERSAL";
     let (ours, other, origin) = match way {
         Way::Out if reversal => return None,
-        Way::Out => (&listed.origin_debit, &listed.to, &told.origin_id),
+        Way::Out => (&listed.origin_debit, &listed.to, &record.origin_id),
         Way::In => (
             &listed.origin_credit,
             &listed.origin_debit,
@@ -266,7 +266,7 @@ fn movement(
     if Timestamp::parse(&listed.business_date)?.business_day() != day {
         return None;
     }
-    let transfer = told.transfer()?;
+    let transfer = record.transfer()?;
     Some(BankMovement {
         bank_id: transfer.bank_id,
         coelsa_id: transfer.coelsa_id,
@@ -332,7 +332,7 @@ impl HttpGateway {
             match found.result {
                 // It is not there, so the refusal stands.
                 Err(BankError::Refused(_)) => {}
-                told => reply.result = told,
+                record => reply.result = record,
             }
         }
         reply

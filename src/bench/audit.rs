@@ -1,4 +1,4 @@
-//! Holds the ledger against what the client was told: every acknowledged voucher is there, and the
+//! Holds the ledger against what was acknowledged to the client: every acknowledged voucher is there, and the
 //! balances add up.
 
 use caudal_actors::verify;
@@ -17,13 +17,13 @@ const NAMED_MAX: usize = 10;
 pub struct Audit {
     /// Accounts that were compared.
     pub accounts: u64,
-    /// Vouchers that the client was told of.
+    /// Vouchers that were acknowledged to the client.
     pub acknowledged: u64,
     /// Vouchers whose answer the client never got.
     pub unsure: u64,
     /// Vouchers that the ledger has.
     pub vouchers: u64,
-    /// What was credited from outside, as the client was told, in centavos.
+    /// What was credited from outside, as was acknowledged to the client, in centavos.
     pub centavos: u64,
     /// What all accounts have, in centavos: transfers between them change nothing of it.
     pub total: u64,
@@ -41,7 +41,7 @@ impl Audit {
         }
     }
 
-    /// Whether the ledger is what the client was told.
+    /// Whether the ledger is what was acknowledged to the client.
     pub const fn passed(&self) -> bool {
         self.count == 0
     }

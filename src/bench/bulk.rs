@@ -7,7 +7,7 @@ const SHOWN: usize = 300;
 
 /// What an answer says of what was asked.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Told {
+pub enum Acknowledged {
     /// All of it is done.
     All,
     /// Not what was expected: whether anything is done is not known.
@@ -16,7 +16,7 @@ pub enum Told {
     Partly(Vec<bool>, String),
 }
 
-impl Told {
+impl Acknowledged {
     /// Whether the item at a place is done.
     pub fn done(&self, place: usize) -> bool {
         match self {
@@ -40,20 +40,20 @@ struct Item {
 }
 
 /// What the body of an answer says of a bulk of so many items.
-pub fn told(body: &[u8], items: usize) -> Told {
+pub fn acknowledged(body: &[u8], items: usize) -> Acknowledged {
     let end =
         format!(r#""summary":{{"recorded":{items},"replayed":0,"rejected":0,"notPosted":0}}}}"#);
     if body.ends_with(end.as_bytes()) {
-        return Told::All;
+        return Acknowledged::All;
     }
     let Ok(answer) = serde_json::from_slice::<Answer>(body) else {
-        return Told::Nothing;
+        return Acknowledged::Nothing;
     };
     let done = |item: &Item| item.status == "recorded";
     let first = answer.results.iter().find(|item| !done(item));
     let first = first.map(|item| format!("{}: {}", item.status, item.error));
     let first = first.unwrap_or_default().chars().take(SHOWN).collect();
-    Told::Partly(answer.results.iter().map(done).collect(), first)
+    Acknowledged::Partly(answer.results.iter().map(done).collect(), first)
 }
 
 #[cfg(test)]
@@ -63,14 +63,14 @@ mod tests {
     #[test]
     fn every_item_is_told_apart() {
         let all = r#"{"results":[{},{}],"summary":{"recorded":2,"replayed":0,"rejected":0,"notPosted":0}}"#;
-        assert_eq!(told(all.as_bytes(), 2), Told::All);
-        assert_ne!(told(all.as_bytes(), 3), Told::All);
+        assert_eq!(acknowledged(all.as_bytes(), 2), Acknowledged::All);
+        assert_ne!(acknowledged(all.as_bytes(), 3), Acknowledged::All);
         let some = r#"{"results":[{"index":0,"status":"rejected","error":{"code":"overloaded"}},
             {"index":1,"status":"recorded"}],"summary":{"recorded":1,"replayed":0,"rejected":1}}"#;
-        let found = told(some.as_bytes(), 2);
+        let found = acknowledged(some.as_bytes(), 2);
         let first = r#"rejected: {"code":"overloaded"}"#.to_owned();
-        assert_eq!(found, Told::Partly(vec![false, true], first));
+        assert_eq!(found, Acknowledged::Partly(vec![false, true], first));
         assert!(!found.done(0) && found.done(1) && !found.done(2));
-        assert_eq!(told(b"{}", 2), Told::Nothing);
+        assert_eq!(acknowledged(b"{}", 2), Acknowledged::Nothing);
     }
 }

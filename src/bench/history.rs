@@ -101,9 +101,12 @@ pub async fn measure(
 fn agree<T: PartialEq + std::fmt::Debug>(
     at: Timestamp,
     known: Option<T>,
-    told: T,
+    answered: T,
 ) -> anyhow::Result<()> {
-    let same = known.as_ref() == Some(&told);
-    anyhow::ensure!(same, "at {at} the balance is {known:?}, told was {told:?}");
+    let same = known.as_ref() == Some(&answered);
+    anyhow::ensure!(
+        same,
+        "at {at} the balance is {known:?}, answered was {answered:?}"
+    );
     Ok(())
 }

@@ -7,7 +7,7 @@
 //!
 //! A crate above the service, which it starts and asks; only the program knows it.
 //!
-//! **Failure.** A ledger that is not what the client was told, or an answer that was not the right
+//! **Failure.** A ledger that is not what was acknowledged to the client, or an answer that was not the right
 //! one, is a FAIL and exit code 1. A bar that is missed is shown, and counts with `--strict`: a busy
 //! machine is no broken ledger.
 

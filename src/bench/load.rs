@@ -23,7 +23,7 @@ use caudal_storage::Stats;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
-use super::bulk::{self, Told};
+use super::bulk::{self, Acknowledged};
 use super::client::{Connection, Requests};
 use super::draw::{Asked, Draw, Kind, Mix, Order};
 use super::figures::{Histogram, Thousandths, nanos};
@@ -249,20 +249,22 @@ impl Run {
             match connection.ask(&self.requests, &asked).await {
                 Ok((status, body)) => {
                     let took = start.elapsed();
-                    let told = match (asked.order.kind, status) {
+                    let acknowledged = match (asked.order.kind, status) {
                         (Kind::Noop | Kind::Post | Kind::Transfer, 201) | (Kind::Balance, 200) => {
-                            Told::All
+                            Acknowledged::All
                         }
-                        (Kind::Bulk, 200) => bulk::told(body, asked.items.len()),
-                        _ => Told::Nothing,
+                        (Kind::Bulk, 200) => bulk::acknowledged(body, asked.items.len()),
+                        _ => Acknowledged::Nothing,
                     };
-                    self.answered(&asked, took, &told, || {
+                    self.answered(&asked, took, &acknowledged, || {
                         let shown = body.get(..SHOWN).unwrap_or(body);
                         format!("{status} {}", String::from_utf8_lossy(shown))
                     });
                 }
                 Err(why) => {
-                    self.answered(&asked, start.elapsed(), &Told::Nothing, || why.to_string());
+                    self.answered(&asked, start.elapsed(), &Acknowledged::Nothing, || {
+                        why.to_string()
+                    });
                     return Err(why).context("a connection of the load broke");
                 }
             }
@@ -275,8 +277,12 @@ impl Run {
             let start = Instant::now();
             let answer = self.ask_engine(&asked.order).await;
             let wrong = answer.as_ref().err().map(ToString::to_string);
-            let told = wrong.as_ref().map_or(Told::All, |_| Told::Nothing);
-            self.answered(&asked, start.elapsed(), &told, || wrong.unwrap_or_default());
+            let acknowledged = wrong
+                .as_ref()
+                .map_or(Acknowledged::All, |_| Acknowledged::Nothing);
+            self.answered(&asked, start.elapsed(), &acknowledged, || {
+                wrong.unwrap_or_default()
+            });
         }
         Ok(())
     }
@@ -324,11 +330,17 @@ impl Run {
         Some(asked)
     }
 
-    fn answered(&self, asked: &Asked, took: Duration, told: &Told, shown: impl FnOnce() -> String) {
+    fn answered(
+        &self,
+        asked: &Asked,
+        took: Duration,
+        acknowledged: &Acknowledged,
+        shown: impl FnOnce() -> String,
+    ) {
         let mut tally = self.tally.borrow_mut();
         let mut vouchers = 0_u64;
         for (place, order) in asked.orders().iter().enumerate() {
-            let done = told.done(place);
+            let done = acknowledged.done(place);
             tally.note(order, done);
             if done {
                 vouchers += order.vouchers();
@@ -336,12 +348,14 @@ impl Run {
         }
         drop(tally);
         let mut measured = self.measured.borrow_mut();
-        if *told != Told::All {
+        if *acknowledged != Acknowledged::All {
             measured.wrong += 1;
-            measured.first_wrong.get_or_insert_with(|| match told {
-                Told::Partly(_, first) => first.clone(),
-                Told::All | Told::Nothing => shown(),
-            });
+            measured
+                .first_wrong
+                .get_or_insert_with(|| match acknowledged {
+                    Acknowledged::Partly(_, first) => first.clone(),
+                    Acknowledged::All | Acknowledged::Nothing => shown(),
+                });
         }
         if self.counts.get() {
             measured.times.add(nanos(took));

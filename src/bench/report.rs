@@ -198,7 +198,7 @@ impl Report {
         }
     }
 
-    /// Whether the ledger is what the client was told and every answer was the right one.
+    /// Whether the ledger is what was acknowledged to the client and every answer was the right one.
     pub fn passed(&self) -> bool {
         let compared = self
             .compared

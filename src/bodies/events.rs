@@ -144,8 +144,23 @@ pub struct SuspenseBody {
     pub bank_at: String,
 }
 
+/// The type of a try, which is no event of the log.
+pub const TEST: (&str, &str, &str) = (
+    "webhook.test",
+    "A try that was asked for with `POST /v1/webhooks/{id}/test`; it is in no list of events.",
+    "WebhookTestData",
+);
+
+/// All types that a receiver may meet, each with when it is sent and the name of the schema of its
+/// `data`: those of the log, and [`TEST`].
+pub fn types() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    let kinds = EventKind::ALL.iter();
+    let kinds = kinds.map(|kind| (kind.as_str(), kind.about(), shape(*kind)));
+    kinds.chain([TEST])
+}
+
 /// The name in the document of what an event of a kind is about.
-pub const fn shape(kind: EventKind) -> &'static str {
+const fn shape(kind: EventKind) -> &'static str {
     match kind {
         EventKind::AccountRegistered
         | EventKind::AccountCreated
@@ -191,7 +206,7 @@ pub fn event(tenant: &str, event: &Event) -> EventBody {
     }
 }
 
-/// The id of the voucher, hold or transfer that an event tells of, for the log.
+/// The id of the voucher, hold or transfer that an event is about, for the log.
 pub fn about(event: &Event) -> Option<String> {
     let (realm, account) = (event.id.realm, event.account);
     match &event.subject {
@@ -231,8 +246,8 @@ fn data(tenant: &str, realm: RealmId, event: &Event) -> EventData {
         ))),
         Subject::VoucherType(found) => EventData::VoucherType(voucher_type(tenant, found)),
         Subject::Account(found, balance, movements) => {
-            let told = accounts::account(found, *balance, *movements, event.at);
-            EventData::Account(Box::new(told))
+            let account = accounts::account(found, *balance, *movements, event.at);
+            EventData::Account(Box::new(account))
         }
         Subject::Suspense(found) => EventData::Suspense(suspense(found)),
         Subject::Resolved(found) => EventData::Resolved(Box::new(resolved(realm, found))),

@@ -78,7 +78,7 @@ impl From<&TransferRejection> for RejectionBody {
 #[serde(rename_all = "camelCase")]
 #[schema(as = TransferDispute)]
 pub struct DisputeBody {
-    /// What the bank tells otherwise than it was ordered: `amount`, `currency`, `cvu`, `to`.
+    /// What the bank reports otherwise than it was ordered: `amount`, `currency`, `cvu`, `to`.
     #[schema(value_type = Vec<DifferenceWord>)]
     pub differs: Vec<&'static str>,
     /// The bank's own id of its record.
@@ -88,15 +88,15 @@ pub struct DisputeBody {
     /// How far the bank says that it is: `completed`, `failed`, `in_progress` or `unknown`.
     #[schema(value_type = BankWordWord)]
     pub status: &'static str,
-    /// How much, as the bank tells it.
+    /// How much, as the bank reports it.
     pub amount: Option<String>,
-    /// The currency, as the bank tells it.
+    /// The currency, as the bank reports it.
     pub currency: Option<String>,
-    /// The CVU that sends, as the bank tells it.
+    /// The CVU that sends, as the bank reports it.
     pub from_cvu: Option<String>,
-    /// The CBU or CVU that receives, as the bank tells it.
+    /// The CBU or CVU that receives, as the bank reports it.
     pub to_cbu: Option<String>,
-    /// The alias that receives, as the bank tells it.
+    /// The alias that receives, as the bank reports it.
     pub to_alias: Option<String>,
 }
 

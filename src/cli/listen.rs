@@ -68,7 +68,7 @@ struct Forward {
 
 /// A message of the stream.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Told {
+struct StreamMessage {
     id: Option<String>,
     kind: String,
     data: String,
@@ -178,8 +178,8 @@ impl Forward {
                 Ok(None) => return Ok(Ok(())),
                 Err(why) => return Ok(Err(why)),
             }
-            while let Some(told) = next(&mut unread) {
-                self.tell(told).await?;
+            while let Some(message) = next(&mut unread) {
+                self.forward(message).await?;
             }
             if unread.len() > MESSAGE_MAX {
                 return Err(Exit::failed(
@@ -190,11 +190,11 @@ impl Forward {
     }
 
     /// Posts an event and prints its line.
-    async fn tell(&mut self, told: Told) -> Result<(), Exit> {
-        if let Some(id) = &told.id {
+    async fn forward(&mut self, event: StreamMessage) -> Result<(), Exit> {
+        if let Some(id) = &event.id {
             self.last = Some(id.clone());
         }
-        let (Some(id), false) = (told.id, told.data.is_empty()) else {
+        let (Some(id), false) = (event.id, event.data.is_empty()) else {
             return Ok(());
         };
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -202,7 +202,7 @@ impl Forward {
         let message = Message {
             id: &id,
             timestamp: &timestamp,
-            body: told.data.as_bytes(),
+            body: event.data.as_bytes(),
         };
         let began = Instant::now();
         let sent = self
@@ -213,7 +213,7 @@ impl Forward {
             .header(signing::ID, &id)
             .header(signing::TIMESTAMP, &timestamp)
             .header(signing::SIGNATURE, message.sign(self.secret.bytes()))
-            .body(told.data)
+            .body(event.data)
             .send()
             .await;
         let outcome = match sent {
@@ -223,7 +223,7 @@ impl Forward {
             Err(why) => why.to_string(),
         };
         let millis = began.elapsed().as_millis();
-        say(&format!("{:<28} {id}  {outcome}  {millis} ms", told.kind))
+        say(&format!("{:<28} {id}  {outcome}  {millis} ms", event.kind))
     }
 }
 
@@ -234,28 +234,28 @@ async fn refused(answer: Response) -> Exit {
     Exit::failed(format!("{status}: {}", shown(&body, "message")))
 }
 
-/// Takes the next whole message; `None` until there is one.
-fn next(unread: &mut Vec<u8>) -> Option<Told> {
+/// Takes the next whole event; `None` until there is one.
+fn next(unread: &mut Vec<u8>) -> Option<StreamMessage> {
     let end = unread.windows(2).position(|two| two == b"\n\n")?;
     let rest = unread.split_off(end.checked_add(2)?);
-    let message = std::mem::replace(unread, rest);
-    let text = String::from_utf8_lossy(&message);
-    let mut told = Told::default();
+    let bytes = std::mem::replace(unread, rest);
+    let text = String::from_utf8_lossy(&bytes);
+    let mut event = StreamMessage::default();
     for line in text.lines() {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         if name == "id" {
-            told.id = Some(value.to_owned());
+            event.id = Some(value.to_owned());
         } else if name == "event" {
-            value.clone_into(&mut told.kind);
+            value.clone_into(&mut event.kind);
         } else if name == "data" {
-            if !told.data.is_empty() {
-                told.data.push('\n');
+            if !event.data.is_empty() {
+                event.data.push('\n');
             }
-            told.data.push_str(value);
+            event.data.push_str(value);
         }
     }
-    Some(told)
+    Some(event)
 }
 
 #[cfg(test)]
@@ -263,23 +263,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_taken_when_they_are_whole() {
+    fn events_are_taken_when_they_are_whole() {
         let text = "retry: 2000\nid: evt_1\n\nid: evt_2\nevent: a.b\ndata: {}\n\n: alive\nid: evt_3\n\nid: evt_4\nda";
         let mut unread = Vec::new();
         let mut found = Vec::new();
         for byte in text.bytes() {
             unread.push(byte);
-            while let Some(told) = next(&mut unread) {
-                found.push((told.id.unwrap(), told.kind, told.data));
+            while let Some(event) = next(&mut unread) {
+                found.push((event.id.unwrap(), event.kind, event.data));
             }
         }
-        let told = |id: &str, kind: &str, data: &str| (id.into(), kind.into(), data.into());
+        let event = |id: &str, kind: &str, data: &str| (id.into(), kind.into(), data.into());
         assert_eq!(
             found,
             [
-                told("evt_1", "", ""),
-                told("evt_2", "a.b", "{}"),
-                told("evt_3", "", "")
+                event("evt_1", "", ""),
+                event("evt_2", "a.b", "{}"),
+                event("evt_3", "", "")
             ]
         );
         assert_eq!(unread, b"id: evt_4\nda");

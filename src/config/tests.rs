@@ -107,9 +107,9 @@ fn a_variable_wins_over_the_file() {
 type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
 
 fn all_refused(rows: &[Row<'_>]) {
-    for (text, variables, told) in rows {
+    for (text, variables, expected) in rows {
         let why = options(text, variables).unwrap_err();
-        assert!(why.contains(told), "{variables:?}: {why}");
+        assert!(why.contains(expected), "{variables:?}: {why}");
         assert!(!why.contains("a-secret"), "a secret leaks: {why}");
     }
 }
@@ -308,7 +308,7 @@ fn all_that_is_wrong_is_said_at_once() {
     let text = "[bank.live]\nbase_url = \"http://127.0.0.1:8082\"\npassword = \"sandbox\"\n\
                 [connections]\nmost = 1\n";
     let why = options(text, &[]).unwrap_err();
-    for told in [
+    for expected in [
         "data is not set",
         "admin_key is not set",
         "bank.live.username is not set",
@@ -318,6 +318,6 @@ fn all_that_is_wrong_is_said_at_once() {
         "bank.test.base_url must not be",
         "connections.most is 1",
     ] {
-        assert!(why.contains(told), "{told}: {why}");
+        assert!(why.contains(expected), "{expected}: {why}");
     }
 }

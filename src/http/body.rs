@@ -64,7 +64,7 @@ impl Body {
         serde_json::from_str(text).map_err(|_| Refusal::NotAnObject.into())
     }
 
-    /// What tells a repeat of a request from another request.
+    /// What distinguishes a repeat of a request from another request.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(self)
     }

@@ -89,11 +89,11 @@ impl PartialSchema for ErrorCode {
 /// The codes that some get, as a document shows them.
 pub fn codes_for(audiences: &[Audience]) -> RefOr<Schema> {
     let all = errors().into_iter();
-    let told: Vec<_> = all
+    let shown: Vec<_> = all
         .filter(|entry| audiences.contains(&entry.audience))
         .collect();
     let row = |entry: &Entry| format!("| `{}` | {} |\n", entry.code, entry.when);
-    let rows: String = told.iter().map(row).collect();
+    let rows: String = shown.iter().map(row).collect();
     let about = format!(
         "A stable word to switch on; `/docs/errors` says what to do about each. More may be added.\n\n\
         | code | when |\n| --- | --- |\n{rows}"
@@ -101,7 +101,7 @@ pub fn codes_for(audiences: &[Audience]) -> RefOr<Schema> {
     ObjectBuilder::new()
         .schema_type(Type::String)
         .description(Some(about))
-        .enum_values(Some(told.iter().map(|entry| entry.code)))
+        .enum_values(Some(shown.iter().map(|entry| entry.code)))
         .into()
 }
 
@@ -228,10 +228,10 @@ mod tests {
 
     #[test]
     fn the_table_has_every_code_once_and_no_other() {
-        let told: Vec<_> = ROWS.iter().map(|row| row.0).collect();
-        let distinct: BTreeSet<_> = told.iter().copied().collect();
+        let shown: Vec<_> = ROWS.iter().map(|row| row.0).collect();
+        let distinct: BTreeSet<_> = shown.iter().copied().collect();
         let known: BTreeSet<_> = known().into_keys().collect();
-        assert_eq!(told.len(), distinct.len(), "a code is in the table twice");
+        assert_eq!(shown.len(), distinct.len(), "a code is in the table twice");
         assert_eq!(distinct, known);
     }
 }

@@ -1,4 +1,4 @@
-//! The request that is being answered: its id, and the language of what it is told.
+//! The request that is being answered: its id, and the language of its answer.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -129,9 +129,9 @@ mod tests {
             (Method::POST, "gzip", &large, false, false),
         ] {
             let made = HttpResponse::Ok().body(body.clone());
-            let told = sent(method, accept, made).await;
+            let answer = sent(method, accept, made).await;
             assert_eq!(
-                told,
+                answer,
                 (packed, varies, body.clone().into_bytes()),
                 "{accept}"
             );

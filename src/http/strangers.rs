@@ -65,7 +65,7 @@ impl Strangers {
         }
         let ip = from.map_or(IpAddr::from([0, 0, 0, 0]), |from| peer(from.ip()));
         let Err(wait) = self.peers.check_key(&ip) else {
-            if self.may_tell() {
+            if self.may_report() {
                 tracing::warn!(peer = ?from.map(|from| from.ip()), "{what}");
             }
             return usual.into();
@@ -76,7 +76,7 @@ impl Strangers {
     }
 
     /// Whether one more line about strangers may be written.
-    pub fn may_tell(&self) -> bool {
+    pub fn may_report(&self) -> bool {
         self.lines.check().is_ok()
     }
 }
@@ -112,7 +112,7 @@ mod tests {
         );
         assert_eq!(judged + slowed.count(), 40);
         assert_eq!(try_from("192.0.2.8"), (401, 0));
-        let told = (0..1000).filter(|_| strangers.may_tell()).count();
-        assert!(told <= 60 + more(1), "{told}");
+        let reported = (0..1000).filter(|_| strangers.may_report()).count();
+        assert!(reported <= 60 + more(1), "{reported}");
     }
 }

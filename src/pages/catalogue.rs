@@ -1,18 +1,12 @@
-//! The list on the page of events that comes from the service's own enum, in Markdown.
+//! The catalogue of event types as Markdown, from the service's own enum: what the page of events and the
+//! document say of them.
 
-use caudal_ledger::events::EventKind;
+use crate::bodies::events::types;
 
-use crate::bodies::events::shape;
-
-/// The types of events, with the schema of their `data`.
+/// The table of event types: when each is sent, and the schema of its `data`.
 pub fn events() -> String {
-    let row = |kind: &EventKind| {
-        let (word, about, data) = (kind.as_str(), kind.about(), shape(*kind));
-        format!("| `{word}` | {about} | `{data}` |\n")
-    };
-    let rows: String = EventKind::ALL.iter().map(row).collect();
-    format!(
-        "\n## Types\n\n`data` has the schema of that name in the OpenAPI document.\n\n| type | what happened | `data` |\n\
-         | --- | --- | --- |\n{rows}"
-    )
+    let row =
+        |(word, about, data): (&str, &str, &str)| format!("| `{word}` | {about} | `{data}` |\n");
+    let rows: String = types().map(row).collect();
+    format!("| type | when | data |\n| --- | --- | --- |\n{rows}")
 }

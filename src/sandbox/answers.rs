@@ -86,7 +86,7 @@ impl Bank {
         locked(&self.book)
     }
 
-    /// Lets happen what is due, then the effect, and takes what is to be told: in this order.
+    /// Lets happen what is due, then the effect, and takes what is to be sent: in this order.
     fn happen(
         &self,
         effect: impl FnOnce(&mut Book, u64) -> Result<Value, Trouble>,

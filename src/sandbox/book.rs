@@ -65,7 +65,7 @@ pub(super) struct Book {
     pub(super) transfers: Transfers,
     /// Enrolments in remuneration, by their references.
     pub(super) fund: BTreeMap<String, Enrolled>,
-    /// What happened and has not been told yet, oldest first.
+    /// What happened and has not been sent yet, oldest first.
     pub(super) notices: Vec<Notice>,
 }
 

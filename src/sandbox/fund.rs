@@ -52,7 +52,7 @@ pub(super) struct Enrolled {
     pub status: Status,
     /// The day of its first subscription.
     pub since: BusinessDay,
-    /// The units that the bank was told of.
+    /// The units that the bank reported.
     pub units: Option<String>,
     /// The day as of which the bank was told to value it, instead of today.
     pub day: Option<BusinessDay>,

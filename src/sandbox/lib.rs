@@ -141,18 +141,18 @@ impl Sandbox {
         let bank = web::Data::new(Bank::open(&options)?);
         let listener = TcpListener::bind(options.listen)?;
         let addr = listener.local_addr()?;
-        let (tell, told) = mpsc::channel();
+        let (send, started) = mpsc::channel();
         let (end, ended) = oneshot::channel();
         let served = bank.clone();
         thread::Builder::new()
             .name("sandbox-bank".into())
             .spawn(move || {
-                let result = rt::System::new().block_on(serve(listener, served, &tell));
-                drop(tell);
+                let result = rt::System::new().block_on(serve(listener, served, &send));
+                drop(send);
                 // Nobody waits when the handle is gone already.
                 end.send(result).ok();
             })?;
-        let handle = told
+        let handle = started
             .recv()
             .map_err(|_| io::Error::other("the sandbox bank did not start"))??;
         Ok(Running {
@@ -167,7 +167,7 @@ impl Sandbox {
 async fn serve(
     listener: TcpListener,
     bank: web::Data<Bank>,
-    tell: &mpsc::Sender<io::Result<ServerHandle>>,
+    send: &mpsc::Sender<io::Result<ServerHandle>>,
 ) -> io::Result<()> {
     let (timer, teller) = (bank.clone(), bank.clone());
     let server = HttpServer::new(move || {
@@ -190,11 +190,11 @@ async fn serve(
             rt::spawn(async move { timer.keep_time().await });
             rt::spawn(async move { teller.keep_telling().await });
             // The one who started us waits for this; if it went away, nobody minds us running.
-            tell.send(Ok(running.handle())).ok();
+            send.send(Ok(running.handle())).ok();
             running.await
         }
         Err(why) => {
-            tell.send(Err(why)).ok();
+            send.send(Err(why)).ok();
             Ok(())
         }
     }

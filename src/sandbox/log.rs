@@ -1,7 +1,7 @@
 //! The sandbox's accounts and transfers on disk: one file, one line of JSON for each state of an
 //! account or of the transfers that change together; the last state counts.
 //!
-//! **Order.** A line is synced before the effect that it tells of is shown to anybody.
+//! **Order.** A line is synced before the effect that it is about is shown to anybody.
 //!
 //! **Failure.** A last line without its end is what a crash left: it was never acknowledged and is
 //! cut off. A broken line before the end is damage: the sandbox does not start. After a failed

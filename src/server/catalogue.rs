@@ -1,11 +1,8 @@
 //! The catalogues of error codes and of event types, as Markdown: what the document says of them, and what
 //! pages show.
 
-use caudal_ledger::events::EventKind;
-
-use super::document::events::TEST;
-use crate::bodies::events::shape;
 use crate::http::catalogue::{Audience, Entry, errors as entries};
+use crate::pages::catalogue::events;
 
 /// A catalogue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,14 +36,4 @@ fn errors() -> String {
         of(Audience::Operators),
         of(Audience::Banks)
     )
-}
-
-/// The table of event types.
-pub fn events() -> String {
-    let kinds = EventKind::ALL.iter();
-    let kinds = kinds.map(|kind| (kind.as_str(), kind.about(), shape(*kind)));
-    let row =
-        |(word, about, data): (&str, &str, &str)| format!("| `{word}` | {about} | `{data}` |\n");
-    let rows: String = kinds.chain([TEST]).map(row).collect();
-    format!("| type | when | data |\n| --- | --- | --- |\n{rows}")
 }

@@ -20,7 +20,7 @@ use utoipa::openapi::{Info, OpenApi};
 pub fn finish(document: &mut OpenApi) {
     about(document);
     answers::share(document);
-    events::tell(document);
+    events::publish(document);
     examples::show(document);
     types::sharpen(document);
     order(document);

@@ -1,6 +1,6 @@
 //! Catches up with the bank: what its list of the day has and no notice brought is taken in.
 //!
-//! **Why.** A bank tells of money that arrived a few times and then gives up; a service that was down
+//! **Why.** A bank reports money that arrived a few times and then gives up; a service that was down
 //! meanwhile would never hear of it. Asking for the list heals that, at every start and every so
 //! often, and what is on it counts once, by the id of the rail, as a notice does.
 //!

@@ -123,7 +123,7 @@ async fn an_address_that_is_taken_is_named() {
         ..Options::for_tests(dir.path())
     });
     assert!(
-        matches!(&why, StartError::Setting(told) if told.starts_with("listen: ")),
+        matches!(&why, StartError::Setting(reply) if reply.starts_with("listen: ")),
         "{why}"
     );
 }
@@ -174,7 +174,7 @@ async fn a_store_that_is_gone_or_another_is_never_replaced_by_an_empty_one() {
             "WITNESS: it is missing",
         ),
     ];
-    for (what, change, told) in changes {
+    for (what, change, reply) in changes {
         let dir = TempDir::new().unwrap();
         let data = dir.path().join("data");
         start(&dir).stop().await.unwrap();
@@ -186,7 +186,7 @@ async fn a_store_that_is_gone_or_another_is_never_replaced_by_an_empty_one() {
             matches!(&why, StartError::Storage(open) if !open.passes()),
             "{what}: {why}"
         );
-        assert!(why.to_string().contains(told), "{what}: {why}");
+        assert!(why.to_string().contains(reply), "{what}: {why}");
         assert!(
             !data.join("store/journal").exists() || !what.contains("gone,"),
             "{what}"

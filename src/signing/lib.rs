@@ -5,7 +5,7 @@ use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// The header with the id of what is told; the same over all attempts.
+/// The header with the id of what is sent; the same over all attempts.
 pub const ID: &str = "webhook-id";
 /// The header with the time of the attempt, in seconds since 1970.
 pub const TIMESTAMP: &str = "webhook-timestamp";

@@ -173,8 +173,8 @@ fn by_ledger(found: &Reconciled) -> (Way, String, String, CounterpartyBody) {
             Direction::Debit | Direction::Hold | Direction::ConfirmHold => Way::Out,
         };
         let (cvu, amount) = (voucher.cvu.to_string(), voucher.amount.to_string());
-        let told = voucher.other_side().map(CounterpartyBody::from);
-        return (way, cvu, amount, told.or(other).unwrap_or_default());
+        let named = voucher.other_side().map(CounterpartyBody::from);
+        return (way, cvu, amount, named.or(other).unwrap_or_default());
     }
     if let Some(parked) = &found.suspense {
         // Without the bank's word there is only what was returned.

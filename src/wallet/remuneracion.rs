@@ -1,4 +1,4 @@
-//! Remuneration of balances: enrols an account in a fund, and tells what it has there. None of it
+//! Remuneration of balances: enrols an account in a fund, and reads what it has there. None of it
 //! is part of the balance.
 
 use actix_web::http::StatusCode;
@@ -113,8 +113,8 @@ pub struct RemuneracionEstado {
 }
 
 impl From<&RemunerationView> for RemuneracionEstado {
-    fn from(told: &RemunerationView) -> Self {
-        let (view, position) = (&told.view, told.position.as_ref());
+    fn from(found: &RemunerationView) -> Self {
+        let (view, position) = (&found.view, found.position.as_ref());
         let known = view.enrolment.as_ref();
         let code = known.map(|it| it.brokerage_account.as_str().to_owned());
         Self {
@@ -235,8 +235,8 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let cvu = Cvu::parse(&path).map_err(|why| ApiError::field("cvu", why))?;
     let (engine, realm) = (caller.engine(), caller.realm());
     let target = Target::Cvu(cvu);
-    let told = engine
+    let found = engine
         .remuneration(realm, target, &caller.request_id)
         .await?;
-    Ok(json(StatusCode::OK, &RemuneracionEstado::from(&told)))
+    Ok(json(StatusCode::OK, &RemuneracionEstado::from(&found)))
 }

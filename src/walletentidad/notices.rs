@@ -119,11 +119,11 @@ pub fn notice(event: &Event) -> Result<Option<Notice>, serde_json::Error> {
         }
         _ => return Ok(None),
     };
-    let told = match operation {
+    let notice = match operation {
         Operation::Sent(view) => sent(event, &view),
         Operation::Received(kind, placed) => received(event, kind, &placed),
     };
-    Ok(Some(Notice::Operation(Box::new(told?))))
+    Ok(Some(Notice::Operation(Box::new(notice?))))
 }
 
 /// A try that the tenant asked for.
@@ -135,7 +135,7 @@ pub fn test(id: &str, webhook: &str) -> Notice {
     })
 }
 
-/// Whether an event of a transfer tells how it ended.
+/// Whether an event of a transfer says how it ended.
 const fn ends(kind: EventKind) -> bool {
     matches!(
         kind,

@@ -241,7 +241,7 @@ impl HttpSink {
     }
 }
 
-/// A try's line: with the event and what it tells of, by which the request that caused it is found.
+/// A try's line: with the event and what it is about, by which the request that caused it is found.
 fn log(parcel: &Parcel, result: Result<u16, Trouble>, millis: u64) {
     let (event, about) = match &parcel.contents {
         Contents::Event(event) => (event.id.to_string(), events::about(event)),

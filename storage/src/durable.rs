@@ -6,7 +6,7 @@
 //!
 //! **Bounds.** All in [`Options`].
 //!
-//! **Order.** See [`Store`] and the committer: on disk, then visible, then told.
+//! **Order.** See [`Store`] and the committer: on disk, then visible, then acknowledged.
 //!
 //! **Failure.** The first failed write ends the store until a restart. Dropping a store without
 //! [`Store::close`] is like a crash: everything acknowledged is in the journal, and the next open
@@ -24,7 +24,7 @@ pub(crate) mod options;
 pub(crate) mod project;
 mod queue;
 mod role;
-mod room;
+mod space;
 mod start;
 mod watch;
 pub(crate) mod witness;
@@ -202,7 +202,7 @@ impl DurableStore {
         open::join(path.into(), options, projection, log, part)
     }
 
-    /// What tells this store from every other, as text; the same for its whole life and in copies.
+    /// What distinguishes this store from every other, as text; the same for its whole life and in copies.
     pub fn id(&self) -> String {
         hex(&self.id)
     }

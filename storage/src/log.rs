@@ -27,7 +27,7 @@ use crate::journal::format::{Record, RecordBuilder};
 pub use crate::journal::format::Hash;
 pub(crate) use tail::TailWatch;
 
-/// What tells a log from every other: 16 random bytes, the same for its life and in every copy.
+/// What distinguishes a log from every other: 16 random bytes, the same for its life and in every copy.
 pub type LogId = [u8; 16];
 
 /// Counts the owners of a cell, from 1; 0 is before the first.

@@ -211,9 +211,9 @@ impl Play {
     async fn toggle(&mut self, kind: usize, active: bool) {
         let at = kind % self.book.types.len();
         let path = format!("/v1/voucher-types/{}", self.book.types[at].code);
-        let told = self.client().patch(&path, &json!({"active": active})).await;
+        let answer = self.client().patch(&path, &json!({"active": active})).await;
         let known = &mut self.book.types[at];
-        told.is(if known.removed { 404 } else { 200 });
+        answer.is(if known.removed { 404 } else { 200 });
         known.active = active;
     }
 
@@ -224,9 +224,9 @@ impl Play {
             return;
         }
         let path = format!("/v1/voucher-types/{}", self.book.types[at].code);
-        let told = self.client().delete(&path).await;
+        let answer = self.client().delete(&path).await;
         let known = &mut self.book.types[at];
-        told.is(if known.removed { 404 } else { 204 });
+        answer.is(if known.removed { 404 } else { 204 });
         known.removed = true;
     }
 
@@ -265,18 +265,18 @@ impl Play {
     /// Posts an adjustment, after the other family was asked what would become of it.
     async fn post(&mut self, order: Adjustment) {
         let dry = self.adjust(order, order.family.other(), true).await;
-        let Some(told) = self.adjust(order, order.family, false).await else {
+        let Some(answer) = self.adjust(order, order.family, false).await else {
             return;
         };
         if let Some(dry) = &dry {
             assert_eq!(
                 dry.status == 200,
-                told.status == 201,
+                answer.status == 201,
                 "{} {}",
                 dry.text,
-                told.text
+                answer.text
             );
-            assert_eq!(dry["code"], told["code"]);
+            assert_eq!(dry["code"], answer["code"]);
         }
         let (at, kind) = (
             self.book.account(order.account),
@@ -292,29 +292,30 @@ impl Play {
             // A repeat finds its voucher though the type is gone; nothing else is posted by one.
             let gone = known.removed && first.code != known.code;
             if gone || self.book.accounts[at].cvu.is_none() {
-                assert_ne!(told.status, 201, "{}", told.text);
+                assert_ne!(answer.status, 201, "{}", answer.text);
             } else if same {
-                assert!(told.status == 201 && told.replayed(), "{}", told.text);
-                assert_eq!(text(&told["id"]), first.id);
-                assert_eq!(after(&told), first.after);
+                assert!(answer.status == 201 && answer.replayed(), "{}", answer.text);
+                assert_eq!(text(&answer["id"]), first.id);
+                assert_eq!(after(&answer), first.after);
                 self.book.saw("repeated");
             } else {
-                told.refused(409, "id_externo_reused");
+                answer.refused(409, "id_externo_reused");
                 self.book.saw("reused");
             }
             return;
         }
         if !self.book.may_adjust(at, kind, order.centavos) {
-            assert_eq!(told.status, 400, "{}", told.text);
+            assert_eq!(answer.status, 400, "{}", answer.text);
             self.book.saw("refused");
             return;
         }
-        let told = told.is(201);
-        assert!(!told.replayed());
+        let answer = answer.is(201);
+        assert!(!answer.replayed());
         self.book.enter(at, direction, &known.code, order.centavos);
-        self.book.adjusted(told["id"].as_str().unwrap(), &external);
+        self.book
+            .adjusted(answer["id"].as_str().unwrap(), &external);
         let right = self.book.entries.last().unwrap().after;
-        assert_eq!(after(&told), right, "{}", told.text);
+        assert_eq!(after(&answer), right, "{}", answer.text);
         if let Some(dry) = &dry {
             assert_eq!(after(dry), right, "{}", dry.text);
         }
@@ -342,15 +343,15 @@ impl Play {
             return;
         };
         let body = json!({"amount": written(centavos), "idExterno": format!("hold-{}", fresh())});
-        let told = self
+        let answer = self
             .client()
             .post(&format!("/v1/accounts/{cvu}/holds"), &body);
-        let told = told.await;
+        let answer = answer.await;
         if !self.book.may_leave(at, centavos) {
-            told.is(400);
+            answer.is(400);
             return;
         }
-        let id = text(&told.is(201)["id"]).unwrap();
+        let id = text(&answer.is(201)["id"]).unwrap();
         self.book.enter(at, "hold", "HOLD", centavos);
         self.book.holds.push(Held {
             id,
@@ -366,7 +367,7 @@ impl Play {
         let hold = self.book.holds[nth].clone();
         let step = if confirm { "confirm" } else { "release" };
         let path = format!("/v1/holds/{}/{step}", hold.id);
-        let told = match centavos {
+        let answer = match centavos {
             Some(centavos) => {
                 let body = json!({"amount": written(centavos)});
                 self.client().post(&path, &body).await
@@ -375,10 +376,10 @@ impl Play {
         };
         let centavos = centavos.unwrap_or(hold.left);
         if !self.book.may_settle(&hold, confirm, centavos) {
-            told.is(400);
+            answer.is(400);
             return;
         }
-        let told = told.is(200);
+        let answer = answer.is(200);
         let (direction, code) = if confirm {
             ("confirm_hold", "CONFIRM_HOLD")
         } else {
@@ -387,7 +388,7 @@ impl Play {
         self.book.enter(hold.account, direction, code, centavos);
         let left = &mut self.book.holds[nth].left;
         *left -= centavos;
-        assert_eq!(told["remaining"], written(*left));
+        assert_eq!(answer["remaining"], written(*left));
     }
 
     async fn transfer(&mut self, from: usize, to: usize, by_alias: bool, centavos: i64) {
@@ -404,17 +405,17 @@ impl Play {
             Some(alias) if by_alias && open => json!({"alias": alias}),
             _ => json!({"cvu": theirs}),
         };
-        let told = self
+        let answer = self
             .client()
             .transfer(&own, place, &written(centavos))
             .await;
         if !(open && self.book.may_leave(from, centavos)) {
-            told.is(400);
+            answer.is(400);
             return;
         }
-        let told = told.is(201);
+        let answer = answer.is(201);
         assert_eq!(
-            (&told["kind"], &told["status"]),
+            (&answer["kind"], &answer["status"]),
             (&json!("internal"), &json!("completed"))
         );
         self.book.enter(from, "debit", "INTERNAL_P2P_OUT", centavos);
@@ -435,8 +436,8 @@ impl Play {
         if let Some(body) = &body {
             call = call.json(body);
         }
-        let told = call.await;
-        assert!([200, 400, 409].contains(&told.status), "{}", told.text);
+        let answer = call.await;
+        assert!([200, 400, 409].contains(&answer.status), "{}", answer.text);
         let shown = self.client().get(&format!("/v1/accounts/{cvu}")).await;
         let shown = shown.is(200);
         let status = match (path, before) {
@@ -454,13 +455,17 @@ impl Play {
     async fn enable(&mut self, account: usize, on: bool) {
         let at = self.book.account(account);
         let path = format!("/wallet/v1/Habilitado/Cuenta/{}", self.book.accounts[at].id);
-        let told = self.client().patch(&path, &json!({"habilitado": on})).await;
+        let answer = self.client().patch(&path, &json!({"habilitado": on})).await;
         if self.book.accounts[at].status == "closed" {
-            assert!(told.status == 204 || told.status == 400, "{}", told.text);
+            assert!(
+                answer.status == 204 || answer.status == 400,
+                "{}",
+                answer.text
+            );
         } else {
-            assert_eq!(told.status, 204, "{}", told.text);
+            assert_eq!(answer.status, 204, "{}", answer.text);
         }
-        if told.status == 204 {
+        if answer.status == 204 {
             self.book.accounts[at].enabled = on;
         }
     }
@@ -472,10 +477,10 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// Available and held after a voucher, in either family's words, in centavos.
-fn after(told: &Answer) -> (i64, i64) {
+fn after(answer: &Answer) -> (i64, i64) {
     let either = |native: &str, wallet: &str| {
-        let text = told[native].as_str().or(told[wallet].as_str());
-        centavos(text.unwrap_or_else(|| panic!("{}", told.text)))
+        let text = answer[native].as_str().or(answer[wallet].as_str());
+        centavos(text.unwrap_or_else(|| panic!("{}", answer.text)))
     };
     (
         either("availableAfter", "availableBalance"),

@@ -20,13 +20,13 @@ async fn cash_in_twice_with_the_same_rail_id() {
     rig.order(json!({"operation": "cash_in", "mode": "lose_notice", "count": 1}))
         .await;
     rig.cash_in(&rig.cvu, "8.00", Some(&race)).await;
-    let told = (0..16).map(|n| {
+    let reply = (0..16).map(|n| {
         let notice = received(&rig.cvu, amounts[n % 2], &race);
         let rig = &rig;
-        async move { rig.told(&notice).await }
+        async move { rig.notify(&notice).await }
     });
     let mut done = Vec::new();
-    for answer in futures_util::future::join_all(told).await {
+    for answer in futures_util::future::join_all(reply).await {
         // Those that meet are to come again.
         assert!([200, 503].contains(&answer.status), "{}", answer.text);
         if answer["result"] == "done" {
@@ -41,16 +41,19 @@ async fn cash_in_twice_with_the_same_rail_id() {
     let differs = vouchers[2] == "credit 9.00";
     let expected = if differs { "amount_differs" } else { "matched" };
     assert_eq!(found["result"], expected);
-    let again = rig.told(&received(&rig.other, "8.00", &race)).await.is(200);
+    let again = rig
+        .notify(&received(&rig.other, "8.00", &race))
+        .await
+        .is(200);
     assert_eq!(again["result"], "known");
     rig.lives(u64::from(differs)).await;
 }
 
 /// Money waits, and reconciliation says where and why.
 async fn suspended(rig: &Rig, cvu: &str, reason: &str) {
-    for told in [true, false] {
+    for reply in [true, false] {
         let id = rail_id();
-        if told {
+        if reply {
             rig.cash_in(cvu, "12.34", Some(&id)).await;
             rig.heard().await;
         } else {
@@ -60,7 +63,7 @@ async fn suspended(rig: &Rig, cvu: &str, reason: &str) {
             rig.cash_in(cvu, "12.34", Some(&id)).await;
             let notice = received(cvu, "12.34", &id);
             for result in ["suspended", "known"] {
-                assert_eq!(rig.told(&notice).await.is(200)["result"], result);
+                assert_eq!(rig.notify(&notice).await.is(200)["result"], result);
             }
         }
         let found = rig.reconciled("coelsaId", &json!(id)).await;

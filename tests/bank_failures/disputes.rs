@@ -47,15 +47,15 @@ async fn pass(request: HttpRequest, body: web::Bytes, liar: web::Data<Liar>) -> 
     }
     let answer = call.send().await.unwrap();
     let status = actix_web::http::StatusCode::from_u16(answer.status().as_u16()).unwrap();
-    let mut told: Value = answer.json().await.unwrap();
+    let mut reply: Value = answer.json().await.unwrap();
     if status.is_success() {
         let way = way(&request);
         let changes = liar.changes.lock().unwrap().clone();
         for (_, member, value) in changes.iter().filter(|(when, ..)| *when == way) {
-            *told.pointer_mut(member).unwrap() = value.clone();
+            *reply.pointer_mut(member).unwrap() = value.clone();
         }
     }
-    HttpResponse::build(status).json(told)
+    HttpResponse::build(status).json(reply)
 }
 
 impl Liar {
@@ -161,7 +161,7 @@ async fn an_answer_of_something_else_settles_nothing() {
                 true => reversed(&sent, "100.00", &rail_id()),
                 false => ended(&sent, word),
             };
-            assert_ne!(rig.told(&notice).await.is(200)["result"], "done");
+            assert_ne!(rig.notify(&notice).await.is(200)["result"], "done");
         }
         disputed(&rig, &sent, differs).await;
         assert_eq!(calls(&rig.read(&sent).await), made);
@@ -206,12 +206,12 @@ async fn a_notice_of_something_else_settles_nothing() {
             notice["data"]["origin_debit"] = json!({"cvu": rig.cvu});
             notice["data"]["to"] = json!({"label": "DESTINO.2"});
             *notice["data"].pointer_mut(member).unwrap() = value.clone();
-            assert_eq!(rig.told(&notice).await.is(200)["result"], "done");
+            assert_eq!(rig.notify(&notice).await.is(200)["result"], "done");
             disputed(&rig, &sent, differs).await;
-            assert_eq!(rig.told(&notice).await.is(200)["result"], "known");
+            assert_eq!(rig.notify(&notice).await.is(200)["result"], "known");
             // The right one comes too late: the bank has said two things.
             let right = ended(&sent, word);
-            assert_eq!(rig.told(&right).await.is(200)["result"], "known");
+            assert_eq!(rig.notify(&right).await.is(200)["result"], "known");
             disputed(&rig, &sent, differs).await;
             decide(&rig, &sent, "rejected").await.is(200);
             rig.has("1000.00", "0.00").await;

@@ -17,8 +17,8 @@ async fn unasked(rig: &Rig) -> Value {
 }
 
 async fn settle(rig: &Rig, transfer: &Value, status: &str) {
-    let told = json!({"status": status});
-    rig.tell(transfer, "settle", told).await.is(200);
+    let reply = json!({"status": status});
+    rig.tell(transfer, "settle", reply).await.is(200);
 }
 
 #[actix_web::test]
@@ -31,7 +31,7 @@ async fn duplicate_notice() {
     rig.heard().await;
     left_once(&rig, &sent).await;
     // Not even after it was asked for as well.
-    let again = rig.told(&ended(&sent, "COMPLETED")).await.is(200);
+    let again = rig.notify(&ended(&sent, "COMPLETED")).await.is(200);
     assert_eq!(again["result"], "known");
     rig.tell(&sent, "reverse", json!({"amount": "40.00"}))
         .await
@@ -130,7 +130,7 @@ async fn notices_lost_and_found_on_the_banks_list() {
     rig.behave("transfer", "ok").await;
     rig.gets("937.00", "0.00").await;
     assert_eq!(rig.bank().await["notices"]["lost"], 2);
-    // What was found is told late, and counts no second time.
+    // What was found is reported late, and counts no second time.
     rig.cash_in(&rig.cvu, "7.00", Some(&arrived)).await;
     rig.heard().await;
     rig.has("937.00", "0.00").await;
@@ -158,8 +158,8 @@ async fn reversal_before_completion_is_known() {
         ["hold 100.00", "confirm_hold 100.00", "credit 30.00"]
     );
     let state = rig.bank().await;
-    let told = state["notices"]["last"].as_array().unwrap();
-    assert!(told.iter().all(|it| it["status"] == "sent"), "{told:?}");
+    let reply = state["notices"]["last"].as_array().unwrap();
+    assert!(reply.iter().all(|it| it["status"] == "sent"), "{reply:?}");
     assert_eq!(rig.read(&sent).await["status"], "reversed");
     rig.lives(0).await;
 }
@@ -223,9 +223,9 @@ async fn forged_notice() {
         ["credit 1000.00", "hold 100.00"]
     );
     // The right one does its work, once.
-    let right = rig.told(&ended(&sent, "FAILED")).await.is(200);
+    let right = rig.notify(&ended(&sent, "FAILED")).await.is(200);
     assert_eq!(right["result"], "done");
-    let again = rig.told(&ended(&sent, "FAILED")).await.is(200);
+    let again = rig.notify(&ended(&sent, "FAILED")).await.is(200);
     assert_eq!(again["result"], "known");
     settle(&rig, &sent, "FAILED").await;
     rig.lives(0).await;
@@ -243,7 +243,7 @@ async fn notice_of_nothing_of_ours() {
         reversed(&stranger, "1.00", &rail_id()),
         received("0000003100099999999996", "1.00", &rail_id()),
     ] {
-        let answer = rig.told(&notice).await;
+        let answer = rig.notify(&notice).await;
         assert!([200, 400].contains(&answer.status), "{}", answer.text);
         assert_ne!(answer["result"], "done", "{}", answer.text);
     }

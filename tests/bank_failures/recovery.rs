@@ -232,12 +232,12 @@ async fn an_arrival_that_is_told_again_as_something_else_credits_nobody_and_is_a
     let rig = Rig::start().await;
     let id = rail_id();
     let first = received(&rig.cvu, "1.00", &id);
-    assert_eq!(rig.told(&first).await.is(200)["result"], "done");
-    assert_eq!(rig.told(&first).await.is(200)["result"], "known");
+    assert_eq!(rig.notify(&first).await.is(200)["result"], "done");
+    assert_eq!(rig.notify(&first).await.is(200)["result"], "known");
     assert_eq!(rig.cases("unbooked").await, Vec::<Value>::new());
     let other = received(&rig.cvu, "2.00", &id);
     for _ in 0..3 {
-        assert_eq!(rig.told(&other).await.is(200)["result"], "known");
+        assert_eq!(rig.notify(&other).await.is(200)["result"], "known");
     }
     rig.has("1001.00", "0.00").await;
     let case = rig.the_case("unbooked").await;
@@ -253,13 +253,13 @@ async fn an_arrival_that_is_told_again_as_something_else_credits_nobody_and_is_a
     rig.decide(&case, &by("dismiss")).await.is(200);
     // On another CVU it is another one.
     let elsewhere = received(&rig.other, "1.00", &id);
-    assert_eq!(rig.told(&elsewhere).await.is(200)["result"], "known");
-    assert_eq!(rig.told(&other).await.is(200)["result"], "known");
+    assert_eq!(rig.notify(&elsewhere).await.is(200)["result"], "known");
+    assert_eq!(rig.notify(&other).await.is(200)["result"], "known");
     let second = rig.the_case("unbooked").await;
     assert_eq!(second["cvu"], rig.other);
     assert_eq!(rig.a.available(&rig.other).await, "0.00");
     rig.decide(&second, &by("dismiss")).await.is(200);
-    // Money in suspense that is told again is the same only as it was.
+    // Money in suspense that is reported again is the same only as it was.
     let closed = rig.a.cvu().await;
     rig.a
         .delete(&format!("/v1/accounts/{closed}"))
@@ -267,18 +267,18 @@ async fn an_arrival_that_is_told_again_as_something_else_credits_nobody_and_is_a
         .is(200);
     let id = rail_id();
     let waits = received(&closed, "3.00", &id);
-    assert_eq!(rig.told(&waits).await.is(200)["result"], "suspended");
-    assert_eq!(rig.told(&waits).await.is(200)["result"], "known");
+    assert_eq!(rig.notify(&waits).await.is(200)["result"], "suspended");
+    assert_eq!(rig.notify(&waits).await.is(200)["result"], "known");
     assert_eq!(rig.cases("unbooked").await, Vec::<Value>::new());
     let more = received(&closed, "4.00", &id);
-    assert_eq!(rig.told(&more).await.is(200)["result"], "known");
+    assert_eq!(rig.notify(&more).await.is(200)["result"], "known");
     assert_eq!(rig.the_case("unbooked").await["amount"], "4.00");
     // Credited to somebody, it is still what arrived.
     let parked = rig.the_case("suspense").await;
     let mut credit = by("credit");
     credit["cvu"] = json!(rig.other);
     rig.decide(&parked, &credit).await.is(200);
-    assert_eq!(rig.told(&waits).await.is(200)["result"], "known");
+    assert_eq!(rig.notify(&waits).await.is(200)["result"], "known");
     assert_eq!(rig.cases("unbooked").await.len(), 1);
     assert_eq!(rig.a.available(&rig.other).await, "3.00");
     rig.verified().await;

@@ -79,7 +79,7 @@ async fn reversal_of_more_than_what_left() {
     let rig = Rig::start().await;
     let sent = gone(&rig).await;
     let too_much = |amount: &str| reversed(&sent, amount, &rail_id());
-    let heard = rig.told(&too_much("100.01")).await.is(200);
+    let heard = rig.notify(&too_much("100.01")).await.is(200);
     assert_eq!(heard["result"], "ignored");
     rig.has("900.00", "0.00").await;
     rig.tell(&sent, "reverse", json!({"amount": "60.00"}))
@@ -87,7 +87,7 @@ async fn reversal_of_more_than_what_left() {
         .is(200);
     rig.gets("960.00", "0.00").await;
     for amount in ["40.01", "100.00"] {
-        let heard = rig.told(&too_much(amount)).await.is(200);
+        let heard = rig.notify(&too_much(amount)).await.is(200);
         assert_eq!(heard["result"], "ignored");
     }
     rig.has("960.00", "0.00").await;
@@ -95,7 +95,7 @@ async fn reversal_of_more_than_what_left() {
     let refused = rig.send(1, "10.00").await;
     let refused = rig.ends(&refused, "rejected").await;
     let notice = reversed(&refused, "10.00", &rail_id());
-    assert_eq!(rig.told(&notice).await.is(200)["result"], "ignored");
+    assert_eq!(rig.notify(&notice).await.is(200)["result"], "ignored");
     rig.has("960.00", "0.00").await;
     rig.lives(0).await;
 }
@@ -121,9 +121,9 @@ async fn reversal_while_the_account_is_busy() {
         })
         .collect();
     rig.a.credit(&rig.cvu, "1.00").await;
-    // The bank tells three times at most; the first must do.
+    // The bank reports three times at most; the first must do.
     for part in ["10.00", "20.00", "0.01", "0.02", "0.03", "69.94"] {
-        let heard = rig.told(&reversed(&sent, part, &rail_id())).await.is(200);
+        let heard = rig.notify(&reversed(&sent, part, &rail_id())).await.is(200);
         assert_eq!(heard["result"], "done");
     }
     stop.store(true, Ordering::Relaxed);
@@ -147,18 +147,18 @@ async fn reversal_together_with_completion() {
         rig.called(&sent, "transfer", Some(200)).await;
         let sent = rig.ends(&sent, "in_progress").await;
         let back = rail_id();
-        let told = [ended(&sent, "COMPLETED"), reversed(&sent, "10.00", &back)];
+        let answer = [ended(&sent, "COMPLETED"), reversed(&sent, "10.00", &back)];
         let rig = &rig;
-        let told = told.iter().cycle().take(6).map(|notice| async move {
+        let answer = answer.iter().cycle().take(6).map(|notice| async move {
             wait_until("it is heard", SOON, async || {
-                let heard = rig.told(notice).await;
+                let heard = rig.notify(notice).await;
                 assert!([200, 503].contains(&heard.status), "{}", heard.text);
                 assert_ne!(heard["result"], "ignored", "{notice}");
                 (heard.status == 200).then_some(())
             })
             .await;
         });
-        futures_util::future::join_all(told).await;
+        futures_util::future::join_all(answer).await;
         rig.has("1000.00", "100.00").await;
         assert_eq!(rig.read(&sent).await["status"], "reversed");
     }

@@ -315,8 +315,8 @@ impl Rig {
         if let Some(id) = coelsa_id {
             body["coelsaId"] = json!(id);
         }
-        let told = self.control.post("/sandbox/cash-in", &body).await.is(200);
-        told["coelsaId"].as_str().unwrap().to_owned()
+        let answer = self.control.post("/sandbox/cash-in", &body).await.is(200);
+        answer["coelsaId"].as_str().unwrap().to_owned()
     }
 
     /// Waits until no notice is on its way.
@@ -330,7 +330,7 @@ impl Rig {
     }
 
     /// Sends a notice as the bank would.
-    pub async fn told(&self, notice: &Value) -> Answer {
+    pub async fn notify(&self, notice: &Value) -> Answer {
         let secret = (sandbox::NOTICE_SECRET, now());
         deliver(&self.a, secret, notice, |body| body).await
     }

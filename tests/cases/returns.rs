@@ -36,8 +36,8 @@ async fn it_goes_back_to_who_sent_it() {
                 service.hear().await;
             }
             assert_eq!(service.incoming().await, "0.00");
-            let told = service.told("suspense.resolved").await;
-            let last = &told.last().unwrap()["data"];
+            let answer = service.events_of("suspense.resolved").await;
+            let last = &answer.last().unwrap()["data"];
             shows(last, "Ana Gómez");
             assert_eq!(last["outcome"], "returned");
             assert_eq!(last["returnOriginId"], origin);
@@ -60,7 +60,7 @@ async fn it_goes_back_to_who_sent_it() {
         }
         service.verified().await;
     }
-    assert_eq!(service.told("suspense.resolved").await.len(), 2);
+    assert_eq!(service.events_of("suspense.resolved").await.len(), 2);
 }
 
 #[actix_web::test]
@@ -78,7 +78,7 @@ async fn a_refusal_leaves_the_case_open_and_says_why() {
     let why = &refused["suspense"]["returnRefusal"]["reason"];
     assert!(why.as_str().unwrap().contains("no admite"), "{refused}");
     assert_eq!(service.incoming().await, "12.00");
-    assert_eq!(service.told("suspense.resolved").await.len(), 0);
+    assert_eq!(service.events_of("suspense.resolved").await.len(), 0);
     // The bank itself refuses the next try.
     let refuse = json!({"operation": "transfer", "mode": "reject", "code": "TX500", "count": 1});
     service.bank.behave(refuse).await;
@@ -148,7 +148,7 @@ async fn whatever_the_bank_does_it_leaves_once() {
             assert_eq!(out.count(), 1, "{mode}");
             assert_eq!(state["balance"], "0.00", "{mode}");
             assert_eq!(service.incoming().await, "0.00");
-            assert_eq!(service.told("suspense.resolved").await.len(), 1);
+            assert_eq!(service.events_of("suspense.resolved").await.len(), 1);
             service.verified().await;
         }
     }
@@ -192,7 +192,7 @@ async fn while_the_bank_is_asked_nothing_else_is_decided() {
         assert_eq!(day["summary"]["amountIn"], "0.00");
         assert_eq!(day["summary"]["pending"], 2);
     }
-    // It is told by a notice.
+    // It is reported by a notice.
     let origin = service.case(&case).await["suspense"]["returnOriginId"].clone();
     service.bank.settle(&origin, "COMPLETED").await;
     service.becomes(&case, "decided").await;

@@ -54,9 +54,9 @@ async fn it_is_credited_once_and_seen_everywhere() {
             assert_eq!((&read["cvu"], &read["referenceId"]), (&json!(open), &rail));
             assert_eq!(read["referenceType"], "cash_in");
             assert_eq!(read["voucherTypeCode"], "TRANSFER_IN");
-            let told = service.told("suspense.resolved").await;
-            assert_eq!(told.len(), arrived);
-            let last = &told[arrived - 1]["data"];
+            let answer = service.events_of("suspense.resolved").await;
+            assert_eq!(answer.len(), arrived);
+            let last = &answer[arrived - 1]["data"];
             shows(last, "Ana Gómez");
             assert_eq!(last["outcome"], "credited");
             assert_eq!(
@@ -90,7 +90,7 @@ async fn it_is_credited_once_and_seen_everywhere() {
     service.end(true).await;
     service.lose_index();
     service.begin().await;
-    assert_eq!(service.told("suspense.resolved").await.len(), 2);
+    assert_eq!(service.events_of("suspense.resolved").await.len(), 2);
     service.verified().await;
 }
 
@@ -152,7 +152,7 @@ async fn of_many_who_credit_at_once_one_does() {
     }
     let returned = done["suspense"]["outcome"] == "returned";
     assert_eq!(sum, u64::from(!returned), "{done}");
-    assert_eq!(service.told("suspense.resolved").await.len(), 1);
+    assert_eq!(service.events_of("suspense.resolved").await.len(), 1);
     assert_eq!(service.incoming().await, "0.00");
     service.verified().await;
 }

@@ -53,8 +53,8 @@ async fn a_decision_is_seen_everywhere() {
             let listed = service.a.get("/v1/transfers?limit=1").await.is(200);
             shows(&listed["items"][0], "Ana Gómez");
             for kind in ["transfer.decided", &format!("transfer.{outcome}")] {
-                let told = service.told(kind).await;
-                let last = &told.last().unwrap()["data"];
+                let answer = service.events_of(kind).await;
+                let last = &answer.last().unwrap()["data"];
                 assert_eq!(
                     (&last["id"], &last["status"]),
                     (&sent["id"], &json!(outcome))
@@ -211,7 +211,7 @@ async fn of_many_who_decide_at_once_one_does() {
     assert_eq!(done.len(), 1);
     let who = done[0]["decision"]["by"].clone();
     assert_eq!(service.case(&sent).await["decision"]["by"], who);
-    assert_eq!(service.told("transfer.decided").await.len(), 1);
+    assert_eq!(service.events_of("transfer.decided").await.len(), 1);
     assert_eq!(service.a.balance(&cvu).await["held"], "0.00");
     service.verified().await;
 }

@@ -87,10 +87,10 @@ fn operations_promise_the_statuses_that_they_have() {
     for (id, more) in table {
         let operation = document.operation(id);
         let answers = operation["responses"].as_object().unwrap().keys();
-        let told: BTreeSet<_> = answers.map(String::as_str).collect();
-        let told: BTreeSet<_> = told.into_iter().filter(|it| *it >= "400").collect();
+        let reply: BTreeSet<_> = answers.map(String::as_str).collect();
+        let reply: BTreeSet<_> = reply.into_iter().filter(|it| *it >= "400").collect();
         let wanted = more.iter().copied().flatten().chain(&every);
-        assert_eq!(told, wanted.copied().collect(), "{id}");
+        assert_eq!(reply, wanted.copied().collect(), "{id}");
     }
 }
 

@@ -21,8 +21,8 @@ pub async fn webhook(client: &Client) -> String {
 pub async fn delivery(client: &Client, ids: &Ids) -> (String, String) {
     let path = format!("/v1/webhooks/{}/deliveries", ids.webhook);
     wait_until("a delivery", SOON, async || {
-        let told = client.get(&path).await;
-        let first = &told["items"][0];
+        let answer = client.get(&path).await;
+        let first = &answer["items"][0];
         let id = first["id"].as_str()?.to_owned();
         Some((first["eventId"].as_str()?.to_owned(), id))
     })

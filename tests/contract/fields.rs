@@ -79,12 +79,16 @@ async fn every_endpoint_of_the_interface_answers_in_its_shape() {
         let operation = operation.unwrap_or_else(|| panic!("no {endpoint}"));
         let ids = lived(&service, &operation.row).await;
         let path = (operation.row.path)(&ids);
-        let told = operation.call(&service.a, &path, &ids).await;
-        let told = told.is(operation.row.status);
+        let answer = operation.call(&service.a, &path, &ids).await;
+        let answer = answer.is(operation.row.status);
         if shape.is_empty() {
-            assert_eq!((told.status, told.text.as_str()), (204, ""), "{endpoint}");
+            assert_eq!(
+                (answer.status, answer.text.as_str()),
+                (204, ""),
+                "{endpoint}"
+            );
         }
-        for wrong in wrong(&told.json, shape) {
+        for wrong in wrong(&answer.json, shape) {
             found += &format!("{endpoint}: {wrong}\n");
         }
     }
@@ -113,13 +117,13 @@ async fn every_error_has_the_shape_of_errors_and_the_banks_word_where_it_spoke()
         "/v1/treasury/positions/1",
         "/v1/nothing",
     ] {
-        let told = service.a.get(path).await;
-        assert_eq!(wrong(&told.json, &[("", of_all)]), [""; 0], "{path}");
-        assert_eq!(told["bankStatus"], Value::Null, "{path}");
+        let answer = service.a.get(path).await;
+        assert_eq!(wrong(&answer.json, &[("", of_all)]), [""; 0], "{path}");
+        assert_eq!(answer["bankStatus"], Value::Null, "{path}");
     }
-    let told = service.a.get("/v1/lookup/alias/nobody.nowhere.no").await;
+    let answer = service.a.get("/v1/lookup/alias/nobody.nowhere.no").await;
     let with_bank = [("", of_all), ("", "bankStatus:i bankBody:o")];
-    assert_eq!(wrong(&told.is(400).json, &with_bank), [""; 0]);
+    assert_eq!(wrong(&answer.is(400).json, &with_bank), [""; 0]);
 }
 
 async fn cuenta(client: &Client, cvu: bool) -> u64 {
@@ -141,8 +145,8 @@ async fn every_field_of_the_update_is_taken_and_shown_by_itself() {
         let path = format!("/wallet/v1/Cuenta/{id}");
         let before = service.a.get(&path).await.is(200).json;
         let body = format!(r#"{{"{field}":{sent}}}"#);
-        let told = service.a.call("PUT", &path).text(body).await;
-        assert_eq!(told.status, 204, "{field}: {}", told.text);
+        let answer = service.a.call("PUT", &path).text(body).await;
+        assert_eq!(answer.status, 204, "{field}: {}", answer.text);
         let mut read = service.a.get(&path).await.is(200).json;
         let shown: Value = serde_json::from_str(shown).unwrap();
         if let Some(place) = place.strip_prefix("kyc") {

@@ -1,4 +1,4 @@
-//! What happens in the story: one of everything, step by step, with what each step should tell.
+//! What happens in the story: one of everything, step by step, with what each step should publish.
 
 use caudal_ledger::cvu::Cvu;
 
@@ -44,7 +44,7 @@ async fn changes(story: &mut Story) -> String {
     cvu
 }
 
-/// What changes nothing is not told.
+/// What changes nothing is not published.
 async fn nothings(story: &mut Story, cvu: &str) {
     let refuse = json!({"operation": "set_alias", "mode": "reject", "count": 1});
     story.service.bank.behave(refuse).await;
@@ -308,7 +308,7 @@ async fn refusal(story: &mut Story) {
     );
 }
 
-/// A service in which everything has happened once, and what should be told of it.
+/// A service in which everything has happened once, and what should be published of it.
 pub async fn whole() -> Story {
     let mut story = Story::begin().await;
     let story_of = &mut story;

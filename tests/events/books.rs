@@ -57,13 +57,13 @@ impl Books {
         line.held += held;
         line.total += available + held;
         line.sequence += 1;
-        let told = Line {
+        let answer = Line {
             available: centavos(&voucher["availableAfter"]),
             held: centavos(&voucher["heldAfter"]),
             total: centavos(&voucher["totalAfter"]),
             sequence: voucher["sequence"].as_u64().unwrap(),
         };
-        assert_eq!(*line, told, "{voucher}");
+        assert_eq!(*line, answer, "{voucher}");
     }
 
     /// Every account of the realm has what the books say, and the books know no other.

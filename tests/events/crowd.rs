@@ -41,7 +41,7 @@ async fn mover(client: Client, seed: u64, cvus: Rc<Vec<String>>) {
         let (cvu, other) = (&cvus[dice.up_to(5) - 1], &cvus[dice.up_to(5) - 1]);
         let amount = format!("{}.{:02}", dice.up_to(40), dice.up_to(99));
         let id = format!("moved-{}", fresh());
-        let told = match dice.up_to(6) {
+        let answer = match dice.up_to(6) {
             1 | 2 => client.voucher(cvu, "IN", &amount, &id).await,
             3 => client.voucher(cvu, "OUT", &amount, &id).await,
             4 => {
@@ -62,7 +62,7 @@ async fn mover(client: Client, seed: u64, cvus: Rc<Vec<String>>) {
                 held
             }
         };
-        assert!([201, 400].contains(&told.status), "{}", told.text);
+        assert!([201, 400].contains(&answer.status), "{}", answer.text);
     }
 }
 
@@ -199,25 +199,25 @@ async fn a_stream_that_is_cut_at_any_byte_goes_on_without_gap_or_repetition() {
             types => format!("?types={types}"),
         };
         let right = all(&service.a, 200, &query.replace('?', "&")).await;
-        let (mut dice, mut told) = (Dice(seed), Vec::new());
+        let (mut dice, mut answer) = (Dice(seed), Vec::new());
         let mut last = beginning.clone();
-        while told.len() < right.len() {
+        while answer.len() < right.len() {
             let mut stream = Stream::open(&service.a, &query, &last).await;
             // Now and then the cut comes before a single message is whole.
             let most = dice.up_to(4000);
             let mut came = 0;
-            while came < most && told.len() + stream.sse.messages.len() < right.len() {
+            while came < most && answer.len() + stream.sse.messages.len() < right.len() {
                 let size = dice.up_to(700).min(most - came);
                 assert!(stream.read(size).await, "it ended");
                 came += size;
             }
-            told.extend(stream.sse.messages.iter().map(sse::Message::event));
+            answer.extend(stream.sse.messages.iter().map(sse::Message::event));
             if !stream.sse.last_id.is_empty() {
                 stream.sse.last_id.clone_into(&mut last);
             }
             cuts += 1;
         }
-        assert_eq!(told, right, "{types}");
+        assert_eq!(answer, right, "{types}");
     }
     println!("{cuts} cuts in {} events", events.len());
     assert!(cuts > 200, "{cuts} cuts");

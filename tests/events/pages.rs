@@ -18,7 +18,7 @@ async fn pages_of_every_size_and_from_every_place_are_one_list() {
     let story = whole().await;
     let a = &story.service.a;
     let events = all(a, 200, "").await;
-    assert_eq!(events.len(), story.told.len());
+    assert_eq!(events.len(), story.expected.len());
     for limit in 1..=events.len() + 1 {
         assert_eq!(all(a, limit, "").await, events, "{limit}");
     }

@@ -16,7 +16,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Its data, which tells the same id and type.
+    /// Its data, which carries the same id and type.
     pub fn event(&self) -> Value {
         let event: Value = serde_json::from_str(&self.data).unwrap();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! One of everything: each change is told once, in its place, as it was right then.
+//! One of everything: each change is published once, in its place, as it was right then.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use crate::support::{Client, TestClock, TestService, Value, json};
 /// The day on which all of it happens, one step each second.
 const START: &str = "2026-03-02T12:00:00Z";
 
-/// What a step is expected to tell: when, what, of what.
-type Told = (String, &'static str, Value);
+/// What a step is expected to publish: when, what, of what.
+type Expected = (String, &'static str, Value);
 
-/// What should be told, noted while it happens.
+/// What should be published, noted while it happens.
 pub struct Story {
     pub service: TestService,
     pub clock: Arc<TestClock>,
     steps: u64,
-    pub told: Vec<Told>,
+    pub expected: Vec<Expected>,
 }
 
-/// The parts of an account that an event tells.
+/// The parts of an account that an event reports.
 pub fn as_told(mut account: Value, remuneration: Value) -> Value {
     let own = account["limits"]["own"].take();
     account["limits"] = json!({"own": own});
@@ -35,12 +35,12 @@ impl Story {
     pub async fn begin() -> Self {
         let clock = TestClock::at(START);
         let service = TestService::at(&clock).await;
-        let (steps, told) = (0, Vec::new());
+        let (steps, expected) = (0, Vec::new());
         Self {
             service,
             clock,
             steps,
-            told,
+            expected,
         }
     }
 
@@ -58,7 +58,7 @@ impl Story {
     }
 
     pub fn tell(&mut self, kind: &'static str, data: Value) {
-        self.told.push((self.at(0), kind, data));
+        self.expected.push((self.at(0), kind, data));
     }
 
     pub async fn account(&mut self, kind: &'static str, cvu: &str) {
@@ -127,10 +127,10 @@ impl Story {
         self.tell(kind, data);
     }
 
-    /// When an account was first told of, or now.
+    /// When an account was first published, or now.
     pub fn told_first(&self, number: &Value) -> String {
-        let of = |(_, _, data): &&Told| data["walletAccountId"] == *number;
-        let first = self.told.iter().find(of);
+        let of = |(_, _, data): &&Expected| data["walletAccountId"] == *number;
+        let first = self.expected.iter().find(of);
         first.map_or_else(|| self.at(0), |(at, _, _)| at.clone())
     }
 
@@ -146,9 +146,9 @@ async fn one_of_everything_is_told_once_in_order_as_it_was_then() {
     let story = whole().await;
     let a = &story.service.a;
     let events = all(a, 200, "").await;
-    let kinds: Vec<_> = story.told.iter().map(|(_, kind, _)| *kind).collect();
+    let kinds: Vec<_> = story.expected.iter().map(|(_, kind, _)| *kind).collect();
     assert_eq!(types(&events), kinds);
-    for (n, (event, (at, _, data))) in events.iter().zip(&story.told).enumerate() {
+    for (n, (event, (at, _, data))) in events.iter().zip(&story.expected).enumerate() {
         assert_eq!(
             (&event["sequence"], &event["timestamp"]),
             (&json!(n + 1), &json!(at))
@@ -171,7 +171,7 @@ async fn one_of_everything_is_told_once_in_order_as_it_was_then() {
         let ids = [&pair[0]["id"], &pair[1]["id"]].map(|id| id.as_str().unwrap());
         assert!(ids[0] < ids[1], "{ids:?}");
     }
-    // Nothing that can be told is missing here.
+    // Nothing that can be published is missing here.
     let missing: Vec<_> = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
     let missing = missing.iter().filter(|kind| !kinds.contains(kind));
     assert_eq!(missing.collect::<Vec<_>>(), Vec::<&&str>::new());
@@ -190,15 +190,15 @@ async fn what_was_told_reads_the_same_for_ever() {
     let Story {
         mut service,
         clock,
-        told,
+        expected,
         ..
     } = whole().await;
-    let first = wire(&service.a, told.len()).await;
+    let first = wire(&service.a, expected.len()).await;
     clock.set("2026-03-09T12:00:00Z");
     service.restart().await;
-    assert_eq!(wire(&service.a, told.len()).await, first);
+    assert_eq!(wire(&service.a, expected.len()).await, first);
     service.crash().await;
-    assert_eq!(wire(&service.a, told.len()).await, first);
+    assert_eq!(wire(&service.a, expected.len()).await, first);
     // All that an event shows has changed since: accounts, types, holds, names.
     let accounts = service.a.get("/v1/accounts?status=active").await.is(200);
     for account in accounts["items"].as_array().unwrap() {
@@ -225,12 +225,12 @@ async fn what_was_told_reads_the_same_for_ever() {
             .await
             .is(200);
     }
-    assert_eq!(wire(&service.a, told.len()).await, first);
+    assert_eq!(wire(&service.a, expected.len()).await, first);
     let more = all(&service.a, 200, "").await;
-    assert!(more.len() > told.len());
+    assert!(more.len() > expected.len());
     service.end(true).await;
     service.lose_index();
     service.begin().await;
-    assert_eq!(wire(&service.a, told.len()).await, first);
+    assert_eq!(wire(&service.a, expected.len()).await, first);
     assert_eq!(all(&service.a, 200, "").await, more);
 }

@@ -31,13 +31,13 @@ fn id(event: &Value) -> &str {
     event["id"].as_str().unwrap()
 }
 
-/// What a stream tells next, so many of them.
+/// What a stream sends next, so many of them.
 async fn next(stream: &mut Stream, count: usize) -> Vec<Value> {
-    let mut told = Vec::new();
+    let mut reply = Vec::new();
     for _ in 0..count {
-        told.push(stream.next().await.unwrap());
+        reply.push(stream.next().await.unwrap());
     }
-    told
+    reply
 }
 
 #[actix_web::test]
@@ -77,8 +77,8 @@ async fn a_stream_begins_where_it_is_asked_to_and_tells_what_the_feed_tells() {
     a.debit(&cvu, "1.00").await;
     let events = all(a, 200, "").await;
     for (begins, stream) in &mut streams {
-        let told = next(stream, events.len() - *begins).await;
-        assert_eq!(told, events[*begins..], "after {begins}");
+        let reply = next(stream, events.len() - *begins).await;
+        assert_eq!(reply, events[*begins..], "after {begins}");
         assert_eq!(stream.sse.last_id, id(&events[4]));
     }
 }
@@ -135,7 +135,7 @@ async fn a_few_types_are_told_alone_and_what_lies_between_is_not_looked_at_again
     let right = all(a, 200, "&types=hold.*,account.closed").await;
     assert_eq!(right.len(), 3);
     assert_eq!(next(&mut stream, 3).await, right);
-    // What happens then is not wanted, but its place is told with the next sign of life.
+    // What happens then is not wanted, but its place is sent with the next sign of life.
     let last = a.create_type("LAST", "credit").await;
     assert_eq!(last["code"], "LAST");
     let events = all(a, 200, "").await;
@@ -248,8 +248,8 @@ async fn a_stream_ends_with_its_key_and_tells_nothing_after() {
     service.a.create_type("AFTER", "credit").await;
     for stream in [quiet, busy] {
         let sse = stream.end().await;
-        let told: Vec<_> = sse.messages.iter().map(sse::Message::event).collect();
-        assert!(told == before || told.is_empty(), "{told:?}");
+        let reply: Vec<_> = sse.messages.iter().map(sse::Message::event).collect();
+        assert!(reply == before || reply.is_empty(), "{reply:?}");
     }
     other.get(PATH).await.refused(401, "unauthorized");
     assert_eq!(next(&mut mine, 2).await[0], before[0]);
@@ -293,8 +293,8 @@ async fn a_service_that_stops_ends_its_streams_and_waits_for_nobody_who_is_deaf(
     let deaf = deaf(&service.a, &beginning).await;
     let idle = Stream::open(&service.a, "", "").await.begun().await;
     let mut reading = Stream::open(&service.a, "", &beginning).await;
-    let told = next(&mut reading, 8003).await;
-    assert_eq!(told.last().unwrap()["sequence"], 8003);
+    let reply = next(&mut reading, 8003).await;
+    assert_eq!(reply.last().unwrap()["sequence"], 8003);
     let streams = async { (idle.end().await, reading.end().await) };
     let ended = async { tokio::join!(service.end(true), streams) };
     let ended = tokio::time::timeout(SOON, ended).await;

@@ -175,8 +175,8 @@ impl Site {
                 .for_each(|line| heard.lock().unwrap().push(line));
         });
         let url = wait_until("it serves or ends", SOON, async || {
-            let told = said.lock().unwrap();
-            let ready = told.iter().find(|line| line.contains("takes requests"));
+            let answer = said.lock().unwrap();
+            let ready = answer.iter().find(|line| line.contains("takes requests"));
             if let Some(line) = ready {
                 let line: Value = serde_json::from_str(line).unwrap();
                 return Some(line["url"].as_str().map(str::to_owned));

@@ -327,8 +327,8 @@ impl Site {
                 tally.refused += 1;
                 let verified = self.verify(&data);
                 if code != Some(3) || why.trim().is_empty() || verified != Some(3) {
-                    let told = format!("{what}: exit {code:?}, verify {verified:?}: {why}");
-                    tally.wrong.push(told);
+                    let answer = format!("{what}: exit {code:?}, verify {verified:?}: {why}");
+                    tally.wrong.push(answer);
                 }
                 Right::Refused
             }

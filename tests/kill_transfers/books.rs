@@ -85,7 +85,7 @@ async fn ended(site: &Site) -> Duration {
 }
 
 /// What came back while nobody heard, the bank's notices given up: reconciliation names it, and it
-/// is told again as the bank's people would. Gives how many there were.
+/// is reported again as the bank's people would. Gives how many there were.
 async fn told_by_hand(site: &Site, expected: &Expected) -> usize {
     wait_until("no notice is on its way", ENDS, async || {
         let state = site.bank.get("/sandbox/state").await.is(200);
@@ -249,7 +249,7 @@ async fn bank(site: &Site, transfers: &BTreeMap<String, Value>, expected: &Expec
     assert_eq!(received.len(), expected.reversed + expected.cash_ins);
 }
 
-/// Money whose notice nobody heard is told again, and all of it once more than needed.
+/// Money whose notice nobody heard is reported again, and all of it once more than needed.
 async fn told_again(site: &Site, load: &Load) {
     for number in (0..load.count).step_by(CASH_IN_EVERY) {
         let cvu = &load.accounts[number % ACCOUNTS].0;

@@ -42,10 +42,10 @@ async fn story() -> Story {
             from: Counterparty::default(),
             at: ago(days),
         };
-        let told = service
+        let reply = service
             .engine()
             .notice(BTreeSet::from([RealmId(2)]), notice, "past");
-        told.await.unwrap();
+        reply.await.unwrap();
     }
     clock.set(&now.to_string());
     service.hear().await;

@@ -163,11 +163,11 @@ async fn heads_without_an_end() {
         client.get("/livez").await.is(200);
         let mut closed = lines;
         let answers = join_all(closed.iter_mut().map(Line::answer)).await;
-        let told = answers
+        let reply = answers
             .iter()
             .flatten()
             .filter(|answer| [408, 431].contains(&answer.status));
-        println!("{what}: {} of {many} were answered", told.count());
+        println!("{what}: {} of {many} were answered", reply.count());
         given_back(&process, before, what, many, most).await;
     }
     wait_until("the process has no connections", SOON, async || {

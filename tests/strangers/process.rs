@@ -118,11 +118,11 @@ impl Process {
 
     /// Where a `caudal dev` says that it is.
     fn dev(&self, dir: &Path) -> Option<Client> {
-        let told = fs::read(dir.join("data/dev.json")).ok()?;
-        let told: Value = serde_json::from_slice(&told).ok()?;
+        let reply = fs::read(dir.join("data/dev.json")).ok()?;
+        let reply: Value = serde_json::from_slice(&reply).ok()?;
         Some(Client::new(
-            told["url"].as_str()?,
-            Some(told["testKey"].as_str()?),
+            reply["url"].as_str()?,
+            Some(reply["testKey"].as_str()?),
         ))
     }
 
@@ -132,8 +132,8 @@ impl Process {
         let mut lines = log
             .lines()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let told = lines.find(|line| line["message"] == "takes requests")?;
-        Some(Client::new(told["url"].as_str()?, None))
+        let reply = lines.find(|line| line["message"] == "takes requests")?;
+        Some(Client::new(reply["url"].as_str()?, None))
     }
 
     /// What it has written on standard error.
@@ -249,12 +249,12 @@ async fn a_demo_shows_its_keys_on_a_terminal_alone() {
         said.contains("dev.json").then_some(said)
     })
     .await;
-    let told: Value =
+    let reply: Value =
         serde_json::from_slice(&fs::read(dir.path().join("data/dev.json")).unwrap()).unwrap();
     for name in ["testKey", "liveKey", "adminKey"] {
-        assert!(!said.contains(told[name].as_str().unwrap()), "{said}");
+        assert!(!said.contains(reply[name].as_str().unwrap()), "{said}");
     }
-    assert!(said.contains(told["url"].as_str().unwrap()), "{said}");
+    assert!(said.contains(reply["url"].as_str().unwrap()), "{said}");
     process.client.cvu().await;
     process.stop().await;
     assert_eq!(shared(&dir.path().join("data")), []);

@@ -51,16 +51,16 @@ async fn those_without_a_request_give_way() {
     assert_eq!(service.a.available(&cvu).await, "20.00");
     // The first ones are gone.
     idle[0].closed().await;
-    let mut told = Vec::new();
-    while !String::from_utf8_lossy(&told).contains("voucher.created") {
+    let mut reply = Vec::new();
+    while !String::from_utf8_lossy(&reply).contains("voucher.created") {
         let mut chunk = [0; 4096];
         let n = stream.stream.read(&mut chunk).await.unwrap();
         assert!(
             n > 0,
             "the stream ended: {}",
-            String::from_utf8_lossy(&told)
+            String::from_utf8_lossy(&reply)
         );
-        told.extend_from_slice(&chunk[..n]);
+        reply.extend_from_slice(&chunk[..n]);
     }
 }
 

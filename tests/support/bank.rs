@@ -96,15 +96,15 @@ impl Bank {
     /// Tells how a transfer ends that the bank keeps pending.
     pub async fn settle(&self, origin: &Value, status: &str) {
         let path = format!("/sandbox/transfers/{}/settle", origin.as_str().unwrap());
-        let told = self.client.post(&path, &json!({"status": status})).await;
-        assert!((200..300).contains(&told.status), "{}", told.text);
+        let answer = self.client.post(&path, &json!({"status": status})).await;
+        assert!((200..300).contains(&answer.status), "{}", answer.text);
     }
 
     /// Has a transfer that was completed come back.
     pub async fn reverse(&self, origin: &Value) {
         let path = format!("/sandbox/transfers/{}/reverse", origin.as_str().unwrap());
-        let told = self.client.call("POST", &path).await;
-        assert!((200..300).contains(&told.status), "{}", told.text);
+        let answer = self.client.call("POST", &path).await;
+        assert!((200..300).contains(&answer.status), "{}", answer.text);
     }
 
     /// Tells something of the enrolment of a CVU in remuneration.

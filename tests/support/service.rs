@@ -216,12 +216,12 @@ impl TestService {
     /// Has the bank send its notices to this service, at its present address.
     pub async fn hear(&self) {
         let url = format!("{}{}", self.a.url, caudal::notices::PATH);
-        let told = self
+        let reply = self
             .bank
             .client()
             .post("/sandbox/notify", &json!({"url": url}));
-        let told = told.await;
-        assert!((200..300).contains(&told.status), "{}", told.text);
+        let reply = reply.await;
+        assert!((200..300).contains(&reply.status), "{}", reply.text);
     }
 
     /// A client of the admin listener, without its key.
@@ -272,7 +272,7 @@ impl TestService {
         Client::new(url, None).get(path).await
     }
 
-    /// Waits until the bank has told everything that it has to tell.
+    /// Waits until the bank has sent every notice that it has to send.
     pub async fn heard(&self) {
         super::wait_until("all notices are heard", super::SOON, async || {
             let state = self.bank.state().await;

@@ -78,7 +78,7 @@ async fn mover(client: Client, number: usize, cvus: Arc<Vec<String>>, counters: 
                 json!({"idCuenta": at + 1, "importe": amount, "codigo": code, "idExterno": id});
             client.post("/wallet/v1/Comprobante", &body)
         };
-        let told = match (kind, n % 2) {
+        let answer = match (kind, n % 2) {
             (CREDIT, 0) => native("IN", "1000.00").await,
             (CREDIT, _) => wallet("IN", 1000.0).await,
             (DEBIT, 0) => native("OUT", "0.01").await,
@@ -91,7 +91,7 @@ async fn mover(client: Client, number: usize, cvus: Arc<Vec<String>>, counters: 
             }
             _ => client.transfer(cvu, json!({"cvu": other}), "0.37").await,
         };
-        told.is(201);
+        answer.is(201);
         counters.granted[kind].fetch_add(1, Ordering::SeqCst);
         counters.moved.send_modify(|moved| *moved += 1);
     }

@@ -39,8 +39,8 @@ async fn a_shared_collector_account_shows_nobody_the_others_money() {
     let path = format!("/admin/tenants/{OTHER}");
     let order = |cbu: &str| json!({"bank": {"test": {"collectorCbu": cbu}}});
     let shared = order(sandbox::COLLECTOR);
-    let told = service.admin("PATCH", &path, &shared).await.is(200);
-    let in_use = &told["bank"]["test"]["collectorInUse"];
+    let answer = service.admin("PATCH", &path, &shared).await.is(200);
+    let in_use = &answer["bank"]["test"]["collectorInUse"];
     assert_eq!(in_use, sandbox::COLLECTOR);
     let (one, two) = (service.a.cvu().await, service.b.cvu().await);
     service.bank.cash_in(&one, "10.00").await;

@@ -102,10 +102,10 @@ async fn an_account_is_enrolled_and_valued_apart_from_its_balance() {
         &json!({"units": "656402.1234", "day": "2026-03-08"}),
     )
     .await;
-    let told = estado(&service.a, cvu).await;
+    let reply = estado(&service.a, cvu).await;
     // The Sunday's price is that of the Friday before; its rate is that since a Wednesday 30 days
     // before it.
-    let (_, rest) = told.text.split_once("\"estado\":").unwrap();
+    let (_, rest) = reply.text.split_once("\"estado\":").unwrap();
     assert_eq!(
         rest,
         concat!(
@@ -137,13 +137,13 @@ async fn another_brokerage_account_waits_until_the_enrolment_is_over() {
     alta(&service.a, cvu, "7").await.is(201);
     for state in ["ACTIVE", "SUSPENDED", "ACTIVE"] {
         tell(&service, cvu, &json!({"status": state})).await;
-        let told = estado(&service.a, cvu).await;
+        let reply = estado(&service.a, cvu).await;
         let word = if state == "ACTIVE" {
             "ACTIVA"
         } else {
             "SUSPENDIDA"
         };
-        assert_eq!(told["estado"], word);
+        assert_eq!(reply["estado"], word);
         let other = alta(&service.a, cvu, "8").await;
         other.refused(409, "remuneration_enrolled");
         let other = json!({"cvu": cvu, "cuentaComitente": "7", "fondo": "Otro"});
@@ -151,9 +151,9 @@ async fn another_brokerage_account_waits_until_the_enrolment_is_over() {
         other.refused(409, "remuneration_enrolled");
     }
     tell(&service, cvu, &json!({"status": "ENDED"})).await;
-    let told = estado(&service.a, cvu).await;
+    let reply = estado(&service.a, cvu).await;
     assert_eq!(
-        (&told["estado"], &told["cuotapartes"]),
+        (&reply["estado"], &reply["cuotapartes"]),
         (&json!("BAJA"), &json!(null))
     );
     let second = alta(&service.a, cvu, "8").await.is(201);
@@ -222,21 +222,21 @@ async fn an_answer_that_is_lost_enrols_once() {
         behave(&service, mode).await;
         let made = alta(&service.a, cvu, "7").await.is(201);
         assert_eq!(made["estado"], "PENDIENTE", "{mode}");
-        // The bank is away: what the ledger knows is told all the same.
-        let told = estado(&service.a, cvu).await;
+        // The bank is away: what the ledger knows is answered all the same.
+        let reply = estado(&service.a, cvu).await;
         assert_eq!(
-            (&told["estado"], &told["saldoValuado"]),
+            (&reply["estado"], &reply["saldoValuado"]),
             (&json!("PENDIENTE"), &json!(null))
         );
         behave(&service, "ok").await;
         heard(&service.a, cvu, "7").await;
-        let told = estado(&service.a, cvu).await.json;
-        assert!(told["saldoValuado"].is_number(), "{told}");
+        let reply = estado(&service.a, cvu).await.json;
+        assert!(reply["saldoValuado"].is_number(), "{reply}");
         assert_eq!(enrolments(&service, cvu).await, 1, "{mode}");
         behave(&service, mode).await;
-        let told = estado(&service.a, cvu).await;
+        let reply = estado(&service.a, cvu).await;
         assert_eq!(
-            (&told["estado"], &told["cuotapartes"]),
+            (&reply["estado"], &reply["cuotapartes"]),
             (&json!("ACTIVA"), &json!(null))
         );
     }

@@ -144,15 +144,15 @@ async fn a_voucher_is_posted_once_and_a_dry_run_never() {
     other.as_object_mut().unwrap().remove("codigo");
     let again = service.a.post(path, &other).await.is(201);
     assert!(again.replayed() && again.json == first.json);
-    let told = service
+    let answer = service
         .a
         .get("/wallet/v1/ComprobanteByIdExterno/a")
         .await
         .is(200);
     assert_eq!(
         (
-            &told["idTipoComprobante"],
-            &told["descripcionTipoComprobante"]
+            &answer["idTipoComprobante"],
+            &answer["descripcionTipoComprobante"]
         ),
         (&json!(1000), &json!("CARGA"))
     );

@@ -402,14 +402,14 @@ async fn what_was_delivered_comes_again_when_it_is_asked_for() {
     );
 
     let path = format!("/v1/webhooks/deliveries/{}/redeliver", deliveries[2]);
-    let told = a.post(&path, &json!({})).await.is(202);
-    assert_eq!(told.json, json!({"from": events[2], "to": events[2]}));
+    let answer = a.post(&path, &json!({})).await.is(202);
+    assert_eq!(answer.json, json!({"from": events[2], "to": events[2]}));
     inbox.came(7).await;
     // A range has what the webhook wants, up to the last one when nothing is said.
     let path = format!("{}/redeliver", hook.path);
     let last = ids(&feed(a).await, "id").pop().unwrap();
-    let told = a.post(&path, &json!({"from": events[3]})).await.is(202);
-    assert_eq!(told.json, json!({"from": events[3], "to": last}));
+    let answer = a.post(&path, &json!({"from": events[3]})).await.is(202);
+    assert_eq!(answer.json, json!({"from": events[3], "to": last}));
     inbox.came(10).await;
     let range = json!({"from": events[0], "to": events[1]});
     a.post(&path, &range).await.is(202);

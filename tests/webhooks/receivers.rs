@@ -17,8 +17,8 @@ async fn sent_to(sink: &HttpSink, receiver: &Receiver) -> Sent {
 }
 
 /// What a receiver says of itself. The connection ends in the same runtime, so nobody blocks it.
-async fn said<T>(told: &mut UnboundedReceiver<T>) -> T {
-    timeout(LONG, told.recv()).await.unwrap().unwrap()
+async fn said<T>(came: &mut UnboundedReceiver<T>) -> T {
+    timeout(LONG, came.recv()).await.unwrap().unwrap()
 }
 
 #[actix_web::test]
@@ -113,12 +113,12 @@ async fn an_answer_that_drips_ends_with_the_attempt() {
 
 #[actix_web::test]
 async fn a_body_that_drips_is_left_after_the_status() {
-    let (tell, mut told) = unbounded_channel();
+    let (send, mut came) = unbounded_channel();
     let receiver = Receiver::start(move |line| {
         line.say(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n");
         while line.say(b".") && line.wait(TICK) {}
         // Whoever sent the event has hung up, or the test would not be over.
-        tell.send(()).ok();
+        send.send(()).ok();
         false
     });
     let limits = AttemptLimits {
@@ -128,7 +128,7 @@ async fn a_body_that_drips_is_left_after_the_status() {
     let sink = sink_with(Reach::loopback(), limits, &Arc::default());
     let sent = sent_to(&sink, &receiver).await;
     assert_eq!(sent.result, Ok(200));
-    said(&mut told).await;
+    said(&mut came).await;
 }
 
 #[actix_web::test]
@@ -141,7 +141,7 @@ async fn of_an_endless_answer_little_is_read() {
         "transfer-encoding: chunked\r\n\r\n2540be400\r\n",
         "\r\n",
     ] {
-        let (tell, mut told) = unbounded_channel();
+        let (send, mut came) = unbounded_channel();
         let receiver = Receiver::start(move |line| {
             line.say(format!("HTTP/1.1 200 OK\r\n{head}").as_bytes());
             let part = vec![b'.'; PART];
@@ -149,12 +149,12 @@ async fn of_an_endless_answer_little_is_read() {
             while said < MOST && line.say(&part) {
                 said += PART;
             }
-            tell.send(said).ok();
+            send.send(said).ok();
             false
         });
         let sent = sent_to(&sink(), &receiver).await;
         assert_eq!(sent.result, Ok(200), "{head}");
-        let said = said(&mut told).await;
+        let said = said(&mut came).await;
         assert!(said < MOST, "{said} bytes were taken");
     }
 }

@@ -424,8 +424,8 @@ async fn a_key_makes_one_of_many_requests() {
     let from = feed(a).await[0]["id"].clone();
     for replayed in [false, true] {
         let order = json!({"from": from});
-        let told = post("redeliver", order, "again").await.is(202);
-        assert_eq!((told.replayed(), &told["from"]), (replayed, &from));
+        let answer = post("redeliver", order, "again").await.is(202);
+        assert_eq!((answer.replayed(), &answer["from"]), (replayed, &from));
     }
     let calls = inbox.came(5).await;
     for _ in 0..2 {

@@ -35,7 +35,7 @@ use crate::settings::Pauses;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Word {
     /// How far it is.
-    Told(FundWord),
+    Answered(FundWord),
     /// That there is none and will be none.
     Refused(BankRefusal),
     /// Nothing that can be relied on.
@@ -115,7 +115,7 @@ impl Enrolling {
             let reply = bank.fund_position(&self.order.reference, id).await;
             calls.extend(reply.calls);
             word = match reply.result {
-                Ok(Some(told)) => Some(Word::Told(told.word)),
+                Ok(Some(answered)) => Some(Word::Answered(answered.word)),
                 Ok(None) => None,
                 // Refusing to say is not refusing to do.
                 Err(_) => Some(Word::Unknown),
@@ -125,7 +125,7 @@ impl Enrolling {
             let reply = bank.enrol(&self.order, id).await;
             calls.extend(reply.calls);
             word = Some(match reply.result {
-                Ok(told) => Word::Told(told),
+                Ok(answered) => Word::Answered(answered),
                 Err(BankError::Refused(why)) => Word::Refused(why),
                 Err(BankError::Failed { .. } | BankError::TimedOut) => Word::Unknown,
             });
@@ -148,7 +148,7 @@ pub enum FundTurn {
     /// What the fund said of an enrolment that waits; answers whether it still waits.
     Said(FundSaid, oneshot::Sender<bool>),
     /// What the fund said when somebody wanted to know.
-    Told(FundSaid, Reply<Result<EnrolmentView, Failure>>),
+    Answered(FundSaid, Reply<Result<EnrolmentView, Failure>>),
     /// The last enrolment as it is.
     EnrolmentOf(Reply<Result<EnrolmentView, Failure>>),
 }
@@ -158,7 +158,7 @@ impl Asked for FundTurn {
         match self {
             Self::Enrol(_, ticket) | Self::Adopt(_, ticket) => Some(ticket),
             Self::EnrolmentOf(reply) => Some(reply),
-            Self::Said(..) | Self::Told(..) => None,
+            Self::Said(..) | Self::Answered(..) => None,
         }
     }
 }
@@ -175,7 +175,7 @@ impl Desk {
                 // Nobody asks again when the one who asked is gone.
                 waits.send(self.account.enrolling() == Some(enrolment)).ok();
             }
-            FundTurn::Told(said, reply) => {
+            FundTurn::Answered(said, reply) => {
                 self.fund_said(said, false);
                 let view = self.enrolment_view(false);
                 self.show(Ok(view), reply);
@@ -277,7 +277,7 @@ impl Desk {
     /// Writes down what the fund said: the calls, and what its word changes.
     fn take_word(&mut self, said: &FundSaid) -> Result<Write, StoreError> {
         let fact: Option<AccountFact> = match &said.word {
-            Word::Told(word) => self.account.fund_said(said.enrolment, word),
+            Word::Answered(word) => self.account.fund_said(said.enrolment, word),
             Word::Refused(why) => self.account.fund_refused(said.enrolment, why),
             Word::Unknown => None,
         };
@@ -313,7 +313,7 @@ impl Desk {
         };
         let outcome = match said.word {
             Word::Refused(why) => Err(Failure::Bank(BankError::Refused(why))),
-            Word::Told(_) | Word::Unknown => Ok(self.enrolment_view(false)),
+            Word::Answered(_) | Word::Unknown => Ok(self.enrolment_view(false)),
         };
         self.scribe.finish(page, outcome, ticket);
     }

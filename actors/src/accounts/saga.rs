@@ -234,7 +234,7 @@ impl Saga {
                 Err(Halt::Taken(BankRefusal { status: 0, body }))
             }
             Err(BankError::Refused(why)) if bank.is_taken(&why) => Err(Halt::Taken(why)),
-            told => Ok(told?),
+            answer => Ok(answer?),
         }
     }
 

@@ -29,13 +29,13 @@ pub(super) struct Wants<'a> {
 
 impl Wants<'_> {
     /// Whether an event is among them; it is read where its kind does not say.
-    fn has(self, number: u64, told: &EventRow) -> Result<bool, StoreError> {
-        let wanted = self.kinds.has(told.kind);
-        if !wanted || !self.format.is_choosy(told.kind) {
+    fn has(self, number: u64, row: &EventRow) -> Result<bool, StoreError> {
+        let wanted = self.kinds.has(row.kind);
+        if !wanted || !self.format.is_choosy(row.kind) {
             return Ok(wanted);
         }
-        let event = reads::events::event(self.store, self.realm, number, told)?;
-        Ok(self.format.tells(&event.subject))
+        let event = reads::events::event(self.store, self.realm, number, row)?;
+        Ok(self.format.carries(&event.subject))
     }
 }
 
@@ -84,11 +84,11 @@ impl Route<'_> {
             let behind = next.saturating_sub(1).saturating_sub(lane.seen);
             let behind = usize::try_from(behind).unwrap_or(usize::MAX);
             let page = behind.min(PAGE).min(*self.looks);
-            let rows = reads::events::told(self.store, self.realm, lane.seen, page)?;
+            let rows = reads::events::rows_after(self.store, self.realm, lane.seen, page)?;
             *self.looks = self.looks.saturating_sub(page);
-            for (number, told) in &rows {
+            for (number, row) in &rows {
                 lane.seen = *number;
-                if told.account == account && wants.has(*number, told)? {
+                if row.account == account && wants.has(*number, row)? {
                     self.course.found(account, Some(*number), self.now);
                     return Ok(());
                 }
@@ -136,11 +136,11 @@ impl Route<'_> {
         let first = heads.min_by_key(|(head, _)| (head.due, head.event));
         match first {
             Some((head, account)) => {
-                let told = reads::events::told_at(self.store, self.realm, head.event)?;
-                let told = told.ok_or_else(|| {
+                let row = reads::events::row_at(self.store, self.realm, head.event)?;
+                let row = row.ok_or_else(|| {
                     StoreError::Corrupt("an event that waits for a webhook is not there".into())
                 })?;
-                self.take(account, head.event, &told).map(Some)
+                self.take(account, head.event, &row).map(Some)
             }
             None => Ok(None),
         }
@@ -161,13 +161,13 @@ impl Route<'_> {
             if page == 0 {
                 break;
             }
-            let rows = reads::events::told(self.store, self.realm, after, page)?;
-            for (number, told) in &rows {
+            let rows = reads::events::rows_after(self.store, self.realm, after, page)?;
+            for (number, row) in &rows {
                 *self.looks = self.looks.saturating_sub(1);
                 moved = true;
-                let wanted = self.wants.has(*number, told)?;
-                if self.course.look(*number, told.account, wanted, self.now) {
-                    let job = Some(self.take(told.account, *number, told)?);
+                let wanted = self.wants.has(*number, row)?;
+                if self.course.look(*number, row.account, wanted, self.now) {
+                    let job = Some(self.take(row.account, *number, row)?);
                     return Ok(Found { job, moved });
                 }
             }
@@ -183,9 +183,9 @@ impl Route<'_> {
         &mut self,
         account: AccountNo,
         number: u64,
-        told: &EventRow,
+        row: &EventRow,
     ) -> Result<(AccountNo, u64, Event), StoreError> {
-        let event = reads::events::event(self.store, self.realm, number, told)?;
+        let event = reads::events::event(self.store, self.realm, number, row)?;
         self.flying.insert(account);
         Ok((account, number, event))
     }

@@ -11,7 +11,7 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::Destination;
 
 use super::money::{Heard, not_found, value};
-use super::turns::{Books, Cost};
+use super::read_slots::{Books, Cost};
 use super::{Asker, DEADLINE, Engine, Realms};
 use crate::banks::{self, Collectors, NoBank, RealmBank, Relation, Voice};
 use crate::failure::Failure;

@@ -15,7 +15,7 @@ use caudal_ledger::treasury::Sum;
 use caudal_storage::{Index, StoreError};
 
 use super::money::{TransferView, not_found, value};
-use super::turns::Cost;
+use super::read_slots::Cost;
 use super::{Asker, DEADLINE, Engine};
 use crate::failure::Failure;
 use crate::realms::{CaseMessage, Target, TransferMessage};

@@ -7,7 +7,7 @@ use caudal_ledger::time::BusinessDay;
 
 use super::Engine;
 use super::money::Heard;
-use super::turns::{Books, Cost};
+use super::read_slots::{Books, Cost};
 use crate::banks::{OnCollector, Voice};
 use crate::failure::Failure;
 use crate::ports::{BankGateway as _, BankMovement, Notice};

@@ -16,7 +16,7 @@ use caudal_ledger::rejection::Rejection;
 use caudal_storage::{Index, StoreError};
 
 use super::Engine;
-use super::turns::Cost;
+use super::read_slots::Cost;
 use crate::failure::Failure;
 use crate::records::reads;
 
@@ -79,11 +79,11 @@ impl Engine {
 
     /// Waits until a realm has an event after a number, as long as it takes.
     pub async fn event_after(&self, realm: RealmId, number: u64) -> Result<(), Failure> {
-        let told = self.realms.supervisors.get(&realm);
-        let told = told.map(|known| Arc::clone(&known.told));
-        let told = told.ok_or(Rejection::TenantNotFound)?;
+        let found = self.realms.supervisors.get(&realm);
+        let published = found.map(|known| Arc::clone(&known.published));
+        let published = published.ok_or(Rejection::TenantNotFound)?;
         loop {
-            let next = told.notified();
+            let next = published.notified();
             tokio::pin!(next);
             // From here on no commit is missed, so what is read below is not too old.
             next.as_mut().enable();
@@ -105,8 +105,8 @@ pub(super) fn id(
         let tag = Tag::NONE;
         return Ok(Some(EventId { realm, number, tag }));
     }
-    let told = reads::events::told_at(store, realm, number)?;
-    Ok(told.map(|told| told.id(realm, number)))
+    let event = reads::events::row_at(store, realm, number)?;
+    Ok(event.map(|event| event.id(realm, number)))
 }
 
 /// One page of the log, as of now.
@@ -122,17 +122,17 @@ pub fn page(
     let mut looks = LOOKS_MAX;
     while looks > 0 {
         let wanted = looks.min(LOOK_PAGE);
-        let rows = reads::events::told(store, realm, seen, wanted)?;
+        let rows = reads::events::rows_after(store, realm, seen, wanted)?;
         let ended = rows.len() < wanted;
-        for (number, told) in rows {
+        for (number, event) in rows {
             if found.items.len() == limit {
                 found.more = true;
                 return Ok(found);
             }
             seen = number;
-            found.seen = Some(told.id(realm, number));
-            if kinds.has(told.kind) {
-                let event = reads::events::event(store, realm, number, &told)?;
+            found.seen = Some(event.id(realm, number));
+            if kinds.has(event.kind) {
+                let event = reads::events::event(store, realm, number, &event)?;
                 found.items.push(event);
             }
         }
@@ -141,7 +141,7 @@ pub fn page(
         }
         looks = looks.saturating_sub(wanted);
     }
-    let rest = reads::events::told(store, realm, seen, 1)?;
+    let rest = reads::events::rows_after(store, realm, seen, 1)?;
     found.more = !rest.is_empty();
     Ok(found)
 }

@@ -139,19 +139,19 @@ impl Realms {
     ) -> Result<(), Failure> {
         let bank = Arc::new(RealmBank::new(&self.banks, relation));
         let settings = Arc::new(RwLock::new(Arc::new(settings)));
-        let told = Arc::new(Notify::new());
+        let published = Arc::new(Notify::new());
         let started = self.start(
             realm,
             Arc::clone(&settings),
             Arc::clone(&bank),
-            Arc::clone(&told),
+            Arc::clone(&published),
         )?;
         let (mailbox, lane) = (started.mailbox.clone(), Arc::clone(&started.lane));
         let kept = keep(self, realm, started);
         let known = Supervised {
             settings,
             bank,
-            told,
+            published,
             mailbox,
             lane,
             kept,
@@ -166,7 +166,7 @@ impl Realms {
         realm: RealmId,
         settings: Arc<RwLock<Arc<Settings>>>,
         bank: Arc<RealmBank>,
-        told: Arc<Notify>,
+        published: Arc<Notify>,
     ) -> Result<Started, Failure> {
         let store = Arc::clone(self.cells.of(realm));
         let last = reads::events::last_at(store.as_ref(), realm)?;
@@ -188,7 +188,7 @@ impl Realms {
             meter: Arc::default(),
             settings,
             claims: self.claims.clone(),
-            told,
+            published,
             trail: Arc::default(),
             sink: Arc::clone(&self.sink),
             couriers: self.couriers.clone(),
@@ -339,7 +339,7 @@ impl Keeper {
         let known = realms.supervisors.get(&self.realm);
         let known = known.map(|known| known.value().clone());
         let known = known.ok_or(Rejection::TenantNotFound)?;
-        let load = || realms.start(self.realm, known.settings, known.bank, known.told);
+        let load = || realms.start(self.realm, known.settings, known.bank, known.published);
         let started = catch_unwind(AssertUnwindSafe(load)).unwrap_or(Err(Failure::Bug))?;
         if let Some(mut known) = realms.supervisors.get_mut(&self.realm) {
             known.mailbox = started.mailbox.clone();
@@ -361,9 +361,9 @@ impl Keeper {
 /// Waits until all that a lane has was written, or refused.
 async fn drained(lane: &Lane) {
     loop {
-        let (tell, told) = oneshot::channel();
-        lane.barrier(Box::new(move |done| drop(tell.send(done))));
-        match told.await {
+        let (send, ended) = oneshot::channel();
+        lane.barrier(Box::new(move |done| drop(send.send(done))));
+        match ended.await {
             Ok(Err(StoreError::Overloaded)) => sleep(ASK_AGAIN).await,
             // A store that is closed or lost writes nothing more.
             Ok(Ok(_) | Err(_)) | Err(_) => return,

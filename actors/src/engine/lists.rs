@@ -3,7 +3,7 @@
 //! **Shape.** What needs no filter is a range of sequence numbers and costs what the page costs.
 //! With a filter, the range that dates leave is scanned, off the actors' threads.
 //!
-//! **Bounds.** See [`super::turns`].
+//! **Bounds.** See [`super::read_slots`].
 
 mod accounts;
 mod internal;
@@ -24,7 +24,7 @@ use caudal_storage::{Index, StoreError};
 use chrono::NaiveDate;
 
 use super::Engine;
-use super::turns::Cost;
+use super::read_slots::Cost;
 use crate::accounts::Placed;
 use crate::failure::Failure;
 use crate::realms::Target;
@@ -102,7 +102,7 @@ impl VoucherFilter {
         *self == everything && sort == VoucherSort::CreatedAt
     }
 
-    /// Whether lines tell all that is asked.
+    /// Whether lines hold all that is asked.
     const fn is_of_lines(&self) -> bool {
         let Self {
             type_code,

@@ -15,7 +15,7 @@ use caudal_ledger::vouchers::Outcome;
 use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::lists::{ListPage, Listing, Picker, Range};
-use super::turns::Cost;
+use super::read_slots::Cost;
 use super::{Asker, DEADLINE, Engine};
 use crate::accounts::BatchMode;
 use crate::failure::Failure;

@@ -9,7 +9,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
 use caudal_storage::{Index, Stats, Store};
 
-use super::turns::{Books, Cost};
+use super::read_slots::{Books, Cost};
 use super::{ANSWERS_MAX, DEADLINE, Engine};
 use crate::accounts::Observed;
 use crate::failure::Failure;
@@ -37,19 +37,19 @@ impl Engine {
     /// Makes everything durable and stops the store. Orders that come later fail. What still waits
     /// in a lane after [`DRAIN`] fails too, and nothing of it is done.
     pub fn close(&self) -> Result<(), Failure> {
-        let (tell, told) = std::sync::mpsc::channel();
+        let (done, ended) = std::sync::mpsc::channel();
         for known in &self.realms.supervisors {
-            let tell = tell.clone();
+            let done = done.clone();
             let lane = &known.value().lane;
             lane.barrier(Box::new(move |_| {
                 // Nobody listens any more when that took too long.
-                tell.send(()).ok();
+                done.send(()).ok();
             }));
         }
-        drop(tell);
+        drop(done);
         let since = Instant::now();
         while let Some(left) = DRAIN.checked_sub(since.elapsed())
-            && told.recv_timeout(left).is_ok()
+            && ended.recv_timeout(left).is_ok()
         {}
         Ok(self.cells.close()?)
     }

@@ -21,7 +21,7 @@ use caudal_ledger::vouchers::ReferenceType;
 
 use super::Engine;
 use super::money::TransferView;
-use super::turns::{Books, Cost};
+use super::read_slots::{Books, Cost};
 use crate::accounts::Placed;
 use crate::banks::Voice;
 use crate::failure::Failure;

@@ -56,7 +56,7 @@ impl Engine {
         let bank = self.bank(realm)?;
         let reply = bank.fund_position(&view.reference, request_id).await;
         let (word, position) = match reply.result {
-            Ok(Some(told)) => (Word::Told(told.word), told.position),
+            Ok(Some(answered)) => (Word::Answered(answered.word), answered.position),
             Ok(None) | Err(_) => (Word::Unknown, None),
         };
         let said = FundSaid {
@@ -65,7 +65,7 @@ impl Engine {
             calls: reply.calls,
         };
         let account = view.account;
-        let message = |reply| FundMessage::Told(account, said, reply);
+        let message = |reply| FundMessage::Answered(account, said, reply);
         let view = match self.ask(realm, DEADLINE, message).await {
             Ok(now) => now,
             // A read that cannot write down what it heard still shows what was known.

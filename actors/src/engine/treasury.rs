@@ -23,15 +23,15 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::lists::{AccountFilter, ListPage, Listing, Picker, listed};
-use super::turns::{Books, Cost};
+use super::read_slots::{Books, Cost};
 use super::{DEADLINE, Engine, Realms, wait};
 use crate::banks::OnCollector;
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Waiting};
 use crate::ports::BankGateway as _;
 use crate::realms::{RealmMessage, Target};
+use crate::records::account_sets::Among;
 use crate::records::projection::Listed;
-use crate::records::roll::Among;
 use crate::records::{decode, keys, reads};
 use crate::reply::Reply;
 use crate::treasury::{MAILBOX, Standing, TakeSnapshot, Treasury, Whose};
@@ -238,7 +238,7 @@ impl PositionFilter {
     }
 }
 
-/// The page of all positions: a page of the roll, whose closed accounts without money are left out.
+/// The page of all positions: a page of the account sets, whose closed accounts without money are left out.
 fn everyone(
     store: &dyn Index,
     realm: RealmId,

@@ -10,7 +10,7 @@ use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType, Vou
 use caudal_ledger::vouchers::Outcome;
 use caudal_storage::{Index, StoreError};
 
-use super::turns::Cost;
+use super::read_slots::Cost;
 use super::{Asker, DEADLINE, Engine};
 use crate::accounts::Placed;
 use crate::failure::Failure;

@@ -6,7 +6,7 @@ use caudal_ledger::cuit::Cuit;
 use caudal_ledger::ids::{AccountNo, RealmId};
 
 use super::lists::{AccountFilter, AccountSort, ListPage, Listing};
-use super::turns::Cost;
+use super::read_slots::Cost;
 use super::{Asker, DEADLINE, Engine, wait};
 use crate::accounts::{AccountView, BalanceView};
 use crate::failure::Failure;

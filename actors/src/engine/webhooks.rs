@@ -9,7 +9,7 @@ use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::events::id;
 use super::lists::{ListPage, Listing};
-use super::turns::Cost;
+use super::read_slots::Cost;
 use super::{Asker, BANK_DEADLINE, DEADLINE, Engine};
 use crate::failure::Failure;
 use crate::ports::webhooks::Sent;
@@ -147,11 +147,11 @@ fn shown(store: &dyn Index, realm: RealmId, webhook: Webhook) -> Result<WebhookV
 }
 
 fn view(store: &dyn Index, realm: RealmId, delivery: Delivery) -> Result<DeliveryView, StoreError> {
-    let told = reads::events::told_at(store, realm, delivery.event)?;
-    let told = told.ok_or_else(|| StoreError::Corrupt("a delivery of no event".into()))?;
+    let event = reads::events::row_at(store, realm, delivery.event)?;
+    let event = event.ok_or_else(|| StoreError::Corrupt("a delivery of no event".into()))?;
     Ok(DeliveryView {
-        kind: told.kind,
-        event: told.id(realm, delivery.event),
+        kind: event.kind,
+        event: event.id(realm, delivery.event),
         delivery,
     })
 }

@@ -30,7 +30,7 @@ pub enum Contents {
 /// One attempt to deliver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parcel {
-    /// The request that caused what the event tells, while that is known.
+    /// The request that caused what the event reports, while that is known.
     pub caused_by: Option<Arc<str>>,
     /// The tenant that it is for.
     pub tenant: String,

@@ -118,7 +118,7 @@ impl RealmSupervisor {
                 self.dismiss(place, *decision, ticket);
             }
             CaseMessage::Said(said, over) => self.return_said(said, over),
-            CaseMessage::Notice(number, said, ticket) => self.return_told(number, said, ticket),
+            CaseMessage::Notice(number, said, ticket) => self.return_answered(number, said, ticket),
             CaseMessage::CameBack {
                 number,
                 arrived,
@@ -319,7 +319,7 @@ impl RealmSupervisor {
         let fact = match said {
             Said::Unknown => None,
             Said::Refused(why) => refused(&parked, number, why),
-            Said::Transfer(told) => settled(*realm, &parked, number, told),
+            Said::Transfer(record) => settled(*realm, &parked, number, record),
         };
         Ok(match fact {
             None if is_over(&parked, number) => Word::Over,
@@ -365,8 +365,8 @@ impl RealmSupervisor {
         }
     }
 
-    fn return_told(&mut self, number: u64, told: BankTransfer, mut ticket: Ticket<Heard>) {
-        match self.heard_of_return(number, &Said::Transfer(told)) {
+    fn return_answered(&mut self, number: u64, record: BankTransfer, mut ticket: Ticket<Heard>) {
+        match self.heard_of_return(number, &Said::Transfer(record)) {
             Err(None) => self.end(Err(Failure::Overloaded), ticket),
             Err(Some(why)) => self.end(Err(why.into()), ticket),
             Ok(Word::Nothing) => self.end(Ok(Heard::Ignored), ticket),
@@ -449,13 +449,18 @@ fn refused(
     Some(CaseFact::ReturnRefused { case, number, why })
 }
 
-fn settled(realm: RealmId, parked: &Parked, number: u64, told: &BankTransfer) -> Option<CaseFact> {
-    if parked.is_contradicted(number, &told.word) {
+fn settled(
+    realm: RealmId,
+    parked: &Parked,
+    number: u64,
+    record: &BankTransfer,
+) -> Option<CaseFact> {
+    if parked.is_contradicted(number, &record.word) {
         tracing::error!(
             realm = realm.0,
             number,
             "the bank contradicts how a return of money in suspense ended; reconcile the day"
         );
     }
-    parked.settle_return(number, told)
+    parked.settle_return(number, record)
 }

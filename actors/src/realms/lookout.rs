@@ -149,7 +149,7 @@ fn is_of(store: &dyn Index, realm: RealmId, movement: &BankMovement) -> Result<b
 }
 
 /// The notice that a movement is a return of money in suspense, asked for in a past that is gone: it
-/// leaves the collector account itself, so its reference alone tells whose it is.
+/// leaves the collector account itself, so its reference alone says whose it is.
 pub(crate) fn returned(
     store: &dyn Index,
     realm: RealmId,
@@ -310,10 +310,10 @@ fn is_awaited(store: &dyn Index, origin: OriginId) -> Result<Option<bool>, Store
     Ok(known.map(|(.., known)| known.status.is_open() && known.status != TransferStatus::Audit))
 }
 
-/// How a realm is told of a notice.
+/// How a realm learns of a notice.
 pub(crate) type Hearing = Box<dyn FnOnce(Ticket<Heard>) -> RealmMessage>;
 
-/// How a realm is told of a notice; `place` is the transfer or return that it is about, if it is about
+/// How a realm learns of a notice; `place` is the transfer or return that it is about, if it is about
 /// one.
 pub(crate) fn hearing(notice: Notice, place: Place) -> Option<Hearing> {
     let Place { account, sequence } = place;

@@ -19,7 +19,7 @@ pub enum FundMessage {
     /// The last enrolment of an account.
     EnrolmentOf(Target, Reply<Result<EnrolmentView, Failure>>),
     /// What the fund said when somebody wanted to know.
-    Told(AccountNo, FundSaid, Reply<Result<EnrolmentView, Failure>>),
+    Answered(AccountNo, FundSaid, Reply<Result<EnrolmentView, Failure>>),
 }
 
 impl Asked for FundMessage {
@@ -27,7 +27,7 @@ impl Asked for FundMessage {
         match self {
             Self::Enrol(_, _, ticket) => Some(ticket),
             Self::EnrolmentOf(_, reply) => Some(reply),
-            Self::Told(..) => None,
+            Self::Answered(..) => None,
         }
     }
 }
@@ -37,7 +37,7 @@ impl FundMessage {
     pub(super) const fn waits_for_store(&self) -> bool {
         match self {
             Self::Enrol(..) => true,
-            Self::EnrolmentOf(..) | Self::Told(..) => false,
+            Self::EnrolmentOf(..) | Self::Answered(..) => false,
         }
     }
 }
@@ -50,9 +50,9 @@ impl RealmSupervisor {
             FundMessage::EnrolmentOf(target, reply) => {
                 self.ask(target, reply, FundTurn::EnrolmentOf);
             }
-            FundMessage::Told(account, said, reply) => {
+            FundMessage::Answered(account, said, reply) => {
                 self.ask(Target::Account(account), reply, |reply| {
-                    FundTurn::Told(said, reply)
+                    FundTurn::Answered(said, reply)
                 });
             }
         }

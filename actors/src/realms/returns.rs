@@ -1,4 +1,4 @@
-//! A return on its way: asks the bank for it until it has said its last word, and tells the supervisor.
+//! A return on its way: asks the bank for it until it has said its last word, and reports it to the supervisor.
 
 use std::sync::Arc;
 

@@ -80,7 +80,7 @@ impl RealmSupervisor {
         match self.decide_webhook(number, order) {
             Err(why) => self.end(Err(why), ticket),
             Ok((page, webhook)) => {
-                // The one that is told has to be there before the order is on disk: it may start
+                // The one that is notified has to be there before the order is on disk: it may start
                 // with less than that.
                 self.ensure_courier();
                 let courier = self.courier.clone();

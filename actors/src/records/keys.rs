@@ -48,7 +48,7 @@ const BANK_DAY: u8 = 0x25;
 const TRANSFER_LEFT: u8 = 0x27;
 const TOTALS: u8 = 0x28;
 // 0x38 to 0x3f are in `cases`.
-// 0x29 was the closed accounts, which the roll tells now.
+// 0x29 was the closed accounts, which the account sets hold now.
 const CUIT: u8 = 0x30;
 const ENROLLING: u8 = 0x31;
 const ROLL: u8 = 0x32;
@@ -244,7 +244,7 @@ pub fn roll(realm: RealmId) -> Vec<u8> {
 }
 
 /// Realm, block of account numbers → which of its accounts are in which state.
-pub fn roll_of(realm: RealmId, block: u64) -> Vec<u8> {
+pub fn account_set_of(realm: RealmId, block: u64) -> Vec<u8> {
     key(ROLL, realm, &[&block.to_be_bytes()])
 }
 

@@ -27,7 +27,8 @@ use serde::{Deserialize, Serialize};
 use super::keys::Sorted;
 use super::{
     ANSWER_PARTS, ANSWERS, BANK, CASES, DELIVERIES, LEDGER, PLATFORM, PROFILE, REALM, SUSPENSE,
-    TRANSFERS, UNBOOKED, WEBHOOKS, account_stream, decode, encode, keys, roll, unknown_kind,
+    TRANSFERS, UNBOOKED, WEBHOOKS, account_sets, account_stream, decode, encode, keys,
+    unknown_kind,
 };
 
 pub use cases::CaseCounts;
@@ -203,7 +204,7 @@ fn profile(
     census(realm, (before.as_ref(), &after), index)?;
     let standing = |row: &Listed| (row.status, row.enabled);
     let standings = (before.as_ref().map(standing), standing(&after));
-    roll::became(realm, number, standings, index)?;
+    account_sets::became(realm, number, standings, index)?;
     sorts(realm, number, before.as_ref(), &after, index);
     match waits(&fact) {
         Some((Whom::Bank, true)) => index.put(&keys::pending_of(realm, number), &[]),
@@ -220,8 +221,8 @@ fn profile(
         return Ok(());
     };
     let movements = index.head(account_stream(realm, number, LEDGER))?;
-    let told = EventRow::new(kind, number, position).tagged_by(rules, entry);
-    events::tell(realm, told.noting(Noted::Movements(movements))?, index)
+    let event = EventRow::new(kind, number, position).tagged_by(rules, entry);
+    events::publish(realm, event.noting(Noted::Movements(movements))?, index)
 }
 
 /// Whom an account waits for.

@@ -11,7 +11,7 @@ use caudal_ledger::deliveries::{Ending, StopReason};
 use caudal_ledger::events::{EventKind, Subject};
 use caudal_ledger::webhooks::{WebhookFormat, WebhookOrder};
 
-use super::lab::{Dice, Lab, LabClock, later};
+use super::harness::{Dice, Harness, HarnessClock, later};
 use super::*;
 use crate::ports::LocalFuture;
 use crate::ports::webhooks::{Contents, Parcel, Sent, Trouble, WebhookSink};
@@ -148,7 +148,7 @@ impl WebhookSink for Way {
 
 /// A service with its receivers; the service may die.
 struct Town {
-    lab: Rc<Lab>,
+    harness: Rc<Harness>,
     receivers: Arc<Receivers>,
     alive: Arc<AtomicBool>,
 }
@@ -156,13 +156,13 @@ struct Town {
 impl Town {
     async fn new(seed: u64) -> Self {
         let bank: Arc<TestBank> = Arc::default();
-        let first = Lab::new(seed, ACCOUNTS, 100_000, bank).await;
+        let first = Harness::new(seed, ACCOUNTS, 100_000, bank).await;
         let store = first.store.crash(0);
         let receivers = Receivers::new(seed);
         Self::over(store, Arc::clone(&first.clock), receivers)
     }
 
-    fn over(store: Arc<FaultyStore>, clock: Arc<LabClock>, receivers: Arc<Receivers>) -> Self {
+    fn over(store: Arc<FaultyStore>, clock: Arc<HarnessClock>, receivers: Arc<Receivers>) -> Self {
         store.set_automatic(true);
         let alive = Arc::new(AtomicBool::new(true));
         let way = Way {
@@ -170,9 +170,9 @@ impl Town {
             alive: Arc::clone(&alive),
         };
         let bank: Arc<TestBank> = Arc::default();
-        let lab = Lab::carried(store, clock, bank, Arc::new(way));
+        let harness = Harness::carried(store, clock, bank, Arc::new(way));
         Self {
-            lab,
+            harness,
             receivers,
             alive,
         }
@@ -182,8 +182,8 @@ impl Town {
     fn crash(self) -> Self {
         self.alive.store(false, Ordering::Relaxed);
         self.receivers.under_way.lock().unwrap().clear();
-        let store = self.lab.store.crash(0);
-        Self::over(store, Arc::clone(&self.lab.clock), self.receivers)
+        let store = self.harness.store.crash(0);
+        Self::over(store, Arc::clone(&self.harness.clock), self.receivers)
     }
 
     async fn webhook(&self, url: &str, types: Option<&[&str]>) -> u64 {
@@ -195,7 +195,7 @@ impl Town {
             secret: vec![7],
         };
         let made = self
-            .lab
+            .harness
             .engine
             .order_webhook(REALM, 0, order, plain())
             .await;
@@ -208,10 +208,10 @@ impl Town {
             let account = 1 + dice.roll(ACCOUNTS);
             let id = format!("{name}-{step}");
             match dice.roll(6) {
-                0 => drop(self.lab.hold(account, 5, &id, None).await),
+                0 => drop(self.harness.hold(account, 5, &id, None).await),
                 1 => {
                     let to = 1 + account % ACCOUNTS;
-                    drop(self.lab.give((account, to), 3, &id).await);
+                    drop(self.harness.give((account, to), 3, &id).await);
                 }
                 2 => {
                     let order = match dice.chance(50) {
@@ -222,10 +222,13 @@ impl Town {
                         },
                     };
                     let target = Target::Account(AccountNo(account));
-                    let changing = self.lab.engine.change(REALM, target, order, None, plain());
+                    let changing = self
+                        .harness
+                        .engine
+                        .change(REALM, target, order, None, plain());
                     drop(changing.await);
                 }
-                _ => drop(self.lab.post(account, "IN", 10, &id).await),
+                _ => drop(self.harness.post(account, "IN", 10, &id).await),
             }
             if dice.chance(20) {
                 later(Duration::from_millis(dice.roll(3_000))).await;
@@ -234,13 +237,13 @@ impl Town {
     }
 
     fn last(&self) -> u64 {
-        self.lab.engine.last_event(REALM).unwrap()
+        self.harness.engine.last_event(REALM).unwrap()
     }
 
     /// Waits until a webhook has sent all there is.
     async fn caught_up(&self, number: u64) {
         for _ in 0..20_000 {
-            let view = self.lab.engine.webhook(REALM, number).await.unwrap();
+            let view = self.harness.engine.webhook(REALM, number).await.unwrap();
             let main = view.progress.courses.first().unwrap();
             if view.progress.courses.len() == 1 && main.lanes.is_empty() && main.next > self.last()
             {
@@ -255,9 +258,9 @@ impl Town {
     /// their order.
     fn complete(&self, url: &str, from: u64, wanted: impl Fn(EventKind) -> bool) {
         let got = self.receivers.of(url);
-        let store = self.lab.engine.store().as_ref();
-        let told = reads::events::told(store, REALM, from, usize::MAX).unwrap();
-        let right: Vec<_> = told.iter().filter(|(_, told)| wanted(told.kind)).collect();
+        let store = self.harness.engine.store().as_ref();
+        let rows = reads::events::rows_after(store, REALM, from, usize::MAX).unwrap();
+        let right: Vec<_> = rows.iter().filter(|(_, row)| wanted(row.kind)).collect();
         let mut seen = BTreeSet::new();
         let mut last: BTreeMap<AccountNo, u64> = BTreeMap::new();
         for got in &got {
@@ -292,7 +295,7 @@ async fn every_event_arrives_in_the_order_of_its_account_whatever_fails() {
         }
         // The dead one and the fickle one hold nobody up.
         later(Duration::from_secs(2)).await;
-        let view = town.lab.engine.webhook(REALM, healthy).await.unwrap();
+        let view = town.harness.engine.webhook(REALM, healthy).await.unwrap();
         assert_eq!(view.progress.courses[0].next, town.last() + 1);
         town.receivers.calm.store(true, Ordering::Relaxed);
         town.caught_up(fickle).await;
@@ -302,12 +305,12 @@ async fn every_event_arrives_in_the_order_of_its_account_whatever_fails() {
             kind == EventKind::VoucherCreated || kind.as_str().starts_with("hold.")
         });
         assert!(town.receivers.of(DEAD).is_empty());
-        let view = town.lab.engine.webhook(REALM, dead).await.unwrap();
+        let view = town.harness.engine.webhook(REALM, dead).await.unwrap();
         assert_eq!((view.progress.delivered, view.progress.parked), (0, 0));
         rebuilt(&town).await;
         let got = u64::try_from(town.receivers.of(FICKLE).len()).unwrap();
         repeated += got - (town.last() - from);
-        town.lab.verified().await;
+        town.harness.verified().await;
     }
     assert!(repeated > 0, "what was lost on the way back was sent again");
 }
@@ -325,7 +328,7 @@ async fn rebuilt(town: &Town) {
         }
     }
     for (account, (_, balance)) in book {
-        assert_eq!(town.lab.balance(account.0).await, balance);
+        assert_eq!(town.harness.balance(account.0).await, balance);
     }
 }
 
@@ -334,12 +337,12 @@ async fn a_receiver_that_says_gone_is_left_alone_until_its_tenant_says_otherwise
     tokio::time::pause();
     let town = Town::new(1).await;
     let number = town.webhook(GONE, None).await;
-    value(town.lab.post(1, "IN", 1, "a").await);
+    value(town.harness.post(1, "IN", 1, "a").await);
     later(Duration::from_secs(2)).await;
-    let view = town.lab.engine.webhook(REALM, number).await.unwrap();
+    let view = town.harness.engine.webhook(REALM, number).await.unwrap();
     assert_eq!(view.progress.stopped.unwrap().reason, StopReason::Gone);
     let tries = town.receivers.tries.load(Ordering::Relaxed);
-    value(town.lab.post(1, "IN", 1, "b").await);
+    value(town.harness.post(1, "IN", 1, "b").await);
     later(Duration::from_hours(100)).await;
     assert_eq!(town.receivers.tries.load(Ordering::Relaxed), tries);
     let order = WebhookOrder::Change {
@@ -349,7 +352,10 @@ async fn a_receiver_that_says_gone_is_left_alone_until_its_tenant_says_otherwise
         format: None,
         active: Some(true),
     };
-    let changed = town.lab.engine.order_webhook(REALM, number, order, plain());
+    let changed = town
+        .harness
+        .engine
+        .order_webhook(REALM, number, order, plain());
     value(changed.await);
     town.caught_up(number).await;
     assert_eq!(
@@ -366,7 +372,7 @@ async fn a_dead_receiver_is_tried_less_and_less_and_stops_after_three_days() {
     let number = town.webhook(DEAD, None).await;
     for n in 0..400 {
         value(
-            town.lab
+            town.harness
                 .post(1 + n % ACCOUNTS, "IN", 1, &format!("x{n}"))
                 .await,
         );
@@ -378,13 +384,13 @@ async fn a_dead_receiver_is_tried_less_and_less_and_stops_after_three_days() {
     let day = town.receivers.tries.load(Ordering::Relaxed) - first;
     assert!((10..=400).contains(&day), "{day} tries in a day");
     later(Duration::from_hours(60)).await;
-    let view = town.lab.engine.webhook(REALM, number).await.unwrap();
+    let view = town.harness.engine.webhook(REALM, number).await.unwrap();
     assert_eq!(
         view.progress.stopped.unwrap().reason,
         StopReason::Unreachable
     );
     let delivery = town
-        .lab
+        .harness
         .engine
         .delivery(REALM, number, view.webhook.after + 1)
         .await
@@ -400,7 +406,11 @@ async fn what_was_delivered_is_delivered_again_when_its_tenant_asks() {
     let from = town.last();
     let number = town.webhook(HEALTHY, None).await;
     for n in 0..30 {
-        value(town.lab.post(1 + n % 3, "IN", 1, &format!("x{n}")).await);
+        value(
+            town.harness
+                .post(1 + n % 3, "IN", 1, &format!("x{n}"))
+                .await,
+        );
     }
     town.caught_up(number).await;
     assert_eq!(town.receivers.of(HEALTHY).len(), 30);
@@ -409,7 +419,10 @@ async fn what_was_delivered_is_delivered_again_when_its_tenant_asks() {
         to: from + 20,
         every_kind: false,
     };
-    let ordered = town.lab.engine.order_webhook(REALM, number, order, plain());
+    let ordered = town
+        .harness
+        .engine
+        .order_webhook(REALM, number, order, plain());
     value(ordered.await);
     // The order is on disk: a crash does not lose it.
     town = town.crash();
@@ -424,7 +437,7 @@ async fn what_was_delivered_is_delivered_again_when_its_tenant_asks() {
     numbers.dedup();
     assert_eq!(numbers, (from + 11..=from + 20).collect::<Vec<_>>());
     let delivery = town
-        .lab
+        .harness
         .engine
         .delivery(REALM, number, from + 11)
         .await
@@ -437,9 +450,9 @@ async fn as_many_tries_as_a_realm_may_have_are_under_way_and_no_more() {
     let town = Town::new(3).await;
     let number = town.webhook(DEAD, None).await;
     let of = |n: usize| {
-        let lab = Rc::clone(&town.lab);
+        let harness = Rc::clone(&town.harness);
         let id = format!("evt_test_{n}");
-        actix::spawn(async move { lab.engine.try_webhook(REALM, number, id, plain()).await })
+        actix::spawn(async move { harness.engine.try_webhook(REALM, number, id, plain()).await })
     };
     let under_way: Vec<_> = (0..=TRIES_AT_ONCE).map(of).collect();
     let mut all = Vec::new();

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use super::lab::Lab;
+use super::harness::Harness;
 use super::*;
 use crate::engine::money::ItemOutcome;
 use crate::lanes::PRESSED;
@@ -48,8 +48,8 @@ fn bank() -> Arc<TestBank> {
 
 #[actix::test]
 async fn each_mailbox_refuses_what_it_has_no_place_for() {
-    let lab = Lab::new(1, 1, 0, bank()).await;
-    let engine = &lab.engine;
+    let harness = Harness::new(1, 1, 0, bank()).await;
+    let engine = &harness.engine;
     let (waiting, refused) = crowd(20_000, |_| Box::pin(engine.voucher_types(REALM)));
     assert_eq!((waiting.len(), refused), (8192, 11_808), "the supervisor");
     for asking in waiting {
@@ -93,9 +93,9 @@ async fn each_mailbox_refuses_what_it_has_no_place_for() {
         }
     }
     assert_eq!(answers, (1024, 1976), "the account");
-    assert_eq!(lab.disk(1), 2048);
+    assert_eq!(harness.disk(1), 2048);
     assert_eq!(engine.report(REALM).await.unwrap().queued, 0);
-    lab.verified().await;
+    harness.verified().await;
 }
 
 async fn lab_post(engine: &Engine, number: usize) -> Answered<Outcome<Placed>> {
@@ -105,65 +105,69 @@ async fn lab_post(engine: &Engine, number: usize) -> Answered<Outcome<Placed>> {
 
 #[actix::test]
 async fn an_order_whose_asker_left_before_its_turn_is_not_executed() {
-    let lab = Lab::new(1, 2, 1000, bank()).await;
+    let harness = Harness::new(1, 2, 1000, bank()).await;
     let mut leaving: Vec<Asking<'_, Result<(), Failure>>> = Vec::new();
     for n in 0..40 {
-        let lab = &lab;
+        let harness = &harness;
         leaving.push(match n % 4 {
-            0 => Box::pin(async move { lab.post(1, "IN", 7, &format!("l{n}")).await.map(drop) }),
-            1 => Box::pin(async move { lab.give((1, 2), 7, &format!("l{n}")).await.map(drop) }),
-            2 => Box::pin(async move { lab.hold(1, 7, &format!("l{n}"), None).await.map(drop) }),
-            _ => Box::pin(async move { lab.open_keyed(n).await.map(drop) }),
+            0 => {
+                Box::pin(async move { harness.post(1, "IN", 7, &format!("l{n}")).await.map(drop) })
+            }
+            1 => Box::pin(async move { harness.give((1, 2), 7, &format!("l{n}")).await.map(drop) }),
+            2 => {
+                Box::pin(async move { harness.hold(1, 7, &format!("l{n}"), None).await.map(drop) })
+            }
+            _ => Box::pin(async move { harness.open_keyed(n).await.map(drop) }),
         });
     }
     assert!(leaving.iter_mut().all(|asking| ask(asking).is_none()));
-    let mut staying: Asking<'_, _> = Box::pin(lab.post(1, "IN", 1, "stays"));
+    let mut staying: Asking<'_, _> = Box::pin(harness.post(1, "IN", 1, "stays"));
     assert!(ask(&mut staying).is_none());
     drop(leaving);
     value(staying.await);
-    assert_eq!((lab.disk(1), lab.disk(2)), (1001, 1000));
+    assert_eq!((harness.disk(1), harness.disk(2)), (1001, 1000));
     let totals =
-        crate::engine::operators::on_disk(lab.engine.store().as_ref(), REALM, AccountNo(3));
+        crate::engine::operators::on_disk(harness.engine.store().as_ref(), REALM, AccountNo(3));
     assert_eq!(totals.unwrap_err(), Rejection::AccountNotFound.into());
     // What they claimed is free: the same ids and keys do it now.
-    let again = value(lab.post(1, "IN", 7, "l0").await);
+    let again = value(harness.post(1, "IN", 7, "l0").await);
     assert!(matches!(again, Outcome::Recorded(_)));
-    let kept = lab.open_keyed(3).await.unwrap();
+    let kept = harness.open_keyed(3).await.unwrap();
     assert!(matches!(kept, Given::Kept { again: false, .. }));
-    lab.verified().await;
+    harness.verified().await;
 }
 
 #[actix::test]
 async fn an_order_waits_undecided_for_a_store_that_has_enough_and_reads_pass_by() {
-    let lab = Lab::new(1, 9, 0, bank()).await;
-    lab.store.set_automatic(false);
-    let held = || usize::try_from(lab.engine.stats().queued).unwrap();
+    let harness = Harness::new(1, 9, 0, bank()).await;
+    harness.store.set_automatic(false);
+    let held = || usize::try_from(harness.engine.stats().queued).unwrap();
     let mut orders: Vec<Asking<'_, _>> = Vec::new();
     for n in 0..2000 {
-        let lab = &lab;
+        let harness = &harness;
         orders.push(Box::pin(async move {
-            lab.post(1 + n % 8, "IN", 1, &format!("p{n}")).await
+            harness.post(1 + n % 8, "IN", 1, &format!("p{n}")).await
         }));
     }
     assert!(orders.iter_mut().all(|asking| ask(asking).is_none()));
     while held() < PRESSED {
         tokio::task::yield_now().await;
     }
-    assert_eq!(lab.balance(9).await.total().centavos(), 0);
+    assert_eq!(harness.balance(9).await.total().centavos(), 0);
     let decided = held();
     assert!((PRESSED..PRESSED + 100).contains(&decided), "{decided}");
     // Half of those that wait leave. All were taken in their order, so these are undecided.
     let leaving: Vec<_> = orders.splice(decided..1500, []).collect();
     assert!(leaving.len() > 400);
     drop(leaving);
-    lab.store.set_automatic(true);
+    harness.store.set_automatic(true);
     let staying = i64::try_from(orders.len()).unwrap();
     for order in orders {
         value(order.await);
     }
-    assert_eq!((1..=8).map(|n| lab.disk(n)).sum::<i64>(), staying);
-    assert_eq!(lab.engine.report(REALM).await.unwrap().queued, 0);
-    lab.verified().await;
+    assert_eq!((1..=8).map(|n| harness.disk(n)).sum::<i64>(), staying);
+    assert_eq!(harness.engine.report(REALM).await.unwrap().queued, 0);
+    harness.verified().await;
 }
 
 /// Items of a batch on one account.
@@ -181,18 +185,19 @@ fn recorded(outcomes: &[ItemOutcome]) -> usize {
 async fn an_order_that_waits_for_an_account_is_not_executed_when_its_asker_leaves() {
     // Time passes only when nobody has anything to do: no answer comes too late.
     tokio::time::pause();
-    let lab = Lab::new(1, 1, 0, bank()).await;
+    let harness = Harness::new(1, 1, 0, bank()).await;
     // A batch as one has the account's desk for many turns of the thread.
-    let mut batch: Asking<'_, _> =
-        Box::pin(
-            lab.engine
-                .batch(REALM, items(9000), lab::mode(true), plain()),
-        );
+    let mut batch: Asking<'_, _> = Box::pin(harness.engine.batch(
+        REALM,
+        items(9000),
+        harness::mode(true),
+        plain(),
+    ));
     assert!(ask(&mut batch).is_none());
-    let queued = || async { lab.engine.report(REALM).await.unwrap().queued };
+    let queued = || async { harness.engine.report(REALM).await.unwrap().queued };
     let target = Target::Account(AccountNo(1));
     let probe = loop {
-        let mut probe: Asking<'_, _> = Box::pin(lab.engine.balance(REALM, target));
+        let mut probe: Asking<'_, _> = Box::pin(harness.engine.balance(REALM, target));
         let mut turns = 0;
         while ask(&mut probe).is_none() && turns < 10 {
             tokio::task::yield_now().await;
@@ -205,8 +210,10 @@ async fn an_order_that_waits_for_an_account_is_not_executed_when_its_asker_leave
     let mut waiting: Vec<Asking<'_, _>> = Vec::new();
     for n in 0..8 {
         let id = format!("w{n}");
-        let lab = &lab;
-        waiting.push(Box::pin(async move { lab.post(1, "IN", 100, &id).await }));
+        let harness = &harness;
+        waiting.push(Box::pin(
+            async move { harness.post(1, "IN", 100, &id).await },
+        ));
     }
     assert!(waiting.iter_mut().all(|asking| ask(asking).is_none()));
     while queued().await < 9 {}
@@ -218,46 +225,48 @@ async fn an_order_that_waits_for_an_account_is_not_executed_when_its_asker_leave
     }
     assert_eq!(recorded(&value(batch.await)), 9000);
     assert_eq!(probe.await.unwrap().balance.total().centavos(), 9000);
-    assert_eq!(lab.disk(1), 9000 + 3 * 100);
-    lab.verified().await;
+    assert_eq!(harness.disk(1), 9000 + 3 * 100);
+    harness.verified().await;
 }
 
 #[actix::test]
 async fn of_a_batch_whose_asker_leaves_the_rest_is_not_executed_and_can_be_asked_again() {
     // Time passes only when nobody has anything to do: no answer comes too late.
     tokio::time::pause();
-    let lab = Lab::new(1, 1, 0, bank()).await;
-    let mut batch: Asking<'_, _> =
-        Box::pin(
-            lab.engine
-                .batch(REALM, items(5000), lab::mode(false), plain()),
-        );
+    let harness = Harness::new(1, 1, 0, bank()).await;
+    let mut batch: Asking<'_, _> = Box::pin(harness.engine.batch(
+        REALM,
+        items(5000),
+        harness::mode(false),
+        plain(),
+    ));
     assert!(ask(&mut batch).is_none());
-    while lab.disk(1) == 0 {
+    while harness.disk(1) == 0 {
         tokio::task::yield_now().await;
     }
     drop(batch);
     let idle = || async {
-        let report = lab.engine.report(REALM).await.unwrap();
+        let report = harness.engine.report(REALM).await.unwrap();
         report.queued == 0 && report.in_flight == 0
     };
     while !idle().await {
         tokio::task::yield_now().await;
     }
-    let done = usize::try_from(lab.disk(1)).unwrap();
+    let done = usize::try_from(harness.disk(1)).unwrap();
     assert!(done < 5000, "{done}");
     let again = value(
-        lab.engine
-            .batch(REALM, items(5000), lab::mode(false), plain())
+        harness
+            .engine
+            .batch(REALM, items(5000), harness::mode(false), plain())
             .await,
     );
     assert_eq!(recorded(&again), 5000 - done);
     assert!(again.iter().all(Result::is_ok));
-    assert_eq!(lab.disk(1), 5000);
-    lab.verified().await;
+    assert_eq!(harness.disk(1), 5000);
+    harness.verified().await;
 }
 
-impl Lab {
+impl Harness {
     /// Registers an account under a key.
     async fn open_keyed(&self, n: usize) -> Answered<AccountView> {
         let asker = Asker {

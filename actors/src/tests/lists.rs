@@ -1,4 +1,4 @@
-//! Pages of accounts and of positions, over more than one block of the roll, with accounts of every
+//! Pages of accounts and of positions, over more than one block of the account sets, with accounts of every
 //! state in between: held against the same lists made without any index.
 
 use caudal_ledger::accounts::Status;
@@ -256,7 +256,10 @@ async fn a_row_of_a_list_that_is_wrong_is_found() {
     let (number, cuit) = (AccountNo(1), registration().holder.cuit);
     let name = folded(&registration().holder.name);
     let cases = [
-        (keys::roll_of(REALM, 0), "the roll says otherwise"),
+        (
+            keys::account_set_of(REALM, 0),
+            "the account sets say otherwise",
+        ),
         (
             keys::directory_of(REALM, number),
             "the directory says otherwise",

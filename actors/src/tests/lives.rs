@@ -8,7 +8,7 @@ use caudal_ledger::events::Subject;
 use caudal_ledger::webhooks::{WebhookFormat, WebhookOrder};
 use caudal_storage::Store as _;
 
-use super::lab::{Lab, cvu, later, nap, outside};
+use super::harness::{Harness, cvu, later, nap, outside};
 use super::*;
 use crate::ports::LocalFuture;
 use crate::ports::webhooks::{Contents, Parcel, Sent, WebhookSink};
@@ -44,7 +44,7 @@ impl WebhookSink for Ear {
 
 /// A service with accounts, a bank and a webhook.
 struct House {
-    lab: Rc<Lab>,
+    harness: Rc<Harness>,
     bank: Arc<TestBank>,
     ear: Arc<Ear>,
 }
@@ -53,13 +53,13 @@ impl House {
     async fn new() -> Self {
         let bank: Arc<TestBank> = Arc::default();
         let gateway = || -> Arc<dyn BankGateway> { Arc::<TestBank>::clone(&bank) };
-        let first = Lab::new(1, ACCOUNTS, EACH, gateway()).await;
+        let first = Harness::new(1, ACCOUNTS, EACH, gateway()).await;
         let store = first.store.crash(0);
         store.set_automatic(true);
         let ear: Arc<Ear> = Arc::default();
         let clock = Arc::clone(&first.clock);
-        let lab = Lab::carried(store, clock, gateway(), Arc::<Ear>::clone(&ear));
-        let house = Self { lab, bank, ear };
+        let harness = Harness::carried(store, clock, gateway(), Arc::<Ear>::clone(&ear));
+        let house = Self { harness, bank, ear };
         value(house.hook("https://ear.example/").await);
         house
     }
@@ -73,13 +73,13 @@ impl House {
             format: WebhookFormat::Standard,
             secret: vec![7],
         };
-        let engine = &self.lab.engine;
+        let engine = &self.harness.engine;
         engine.order_webhook(REALM, 0, create, plain()).await
     }
 
     /// Everything that the realm has done to the world outside.
     fn deeds(&self) -> (u64, usize, u64) {
-        let commits = self.lab.store.stats().commits;
+        let commits = self.harness.store.stats().commits;
         let heard = self.ear.heard.load(Ordering::Relaxed);
         (commits, self.bank.called().len(), heard)
     }
@@ -94,7 +94,7 @@ impl House {
     async fn total(&self) -> i64 {
         let mut sum = 0;
         for account in 1..=ACCOUNTS {
-            sum += self.lab.balance(account).await.total().centavos();
+            sum += self.harness.balance(account).await.total().centavos();
         }
         sum
     }
@@ -123,18 +123,18 @@ fn end<T: std::fmt::Debug>(answered: Answered<Outcome<T>>) -> End {
 }
 
 /// The `n`-th order of a load: each moves one centavo, and what it adds to the sum of all.
-async fn order(lab: Rc<Lab>, n: u64) -> (u64, End, i64) {
+async fn order(harness: Rc<Harness>, n: u64) -> (u64, End, i64) {
     let account = 1 + n % ACCOUNTS;
     let id = format!("load-{n}");
     let (end, adds) = match n % 5 {
-        0 => (end(lab.post(account, "OUT", 1, &id).await), -1),
-        1 => (end(lab.hold(account, 1, &id, None).await), 0),
+        0 => (end(harness.post(account, "OUT", 1, &id).await), -1),
+        1 => (end(harness.hold(account, 1, &id, None).await), 0),
         2 => {
             let to = 1 + (n + 1) % ACCOUNTS;
-            (end(lab.give((account, to), 1, &id).await), 0)
+            (end(harness.give((account, to), 1, &id).await), 0)
         }
-        3 => (end(lab.send(account, outside(), 1, &id).await), -1),
-        _ => (end(lab.post(account, "IN", 1, &id).await), 1),
+        3 => (end(harness.send(account, outside(), 1, &id).await), -1),
+        _ => (end(harness.post(account, "IN", 1, &id).await), 1),
     };
     (n, end, adds)
 }
@@ -144,39 +144,39 @@ async fn a_realm_that_is_retired_under_load_loses_nothing_and_goes_on() {
     tokio::time::pause();
     for (written, after) in [(0, 0), (3, 40), (25, 40), (120, 200)] {
         let house = House::new().await;
-        let lab = &house.lab;
-        lab.store.set_automatic(false);
+        let harness = &house.harness;
+        harness.store.set_automatic(false);
         let load: Vec<_> = (0..200)
-            .map(|n| actix::spawn(order(Rc::clone(lab), n)))
+            .map(|n| actix::spawn(order(Rc::clone(harness), n)))
             .collect();
         for _ in 0..after {
             tokio::task::yield_now().await;
         }
         for _ in 0..written {
-            lab.store.step();
+            harness.store.step();
         }
         let retiring = {
-            let lab = Rc::clone(lab);
-            actix::spawn(async move { lab.engine.retire(REALM).await })
+            let harness = Rc::clone(harness);
+            actix::spawn(async move { harness.engine.retire(REALM).await })
         };
         for _ in 0..20 {
             tokio::task::yield_now().await;
         }
         let late: Vec<_> = (200..240)
-            .map(|n| actix::spawn(order(Rc::clone(lab), n)))
+            .map(|n| actix::spawn(order(Rc::clone(harness), n)))
             .collect();
         while !retiring.is_finished() {
-            lab.store.step();
+            harness.store.step();
             nap().await;
         }
         retiring.await.unwrap().unwrap();
-        assert_eq!(lab.store.pending(), 0, "a commit is under way");
-        assert_eq!(lab.engine.claims_of(REALM), 0, "something is claimed");
-        lab.store.set_automatic(true);
+        assert_eq!(harness.store.pending(), 0, "a commit is under way");
+        assert_eq!(harness.engine.claims_of(REALM), 0, "something is claimed");
+        harness.store.set_automatic(true);
         house.still().await;
-        let refused = lab.post(1, "IN", 1, "later").await;
+        let refused = harness.post(1, "IN", 1, "later").await;
         assert_eq!(refused.unwrap_err(), Failure::ShuttingDown);
-        let bank = lab.engine.lookup(REALM, outside(), "r").await;
+        let bank = harness.engine.lookup(REALM, outside(), "r").await;
         assert_eq!(bank.unwrap_err(), Failure::ShuttingDown);
         let mut ends = Vec::new();
         for asked in load.into_iter().chain(late) {
@@ -187,11 +187,11 @@ async fn a_realm_that_is_retired_under_load_loses_nothing_and_goes_on() {
             .filter(|(_, end, _)| *end == End::Nothing)
             .count();
         assert!(nothing >= 40, "those that came later were refused");
-        lab.engine.resume(REALM).await.unwrap();
-        lab.engine.resume(REALM).await.unwrap();
+        harness.engine.resume(REALM).await.unwrap();
+        harness.engine.resume(REALM).await.unwrap();
         let mut sum = i64::try_from(ACCOUNTS).unwrap() * EACH;
         for (n, before, adds) in ends {
-            let (_, now, _) = order(Rc::clone(lab), n).await;
+            let (_, now, _) = order(Rc::clone(harness), n).await;
             match before {
                 End::Recorded => assert_eq!(now, End::Replayed, "order {n} was lost"),
                 End::Nothing => assert_eq!(now, End::Recorded, "order {n} was done all the same"),
@@ -202,7 +202,7 @@ async fn a_realm_that_is_retired_under_load_loses_nothing_and_goes_on() {
         }
         later(Duration::from_hours(1)).await;
         assert_eq!(house.total().await, sum);
-        lab.verified().await;
+        harness.verified().await;
     }
 }
 
@@ -210,18 +210,18 @@ async fn a_realm_that_is_retired_under_load_loses_nothing_and_goes_on() {
 async fn what_waits_for_the_bank_stops_with_its_realm_and_goes_on_with_it() {
     tokio::time::pause();
     let house = House::new().await;
-    let lab = &house.lab;
+    let harness = &house.harness;
     for _ in 0..1_000 {
         house.bank.will_say(BankError::TimedOut);
     }
-    value(lab.send(1, outside(), 10, "slow").await);
-    let end = Some(lab.clock.peek().plus_millis(60_000));
-    value(lab.hold(2, 10, "short", end).await);
+    value(harness.send(1, outside(), 10, "slow").await);
+    let end = Some(harness.clock.peek().plus_millis(60_000));
+    value(harness.hold(2, 10, "short", end).await);
     later(Duration::from_secs(30)).await;
     let asked = house.bank.called().len();
     assert!(asked > 3, "the bank is asked again and again");
-    lab.engine.retire(REALM).await.unwrap();
-    lab.engine.retire(REALM).await.unwrap();
+    harness.engine.retire(REALM).await.unwrap();
+    harness.engine.retire(REALM).await.unwrap();
     house.still().await;
     let arrived = caudal_ledger::transfers::CashIn {
         coelsa_id: "80V1JXON1874QG39Z64EL8".into(),
@@ -229,7 +229,7 @@ async fn what_waits_for_the_bank_stops_with_its_realm_and_goes_on_with_it() {
         cvu: cvu(1),
         amount: Amount::from_centavos(7).unwrap(),
         from: caudal_ledger::transfers::Counterparty::default(),
-        at: lab.clock.peek(),
+        at: harness.clock.peek(),
     };
     let notice = || crate::ports::Notice::Received {
         coelsa_id: arrived.coelsa_id.clone(),
@@ -239,87 +239,91 @@ async fn what_waits_for_the_bank_stops_with_its_realm_and_goes_on_with_it() {
         from: arrived.from.clone(),
         at: arrived.at,
     };
-    let heard = lab.engine.notice(REALM.mode(), notice(), "r").await;
+    let heard = harness.engine.notice(REALM.mode(), notice(), "r").await;
     assert_eq!(
         heard.unwrap_err(),
         Failure::ShuttingDown,
         "the bank tells it again"
     );
-    lab.engine.resume(REALM).await.unwrap();
-    let heard = lab.engine.notice(REALM.mode(), notice(), "r").await;
+    harness.engine.resume(REALM).await.unwrap();
+    let heard = harness.engine.notice(REALM.mode(), notice(), "r").await;
     assert_eq!(heard.unwrap(), crate::engine::money::Heard::Done);
     later(Duration::from_hours(1)).await;
     assert!(house.bank.called().len() > asked, "nobody goes on asking");
-    assert_eq!(lab.balance(2).await.held, Money::ZERO, "the hold has ended");
-    assert_eq!(lab.balance(1).await.total().centavos(), EACH + 7);
+    assert_eq!(
+        harness.balance(2).await.held,
+        Money::ZERO,
+        "the hold has ended"
+    );
+    assert_eq!(harness.balance(1).await.total().centavos(), EACH + 7);
     let seen = house.ear.seen.lock().unwrap().len();
     // Of the transfer, of the hold twice, and of what arrived.
     assert_eq!(seen, 4, "the webhook goes on where it was");
-    lab.verified().await;
+    harness.verified().await;
 }
 
 #[actix::test]
 async fn a_supervisor_that_panics_is_replaced_and_the_next_order_works() {
     tokio::time::pause();
     let house = House::new().await;
-    let lab = &house.lab;
-    lab.store.set_automatic(false);
+    let harness = &house.harness;
+    harness.store.set_automatic(false);
     // Decided and not written; claimed and not decided; behind the panic.
-    let decided = actix::spawn(order(Rc::clone(lab), 4));
+    let decided = actix::spawn(order(Rc::clone(harness), 4));
     later(Duration::from_millis(1)).await;
-    lab.clock.arm(1);
+    harness.clock.arm(1);
     let falls = actix::spawn({
         let house = House {
-            lab: Rc::clone(lab),
+            harness: Rc::clone(harness),
             bank: Arc::clone(&house.bank),
             ear: Arc::clone(&house.ear),
         };
         async move { house.hook("https://other.example/").await }
     });
     tokio::task::yield_now().await;
-    let behind = actix::spawn(order(Rc::clone(lab), 9));
+    let behind = actix::spawn(order(Rc::clone(harness), 9));
     assert_eq!(falls.await.unwrap().unwrap_err(), Failure::OutcomeUnknown);
-    assert!(lab.clock.blown());
+    assert!(harness.clock.blown());
     assert_eq!(behind.await.unwrap().1, End::Nothing);
     assert!(!decided.is_finished());
     // Nothing is loaded before the old life's last commit has ended.
-    let early = lab.post(1, "IN", 1, "early").await;
+    let early = harness.post(1, "IN", 1, "early").await;
     assert_eq!(early.unwrap_err(), Failure::ShuttingDown);
-    lab.store.set_automatic(true);
+    harness.store.set_automatic(true);
     assert_eq!(decided.await.unwrap().1, End::Recorded);
     later(Duration::from_millis(1)).await;
-    let [down] = lab.engine.down()[..] else {
-        panic!("{:?}", lab.engine.down());
+    let [down] = harness.engine.down()[..] else {
+        panic!("{:?}", harness.engine.down());
     };
     assert_eq!((down.realm, down.falls, down.served), (REALM, 1, true));
-    assert_eq!(order(Rc::clone(lab), 4).await.1, End::Replayed);
-    assert_eq!(order(Rc::clone(lab), 9).await.1, End::Recorded);
+    assert_eq!(order(Rc::clone(harness), 4).await.1, End::Replayed);
+    assert_eq!(order(Rc::clone(harness), 9).await.1, End::Recorded);
     value(house.hook("https://other.example/").await);
     later(Duration::from_mins(2)).await;
-    assert_eq!(lab.engine.down(), []);
+    assert_eq!(harness.engine.down(), []);
     assert_eq!(house.ear.seen.lock().unwrap().len(), 2);
-    lab.verified().await;
+    harness.verified().await;
 }
 
 #[actix::test]
 async fn a_realm_that_falls_again_and_again_waits_longer_each_time() {
     tokio::time::pause();
     let house = House::new().await;
-    let lab = &house.lab;
+    let harness = &house.harness;
     let mut pauses = Vec::new();
     for fall in 1..=12_u32 {
-        lab.clock.arm(1);
+        harness.clock.arm(1);
         let fallen = house.hook("https://other.example/").await;
         assert_eq!(fallen.unwrap_err(), Failure::OutcomeUnknown);
         let since = tokio::time::Instant::now();
         loop {
-            match lab.post(1, "IN", 1, &format!("after-{fall}")).await {
+            match harness.post(1, "IN", 1, &format!("after-{fall}")).await {
                 Err(why) => assert_eq!(why, Failure::ShuttingDown),
                 Ok(_) => break,
             }
             nap().await;
         }
-        assert_eq!(lab.engine.down()[0].falls, fall);
+        assert_eq!(harness.engine.down()[0].falls, fall);
         pauses.push(since.elapsed());
     }
     assert!(pauses[0] < Duration::from_millis(100), "{pauses:?}");
@@ -327,24 +331,24 @@ async fn a_realm_that_falls_again_and_again_waits_longer_each_time() {
     assert!(longer, "{pauses:?}");
     assert!(pauses[11] >= Duration::from_secs(60), "{pauses:?}");
     // A realm that waits can be retired, and one that is retired waits for nobody.
-    lab.clock.arm(1);
+    harness.clock.arm(1);
     assert!(house.hook("https://other.example/").await.is_err());
-    lab.engine.retire(REALM).await.unwrap();
+    harness.engine.retire(REALM).await.unwrap();
     house.still().await;
-    lab.engine.resume(REALM).await.unwrap();
-    value(lab.post(1, "IN", 1, "last").await);
-    lab.verified().await;
+    harness.engine.resume(REALM).await.unwrap();
+    value(harness.post(1, "IN", 1, "last").await);
+    harness.verified().await;
 }
 
 #[actix::test]
 async fn a_realm_on_a_thread_of_its_own_is_retired_and_goes_on() {
     let bank: Arc<dyn BankGateway> = Arc::<TestBank>::default();
-    let first = Lab::new(1, ACCOUNTS, EACH, Arc::clone(&bank)).await;
+    let first = Harness::new(1, ACCOUNTS, EACH, Arc::clone(&bank)).await;
     let store = first.store.crash(0);
     store.set_automatic(true);
     let engine = Engine::start(
         Arc::<FaultyStore>::clone(&store),
-        Arc::<super::lab::LabClock>::clone(&first.clock),
+        Arc::<super::harness::HarnessClock>::clone(&first.clock),
         Arc::new(move |_: &Relation| Ok(Arc::clone(&bank))),
         Options {
             arbiters: 2,
@@ -353,7 +357,7 @@ async fn a_realm_on_a_thread_of_its_own_is_retired_and_goes_on() {
     );
     let clock = Arc::clone(&first.clock);
     let engine = engine.unwrap();
-    let lab = Rc::new(Lab {
+    let harness = Rc::new(Harness {
         store,
         clock,
         engine,
@@ -361,25 +365,25 @@ async fn a_realm_on_a_thread_of_its_own_is_retired_and_goes_on() {
     for round in 0..3 {
         let from = round * 100;
         let load: Vec<_> = (from..from + 100)
-            .map(|n| actix::spawn(order(Rc::clone(&lab), n)))
+            .map(|n| actix::spawn(order(Rc::clone(&harness), n)))
             .collect();
         tokio::task::yield_now().await;
-        lab.engine.retire(REALM).await.unwrap();
-        assert_eq!(lab.engine.claims_of(REALM), 0, "something is claimed");
-        let commits = lab.store.stats().commits;
-        let refused = lab.post(1, "IN", 1, "later").await;
+        harness.engine.retire(REALM).await.unwrap();
+        assert_eq!(harness.engine.claims_of(REALM), 0, "something is claimed");
+        let commits = harness.store.stats().commits;
+        let refused = harness.post(1, "IN", 1, "later").await;
         assert_eq!(refused.unwrap_err(), Failure::ShuttingDown);
-        assert_eq!(lab.store.stats().commits, commits);
-        lab.engine.resume(REALM).await.unwrap();
+        assert_eq!(harness.store.stats().commits, commits);
+        harness.engine.resume(REALM).await.unwrap();
         for asked in load {
             let (n, before, _) = asked.await.unwrap();
-            let (_, now, _) = order(Rc::clone(&lab), n).await;
+            let (_, now, _) = order(Rc::clone(&harness), n).await;
             match before {
                 End::Recorded => assert_eq!(now, End::Replayed, "order {n} was lost"),
                 End::Nothing => assert_eq!(now, End::Recorded, "order {n} was done all the same"),
                 End::Unknown | End::Replayed => {}
             }
         }
-        lab.verified().await;
+        harness.verified().await;
     }
 }

@@ -12,7 +12,7 @@ use caudal_ledger::transfers::{
     TransferStatus,
 };
 
-use super::lab::{Lab, cvu, origin, outside, sending, within};
+use super::harness::{Harness, cvu, origin, outside, sending, within};
 use super::storms::all;
 use super::*;
 use crate::engine::lists::{ListPage, SortOrder as Way};
@@ -30,38 +30,44 @@ fn bank() -> Arc<TestBank> {
     Arc::default()
 }
 
-fn place(lab: &Lab, account: u64, sequence: u64) -> VoucherId {
-    super::lab::place(lab.store.as_ref(), account, sequence)
+fn place(harness: &Harness, account: u64, sequence: u64) -> VoucherId {
+    super::harness::place(harness.store.as_ref(), account, sequence)
 }
 
-async fn step(lab: &Lab, hold: u64, step: HoldStep, part: Option<i64>) -> Answered<HoldView> {
+async fn step(
+    harness: &Harness,
+    hold: u64,
+    step: HoldStep,
+    part: Option<i64>,
+) -> Answered<HoldView> {
     let part = part.map(|part| Amount::from_centavos(part).unwrap());
-    let id = HoldId(place(lab, 1, hold));
-    lab.engine
+    let id = HoldId(place(harness, 1, hold));
+    harness
+        .engine
         .step_hold(REALM, id, step, part, false, plain())
         .await
 }
 
 /// Available and held.
-async fn both(lab: &Lab, account: u64) -> (i64, i64) {
-    let balance = lab.balance(account).await;
+async fn both(harness: &Harness, account: u64) -> (i64, i64) {
+    let balance = harness.balance(account).await;
     (balance.available.centavos(), balance.held.centavos())
 }
 
 #[actix::test]
 async fn a_hold_is_opened_once_and_goes_in_parts() {
-    let lab = Lab::new(1, 1, 1000, bank()).await;
-    lab.store.set_automatic(false);
+    let harness = Harness::new(1, 1, 1000, bank()).await;
+    harness.store.set_automatic(false);
     let opened = async {
         tokio::join!(
-            lab.hold(1, 300, "h", None),
-            lab.hold(1, 300, "h", None),
-            lab.hold(1, 301, "h", None),
+            harness.hold(1, 300, "h", None),
+            harness.hold(1, 300, "h", None),
+            harness.hold(1, 301, "h", None),
         )
     };
     let flush = async {
-        wait_until(|| lab.store.pending() >= 3).await;
-        lab.store.set_automatic(true);
+        wait_until(|| harness.store.pending() >= 3).await;
+        harness.store.set_automatic(true);
     };
     let ((first, second, other), ()) = tokio::join!(opened, flush);
     let first = value(first);
@@ -72,81 +78,84 @@ async fn a_hold_is_opened_once_and_goes_in_parts() {
         other,
         Err(Failure::Rejected(Rejection::ExternalIdReused { .. }))
     ));
-    assert_eq!(both(&lab, 1).await, (700, 300));
-    value(step(&lab, 2, HoldStep::Confirm, Some(100)).await);
-    assert_eq!(both(&lab, 1).await, (700, 200));
-    let too_much = step(&lab, 2, HoldStep::Release, Some(201)).await;
+    assert_eq!(both(&harness, 1).await, (700, 300));
+    value(step(&harness, 2, HoldStep::Confirm, Some(100)).await);
+    assert_eq!(both(&harness, 1).await, (700, 200));
+    let too_much = step(&harness, 2, HoldStep::Release, Some(201)).await;
     assert!(matches!(
         too_much,
         Err(Failure::Rejected(Rejection::HoldRemaining { .. }))
     ));
-    let last = value(step(&lab, 2, HoldStep::Release, None).await);
+    let last = value(step(&harness, 2, HoldStep::Release, None).await);
     assert_eq!(last.hold.status(), HoldStatus::Confirmed);
-    let none = step(&lab, 2, HoldStep::Release, None).await;
+    let none = step(&harness, 2, HoldStep::Release, None).await;
     assert_eq!(none, Err(Failure::Rejected(Rejection::HoldNotOpen)));
     // A repeat says what the first answer said.
-    let repeat = value(lab.hold(1, 300, "h", None).await);
+    let repeat = value(harness.hold(1, 300, "h", None).await);
     assert_eq!(repeat, Outcome::Replayed(first));
-    let read = lab.engine.hold(REALM, HoldId(place(&lab, 1, 2))).await;
+    let read = harness
+        .engine
+        .hold(REALM, HoldId(place(&harness, 1, 2)))
+        .await;
     assert_eq!(read.as_ref(), Ok(&last));
     let target = Target::Account(AccountNo(1));
-    let listed = lab.engine.holds(REALM, target, None, EVERYTHING).await;
+    let listed = harness.engine.holds(REALM, target, None, EVERYTHING).await;
     assert_eq!(listed.unwrap().items, [last]);
-    lab.verified().await;
+    harness.verified().await;
 }
 
 #[actix::test]
 async fn a_hold_ends_in_a_balance_in_a_sweep_and_after_a_crash() {
     tokio::time::pause();
-    let mut lab = Lab::new(1, 1, 1000, bank()).await;
-    let soon = |lab: &Lab| Some(lab.clock.peek().plus_millis(3_600_000));
-    value(lab.hold(1, 10, "a", soon(&lab)).await);
-    lab.clock.jump(3_600_001);
-    assert_eq!(both(&lab, 1).await, (1000, 0));
+    let mut harness = Harness::new(1, 1, 1000, bank()).await;
+    let soon = |harness: &Harness| Some(harness.clock.peek().plus_millis(3_600_000));
+    value(harness.hold(1, 10, "a", soon(&harness)).await);
+    harness.clock.jump(3_600_001);
+    assert_eq!(both(&harness, 1).await, (1000, 0));
     // Nobody asks: the sweep of the realm finds it.
-    value(lab.hold(1, 20, "b", soon(&lab)).await);
+    value(harness.hold(1, 20, "b", soon(&harness)).await);
     let target = Target::Account(AccountNo(1));
-    assert!(lab.engine.passivate(REALM, target).await.unwrap());
-    lab.clock.jump(3_600_001);
-    super::lab::later(Duration::from_secs(31)).await;
+    assert!(harness.engine.passivate(REALM, target).await.unwrap());
+    harness.clock.jump(3_600_001);
+    super::harness::later(Duration::from_secs(31)).await;
     let (account, _) =
-        crate::engine::operators::on_disk(lab.engine.store().as_ref(), REALM, AccountNo(1))
+        crate::engine::operators::on_disk(harness.engine.store().as_ref(), REALM, AccountNo(1))
             .unwrap();
     assert_eq!(account.balance.held, Money::ZERO);
     // Nor after a restart, where its alarm is gone.
-    value(lab.hold(1, 30, "c", soon(&lab)).await);
-    lab.clock.jump(3_600_001);
-    lab = lab.crash(0, bank());
-    super::lab::later(Duration::from_secs(1)).await;
+    value(harness.hold(1, 30, "c", soon(&harness)).await);
+    harness.clock.jump(3_600_001);
+    harness = harness.crash(0, bank());
+    super::harness::later(Duration::from_secs(1)).await;
     let (account, _) =
-        crate::engine::operators::on_disk(lab.engine.store().as_ref(), REALM, AccountNo(1))
+        crate::engine::operators::on_disk(harness.engine.store().as_ref(), REALM, AccountNo(1))
             .unwrap();
     assert_eq!(account.balance.held, Money::ZERO);
-    assert_eq!(both(&lab, 1).await, (1000, 0));
-    let ended = lab
+    assert_eq!(both(&harness, 1).await, (1000, 0));
+    let ended = harness
         .engine
-        .hold(REALM, HoldId(place(&lab, 1, 6)))
+        .hold(REALM, HoldId(place(&harness, 1, 6)))
         .await
         .unwrap();
     assert_eq!(ended.hold.status(), HoldStatus::Expired);
-    lab.verified().await;
+    harness.verified().await;
 }
 
 #[actix::test]
 async fn money_goes_to_another_account_once() {
-    let lab = Lab::new(1, 3, 1000, bank()).await;
-    let repeat = || lab.give((1, 2), 100, "t");
-    lab.store.set_automatic(false);
+    let harness = Harness::new(1, 3, 1000, bank()).await;
+    let repeat = || harness.give((1, 2), 100, "t");
+    harness.store.set_automatic(false);
     let flush = async {
-        wait_until(|| lab.store.pending() >= 2).await;
-        lab.store.set_automatic(true);
+        wait_until(|| harness.store.pending() >= 2).await;
+        harness.store.set_automatic(true);
     };
     let (first, second, ()) = tokio::join!(repeat(), repeat(), flush);
     let first = value(first).into_inner();
     assert_eq!(first.transfer.status, TransferStatus::Completed);
     assert_eq!(value(second), Outcome::Replayed(first.clone()));
     assert_eq!(value(repeat().await), Outcome::Replayed(first.clone()));
-    let other = lab.give((1, 2), 101, "t").await;
+    let other = harness.give((1, 2), 101, "t").await;
     let Err(Failure::Rejected(Rejection::TransferExternalIdReused { fields, .. })) = other else {
         panic!("{other:?}")
     };
@@ -154,35 +163,35 @@ async fn money_goes_to_another_account_once() {
     let alias = Destination::Alias(Alias::parse("otra.prueba").unwrap());
     let target = Target::Account(AccountNo(3));
     let order = Order::SetAlias(Alias::parse("otra.prueba").unwrap());
-    let changed = lab.engine.change(REALM, target, order, None, plain());
+    let changed = harness.engine.change(REALM, target, order, None, plain());
     value(changed.await);
-    value(lab.send(1, alias.clone(), 10, "by-alias").await);
-    let itself = lab.send(3, alias, 10, "itself").await;
+    value(harness.send(1, alias.clone(), 10, "by-alias").await);
+    let itself = harness.send(3, alias, 10, "itself").await;
     assert_eq!(itself, Err(Failure::Rejected(Rejection::SameAccount)));
-    let closing = lab
+    let closing = harness
         .engine
         .change(REALM, target, Order::Close, None, plain());
     value(closing.await);
-    let closed = lab.give((1, 3), 10, "closed").await;
+    let closed = harness.give((1, 3), 10, "closed").await;
     assert_eq!(closed, Err(Failure::Rejected(Rejection::DestinationClosed)));
-    let poor = lab.give((1, 2), 100_000, "poor").await;
+    let poor = harness.give((1, 2), 100_000, "poor").await;
     assert!(matches!(
         poor,
         Err(Failure::Rejected(Rejection::InsufficientFunds { .. }))
     ));
-    assert_eq!(both(&lab, 1).await, (890, 0));
-    assert_eq!(both(&lab, 2).await, (1100, 0));
-    let listed = lab
+    assert_eq!(both(&harness, 1).await, (890, 0));
+    assert_eq!(both(&harness, 2).await, (1100, 0));
+    let listed = harness
         .engine
         .transfers(REALM, TransferFilter::default(), EVERYTHING)
         .await;
     assert_eq!(listed.unwrap().total, 2);
-    lab.verified().await;
+    harness.verified().await;
 }
 
 #[actix::test]
 async fn a_batch_is_posted_whole_or_each_for_itself() {
-    let lab = Lab::new(1, 3, 100, bank()).await;
+    let harness = Harness::new(1, 3, 100, bank()).await;
     let items = |last: i64| {
         let mut items: Vec<_> = (1..=3)
             .map(|a| adjustment(a, "OUT", 10, &format!("{last}-{a}")))
@@ -192,17 +201,20 @@ async fn a_batch_is_posted_whole_or_each_for_itself() {
         items
     };
     let batch = |last, atomic| {
-        lab.engine
-            .batch(REALM, items(last), lab::mode(atomic), plain())
+        harness
+            .engine
+            .batch(REALM, items(last), harness::mode(atomic), plain())
     };
-    let sum = || async { both(&lab, 1).await.0 + both(&lab, 2).await.0 + both(&lab, 3).await.0 };
+    let sum = || async {
+        both(&harness, 1).await.0 + both(&harness, 2).await.0 + both(&harness, 3).await.0
+    };
     let refused = value(batch(91, true).await);
     assert!(
         matches!(refused[3], Err(Failure::Rejected(_))),
         "{refused:?}"
     );
     assert_eq!(sum().await, 300);
-    lab.store.refuse_next(StoreError::Overloaded);
+    harness.store.refuse_next(StoreError::Overloaded);
     assert_eq!(batch(5, true).await, Err(Failure::Overloaded));
     assert_eq!(sum().await, 300);
     let done = value(batch(5, true).await);
@@ -214,7 +226,7 @@ async fn a_batch_is_posted_whole_or_each_for_itself() {
     assert_eq!(ok, [true, true, true, false, true]);
     assert!(matches!(apart[4], Ok(Outcome::Replayed(_))));
     assert_eq!(sum().await, 235);
-    lab.verified().await;
+    harness.verified().await;
 }
 
 fn arrival(id: &str, account: u64) -> Notice {
@@ -228,44 +240,44 @@ fn arrival(id: &str, account: u64) -> Notice {
     }
 }
 
-async fn hear(lab: &Lab, notice: Notice) -> Result<Heard, Failure> {
-    lab.engine.notice(Mode::Live, notice, "r").await
+async fn hear(harness: &Harness, notice: Notice) -> Result<Heard, Failure> {
+    harness.engine.notice(Mode::Live, notice, "r").await
 }
 
 #[actix::test]
 async fn money_that_arrives_is_credited_once_however_often_the_bank_says_so() {
     for keep in [0, usize::MAX] {
-        let lab = Lab::new(1, 1, 0, bank()).await;
-        lab.store.set_automatic(false);
+        let harness = Harness::new(1, 1, 0, bank()).await;
+        harness.store.set_automatic(false);
         let fifty = (0..50).map(|_| {
-            let lab = Rc::clone(&lab);
-            actix::spawn(async move { hear(&lab, arrival("rail", 1)).await })
+            let harness = Rc::clone(&harness);
+            actix::spawn(async move { hear(&harness, arrival("rail", 1)).await })
         });
         let fifty: Vec<_> = fifty.collect();
-        wait_until(|| lab.store.pending() >= 1).await;
+        wait_until(|| harness.store.pending() >= 1).await;
         fifty.iter().for_each(tokio::task::JoinHandle::abort);
-        let lab = lab.crash(keep, bank());
+        let harness = harness.crash(keep, bank());
         let again = (0..50).map(|_| {
-            let lab = Rc::clone(&lab);
-            async move { hear(&lab, arrival("rail", 1)).await }
+            let harness = Rc::clone(&harness);
+            async move { hear(&harness, arrival("rail", 1)).await }
         });
         let heard = all(again).await;
         let done = heard.iter().filter(|h| **h == Ok(Heard::Done)).count();
         assert_eq!(done, usize::from(keep == 0));
-        assert_eq!(both(&lab, 1).await, (70, 0));
+        assert_eq!(both(&harness, 1).await, (70, 0));
         // A CVU of nobody: kept for a person, once.
-        assert_eq!(hear(&lab, arrival("x", 9)).await, Ok(Heard::Suspended));
-        assert_eq!(hear(&lab, arrival("x", 9)).await, Ok(Heard::Known));
-        lab.verified().await;
+        assert_eq!(hear(&harness, arrival("x", 9)).await, Ok(Heard::Suspended));
+        assert_eq!(hear(&harness, arrival("x", 9)).await, Ok(Heard::Known));
+        harness.verified().await;
     }
 }
 
 #[actix::test]
 async fn the_first_last_word_of_the_bank_counts_and_reconciliation_shows_the_lie() {
-    let lab = Lab::new(1, 1, 1000, bank()).await;
+    let harness = Harness::new(1, 1, 1000, bank()).await;
     // The bank says that it is done at once.
-    value(lab.send(1, outside(), 100, "t").await);
-    wait_until(|| lab.disk(1) == 900).await;
+    value(harness.send(1, outside(), 100, "t").await);
+    wait_until(|| harness.disk(1) == 900).await;
     let transfer = BankTransfer {
         bank_id: "b".into(),
         coelsa_id: None,
@@ -276,30 +288,32 @@ async fn the_first_last_word_of_the_bank_counts_and_reconciliation_shows_the_lie
     };
     let origin = origin("t");
     let lie = Notice::Settled { origin, transfer };
-    assert_eq!(hear(&lab, lie).await, Ok(Heard::Known));
-    assert_eq!(both(&lab, 1).await, (900, 0));
-    let today = lab.clock.peek().business_day();
-    let found = lab.engine.reconcile(REALM, today, "r").await.unwrap();
+    assert_eq!(hear(&harness, lie).await, Ok(Heard::Known));
+    assert_eq!(both(&harness, 1).await, (900, 0));
+    let today = harness.clock.peek().business_day();
+    let found = harness.engine.reconcile(REALM, today, "r").await.unwrap();
     let found: Vec<_> = found.into_iter().map(|one| one.judged).collect();
     assert_eq!(found, [Agreement::MissingAtBank.into()]);
 }
 
 #[actix::test]
 async fn what_was_never_at_the_bank_does_not_come_back_from_it() {
-    let lab = Lab::new(1, 2, 1000, bank()).await;
+    let harness = Harness::new(1, 2, 1000, bank()).await;
     let order = sending(within(2), 100, "t");
     let target = Target::Account(AccountNo(1));
-    let sent = lab.engine.transfer(REALM, target, order, false, plain());
+    let sent = harness
+        .engine
+        .transfer(REALM, target, order, false, plain());
     value(sent.await);
     let back = Notice::Reversed {
-        origin: OriginId::of_place(place(&lab, 1, 2)),
+        origin: OriginId::of_place(place(&harness, 1, 2)),
         bank_id: "b".into(),
         coelsa_id: "back".into(),
         amount: Amount::from_centavos(100).unwrap(),
         reason: "none".into(),
     };
-    assert_eq!(hear(&lab, back).await, Ok(Heard::Ignored));
-    assert_eq!(both(&lab, 1).await, (900, 0));
+    assert_eq!(hear(&harness, back).await, Ok(Heard::Ignored));
+    assert_eq!(both(&harness, 1).await, (900, 0));
 }
 
 /// A key for a batch whose answer says how many were done.
@@ -330,13 +344,14 @@ fn counted(key: &str) -> Asker<Vec<ItemOutcome>> {
 #[actix::test]
 async fn a_key_keeps_no_batch_of_which_a_part_is_to_be_tried_again() {
     for atomic in [false, true] {
-        let lab = Lab::new(1, 2, 100, bank()).await;
+        let harness = Harness::new(1, 2, 100, bank()).await;
         let items = || vec![adjustment(1, "IN", 1, "a"), adjustment(2, "IN", 1, "b")];
         let batch = || {
-            lab.engine
-                .batch(REALM, items(), lab::mode(atomic), counted("k"))
+            harness
+                .engine
+                .batch(REALM, items(), harness::mode(atomic), counted("k"))
         };
-        lab.store.refuse_next(StoreError::Overloaded);
+        harness.store.refuse_next(StoreError::Overloaded);
         let first = batch().await;
         let kept = matches!(first, Ok(Given::Kept { .. }));
         assert!(!kept, "{first:?}");
@@ -349,8 +364,8 @@ async fn a_key_keeps_no_batch_of_which_a_part_is_to_be_tried_again() {
             };
             assert_eq!(batch().await, Ok(kept));
         }
-        assert_eq!(both(&lab, 1).await.0 + both(&lab, 2).await.0, 202);
-        lab.verified().await;
+        assert_eq!(both(&harness, 1).await.0 + both(&harness, 2).await.0, 202);
+        harness.verified().await;
     }
 }
 
@@ -359,7 +374,7 @@ async fn a_key_keeps_no_batch_of_which_a_part_is_to_be_tried_again() {
 #[actix::test]
 async fn an_order_and_its_record_on_the_banks_list_are_posted_once_whichever_comes_first() {
     for list_first in [false, true] {
-        let lab = Lab::new(1, 1, 1000, bank()).await;
+        let harness = Harness::new(1, 1, 1000, bank()).await;
         let left = || {
             Notice::Left(Departure {
                 origin: origin("t"),
@@ -370,27 +385,27 @@ async fn an_order_and_its_record_on_the_banks_list_are_posted_once_whichever_com
                 to: outside(),
                 recovered: Recovered {
                     moved: BankMoved::default(),
-                    at: lab.clock.peek(),
+                    at: harness.clock.peek(),
                 },
                 resolved: None,
             })
         };
         // Nothing is on disk until both have come, or one was sent away.
-        lab.store.set_automatic(false);
+        harness.store.set_automatic(false);
         let answered = Cell::new(false);
         let order = async {
-            let sent = lab.send(1, outside(), 100, "t").await.is_ok();
+            let sent = harness.send(1, outside(), 100, "t").await.is_ok();
             answered.set(true);
             sent
         };
         let list = async {
-            let heard = hear(&lab, left()).await.is_ok();
+            let heard = hear(&harness, left()).await.is_ok();
             answered.set(true);
             heard
         };
         let disk = async {
-            wait_until(|| lab.store.pending() >= 2 || answered.get()).await;
-            lab.store.set_automatic(true);
+            wait_until(|| harness.store.pending() >= 2 || answered.get()).await;
+            harness.store.set_automatic(true);
         };
         let done = match list_first {
             false => tokio::join!(order, list, disk),
@@ -401,10 +416,14 @@ async fn an_order_and_its_record_on_the_banks_list_are_posted_once_whichever_com
         };
         assert_ne!((done.0, done.1), (false, false), "list first: {list_first}");
         // Both come again, as they do.
-        drop(lab.send(1, outside(), 100, "t").await);
-        hear(&lab, left()).await.unwrap();
-        wait_until(|| lab.disk(1) == 900).await;
-        assert_eq!(both(&lab, 1).await, (900, 0), "list first: {list_first}");
-        lab.verified().await;
+        drop(harness.send(1, outside(), 100, "t").await);
+        hear(&harness, left()).await.unwrap();
+        wait_until(|| harness.disk(1) == 900).await;
+        assert_eq!(
+            both(&harness, 1).await,
+            (900, 0),
+            "list first: {list_first}"
+        );
+        harness.verified().await;
     }
 }

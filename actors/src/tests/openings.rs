@@ -32,7 +32,7 @@ async fn an_opening_whose_outcome_is_unknown_is_asked_again_until_it_is_known() 
         panic!("{settled:?}")
     };
     let calls = world.bank.called();
-    let create = format!("create {}", lab::client(1));
+    let create = format!("create {}", harness::client(1));
     assert_eq!(calls, [&create, &create, "alias ana.prueba"]);
     // The same key gives the same bytes for ever; the account is there once.
     let repeat = world.open(Some("ana.prueba"), Some("k")).await.unwrap();
@@ -111,7 +111,7 @@ async fn a_refused_alias_undoes_the_opening_and_is_kept_for_its_key() {
     assert_eq!(
         world.bank.called(),
         [
-            &format!("create {}", lab::client(1)),
+            &format!("create {}", harness::client(1)),
             "alias ajeno.alias",
             "close"
         ]
@@ -142,7 +142,7 @@ async fn a_cvu_that_does_not_carry_its_client_id_opens_no_account() {
         panic!("{refused:?}")
     };
     assert!(why.body.contains("client id"), "{why:?}");
-    let create = format!("create {}", lab::client(1));
+    let create = format!("create {}", harness::client(1));
     assert_eq!(
         world.bank.called(),
         [create],

@@ -96,8 +96,8 @@ fn rebuilt(
         let entries = commit.iter().map(|(_, entry)| entry.clone()).collect();
         let hints = Vec::new();
         let (sender, done) = std::sync::mpsc::channel();
-        let told = Box::new(move |done| sender.send(done).unwrap());
-        store.submit(Commit { entries, hints }, told);
+        let ended = Box::new(move |done| sender.send(done).unwrap());
+        store.submit(Commit { entries, hints }, ended);
         done.recv().unwrap()?;
     }
     Ok(store)
@@ -134,7 +134,7 @@ async fn events(engine: &Engine, realm: RealmId) -> Vec<Event> {
 }
 
 /// Numbers, ids and kinds, as they are written down.
-fn told(events: &[Event]) -> Vec<String> {
+fn described(events: &[Event]) -> Vec<String> {
     let line = |e: &Event| format!("{} {} {}", e.id.number, e.id, e.kind.as_str());
     events.iter().map(line).collect()
 }
@@ -155,14 +155,14 @@ fn taken_up(store: &FaultyStore, realm: RealmId) -> Vec<(u64, u16)> {
 async fn the_golden_journal_gives_the_ids_that_it_always_gave() {
     let store = rebuilt(&commits(JOURNAL), Rows).unwrap();
     let engine = over(&store, ONE.newest());
-    let all = told(&events(&engine, GOLDEN).await);
+    let all = described(&events(&engine, GOLDEN).await);
     let golden: Vec<_> = EVENTS.lines().collect();
     assert!(all.len() >= golden.len() && golden.len() == 72);
     assert_eq!(all[..golden.len()], golden);
     assert_eq!(taken_up(&store, GOLDEN), [], "the first set is never named");
     // The control: the first set, edited in place, gives other numbers.
     let edited = rebuilt(&commits(JOURNAL), RowsUnder(RuleSets::new(&[LATER]))).unwrap();
-    let edited = told(&events(&over(&edited, 1), GOLDEN).await);
+    let edited = described(&events(&over(&edited, 1), GOLDEN).await);
     assert_ne!(edited[..golden.len().min(edited.len())], golden);
 }
 
@@ -203,7 +203,7 @@ async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() 
     assert_eq!(taken_up(&store, GOLDEN).len(), 1);
 
     let all = events(&engine, GOLDEN).await;
-    assert_eq!(told(&all)[..golden.len()], golden);
+    assert_eq!(described(&all)[..golden.len()], golden);
     let number = opened.account.number;
     let own = all.iter().filter(|event| event.account == number);
     let kinds: Vec<_> = own.map(|event| event.kind.as_str()).collect();
@@ -262,13 +262,13 @@ async fn two_histories_of_one_past_have_no_other_id_in_common() {
             category: None,
         };
         engine.create_type(GOLDEN, credit, plain()).await.unwrap();
-        let all = told(&events(&engine, GOLDEN).await);
+        let all = described(&events(&engine, GOLDEN).await);
         assert_eq!(all[..golden.len()], golden);
         drop(engine);
         // The same after a rebuild.
         let again = rebuilt(&journal(store.as_ref()), Rows).unwrap();
         assert_eq!(
-            told(&events(&over_from(&again, 2, later), GOLDEN).await),
+            described(&events(&over_from(&again, 2, later), GOLDEN).await),
             all
         );
         published.push(all[golden.len()..].to_vec());

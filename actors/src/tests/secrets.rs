@@ -6,8 +6,8 @@ use std::sync::Mutex;
 
 use caudal_ledger::webhooks::{WebhookFormat, WebhookOrder};
 
-use super::fussy::Fussy;
-use super::lab::{Lab, later};
+use super::full_store::FullStore;
+use super::harness::{Harness, later};
 use super::*;
 use crate::ports::LocalFuture;
 use crate::ports::webhooks::{Contents, Parcel, Sent, WebhookSink};
@@ -39,7 +39,7 @@ const OLD: &str = "https://old.example/";
 /// A service with a webhook, whose store writes in the middle of a read when it is told.
 struct Post {
     inner: Arc<FaultyStore>,
-    store: Arc<Fussy>,
+    store: Arc<FullStore>,
     sink: Arc<Sink>,
     engine: Rc<Engine>,
     webhook: u64,
@@ -48,14 +48,14 @@ struct Post {
 impl Post {
     async fn new() -> Self {
         let bank: Arc<dyn BankGateway> = Arc::<TestBank>::default();
-        let first = Lab::new(1, 2, 100, Arc::clone(&bank)).await;
+        let first = Harness::new(1, 2, 100, Arc::clone(&bank)).await;
         let inner = first.store.crash(0);
         inner.set_automatic(true);
-        let store = Fussy::over(Arc::clone(&inner));
+        let store = FullStore::over(Arc::clone(&inner));
         let sink: Arc<Sink> = Arc::default();
         let engine = Engine::carrying(
-            Arc::<Fussy>::clone(&store),
-            Arc::<lab::LabClock>::clone(&first.clock),
+            Arc::<FullStore>::clone(&store),
+            Arc::<harness::HarnessClock>::clone(&first.clock),
             Arc::new(move |_: &Relation| Ok(Arc::clone(&bank))),
             Arc::<Sink>::clone(&sink),
             Options {

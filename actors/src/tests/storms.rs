@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::lab::{Dice, Lab, again, nap};
+use super::harness::{Dice, Harness, again, nap};
 use super::*;
 
 /// Runs all at once, and gives what they give.
@@ -21,11 +21,11 @@ fn bank() -> Arc<TestBank> {
     Arc::default()
 }
 
-async fn disks(lab: &Lab, accounts: u64) -> i64 {
+async fn disks(harness: &Harness, accounts: u64) -> i64 {
     let mut sum = 0;
     for account in 1..=accounts {
-        let live = lab.balance(account).await.total().centavos();
-        assert_eq!(live, lab.disk(account));
+        let live = harness.balance(account).await.total().centavos();
+        assert_eq!(live, harness.disk(account));
         sum += live;
     }
     sum
@@ -33,10 +33,10 @@ async fn disks(lab: &Lab, accounts: u64) -> i64 {
 
 #[actix::test]
 async fn as_many_as_the_mailbox_holds_are_all_answered() {
-    let lab = Lab::new(1, 1, 0, bank()).await;
+    let harness = Harness::new(1, 1, 0, bank()).await;
     let posts = (0..1000).map(|n| {
-        let lab = Rc::clone(&lab);
-        async move { lab.post(1, "IN", 1, &format!("p{n}")).await }
+        let harness = Rc::clone(&harness);
+        async move { harness.post(1, "IN", 1, &format!("p{n}")).await }
     });
     let failed: Vec<_> = all(posts)
         .await
@@ -44,16 +44,16 @@ async fn as_many_as_the_mailbox_holds_are_all_answered() {
         .filter_map(Result::err)
         .collect();
     assert_eq!(failed, []);
-    assert_eq!(lab.disk(1), 1000);
+    assert_eq!(harness.disk(1), 1000);
 }
 
 #[actix::test]
 async fn batches_over_fifty_accounts_and_transfers_between_them() {
-    let lab = Lab::new(9, 50, 1_000, bank()).await;
+    let harness = Harness::new(9, 50, 1_000, bank()).await;
     let mut dice = Dice(9);
     let work: Vec<_> = (0..300_u64)
         .map(|n| {
-            let lab = Rc::clone(&lab);
+            let harness = Rc::clone(&harness);
             let mut dice = Dice(dice.roll(u64::MAX));
             async move {
                 let way = (1 + dice.roll(50), 1 + dice.roll(50));
@@ -61,15 +61,18 @@ async fn batches_over_fifty_accounts_and_transfers_between_them() {
                 loop {
                     let failed = if n % 10 == 1 {
                         let items = (1..=50).map(|a| adjustment(a, "IN", 1, &format!("b{n}-{a}")));
-                        let given =
-                            lab.engine
-                                .batch(REALM, items.collect(), lab::mode(atomic), plain());
+                        let given = harness.engine.batch(
+                            REALM,
+                            items.collect(),
+                            harness::mode(atomic),
+                            plain(),
+                        );
                         let given = given.await.map(|given| value(Ok(given)));
                         given
                             .and_then(|items| items.into_iter().collect::<Result<Vec<_>, _>>())
                             .err()
                     } else {
-                        lab.give(way, 1, &format!("t{n}")).await.err()
+                        harness.give(way, 1, &format!("t{n}")).await.err()
                     };
                     match failed {
                         None => return,
@@ -84,8 +87,8 @@ async fn batches_over_fifty_accounts_and_transfers_between_them() {
         })
         .collect();
     all(work).await;
-    assert_eq!(disks(&lab, 50).await, 50 * 1000 + 30 * 50);
-    lab.verified().await;
+    assert_eq!(disks(&harness, 50).await, 50 * 1000 + 30 * 50);
+    harness.verified().await;
     println!("batches: 30 over 50 accounts, 270 transfers between them");
 }
 
@@ -93,7 +96,7 @@ async fn batches_over_fifty_accounts_and_transfers_between_them() {
 async fn exactly_what_a_limit_lets_pass_passes() {
     let mut storms = 0;
     for seed in 0..6 {
-        let lab = Lab::new(seed, 3, 100_000, bank()).await;
+        let harness = Harness::new(seed, 3, 100_000, bank()).await;
         let passing = 7 + seed;
         let limits = Limits {
             daily_count: (seed % 2 == 0).then_some(passing),
@@ -106,16 +109,16 @@ async fn exactly_what_a_limit_lets_pass_passes() {
             ..TenantChange::default()
         };
         let changed = PlatformOrder::ChangeTenant("tnt_1".into(), change);
-        lab.engine.administer(changed).await.unwrap();
+        harness.engine.administer(changed).await.unwrap();
         let orders = (0..200_u64).map(|n| {
-            let lab = Rc::clone(&lab);
+            let harness = Rc::clone(&harness);
             async move {
                 let id = format!("n{n}");
                 let failed = match n % 4 {
-                    0 => lab.post(1, "OUT", 10, &id).await.err(),
-                    1 => lab.hold(1, 10, &id, None).await.err(),
-                    2 => lab.give((1, 2), 10, &id).await.err(),
-                    _ => lab.send(1, lab::outside(), 10, &id).await.err(),
+                    0 => harness.post(1, "OUT", 10, &id).await.err(),
+                    1 => harness.hold(1, 10, &id, None).await.err(),
+                    2 => harness.give((1, 2), 10, &id).await.err(),
+                    _ => harness.send(1, harness::outside(), 10, &id).await.err(),
                 };
                 match failed {
                     None => true,
@@ -132,9 +135,9 @@ async fn exactly_what_a_limit_lets_pass_passes() {
             ..TenantChange::default()
         };
         let changed = PlatformOrder::ChangeTenant("tnt_1".into(), change);
-        lab.engine.administer(changed).await.unwrap();
-        value(lab.post(1, "OUT", 10, "after").await);
-        lab.verified().await;
+        harness.engine.administer(changed).await.unwrap();
+        value(harness.post(1, "OUT", 10, "after").await);
+        harness.verified().await;
         storms += 1;
     }
     println!("limits: {storms} storms of 200 movements");
@@ -142,26 +145,26 @@ async fn exactly_what_a_limit_lets_pass_passes() {
 
 #[actix::test]
 async fn an_actor_whose_desk_is_lent_does_not_go() {
-    let lab = Lab::new(1, 2, 1_000, bank()).await;
+    let harness = Harness::new(1, 2, 1_000, bank()).await;
     let target = Target::Account(AccountNo(1));
     for turns in 0..12 {
         let id = format!("t{turns}");
         let going = async {
-            let lab = Rc::clone(&lab);
+            let harness = Rc::clone(&harness);
             let going = actix::spawn(async move {
                 for _ in 0..turns {
                     tokio::task::yield_now().await;
                 }
                 // The second loads it again.
-                tokio::join!(lab.engine.passivate(REALM, target), lab.balance(1))
+                tokio::join!(harness.engine.passivate(REALM, target), harness.balance(1))
             });
             going.await.unwrap().0
         };
-        let (given, gone) = tokio::join!(lab.give((1, 2), 1, &id), going);
+        let (given, gone) = tokio::join!(harness.give((1, 2), 1, &id), going);
         value(given);
         gone.unwrap();
-        let live = lab.balance(1).await.total().centavos();
-        assert_eq!(live, lab.disk(1), "after {turns}");
+        let live = harness.balance(1).await.total().centavos();
+        assert_eq!(live, harness.disk(1), "after {turns}");
     }
-    lab.verified().await;
+    harness.verified().await;
 }

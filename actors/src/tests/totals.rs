@@ -5,7 +5,7 @@ use std::rc::Rc;
 use caudal_ledger::holds::HoldStep;
 use caudal_ledger::limits::{Quantity, TotalLimits, Window};
 
-use super::lab::{Lab, TENANT, later, mode, outside};
+use super::harness::{Harness, TENANT, later, mode, outside};
 use super::*;
 use crate::engine::money::ItemOutcome;
 
@@ -15,7 +15,7 @@ fn pesos(centavos: i64) -> Option<Money> {
     Some(Money::from_centavos(centavos))
 }
 
-impl Lab {
+impl Harness {
     async fn limit(&self, total: TotalLimits) {
         let change = TenantChange {
             total_limits: Some(total),
@@ -49,31 +49,32 @@ fn limited<T>(answered: Answered<T>) -> Result<(), &'static str> {
     }
 }
 
-async fn lab() -> Rc<Lab> {
-    let lab = Lab::new(1, ACCOUNTS, 10_000, Arc::<TestBank>::default()).await;
-    lab.limit(TotalLimits {
-        daily_outgoing: pesos(1_000),
-        ..TotalLimits::default()
-    })
-    .await;
-    lab
+async fn harness() -> Rc<Harness> {
+    let harness = Harness::new(1, ACCOUNTS, 10_000, Arc::<TestBank>::default()).await;
+    harness
+        .limit(TotalLimits {
+            daily_outgoing: pesos(1_000),
+            ..TotalLimits::default()
+        })
+        .await;
+    harness
 }
 
 #[actix::test]
 async fn orders_of_many_accounts_at_once_never_pass_the_sum_together() {
-    let lab = lab().await;
-    lab.store.set_automatic(false);
+    let harness = harness().await;
+    harness.store.set_automatic(false);
     let orders: Vec<_> = (0..64)
         .map(|n| {
-            let lab = Rc::clone(&lab);
-            actix::spawn(async move { lab.out(1 + n % ACCOUNTS, 30, &format!("o{n}")).await })
+            let harness = Rc::clone(&harness);
+            actix::spawn(async move { harness.out(1 + n % ACCOUNTS, 30, &format!("o{n}")).await })
         })
         .collect();
     // All have been decided when none is on disk: what is decided counts.
-    while lab.store.pending() < 33 {
+    while harness.store.pending() < 33 {
         tokio::task::yield_now().await;
     }
-    lab.store.set_automatic(true);
+    harness.store.set_automatic(true);
     let mut done = 0;
     for order in orders {
         match order.await.unwrap() {
@@ -82,33 +83,39 @@ async fn orders_of_many_accounts_at_once_never_pass_the_sum_together() {
         }
     }
     assert_eq!(done, 33, "33 of 30 are 990 of 1000");
-    assert_eq!(lab.left().await, Quantity::Money(Money::from_centavos(10)));
-    lab.verified().await;
+    assert_eq!(
+        harness.left().await,
+        Quantity::Money(Money::from_centavos(10))
+    );
+    harness.verified().await;
     // It is the same after a restart.
-    let lab = lab.crash(0, Arc::<TestBank>::default());
-    assert_eq!(lab.left().await, Quantity::Money(Money::from_centavos(10)));
-    assert_eq!(lab.out(1, 11, "x").await, Err("dailyOutgoingTotal"));
-    assert_eq!(lab.out(1, 10, "x").await, Ok(()));
+    let harness = harness.crash(0, Arc::<TestBank>::default());
+    assert_eq!(
+        harness.left().await,
+        Quantity::Money(Money::from_centavos(10))
+    );
+    assert_eq!(harness.out(1, 11, "x").await, Err("dailyOutgoingTotal"));
+    assert_eq!(harness.out(1, 10, "x").await, Ok(()));
     // A new day has its own.
-    lab.clock.jump(24 * 60 * 60 * 1000);
-    assert_eq!(lab.out(2, 1_000, "tomorrow").await, Ok(()));
-    lab.verified().await;
+    harness.clock.jump(24 * 60 * 60 * 1000);
+    assert_eq!(harness.out(2, 1_000, "tomorrow").await, Ok(()));
+    harness.verified().await;
 }
 
 #[actix::test]
 async fn what_stays_with_the_tenant_does_not_count_and_what_comes_back_counts_no_more() {
-    let lab = lab().await;
-    limited(lab.give((1, 2), 5_000, "inside").await).unwrap();
-    let hold = value(lab.hold(1, 400, "h", None).await);
+    let harness = harness().await;
+    limited(harness.give((1, 2), 5_000, "inside").await).unwrap();
+    let hold = value(harness.hold(1, 400, "h", None).await);
     let Outcome::Recorded(hold) = hold else {
         panic!("{hold:?}");
     };
-    assert_eq!(lab.out(3, 601, "a").await, Err("dailyOutgoingTotal"));
-    assert_eq!(lab.out(3, 600, "b").await, Ok(()));
-    let refused = limited(lab.send(2, outside(), 1, "t").await);
+    assert_eq!(harness.out(3, 601, "a").await, Err("dailyOutgoingTotal"));
+    assert_eq!(harness.out(3, 600, "b").await, Ok(()));
+    let refused = limited(harness.send(2, outside(), 1, "t").await);
     assert_eq!(refused, Err("dailyOutgoingTotal"));
     let part = Amount::from_centavos(300).ok();
-    let step = lab.engine.step_hold(
+    let step = harness.engine.step_hold(
         REALM,
         hold.hold.id(REALM, AccountNo(1)),
         HoldStep::Release,
@@ -117,31 +124,34 @@ async fn what_stays_with_the_tenant_does_not_count_and_what_comes_back_counts_no
         plain(),
     );
     value(step.await);
-    assert_eq!(lab.left().await, Quantity::Money(Money::from_centavos(300)));
-    let end = Some(lab.clock.peek().plus_millis(1_000));
-    value(lab.hold(4, 300, "ends", end).await);
-    assert_eq!(lab.out(5, 1, "c").await, Err("dailyOutgoingTotal"));
-    lab.clock.jump(2_000);
-    lab.balance(4).await;
-    assert_eq!(lab.out(5, 300, "d").await, Ok(()));
-    lab.verified().await;
+    assert_eq!(
+        harness.left().await,
+        Quantity::Money(Money::from_centavos(300))
+    );
+    let end = Some(harness.clock.peek().plus_millis(1_000));
+    value(harness.hold(4, 300, "ends", end).await);
+    assert_eq!(harness.out(5, 1, "c").await, Err("dailyOutgoingTotal"));
+    harness.clock.jump(2_000);
+    harness.balance(4).await;
+    assert_eq!(harness.out(5, 300, "d").await, Ok(()));
+    harness.verified().await;
 }
 
 #[actix::test]
 async fn what_is_refused_undone_or_only_asked_takes_nothing() {
-    let lab = lab().await;
+    let harness = harness().await;
     let items = |count: i64, each: i64, id: &str| -> Vec<_> {
         let item = |n| adjustment(1 + n % ACCOUNTS, "OUT", each, &format!("{id}-{n}"));
         (0..u64::try_from(count).unwrap()).map(item).collect()
     };
     let refused = |outcomes: Vec<ItemOutcome>| outcomes.iter().filter(|it| it.is_err()).count();
     // Nothing of an atomic batch whose last item does not fit.
-    let batch = lab
+    let batch = harness
         .engine
         .batch(REALM, items(11, 100, "as-one"), mode(true), plain());
     assert_eq!(refused(value(batch.await)), 1);
     assert_eq!(
-        lab.left().await,
+        harness.left().await,
         Quantity::Money(Money::from_centavos(1_000))
     );
     // A dry run counts its own items, for nobody else.
@@ -149,46 +159,50 @@ async fn what_is_refused_undone_or_only_asked_takes_nothing() {
         dry_run: true,
         ..mode(false)
     };
-    let batch = lab.engine.batch(REALM, items(20, 100, "dry"), dry, plain());
+    let batch = harness
+        .engine
+        .batch(REALM, items(20, 100, "dry"), dry, plain());
     assert_eq!(refused(value(batch.await)), 10);
     assert_eq!(
-        lab.left().await,
+        harness.left().await,
         Quantity::Money(Money::from_centavos(1_000))
     );
     // A commit that the store does not take.
-    lab.store
+    harness
+        .store
         .refuse_next(caudal_storage::StoreError::Overloaded);
-    let failed = lab.post(1, "OUT", 900, "not-taken").await;
+    let failed = harness.post(1, "OUT", 900, "not-taken").await;
     assert!(matches!(failed, Err(Failure::Overloaded)), "{failed:?}");
     assert_eq!(
-        lab.left().await,
+        harness.left().await,
         Quantity::Money(Money::from_centavos(1_000))
     );
-    let batch = lab
+    let batch = harness
         .engine
         .batch(REALM, items(11, 100, "each"), mode(false), plain());
     assert_eq!(refused(value(batch.await)), 1);
-    assert_eq!(lab.left().await, Quantity::Money(Money::ZERO));
-    lab.verified().await;
+    assert_eq!(harness.left().await, Quantity::Money(Money::ZERO));
+    harness.verified().await;
 }
 
 #[actix::test]
 async fn a_minute_lets_so_many_movements_out() {
     tokio::time::pause();
-    let lab = Lab::new(1, ACCOUNTS, 10_000, Arc::<TestBank>::default()).await;
-    lab.limit(TotalLimits {
-        per_minute: Some(3),
-        monthly_outgoing: pesos(50),
-        ..TotalLimits::default()
-    })
-    .await;
+    let harness = Harness::new(1, ACCOUNTS, 10_000, Arc::<TestBank>::default()).await;
+    harness
+        .limit(TotalLimits {
+            per_minute: Some(3),
+            monthly_outgoing: pesos(50),
+            ..TotalLimits::default()
+        })
+        .await;
     // The beginning of a minute.
-    let into = lab.clock.peek().millis() % 60_000;
-    lab.clock.jump(60_000 - into);
+    let into = harness.clock.peek().millis() % 60_000;
+    harness.clock.jump(60_000 - into);
     for n in 1..=3 {
-        assert_eq!(lab.out(n, 1, &format!("a{n}")).await, Ok(()));
+        assert_eq!(harness.out(n, 1, &format!("a{n}")).await, Ok(()));
     }
-    let refused = lab.post(4, "OUT", 1, "b").await;
+    let refused = harness.post(4, "OUT", 1, "b").await;
     let Err(Failure::Rejected(Rejection::LimitExceeded(breach))) = refused else {
         panic!("{refused:?}");
     };
@@ -203,10 +217,10 @@ async fn a_minute_lets_so_many_movements_out() {
     let next = breach.resets_at.unwrap();
     assert_eq!(next.millis() % 60_000, 0);
     later(Duration::from_millis(
-        next.millis() - lab.clock.peek().millis(),
+        next.millis() - harness.clock.peek().millis(),
     ))
     .await;
-    assert_eq!(lab.out(4, 47, "b").await, Ok(()));
-    assert_eq!(lab.out(5, 1, "c").await, Err("monthlyOutgoingTotal"));
-    lab.verified().await;
+    assert_eq!(harness.out(4, 47, "b").await, Ok(()));
+    assert_eq!(harness.out(5, 1, "c").await, Err("monthlyOutgoingTotal"));
+    harness.verified().await;
 }

@@ -8,10 +8,10 @@ use caudal_ledger::money::Money;
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Index, StoreError};
 
+use crate::records::account_sets::Standing;
 use crate::records::keys::Sorted;
 use crate::records::projection::{self, Line, Listed};
-use crate::records::roll::Standing;
-use crate::records::{keys, reads, roll};
+use crate::records::{account_sets, keys, reads};
 
 /// How many lines each realm has: they stand in the order of the journal.
 #[derive(Debug, Default)]
@@ -56,8 +56,8 @@ pub(super) fn differences(
         enabled: right.enabled,
         funded: account.balance.total() != Money::ZERO,
     };
-    if !roll::agrees(store, realm, number, standing)? {
-        wrong.push("the roll says otherwise");
+    if !account_sets::agrees(store, realm, number, standing)? {
+        wrong.push("the account sets say otherwise");
     }
     let present = right.status != Status::Void;
     for by in Sorted::ALL {

@@ -64,18 +64,18 @@ impl Sums {
         }
         let totals = self.realms.entry(realm).or_default();
         totals.posted(voucher);
-        totals.tell();
+        totals.count_event();
         if (rules.hold)(voucher, None).is_some() {
-            totals.tell();
+            totals.count_event();
         }
         Ok(())
     }
 
-    /// Counts what else moves the sums or is told: transfers, suspense, profiles, voucher types.
+    /// Counts what else moves the sums or is published: transfers, suspense, profiles, voucher types.
     pub fn entry(&mut self, entry: &Entry) -> Result<(), StoreError> {
         let (realm, account) = (RealmId(entry.stream.realm), AccountNo(entry.stream.number));
         let rules = self.rules(realm)?;
-        let tells = match entry.stream.kind {
+        let publishes = match entry.stream.kind {
             SUSPENSE => true,
             REALM => {
                 let fact = decode(&entry.body)?;
@@ -90,8 +90,8 @@ impl Sums {
             PLATFORM | BANK | ANSWERS | ANSWER_PARTS | WEBHOOKS | DELIVERIES => false,
             kind => return Err(unknown_kind(kind)),
         };
-        if tells {
-            self.realms.entry(realm).or_default().tell();
+        if publishes {
+            self.realms.entry(realm).or_default().count_event();
         }
         match entry.stream.kind {
             SUSPENSE => {
@@ -108,7 +108,7 @@ impl Sums {
                 let fact: CaseFact = decode(&entry.body)?;
                 let totals = self.realms.entry(realm).or_default();
                 if EventKind::of_case(&fact).is_some() {
-                    totals.tell();
+                    totals.count_event();
                 }
                 let left = fact.resolves().then_some((realm, fact.case()));
                 if let Some(amount) = left.and_then(|case| self.parked.remove(&case)) {
@@ -173,7 +173,7 @@ impl Sums {
         };
         let totals = self.realms.entry(realm).or_default();
         if (rules.transfer)(&fact, before, after).is_some() {
-            totals.tell();
+            totals.count_event();
         }
         match fact {
             TransferFact::Advanced { status, .. } => {
@@ -194,7 +194,7 @@ impl Sums {
             | TransferFact::Rejected(_)
             | TransferFact::Decided { .. } => {
                 if EventKind::of_ending(&fact).is_some() {
-                    totals.tell();
+                    totals.count_event();
                 }
                 if let Some((amount, _)) = self.open.remove(&at) {
                     totals.waits(amount, true, false);

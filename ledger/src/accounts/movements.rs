@@ -1,4 +1,4 @@
-//! Movements: what may happen to the money of an account, and the vouchers that tell it.
+//! Movements: what may happen to the money of an account, and the vouchers that record it.
 //!
 //! **Shape.** Every decision drafts vouchers on top of the account as it is: each has its sequence,
 //! the balance after it and its place in the chain, so one decision may give several (a movement,

@@ -210,11 +210,11 @@ impl Account {
                     bank: None,
                 };
                 // It was never on its way that anybody saw: only its names are kept.
-                let mut told = advanced(transfer.status);
+                let mut facts = advanced(transfer.status);
                 let rejected = self.reject(number, why, context)?;
-                told.vouchers = rejected.vouchers;
-                told.transfers.extend(rejected.transfers);
-                Ok(told)
+                facts.vouchers = rejected.vouchers;
+                facts.transfers.extend(rejected.transfers);
+                Ok(facts)
             }
         }
     }
@@ -391,7 +391,7 @@ impl Account {
         context: &Context<'_>,
     ) -> Result<Movements, Rejection> {
         self.may(Movement::Settle)?;
-        // Of one that the bank tells otherwise nobody knows what it is that came back.
+        // Of one that the bank reports otherwise nobody knows what it is that came back.
         let disputed = transfer.status.is_open() && transfer.dispute.is_some();
         let left =
             transfer.status != TransferStatus::Rejected && transfer.receiver.is_none() && !disputed;

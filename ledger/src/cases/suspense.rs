@@ -298,7 +298,7 @@ impl Parked {
         })
     }
 
-    /// What of a return the bank tells otherwise than it was ordered.
+    /// What of a return the bank reports otherwise than it was ordered.
     fn differs(&self, on_its_way: &Return, moved: &BankMoved) -> Vec<&'static str> {
         let amount = moved
             .amount
@@ -316,7 +316,7 @@ impl Parked {
     /// What the bank's word makes of a return on its way; nothing for any other, or when it says
     /// nothing new. A record of something else under its reference means that the return was never
     /// made: the bank has one transfer of each.
-    pub fn settle_return(&self, number: u64, told: &BankTransfer) -> Option<CaseFact> {
+    pub fn settle_return(&self, number: u64, record: &BankTransfer) -> Option<CaseFact> {
         let case = self.place;
         let ParkedState::Returning(on_its_way) = &self.state else {
             return None;
@@ -324,7 +324,7 @@ impl Parked {
         if on_its_way.number != number {
             return None;
         }
-        let differing = self.differs(on_its_way, &told.moved);
+        let differing = self.differs(on_its_way, &record.moved);
         if !differing.is_empty() {
             let differing = differing.join(", ");
             let why = TransferRejection {
@@ -333,9 +333,9 @@ impl Parked {
             };
             return Some(CaseFact::ReturnRefused { case, number, why });
         }
-        let bank_id = Some(told.bank_id.clone()).filter(|id| !id.is_empty());
-        let coelsa_id = told.coelsa_id.clone();
-        match &told.word {
+        let bank_id = Some(record.bank_id.clone()).filter(|id| !id.is_empty());
+        let coelsa_id = record.coelsa_id.clone();
+        match &record.word {
             BankWord::Completed => Some(CaseFact::Returned {
                 case,
                 number,
@@ -351,8 +351,9 @@ impl Parked {
                 },
             }),
             BankWord::InProgress | BankWord::Lost => {
-                let news =
-                    |told: &Option<String>, known: &Option<String>| told.is_some() && told != known;
+                let news = |record: &Option<String>, known: &Option<String>| {
+                    record.is_some() && record != known
+                };
                 let named =
                     news(&bank_id, &on_its_way.bank_id) || news(&coelsa_id, &on_its_way.coelsa_id);
                 named.then_some(CaseFact::ReturnNamed {

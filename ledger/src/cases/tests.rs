@@ -182,11 +182,11 @@ fn what_the_bank_has_of_something_else_is_no_return() {
         (moved(2_999, SENDER), Some("amount")),
         (moved(3_000, "0110012920000091344977"), Some("to")),
     ] {
-        let told = BankTransfer {
+        let answer = BankTransfer {
             moved,
             ..said(BankWord::Completed, Some("b"))
         };
-        let fact = asked.settle_return(4, &told).unwrap();
+        let fact = asked.settle_return(4, &answer).unwrap();
         assert_eq!(fact.resolves(), differs.is_none());
         if let (Some(name), CaseFact::ReturnRefused { why, .. }) = (differs, &fact) {
             assert!(why.reason.ends_with(name), "{}", why.reason);

@@ -1,5 +1,5 @@
 //! What the bank says and the ledger cannot book: money that left by an unknown order and that the
-//! account does not have, and an arrival told again as something else.
+//! account does not have, and an arrival reported again as something else.
 //!
 //! **Order.** Each is opened once, by what it says ([`BankSays::key`]), however often the bank says it.
 //! A departure is booked by itself once the money is there; a person may dismiss either, because it was
@@ -16,7 +16,7 @@ use crate::rejection::Rejection;
 use crate::time::Timestamp;
 use crate::transfers::{CashIn, Departure};
 
-/// Why an arrival is not booked that the bank tells again with another amount or CVU.
+/// Why an arrival is not booked that the bank reports again with another amount or CVU.
 pub const TOLD_OTHERWISE: &str = "told_otherwise";
 
 /// What the bank says.
@@ -29,7 +29,7 @@ pub enum BankSays {
 }
 
 impl BankSays {
-    /// What tells it from whatever else the bank says.
+    /// What distinguishes it from whatever else the bank says.
     pub fn key(&self) -> Digest {
         match self {
             Self::Left(left) => Self::left(left.origin),

@@ -161,11 +161,11 @@ fn failures_in_a_row_brake_and_a_success_wakes_all_that_waits() {
 fn a_receiver_may_ask_to_be_left_alone_for_a_day_at_most() {
     for (asked, rests) in [(30_000, 30_000), (u64::MAX, LEAVE_ALONE_MAX)] {
         let mut progress = looked();
-        let told = Ended {
+        let answer = Ended {
             retry_after: Some(asked),
             ..ended(A, 1, 503, 10)
         };
-        progress.settle(told, 1, &usual(), at(10));
+        progress.settle(answer, 1, &usual(), at(10));
         assert_eq!(progress.rest_until, Some(at(10 + rests)));
     }
 }

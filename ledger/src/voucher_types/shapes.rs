@@ -88,7 +88,7 @@ impl VoucherType {
         }
     }
 
-    /// Its number, where it is a tenant's own: the code of a built-in type tells its number.
+    /// Its number, where it is a tenant's own: the code of a built-in type gives its number.
     pub fn own_number(&self) -> Option<u64> {
         self.legacy_id.filter(|_| !self.is_system())
     }

@@ -21,7 +21,7 @@ pub enum WebhookFormat {
 impl WebhookFormat {
     /// Every format.
     pub const ALL: [Self; 2] = [Self::Standard, Self::Walletentidad];
-    /// The kinds of events that a flat notice can tell.
+    /// The kinds of events that a flat notice can carry.
     const FLAT: [EventKind; 5] = [
         EventKind::VoucherCreated,
         EventKind::TransferCompleted,
@@ -43,7 +43,7 @@ impl WebhookFormat {
         matches!(self, Self::Standard)
     }
 
-    /// The kinds of events that it can tell.
+    /// The kinds of events that it can carry.
     pub fn kinds(self) -> EventKinds {
         match self {
             Self::Standard => EventKinds::EVERY,
@@ -51,7 +51,7 @@ impl WebhookFormat {
         }
     }
 
-    /// Whether it tells some events of a kind and others not.
+    /// Whether it carries some events of a kind and others not.
     pub const fn is_choosy(self, kind: EventKind) -> bool {
         matches!(
             (self, kind),
@@ -59,9 +59,9 @@ impl WebhookFormat {
         )
     }
 
-    /// Whether it tells an event about this, of a kind that it can tell: of vouchers only those by which
+    /// Whether it carries an event about this, of a kind that it can carry: of vouchers only those by which
     /// money arrives.
-    pub fn tells(self, subject: &Subject) -> bool {
+    pub fn carries(self, subject: &Subject) -> bool {
         match (self, subject) {
             (Self::Walletentidad, Subject::Voucher(voucher)) => {
                 voucher.direction == Direction::Credit

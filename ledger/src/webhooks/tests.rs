@@ -158,7 +158,7 @@ fn a_format_tells_the_kinds_that_it_has_a_body_for() {
         types: types.map(|words| words.iter().map(ToString::to_string).collect()),
         ..run(&mut Webhooks::default(), 0, create(), (0, 0))
     };
-    let told = |types| {
+    let wanted = |types| {
         let kinds = webhook(types).kinds();
         let had = EventKind::ALL.iter().filter(|kind| kinds.has(**kind));
         had.map(|kind| kind.as_str()).collect::<Vec<_>>()
@@ -170,7 +170,7 @@ fn a_format_tells_the_kinds_that_it_has_a_body_for() {
         "transfer.rejected",
         "transfer.reversed",
     ];
-    assert_eq!(told(None), all);
-    assert_eq!(told(Some(&["hold.*", "account.*"])), ["account.disabled"]);
-    assert_eq!(told(Some(&["hold.created"])), [""; 0]);
+    assert_eq!(wanted(None), all);
+    assert_eq!(wanted(Some(&["hold.*", "account.*"])), ["account.disabled"]);
+    assert_eq!(wanted(Some(&["hold.created"])), [""; 0]);
 }

@@ -154,14 +154,14 @@ pub(super) async fn ask(engine: Rc<Engine>, asked: Asked) -> Result<Outcome, Fai
         }
         Order::Arrive(.., copies) => {
             let arrival = asked.arrival.unwrap();
-            let told: Vec<_> = (0..copies)
+            let response: Vec<_> = (0..copies)
                 .map(|_| {
                     let (engine, notice) = (Rc::clone(&engine), arrival.notice());
                     actix::spawn(async move { hear(&engine, notice).await })
                 })
                 .collect();
-            for told in told {
-                told.await.unwrap()?;
+            for response in response {
+                response.await.unwrap()?;
             }
             done("arrived".to_owned())
         }

@@ -1,4 +1,4 @@
-//! A bank that does with each transfer what its story says, once for each reference, tells it twice, and
+//! A bank that does with each transfer what its story says, once for each reference, reports it twice, and
 //! has a list of all.
 
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ impl Arrival {
         format!("ARRIVED{:015}", self.number)
     }
 
-    /// How it is told.
+    /// How it is reported.
     pub fn notice(&self) -> Notice {
         Notice::Received {
             coelsa_id: self.coelsa_id(),
@@ -85,7 +85,7 @@ impl Sent {
     }
 
     /// How far it is.
-    fn told(&self) -> BankTransfer {
+    fn reported(&self) -> BankTransfer {
         BankTransfer {
             bank_id: format!("out-{}", self.number),
             coelsa_id: Some(self.coelsa_id("SENT")),
@@ -109,17 +109,17 @@ impl Sent {
     }
 
     fn listed(&self) -> Vec<BankMovement> {
-        let told = self.told();
+        let reported = self.reported();
         let out = BankMovement {
-            bank_id: told.bank_id,
-            coelsa_id: told.coelsa_id,
+            bank_id: reported.bank_id,
+            coelsa_id: reported.coelsa_id,
             origin: Some(self.order.origin),
             reversal: false,
             way: Way::Out,
             cvu: self.order.from.as_str().to_owned(),
             counterparty: Counterparty::default(),
             amount: self.order.amount,
-            word: told.word,
+            word: reported.word,
             at: self.at,
         };
         let back = BankMovement {
@@ -135,7 +135,7 @@ impl Sent {
         }
     }
 
-    /// The rail has said how it ends; gives what is told of it.
+    /// The rail has said how it ends; gives what is reported of it.
     fn resolve(&mut self) -> Vec<Notice> {
         self.state = match self.fate {
             Fate::Fail => State::Failed,
@@ -143,7 +143,7 @@ impl Sent {
             _ => State::Done,
         };
         let origin = self.order.origin;
-        let transfer = self.told();
+        let transfer = self.reported();
         let bank_id = transfer.bank_id.clone();
         let mut notices = vec![Notice::Settled { origin, transfer }];
         if self.state == State::Back {
@@ -174,7 +174,7 @@ struct Books {
 impl Books {
     fn resolve(&mut self, origin: OriginId) {
         let notices = self.sent.get_mut(&origin).unwrap().resolve();
-        // Each is told twice.
+        // Each is reported twice.
         self.outbox.extend(notices.clone());
         self.outbox.extend(notices);
     }
@@ -219,7 +219,7 @@ impl Books {
         if fate == Fate::Silent && first {
             return Err(BankError::TimedOut);
         }
-        Ok(self.sent[&origin].told())
+        Ok(self.sent[&origin].reported())
     }
 
     fn status(&mut self, origin: OriginId) -> Result<Option<BankTransfer>, BankError> {
@@ -240,13 +240,13 @@ impl Books {
             let word = BankWord::Lost;
             return Ok(Some(BankTransfer {
                 word,
-                ..sent.told()
+                ..sent.reported()
             }));
         }
         if sent.state == State::Underway && asked > 1 {
             self.resolve(origin);
         }
-        Ok(Some(self.sent[&origin].told()))
+        Ok(Some(self.sent[&origin].reported()))
     }
 }
 

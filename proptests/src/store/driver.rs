@@ -192,7 +192,7 @@ impl<R: Rig> Driver<R> {
     fn submit(&mut self, entries: Vec<Entry>) {
         let expected = self.judge(&entries);
         let cell = Cell::default();
-        let (told, order) = (Arc::clone(&cell), Arc::clone(&self.order));
+        let (reply, order) = (Arc::clone(&cell), Arc::clone(&self.order));
         let number = match expected {
             Expected::Number(number) => number.to_be_bytes().to_vec(),
             _ => Vec::new(),
@@ -215,7 +215,7 @@ impl<R: Rig> Driver<R> {
                 if let Ok(number) = &result {
                     order.lock().unwrap().push(number.0);
                 }
-                let before = told.lock().unwrap().replace(result);
+                let before = reply.lock().unwrap().replace(result);
                 assert!(before.is_none(), "an answer comes once");
             }),
         );

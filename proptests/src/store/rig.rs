@@ -53,9 +53,9 @@ pub enum Sabotaged {
 }
 
 fn barrier(store: &dyn Store) -> Result<(), StoreError> {
-    let (told, answer) = channel();
+    let (reply, answer) = channel();
     store.barrier(Box::new(move |result| {
-        let _gone = told.send(result);
+        let _gone = reply.send(result);
     }));
     answer.recv().expect("a barrier is answered").map(drop)
 }

@@ -33,7 +33,7 @@ pub fn no(code: &str) -> Act {
 pub fn bank(mut act: impl FnMut(&str) -> Act + Send + 'static) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/base/", listener.local_addr().unwrap());
-    let (tell, told) = mpsc::channel();
+    let (send, calls) = mpsc::channel();
     thread::spawn(move || {
         let mut silent = Vec::new();
         for stream in listener.incoming() {
@@ -59,7 +59,7 @@ pub fn bank(mut act: impl FnMut(&str) -> Act + Send + 'static) -> (String, mpsc:
                 false => act(&request),
             };
             // Told before it is answered, so that whoever has the answer finds the request.
-            if tell.send(request).is_err() {
+            if send.send(request).is_err() {
                 return;
             }
             match acted {
@@ -76,7 +76,7 @@ pub fn bank(mut act: impl FnMut(&str) -> Act + Send + 'static) -> (String, mpsc:
             }
         }
     });
-    (url, told)
+    (url, calls)
 }
 
 /// A bank with one answer for everything.
@@ -86,8 +86,8 @@ pub fn canned(status: &'static str, body: String) -> (String, mpsc::Receiver<Str
 
 /// A bank that does one thing after the other, and the last one for ever.
 pub fn scripted(acts: Vec<Act>) -> (String, mpsc::Receiver<String>) {
-    let (url, told, _) = paced(acts);
-    (url, told)
+    let (url, calls, _) = paced(acts);
+    (url, calls)
 }
 
 /// The same, and how long it may take for what it does next: it is given up soon where it says nothing,
@@ -100,7 +100,7 @@ pub fn paced(acts: Vec<Act>) -> (String, mpsc::Receiver<String>, Patience) {
     };
     let patience = Patience::new(fit(acts.peek()));
     let next = patience.clone();
-    let (url, told) = bank(move |_| {
+    let (url, calls) = bank(move |_| {
         let act = acts.next().unwrap();
         if acts.peek().is_none() {
             acts = vec![act.clone()].into_iter().peekable();
@@ -108,7 +108,7 @@ pub fn paced(acts: Vec<Act>) -> (String, mpsc::Receiver<String>, Patience) {
         next.set(fit(acts.peek()));
         act
     });
-    (url, told, patience)
+    (url, calls, patience)
 }
 
 /// The JSON that a request carries.

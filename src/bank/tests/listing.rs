@@ -26,10 +26,10 @@ fn origin() -> OriginId {
     })
 }
 
-fn merged(mut told: Value, changes: &Value) -> Value {
-    let members = told.as_object_mut().unwrap();
+fn merged(mut record: Value, changes: &Value) -> Value {
+    let members = record.as_object_mut().unwrap();
     members.extend(changes.as_object().unwrap().clone());
-    told
+    record
 }
 
 fn sent(number: usize) -> Value {
@@ -287,7 +287,7 @@ async fn one_that_cannot_be_read_fails_the_whole_day() {
 #[actix_web::test]
 async fn lists_that_do_not_add_up_fail() {
     let many = |from: usize, to: usize| yes(&(from..to).map(sent).collect());
-    for (acts, told) in [
+    for (acts, record) in [
         // The offset is not understood: the same page for ever.
         (vec![many(0, 200)], "same page"),
         (vec![many(0, 201)], ""),
@@ -303,7 +303,7 @@ async fn lists_that_do_not_add_up_fail() {
             BankError::Refused(refusal) => refusal.body,
             BankError::TimedOut => String::new(),
         };
-        assert!(said.contains(told), "{said}");
+        assert!(said.contains(record), "{said}");
     }
     // One that moved on to the next page while it was read is there once, with its later word.
     let late = merged(sent(5), &json!({"status": "FAILED", "reject_reason": "no"}));

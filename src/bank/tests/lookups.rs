@@ -101,13 +101,13 @@ async fn what_nobody_asked_for_is_doubt() {
         ("currency", json!(null), false, false),
         ("bank_routing", json!(null), false, false),
     ] {
-        let mut told = account();
-        told[member] = value;
-        let (url, _requests) = scripted(vec![yes(&told)]);
+        let mut record = account();
+        record[member] = value;
+        let (url, _requests) = scripted(vec![yes(&record)]);
         let gateway = gateway(&url);
         for (whom, good) in whom().iter().zip([by_key, by_alias]) {
             let reply = gateway.lookup(whom, ID).await;
-            assert_eq!(reply.result.is_ok(), good, "{whom:?} {told}");
+            assert_eq!(reply.result.is_ok(), good, "{whom:?} {record}");
             let failed = matches!(
                 reply.result,
                 Err(BankError::Failed {
@@ -134,7 +134,7 @@ async fn what_nobody_asked_for_is_doubt() {
 
 #[actix_web::test]
 async fn the_balance() {
-    let told = |amount: Value| {
+    let record = |amount: Value| {
         let worth = json!({"currency": "ARS", "amount": amount});
         json!({"id": COLLECTOR, "balance": worth, "at": "2026-11-21T12:00:00.000Z"})
     };
@@ -148,7 +148,7 @@ async fn the_balance() {
         (json!("0.001"), None),
         (json!(null), None),
     ] {
-        let (url, requests) = scripted(vec![yes(&told(amount.clone()))]);
+        let (url, requests) = scripted(vec![yes(&record(amount.clone()))]);
         let reply = gateway(&url).balance(&|| (), ID).await;
         let expected = centavos.map(|centavos| (Money::from_centavos(centavos), at));
         assert_eq!(reply.result.clone().ok(), expected, "{amount}");
@@ -165,7 +165,7 @@ async fn the_balance() {
         ("at", json!("now")),
         ("balance", json!({})),
     ] {
-        let mut other = told(json!("1.00"));
+        let mut other = record(json!("1.00"));
         other[member] = value;
         let (url, _requests) = scripted(vec![yes(&other)]);
         assert!(

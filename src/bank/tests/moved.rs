@@ -1,4 +1,4 @@
-//! What a telling of a transfer says that it moves: told as it is, and judged by the ledger.
+//! What a report of a transfer says that it moves: read as it is, and judged by the ledger.
 
 use caudal_ledger::money::Amount;
 use caudal_ledger::transfers::BankMoved;
@@ -10,7 +10,7 @@ use super::*;
 #[actix_web::test]
 async fn what_is_of_something_else_is_told_as_it_is() {
     let unknown = json!({"cbu": "UNAVAILABLE", "label": ""});
-    for (member, value, told) in [
+    for (member, value, expected) in [
         (
             "value",
             json!({"currency": "USD", "amount": "1"}),
@@ -42,8 +42,8 @@ async fn what_is_of_something_else_is_told_as_it_is() {
         let (url, _requests) = scripted(vec![yes(&said)]);
         let gateway = gateway(&url);
         let sent = gateway.transfer(&order(), ID).await;
-        assert_eq!(sent.result.unwrap().moved, told, "{said}");
+        assert_eq!(sent.result.unwrap().moved, expected, "{said}");
         let asked = gateway.transfer_status(origin(3), ID).await;
-        assert_eq!(asked.result.unwrap().unwrap().moved, told, "{said}");
+        assert_eq!(asked.result.unwrap().unwrap().moved, expected, "{said}");
     }
 }

@@ -67,7 +67,7 @@ fn a_notice_is_believed_for_five_minutes() {
             BODY.as_bytes(),
         )
     };
-    for (seconds, told) in [
+    for (seconds, expected) in [
         (NOW, Ok(())),
         (NOW - 300, Ok(())),
         (NOW - 301, Err(NoticeError::TooOld)),
@@ -76,7 +76,7 @@ fn a_notice_is_believed_for_five_minutes() {
         (0, Err(NoticeError::TooOld)),
         (999_999_999_999, Err(NoticeError::TooNew)),
     ] {
-        assert_eq!(check(seconds), told, "{seconds}");
+        assert_eq!(check(seconds), expected, "{seconds}");
     }
 }
 
@@ -94,7 +94,7 @@ fn only_the_bank_is_believed() {
     };
     let wrong = Err(NoticeError::Signature);
     let many = format!("{}{good}", "v1,AAAA ".repeat(SIGNATURES_MAX));
-    for (text, told) in [
+    for (text, expected) in [
         (good.clone(), Ok(())),
         (format!("{other} {good}"), Ok(())),
         (format!("{good} {other}"), Ok(())),
@@ -109,7 +109,7 @@ fn only_the_bank_is_believed() {
         (good.replace(' ', ","), Ok(())),
         (many, wrong),
     ] {
-        assert_eq!(signature(&text), told, "{text}");
+        assert_eq!(signature(&text), expected, "{text}");
     }
     // Nothing of what was signed may change.
     let all = [Some(ID), Some(now.as_str()), Some(good.as_str())];
@@ -153,8 +153,8 @@ fn headers_that_are_missing_or_wrong_are_named() {
     let long = "x".repeat(65);
     for id in ["", "a b", "ñ", "a\n", &long] {
         let headers = [Some(id), all[1], all[2]];
-        let told = judged(SECRET, headers, b"{}");
-        assert_eq!(told, Err(NoticeError::Malformed("webhook-id")), "{id}");
+        let expected = judged(SECRET, headers, b"{}");
+        assert_eq!(expected, Err(NoticeError::Malformed("webhook-id")), "{id}");
     }
     for time in [
         "",
@@ -167,9 +167,9 @@ fn headers_that_are_missing_or_wrong_are_named() {
         "now",
     ] {
         let headers = [all[0], Some(time), all[2]];
-        let told = judged(SECRET, headers, b"{}");
+        let expected = judged(SECRET, headers, b"{}");
         assert_eq!(
-            told,
+            expected,
             Err(NoticeError::Malformed("webhook-timestamp")),
             "{time}"
         );
@@ -281,7 +281,7 @@ fn every_notice_reads() {
     let number = with(received(), "/data/value/amount", json!(10.5));
     let strange = notice("debin\u{0}.acredited", json!(["anything"]));
     let long = notice(&"k".repeat(500), json!(5));
-    for (said, told) in [
+    for (said, expected) in [
         (received(), money_in(eva.clone())),
         (credin, money_in(eva.clone())),
         (number, money_in(eva)),
@@ -295,14 +295,14 @@ fn every_notice_reads() {
         (strange, other("debin.acredited")),
         (long, other(&"k".repeat(64))),
     ] {
-        assert_eq!(read(said.to_string().as_bytes()), Ok(told), "{said}");
+        assert_eq!(read(said.to_string().as_bytes()), Ok(expected), "{said}");
     }
 }
 
 #[test]
 fn who_sent_money_is_told_as_far_as_it_makes_sense() {
     let long = "á".repeat(150);
-    for (from, told) in [
+    for (from, expected) in [
         (json!(null), Counterparty::default()),
         (json!("Eva"), Counterparty::default()),
         (
@@ -326,7 +326,7 @@ fn who_sent_money_is_told_as_far_as_it_makes_sense() {
         let said = with(received(), "/data/details/origin_debit", from);
         assert_eq!(
             read(said.to_string().as_bytes()),
-            Ok(money_in(told)),
+            Ok(money_in(expected)),
             "{said}"
         );
     }
@@ -456,8 +456,8 @@ fn what_became_of_a_transfer_is_refused_likewise() {
 fn refused(rows: Vec<(Value, &str, Value, &'static str)>) {
     for (said, place, value, name) in rows {
         let said = with(said, place, value);
-        let told = read(said.to_string().as_bytes());
-        assert_eq!(told, Err(NoticeError::Member(name)), "{said}");
+        let expected = read(said.to_string().as_bytes());
+        assert_eq!(expected, Err(NoticeError::Member(name)), "{said}");
     }
 }
 
@@ -474,7 +474,7 @@ fn hostile_bodies_are_refused() {
     let exponent = text.replace("\"10.50\"", "1.05e1");
     let infinite = text.replace("\"10.50\"", "1e999");
     let (none, data) = (NoticeError::NotANotice, NoticeError::Member("data"));
-    for (body, told) in [
+    for (body, expected) in [
         (String::new(), none),
         ("null".into(), none),
         ("[]".into(), none),
@@ -494,7 +494,7 @@ fn hostile_bodies_are_refused() {
         ),
     ] {
         let shown: String = body.chars().take(300).collect();
-        assert_eq!(read(body.as_bytes()), Err(told), "{shown}");
+        assert_eq!(read(body.as_bytes()), Err(expected), "{shown}");
     }
     assert_eq!(read(b"{\"id\":\"\xff\"}"), Err(none));
 }

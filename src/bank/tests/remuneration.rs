@@ -40,10 +40,10 @@ async fn a_cvu_is_enrolled_once_by_its_reference() {
     };
     let reused = refused(gateway.enrol(&changed, ID).await);
     assert_eq!(reused, (409, "RM002".into()));
-    let told = gateway.fund_position("5-1", ID).await.result.unwrap();
-    let told = told.unwrap();
-    assert_eq!(told.word, word);
-    let position = told.position.unwrap();
+    let record = gateway.fund_position("5-1", ID).await.result.unwrap();
+    let record = record.unwrap();
+    assert_eq!(record.word, word);
+    let position = record.position.unwrap();
     assert!(position.daily_yield().is_some() && position.yearly_rate().is_some());
     let state = state(&bank).await;
     assert_eq!(state["enrolments"].as_array().unwrap().len(), 1);
@@ -60,10 +60,10 @@ async fn what_makes_no_sense_is_doubt() {
         })
     };
     let (url, requests) = scripted(vec![yes(&good())]);
-    let told = gateway(&url).fund_position("5-1", ID).await.result;
-    let told = told.unwrap().unwrap();
-    assert_eq!(told.word.fund.as_deref(), Some("F"));
-    let position = told.position.unwrap();
+    let record = gateway(&url).fund_position("5-1", ID).await.result;
+    let record = record.unwrap().unwrap();
+    assert_eq!(record.word.fund.as_deref(), Some("F"));
+    let position = record.position.unwrap();
     let shown = [
         position.value().unwrap().to_string(),
         position.daily_yield().unwrap().to_string(),
@@ -84,20 +84,20 @@ async fn what_makes_no_sense_is_doubt() {
         ("previous", json!({"date": "x", "value": "1"})),
         ("month", json!({"date": "2026-03-03", "value": "1"})),
     ] {
-        let mut told = good();
-        told[member] = value;
-        let (url, _requests) = scripted(vec![yes(&told)]);
+        let mut record = good();
+        record[member] = value;
+        let (url, _requests) = scripted(vec![yes(&record)]);
         let reply = gateway(&url).fund_position("5-1", ID).await;
         assert!(
             matches!(reply.result, Err(BankError::Failed { .. })),
-            "{told}"
+            "{record}"
         );
     }
     // Without units there is a state and no position.
     let bare = json!({"reference": "5-1", "status": "PENDING"});
     let (url, _requests) = scripted(vec![yes(&bare)]);
-    let told = gateway(&url).fund_position("5-1", ID).await.result;
-    assert_eq!(told.unwrap().unwrap().position, None);
+    let record = gateway(&url).fund_position("5-1", ID).await.result;
+    assert_eq!(record.unwrap().unwrap().position, None);
     let (url, _requests) = scripted(vec![no("RM004")]);
     let reply = refused(gateway(&url).fund_position("5-1", ID).await);
     assert_eq!(reply, (409, "RM004".into()));

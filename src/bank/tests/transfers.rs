@@ -49,10 +49,10 @@ fn transfer(status: &str) -> Value {
 }
 
 pub(super) fn with(status: &str, changes: Value) -> Value {
-    let mut told = transfer(status);
-    let members = told.as_object_mut().unwrap();
+    let mut record = transfer(status);
+    let members = record.as_object_mut().unwrap();
     members.extend(changes.as_object().unwrap().clone());
-    told
+    record
 }
 
 fn done(word: BankWord) -> BankTransfer {
@@ -64,7 +64,7 @@ fn done(word: BankWord) -> BankTransfer {
     }
 }
 
-/// What every telling of the transfer says that it moves.
+/// What every report of the transfer says that it moves.
 pub(super) fn moved() -> BankMoved {
     BankMoved {
         amount: Some(order().amount),
@@ -132,7 +132,7 @@ async fn each_status_says_how_far_it_is() {
     let failed = |reason: &str| BankWord::Failed {
         reason: reason.into(),
     };
-    let told = json!({"reject_reason": " Cuenta 2850590940090418135201\u{0} inexistente "});
+    let record = json!({"reject_reason": " Cuenta 2850590940090418135201\u{0} inexistente "});
     let long = json!({"reject_reason": "r".repeat(900)});
     let created = json!({"warning": "TRANSACTION_ALREADY_CREATED"});
     let rows = [
@@ -143,16 +143,16 @@ async fn each_status_says_how_far_it_is() {
         (transfer("UNKNOWN"), BankWord::InProgress),
         (transfer("UNKNOWN_FOREVER"), BankWord::Lost),
         (transfer("FAILED"), failed("")),
-        (with("FAILED", told), failed("Cuenta …5201 inexistente")),
+        (with("FAILED", record), failed("Cuenta …5201 inexistente")),
         (with("FAILED", long), failed(&"r".repeat(200))),
     ];
-    for (told, word) in rows {
-        let (url, _requests) = scripted(vec![yes(&told)]);
+    for (record, word) in rows {
+        let (url, _requests) = scripted(vec![yes(&record)]);
         let gateway = gateway(&url);
         let sent = gateway.transfer(&order(), ID).await;
-        assert_eq!(sent.result, Ok(done(word.clone())), "{told}");
+        assert_eq!(sent.result, Ok(done(word.clone())), "{record}");
         let asked = gateway.transfer_status(origin(3), ID).await;
-        assert_eq!(asked.result, Ok(Some(done(word))), "{told}");
+        assert_eq!(asked.result, Ok(Some(done(word))), "{record}");
         assert_eq!(operations(&asked), [(ASK, Some(200))]);
     }
     let (url, _requests) = scripted(vec![yes(&with("PENDING", json!({"coelsa_id": ""})))]);
@@ -179,26 +179,26 @@ async fn an_answer_about_something_else_is_doubt() {
         json!({}),
         json!("COMPLETED"),
     ];
-    for told in rows {
-        let (url, _requests) = scripted(vec![yes(&told)]);
+    for record in rows {
+        let (url, _requests) = scripted(vec![yes(&record)]);
         let gateway = gateway(&url);
         let sent = gateway.transfer(&order(), ID).await;
-        assert_eq!(outcome(&sent), "failed Some(200)", "{told}");
+        assert_eq!(outcome(&sent), "failed Some(200)", "{record}");
         let asked = gateway.transfer_status(origin(3), ID).await;
-        assert_eq!(outcome(&asked), "failed Some(200)", "{told}");
+        assert_eq!(outcome(&asked), "failed Some(200)", "{record}");
     }
     // An answer has to say how much.
     for value in [json!({"currency": "ARS", "amount": "1e3"}), json!(null)] {
-        let told = with("COMPLETED", json!({"value": value}));
-        let (url, _requests) = scripted(vec![yes(&told)]);
+        let record = with("COMPLETED", json!({"value": value}));
+        let (url, _requests) = scripted(vec![yes(&record)]);
         let sent = gateway(&url).transfer(&order(), ID).await;
-        assert_eq!(outcome(&sent), "failed Some(200)", "{told}");
+        assert_eq!(outcome(&sent), "failed Some(200)", "{record}");
     }
     // A number is as good as a text.
-    let told = transfer("COMPLETED")
+    let record = transfer("COMPLETED")
         .to_string()
         .replace("\"12345678.90\"", "12345678.9");
-    let (url, _requests) = scripted(vec![Act::Say("200 OK", told)]);
+    let (url, _requests) = scripted(vec![Act::Say("200 OK", record)]);
     let sent = gateway(&url).transfer(&order(), ID).await;
     assert_eq!(sent.result, Ok(done(BankWord::Completed)));
 }
@@ -243,16 +243,16 @@ async fn refusals_and_what_only_looks_like_one() {
         ),
     ];
     for (act, sent, asked) in rows {
-        let told = format!("{act:?}");
+        let record = format!("{act:?}");
         let (url, _requests) = scripted(vec![act]);
         let gateway = gateway(&url);
         assert_eq!(
             outcome(&gateway.transfer(&order(), ID).await),
             sent,
-            "{told}"
+            "{record}"
         );
         let status = gateway.transfer_status(origin(3), ID).await;
-        assert_eq!(outcome(&status), asked, "{told}");
+        assert_eq!(outcome(&status), asked, "{record}");
     }
 }
 
@@ -337,14 +337,14 @@ async fn a_refusal_after_a_doubt_is_not_believed() {
         ),
     ];
     for (acts, expected, calls) in rows {
-        let told = format!("{acts:?}");
+        let record = format!("{acts:?}");
         let (url, _requests, patience) = paced(acts);
         let mut gateway = gateway(&url);
         gateway.log_in().await;
         gateway.config.attempt_timeout = patience;
         let reply = gateway.transfer(&order(), ID).await;
-        assert_eq!(outcome(&reply), expected, "{told}");
-        assert_eq!(operations(&reply), calls, "{told}");
+        assert_eq!(outcome(&reply), expected, "{record}");
+        assert_eq!(operations(&reply), calls, "{record}");
         for call in &reply.calls {
             let about = origin(3).to_string();
             assert!(
@@ -454,14 +454,14 @@ async fn the_journal_keeps_the_ids_and_nobodys_data() {
                 .is_object()
         );
         if call.operation != "login" {
-            let told: Value = serde_json::from_str(&call.body).unwrap();
-            assert_eq!(told["origin_id"], origin(3).to_string());
+            let record: Value = serde_json::from_str(&call.body).unwrap();
+            assert_eq!(record["origin_id"], origin(3).to_string());
             assert_eq!(
-                (&told["coelsa_id"], &told["id"]),
+                (&record["coelsa_id"], &record["id"]),
                 (&json!(COELSA), &json!("1-…-4711-0"))
             );
-            assert_eq!(told["value"]["amount"], "12345678.90");
-            assert_eq!(told["to"]["cbu"], "…5201");
+            assert_eq!(record["value"]["amount"], "12345678.90");
+            assert_eq!(record["to"]["cbu"], "…5201");
         }
     }
     let sent: Value = serde_json::from_str(&calls[1].request).unwrap();

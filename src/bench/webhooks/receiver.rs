@@ -69,7 +69,7 @@ impl Arrived {
     }
 }
 
-/// The number of the event, the CVU and its movement that the event of a voucher tells.
+/// The number of the event, the CVU and its movement that the event of a voucher reports.
 fn read(body: &[u8]) -> Option<(u64, &str, u64)> {
     let (number, rest) = after(body, b"\"sequence\":").and_then(number)?;
     let rest = after(rest, b"\"cvu\":\"")?;

@@ -1,4 +1,4 @@
-//! An account as an event tells it.
+//! An account as an event reports it.
 
 use std::collections::BTreeMap;
 

@@ -15,7 +15,7 @@ use crate::http::text;
 /// How deep a value is looked at.
 const DEPTH: u8 = 32;
 
-/// What tells a repeat of a request from another request.
+/// What distinguishes a repeat of a request from another request.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Fingerprint {
     /// A hash of each field of the body, the same for equal values.

@@ -11,7 +11,7 @@
 //! else happens.
 //! One peer has [`ConnectionLimits::per_peer`] connections, an IPv6 peer being its /64; proxies may have all.
 //!
-//! **Failure.** What is refused, asked to leave and cut off is counted, and told in one line of the
+//! **Failure.** What is refused, asked to leave and cut off is counted, and reported in one line of the
 //! log every [`TELL_EVERY`].
 
 use std::cell::{Cell, RefCell};
@@ -38,8 +38,8 @@ pub const PER_PEER: usize = 256;
 const LEAVE_AT_ONCE: usize = 32;
 /// How long somebody new waits for those who are going.
 const GO_WITHIN: Duration = Duration::from_secs(1);
-/// How often it is told that connections were refused or ended.
-const TELL_EVERY: Duration = Duration::from_secs(10);
+/// How often it is reported that connections were refused or ended.
+const REPORT_EVERY: Duration = Duration::from_secs(10);
 
 /// How many connections there may be.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -102,7 +102,7 @@ pub struct Bounds {
     gate: Arc<Gate>,
     peers: Mutex<HashMap<IpAddr, usize>>,
     tally: Tally,
-    told: Mutex<Option<Instant>>,
+    reported: Mutex<Option<Instant>>,
 }
 
 impl Bounds {
@@ -113,7 +113,7 @@ impl Bounds {
             gate,
             peers: Mutex::default(),
             tally: Tally::default(),
-            told: Mutex::default(),
+            reported: Mutex::default(),
         }
     }
 
@@ -159,11 +159,11 @@ impl Bounds {
 
     fn count(&self, what: &AtomicU64, many: usize) {
         what.fetch_add(u64::try_from(many).unwrap_or(u64::MAX), Ordering::Relaxed);
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.is_some_and(|at| at.elapsed() < TELL_EVERY) {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.is_some_and(|at| at.elapsed() < REPORT_EVERY) {
             return;
         }
-        *told = Some(Instant::now());
+        *reported = Some(Instant::now());
         let Tally { refused, left, cut } = &self.tally;
         tracing::warn!(
             refused = refused.load(Ordering::Relaxed),

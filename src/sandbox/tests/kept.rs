@@ -61,9 +61,9 @@ async fn a_restart_keeps_enrolments_and_what_the_bank_was_told_of_them() {
     let order = json!({"reference": "1-2", "cvu": cvu(1), "cuit": CUIT, "brokerage_account": "72"});
     let (status, made) = rig.wallet(Method::POST, "remuneration", order).await;
     assert_eq!((status, &made["status"]), (200, &json!("PENDING")));
-    let told = json!({"status": "SUSPENDED", "units": "7.5", "day": "2026-03-08"});
+    let sent = json!({"status": "SUSPENDED", "units": "7.5", "day": "2026-03-08"});
     let path = format!("/sandbox/remuneration/{}", cvu(1));
-    assert_eq!(rig.ask(Method::POST, &path, told).await.0, 200);
+    assert_eq!(rig.ask(Method::POST, &path, sent).await.0, 200);
     let read = async |rig: &Rig| {
         rig.wallet(Method::GET, "remuneration/1-2", Value::Null)
             .await

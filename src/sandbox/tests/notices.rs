@@ -8,7 +8,7 @@ const NEVER: Duration = Duration::from_secs(24 * 3600);
 /// What comes by its time comes at once.
 const SOON: Duration = Duration::from_millis(10);
 
-async fn told(receiver: &Receiver) -> Rig {
+async fn notifying(receiver: &Receiver) -> Rig {
     told_at(receiver, Pace::default()).await
 }
 
@@ -44,7 +44,7 @@ async fn settled(rig: &Rig) -> Value {
 #[actix_web::test]
 async fn what_comes_in_is_told_and_listed() {
     let receiver = Receiver::start(&[]);
-    let rig = told(&receiver).await;
+    let rig = notifying(&receiver).await;
     let from = json!({
         "cvu": cvu(1), "amount": "1500.5", "fromCuit": OTHER, "fromName": "Luz S.A.",
         "fromCbu": "0070590940090418135202",
@@ -111,7 +111,7 @@ async fn what_comes_in_is_told_and_listed() {
 #[actix_web::test]
 async fn what_ends_after_its_answer_is_told() {
     let receiver = Receiver::start(&[]);
-    let rig = told(&receiver).await;
+    let rig = notifying(&receiver).await;
     for digit in [0, 1, 2, 3, 4] {
         rig.send(&format!("T{digit}"), &destination(digit)).await;
     }

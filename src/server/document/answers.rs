@@ -22,45 +22,45 @@ const ACCOUNTS: [&str; 4] = ["cvu", "fromCvu", wallet::ACCOUNT, wallet::ORIGIN];
 const ACCOUNT: &str = "#/components/schemas/AccountResponse";
 
 /// A header of answers.
-struct Told {
+struct AnswerHeader {
     name: &'static str,
     about: &'static str,
     kind: Type,
 }
 
-const REQUEST_ID: Told = Told {
+const REQUEST_ID: AnswerHeader = AnswerHeader {
     name: "X-Request-Id",
     about: "The id of the request: the one that was sent, or a new one.",
     kind: Type::String,
 };
-const REPLAYED: Told = Told {
+const REPLAYED: AnswerHeader = AnswerHeader {
     name: "Idempotent-Replayed",
     about: "`true` when this is the answer of an earlier request with the same key or `idExterno`; absent otherwise.",
     kind: Type::String,
 };
-const ETAG: Told = Told {
+const ETAG: AnswerHeader = AnswerHeader {
     name: "ETag",
     about: "The version of the account, for `If-Match` and `If-None-Match`.",
     kind: Type::String,
 };
-const RETRY_AFTER: Told = Told {
+const RETRY_AFTER: AnswerHeader = AnswerHeader {
     name: "Retry-After",
     about: "In how many seconds to try again.",
     kind: Type::Integer,
 };
-const TOTAL: Told = Told {
+const TOTAL: AnswerHeader = AnswerHeader {
     name: "X-Total-Count",
     about: "How many rows match in all.",
     kind: Type::Integer,
 };
-const NEXT: Told = Told {
+const NEXT: AnswerHeader = AnswerHeader {
     name: "X-Next-Cursor",
     about: "What to send as `cursor` for the next page; absent on the last.",
     kind: Type::String,
 };
-const HEADERS: [Told; 6] = [REQUEST_ID, REPLAYED, ETAG, RETRY_AFTER, TOTAL, NEXT];
+const HEADERS: [AnswerHeader; 6] = [REQUEST_ID, REPLAYED, ETAG, RETRY_AFTER, TOTAL, NEXT];
 
-impl Told {
+impl AnswerHeader {
     fn mention(&self, answer: &mut Response) {
         let place = Ref::new(format!("#/components/headers/{}", self.name));
         answer
@@ -72,13 +72,13 @@ impl Told {
 /// Writes what is shared once, and gives each operation what it has of it.
 pub fn share(document: &mut OpenApi) {
     let components = document.components.get_or_insert_default();
-    for told in &HEADERS {
-        let schema = ObjectBuilder::new().schema_type(told.kind.clone());
+    for named in &HEADERS {
+        let schema = ObjectBuilder::new().schema_type(named.kind.clone());
         let mut header = Header::new(Schema::from(schema));
-        header.description = Some(told.about.to_owned());
+        header.description = Some(named.about.to_owned());
         components
             .headers
-            .insert(told.name.to_owned(), header.into());
+            .insert(named.name.to_owned(), header.into());
     }
     for problem in Problem::all() {
         let mut answer = Response::new(problem.about);

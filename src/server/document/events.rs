@@ -1,6 +1,5 @@
 //! Events: a schema for each type, which readers tell apart by `type`, and a webhook for each.
 
-use caudal_ledger::events::EventKind;
 use utoipa::openapi::content::Content;
 use utoipa::openapi::path::{
     HttpMethod, Operation, Parameter, ParameterBuilder, ParameterIn, PathItem, Paths,
@@ -10,14 +9,8 @@ use utoipa::openapi::response::Response;
 use utoipa::openapi::schema::{Discriminator, Object, ObjectBuilder, OneOf, Schema, Type};
 use utoipa::openapi::{OpenApi, Ref, RefOr, Required};
 
-use crate::bodies::events::shape;
+use crate::bodies::events::{TEST, types};
 
-/// The type of a try, which is no event of the log.
-pub const TEST: (&str, &str, &str) = (
-    "webhook.test",
-    "A try that was asked for with `POST /v1/webhooks/{id}/test`; it is in no list of events.",
-    "WebhookTestData",
-);
 /// What the document says of all events.
 const ABOUT: &str = "An event: the body of a webhook, an item of the feed, the data of a message of the stream. \
 `id` is also the `webhook-id`; later events of the realm have greater ones. `sequence` counts the events of the \
@@ -42,7 +35,7 @@ const HEADERS: [(&str, &str, &str); 3] = [
 ];
 
 /// Puts a schema for each type in the place of the one for all, and says which webhooks there are.
-pub fn tell(document: &mut OpenApi) {
+pub fn publish(document: &mut OpenApi) {
     let components = document.components.get_or_insert_default();
     let Some(RefOr::T(Schema::Object(all))) = components.schemas.remove("Event") else {
         return;
@@ -53,22 +46,21 @@ pub fn tell(document: &mut OpenApi) {
         let parameter = header(name, about);
         components.parameters.insert(place.into(), parameter.into());
     }
-    let kinds = EventKind::ALL.iter();
-    let kinds = kinds.map(|kind| (kind.as_str(), kind.about(), shape(*kind)));
-    let (mut either, mut told) = (OneOf::new(), Discriminator::new("type"));
+    let (mut either, mut by_type) = (OneOf::new(), Discriminator::new("type"));
     let mut webhooks = Paths::new();
-    for (word, about, data) in kinds.chain([TEST]) {
+    for (word, about, data) in types() {
         let name = name(word);
         let schema = one(&all, word, about, data);
         components.schemas.insert(name.clone(), schema.into());
         either.items.push(Ref::from_schema_name(&name).into());
-        told.mapping
+        by_type
+            .mapping
             .insert(word.into(), format!("#/components/schemas/{name}"));
         let item = PathItem::new(HttpMethod::Post, webhook(word, about, &name));
         webhooks.paths.insert(word.into(), item);
     }
     either.description = Some(ABOUT.to_owned());
-    either.discriminator = Some(told);
+    either.discriminator = Some(by_type);
     components
         .schemas
         .insert("Event".into(), Schema::OneOf(either).into());

@@ -123,7 +123,7 @@ pub fn read(body: &[u8]) -> Result<Sent, ApiError> {
     })
 }
 
-/// What tells a repeat of a batch from another one. What is read alike is alike, however it is written;
+/// What distinguishes a repeat of a batch from another one. What is read alike is alike, however it is written;
 /// amounts are compared exactly.
 ///
 /// # Errors

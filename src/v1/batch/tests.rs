@@ -61,7 +61,7 @@ fn plan(atomic: bool, total: usize, unreadable: &[usize]) -> Plan {
     }
 }
 
-fn told(plan: &Plan, outcomes: &[ItemOutcome]) -> (u16, Value) {
+fn answer_of(plan: &Plan, outcomes: &[ItemOutcome]) -> (u16, Value) {
     let (status, text) = Report { plan, outcomes }.answer();
     (status.as_u16(), serde_json::from_str(&text).unwrap())
 }
@@ -87,7 +87,7 @@ fn results_come_in_the_order_sent_whatever_could_not_be_read() {
         Err(Failure::Rejected(Rejection::AccountClosed)),
         Ok(Outcome::Replayed(placed("Venta", None))),
     ];
-    let (status, body) = told(&plan(false, 5, &[0, 3]), &outcomes);
+    let (status, body) = answer_of(&plan(false, 5, &[0, 3]), &outcomes);
     assert_eq!(status, 200);
     let rows: Vec<_> = body["results"].as_array().unwrap().iter().collect();
     let states: Vec<_> = rows
@@ -116,7 +116,7 @@ fn an_atomic_batch_with_a_refusal_posts_nothing_and_says_so() {
         Err(Failure::Rejected(Rejection::AccountClosed)),
         Ok(Outcome::Replayed(placed("Venta", None))),
     ];
-    let (status, body) = told(&plan(true, 3, &[]), &outcomes);
+    let (status, body) = answer_of(&plan(true, 3, &[]), &outcomes);
     assert_eq!((status, &body["code"]), (400, &"batch_rejected".into()));
     let rows = &body["details"]["results"];
     // There is no voucher to show of what was not posted; one that was there before is.
@@ -129,7 +129,7 @@ fn an_atomic_batch_with_a_refusal_posts_nothing_and_says_so() {
     let summary = serde_json::json!({"recorded": 0, "replayed": 1, "rejected": 1, "notPosted": 1});
     assert_eq!(body["details"]["summary"], summary);
     // What cannot be read keeps the others from being tried.
-    let (status, body) = told(&plan(true, 2, &[1]), &[]);
+    let (status, body) = answer_of(&plan(true, 2, &[1]), &[]);
     assert_eq!(status, 400);
     let rows = &body["details"]["results"];
     assert_eq!(
@@ -142,7 +142,7 @@ fn an_atomic_batch_with_a_refusal_posts_nothing_and_says_so() {
     let message = "nothing was posted: 1 of 2 items are refused";
     assert_eq!(body["message"], message);
     // Without a refusal it is as any other.
-    let (status, _) = told(&plan(true, 1, &[]), &outcomes[..1]);
+    let (status, _) = answer_of(&plan(true, 1, &[]), &outcomes[..1]);
     assert_eq!(status, 200);
 }
 

@@ -98,7 +98,7 @@ impl Reader {
                     let text = format!(": alive\nid: {}\n\n", self.after);
                     return Some((Ok(text.into()), self));
                 }
-                told = more => told.ok()?,
+                page = more => page.ok()?,
             }
         }
     }

@@ -15,12 +15,12 @@ use crate::webhooks::resolve::{
 
 /// Gives one answer after the other, and the last one for good; no answer at all is silence.
 #[derive(Debug)]
-struct Told {
+struct FixedNames {
     answers: Mutex<Vec<Option<Vec<IpAddr>>>>,
     asked: AtomicUsize,
 }
 
-impl Lookup for Told {
+impl Lookup for FixedNames {
     fn lookup(&self, _: &str) -> LookingUp {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let mut answers = self.answers.lock().unwrap();
@@ -38,15 +38,18 @@ impl Lookup for Told {
     }
 }
 
-fn checked(answers: &[Option<&[&str]>]) -> (Checked, Arc<Told>) {
+fn checked(answers: &[Option<&[&str]>]) -> (Checked, Arc<FixedNames>) {
     let read = |texts: &[&str]| texts.iter().map(|ip| ip.parse().unwrap()).collect();
-    let told = Arc::new(Told {
+    let names = Arc::new(FixedNames {
         answers: Mutex::new(answers.iter().map(|one| one.map(read)).collect()),
         asked: AtomicUsize::new(0),
     });
     let reach = Arc::new(Reach::public(Vec::new()));
     let limit = Duration::from_millis(50);
-    (Checked::new(reach, Arc::<Told>::clone(&told), limit), told)
+    (
+        Checked::new(reach, Arc::<FixedNames>::clone(&names), limit),
+        names,
+    )
 }
 
 const NAME: &str = "hooks.example.com";
@@ -69,14 +72,14 @@ async fn one_forbidden_address_spoils_the_answer() {
 
 #[actix_web::test]
 async fn the_client_gets_what_was_judged_and_a_changed_mind_is_judged_again() {
-    let (checked, told) = checked(&[Some(&["93.184.216.34"]), Some(&["127.0.0.1"])]);
+    let (checked, names) = checked(&[Some(&["93.184.216.34"]), Some(&["127.0.0.1"])]);
     let given: Vec<_> = checked
         .resolve(NAME.parse().unwrap())
         .await
         .unwrap()
         .collect();
     assert_eq!(given, ["93.184.216.34:0".parse().unwrap()]);
-    assert_eq!(told.asked.load(Ordering::SeqCst), 1, "one lookup, not two");
+    assert_eq!(names.asked.load(Ordering::SeqCst), 1, "one lookup, not two");
     let again = checked.resolve(NAME.parse().unwrap()).await;
     let why = again.map(|given| given.collect::<Vec<_>>()).unwrap_err();
     assert_eq!(

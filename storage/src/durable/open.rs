@@ -22,7 +22,7 @@ use crate::durable::role::Role;
 use crate::durable::start::{Opened, start};
 use crate::durable::watch::{self, Watch};
 use crate::durable::witness::{self, WITNESS, Witness};
-use crate::durable::{Counters, DurableStore, Shared, identity, room};
+use crate::durable::{Counters, DurableStore, Shared, identity, space};
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::Folder;
@@ -100,8 +100,8 @@ fn prepare(
     let journal_folder = journal_in(&folder, &journal_dir)?;
     let checked = check(&journal_folder, &id, &|p| options.report(p))?;
     let health = Arc::new(Health::new(Arc::clone(&folder), options.abort_on_poison));
-    let (of_journal, told) = (Arc::clone(&journal_folder), Arc::clone(&health));
-    let journal = Arc::new(Journal::new(&files, of_journal, told, &checked));
+    let (of_journal, its_health) = (Arc::clone(&journal_folder), Arc::clone(&health));
+    let journal = Arc::new(Journal::new(&files, of_journal, its_health, &checked));
     let testimony = witness::read(&folder, &id)?;
     testify(&path, &options, &checked, &journal, testimony)?;
     let index = open_index(&folder, &files, id, &options, projection.version(), &health)?;
@@ -109,7 +109,7 @@ fn prepare(
         agree(&journal_dir, &checked, &journal, index.mark())?;
     }
     // known before anything is changed
-    let crowded = index.is_err() && room::for_rebuild(&folder, &checked, &options)?;
+    let crowded = index.is_err() && space::for_rebuild(&folder, &checked, &options)?;
     let end = Mark {
         commit: checked.last_commit,
         chain: checked.chain,
@@ -133,7 +133,7 @@ fn prepare(
         Ok(index) => index,
         Err(wanted) => anew(&path, &wanted, &checked, crowded)?,
     };
-    room::keep(&folder, &files, &options);
+    space::keep(&folder, &files, &options);
     let shared = Arc::new(Shared {
         queue: Queue::new(options.queue_commits, options.queue_bytes),
         journal,
@@ -300,7 +300,7 @@ fn open_index<'a>(
     } else {
         let mut opened = try_index(&wanted, false);
         let full = matches!(&opened, Err(why) if why.no_room());
-        if full && room::give_up(folder).unwrap_or(false) {
+        if full && space::give_up(folder).unwrap_or(false) {
             tracing::warn!("the disk is full: the room that was kept back is given up");
             opened = try_index(&wanted, false);
         }

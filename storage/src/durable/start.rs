@@ -199,12 +199,12 @@ fn catch_up(shared: &Shared, applier: &mut Applier, last: u64) -> Result<(), Sto
     if from.commit < last {
         tracing::info!(from = from.commit, to = last, "indexing the journal");
     }
-    let mut told = std::time::Instant::now();
+    let mut reported = std::time::Instant::now();
     shared.journal.records(from.end, &mut |at, record| {
         applier.record(at, &Sealed::of(*record))?;
         applier.settle()?;
-        if told.elapsed().as_secs() >= 1 {
-            told = std::time::Instant::now();
+        if reported.elapsed().as_secs() >= 1 {
+            reported = std::time::Instant::now();
             let commit = applier.mark().commit;
             shared
                 .options

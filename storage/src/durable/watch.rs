@@ -12,7 +12,7 @@ use crate::durable::Shared;
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// What the committer tells and the watch looks at.
+/// What the committer reports and the watch looks at.
 #[derive(Debug)]
 pub(crate) struct Watch {
     base: Instant,

@@ -39,7 +39,7 @@ fn code(text: &str) -> Option<i32> {
 impl Trouble {
     /// Of reading, from what sled said.
     pub(crate) fn reading(e: &sled::Error) -> Self {
-        Self::told(format!("reading the index: {e:?}"))
+        Self::logged(format!("reading the index: {e:?}"))
     }
 
     /// Of writing.
@@ -49,20 +49,20 @@ impl Trouble {
 
     /// Of looking at sled's files ourselves.
     pub(crate) fn looking(e: &io::Error) -> Self {
-        Self::told(format!("looking at the files of the index: {e:?}"))
+        Self::logged(format!("looking at the files of the index: {e:?}"))
     }
 
     /// Of a panic of sled.
     pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        Self::told(format!(
+        Self::logged(format!(
             "sled panicked: {}",
             text.unwrap_or("without a word")
         ))
     }
 
-    fn told(text: String) -> Self {
+    fn logged(text: String) -> Self {
         let locked = text.contains("could not acquire lock");
         match code(&text) {
             Some(ENOENT) => Self::Damaged(text),

@@ -154,13 +154,13 @@ impl Preparer {
         let (order, orders) = sync_channel::<u32>(1);
         let (give, ready) = sync_channel(1);
         let trying = Arc::new(Trying::default());
-        let (shared, told) = (Arc::clone(&trying), Arc::clone(&health));
+        let (shared, its_health) = (Arc::clone(&trying), Arc::clone(&health));
         let thread = std::thread::Builder::new()
             .name("caudal-storage-prepare".to_owned())
             .spawn(move || {
                 for number in orders {
                     let make = || prepare(&files, &folder, &id, number, size);
-                    let made = patiently(&shared, &told, make);
+                    let made = patiently(&shared, &its_health, make);
                     if give.send(made).is_err() {
                         return;
                     }

@@ -143,8 +143,8 @@ fn a_panic_in_a_callback_or_projection_is_contained() {
     let (give, take) = channel();
     let done = Box::new(move |r| give.send(r).unwrap());
     store.submit(commit(vec![entry(stream(1), 4, b"")]), done);
-    let told = take.recv_timeout(HANG).expect("done is called");
-    assert!(matches!(told, Err(StoreError::Poisoned(_))));
+    let answer = take.recv_timeout(HANG).expect("done is called");
+    assert!(matches!(answer, Err(StoreError::Poisoned(_))));
     let start = std::time::Instant::now();
     while !matches!(store.ready(), Err(StoreError::Poisoned(_))) {
         assert!(start.elapsed() < HANG);

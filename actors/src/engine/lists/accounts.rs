@@ -1,4 +1,4 @@
-//! The list of accounts: a page of the roll or of the rows that keep accounts sorted; with a text,
+//! The list of accounts: a page of the account sets or of the rows that keep accounts sorted; with a text,
 //! what a scan of the directory finds.
 
 use caudal_ledger::accounts::{Account, Status};
@@ -8,10 +8,10 @@ use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::SCAN_PAGE;
 use super::pages::{ListPage, Listing};
+use crate::records::account_sets::{Among, Members};
 use crate::records::keys::Sorted;
 use crate::records::projection::Listed;
-use crate::records::roll::{Among, Members};
-use crate::records::{decode, keys, reads, roll};
+use crate::records::{account_sets, decode, keys, reads};
 use caudal_ledger::treasury::Census;
 
 /// By what accounts are sorted.
@@ -87,7 +87,7 @@ pub struct AccountFilter {
 }
 
 impl AccountFilter {
-    /// How many accounts it lets pass, where a census tells: by their state at most.
+    /// How many accounts it lets pass, where a census knows: by their state at most.
     fn total(&self, census: &Census) -> Option<u64> {
         let counted = Self {
             scope: self.scope,
@@ -106,7 +106,7 @@ impl AccountFilter {
         (*self == counted).then_some(total)
     }
 
-    /// The accounts of the roll that it lets pass, its text aside.
+    /// The accounts of the account sets that it lets pass, its text aside.
     fn among(&self) -> Among {
         Among {
             everyone: self.scope == AccountScope::Everyone,
@@ -166,7 +166,7 @@ fn names_wallet(number: AccountNo, row: &Listed, wanted: &str) -> bool {
         || part(&row.names.business)
 }
 
-/// A page of accounts. What asks for no text is found by the roll, or by the rows that keep accounts
+/// A page of accounts. What asks for no text is found by the account sets, or by the rows that keep accounts
 /// sorted; with a text the directory is scanned. The cursor is the number of the last account shown.
 pub(super) fn accounts(
     store: &dyn Index,
@@ -194,7 +194,7 @@ pub(super) fn accounts(
     })
 }
 
-/// A page of the roll, in the order of registration; its total is counted unless it is known.
+/// A page of the account sets, in the order of registration; its total is counted unless it is known.
 pub(in crate::engine) fn listed(
     store: &dyn Index,
     realm: RealmId,
@@ -203,8 +203,8 @@ pub(in crate::engine) fn listed(
 ) -> Result<Listing<AccountNo>, StoreError> {
     let skip = u64::try_from(page.offset).unwrap_or(u64::MAX);
     let cut = (page.order, page.cursor.map(AccountNo), skip, page.limit);
-    let (items, more) = roll::page(store, realm, among, cut)?;
-    let total = known.map_or_else(|| roll::count(store, realm, among), Ok)?;
+    let (items, more) = account_sets::page(store, realm, among, cut)?;
+    let total = known.map_or_else(|| account_sets::count(store, realm, among), Ok)?;
     let next = items.last().filter(|_| more).map(|number| number.0);
     Ok(Listing { items, total, next })
 }

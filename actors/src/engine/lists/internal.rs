@@ -1,7 +1,7 @@
 //! What is internal to a realm: its adjustments and internal transfers, in the order in which they
 //! were posted.
 //!
-//! **Cost.** Dates, amounts and directions are told by the rows of the index; a voucher is read when
+//! **Cost.** Dates, amounts and directions come from the rows of the index; a voucher is read when
 //! it is shown, or when its type, its reference or a text is asked for.
 
 use std::sync::Arc;

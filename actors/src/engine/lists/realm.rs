@@ -21,9 +21,8 @@ use crate::records::reads;
 
 /// The time of an event.
 fn time(store: &dyn Index, realm: RealmId, number: u64) -> Result<Option<Timestamp>, StoreError> {
-    let told = reads::events::told_at(store, realm, number)?;
-    told.map(|told| reads::events::time(store, &told))
-        .transpose()
+    let row = reads::events::row_at(store, realm, number)?;
+    row.map(|row| reads::events::time(store, &row)).transpose()
 }
 
 /// A period without what lies so near to its ends that the order of numbers does not decide about it.
@@ -63,17 +62,17 @@ pub(super) fn list(
             SortOrder::Ascending => rest.first = end.strict_add(1),
             SortOrder::Descending => rest.last = end.strict_sub(1),
         }
-        for (number, told) in rows {
-            let is_voucher = told.kind == EventKind::VoucherCreated;
+        for (number, row) in rows {
+            let is_voucher = row.kind == EventKind::VoucherCreated;
             let counts = || sure.has(number).then_some(Ok(true));
-            let looked_at = || Ok(filter.lets(realm, told.account, &placed(store, &told)?.voucher));
+            let looked_at = || Ok(filter.lets(realm, row.account, &placed(store, &row)?.voucher));
             if is_voucher && counts().unwrap_or_else(looked_at)? {
-                picker.offer(number, told);
+                picker.offer(number, row);
             }
         }
     }
     let Listing { items, total, next } = picker.listing();
-    let items: Result<_, StoreError> = items.iter().map(|told| placed(store, told)).collect();
+    let items: Result<_, StoreError> = items.iter().map(|row| placed(store, row)).collect();
     Ok(Listing {
         items: items?,
         total,
@@ -81,9 +80,9 @@ pub(super) fn list(
     })
 }
 
-fn placed(store: &dyn Index, told: &EventRow) -> Result<Placed, StoreError> {
+fn placed(store: &dyn Index, row: &EventRow) -> Result<Placed, StoreError> {
     Ok(Placed {
-        account: told.account,
-        voucher: Arc::new(reads::events::voucher(store, told)?),
+        account: row.account,
+        voucher: Arc::new(reads::events::voucher(store, row)?),
     })
 }

@@ -15,7 +15,7 @@ use caudal_ledger::treasury::Sum;
 use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::{Engine, Funds, SCAN_PAGE};
-use crate::engine::turns::Cost;
+use crate::engine::read_slots::Cost;
 use crate::failure::Failure;
 use crate::records::projection::Place;
 use crate::records::{LEDGER, account_stream, keys, reads};

@@ -165,6 +165,6 @@ pub fn happened(
         return Ok(());
     };
     let rules = events::rules(sets, realm, index)?;
-    let told = EventRow::new(kind, account, position).tagged_by(rules, entry);
-    events::tell(realm, told.noting(Noted::Parked(Box::new(parked)))?, index)
+    let event = EventRow::new(kind, account, position).tagged_by(rules, entry);
+    events::publish(realm, event.noting(Noted::Parked(Box::new(parked)))?, index)
 }

@@ -1,4 +1,4 @@
-//! Rows of events: the numbers of a realm, each with the place of the fact that it tells.
+//! Rows of events: the numbers of a realm, each with the place of the fact that it reports.
 //!
 //! **Shape.** `kind u8, account u64, position u64, tag u32` (big-endian), then what of its subject the fact
 //! alone does not say, as a record: the hold or transfer as it was then, or how many movements the
@@ -169,27 +169,31 @@ pub fn of_realm(
     let rules = rules(sets, realm, index)?;
     match (rules.realm)(&fact) {
         Some(kind) => {
-            let told = EventRow::new(kind, AccountNo(0), position).tagged_by(rules, entry);
-            tell(realm, told, index)
+            let event = EventRow::new(kind, AccountNo(0), position).tagged_by(rules, entry);
+            publish(realm, event, index)
         }
         None => Ok(()),
     }
 }
 
 /// Gives an event the next number of its realm.
-pub fn tell(realm: RealmId, told: EventRow, index: &mut dyn IndexWriter) -> Result<(), StoreError> {
-    let number = totals::update(realm, index, |totals| totals.tell())?;
-    note(realm, number, &told, index);
+pub fn publish(
+    realm: RealmId,
+    event: EventRow,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    let number = totals::update(realm, index, |totals| totals.count_event())?;
+    note(realm, number, &event, index);
     Ok(())
 }
 
 /// Writes an event under the number that it was given.
-pub fn note(realm: RealmId, number: u64, told: &EventRow, index: &mut dyn IndexWriter) {
-    let (key, head) = (keys::event(realm, number), told.head());
-    if told.noted.is_empty() {
+pub fn note(realm: RealmId, number: u64, event: &EventRow, index: &mut dyn IndexWriter) {
+    let (key, head) = (keys::event(realm, number), event.head());
+    if event.noted.is_empty() {
         return index.put(&key, &head);
     }
-    index.put(&key, &[&head, told.noted.as_slice()].concat());
+    index.put(&key, &[&head, event.noted.as_slice()].concat());
 }
 
 #[cfg(test)]
@@ -198,10 +202,10 @@ mod tests {
 
     #[test]
     fn rows_read_back_and_what_is_cut_or_unknown_is_damage() {
-        let told = EventRow::new(EventKind::HoldExpired, AccountNo(u64::MAX), Position(7));
-        assert_eq!(EventRow::parse(&told.head()).unwrap(), told);
+        let event = EventRow::new(EventKind::HoldExpired, AccountNo(u64::MAX), Position(7));
+        assert_eq!(EventRow::parse(&event.head()).unwrap(), event);
         let tag = Tag::of_record(b"a fact", Timestamp::from_millis(1));
-        let noted = told.tagged(tag).noting(Noted::Movements(9)).unwrap();
+        let noted = event.tagged(tag).noting(Noted::Movements(9)).unwrap();
         let row = [noted.head().as_slice(), &noted.noted].concat();
         assert_eq!(EventRow::parse(&row).unwrap(), noted);
         for cut in 0..HEAD {

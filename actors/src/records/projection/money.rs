@@ -15,7 +15,7 @@ use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 use super::events::{self, EventRow, Noted};
 use super::{Landed, Line, Place, cases, totals, unbooked, usage};
 use crate::records::keys::{self, Rail};
-use crate::records::{decode, encode, roll};
+use crate::records::{account_sets, decode, encode};
 
 /// What a voucher adds.
 pub fn posted(
@@ -67,11 +67,11 @@ pub fn posted(
     usage::posted(realm, voucher, index)?;
     let number = totals::update(realm, index, |totals| {
         totals.posted(voucher);
-        totals.tell()
+        totals.count_event()
     })?;
-    let told = EventRow::new(EventKind::VoucherCreated, account, position).tagged(voucher.tag);
-    events::note(realm, number, &told, index);
-    roll::posted(realm, account, voucher, index)?;
+    let event = EventRow::new(EventKind::VoucherCreated, account, position).tagged(voucher.tag);
+    events::note(realm, number, &event, index);
+    account_sets::posted(realm, account, voucher, index)?;
     hold((sets, realm), account, voucher, position, index)
 }
 
@@ -82,12 +82,12 @@ fn hold(
     position: Position,
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
-    let tell = |hold: &Hold, index: &mut dyn IndexWriter| {
+    let publish = |hold: &Hold, index: &mut dyn IndexWriter| {
         let Some(kind) = (events::rules(sets, realm, index)?.hold)(voucher, Some(hold)) else {
             return Ok(());
         };
-        let told = EventRow::new(kind, account, position).tagged(voucher.tag);
-        events::tell(realm, told.noting(Noted::Hold(hold.clone()))?, index)
+        let event = EventRow::new(kind, account, position).tagged(voucher.tag);
+        events::publish(realm, event.noting(Noted::Hold(hold.clone()))?, index)
     };
     if let Some(hold) = Hold::opened(voucher) {
         let number = hold.sequence;
@@ -96,7 +96,7 @@ fn hold(
         if let Some(end) = hold.expires_at {
             index.put(&keys::hold_end(realm, end, account, number), &[]);
         }
-        return tell(&hold, index);
+        return publish(&hold, index);
     }
     let Some(number) = Hold::of_step(voucher) else {
         return Ok(());
@@ -114,7 +114,7 @@ fn hold(
             index.delete(&keys::hold_end(realm, end, account, number));
         }
     }
-    tell(&hold, index)
+    publish(&hold, index)
 }
 
 /// What a fact of a transfer adds.
@@ -183,18 +183,18 @@ pub fn transfer(
     let Some(kind) = (rules.transfer)(&fact, before, transfer.status) else {
         return Ok(());
     };
-    let told = EventRow::new(kind, account, position).tagged_by(rules, entry);
-    let told = match fact {
+    let event = EventRow::new(kind, account, position).tagged_by(rules, entry);
+    let event = match fact {
         // The fact itself says all of it.
-        TransferFact::Requested(_) => told,
-        _ => told.noting(Noted::Transfer(Box::new(transfer)))?,
+        TransferFact::Requested(_) => event,
+        _ => event.noting(Noted::Transfer(Box::new(transfer)))?,
     };
     let ending = EventKind::of_ending(&fact).map(|kind| EventRow {
         kind,
-        ..told.clone()
+        ..event.clone()
     });
-    events::tell(realm, told, index)?;
-    ending.map_or(Ok(()), |ending| events::tell(realm, ending, index))
+    events::publish(realm, event, index)?;
+    ending.map_or(Ok(()), |ending| events::publish(realm, ending, index))
 }
 
 /// A transfer is a case while it is in `audit`.
@@ -311,6 +311,7 @@ pub fn suspended(
     cases::parked(realm, &parked, index)?;
     totals::update(realm, index, |totals| totals.suspended(amount))?;
     let rules = events::rules(sets, realm, index)?;
-    let told = EventRow::new(EventKind::CashInSuspended, account, position).tagged_by(rules, entry);
-    events::tell(realm, told, index)
+    let event =
+        EventRow::new(EventKind::CashInSuspended, account, position).tagged_by(rules, entry);
+    events::publish(realm, event, index)
 }

@@ -20,7 +20,7 @@ use crate::records::{
 const COUNT_PAGE: usize = 1000;
 
 /// The events of a realm after a number, oldest first, at most `limit`.
-pub fn told(
+pub fn rows_after(
     store: &dyn Index,
     realm: RealmId,
     after: u64,
@@ -31,7 +31,7 @@ pub fn told(
 }
 
 /// One event of a realm, if there is one of that number.
-pub fn told_at(
+pub fn row_at(
     store: &dyn Index,
     realm: RealmId,
     number: u64,
@@ -53,27 +53,27 @@ pub fn told_within(
     let rows = store.scan(&from, &to, order, limit)?;
     let read = |(key, row): &(Vec<u8>, Vec<u8>)| {
         let number = keys::number_of(key)?;
-        EventRow::parse(row).map(|told| (number, told))
+        EventRow::parse(row).map(|event| (number, event))
     };
     rows.iter().map(read).collect()
 }
 
 /// When an event happened.
-pub fn time(store: &dyn Index, told: &EventRow) -> Result<Timestamp, StoreError> {
-    Ok(Timestamp::from_millis(store.entry(told.position)?.at))
+pub fn time(store: &dyn Index, event: &EventRow) -> Result<Timestamp, StoreError> {
+    Ok(Timestamp::from_millis(store.entry(event.position)?.at))
 }
 
-/// The voucher that an event of one tells.
-pub fn voucher(store: &dyn Index, told: &EventRow) -> Result<Voucher, StoreError> {
-    let LedgerFact::Posted(voucher) = decode(&store.entry(told.position)?.body)?;
+/// The voucher that an event of one reports.
+pub fn voucher(store: &dyn Index, event: &EventRow) -> Result<Voucher, StoreError> {
+    let LedgerFact::Posted(voucher) = decode(&store.entry(event.position)?.body)?;
     Ok(voucher)
 }
 
 /// When the last thing happened in a realm that is an event.
 pub fn last_at(store: &dyn Index, realm: RealmId) -> Result<Option<Timestamp>, StoreError> {
     let last = super::totals(store, realm)?.events;
-    match told_at(store, realm, last)? {
-        Some(told) => time(store, &told).map(Some),
+    match row_at(store, realm, last)? {
+        Some(event) => time(store, &event).map(Some),
         None => Ok(None),
     }
 }
@@ -82,7 +82,7 @@ pub fn last_at(store: &dyn Index, realm: RealmId) -> Result<Option<Timestamp>, S
 pub fn gap(store: &dyn Index, realm: RealmId, last: u64) -> Result<Option<u64>, StoreError> {
     let mut seen = 0;
     while seen < last {
-        let page = told(store, realm, seen, COUNT_PAGE)?;
+        let page = rows_after(store, realm, seen, COUNT_PAGE)?;
         for (number, _) in &page {
             let next = seen.saturating_add(1);
             if *number != next {
@@ -97,15 +97,15 @@ pub fn gap(store: &dyn Index, realm: RealmId, last: u64) -> Result<Option<u64>, 
     Ok(None)
 }
 
-/// An event whole: the fact that it tells, and its subject as it was right after it.
+/// An event whole: the fact that it reports, and its subject as it was right after it.
 pub fn event(
     store: &dyn Index,
     realm: RealmId,
     number: u64,
-    told: &EventRow,
+    event: &EventRow,
 ) -> Result<Event, StoreError> {
-    let entry = store.entry(told.position)?;
-    let noted = match told.noted.as_slice() {
+    let entry = store.entry(event.position)?;
+    let noted = match event.noted.as_slice() {
         [] => None,
         noted => Some(decode::<Noted>(noted)?),
     };
@@ -114,7 +114,7 @@ pub fn event(
         (Some(Noted::Transfer(transfer)), TRANSFERS) => Subject::Transfer(transfer),
         (Some(Noted::Parked(parked)), CASES) => Subject::Resolved(parked),
         (Some(Noted::Movements(movements)), PROFILE) => {
-            account(store, realm, (told.account, movements), &entry)?
+            account(store, realm, (event.account, movements), &entry)?
         }
         (None, LEDGER) => {
             let LedgerFact::Posted(voucher) = decode(&entry.body)?;
@@ -130,15 +130,15 @@ pub fn event(
             | TransferFact::Decided { .. }
             | TransferFact::Resolved(_) => return Err(lost()),
         },
-        (None, REALM) => voucher_type(store, realm, told.kind, &entry)?,
+        (None, REALM) => voucher_type(store, realm, event.kind, &entry)?,
         (None, SUSPENSE) => Subject::Suspense(Box::new(decode::<Suspense>(&entry.body)?)),
         _ => return Err(lost()),
     };
     Ok(Event {
-        id: told.id(realm, number),
+        id: event.id(realm, number),
         at: Timestamp::from_millis(entry.at),
-        kind: told.kind,
-        account: told.account,
+        kind: event.kind,
+        account: event.account,
         subject,
     })
 }

@@ -10,11 +10,11 @@ use serde::de::value::{Error, StrDeserializer};
 
 use super::*;
 
-/// The variants of `T` of which there is no sample. Who asks for one that is none is told all there are.
+/// The variants of `T` of which there is no sample. Who asks for one that is none is message all there are.
 fn missing<T: DeserializeOwned + Debug>(samples: &[T]) -> Vec<String> {
     let none: StrDeserializer<'_, Error> = "none".into_deserializer();
-    let told = T::deserialize(none).unwrap_err().to_string();
-    let (_, variants) = told.split_once("expected").unwrap();
+    let message = T::deserialize(none).unwrap_err().to_string();
+    let (_, variants) = message.split_once("expected").unwrap();
     let variants = variants.split('`').skip(1).step_by(2);
     let shown = samples.iter().map(|sample| format!("{sample:?}"));
     let names = |shown: String| {
@@ -23,7 +23,7 @@ fn missing<T: DeserializeOwned + Debug>(samples: &[T]) -> Vec<String> {
     };
     let sampled: BTreeSet<_> = shown.map(names).collect();
     let left: Vec<_> = variants.map(str::to_owned).collect();
-    assert!(!left.is_empty(), "{told}");
+    assert!(!left.is_empty(), "{message}");
     left.into_iter()
         .filter(|name| !sampled.contains(name))
         .collect()

@@ -68,12 +68,12 @@ fn a_record_of_something_else_settles_nothing_and_only_a_person_ends_it() {
                 reason: "no".into(),
             },
         ] {
-            let told = BankTransfer {
+            let answer = BankTransfer {
                 moved: moved.clone(),
                 ..said(word)
             };
             let mut account = account.clone();
-            let settled = account.settle_transfer(number, &told, &context).unwrap();
+            let settled = account.settle_transfer(number, &answer, &context).unwrap();
             assert!(settled.vouchers.is_empty());
             take(&mut account, &settled);
             let now = account.transfers[&number].clone();
@@ -106,11 +106,11 @@ fn an_alias_is_compared_where_it_was_ordered_by_alias() {
         ..send(1)
     };
     let (to_alias, _) = account.decide_request(&alias, origin(), &context).unwrap();
-    let told = |alias: &str| BankMoved {
+    let answer = |alias: &str| BankMoved {
         to_alias: text(alias),
         to_key: text("any"),
         ..BankMoved::default()
     };
-    assert!(to_alias.differs(&told("EVA.PEREZ")).is_empty());
-    assert_eq!(to_alias.differs(&told("eva.peres")), ["to"]);
+    assert!(to_alias.differs(&answer("EVA.PEREZ")).is_empty());
+    assert_eq!(to_alias.differs(&answer("eva.peres")), ["to"]);
 }

@@ -350,11 +350,11 @@ fn fees_post_with_what_they_are_charged_for_or_nothing_does() {
         .decide_post(&order(Direction::Debit, 500, "d"), None, &context())
         .unwrap()
         .into_inner();
-    let told: Vec<_> = vouchers
+    let answer: Vec<_> = vouchers
         .iter()
         .map(|v| (v.type_code.as_str(), v.amount.centavos()))
         .collect();
-    assert_eq!(told, [("T_DEBIT", 500), ("FEE", 100), ("FEE_TAX", 21)]);
+    assert_eq!(answer, [("T_DEBIT", 500), ("FEE", 100), ("FEE_TAX", 21)]);
     let short = account.decide_post(&order(Direction::Debit, 900, "e"), None, &context());
     assert_eq!(short.unwrap_err().code(), "insufficient_funds");
     // Money that arrives is never refused for a fee that it does not cover.

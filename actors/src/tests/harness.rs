@@ -53,13 +53,13 @@ impl Dice {
 
 /// Goes with the runtime's clock, which a test may pause; jumps; panics when its fuse has burnt.
 #[derive(Debug)]
-pub struct LabClock {
+pub struct HarnessClock {
     start: tokio::time::Instant,
     jumped: AtomicU64,
     fuse: AtomicI64,
 }
 
-impl Default for LabClock {
+impl Default for HarnessClock {
     fn default() -> Self {
         static QUIET: Once = Once::new();
         QUIET.call_once(|| {
@@ -78,7 +78,7 @@ impl Default for LabClock {
     }
 }
 
-impl LabClock {
+impl HarnessClock {
     pub fn jump(&self, millis: u64) {
         self.jumped.fetch_add(millis, Ordering::Relaxed);
     }
@@ -101,7 +101,7 @@ impl LabClock {
     }
 }
 
-impl Clock for LabClock {
+impl Clock for HarnessClock {
     fn now(&self) -> Timestamp {
         if self.fuse.load(Ordering::Relaxed) > 0 && self.fuse.fetch_sub(1, Ordering::Relaxed) == 1 {
             std::panic::panic_any(Blown);
@@ -119,19 +119,19 @@ pub fn mode(atomic: bool) -> BatchMode {
 }
 
 /// See the module.
-pub struct Lab {
+pub struct Harness {
     pub store: Arc<FaultyStore>,
-    pub clock: Arc<LabClock>,
+    pub clock: Arc<HarnessClock>,
     pub engine: Engine,
 }
 
-impl Lab {
+impl Harness {
     /// A service with a tenant, two types, some accounts with some money, and a store that writes
     /// at once.
     pub async fn new(seed: u64, accounts: u64, each: i64, bank: Arc<dyn BankGateway>) -> Rc<Self> {
         let store = FaultyStore::new(Arc::new(Rows), seed);
         store.set_automatic(true);
-        let lab = Self::over(store, Arc::default(), bank);
+        let harness = Self::over(store, Arc::default(), bank);
         let new = NewTenant {
             id: TENANT.into(),
             name: "One".into(),
@@ -142,7 +142,7 @@ impl Lab {
             banks: BankRelations::default(),
         };
         let create = PlatformOrder::CreateTenant(new);
-        lab.engine.administer(create).await.unwrap();
+        harness.engine.administer(create).await.unwrap();
         for (code, sense) in [("IN", Sense::Credit), ("OUT", Sense::Debit)] {
             let order = CreateVoucherType {
                 code: TypeCode::parse(code).unwrap(),
@@ -151,25 +151,25 @@ impl Lab {
                 description: None,
                 category: None,
             };
-            let created = lab.engine.create_type(REALM, order, plain()).await;
+            let created = harness.engine.create_type(REALM, order, plain()).await;
             created.unwrap();
         }
         for number in 1..=accounts {
-            let opened = lab
+            let opened = harness
                 .engine
                 .register(REALM, registration(), true, None, plain());
             value(opened.await);
             if each > 0 {
                 let id = format!("first-{number}");
-                value(lab.post(number, "IN", each, &id).await);
+                value(harness.post(number, "IN", each, &id).await);
             }
         }
-        lab
+        harness
     }
 
     pub fn over(
         store: Arc<FaultyStore>,
-        clock: Arc<LabClock>,
+        clock: Arc<HarnessClock>,
         bank: Arc<dyn BankGateway>,
     ) -> Rc<Self> {
         let options = Options {
@@ -178,7 +178,7 @@ impl Lab {
         };
         let engine = Engine::start(
             Arc::<FaultyStore>::clone(&store),
-            Arc::<LabClock>::clone(&clock),
+            Arc::<HarnessClock>::clone(&clock),
             Arc::new(move |_| Ok(Arc::clone(&bank))),
             options,
         );
@@ -192,7 +192,7 @@ impl Lab {
     /// With somebody who carries events to webhooks.
     pub fn carried(
         store: Arc<FaultyStore>,
-        clock: Arc<LabClock>,
+        clock: Arc<HarnessClock>,
         bank: Arc<dyn BankGateway>,
         sink: Arc<dyn WebhookSink>,
     ) -> Rc<Self> {
@@ -202,7 +202,7 @@ impl Lab {
         };
         let engine = Engine::carrying(
             Arc::<FaultyStore>::clone(&store),
-            Arc::<LabClock>::clone(&clock),
+            Arc::<HarnessClock>::clone(&clock),
             Arc::new(move |_| Ok(Arc::clone(&bank))),
             sink,
             options,

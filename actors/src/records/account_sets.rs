@@ -89,7 +89,9 @@ impl Block {
     fn parse(row: &[u8]) -> Result<Self, StoreError> {
         let (sets, rest) = row.as_chunks::<SET_BYTES>();
         let ([registered, active, suspended, closed, enabled, funded], []) = (sets, rest) else {
-            return Err(StoreError::Corrupt("a row of the roll is cut short".into()));
+            return Err(StoreError::Corrupt(
+                "a row of the account sets is cut short".into(),
+            ));
         };
         Ok(Self {
             registered: Set(*registered),
@@ -130,7 +132,7 @@ fn change(
     index: &mut dyn IndexWriter,
     change: impl FnOnce(&mut Block),
 ) -> Result<(), StoreError> {
-    let key = keys::roll_of(realm, number.0 / BLOCK);
+    let key = keys::account_set_of(realm, number.0 / BLOCK);
     let row = index.get(&key)?;
     let before = row.as_deref().map_or(Ok(Block::default()), Block::parse)?;
     let mut after = before;
@@ -185,7 +187,7 @@ pub(super) fn posted(
     })
 }
 
-/// What the roll knows of an account.
+/// What the account sets hold of an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
     /// Its state.
@@ -196,14 +198,14 @@ pub struct Standing {
     pub funded: bool,
 }
 
-/// Whether the roll has an account as it is.
+/// Whether the account sets have an account as it is.
 pub fn agrees(
     store: &dyn Index,
     realm: RealmId,
     number: AccountNo,
     standing: Standing,
 ) -> Result<bool, StoreError> {
-    let row = store.get(&keys::roll_of(realm, number.0 / BLOCK))?;
+    let row = store.get(&keys::account_set_of(realm, number.0 / BLOCK))?;
     let mut block = row.as_deref().map_or(Ok(Block::default()), Block::parse)?;
     let (enabled, funded) = (block.enabled.has(number), block.funded.has(number));
     let states = [
@@ -219,7 +221,7 @@ pub fn agrees(
     Ok(right && enabled == standing.enabled && funded == standing.funded)
 }
 
-/// Which accounts of the roll are meant.
+/// Which accounts of the account sets are meant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Among {
     /// Those without a CVU too.
@@ -277,8 +279,8 @@ fn walk(
     if let Some(start) = start {
         let block = start.0 / BLOCK;
         match order {
-            SortOrder::Ascending => from = keys::roll_of(realm, block),
-            SortOrder::Descending => to = keys::roll_of(realm, block.saturating_add(1)),
+            SortOrder::Ascending => from = keys::account_set_of(realm, block),
+            SortOrder::Descending => to = keys::account_set_of(realm, block.saturating_add(1)),
         }
     }
     let (mut size, most) = ROWS;

@@ -1,4 +1,4 @@
-//! Room for bulk: how many items of batches may be on their way at once, and who reads them.
+//! BulkSlots for bulk: how many items of batches may be on their way at once, and who reads them.
 //!
 //! **Shape.** What a batch needs of the processor before and after it is posted (reading and writing
 //! a megabyte of JSON) is done off the threads that serve requests, a few at a time.
@@ -30,7 +30,7 @@ pub const INLINE_ITEMS: usize = 64;
 
 /// The room of one process.
 #[derive(Debug)]
-pub struct Room {
+pub struct BulkSlots {
     items: Arc<Semaphore>,
     works: Arc<Semaphore>,
     realms: Mutex<HashMap<RealmId, Own>>,
@@ -50,7 +50,7 @@ pub struct Turn {
     _permits: [OwnedSemaphorePermit; 2],
 }
 
-impl Default for Room {
+impl Default for BulkSlots {
     fn default() -> Self {
         Self::new(DEADLINE)
     }
@@ -61,7 +61,7 @@ fn semaphore(permits: u32) -> Arc<Semaphore> {
     Arc::new(Semaphore::new(permits))
 }
 
-impl Room {
+impl BulkSlots {
     fn new(longest: Duration) -> Self {
         Self {
             items: semaphore(ITEMS_MAX),
@@ -138,7 +138,7 @@ mod tests {
 
     #[actix_web::test]
     async fn a_batch_waits_until_others_of_its_realm_have_left() {
-        let room = Room::new(Duration::from_millis(5));
+        let room = BulkSlots::new(Duration::from_millis(5));
         let first = room.enter(LOUD, 2000).await.unwrap();
         let second = room.enter(LOUD, 48).await.unwrap();
         assert_eq!(room.enter(LOUD, 1).await.unwrap_err(), Failure::Overloaded);
@@ -157,7 +157,7 @@ mod tests {
 
     #[actix_web::test]
     async fn one_work_of_a_realm_is_done_at_once_and_a_panic_is_a_bug() {
-        let room = Room::new(Duration::from_millis(5));
+        let room = BulkSlots::new(Duration::from_millis(5));
         let (go, wait) = std::sync::mpsc::channel::<()>();
         let busy = room.work(LOUD, move || wait.recv().is_ok());
         let others = async {

@@ -9,11 +9,11 @@ use caudal_storage::{
     Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, SortOrder, Stats, Store, StreamId,
 };
 
-use super::lab::{Lab, cvu, outside, sending};
+use super::harness::{Harness, cvu, outside, sending};
 use super::*;
 use crate::engine::lists::{AccountFilter, ListPage};
 
-pub(super) struct Fussy {
+pub(super) struct FullStore {
     inner: Arc<FaultyStore>,
     refuse: AtomicUsize,
     /// The next commit is kept from the store, for the test to fail it.
@@ -27,13 +27,13 @@ pub(super) struct Fussy {
     fuse: AtomicI64,
 }
 
-impl std::fmt::Debug for Fussy {
+impl std::fmt::Debug for FullStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.inner.fmt(f)
     }
 }
 
-impl Fussy {
+impl FullStore {
     pub fn over(inner: Arc<FaultyStore>) -> Arc<Self> {
         Arc::new(Self {
             inner,
@@ -52,7 +52,11 @@ impl Fussy {
         self.fuse.swap(n, Ordering::AcqRel)
     }
 
-    fn engine(self: &Arc<Self>, clock: &Arc<lab::LabClock>, bank: &Arc<TestBank>) -> Engine {
+    fn engine(
+        self: &Arc<Self>,
+        clock: &Arc<harness::HarnessClock>,
+        bank: &Arc<TestBank>,
+    ) -> Engine {
         self.engine_on(0, clock, bank)
     }
 
@@ -68,7 +72,7 @@ impl Fussy {
     fn engine_on(
         self: &Arc<Self>,
         arbiters: usize,
-        clock: &Arc<lab::LabClock>,
+        clock: &Arc<harness::HarnessClock>,
         bank: &Arc<TestBank>,
     ) -> Engine {
         let gateway: Arc<dyn BankGateway> = Arc::<TestBank>::clone(bank);
@@ -77,12 +81,12 @@ impl Fussy {
             ..Options::default()
         };
         let banks = Arc::new(move |_: &crate::banks::Relation| Ok(Arc::clone(&gateway)));
-        let clock = Arc::<lab::LabClock>::clone(clock);
+        let clock = Arc::<harness::HarnessClock>::clone(clock);
         Engine::start(Arc::<Self>::clone(self), clock, banks, options).unwrap()
     }
 }
 
-impl Index for Fussy {
+impl Index for FullStore {
     fn applied(&self) -> CommitNo {
         self.inner.applied()
     }
@@ -133,7 +137,7 @@ impl Index for Fussy {
     }
 }
 
-impl Store for Fussy {
+impl Store for FullStore {
     fn submit(&self, commit: Commit, done: Done) {
         if self.keeps.swap(false, Ordering::AcqRel) {
             *self.kept.lock().unwrap() = Some(done);
@@ -166,8 +170,8 @@ impl Store for Fussy {
 async fn a_full_queue_behind_a_transfer_does_not_make_it_forgotten() {
     tokio::time::pause();
     let bank: Arc<TestBank> = Arc::default();
-    let first = Lab::new(1, 1, 1000, Arc::<TestBank>::clone(&bank)).await;
-    let store = Fussy::over(first.store.crash(0));
+    let first = Harness::new(1, 1, 1000, Arc::<TestBank>::clone(&bank)).await;
+    let store = FullStore::over(first.store.crash(0));
     let engine = store.engine(&first.clock, &bank);
     store.refuse.store(1, Ordering::Release);
     let order = sending(outside(), 100, "t");
@@ -187,8 +191,8 @@ async fn a_full_queue_behind_a_transfer_does_not_make_it_forgotten() {
 #[actix::test]
 async fn what_may_be_on_disk_is_not_called_overloaded() {
     let bank: Arc<TestBank> = Arc::default();
-    let first = Lab::new(1, 2, 1000, Arc::<TestBank>::clone(&bank)).await;
-    let store = Fussy::over(first.store.crash(0));
+    let first = Harness::new(1, 2, 1000, Arc::<TestBank>::clone(&bank)).await;
+    let store = FullStore::over(first.store.crash(0));
     let engine = store.engine(&first.clock, &bank);
     store.inner.set_automatic(true);
     store.keeps.store(true, Ordering::Release);
@@ -200,7 +204,7 @@ async fn what_may_be_on_disk_is_not_called_overloaded() {
         adjustment(1, "IN", 7, "new"),
         adjustment(2, "IN", 5, "lost"),
     ];
-    let both = engine.batch(REALM, items, lab::mode(true), plain());
+    let both = engine.batch(REALM, items, harness::mode(true), plain());
     let flush = async {
         wait_until(|| store.inner.pending() == 1).await;
         let kept = store.kept.lock().unwrap().take();
@@ -223,15 +227,15 @@ async fn what_may_be_on_disk_is_not_called_overloaded() {
 #[actix::test]
 async fn nothing_reads_the_store_where_requests_are_served() {
     let bank: Arc<TestBank> = Arc::default();
-    let first = Lab::new(1, 2, 1000, Arc::<TestBank>::clone(&bank)).await;
+    let first = Harness::new(1, 2, 1000, Arc::<TestBank>::clone(&bank)).await;
     let held = value(first.hold(1, 7, "h", None).await).into_inner();
     let given = value(first.give((1, 2), 5, "t").await).into_inner();
-    let store = Fussy::over(first.store.crash(0));
+    let store = FullStore::over(first.store.crash(0));
     store.inner.set_automatic(true);
     // The actors have a thread of their own; this one serves.
     let engine = store.engine_on(1, &first.clock, &bank);
     *store.serving.lock().unwrap() = Some(std::thread::current().id());
-    let first_voucher = super::lab::place(store.inner.as_ref(), 1, 1);
+    let first_voucher = super::harness::place(store.inner.as_ref(), 1, 1);
     let target = Target::Account(AccountNo(1));
     engine.voucher(REALM, first_voucher).await.unwrap();
     let id = ExternalId::parse("first-1").unwrap();

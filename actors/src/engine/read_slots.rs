@@ -44,16 +44,16 @@ impl Cost {
     }
 }
 
-/// The turns.
+/// The slots.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct ReadSlots {
     points: Arc<Semaphore>,
     pages: Arc<Semaphore>,
     scans: Arc<Semaphore>,
     realms: DashMap<RealmId, Arc<Semaphore>>,
 }
 
-impl Default for Turns {
+impl Default for ReadSlots {
     fn default() -> Self {
         Self {
             points: Arc::new(Semaphore::new(POINTS_MAX)),
@@ -64,7 +64,7 @@ impl Default for Turns {
     }
 }
 
-impl Turns {
+impl ReadSlots {
     /// Waits for a turn, first among the realm's own, then among all; it ends when what is given is
     /// dropped.
     async fn take(&self, realm: RealmId, cost: Cost) -> Result<Vec<OwnedSemaphorePermit>, Failure> {
@@ -119,7 +119,7 @@ impl Engine {
         cost: Cost,
         work: impl FnOnce(&Books) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        let turn = self.turns.take(realm, cost).await?;
+        let turn = self.read_slots.take(realm, cost).await?;
         let books = Books {
             cells: self.cells.clone(),
             realms: Arc::clone(&self.realms),
@@ -143,21 +143,21 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_page_waits_for_no_scan_and_no_realm_has_all_scans() {
-        let turns = Turns::default();
+        let slots = ReadSlots::default();
         let (one, other) = (RealmId(1), RealmId(2));
-        let first = turns.take(one, Cost::Scan).await.unwrap();
-        let second = turns.take(one, Cost::Scan).await.unwrap();
-        let refused = turns.take(one, Cost::Scan).await;
+        let first = slots.take(one, Cost::Scan).await.unwrap();
+        let second = slots.take(one, Cost::Scan).await.unwrap();
+        let refused = slots.take(one, Cost::Scan).await;
         assert_eq!(refused.unwrap_err(), Failure::Overloaded);
         let others = [
-            turns.take(other, Cost::Scan).await.unwrap(),
-            turns.take(other, Cost::Scan).await.unwrap(),
+            slots.take(other, Cost::Scan).await.unwrap(),
+            slots.take(other, Cost::Scan).await.unwrap(),
         ];
-        let third = turns.take(RealmId(3), Cost::Scan).await;
+        let third = slots.take(RealmId(3), Cost::Scan).await;
         assert_eq!(third.unwrap_err(), Failure::Overloaded);
-        turns.take(one, Cost::Page).await.unwrap();
+        slots.take(one, Cost::Page).await.unwrap();
         drop((first, second));
-        turns.take(one, Cost::Scan).await.unwrap();
+        slots.take(one, Cost::Scan).await.unwrap();
         drop(others);
     }
 }
