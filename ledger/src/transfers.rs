@@ -299,12 +299,6 @@ pub struct TransferRecord {
 }
 
 impl Transfer {
-    /// Whether an order, which is to this account of the realm now, goes where this one went, by whatever name.
-    pub fn goes_where(&self, order: &Send, receiver: Option<AccountNo>) -> bool {
-        let received = self.receiver.map(|(number, _)| number);
-        self.to == order.to || (received.is_some() && received == receiver)
-    }
-
     /// Takes in what happened.
     pub fn apply(&mut self, fact: &TransferFact, at: Timestamp) {
         self.updated_at = at;

@@ -124,7 +124,8 @@ request! {
 /// Sends money: final at once to an account of the realm; through the bank to any other, which is
 /// answered as `requested` before the bank is asked.
 ///
-/// Idempotent by `idExterno`. A transfer through the bank holds amount and charges until the bank has the
+/// Idempotent by `idExterno`: the same receiver by another name (alias, CBU or CVU) is the same transfer. An
+/// `Idempotency-Key` names one body, receiver included. A transfer through the bank holds amount and charges until the bank has the
 /// last word; follow it with `GET /v1/transfers/{id}` or by its events, `transfer.completed` or
 /// `transfer.rejected`.
 #[utoipa::path(

@@ -1,7 +1,7 @@
 //! Transfers through the bank: whatever it answers, and whenever, the money is in one place.
 
 use super::{funds, newest, pair};
-use crate::support::{SOON, TestService, Value, json, wait_until};
+use crate::support::{Client, SOON, TestService, Value, json, named, wait_until};
 
 fn digit(digit: u8) -> Value {
     json!({"alias": format!("DESTINO.{digit}")})
@@ -153,6 +153,63 @@ async fn a_transfer_that_completes_late_is_awaited() {
         .json;
     service.a.settled(&sent, "completed").await;
     assert_eq!(service.a.funds(&from).await, funds("60.00", "0.00"));
+}
+
+/// The receiver named by alias and by the CBU behind it, whichever came first, is one receiver; and while
+/// the bank has not said who is behind the name, nobody says that it is another one.
+#[actix_web::test]
+async fn a_receiver_named_otherwise_is_the_same_one() {
+    let (mut service, from, _) = pair("100.00").await;
+    let client = service.a.clone();
+    let cbu_of = async |digit: u8| {
+        let path = format!("/v1/lookup/alias/DESTINO.{digit}");
+        json!({"cbu": client.get(&path).await.is(200)["cbu"]})
+    };
+    let (key, alias, other) = (cbu_of(0).await, digit(0), cbu_of(5).await);
+    let lower = json!({"alias": "destino.0"});
+    let order = |client: &Client, id: &str, to: &Value, amount: &str| {
+        let body = json!({"fromCvu": from, "to": to, "amount": amount, "idExterno": id});
+        client.post("/v1/transfers", &body)
+    };
+    for (id, first, again) in [
+        ("by-alias", &alias, [&key, &lower]),
+        ("by-key", &key, [&alias, &lower]),
+    ] {
+        let sent = order(&client, id, first, "10.00")
+            .key(id)
+            .await
+            .is(201)
+            .json;
+        client.settled(&sent, "completed").await;
+        for otherwise in again {
+            let repeat = order(&client, id, otherwise, "10.00").await.is(201);
+            assert!(repeat.replayed(), "{id} {otherwise}");
+            assert_eq!(repeat["id"], sent["id"], "{id} {otherwise}");
+            let more = order(&client, id, otherwise, "10.01").await;
+            let more = more.refused(409, "id_externo_reused");
+            assert_eq!(named(&more.json), ["amount"]);
+        }
+        for elsewhere in [&other, &digit(5)] {
+            let refused = order(&client, id, elsewhere, "10.00").await;
+            let refused = refused.refused(409, "id_externo_reused");
+            assert_eq!(named(&refused.json), ["to"], "{elsewhere}");
+        }
+    }
+    // The bank does not say yet who has the alias.
+    let silent = json!({"operation": "lookup", "mode": "timeout"});
+    service.bank.behave(silent).await;
+    let sent = order(&client, "unsaid", &alias, "10.00").await.is(201).json;
+    let early = order(&client, "unsaid", &key, "10.00").await;
+    let early = early.refused(409, "id_externo_in_flight");
+    assert!(!early.header("retry-after").is_empty());
+    service.bank.speaks("lookup").await;
+    service.crash().await;
+    service.a.settled(&sent, "completed").await;
+    let repeat = order(&service.a, "unsaid", &key, "10.00").await.is(201);
+    assert_eq!((repeat.replayed(), &repeat["id"]), (true, &sent["id"]));
+    assert_eq!(at_the_bank(&service).await, 3);
+    assert_eq!(service.a.funds(&from).await, funds("70.00", "0.00"));
+    service.verified().await;
 }
 
 #[actix_web::test]

@@ -16,8 +16,8 @@ use crate::money::{Amount, Money};
 use crate::rejection::Rejection;
 use crate::text::ExternalId;
 use crate::transfers::{
-    BankTransfer, BankWord, Concept, Departure, Dispute, OPEN_TRANSFERS_MAX, Send, Transfer,
-    TransferFact, TransferRecord, TransferRejection, TransferStatus,
+    BankTransfer, BankWord, Concept, Departure, Destination, Dispute, OPEN_TRANSFERS_MAX, Send,
+    Transfer, TransferFact, TransferRecord, TransferRejection, TransferStatus,
 };
 use crate::voucher_types::SystemType;
 use crate::vouchers::{GivesBack, ReferenceType};
@@ -25,9 +25,37 @@ use crate::vouchers::{GivesBack, ReferenceType};
 /// The line for people of a transfer that only the bank remembered.
 const RECOVERED: &str = "recovered from the list of the bank";
 
+impl Transfer {
+    /// Whether an order, which is to this account of the realm now, goes where this one went, by whatever
+    /// name: that of the order, or the CBU or alias that the bank resolved it to. `None` while the bank
+    /// has not said yet who is behind the name.
+    fn goes_where(&self, order: &Send, receiver: Option<AccountNo>) -> Option<bool> {
+        let received = self.receiver.map(|(number, _)| number);
+        if self.to == order.to || (received.is_some() && received == receiver) {
+            return Some(true);
+        }
+        let Some(resolved) = self.resolved.as_deref() else {
+            let otherwise =
+                matches!(self.to, Destination::Key(_)) != matches!(order.to, Destination::Key(_));
+            let awaited = otherwise && self.status == TransferStatus::Requested;
+            return (!awaited).then_some(false);
+        };
+        Some(match &order.to {
+            Destination::Key(key) => resolved.cbu.as_deref() == Some(key.as_str()),
+            Destination::Alias(alias) => {
+                let known = resolved.alias.as_deref();
+                known.is_some_and(|known| known.eq_ignore_ascii_case(alias.as_str()))
+            }
+        })
+    }
+}
+
 impl Account {
     /// Says whether a transfer with the same external id was this very one. `existing` is it, with
     /// the account that sent; `receiver` is the account of the realm that the order names now, by whatever name.
+    ///
+    /// # Errors
+    /// What differs; or that nobody can say yet, while the bank has not said who is behind the name.
     pub fn sent_before(
         &self,
         order: &Send,
@@ -37,21 +65,22 @@ impl Account {
     ) -> Result<(), Rejection> {
         // Of one that the bank alone remembered, its record says where it went.
         let elsewhere = match &existing.recovered {
-            None => !existing.goes_where(order, receiver),
+            None => existing.goes_where(order, receiver).map(|same| !same),
             Some(recovered) => {
                 let asked = self.transfer(order, existing.from, context);
-                asked.differs(&recovered.moved).contains(&"to")
+                Some(asked.differs(&recovered.moved).contains(&"to"))
             }
         };
         let differs = [
             ("fromCvu", number != self.number),
-            ("to", elsewhere),
+            ("to", elsewhere == Some(true)),
             ("amount", existing.amount != order.amount),
         ];
         let differs = differs.into_iter().filter(|(_, d)| *d);
         let fields: Vec<_> = differs.map(|(name, _)| name).collect();
         if fields.is_empty() {
-            return Ok(());
+            let known = elsewhere.is_some();
+            return known.then_some(()).ok_or(Rejection::ExternalIdInFlight);
         }
         let held_by = existing.id(context.realm, number);
         Err(Rejection::TransferExternalIdReused { held_by, fields })
