@@ -30,19 +30,23 @@ async fn built_in_types_are_listed_and_untouchable() {
         .map(|kind| kind["code"].as_str().unwrap())
         .collect();
     assert_eq!(codes, BTreeSet::from(SYSTEM));
+    let wallet = service.a.get("/wallet/v1/TiposComprobantes").await.is(200);
     for kind in types {
         assert_eq!(
             (&kind["system"], &kind["active"]),
             (&json!(true), &json!(true))
         );
-        for name in ["tenantId", "description", "movementKind"] {
+        for name in ["id", "legacyId", "tenantId", "description", "movementKind"] {
             assert_eq!(kind[name], Value::Null);
         }
-        // Its number is fixed.
+        // The wallet family alone shows its number, which is fixed.
         let place = SYSTEM.iter().position(|code| kind["code"] == *code);
-        let number = place.unwrap() + 1;
-        assert_eq!(kind["legacyId"], number);
-        assert_eq!(kind["id"], format!("vty_{number}"));
+        let number = place.unwrap();
+        let there = &wallet.json[number];
+        assert_eq!(
+            (&there["id"], &there["codigo"]),
+            (&json!(number + 1), &kind["code"])
+        );
     }
     assert_eq!(listed.header("x-total-count"), "13");
     let cvu = service.a.cvu().await;

@@ -21,10 +21,10 @@ pub struct VoucherTypeBody {
     pub active: bool,
     /// Whether it is built in.
     pub system: bool,
-    /// Its id.
+    /// Its id; null for system types, which their code names.
     pub id: Option<String>,
-    /// The numeric id of the wallet family, fixed and below 1000 for system types. A code that is used again gets
-    /// another one.
+    /// The numeric id of the wallet family, from 1000 on; null for system types, whose fixed numbers below 1000 the
+    /// wallet family alone shows. A code that is used again gets another one.
     pub legacy_id: Option<u64>,
     /// A line for people (wallet `descripcion`).
     pub description: Option<String>,
@@ -36,14 +36,15 @@ pub struct VoucherTypeBody {
 
 /// Renders a voucher type for a tenant.
 pub fn voucher_type(tenant: &str, found: &VoucherType) -> VoucherTypeBody {
+    let number = found.own_number();
     VoucherTypeBody {
         code: found.code.to_string(),
         name: found.name.clone(),
         sense: found.direction().as_str(),
         active: found.active,
         system: found.is_system(),
-        id: found.legacy_id.map(|id| format!("vty_{id}")),
-        legacy_id: found.legacy_id,
+        id: number.map(|number| format!("vty_{number}")),
+        legacy_id: number,
         description: found.description.clone(),
         movement_kind: found.category.clone(),
         tenant_id: (!found.is_system()).then(|| tenant.to_owned()),

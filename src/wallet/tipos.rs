@@ -27,7 +27,7 @@ const NOMBRE_MAX: usize = 80;
 /// A voucher type that was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub struct TipoCreado {
-    /// Its number (`legacyId` of the native family).
+    /// Its number: from 1000 on (`legacyId` of the native family), or, of a system type, fixed and below 1000.
     pub id: u64,
 }
 

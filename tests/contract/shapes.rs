@@ -9,7 +9,7 @@ pub const ELSEWHERE: &[&str] = &["GET /v1/idempotency/{key}", "GET /v1/events/st
 const VOUCHER: &str = "id:s cvu:s amount:s availableAfter:s heldAfter:s totalAfter:s \
     voucherTypeCode:s voucherTypeName:s idExterno:s? referenceType:s referenceId:s ledgerType:s \
     description:* counterparty:o? createdAt:s sequence:i";
-const TYPE: &str = "code:s name:s active:b system:b id:s legacyId:i description:s? movementKind:s? tenantId:* sense:s";
+const TYPE: &str = "code:s name:s active:b system:b id:s? legacyId:i? description:s? movementKind:s? tenantId:* sense:s";
 const PAGE: &str = "items:a total:i limit:i offset:i";
 const PAGINA: &str = "totalPages:i totalRecords:i items:a";
 const BALANCE: &str = "cvu:s currency:s available:s held:s total:s sequence:i asOf:s";
