@@ -2,6 +2,7 @@
 //! names, their quirks and their numbers.
 
 mod changes;
+mod filtros;
 mod lists;
 mod refusals;
 mod remuneracion;

@@ -224,12 +224,15 @@ async fn adjustment(
 /// A type that is named twice has to be the same both times.
 async fn both(caller: &Caller, id: u64, code: TypeCode) -> Result<TypeRef, ApiError> {
     let types = caller.engine().voucher_types(caller.realm()).await?;
-    let known = types.find_legacy(id);
-    if known.is_some_and(|it| it.code != code) {
-        let other = "idTipoComprobante";
-        return Err(ApiError::field("codigo", Mistake::Contradicts { other }));
+    let known = types.find_legacy(id).map(|it| it.code);
+    match known.or_else(|| types.removed_code(id).cloned()) {
+        Some(known) if known == code => Ok(TypeRef::Legacy(id)),
+        Some(_) => {
+            let other = "idTipoComprobante";
+            Err(ApiError::field("codigo", Mistake::Contradicts { other }))
+        }
+        None => Ok(TypeRef::Code(code)),
     }
-    Ok(TypeRef::Code(code))
 }
 
 /// Reads a voucher.

@@ -18,7 +18,7 @@ use caudal_ledger::cuit::Cuit;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::text::{ExternalId, folded};
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::voucher_types::TypeCode;
+use caudal_ledger::voucher_types::{TypeCode, VoucherTypes};
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use caudal_storage::{Index, StoreError};
 use chrono::NaiveDate;
@@ -53,13 +53,24 @@ pub enum VoucherSort {
     Amount,
 }
 
+/// The number of a type, and the types of the realm, by which a voucher is known to be of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Numbered {
+    /// The number.
+    pub number: u64,
+    /// The types.
+    pub types: VoucherTypes,
+}
+
 /// Which vouchers are asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct VoucherFilter {
     /// Only of this direction.
     pub direction: Option<Direction>,
-    /// Only of this type.
+    /// Only of types of this code: the one that is there now, and those that were there before.
     pub type_code: Option<TypeCode>,
+    /// Only posted with the one type of this number.
+    pub type_number: Option<Numbered>,
     /// Only with this kind of reference.
     pub reference_type: Option<ReferenceType>,
     /// Not before.
@@ -106,6 +117,7 @@ impl VoucherFilter {
     const fn is_of_lines(&self) -> bool {
         let Self {
             type_code,
+            type_number,
             reference_type,
             text,
             external_date,
@@ -113,6 +125,7 @@ impl VoucherFilter {
             ..
         } = self;
         type_code.is_none()
+            && type_number.is_none()
             && reference_type.is_none()
             && text.is_none()
             && external_date.is_none()
@@ -137,10 +150,12 @@ impl VoucherFilter {
 
     fn lets(&self, realm: RealmId, account: AccountNo, voucher: &Voucher) -> bool {
         let code = self.type_code.as_ref();
+        let numbered = self.type_number.as_ref();
         let reference = self.reference_type;
         let text = self.text.as_ref();
         self.lets_line(&Line::of(account, voucher))
             && code.is_none_or(|wanted| *wanted == voucher.type_code)
+            && numbered.is_none_or(|wanted| wanted.types.number_of(voucher) == Some(wanted.number))
             && reference.is_none_or(|wanted| wanted == voucher.reference_type)
             && (!self.internal || voucher.is_internal())
             && self

@@ -84,6 +84,11 @@ impl VoucherTypes {
         self.removed.get(&id).map(|removed| &removed.code)
     }
 
+    /// Whether a type has or had that numeric id: vouchers may have been posted with it.
+    pub fn has_had(&self, id: u64) -> bool {
+        self.removed.contains_key(&id) || self.find_legacy(id).is_some()
+    }
+
     /// The numeric id of the type that a voucher was posted with. A voucher that does not say it has that of the last
     /// type of its code which there was by then.
     pub fn number_of(&self, voucher: &Voucher) -> Option<u64> {
@@ -229,6 +234,8 @@ mod tests {
         assert_eq!(types.find_legacy(1001).unwrap().code, code);
         assert_eq!(types.find_legacy(1000), None);
         assert_eq!(types.removed_code(1000), Some(&code));
+        let had = [0, 1, 13, 14, 999, 1000, 1001, 1002].map(|id| types.has_had(id));
+        assert_eq!(had, [false, true, true, false, false, true, true, false]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get};
-use caudal_actors::engine::lists::{ListPage, SortOrder, VoucherFilter, VoucherSort};
+use caudal_actors::engine::lists::{ListPage, Numbered, SortOrder, VoucherFilter, VoucherSort};
 use caudal_actors::realms::Target;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::time::BusinessDay;
@@ -88,8 +88,8 @@ fn asked(query: &mut Query) -> (Asked, ListPage) {
         ("fechaDesde" = Option<String>, Query, description = "a date or date-time; not before it"),
         ("fechaHasta" = Option<String>, Query, description = "a date (the whole day) or date-time; not after it"),
         ("idCuenta" = Option<u64>, Query, description = "only of this account"),
-        ("idTipoComprobante" = Option<u64>, Query, description = "only of the type of this number"),
-        ("codigo" = Option<String>, Query, description = "only of the type of this code"),
+        ("idTipoComprobante" = Option<u64>, Query, description = "only posted with the type of this number, also when it was removed"),
+        ("codigo" = Option<String>, Query, description = "only of types of this code: a code that is used again names several"),
         ("signo" = Option<String>, Query, description = "1: only what adds to what is available; -1: only what takes from it"),
         ("fechaExterna" = Option<String>, Query, description = "only with this date of the tenant's own"),
         ("orderByDesc" = Option<bool>, Query, description = "newest first (when absent), or oldest first"),
@@ -106,8 +106,9 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
     let mut filter = asked.filter;
     if let Some(number) = asked.type_number {
         let unknown = || ApiError::field("idTipoComprobante", Mistake::NoType);
-        let named = types.find_legacy(number).ok_or_else(unknown)?;
-        filter.type_code = Some(named.code);
+        let known = types.has_had(number).then(|| types.clone());
+        let types = known.ok_or_else(unknown)?;
+        filter.type_number = Some(Numbered { number, types });
     }
     let listing = match asked.account {
         Some(account) => {
