@@ -1,6 +1,6 @@
 //! The pages under `/docs`: all that they lead to is there, comes from the service itself, and is sent small and once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use caudal_ledger::events::EventKind;
 
@@ -108,6 +108,17 @@ fn catalogues_are_full(errors: &str, events: &str) {
     }
 }
 
+/// The classes that a style sheet's rules are about, but those of rules for the page of operations.
+fn classes(sheet: &str) -> BTreeSet<&str> {
+    let rules = sheet.split(['{', '}', ',']);
+    let general = rules.filter(|rule| !rule.contains(".operations"));
+    let words = general.flat_map(|rule| rule.split('.').skip(1));
+    let end = |c: char| !c.is_ascii_alphanumeric() && c != '-';
+    let words = words.map(|word| word.split(end).next().unwrap_or_default());
+    let named = |word: &&str| word.starts_with(|c: char| c.is_ascii_alphabetic());
+    words.filter(named).collect()
+}
+
 async fn all_is_there(client: &Client, name: &str) {
     let found = crawl(client).await;
     for path in [
@@ -158,6 +169,15 @@ async fn all_is_there(client: &Client, name: &str) {
         let length: usize = small.header("content-length").parse().unwrap();
         assert!(length < answer.text.len(), "{path}: {length}");
     }
+    // No rule for the other pages touches what Swagger UI draws.
+    let sheet = |name: &str| {
+        let path = found.keys().find(|path| path.ends_with(name));
+        found[path.unwrap()].text.as_str()
+    };
+    let ours = classes(sheet("/style.css"));
+    let theirs = classes(sheet("/swagger-ui.css"));
+    assert!(ours.contains("sample") && theirs.contains("opblock"));
+    assert_eq!(ours.intersection(&theirs).collect::<Vec<_>>(), [&""; 0]);
     // The operations ask no validator, and have no bar for another document.
     let script = found.keys().find(|path| path.ends_with("/operations.js"));
     let script = &found[script.unwrap()].text;

@@ -2,7 +2,7 @@
 if (navigator.clipboard) {
   for (const block of document.querySelectorAll('pre')) {
     const frame = document.createElement('div');
-    frame.className = 'block';
+    frame.className = 'sample';
     block.replaceWith(frame);
     const button = document.createElement('button');
     button.type = 'button';
