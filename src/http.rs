@@ -8,6 +8,7 @@ pub mod caller;
 pub mod catalogue;
 pub mod choice;
 pub mod current;
+pub mod cursors;
 pub mod encoding;
 pub mod errors;
 pub mod frame;

@@ -4,6 +4,7 @@ mod aliases;
 mod changes;
 mod cleared;
 mod lists;
+mod walks;
 
 use std::future::IntoFuture as _;
 

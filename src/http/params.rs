@@ -5,7 +5,7 @@
 //! method of [`Query`] that reads it, and the type that the document shows. `=> |query| …` after a parameter
 //! notes a mistake that concerns several.
 
-use caudal_actors::engine::lists::{ListPage, SortOrder};
+use caudal_actors::engine::lists::{Cursor, ListPage, SortOrder};
 
 use super::query::{LIMIT_DEFAULT, LIMIT_MAX, OFFSET_MAX, ORDERS, Query};
 use super::words::Mistake;
@@ -74,7 +74,7 @@ params! {
         /// `asc` or `desc` (when absent).
         order: Option<SortOrder> = choice("order", &ORDERS) as Option<OrderWord>;
         /// A value of `X-Next-Cursor`.
-        cursor: Option<u64> = cursor("cursor") as Option<String>;
+        cursor: Option<Cursor> = cursor("cursor") as Option<String>;
     }
 }
 
@@ -95,7 +95,7 @@ params! {
         /// `asc` or `desc` (when absent).
         order: Option<SortOrder> = choice("order", &ORDERS) as Option<OrderWord>;
         /// A value of `X-Next-Cursor`: goes on after that page, at no higher price the deeper it is.
-        cursor: Option<u64> = cursor("cursor") as Option<String>;
+        cursor: Option<Cursor> = cursor("cursor") as Option<String>;
     }
 }
 

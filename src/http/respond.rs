@@ -15,10 +15,10 @@ use super::body::{Body, Fingerprint};
 use super::caller::{self, Caller};
 use super::current;
 use super::errors::ApiError;
-use super::query;
 use super::text;
 use super::trace::code_of;
 use super::words::Mistake;
+use super::{cursors, query};
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -67,7 +67,7 @@ pub fn walked(total: usize, next: Option<String>, mut answer: HttpResponse) -> H
 /// Adds the header of where a list goes on, for one that does not know its total.
 pub fn next<T>(listing: &Listing<T>, mut answer: HttpResponse) -> HttpResponse {
     let headers = answer.headers_mut();
-    if let Some(cursor) = query::cursor(listing).and_then(|c| c.try_into().ok()) {
+    if let Some(cursor) = cursors::written(listing).and_then(|c| c.try_into().ok()) {
         headers.insert(NEXT, cursor);
     }
     answer

@@ -1,6 +1,6 @@
 //! Pages of short lists, which are read whole: everything unless a page is asked for.
 
-use caudal_actors::engine::lists::Listing;
+use caudal_actors::engine::lists::{Cursor, Listing};
 
 use super::errors::ApiError;
 use super::params::params;
@@ -14,7 +14,7 @@ params! {
         limit: Option<u64> = integer("limit", 1, LIMIT_MAX)
             as Option<u32> { minimum = 1, maximum = 200 };
         /// A value of `X-Next-Cursor`.
-        cursor: Option<u64> = cursor("cursor") as Option<String>;
+        cursor: Option<Cursor> = cursor("cursor") as Option<String>;
     }
 }
 
@@ -42,7 +42,7 @@ impl WholeParams {
         let mut rest = (0..)
             .zip(all)
             .map(|(place, item)| (key(place, &item), item));
-        if let Some(last) = self.cursor {
+        if let Some(Cursor { number: last, .. }) = self.cursor {
             let found = rest.find(|(number, _)| *number == last);
             found.ok_or_else(|| ApiError::field("cursor", Mistake::NotACursor))?;
         }
@@ -52,7 +52,8 @@ impl WholeParams {
             None => rest.by_ref().collect(),
         };
         let more = rest.next().is_some();
-        let next = page.last().filter(|_| more).map(|(number, _)| *number);
+        let next = page.last().filter(|_| more);
+        let next = next.map(|(number, _)| Cursor::from(*number));
         let items = page.into_iter().map(|(_, item)| item).collect();
         Ok(Listing { items, total, next })
     }
@@ -64,10 +65,12 @@ mod tests {
 
     fn page(limit: Option<u64>, cursor: Option<u64>) -> Option<(Vec<u64>, u64, Option<u64>)> {
         let all = vec![7, 3, 5];
+        let cursor = cursor.map(Cursor::from);
         let found = WholeParams { limit, cursor }
             .page(all, |_, item| *item)
             .ok()?;
-        Some((found.items, found.total, found.next))
+        let next = found.next.map(|next| next.number);
+        Some((found.items, found.total, next))
     }
 
     #[test]

@@ -173,7 +173,8 @@ page! {
 /// Lists the accounts of the realm.
 ///
 /// Newest first unless `sort` and `order` say otherwise. Go on with `X-Next-Cursor` as `cursor`: its pages
-/// show no account twice and miss none that was there at the start.
+/// show no account twice and miss none that was there at the start. An account that gets another name meanwhile may
+/// be passed, or seen again, in a list that is sorted by it; all others are seen once.
 #[utoipa::path(
     operation_id = "listAccounts",
     tag = "Accounts",

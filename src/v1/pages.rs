@@ -5,7 +5,7 @@ use actix_web::http::StatusCode;
 use caudal_actors::engine::lists::{ListPage, Listing};
 use serde::Serialize;
 
-use crate::http::query;
+use crate::http::cursors;
 use crate::http::respond::{json, paged};
 
 /// A page of a list.
@@ -31,7 +31,7 @@ impl<T: Serialize> PageOf<T> {
             total: found.total,
             limit: page.limit,
             offset: page.offset,
-            next: query::cursor(found),
+            next: cursors::written(found),
         }
     }
 

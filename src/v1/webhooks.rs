@@ -18,9 +18,10 @@ use crate::http::body::read::{self as read_body, text};
 use crate::http::body::{Body, OptionalBody};
 use crate::http::caller::Caller;
 use crate::http::choice::{WebhookFormatWord, one_of};
+use crate::http::cursors;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
-use crate::http::query::{self, Query};
+use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, array, give, json, plain};
 use crate::http::whole::WholeParams;
@@ -358,7 +359,7 @@ pub async fn deliveries(caller: Caller, path: web::Path<String>, mut query: Quer
         .map(|view| delivery(realm, number, view));
     let body = DeliveriesPage {
         items: items.collect(),
-        next: query::cursor(&listing),
+        next: cursors::written(&listing),
     };
     Ok(respond::next(&listing, json(StatusCode::OK, &body)))
 }

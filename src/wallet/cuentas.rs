@@ -193,7 +193,8 @@ pub async fn read(request: HttpRequest, caller: Caller, path: web::Path<String>)
 
 /// Lists the wallet accounts of the realm, newest first.
 ///
-/// Filter by text and state; go on by page or with `X-Next-Cursor` as `cursor`.
+/// Filter by text and state; go on by page or with `X-Next-Cursor` as `cursor`. In a walk by cursor each account
+/// is seen once, unless that by which the list is sorted changes meanwhile.
 #[utoipa::path(
     operation_id = "listCuentas",
     tag = "Wallet",

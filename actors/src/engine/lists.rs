@@ -36,7 +36,7 @@ pub(super) use pages::{Picker, Range};
 
 pub use accounts::{AccountFilter, AccountScope, AccountSort};
 pub use caudal_storage::SortOrder;
-pub use pages::{ListPage, Listing};
+pub use pages::{Cursor, ListPage, Listing, Mark};
 
 /// How many records a scan reads at once.
 const SCAN_PAGE: usize = 1000;
@@ -347,7 +347,7 @@ fn movements(
         return Ok(picker.listing());
     }
     let find = |sequence| reads::voucher(store, realm, Place { account, sequence });
-    let mark = page.cursor.map(find).transpose()?.flatten();
+    let mark = page.after().map(find).transpose()?.flatten();
     let mark = mark.map(|voucher| (voucher.amount, voucher.sequence));
     let Listing { items, total, next } = sorted(by_amount, mark.as_ref(), page);
     let found: Result<Vec<_>, _> = items.into_iter().map(find).collect();

@@ -8,7 +8,7 @@ use caudal_ledger::webhooks::{Webhook, WebhookOrder};
 use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::events::id;
-use super::lists::{ListPage, Listing};
+use super::lists::{Cursor, ListPage, Listing};
 use super::read_slots::Cost;
 use super::{Asker, BANK_DEADLINE, DEADLINE, Engine};
 use crate::failure::Failure;
@@ -165,7 +165,7 @@ fn deliveries(
 ) -> Result<Listing<DeliveryView>, StoreError> {
     let prefix = keys::deliveries(realm, number);
     let (mut from, mut to) = (prefix.clone(), keys::after_prefix(&prefix));
-    match (page.cursor, page.order) {
+    match (page.after(), page.order) {
         (Some(seen), SortOrder::Ascending) => {
             from = keys::delivery(realm, number, seen.saturating_add(1));
         }
@@ -203,7 +203,7 @@ fn deliveries(
 fn listing(items: Vec<DeliveryView>, next: Option<u64>) -> Listing<DeliveryView> {
     Listing {
         total: u64::try_from(items.len()).unwrap_or(u64::MAX),
-        next,
+        next: next.map(Cursor::from),
         items,
     }
 }

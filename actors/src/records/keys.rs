@@ -281,8 +281,7 @@ pub fn sorted(realm: RealmId, by: Sorted) -> Vec<u8> {
 }
 
 /// Realm, text (its first [`SORTED_BYTES_MAX`] bytes and a zero), account → present.
-pub fn sorted_of(realm: RealmId, by: Sorted, text: &str, account: AccountNo) -> Vec<u8> {
-    let text = text.as_bytes();
+pub fn sorted_of(realm: RealmId, by: Sorted, text: &[u8], account: AccountNo) -> Vec<u8> {
     let text = text.get(..SORTED_BYTES_MAX).unwrap_or(text);
     key(
         SORTED,
@@ -449,7 +448,7 @@ mod tests {
             code(realm, &"\u{1f30a}".repeat(64)),
             external(realm, Direction::Debit, &long),
             transfer_external(realm, &long),
-            sorted_of(realm, Sorted::Name, &"n".repeat(400), AccountNo(u64::MAX)),
+            sorted_of(realm, Sorted::Name, &[b'n'; 400], AccountNo(u64::MAX)),
             alias(realm, &Alias::parse(&"a".repeat(20)).unwrap()),
         ];
         for key in longest {

@@ -347,7 +347,7 @@ fn sorts(
 ) {
     for by in Sorted::ALL {
         let of = |row: &Listed| {
-            let key = || keys::sorted_of(realm, by, &row.sorted_by(by), number);
+            let key = || keys::sorted_of(realm, by, row.sorted_by(by).as_bytes(), number);
             (row.status != Status::Void).then(key)
         };
         let (old, new) = (before.and_then(of), of(after));

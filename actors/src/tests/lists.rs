@@ -10,7 +10,7 @@ use caudal_storage::{Commit, Index, SortOrder, Store as _};
 
 use super::treasury::{cvu, first_voucher};
 use super::*;
-use crate::engine::lists::{AccountFilter, AccountScope, AccountSort, ListPage};
+use crate::engine::lists::{AccountFilter, AccountScope, AccountSort, Cursor, ListPage};
 use crate::engine::treasury::PositionFilter;
 use crate::records::{LEDGER, PROFILE, account_stream, entry};
 
@@ -125,7 +125,7 @@ fn world() -> (World, Vec<Known>) {
 }
 
 /// Walks over all pages of a list by offset, up to one behind the last, and then by cursor.
-async fn walked<L: Future<Output = (Vec<AccountNo>, u64, Option<u64>)>>(
+async fn walked<L: Future<Output = (Vec<AccountNo>, u64, Option<Cursor>)>>(
     order: SortOrder,
     right: &[AccountNo],
     ask: impl Fn(ListPage) -> L,
@@ -265,7 +265,7 @@ async fn a_row_of_a_list_that_is_wrong_is_found() {
             "the directory says otherwise",
         ),
         (
-            keys::sorted_of(REALM, Sorted::Name, &name, number),
+            keys::sorted_of(REALM, Sorted::Name, name.as_bytes(), number),
             "its place in an order is wrong",
         ),
         (

@@ -61,7 +61,7 @@ pub(super) fn differences(
     }
     let present = right.status != Status::Void;
     for by in Sorted::ALL {
-        let key = keys::sorted_of(realm, by, &right.sorted_by(by), number);
+        let key = keys::sorted_of(realm, by, right.sorted_by(by).as_bytes(), number);
         if store.get(&key)?.is_some() != present {
             wrong.push("its place in an order is wrong");
         }

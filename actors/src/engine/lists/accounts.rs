@@ -2,12 +2,13 @@
 //! what a scan of the directory finds.
 
 use caudal_ledger::accounts::{Account, Status};
+use caudal_ledger::cuit::Cuit;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::text::folded;
 use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::SCAN_PAGE;
-use super::pages::{ListPage, Listing};
+use super::pages::{Cursor, ListPage, Listing, Mark};
 use crate::records::account_sets::{Among, Members};
 use crate::records::keys::Sorted;
 use crate::records::projection::Listed;
@@ -56,10 +57,62 @@ impl AccountSort {
     /// The key that has an account in its place.
     fn row(self, realm: RealmId, number: AccountNo, row: &Listed) -> Vec<u8> {
         match (self, self.texts()) {
-            (_, Some(by)) => keys::sorted_of(realm, by, &row.sorted_by(by), number),
+            (_, Some(by)) => keys::sorted_of(realm, by, row.sorted_by(by).as_bytes(), number),
             (Self::Cuit, None) => keys::account_of_cuit(realm, row.cuit, number),
             (_, None) => keys::directory_of(realm, number),
         }
+    }
+
+    /// The letter of the order in cursors; the numbers of accounts, which never change, need none.
+    const fn letter(self) -> Option<u8> {
+        match self {
+            Self::HolderName => Some(b'n'),
+            Self::Cvu => Some(b'v'),
+            Self::Alias => Some(b'a'),
+            Self::Code => Some(b'c'),
+            Self::Cuit => Some(b'u'),
+            Self::CreatedAt => None,
+        }
+    }
+
+    /// The cursor behind the account of a key.
+    fn cursor(self, realm: RealmId, number: AccountNo, key: &[u8]) -> Cursor {
+        let value = key.strip_prefix(self.rows(realm).as_slice());
+        let value = value.and_then(|rest| rest.split_last_chunk::<{ size_of::<u64>() }>());
+        let value = value.map(|(value, _)| match self.texts() {
+            Some(_) => value.strip_suffix(&[0]).unwrap_or(value),
+            None => value,
+        });
+        let mark = self.letter().zip(value);
+        Cursor {
+            number: number.0,
+            mark: mark.and_then(|(by, value)| Mark::new(by, value)),
+        }
+    }
+
+    /// The key behind which a page begins: of what the last account shown had then, so that nothing is shown twice
+    /// or never because that account has another name since. A cursor without a mark, or with that of another
+    /// order, goes on behind what the account has now.
+    fn behind(
+        self,
+        store: &dyn Index,
+        realm: RealmId,
+        cursor: Cursor,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let number = AccountNo(cursor.number);
+        let own = |mark: &Mark| Some(mark.by()) == self.letter();
+        let of_mark = |mark: Mark| {
+            let text = || Cuit::parse(std::str::from_utf8(mark.value()).ok()?).ok();
+            match self.texts() {
+                Some(by) => Some(keys::sorted_of(realm, by, mark.value(), number)),
+                None => Some(keys::account_of_cuit(realm, text()?, number)),
+            }
+        };
+        if let Some(key) = cursor.mark.filter(own).and_then(of_mark) {
+            return Ok(Some(key));
+        }
+        let row = reads::listed(store, realm, number)?;
+        Ok(row.map(|row| self.row(realm, number, &row)))
     }
 }
 
@@ -167,7 +220,7 @@ fn names_wallet(number: AccountNo, row: &Listed, wanted: &str) -> bool {
 }
 
 /// A page of accounts. What asks for no text is found by the account sets, or by the rows that keep accounts
-/// sorted; with a text the directory is scanned. The cursor is the number of the last account shown.
+/// sorted; with a text the directory is scanned.
 pub(super) fn accounts(
     store: &dyn Index,
     realm: RealmId,
@@ -202,10 +255,11 @@ pub(in crate::engine) fn listed(
     page: &ListPage,
 ) -> Result<Listing<AccountNo>, StoreError> {
     let skip = u64::try_from(page.offset).unwrap_or(u64::MAX);
-    let cut = (page.order, page.cursor.map(AccountNo), skip, page.limit);
+    let cut = (page.order, page.after().map(AccountNo), skip, page.limit);
     let (items, more) = account_sets::page(store, realm, among, cut)?;
     let total = known.map_or_else(|| account_sets::count(store, realm, among), Ok)?;
-    let next = items.last().filter(|_| more).map(|number| number.0);
+    let next = items.last().filter(|_| more);
+    let next = next.map(|number| number.0.into());
     Ok(Listing { items, total, next })
 }
 
@@ -220,17 +274,15 @@ fn in_order(
     let members = Members::read(store, realm, among)?;
     let prefix = sort.rows(realm);
     let (mut from, mut to) = (prefix.clone(), keys::after_prefix(&prefix));
-    if let Some(cursor) = page.cursor.map(AccountNo)
-        && let Some(row) = reads::listed(store, realm, cursor)?
-    {
-        let key = sort.row(realm, cursor, &row);
-        match page.order {
-            SortOrder::Ascending => from = [key.as_slice(), &[0]].concat(),
-            SortOrder::Descending => to = key,
-        }
+    let behind = page.cursor.map(|cursor| sort.behind(store, realm, cursor));
+    match (behind.transpose()?.flatten(), page.order) {
+        (Some(key), SortOrder::Ascending) => from = [key.as_slice(), &[0]].concat(),
+        (Some(key), SortOrder::Descending) => to = key,
+        (None, _) => {}
     }
     let mut skip = page.cursor.map_or(page.offset, |_| 0);
     let (mut items, mut more) = (Vec::with_capacity(page.limit), false);
+    let mut last = None;
     let mut size = page.limit.saturating_add(1).min(SCAN_PAGE);
     'pages: loop {
         let rows = store.scan(&from, &to, page.order, size)?;
@@ -243,6 +295,7 @@ fn in_order(
                 skip = skip.saturating_sub(1);
             } else if items.len() < page.limit {
                 items.push(number);
+                last = Some(sort.cursor(realm, number, key));
             } else {
                 more = true;
                 break 'pages;
@@ -257,7 +310,7 @@ fn in_order(
         }
         size = SCAN_PAGE;
     }
-    let next = items.last().filter(|_| more).map(|number| number.0);
+    let next = last.filter(|_| more);
     let total = members.len();
     Ok(Listing { items, total, next })
 }
@@ -272,7 +325,6 @@ fn searched(
 ) -> Result<Listing<AccountNo>, StoreError> {
     let filter = filter.folded();
     let mut found = Vec::new();
-    let mut mark = None;
     let prefix = keys::directory(realm);
     let (mut from, to) = (prefix.clone(), keys::after_prefix(&prefix));
     loop {
@@ -280,12 +332,8 @@ fn searched(
         for (key, row) in &rows {
             let number = keys::account_of(key)?;
             let row: Listed = decode(row)?;
-            let place = || sort.row(realm, number, &row);
-            if page.cursor == Some(number.0) {
-                mark = Some(place());
-            }
             if filter.lets(number, &row) {
-                found.push((place(), number));
+                found.push((sort.row(realm, number, &row), number));
             }
         }
         match rows.last() {
@@ -293,21 +341,25 @@ fn searched(
             Some(_) | None => break,
         }
     }
-    Ok(cut(found, mark, page))
+    let behind = page.cursor.map(|cursor| sort.behind(store, realm, cursor));
+    let behind = behind.transpose()?.flatten();
+    let cursor = |key: &[u8], number| sort.cursor(realm, number, key);
+    Ok(cut(found, behind.as_ref(), page, cursor))
 }
 
-/// Sorts all that was found by its place, and cuts out the page behind a mark or an offset.
+/// Sorts all that was found by its place, and cuts out the page behind a place or an offset.
 fn cut(
     mut found: Vec<(Vec<u8>, AccountNo)>,
-    mark: Option<Vec<u8>>,
+    behind: Option<&Vec<u8>>,
     page: &ListPage,
+    cursor: impl Fn(&[u8], AccountNo) -> Cursor,
 ) -> Listing<AccountNo> {
     found.sort_unstable();
     let total = u64::try_from(found.len()).unwrap_or(u64::MAX);
-    let skip = mark.map_or(page.offset, |mark| match page.order {
-        SortOrder::Ascending => found.partition_point(|(place, _)| *place <= mark),
+    let skip = behind.map_or(page.offset, |behind| match page.order {
+        SortOrder::Ascending => found.partition_point(|(place, _)| place <= behind),
         SortOrder::Descending => {
-            let before = found.partition_point(|(place, _)| *place < mark);
+            let before = found.partition_point(|(place, _)| place < behind);
             found.len().saturating_sub(before)
         }
     });
@@ -315,8 +367,9 @@ fn cut(
         found.reverse();
     }
     let more = found.len() > skip.saturating_add(page.limit);
-    let items = found.into_iter().skip(skip).take(page.limit);
-    let items: Vec<_> = items.map(|(_, number)| number).collect();
-    let next = items.last().filter(|_| more).map(|number| number.0);
+    let shown: Vec<_> = found.into_iter().skip(skip).take(page.limit).collect();
+    let last = shown.last().filter(|_| more);
+    let next = last.map(|(key, number)| cursor(key, *number));
+    let items = shown.into_iter().map(|(_, number)| number).collect();
     Listing { items, total, next }
 }

@@ -102,9 +102,9 @@ pub(super) fn list(
         VoucherSort::CreatedAt => picker.listing(),
         VoucherSort::Amount => {
             let shown = |ordinal| store.get(&keys::internal(realm, ordinal));
-            let row = page.cursor.map(shown).transpose()?.flatten();
+            let row = page.after().map(shown).transpose()?.flatten();
             let line = row.map(|row| Line::from_bytes(&row)).transpose()?;
-            let at = page.cursor.zip(line);
+            let at = page.after().zip(line);
             let mark = at.map(|(ordinal, line)| (line.amount, ordinal));
             sorted(by_amount, mark.as_ref(), page)
         }

@@ -4,6 +4,51 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{SortOrder, StoreError};
 
 use super::TIME_SLACK;
+use crate::records::keys::SORTED_BYTES_MAX;
+
+/// Where a list goes on: behind the last row that was shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cursor {
+    /// The number of that row.
+    pub number: u64,
+    /// Where the list is sorted by what may change: what that row had then. Without it the list goes on behind what
+    /// the row has now.
+    pub mark: Option<Mark>,
+}
+
+impl From<u64> for Cursor {
+    fn from(number: u64) -> Self {
+        Self { number, mark: None }
+    }
+}
+
+/// The value that a row had when it was shown, and by which values its list is sorted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark {
+    by: u8,
+    length: usize,
+    value: [u8; SORTED_BYTES_MAX],
+}
+
+impl Mark {
+    /// The mark of a value; `None` for one that no row has, because it is too long.
+    pub fn new(by: u8, bytes: &[u8]) -> Option<Self> {
+        let mut value = [0; SORTED_BYTES_MAX];
+        value.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        let length = bytes.len();
+        Some(Self { by, length, value })
+    }
+
+    /// The letter of what the list is sorted by.
+    pub const fn by(&self) -> u8 {
+        self.by
+    }
+
+    /// The value.
+    pub fn value(&self) -> &[u8] {
+        self.value.get(..self.length).unwrap_or_default()
+    }
+}
 
 /// A page: what to skip and how much to take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,7 +60,14 @@ pub struct ListPage {
     /// How many to skip.
     pub offset: usize,
     /// Go on after this place, instead of skipping.
-    pub cursor: Option<u64>,
+    pub cursor: Option<Cursor>,
+}
+
+impl ListPage {
+    /// The number of the row after which the page begins.
+    pub(in crate::engine) fn after(&self) -> Option<u64> {
+        self.cursor.map(|cursor| cursor.number)
+    }
 }
 
 /// A page of a list.
@@ -26,7 +78,7 @@ pub struct Listing<T> {
     /// How many rows match in all.
     pub total: u64,
     /// Where the next page begins; `None` on the last.
-    pub next: Option<u64>,
+    pub next: Option<Cursor>,
 }
 
 /// A range of numbers, both ends included; empty when `first > last`.
@@ -78,23 +130,23 @@ impl Range {
     }
 
     /// The part of the range that a page shows, and where the next page begins.
-    pub(in crate::engine) fn page(self, page: &ListPage) -> (Self, Option<u64>) {
+    pub(in crate::engine) fn page(self, page: &ListPage) -> (Self, Option<Cursor>) {
         let offset = u64::try_from(page.offset).unwrap_or(u64::MAX);
         let limit = u64::try_from(page.limit).unwrap_or(u64::MAX);
         match page.order {
             SortOrder::Ascending => {
-                let first = page.cursor.map_or_else(
+                let first = page.after().map_or_else(
                     || self.first.saturating_add(offset),
                     |cursor| cursor.saturating_add(1).max(self.first),
                 );
                 let last = first.saturating_add(limit).saturating_sub(1).min(self.last);
                 (
                     Self { first, last },
-                    (last < self.last && first <= last).then_some(last),
+                    (last < self.last && first <= last).then_some(last.into()),
                 )
             }
             SortOrder::Descending => {
-                let last = page.cursor.map_or_else(
+                let last = page.after().map_or_else(
                     || self.last.saturating_sub(offset),
                     |cursor| cursor.saturating_sub(1).min(self.last),
                 );
@@ -103,7 +155,8 @@ impl Range {
                 if gone || last < self.first {
                     return (Self { first: 1, last: 0 }, None);
                 }
-                (Self { first, last }, (first > self.first).then_some(first))
+                let next = (first > self.first).then_some(first.into());
+                (Self { first, last }, next)
             }
         }
     }
@@ -132,7 +185,7 @@ impl<T> Picker<T> {
 
     pub(in crate::engine) fn offer(&mut self, place: u64, row: T) {
         self.seen += 1;
-        let before = match (self.page.cursor, self.page.order) {
+        let before = match (self.page.after(), self.page.order) {
             (Some(cursor), SortOrder::Ascending) => place <= cursor,
             (Some(cursor), SortOrder::Descending) => place >= cursor,
             (None, _) if self.skipped < self.page.offset => {
@@ -155,7 +208,7 @@ impl<T> Picker<T> {
         let last = self.items.last().map(|(place, _)| *place);
         Listing {
             total: self.seen,
-            next: last.filter(|_| self.more),
+            next: last.filter(|_| self.more).map(Cursor::from),
             items: self.items.into_iter().map(|(_, row)| row).collect(),
         }
     }
@@ -185,6 +238,6 @@ pub(in crate::engine) fn sorted<T, K: Ord>(
         items.push(row);
         last = Some(number);
     }
-    let next = last.filter(|_| rest.next().is_some());
+    let next = last.filter(|_| rest.next().is_some()).map(Cursor::from);
     Listing { items, total, next }
 }

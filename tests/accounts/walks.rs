@@ -1,0 +1,145 @@
+//! Walks over lists of accounts while accounts get other names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::support::client::fresh;
+use crate::support::{Client, TestService, Value, cuit, json};
+
+/// How many accounts there are, and how many a page shows.
+const ACCOUNTS: usize = 9;
+const PAGE: usize = 2;
+
+/// A list: its path, what it is sorted by, and what names an account in it.
+type List = (&'static str, &'static str, &'static str);
+
+const NATIVE: &str = "/v1/accounts?limit";
+const WALLET: &str = "/wallet/v1/Cuentas?pageSize";
+
+/// Gives an account another place in an order: before all others, or behind them.
+async fn moved(client: &Client, sort: &str, item: &Value, first: bool) {
+    let (letter, number) = (if first { "A" } else { "Z" }, fresh());
+    let cvu = item["cvu"].as_str().unwrap_or_default();
+    let cuenta = format!("/wallet/v1/Cuenta/{}", item["id"]);
+    let call = match sort {
+        "holderName" => {
+            let name = format!("{letter} Paz {number}");
+            let holders = json!([{"cuit": item["holder"]["cuit"], "name": name}]);
+            client.patch(
+                &format!("/v1/accounts/{cvu}/identidad"),
+                &json!({"titulares": holders}),
+            )
+        }
+        "alias" => client.put(
+            &format!("/v1/accounts/{cvu}/alias"),
+            &json!({"alias": format!("{letter}{letter}.paz.{number}")}),
+        ),
+        "nombre" => client.put(&cuenta, &json!({"nombre": format!("{letter} {number}")})),
+        "codigo" => client.put(
+            &cuenta,
+            &json!({"codigo": format!("{letter}-paz-{number}")}),
+        ),
+        _ => {
+            let number = if first { number } else { 90_000_000 + number };
+            client.put(&cuenta, &json!({"cuitCuil": cuit(number)}))
+        }
+    };
+    let answer = call.await;
+    assert!([200, 204].contains(&answer.status), "{}", answer.text);
+}
+
+/// Walks over a list, and moves the last account of every page; gives how often each account was seen, and
+/// which were moved.
+async fn walk(
+    client: &Client,
+    (path, sort, id): List,
+    query: &str,
+) -> (BTreeMap<String, usize>, BTreeSet<String>) {
+    let (mut seen, mut moves) = (BTreeMap::new(), BTreeSet::new());
+    let mut cursor = String::new();
+    for page in 0.. {
+        // An account that is moved to the end each time would be seen for ever.
+        assert!(page < ACCOUNTS * 3, "{sort} {query}");
+        let path = format!("{path}={PAGE}&sort={sort}&{query}&cursor={cursor}");
+        let found = client.get(&path).await.is(200);
+        let items = found["items"].as_array().unwrap();
+        for item in items {
+            *seen.entry(item[id].to_string()).or_default() += 1;
+        }
+        cursor = found.header("x-next-cursor").to_owned();
+        if cursor.is_empty() {
+            return (seen, moves);
+        }
+        let last = items.last().unwrap();
+        let ahead = query.contains("desc") == (page % 2 == 0);
+        if moves.len() < ACCOUNTS / 2 {
+            moved(client, sort, last, ahead).await;
+            moves.insert(last[id].to_string());
+        }
+    }
+    unreachable!("every walk ends")
+}
+
+#[actix_web::test]
+async fn a_walk_shows_each_account_once_that_is_not_renamed_meanwhile() {
+    let service = TestService::start().await;
+    for nth in 0..ACCOUNTS {
+        let name = format!("{} Paz", ["Eva", "Mora", "Teo"][nth % 3]);
+        let body = json!({"cuit": cuit(fresh()), "holderName": name});
+        service.a.open_with(body).await;
+        let body = json!({"cuitCuil": cuit(50_000_000 + fresh()), "nombre": "Eva",
+            "apellido": "Paz", "codigo": format!("M-paz-{nth}")});
+        service.b.post("/wallet/v1/Cuenta", &body).await.is(201);
+    }
+    let lists: [(&Client, List); 5] = [
+        (&service.a, (NATIVE, "holderName", "walletAccountId")),
+        (&service.a, (NATIVE, "alias", "walletAccountId")),
+        (&service.b, (WALLET, "nombre", "id")),
+        (&service.b, (WALLET, "codigo", "id")),
+        (&service.b, (WALLET, "cuitCuil", "id")),
+    ];
+    for (client, list) in lists {
+        for order in ["asc", "desc"] {
+            for filter in ["", "&q=paz"] {
+                let query = format!("order={order}{filter}");
+                let (seen, moves) = walk(client, list, &query).await;
+                let still = (1..=ACCOUNTS).map(|id| id.to_string());
+                let still: Vec<_> = still.filter(|id| !moves.contains(id)).collect();
+                assert!(still.len() >= ACCOUNTS / 2, "{list:?} {query} {moves:?}");
+                for id in &still {
+                    assert_eq!(seen.get(id), Some(&1), "{list:?} {query}: {id} {seen:?}");
+                }
+            }
+        }
+    }
+}
+
+/// A cursor of an earlier version has the number of the last account alone, and goes on behind it.
+#[actix_web::test]
+async fn a_cursor_with_a_number_alone_goes_on_behind_that_account() {
+    let service = TestService::start().await;
+    for name in ["Eva Paz", "Ana Paz", "Teo Paz"] {
+        let body = json!({"cuit": cuit(fresh()), "holderName": name});
+        service.a.open_with(body).await;
+    }
+    let after = async |cursor: &str, sort: &str| {
+        let path = format!("/v1/accounts?order=asc&sort={sort}&cursor={cursor}");
+        let found = service.a.get(&path).await.is(200);
+        let items = found["items"].as_array().unwrap().iter();
+        let names = items.map(|item| item["holder"]["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    // `c1:1`, `c1:2` and `c1:3`.
+    for (cursor, by_name, by_time) in [
+        ("YzE6MQ", vec!["Teo Paz"], vec!["Ana Paz", "Teo Paz"]),
+        ("YzE6Mg", vec!["Eva Paz", "Teo Paz"], vec!["Teo Paz"]),
+        ("YzE6Mw", vec![], vec![]),
+    ] {
+        assert_eq!(after(cursor, "holderName").await, by_name, "{cursor}");
+        assert_eq!(after(cursor, "createdAt").await, by_time, "{cursor}");
+    }
+    // `c2:1`, `c3:1` and `c2:x:n:eva`.
+    for cursor in ["YzI6MQ", "YzM6MQ", "YzI6eDpuOmV2YQ"] {
+        let path = format!("/v1/accounts?sort=holderName&cursor={cursor}");
+        service.a.get(&path).await.refused(400, "invalid_request");
+    }
+}
