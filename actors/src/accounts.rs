@@ -76,15 +76,15 @@ pub struct AccountActor {
 }
 
 impl AccountActor {
-    /// The actor of an account as loaded, after replaying so many movements.
+    /// The actor of an account as loaded, with the last facts that its row at rest has.
     pub fn loaded(
         shared: Arc<Shared>,
         vitals: Arc<Vitals>,
         account: Account,
-        replayed: u64,
+        at_rest: Option<(u64, u64)>,
     ) -> Self {
         Self {
-            desk: Some(Box::new(Desk::new(shared, vitals, account, replayed))),
+            desk: Some(Box::new(Desk::new(shared, vitals, account, at_rest))),
             unborn: false,
             alarm: None,
         }
@@ -95,7 +95,7 @@ impl AccountActor {
         let account = Account::registered(registration, shared.clock.now());
         Self {
             unborn: true,
-            ..Self::loaded(shared, vitals, account, 0)
+            ..Self::loaded(shared, vitals, account, None)
         }
     }
 
@@ -146,7 +146,10 @@ impl AccountActor {
             AccountMessage::Observe(reply) => reply.send(Ok(Some(desk.observed()))),
             // What is due was done above.
             AccountMessage::Tick => {}
-            AccountMessage::Passivate => ctx.stop(),
+            AccountMessage::Passivate => {
+                desk.rest();
+                ctx.stop();
+            }
         }
     }
 }

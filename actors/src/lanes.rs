@@ -18,6 +18,8 @@
 //! **Failure.** A store that refuses is passed on. Whoever is refused hears it from the thread that
 //! hands over, with no lock held.
 
+mod passing;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,10 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use caudal_ledger::ids::RealmId;
-use caudal_storage::{
-    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, SortOrder, Stats, Store,
-    StoreError, StreamId,
-};
+use caudal_storage::{Commit, CommitNo, Done, Store, StoreError};
 
 /// Entries of a realm that are with the store at once while another realm writes too. It takes the
 /// store about a millisecond to write them.
@@ -264,82 +263,9 @@ fn hand_over(state: &Arc<Mutex<State>>, store: &Arc<dyn Store>) {
     now.handing = false;
 }
 
-impl Index for Lane {
-    fn applied(&self) -> CommitNo {
-        self.store.applied()
-    }
-
-    fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError> {
-        self.store.head(stream)
-    }
-
-    fn read(
-        &self,
-        stream: StreamId,
-        from: u64,
-        to: u64,
-        order: SortOrder,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        self.store.read(stream, from, to, order, limit)
-    }
-
-    fn seq_at(&self, stream: StreamId, at: u64) -> Result<Option<u64>, StoreError> {
-        self.store.seq_at(stream, at)
-    }
-
-    fn entry(&self, position: Position) -> Result<Entry, StoreError> {
-        self.store.entry(position)
-    }
-
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        self.store.get(key)
-    }
-
-    fn scan(
-        &self,
-        from: &[u8],
-        to: &[u8],
-        order: SortOrder,
-        limit: usize,
-    ) -> Result<Vec<Pair>, StoreError> {
-        self.store.scan(from, to, order, limit)
-    }
-
-    fn replay(
-        &self,
-        from: CommitNo,
-        visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
-    ) -> Result<CommitNo, StoreError> {
-        self.store.replay(from, visit)
-    }
-}
-
-impl Store for Lane {
-    fn submit(&self, commit: Commit, done: Done) {
-        self.add(Item::Commit(commit, done));
-    }
-
-    fn barrier(&self, done: Done) {
-        self.add(Item::Barrier(done));
-    }
-
-    fn stats(&self) -> Stats {
-        self.store.stats()
-    }
-
-    fn ready(&self) -> Result<(), StoreError> {
-        self.store.ready()
-    }
-
-    fn close(&self) -> Result<(), StoreError> {
-        self.store.close()
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use caudal_storage::{Fact, FaultyStore};
+    use caudal_storage::{Entry, Fact, FaultyStore};
 
     use super::*;
     use crate::records::projection::Rows;

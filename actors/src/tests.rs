@@ -42,6 +42,7 @@ mod lists;
 mod lives;
 mod money;
 mod openings;
+mod rest;
 mod rules;
 mod secrets;
 mod storms;

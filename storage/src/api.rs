@@ -225,6 +225,18 @@ pub struct Stats {
     pub index_disk_bytes: u64,
     /// Runs of the index.
     pub index_runs: u64,
+    /// Blocks of the index that were read from its files since the start of this process.
+    pub index_blocks_read: u64,
+    /// Blocks of the index that were found in the cache since the start of this process.
+    pub index_blocks_cached: u64,
+    /// Runs that scans and heads of streams have opened since the start of this process.
+    pub index_runs_opened: u64,
+    /// Rows that were looked for by their key since the start of this process.
+    pub index_gets: u64,
+    /// Bytes that the cache of blocks takes at most.
+    pub block_cache_bytes_max: u64,
+    /// Bytes that the cache of blocks takes.
+    pub block_cache_bytes: u64,
     /// Commits that wait in the queue.
     pub queued: u64,
     /// Microseconds of the last flush, and the sum over all.
@@ -263,6 +275,12 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
     fn seq_at(&self, stream: StreamId, at: u64) -> Result<Option<u64>, StoreError>;
     /// The entry at a position that a projection was given.
     fn entry(&self, position: Position) -> Result<Entry, StoreError>;
+    /// Whether a stream has the entry `seq`, counted from 1. It looks for that entry alone, so it
+    /// costs less than [`Index::head`]: an entry that is not there mostly costs no read at all.
+    fn has(&self, stream: StreamId, seq: u64) -> Result<bool, StoreError> {
+        let head = self.head(stream)?;
+        Ok(head.is_some_and(|head| (1..=head.seq).contains(&seq)))
+    }
     /// The value of an index row.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
     /// Rows with `from <= key < to`, in the given order, at most `limit`.
@@ -292,6 +310,12 @@ pub trait Store: Index {
     /// A poisoned store refuses the barrier at once, perhaps before it has told the last of the
     /// submissions before it that they failed too.
     fn barrier(&self, done: Done);
+    /// Puts rows into the index that can be lost without losing anything, as [`Commit::hints`] are, but
+    /// with no commit: behind what was submitted before, and before what is submitted later. Nothing
+    /// waits for them and nobody is told; a store that is busy, full or lost drops them.
+    fn note(&self, hints: Vec<Row>) {
+        drop(hints);
+    }
     /// Figures for operators.
     fn stats(&self) -> Stats;
     /// Whether writes are possible now, and why not.

@@ -38,7 +38,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, ThreadId};
 
 use crate::api::{
-    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Projection, SortOrder, Stats,
+    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Projection, Row, SortOrder, Stats,
     Store, StoreError, StreamId,
 };
 use crate::codec::hex;
@@ -57,7 +57,7 @@ use crate::journal::Journal;
 use crate::journal::format::{StoreId, commit_bytes};
 use crate::log::Log;
 use crate::num::u64_of;
-use crate::rows::{FIRST_KEY, check_commit, parse_stream_value, stream_key};
+use crate::rows::{FIRST_KEY, check_commit, check_row, parse_stream_value, stream_key};
 use crate::sync::lock;
 
 pub use held::exclusive;
@@ -146,6 +146,7 @@ impl Shared {
                 Item::Commit(_, done, _) | Item::Barrier(done) => {
                     committer::finish(done, Err(error.clone()));
                 }
+                Item::Note(_) => {}
                 Item::Close(reply) => {
                     if reply.send(Err(error.clone())).is_err() {
                         tracing::error!("nobody waits for the end of the store");
@@ -325,6 +326,11 @@ impl Index for DurableStore {
         self.shared.journal.entry(position)
     }
 
+    fn has(&self, stream: StreamId, seq: u64) -> Result<bool, StoreError> {
+        self.gate()?;
+        Ok(seq > 0 && self.rows_of(stream, seq)?.is_some())
+    }
+
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.gate()?;
         if key < FIRST_KEY.as_slice() {
@@ -391,10 +397,19 @@ impl Store for DurableStore {
         }
     }
 
+    fn note(&self, hints: Vec<Row>) {
+        let refused = self.gate().and(self.ready());
+        let fit = hints.iter().all(|row| check_row(row).is_ok());
+        if refused.is_ok() && fit && !hints.is_empty() {
+            // one that finds no room is lost, as it may be
+            drop(self.shared.queue.push(Item::Note(hints)));
+        }
+    }
+
     fn stats(&self) -> Stats {
         let c = &self.shared.counters;
         let witness = self.shared.witness.written();
-        Stats {
+        self.shared.index.figures(Stats {
             commits: c.commits.load(Ordering::Relaxed),
             entries: c.entries.load(Ordering::Relaxed),
             flushes: c.flushes.load(Ordering::Relaxed),
@@ -402,15 +417,14 @@ impl Store for DurableStore {
             last_commit: c.last_commit.load(Ordering::Relaxed),
             indexed_commit: self.shared.index.indexed.load(Ordering::Relaxed),
             journal_disk_bytes: self.shared.journal.disk_bytes(),
-            index_disk_bytes: self.shared.index.disk_bytes(),
-            index_runs: u64_of(self.shared.index.runs()),
             queued: u64_of(self.shared.queue.commits()),
             last_flush_us: c.last_flush_us.load(Ordering::Relaxed),
             flush_us: c.flush_us.load(Ordering::Relaxed),
             witness_commit: witness.commit,
             witness_chain: witness.chain,
             index_rebuilt: self.shared.index_rebuilt,
-        }
+            ..Stats::default()
+        })
     }
 
     fn ready(&self) -> Result<(), StoreError> {

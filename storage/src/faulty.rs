@@ -12,11 +12,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use crate::api::{
-    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Projection, SortOrder, Stats,
+    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Projection, Row, SortOrder, Stats,
     Store, StoreError, StreamId,
 };
 use crate::memory::state::State;
 use crate::num::{u64_of, usize_of};
+use crate::rows::check_row;
 use crate::sync::lock;
 
 enum Pending {
@@ -285,6 +286,12 @@ impl Store for FaultyStore {
         match self.state(|_| ()) {
             Err(e) => done(Err(e)),
             Ok(()) => self.add(Pending::Barrier(done)),
+        }
+    }
+
+    fn note(&self, hints: Vec<Row>) {
+        if self.ready().is_ok() && hints.iter().all(|row| check_row(row).is_ok()) {
+            lock(&self.inner).durable.note(hints);
         }
     }
 

@@ -20,6 +20,7 @@ pub(crate) mod blocks;
 pub(crate) mod bloom;
 pub(crate) mod build;
 pub(crate) mod bytes;
+pub(crate) mod cache;
 pub(crate) mod maintain;
 pub(crate) mod manifest;
 pub(crate) mod merge;
@@ -29,10 +30,10 @@ pub(crate) mod trouble;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 
-use crate::api::{Head, Pair, SortOrder, StoreError, StreamId};
+use crate::api::{Head, Pair, SortOrder, Stats, StoreError, StreamId};
 use crate::health::Health;
 use crate::index::blocks::BlockStore;
 use crate::index::bloom::hash;
@@ -41,6 +42,7 @@ use crate::index::manifest::{Manifest, Mark};
 use crate::index::merge::{RunCursor, Source, merge};
 use crate::index::run::{Run, Stored};
 use crate::index::trouble::Trouble;
+use crate::num::u64_of;
 use crate::rows::{STREAM_PREFIX, parse_head, stream_key, stream_prefix};
 use crate::sync::{lock, read, write};
 
@@ -74,6 +76,8 @@ pub(crate) struct Tuning {
     pub(crate) table_bytes: usize,
     pub(crate) frozen_max: usize,
     pub(crate) fan_in: usize,
+    /// Bytes of the cache of blocks.
+    pub(crate) block_cache: u64,
 }
 
 /// Signals between the committer, the flusher and the merger.
@@ -96,6 +100,9 @@ pub(crate) struct SortedRows {
     health: Arc<Health>,
     /// The last commit that the runs hold.
     pub(crate) indexed: AtomicU64,
+    /// Runs that were opened to be walked over, and keys that were looked for.
+    opened: AtomicU64,
+    gets: AtomicU64,
 }
 
 /// A consistent view for one read.
@@ -114,6 +121,7 @@ impl SortedRows {
 
     /// The value under `key`.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.gets.fetch_add(1, Ordering::Relaxed);
         let view = {
             let state = read(&self.state);
             if let Some(found) = state.active.get(key) {
@@ -144,6 +152,20 @@ impl SortedRows {
         Ok(None)
     }
 
+    /// The last row of a stream that is thought to be at `seq`: two rows are looked for, of which
+    /// one is mostly not there. Where that is not so, as [`Self::head`].
+    pub(crate) fn head_near(&self, stream: StreamId, seq: u64) -> Result<Option<Head>, StoreError> {
+        if let Some(next) = seq.checked_add(1).filter(|_| seq > 0)
+            && self.get(&stream_key(stream, next))?.is_none()
+        {
+            let key = stream_key(stream, seq);
+            if let Some(value) = self.get(&key)? {
+                return Ok(parse_head(&key, &value));
+            }
+        }
+        self.head(stream)
+    }
+
     /// The last row of a stream. Sequences only grow, so the newest source that knows the stream
     /// has it.
     pub(crate) fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError> {
@@ -168,6 +190,7 @@ impl SortedRows {
         let prefix = hash(from.get(..STREAM_PREFIX).unwrap_or_default());
         let mut head = None;
         for run in view.runs.iter().filter(|r| r.bloom.may_have(prefix)) {
+            self.opened.fetch_add(1, Ordering::Relaxed);
             let cursor = RunCursor::new(&self.store, run, &from, Some(&to), SortOrder::Descending);
             let cursor = cursor.map_err(|e| self.broken(&e))?;
             let walked = merge(
@@ -247,6 +270,7 @@ impl SortedRows {
         let prefix = common_stream(from, to).map(hash);
         for run in view.runs.iter() {
             if prefix.is_none_or(|p| run.bloom.may_have(p)) {
+                self.opened.fetch_add(1, Ordering::Relaxed);
                 let cursor = RunCursor::new(&self.store, run, from, Some(to), order);
                 sources.push(Source::Run(Box::new(cursor.map_err(|e| self.broken(&e))?)));
             }
@@ -282,6 +306,24 @@ impl SortedRows {
             state.active_bytes += bytes;
             // a replaced row is counted again: the table freezes a little early, no harm
             state.active.insert(key, value);
+        }
+    }
+
+    /// Adds to the figures what is read, cached and opened.
+    pub(crate) fn figures(&self, stats: Stats) -> Stats {
+        let count = |n: &AtomicU64| n.load(Ordering::Relaxed);
+        let (index_blocks_read, index_blocks_cached) = self.store.cache.counts();
+        let (block_cache_bytes_max, block_cache_bytes) = self.store.cache.bytes();
+        Stats {
+            index_disk_bytes: self.disk_bytes(),
+            index_runs: u64_of(self.runs()),
+            index_blocks_read,
+            index_blocks_cached,
+            index_runs_opened: count(&self.opened),
+            index_gets: count(&self.gets),
+            block_cache_bytes_max,
+            block_cache_bytes,
+            ..stats
         }
     }
 

@@ -12,11 +12,12 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use crate::api::{
-    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Projection, SortOrder, Stats,
+    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Projection, Row, SortOrder, Stats,
     Store, StoreError, StreamId,
 };
 use crate::memory::state::State;
 use crate::num::u64_of;
+use crate::rows::check_row;
 use crate::sync::lock;
 
 /// The most commits that wait.
@@ -213,6 +214,12 @@ impl Store for MemoryStore {
         } else {
             let last = lock(&self.core.state).last;
             done(Ok(CommitNo(last)));
+        }
+    }
+
+    fn note(&self, hints: Vec<Row>) {
+        if self.gate().is_ok() && hints.iter().all(|row| check_row(row).is_ok()) {
+            lock(&self.core.state).note(hints);
         }
     }
 

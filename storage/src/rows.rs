@@ -5,7 +5,7 @@
 
 use crate::api::{
     COMMIT_BYTES_MAX, COMMIT_ENTRIES_MAX, Commit, ENTRY_BYTES_MAX, Entry, Fact, Head,
-    KEY_BYTES_MAX, Position, StoreError, StreamId, VALUE_BYTES_MAX,
+    KEY_BYTES_MAX, Position, Row, StoreError, StreamId, VALUE_BYTES_MAX,
 };
 use crate::codec::Cursor;
 use crate::journal::format::commit_bytes;
@@ -127,9 +127,11 @@ pub(crate) fn check_commit(commit: &Commit) -> Result<(), StoreError> {
         let n = commit_bytes(commit) + u64_of(hints);
         return invalid(format!("a commit of {n} bytes; at most {COMMIT_BYTES_MAX}"));
     }
-    for row in &commit.hints {
-        check_key(&row.key)?;
-        row.value.as_deref().map_or(Ok(()), check_value)?;
-    }
-    Ok(())
+    commit.hints.iter().try_for_each(check_row)
+}
+
+/// Refuses a row that a layer above may not write.
+pub(crate) fn check_row(row: &Row) -> Result<(), StoreError> {
+    check_key(&row.key)?;
+    row.value.as_deref().map_or(Ok(()), check_value)
 }

@@ -16,6 +16,7 @@ mod kill;
 mod model;
 mod opening;
 mod passing;
+mod reads;
 mod support;
 mod torn;
 mod witness;

@@ -172,7 +172,7 @@ impl Desk {
         Bookmark {
             account: self.account.clone(),
             unsettled: self.unsettled.back().cloned(),
-            snapshot_at: self.snapshot_at,
+            at_rest: self.at_rest,
         }
     }
 
@@ -183,7 +183,7 @@ impl Desk {
             self.unsettled.pop_back();
         }
         self.account = bookmark.account;
-        self.snapshot_at = bookmark.snapshot_at;
+        self.at_rest = bookmark.at_rest;
     }
 }
 
@@ -192,5 +192,5 @@ impl Desk {
 pub(super) struct Bookmark {
     account: Account,
     unsettled: Option<Arc<Voucher>>,
-    snapshot_at: u64,
+    at_rest: Option<(u64, u64)>,
 }

@@ -46,7 +46,8 @@ pub struct Desk {
     sent: VecDeque<Transfer>,
     /// The realm's meter; one of its own while a dry run has it.
     pub(super) meter: Arc<Meter>,
-    pub(super) snapshot_at: u64,
+    /// The last facts of profile and ledger that its row at rest has; see [`Self::rest`].
+    pub(super) at_rest: Option<(u64, u64)>,
     bank_tail: Option<Tail>,
     transfers_tail: Option<Tail>,
     suspense_tail: Option<Tail>,
@@ -65,12 +66,12 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// The desk of an account as loaded, after replaying so many movements.
+    /// The desk of an account as loaded, with the last facts that its row at rest has.
     pub(super) fn new(
         shared: Arc<Shared>,
         vitals: Arc<Vitals>,
         account: Account,
-        replayed: u64,
+        at_rest: Option<(u64, u64)>,
     ) -> Self {
         vitals
             .durable_sequence
@@ -80,7 +81,7 @@ impl Desk {
             scribe: Scribe::new(Arc::clone(&shared), Arc::clone(&vitals), account.number),
             shared,
             vitals,
-            snapshot_at: account.sequence.strict_sub(replayed),
+            at_rest,
             account,
             unsettled: VecDeque::new(),
             sent: VecDeque::new(),
@@ -195,15 +196,35 @@ impl Desk {
             page.sequence = Some(voucher.sequence);
         }
         page.taken = self.meter.take(vouchers);
-        if self.account.sequence.strict_sub(self.snapshot_at) >= SNAPSHOT_EVERY {
-            let key = keys::snapshot(self.shared.realm, self.account.number);
-            page.hints.push(Row {
-                key,
-                value: Some(records::encode(&self.account)?),
-            });
-            self.snapshot_at = self.account.sequence;
+        let last = self.at_rest.map_or(0, |(_, sequence)| sequence);
+        if self.account.sequence.strict_sub(last) >= SNAPSHOT_EVERY {
+            page.hints.push(self.row()?);
         }
         Ok(page)
+    }
+
+    /// The account as one row, from which it is loaded again at little cost.
+    fn row(&mut self) -> Result<Row, StoreError> {
+        let value = records::encode(&self.account)?;
+        self.at_rest = Some((self.account.profile_seq, self.account.sequence));
+        Ok(Row {
+            key: keys::snapshot(self.shared.realm, self.account.number),
+            value: Some(value),
+        })
+    }
+
+    /// Leaves the account as one row, if all that it knows is durable and the row that is there says
+    /// less. The row is a hint: without it the next load reads more.
+    pub(super) fn rest(&mut self) {
+        let now = (self.account.profile_seq, self.account.sequence);
+        let settled = self.vitals.in_flight.load(Ordering::Acquire) == 0;
+        if !settled || self.vitals.doubtful() || self.at_rest == Some(now) {
+            return;
+        }
+        match self.row() {
+            Ok(row) => self.shared.store.note(vec![row]),
+            Err(why) => tracing::warn!(%why, "an account could not be left as one row"),
+        }
     }
 
     /// Applies movements and gives the page that makes them durable.

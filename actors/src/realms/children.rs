@@ -119,8 +119,8 @@ impl Children {
                 "account actor replaced"
             );
         }
-        let loaded = reads::account(self.shared.store.as_ref(), self.shared.realm, number)?;
-        let (account, replayed) = loaded.ok_or(Rejection::AccountNotFound)?;
+        let loaded = reads::load(self.shared.store.as_ref(), self.shared.realm, number)?;
+        let reads::Loaded { account, row, .. } = loaded.ok_or(Rejection::AccountNotFound)?;
         // Nothing of it is in flight, so that what is open is as of its last movement.
         if !account.holds_what_is_set_apart() {
             let why = format!("account {} holds another sum than is set apart", number.0);
@@ -128,7 +128,7 @@ impl Children {
         }
         let vitals = Arc::new(Vitals::default());
         let shared = Arc::clone(&self.shared);
-        let actor = AccountActor::loaded(shared, Arc::clone(&vitals), account, replayed);
+        let actor = AccountActor::loaded(shared, Arc::clone(&vitals), account, row);
         Ok(self.keep(number, actor, vitals))
     }
 

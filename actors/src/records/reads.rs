@@ -81,6 +81,9 @@ fn fold_profile(
 ) -> Result<(), StoreError> {
     let stream = account_stream(realm, number, PROFILE);
     let after = account.as_ref().map_or(0, |a| a.profile_seq);
+    if account.is_some() && !store.has(stream, after.saturating_add(1))? {
+        return Ok(());
+    }
     fold(store, stream, after, |fact: AccountFact, seq, at| {
         match (account.as_mut(), &fact) {
             (None, AccountFact::Registered(registration)) => {
@@ -92,35 +95,91 @@ fn fold_profile(
     })
 }
 
+/// An account as it was loaded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Loaded {
+    /// The account as of the last commit.
+    pub account: Account,
+    /// The last facts of its profile and of its ledger that its row at rest has; `None` without one.
+    pub row: Option<(u64, u64)>,
+    /// How many movements were replayed.
+    pub replayed: u64,
+}
+
 /// An account as of the last commit, and how many movements were replayed to get there.
 pub fn account(
     store: &dyn Index,
     realm: RealmId,
     number: AccountNo,
 ) -> Result<Option<(Account, u64)>, StoreError> {
-    let mut found = match store.get(&keys::snapshot(realm, number))? {
-        // A snapshot is a cache: one that cannot be read is as good as none.
-        Some(row) => decode::<Account>(&row).ok(),
-        None => None,
+    let loaded = load(store, realm, number)?;
+    Ok(loaded.map(|loaded| (loaded.account, loaded.replayed)))
+}
+
+/// An account as of the last commit: its row at rest and what its streams have behind it, mostly
+/// nothing.
+pub fn load(
+    store: &dyn Index,
+    realm: RealmId,
+    number: AccountNo,
+) -> Result<Option<Loaded>, StoreError> {
+    let row = at_rest(store, realm, number)?;
+    load_from(store, realm, number, row)
+}
+
+/// The same from its streams alone.
+pub fn load_in_full(
+    store: &dyn Index,
+    realm: RealmId,
+    number: AccountNo,
+) -> Result<Option<Loaded>, StoreError> {
+    load_from(store, realm, number, None)
+}
+
+/// The row that an account has left at some time. It is a hint: one that cannot be read, or that is of
+/// a fact that its stream does not have, is as good as none.
+fn at_rest(
+    store: &dyn Index,
+    realm: RealmId,
+    number: AccountNo,
+) -> Result<Option<Account>, StoreError> {
+    let Some(row) = store.get(&keys::snapshot(realm, number))? else {
+        return Ok(None);
     };
+    let Ok(account) = decode::<Account>(&row) else {
+        return Ok(None);
+    };
+    let (kind, seq) = match account.sequence {
+        0 => (PROFILE, account.profile_seq),
+        moved => (LEDGER, moved),
+    };
+    let known = account.number == number && store.has(account_stream(realm, number, kind), seq)?;
+    Ok(known.then_some(account))
+}
+
+fn load_from(
+    store: &dyn Index,
+    realm: RealmId,
+    number: AccountNo,
+    mut found: Option<Account>,
+) -> Result<Option<Loaded>, StoreError> {
+    let row = found.as_ref().map(|a| (a.profile_seq, a.sequence));
     fold_profile(store, realm, number, &mut found)?;
     let Some(mut account) = found else {
         return Ok(None);
     };
     let (mut replayed, mut broken) = (0_u64, None);
     let stream = account_stream(realm, number, LEDGER);
-    fold(
-        store,
-        stream,
-        account.sequence,
-        |LedgerFact::Posted(voucher), _, _| {
+    let after = account.sequence;
+    if row.is_none() || store.has(stream, after.saturating_add(1))? {
+        fold(store, stream, after, |LedgerFact::Posted(voucher), _, _| {
             if !account.is_next(&voucher) {
                 broken.get_or_insert(voucher.sequence);
             }
             account.apply_voucher(&voucher);
             replayed += 1;
-        },
-    )?;
+        })?;
+    }
     if let Some(sequence) = broken {
         let why = format!(
             "the voucher {sequence} of account {} does not follow",
@@ -129,7 +188,11 @@ pub fn account(
         return Err(StoreError::Corrupt(why.into()));
     }
     money::open(store, realm, &mut account)?;
-    Ok(Some((account, replayed)))
+    Ok(Some(Loaded {
+        account,
+        row,
+        replayed,
+    }))
 }
 
 /// The account of a CVU in a realm.

@@ -11,8 +11,51 @@ use std::sync::Arc;
 pub(super) fn all(make: Make<'_>) {
     values(make);
     hints(make);
+    notes(make);
     large_values(make);
     limits(make);
+}
+
+/// Rows that belong to no commit: behind what was submitted before, and no commit of their own.
+fn notes(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    let key = || b"\xC0rest".to_vec();
+    let row = |value: Option<&[u8]>| Row {
+        key: key(),
+        value: value.map(<[u8]>::to_vec),
+    };
+    let post = |seq| {
+        let one = commit(vec![entry(stream(1), seq, b"+a=1")]);
+        submit(store.as_ref(), one).expect("follows")
+    };
+    let read = || store.get(&key()).expect("reads");
+    assert_eq!(post(1), CommitNo(1));
+    store.note(vec![row(Some(b"one"))]);
+    assert_eq!(post(2), CommitNo(2), "a note takes no number");
+    assert_eq!(read(), Some(b"one".to_vec()));
+    store.note(vec![row(Some(b"two"))]);
+    store.note(vec![row(Some(b"three")), row(Some(b"four"))]);
+    store.note(Vec::new());
+    let refused = Row {
+        key: vec![1, 2],
+        value: Some(vec![0]),
+    };
+    store.note(vec![refused]);
+    assert_eq!(post(3), CommitNo(3));
+    assert_eq!(read(), Some(b"four".to_vec()));
+    store.note(vec![row(None)]);
+    assert_eq!(post(4), CommitNo(4));
+    assert_eq!(read(), None);
+    let has = |number, seq| store.has(stream(number), seq).expect("reads");
+    let found: Vec<_> = (0..6).map(|seq| has(1, seq)).collect();
+    assert_eq!(found, [false, true, true, true, true, false]);
+    assert!(!has(1, u64::MAX) && !has(2, 1) && !has(2, 0));
+    let mut entries = 0;
+    let last = store.replay(CommitNo(1), &mut |_, _| {
+        entries += 1;
+        true
+    });
+    assert_eq!((last.expect("reads"), entries), (CommitNo(4), 4));
 }
 
 fn values(make: Make<'_>) {

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use crate::api::{Commit, Entry, Position, Projection, StoreError};
+use crate::api::{Commit, Entry, Position, Projection, Row, StoreError};
 use crate::durable::project::Overlay;
 use crate::index::SortedRows;
 use crate::index::manifest::Mark;
@@ -100,6 +100,14 @@ impl Applier {
         }
         self.publish(sealed, placed.end);
         Ok(())
+    }
+
+    /// Adds rows that belong to no commit and can be lost.
+    pub(crate) fn note(&mut self, rows: &[Row]) {
+        if !rows.is_empty() {
+            self.overlay.hints(rows);
+            self.overlay.publish(&self.index);
+        }
     }
 
     fn publish(&mut self, sealed: &Sealed<'_>, end: Position) {

@@ -22,6 +22,9 @@ use crate::journal::writer::Placed;
 use crate::log::{LogError, Sealed, Tail};
 use crate::num::u64_of;
 
+/// The head of a stream, and where it is thought to be.
+type Look<'a> = &'a dyn Fn(StreamId, u64) -> Result<Option<Head>, StoreError>;
+
 type Outcome = (Done, Result<CommitNo, StoreError>);
 
 /// Checks that entries follow their streams; remembers heads so that disk is seldom asked.
@@ -33,11 +36,7 @@ pub(crate) struct Heads {
 
 impl Heads {
     /// Takes the entries of a commit, all or none.
-    pub(crate) fn accept(
-        &mut self,
-        entries: &[Entry],
-        look: &dyn Fn(StreamId) -> Result<Option<Head>, StoreError>,
-    ) -> Result<(), StoreError> {
+    pub(crate) fn accept(&mut self, entries: &[Entry], look: Look<'_>) -> Result<(), StoreError> {
         self.undo.clear();
         for entry in entries {
             if let Err(e) = self.accept_one(entry, look) {
@@ -51,15 +50,13 @@ impl Heads {
         Ok(())
     }
 
-    fn accept_one(
-        &mut self,
-        entry: &Entry,
-        look: &dyn Fn(StreamId) -> Result<Option<Head>, StoreError>,
-    ) -> Result<(), StoreError> {
+    fn accept_one(&mut self, entry: &Entry, look: Look<'_>) -> Result<(), StoreError> {
         let stream = entry.stream;
         let known = match self.known.entry(stream) {
             std::collections::hash_map::Entry::Occupied(o) => o.into_mut(),
-            std::collections::hash_map::Entry::Vacant(v) => v.insert(look(stream)?),
+            std::collections::hash_map::Entry::Vacant(v) => {
+                v.insert(look(stream, entry.seq.saturating_sub(1))?)
+            }
         };
         let found = known.map_or(0, |h| h.seq);
         if Some(entry.seq) != found.checked_add(1) || entry.seq == u64::MAX {
@@ -157,14 +154,16 @@ impl Committer {
     /// Makes one group durable and visible; says when it was the last.
     fn group(&mut self, items: Vec<Item>, outcomes: &mut Vec<Outcome>) -> Option<Reply> {
         let mut commits = Vec::with_capacity(items.len());
-        let mut closing = None;
+        let (mut notes, mut closing) = (Vec::new(), None);
         self.record.clear();
         let index = Arc::clone(&self.shared.index);
         let tail = self.cell.tail();
         for item in items {
             match item {
                 Item::Commit(commit, done, _) => {
-                    let accepted = self.heads.accept(&commit.entries, &|s| index.head(s));
+                    let accepted = self
+                        .heads
+                        .accept(&commit.entries, &|s, seq| index.head_near(s, seq));
                     outcomes.push((
                         done,
                         accepted.map(|()| {
@@ -179,9 +178,12 @@ impl Committer {
                     let last = tail.commit.0 + u64_of(commits.len());
                     outcomes.push((done, Ok(CommitNo(last))));
                 }
+                Item::Note(rows) => notes.extend(rows),
                 Item::Close(reply) => closing = Some(reply),
             }
         }
+        // before the group: what a note says was durable when it was submitted
+        self.applier.note(&notes);
         let made = catch_unwind(AssertUnwindSafe(|| self.make_durable(&commits, &tail)));
         if let Err(e) = made.unwrap_or_else(|_| Err(self.shared.lost("the committer panicked"))) {
             for (_, result) in outcomes.iter_mut().filter(|o| o.1.is_ok()) {

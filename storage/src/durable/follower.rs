@@ -56,7 +56,7 @@ pub(crate) fn run(shared: &Arc<Shared>, cell: &Cell, mut applier: Applier) {
             Some(Some(Item::Commit(_, done, _) | Item::Barrier(done))) => {
                 super::committer::finish(done, Err(StoreError::NotOwner { address: None }));
             }
-            Some(None) => {}
+            Some(Some(Item::Note(_)) | None) => {}
         }
         match catch_up(shared, cell, &mut applier, LOOK_EVERY) {
             Ok(()) | Err(LogError::Yet(_)) => {}

@@ -282,6 +282,7 @@ fn open_index<'a>(
             table_bytes: options.table_bytes,
             frozen_max: options.frozen_max.max(1),
             fan_in: options.merge_fan_in.max(2),
+            block_cache: options.block_cache_bytes,
         },
         health: Arc::clone(health),
         nothing: Mark {

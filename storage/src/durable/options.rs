@@ -64,6 +64,8 @@ pub struct Options {
     pub merge_fan_in: usize,
     /// Bytes of sled's own cache.
     pub index_cache_bytes: u64,
+    /// Bytes of the cache of the index's blocks as they are searched; 0 keeps none.
+    pub block_cache_bytes: u64,
     /// Streams whose heads the committer keeps in memory, and counters likewise.
     pub heads_max: usize,
     /// Free bytes on the disk below which writes are refused (`Full`); 0 is off.
@@ -97,6 +99,7 @@ impl Default for Options {
             frozen_max: 3,
             merge_fan_in: 6,
             index_cache_bytes: 64 << 20,
+            block_cache_bytes: 64 << 20,
             heads_max: 1_000_000,
             free_space_floor: 256 << 20,
             reserve_bytes: 16 << 20,
@@ -118,6 +121,7 @@ impl Options {
             table_bytes: 64 << 10,
             merge_fan_in: 3,
             index_cache_bytes: 4 << 20,
+            block_cache_bytes: 1 << 20,
             heads_max: 64,
             free_space_floor: 0,
             reserve_bytes: 0,

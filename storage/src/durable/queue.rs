@@ -1,10 +1,12 @@
 //! The bounded queue in front of the committer.
+//!
+//! **Bounds.** Commits and their bytes, and as many notes as commits; what is beyond is given back.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Condvar, Mutex};
 
-use crate::api::{Commit, Done, StoreError};
+use crate::api::{Commit, Done, Row, StoreError};
 use crate::sync::{lock, wait};
 
 /// What the committer is asked for.
@@ -13,6 +15,8 @@ pub(crate) enum Item {
     Commit(Commit, Done, u64),
     /// To say when everything before is.
     Barrier(Done),
+    /// To put rows into the index that can be lost.
+    Note(Vec<Row>),
     /// To write the index out and stop.
     Close(SyncSender<Result<(), StoreError>>),
 }
@@ -22,6 +26,7 @@ struct Waiting {
     items: VecDeque<Item>,
     commits: usize,
     bytes: u64,
+    notes: usize,
     /// The committer sleeps.
     idle: bool,
     /// Nothing more is taken.
@@ -65,11 +70,17 @@ impl Queue {
                 waiting.commits += 1;
                 waiting.bytes += bytes;
             }
+            Item::Note(_) if waiting.notes >= self.commits_max => {
+                return Err((item, StoreError::Overloaded));
+            }
+            Item::Note(_) => waiting.notes += 1,
             Item::Barrier(_) => {}
             Item::Close(_) => waiting.closed = true,
         }
+        // a note waits for what comes after it: nobody waits for a note
+        let wakes = !matches!(item, Item::Note(_));
         waiting.items.push_back(item);
-        if waiting.idle {
+        if waiting.idle && wakes {
             waiting.idle = false;
             self.some.notify_one();
         }
@@ -91,15 +102,19 @@ impl Queue {
             return None;
         }
         let mut group = Vec::with_capacity(waiting.items.len().min(commits_max));
-        let (mut commits, mut bytes) = (0, 0);
+        let (mut commits, mut bytes, mut notes) = (0, 0, 0);
         while commits < commits_max && bytes < bytes_max {
             let Some(item) = waiting.items.pop_front() else {
                 break;
             };
             let last = matches!(item, Item::Close(_));
-            if let Item::Commit(_, _, n) = &item {
-                commits += 1;
-                bytes += n;
+            match &item {
+                Item::Commit(_, _, n) => {
+                    commits += 1;
+                    bytes += n;
+                }
+                Item::Note(_) => notes += 1,
+                Item::Barrier(_) | Item::Close(_) => {}
             }
             group.push(item);
             if last {
@@ -108,6 +123,7 @@ impl Queue {
         }
         waiting.commits -= commits;
         waiting.bytes -= bytes;
+        waiting.notes -= notes;
         Some(group)
     }
 
@@ -118,9 +134,13 @@ impl Queue {
             return None;
         }
         let item = waiting.items.pop_front();
-        if let Some(Item::Commit(_, _, bytes)) = &item {
-            waiting.commits -= 1;
-            waiting.bytes -= bytes;
+        match &item {
+            Some(Item::Commit(_, _, bytes)) => {
+                waiting.commits -= 1;
+                waiting.bytes -= bytes;
+            }
+            Some(Item::Note(_)) => waiting.notes -= 1,
+            Some(Item::Barrier(_) | Item::Close(_)) | None => {}
         }
         Some(item)
     }
@@ -132,6 +152,7 @@ impl Queue {
         waiting.dropped = true;
         waiting.commits = 0;
         waiting.bytes = 0;
+        waiting.notes = 0;
         self.some.notify_all();
         waiting.items.drain(..).collect()
     }

@@ -22,6 +22,7 @@ use sled::IVec;
 use crate::codec::Cursor;
 use crate::files::Files;
 use crate::folder::Folder;
+use crate::index::cache::BlockCache;
 use crate::index::trouble::Trouble;
 use crate::sync::lock;
 
@@ -115,13 +116,20 @@ pub(crate) struct BlockStore {
     file: File,
     writing: Mutex<()>,
     files: Files,
+    /// What was read lately.
+    pub(crate) cache: BlockCache,
     /// sled's path leads through its descriptor.
     _store: Arc<Folder>,
 }
 
 impl BlockStore {
-    /// Opens or creates sled in a store's folder; the error says what it did.
-    pub(crate) fn open(store: &Arc<Folder>, cache: u64, files: &Files) -> Result<Self, Trouble> {
+    /// Opens or creates sled in a store's folder, with so many bytes for sled's own cache and for
+    /// that of blocks; the error says what it did.
+    pub(crate) fn open(
+        store: &Arc<Folder>,
+        (cache, blocks): (u64, u64),
+        files: &Files,
+    ) -> Result<Self, Trouble> {
         let folder = files
             .folder(store, INDEX)
             .map_err(|e| Trouble::looking(&e))?;
@@ -151,6 +159,7 @@ impl BlockStore {
             file: secured.map_err(|e| Trouble::looking(&e))?,
             writing: Mutex::new(()),
             files: files.clone(),
+            cache: BlockCache::new(blocks),
             _store: Arc::clone(store),
         })
     }

@@ -4,8 +4,9 @@ use std::collections::btree_map::Range;
 use std::sync::Arc;
 
 use crate::api::SortOrder;
-use crate::index::blocks::{BlockStore, Kind};
+use crate::index::blocks::BlockStore;
 use crate::index::bytes::Bytes;
+use crate::index::cache::Block;
 use crate::index::run::{Run, Stored, Unpacked};
 use crate::index::trouble::Trouble;
 
@@ -81,12 +82,15 @@ pub(crate) struct RunCursor<'a> {
     to: Option<&'a [u8]>,
     /// The row block, counted from 0; `None` past the end.
     fence: Option<usize>,
-    block: Unpacked,
+    block: Option<Arc<Block>>,
     row: usize,
+    /// Whether the blocks come from the cache and stay there.
+    cached: bool,
 }
 
 impl<'a> RunCursor<'a> {
-    /// Over `from <= key < to`; no `to` means to the end.
+    /// Over `from <= key < to`; no `to` means to the end. A walk over whole runs leaves the cache
+    /// of blocks as it is.
     pub(crate) fn new(
         store: &'a BlockStore,
         run: &Arc<Run>,
@@ -107,8 +111,9 @@ impl<'a> RunCursor<'a> {
             from,
             to,
             fence,
-            block: Unpacked::default(),
+            block: None,
             row: 0,
+            cached: to.is_some(),
         };
         cursor.load()?;
         if cursor.fence.is_some() {
@@ -123,25 +128,43 @@ impl<'a> RunCursor<'a> {
             self.fence = None;
             return Ok(());
         };
-        let value = self.run.payload(self.store, block, Kind::Rows)?;
-        let place = || format!("run {}, block {block} is unreadable", self.run.info.id);
-        Ok(self.block.load(&value).ok_or_else(place)?)
+        let rows = match self.cached {
+            true => self.run.rows(self.store, block)?,
+            false => self.run.rows_once(self.store, block)?,
+        };
+        if rows.rows().is_none() {
+            return Err(format!("run {}, block {block} is unreadable", self.run.info.id).into());
+        }
+        self.block = Some(rows);
+        Ok(())
+    }
+
+    fn rows(&self) -> Option<&Unpacked> {
+        self.block.as_ref()?.rows()
+    }
+
+    fn rows_len(&self) -> usize {
+        self.rows().map_or(0, Unpacked::len)
+    }
+
+    fn seek(&self, key: &[u8]) -> usize {
+        self.rows().map_or(0, |rows| rows.seek(key))
     }
 
     /// Puts the row at the first one of the block in the direction; the very first block may
     /// begin in the middle. For descending, `row` is one above the row meant.
     fn enter(&mut self, first: bool) {
         self.row = match (self.order, self.to) {
-            (SortOrder::Ascending, _) if first => self.block.seek(self.from),
+            (SortOrder::Ascending, _) if first => self.seek(self.from),
             (SortOrder::Ascending, _) => 0,
-            (SortOrder::Descending, Some(to)) if first => self.block.seek(to),
-            (SortOrder::Descending, _) => self.block.len(),
+            (SortOrder::Descending, Some(to)) if first => self.seek(to),
+            (SortOrder::Descending, _) => self.rows_len(),
         };
     }
 
     fn index(&self) -> Option<usize> {
         match self.order {
-            SortOrder::Ascending => (self.row < self.block.len()).then_some(self.row),
+            SortOrder::Ascending => (self.row < self.rows_len()).then_some(self.row),
             SortOrder::Descending => self.row.checked_sub(1),
         }
     }
@@ -163,7 +186,7 @@ impl<'a> RunCursor<'a> {
 
     fn key(&self) -> Option<&[u8]> {
         self.fence?;
-        let key = self.block.key(self.index()?)?;
+        let key = self.rows()?.key(self.index()?)?;
         let inside = match self.order {
             SortOrder::Ascending => self.to.is_none_or(|to| key < to),
             SortOrder::Descending => key >= self.from,
@@ -172,7 +195,7 @@ impl<'a> RunCursor<'a> {
     }
 
     fn value(&self) -> Option<Stored<'_>> {
-        self.block.value(self.index()?)
+        self.block.as_ref()?.value(self.index()?)
     }
 
     fn advance(&mut self) -> Result<(), Trouble> {

@@ -37,7 +37,11 @@ impl SortedRows {
         if !fresh && wanted.store.id("index/db").map_err(missing)?.is_none() {
             return Err("it is missing".into());
         }
-        let store = BlockStore::open(&wanted.store, wanted.cache, wanted.files)?;
+        let store = BlockStore::open(
+            &wanted.store,
+            (wanted.cache, wanted.tuning.block_cache),
+            wanted.files,
+        )?;
         let manifest = match store.get(MANIFEST_KEY)? {
             Some(value) => Manifest::decode(&value).ok_or("its manifest is unreadable")?,
             None if fresh => {
@@ -92,6 +96,8 @@ impl SortedRows {
             tuning: wanted.tuning,
             health: Arc::clone(&wanted.health),
             indexed,
+            opened: AtomicU64::new(0),
+            gets: AtomicU64::new(0),
         })
     }
 }

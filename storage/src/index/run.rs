@@ -6,11 +6,14 @@
 //!
 //! **Bounds.** Keys to 256 bytes; values to 2 KiB in place, to 1 MiB in pieces.
 
+use std::sync::Arc;
+
 use sled::IVec;
 
 use crate::codec::Cursor;
 use crate::index::blocks::{BlockStore, Kind, OVERHEAD, block_key, unseal};
 use crate::index::bloom::Bloom;
+use crate::index::cache::Block;
 use crate::index::trouble::Trouble;
 use crate::num::{u32_of, usize_of32};
 
@@ -188,9 +191,26 @@ impl Run {
         else {
             return Ok(None);
         };
-        let value = self.payload(store, block, Kind::Rows)?;
-        let found = find(value.get(OVERHEAD..).unwrap_or_default(), key);
+        let block = self.rows(store, block)?;
+        let found = block.find(key);
         found.map(|stored| self.value(store, stored)).transpose()
+    }
+
+    /// A block of rows, from the cache or into it.
+    pub(crate) fn rows(&self, store: &BlockStore, block: u32) -> Result<Arc<Block>, Trouble> {
+        let key = (self.info.id, block);
+        if let Some(found) = store.cache.get(key) {
+            return Ok(found);
+        }
+        let read = self.rows_once(store, block)?;
+        store.cache.put(key, &read);
+        Ok(read)
+    }
+
+    /// A block of rows that nobody asks for again soon: past the cache.
+    pub(crate) fn rows_once(&self, store: &BlockStore, block: u32) -> Result<Arc<Block>, Trouble> {
+        let value = self.payload(store, block, Kind::Rows)?;
+        Ok(Arc::new(Block::new(&value)))
     }
 
     /// The whole value of a row.
@@ -252,54 +272,58 @@ pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, Trouble> {
     })
 }
 
-/// The rows of one block, unpacked for walking in both directions; keeps its memory.
+/// Where the rows of one block lie, and their whole keys, for walking in both directions.
 #[derive(Debug, Default)]
 pub(crate) struct Unpacked {
-    data: Vec<u8>,
     keys: Vec<u8>,
     rows: Vec<Place>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    key: (usize, usize),
+    key: (u32, u32),
     value: Where,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Where {
     Gone,
-    Here(usize, usize),
+    Here(u32, u32),
     Far(u32, u32),
 }
 
+/// Bytes of memory that hold what both numbers say.
+fn part(bytes: &[u8], (start, end): (u32, u32)) -> Option<&[u8]> {
+    bytes.get(usize_of32(start)..usize_of32(end))
+}
+
 impl Unpacked {
-    /// Unpacks the rows of a block's value.
-    pub(crate) fn load(&mut self, value: &[u8]) -> Option<()> {
-        self.keys.clear();
-        self.rows.clear();
-        self.data.clear();
-        self.data.extend_from_slice(value.get(OVERHEAD..)?);
-        let mut c = Cursor::new(&self.data);
-        let mut last = (0, 0);
+    /// Unpacks the rows of a block; `None` when they cannot be read.
+    pub(crate) fn of(payload: &[u8]) -> Option<Self> {
+        let (mut keys, mut rows) = (Vec::<u8>::with_capacity(payload.len()), Vec::new());
+        let mut c = Cursor::new(payload);
+        let mut last = 0..0;
         while !c.rest().is_empty() {
             let (shared, rest, stored) = next_row(&mut c)?;
-            let start = self.keys.len();
-            if shared > last.1 - last.0 {
+            let start = keys.len();
+            if shared > last.len() {
                 return None;
             }
-            self.keys.extend_from_within(last.0..last.0 + shared);
-            self.keys.extend_from_slice(rest);
-            last = (start, self.keys.len());
-            let end = self.data.len() - c.rest().len();
+            keys.extend_from_within(last.start..last.start + shared);
+            keys.extend_from_slice(rest);
+            last = start..keys.len();
+            let end = payload.len() - c.rest().len();
             let value = match stored {
                 Stored::Gone => Where::Gone,
-                Stored::Here(bytes) => Where::Here(end - bytes.len(), end),
+                Stored::Here(bytes) => Where::Here(u32_of(end - bytes.len()), u32_of(end)),
                 Stored::Far { first, length } => Where::Far(first, length),
             };
-            self.rows.push(Place { key: last, value });
+            let key = (u32_of(start), u32_of(keys.len()));
+            rows.push(Place { key, value });
         }
-        Some(())
+        rows.shrink_to_fit();
+        keys.shrink_to_fit();
+        Some(Self { keys, rows })
     }
 
     /// How many rows there are.
@@ -309,15 +333,14 @@ impl Unpacked {
 
     /// The key of a row.
     pub(crate) fn key(&self, row: usize) -> Option<&[u8]> {
-        let (start, end) = self.rows.get(row)?.key;
-        self.keys.get(start..end)
+        part(&self.keys, self.rows.get(row)?.key)
     }
 
-    /// The value of a row.
-    pub(crate) fn value(&self, row: usize) -> Option<Stored<'_>> {
+    /// The value of a row, out of the payload that was unpacked.
+    pub(crate) fn value<'a>(&self, payload: &'a [u8], row: usize) -> Option<Stored<'a>> {
         Some(match self.rows.get(row)?.value {
             Where::Gone => Stored::Gone,
-            Where::Here(start, end) => Stored::Here(self.data.get(start..end)?),
+            Where::Here(start, end) => Stored::Here(part(payload, (start, end))?),
             Where::Far(first, length) => Stored::Far { first, length },
         })
     }
@@ -325,6 +348,6 @@ impl Unpacked {
     /// The first row whose key is not below `key`.
     pub(crate) fn seek(&self, key: &[u8]) -> usize {
         self.rows
-            .partition_point(|p| self.keys.get(p.key.0..p.key.1).is_some_and(|k| k < key))
+            .partition_point(|p| part(&self.keys, p.key).is_some_and(|k| k < key))
     }
 }

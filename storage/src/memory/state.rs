@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use crate::api::{
-    Commit, CommitNo, Entry, Head, IndexWriter, Pair, Position, Projection, SortOrder, StoreError,
-    StreamId,
+    Commit, CommitNo, Entry, Head, IndexWriter, Pair, Position, Projection, Row, SortOrder,
+    StoreError, StreamId,
 };
 use crate::durable::project::parse_counter;
 use crate::num::{u64_of, usize_of};
@@ -69,13 +69,18 @@ impl State {
         for entry in commit.entries {
             self.add(number, entry, projection)?;
         }
-        for row in commit.hints {
+        self.note(commit.hints);
+        Ok(number)
+    }
+
+    /// Adds rows that can be lost.
+    pub(crate) fn note(&mut self, hints: Vec<Row>) {
+        for row in hints {
             match row.value {
                 Some(value) => drop(self.rows.insert(row.key, value)),
                 None => drop(self.rows.remove(&row.key)),
             }
         }
-        Ok(number)
     }
 
     fn add(

@@ -1,0 +1,155 @@
+//! Accounts at rest: one row is left when an actor goes away, the next load mostly reads nothing
+//! else, and what is loaded by it is what the streams say, whatever the row is.
+
+use std::rc::Rc;
+
+use caudal_storage::{Row, Store as _};
+
+use super::harness::{Dice, Harness, again, nap};
+use super::*;
+use crate::records::{encode, keys, reads};
+
+const ACCOUNTS: u64 = 4;
+
+fn row_of(store: &dyn caudal_storage::Store, account: u64) -> Option<Vec<u8>> {
+    let key = keys::snapshot(REALM, AccountNo(account));
+    store.get(&key).unwrap()
+}
+
+/// Loads by the row and from the streams alone; gives how many movements the row spared.
+fn same(store: &dyn caudal_storage::Store, account: u64) -> u64 {
+    let full = reads::load_in_full(store, REALM, AccountNo(account)).unwrap();
+    let quick = reads::load(store, REALM, AccountNo(account)).unwrap();
+    let (full, quick) = (full.unwrap(), quick.unwrap());
+    assert_eq!(quick.account, full.account);
+    assert_eq!((full.row, full.replayed), (None, full.account.sequence));
+    full.replayed - quick.replayed
+}
+
+/// Replaces a row by what a disk, an older program or a mistake may leave, and loads by it.
+fn spoil(store: &FaultyStore, account: u64, dice: &mut Dice) {
+    let key = keys::snapshot(REALM, AccountNo(account));
+    let good = row_of(store, account);
+    let ahead = || {
+        let loaded = reads::load_in_full(store, REALM, AccountNo(account)).unwrap();
+        let mut ahead = loaded.unwrap().account;
+        ahead.sequence += 1 + dice.0 % 3;
+        encode(&ahead).unwrap()
+    };
+    let other = || row_of(store, 1 + account % ACCOUNTS);
+    let half = |row: &Vec<u8>| row[..row.len() / 2].to_vec();
+    let bad = [
+        None,
+        Some(Vec::new()),
+        Some(b"\x01nonsense".to_vec()),
+        good.as_ref().map(half),
+        Some(ahead()),
+        other(),
+    ];
+    for value in bad {
+        let key = key.clone();
+        store.note(vec![Row { key, value }]);
+        same(store, account);
+    }
+    store.note(vec![Row { key, value: good }]);
+}
+
+async fn step(harness: &Harness, n: u64, dice: &mut Dice) {
+    let account = 1 + dice.roll(ACCOUNTS);
+    let target = Target::Account(AccountNo(account));
+    let id = format!("n{n}");
+    let centavos = 1 + i64::try_from(dice.roll(50)).unwrap();
+    let engine = &harness.engine;
+    let failed = match dice.roll(12) {
+        0..=3 => harness.post(account, "IN", centavos, &id).await.err(),
+        4 => harness.post(account, "OUT", centavos, &id).await.err(),
+        5 => harness.hold(account, centavos, &id, None).await.err(),
+        6 => {
+            let to = 1 + account % ACCOUNTS;
+            harness.give((account, to), centavos, &id).await.err()
+        }
+        7 => {
+            let way = harness::outside();
+            harness.send(account, way, centavos, &id).await.err()
+        }
+        8 => {
+            let order = match dice.chance(50) {
+                true => Order::Reactivate,
+                false => Order::Suspend {
+                    reason: "of the test".into(),
+                    code: SuspensionCode::Other,
+                },
+            };
+            let changed = engine.change(REALM, target, order, None, plain());
+            changed.await.err()
+        }
+        _ => engine.passivate(REALM, target).await.err(),
+    };
+    if let Some(why) = failed {
+        let refused = matches!(why, Failure::Rejected(_));
+        assert!(refused || again(&why), "{why}");
+    }
+}
+
+#[actix::test]
+async fn an_account_is_the_same_by_its_row_and_by_its_streams() {
+    let (mut spared, mut rows) = (0, 0);
+    for seed in 0..12 {
+        let bank = Arc::<TestBank>::default();
+        let mut harness = Harness::new(seed, ACCOUNTS, 1_000, bank.clone()).await;
+        let mut dice = Dice(seed);
+        for n in 0..120 {
+            step(&harness, n, &mut dice).await;
+            if n % 40 == 39 {
+                harness = harness.crash(0, bank.clone());
+            }
+            if n % 10 == 9 {
+                nap().await;
+                for account in 1..=ACCOUNTS {
+                    spared += same(harness.store.as_ref(), account);
+                    rows += u64::from(row_of(harness.store.as_ref(), account).is_some());
+                    spoil(&harness.store, account, &mut dice);
+                }
+            }
+        }
+        harness.verified().await;
+    }
+    assert!(rows > 100 && spared > 500, "{rows} rows, {spared} spared");
+}
+
+#[actix::test]
+async fn what_is_not_durable_is_never_at_rest() {
+    let bank = Arc::<TestBank>::default();
+    let harness = Harness::new(3, 1, 1_000, bank.clone()).await;
+    let target = || Target::Account(AccountNo(1));
+    assert!(harness.engine.passivate(REALM, target()).await.unwrap());
+    nap().await;
+    let before = row_of(harness.store.as_ref(), 1).expect("a row at rest");
+    harness.store.set_automatic(false);
+    let own = Rc::clone(&harness);
+    let posted = actix::spawn(async move { own.post(1, "IN", 5, "late").await });
+    while harness.store.pending() == 0 {
+        nap().await;
+    }
+    // Its supervisor does not send it away, and it would leave no row if it went.
+    assert!(!harness.engine.passivate(REALM, target()).await.unwrap());
+    assert_eq!(row_of(harness.store.as_ref(), 1), Some(before.clone()));
+    let after = harness.crash(0, bank.clone());
+    assert_eq!(same(after.store.as_ref(), 1), 1);
+    assert_eq!(after.disk(1), 1_000);
+    posted.abort();
+}
+
+#[actix::test]
+async fn an_account_that_was_never_written_leaves_nothing_that_counts() {
+    let harness = Harness::new(4, 1, 0, Arc::<TestBank>::default()).await;
+    let refused = StoreError::Full("says the test".into());
+    harness.store.refuse_next(refused);
+    let opened = harness
+        .engine
+        .register(REALM, registration(), true, None, plain());
+    assert!(opened.await.is_err());
+    nap().await;
+    let store = harness.store.as_ref();
+    assert_eq!(reads::load(store, REALM, AccountNo(2)).unwrap(), None);
+}

@@ -1,0 +1,236 @@
+//! Blocks of rows that were read lately: checked, and unpacked when they are asked for again.
+//!
+//! **Shape.** [`SHARDS`] shards by run and block, each a map and a clock: a block that was asked for
+//! again since the hand last passed stays once more. Whoever has a block shares it; nothing is copied.
+//! A block is searched as it lies when it is read for one row, and unpacked when it is found here.
+//!
+//! **Bounds.** So many bytes in all; each block counts with what it takes once it is unpacked. A block
+//! of a run never changes and numbers of runs never return, so nothing has to be taken out of date:
+//! blocks of runs that were merged away are asked for no more, and the hand takes them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use crate::index::blocks::OVERHEAD;
+use crate::index::run::{Stored, Unpacked, find};
+use crate::num::{u64_of, usize_of};
+use crate::sync::lock;
+
+/// Parts that are locked one by one.
+const SHARDS: usize = 16;
+/// What a block takes besides its rows, and its rows as a multiple of their bytes on disk: as they
+/// lie, their whole keys, and where each begins.
+const BESIDES: u64 = 192;
+const UNPACKED: u64 = 3;
+
+/// A block of rows that passed its checks.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// As in sled.
+    value: Box<[u8]>,
+    /// `None` inside when the rows cannot be read.
+    rows: OnceLock<Option<Unpacked>>,
+}
+
+impl Block {
+    /// Of a value that passed its checks.
+    pub(crate) fn new(value: &[u8]) -> Self {
+        Self {
+            value: value.into(),
+            rows: OnceLock::new(),
+        }
+    }
+
+    fn payload(&self) -> &[u8] {
+        self.value.get(OVERHEAD..).unwrap_or_default()
+    }
+
+    /// Its rows, to walk over; `None` when they cannot be read.
+    pub(crate) fn rows(&self) -> Option<&Unpacked> {
+        let rows = self.rows.get_or_init(|| Unpacked::of(self.payload()));
+        rows.as_ref()
+    }
+
+    /// The value of a row by its place in the block.
+    pub(crate) fn value(&self, row: usize) -> Option<Stored<'_>> {
+        self.rows()?.value(self.payload(), row)
+    }
+
+    /// The value under a key.
+    pub(crate) fn find(&self, key: &[u8]) -> Option<Stored<'_>> {
+        match self.rows.get() {
+            Some(Some(rows)) => {
+                let row = rows.seek(key);
+                let found = rows.key(row) == Some(key);
+                found.then(|| rows.value(self.payload(), row)).flatten()
+            }
+            Some(None) | None => find(self.payload(), key),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        BESIDES + UNPACKED * u64_of(self.value.len())
+    }
+}
+
+#[derive(Debug)]
+struct Slot {
+    key: (u64, u32),
+    block: Arc<Block>,
+    /// Asked for since the hand last passed.
+    again: bool,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    places: HashMap<(u64, u32), usize>,
+    slots: Vec<Slot>,
+    hand: usize,
+    bytes: u64,
+}
+
+impl Shard {
+    fn get(&mut self, key: (u64, u32)) -> Option<Arc<Block>> {
+        let slot = self.slots.get_mut(*self.places.get(&key)?)?;
+        slot.again = true;
+        Some(Arc::clone(&slot.block))
+    }
+
+    fn put(&mut self, key: (u64, u32), block: Arc<Block>, most: u64) {
+        let bytes = block.bytes();
+        if bytes > most || self.places.contains_key(&key) {
+            return;
+        }
+        while self.bytes + bytes > most && self.evict() {}
+        self.bytes += bytes;
+        self.places.insert(key, self.slots.len());
+        self.slots.push(Slot {
+            key,
+            block,
+            again: false,
+        });
+    }
+
+    /// Takes out the next block that was not asked for again; false when there is none at all.
+    fn evict(&mut self) -> bool {
+        loop {
+            if self.hand >= self.slots.len() {
+                self.hand = 0;
+            }
+            let Some(slot) = self.slots.get_mut(self.hand) else {
+                return false;
+            };
+            if std::mem::take(&mut slot.again) {
+                self.hand += 1;
+                continue;
+            }
+            // the last one comes into its place, and waits for the hand's next round
+            let gone = self.slots.swap_remove(self.hand);
+            self.bytes -= gone.block.bytes();
+            self.places.remove(&gone.key);
+            if let Some(moved) = self.slots.get(self.hand) {
+                self.places.insert(moved.key, self.hand);
+                self.hand += 1;
+            }
+            return true;
+        }
+    }
+}
+
+/// The cache.
+#[derive(Debug)]
+pub(crate) struct BlockCache {
+    shards: Vec<Mutex<Shard>>,
+    most: u64,
+    cached: AtomicU64,
+    read: AtomicU64,
+}
+
+impl BlockCache {
+    /// An empty one of at most so many bytes; 0 keeps nothing.
+    pub(crate) fn new(most: u64) -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            most,
+            cached: AtomicU64::new(0),
+            read: AtomicU64::new(0),
+        }
+    }
+
+    fn shard(&self, (run, block): (u64, u32)) -> Option<&Mutex<Shard>> {
+        let mixed = run.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ u64::from(block);
+        self.shards.get(usize_of(mixed % u64_of(SHARDS)))
+    }
+
+    /// The block, if it is here; one that is asked for again is unpacked.
+    pub(crate) fn get(&self, key: (u64, u32)) -> Option<Arc<Block>> {
+        let found = lock(self.shard(key)?).get(key)?;
+        self.cached.fetch_add(1, Ordering::Relaxed);
+        found.rows();
+        Some(found)
+    }
+
+    /// Keeps a block that was read.
+    pub(crate) fn put(&self, key: (u64, u32), block: &Arc<Block>) {
+        self.read.fetch_add(1, Ordering::Relaxed);
+        if let Some(shard) = self.shard(key) {
+            lock(shard).put(key, Arc::clone(block), self.most / u64_of(SHARDS));
+        }
+    }
+
+    /// Blocks that were read and blocks that were found here, since the start.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        let count = |n: &AtomicU64| n.load(Ordering::Relaxed);
+        (count(&self.read), count(&self.cached))
+    }
+
+    /// Bytes that it takes at most, and now.
+    pub(crate) fn bytes(&self) -> (u64, u64) {
+        let now = self.shards.iter().map(|shard| lock(shard).bytes).sum();
+        (self.most, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::blocks::VALUE_MAX;
+
+    fn block() -> Arc<Block> {
+        Arc::new(Block::new(&[0; VALUE_MAX]))
+    }
+
+    #[test]
+    fn it_keeps_to_its_bytes_and_to_what_is_asked_for_again() {
+        let one = block().bytes();
+        let cache = BlockCache::new(one * 8 * u64_of(SHARDS));
+        let hot: Vec<_> = (0..32).map(|n| (1, n)).collect();
+        hot.iter().for_each(|key| cache.put(*key, &block()));
+        for n in 0..10_000 {
+            cache.put((2, n), &block());
+            if n % 4 == 0 {
+                hot.iter().for_each(|key| drop(cache.get(*key)));
+            }
+            let (most, now) = cache.bytes();
+            assert!(now <= most, "{now} of {most}");
+        }
+        assert!(hot.iter().all(|key| cache.get(*key).is_some()));
+        let shards = cache.shards.iter().map(|shard| {
+            let shard = lock(shard);
+            assert_eq!(shard.places.len(), shard.slots.len());
+            let right = |(key, at): (&(u64, u32), &usize)| shard.slots[*at].key == *key;
+            assert!(shard.places.iter().all(right));
+            shard.slots.len()
+        });
+        assert_eq!(shards.sum::<usize>(), 8 * SHARDS);
+    }
+
+    #[test]
+    fn a_cache_of_no_bytes_keeps_nothing() {
+        let cache = BlockCache::new(0);
+        cache.put((1, 1), &block());
+        assert!(cache.get((1, 1)).is_none());
+        assert_eq!((cache.bytes(), cache.counts()), ((0, 0), (1, 0)));
+    }
+}
