@@ -9,6 +9,7 @@ pub mod catalogue;
 pub mod choice;
 pub mod current;
 pub mod cursors;
+pub mod declared;
 pub mod encoding;
 pub mod errors;
 pub mod frame;

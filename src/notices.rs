@@ -30,7 +30,7 @@ use crate::bodies::words::HeardWord;
 use crate::http::bytes::{BODY_BYTES_MAX, Bytes};
 use crate::http::caller::only;
 use crate::http::errors::ApiError;
-use crate::http::problems::Problems;
+use crate::http::problems::NoticeProblems;
 use crate::http::respond::json;
 use crate::http::words::Refusal;
 use crate::http::{Door, current};
@@ -122,7 +122,7 @@ fn signers(request: &HttpRequest, door: &Door, body: &[u8]) -> Option<Voice> {
         ("webhook-signature" = String, Header, description = "`v1,` and the signature in base64; several with spaces between")
     ),
     request_body(content = NoticeBody),
-    responses((status = 200, body = HeardBody), Problems),
+    responses((status = 200, body = HeardBody), NoticeProblems),
     security(("bank-signature" = []))
 )]
 pub async fn hear(

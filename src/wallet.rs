@@ -9,6 +9,7 @@ pub mod cuenta_body;
 pub mod cuenta_request;
 pub mod cuentas;
 pub mod cvu;
+pub mod declared;
 pub mod importe;
 pub mod nombres;
 pub mod remuneracion;

@@ -6,6 +6,7 @@
 //! notes a mistake that concerns several.
 
 use caudal_actors::engine::lists::{Cursor, ListPage, SortOrder};
+use caudal_ledger::time::Timestamp;
 
 use super::query::{LIMIT_DEFAULT, LIMIT_MAX, OFFSET_MAX, ORDERS, Query};
 use super::words::Mistake;
@@ -79,6 +80,17 @@ params! {
 }
 
 params! {
+    /// A period, both ends included.
+    pub struct PeriodParams {
+        /// A date or date-time; not before it.
+        from: Option<Timestamp> = since("from") as Option<String>;
+        /// A date (the whole day) or date-time; not after it.
+        to: Option<Timestamp> = until("to") as Option<String>;
+        => |query| query.in_order(("from", from), ("to", to));
+    }
+}
+
+params! {
     /// Parameters of every list.
     pub struct PaginaParams {
         /// The page, from 1; 0 is read as 1.
@@ -94,7 +106,7 @@ params! {
             as Option<u32> { minimum = 1, maximum = 200 };
         /// `asc` or `desc` (when absent).
         order: Option<SortOrder> = choice("order", &ORDERS) as Option<OrderWord>;
-        /// A value of `X-Next-Cursor`: goes on after that page, at no higher price the deeper it is.
+        /// A value of `X-Next-Cursor`.
         cursor: Option<Cursor> = cursor("cursor") as Option<String>;
     }
 }

@@ -2,14 +2,17 @@
 //! has, and how a path of the wallet family is spelled. One table, made of the document and so of the route
 //! table: no handler can forget.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use actix_web::dev::ServiceRequest;
 use actix_web::http::Method;
 use actix_web::http::uri::{PathAndQuery, Uri};
-use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
+use utoipa::openapi::path::{Operation, Parameter, ParameterIn, PathItem};
 use utoipa::openapi::{OpenApi, RefOr};
 
+/// Where parameters of several operations are written.
+pub const PARAMETERS: &str = "#/components/parameters/";
 /// Where the wallet family is.
 const WALLET: &str = "/wallet/";
 
@@ -18,6 +21,9 @@ pub fn is_wallet(path: &str) -> bool {
     let start = path.as_bytes().get(..WALLET.len());
     start.is_some_and(|start| start.eq_ignore_ascii_case(WALLET.as_bytes()))
 }
+
+/// The parameters of several operations, by their names among the components.
+type Shared = BTreeMap<String, RefOr<Parameter>>;
 
 /// One path of the document.
 #[derive(Clone, Debug)]
@@ -39,20 +45,24 @@ fn operations(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
 }
 
 /// The names of an operation's query parameters, in the order of the document.
-fn parameters(operation: &Operation) -> Vec<String> {
+fn parameters(operation: &Operation, shared: &Shared) -> Vec<String> {
     let declared = operation.parameters.iter().flatten();
-    let query = declared.filter_map(|parameter| match parameter {
-        RefOr::T(it) => (it.parameter_in == ParameterIn::Query).then(|| it.name.clone()),
-        RefOr::Ref(_) => None,
+    let written = declared.filter_map(|parameter| match parameter {
+        RefOr::T(it) => Some(it),
+        RefOr::Ref(place) => match shared.get(place.ref_location.strip_prefix(PARAMETERS)?)? {
+            RefOr::T(it) => Some(it),
+            RefOr::Ref(_) => None,
+        },
     });
-    query.collect()
+    let query = written.filter(|it| it.parameter_in == ParameterIn::Query);
+    query.map(|it| it.name.clone()).collect()
 }
 
-fn known((path, item): (&String, &PathItem)) -> Known {
+fn known(path: &str, item: &PathItem, shared: &Shared) -> Known {
     Known {
         segments: path.split('/').map(str::to_owned).collect(),
         operations: operations(item)
-            .map(|(method, operation)| (method, parameters(operation)))
+            .map(|(method, operation)| (method, parameters(operation, shared)))
             .collect(),
     }
 }
@@ -96,7 +106,15 @@ pub type Paths = &'static LazyLock<Table>;
 impl Table {
     /// That of a document.
     pub fn of(document: &OpenApi) -> Self {
-        Self(document.paths.paths.iter().map(known).collect())
+        let components = document.components.as_ref();
+        let none = Shared::new();
+        let shared = components.map_or(&none, |components| &components.parameters);
+        let paths = document.paths.paths.iter();
+        Self(
+            paths
+                .map(|(path, item)| known(path, item, shared))
+                .collect(),
+        )
     }
 
     /// The path of the document that a path is of.

@@ -1,5 +1,4 @@
-//! What the OpenAPI document says of every operation: its errors, and the header that makes a POST safe to
-//! repeat.
+//! What the OpenAPI document says of every operation: its errors.
 //!
 //! **Shape.** Each error is written once, among the components of the document, and an operation refers to
 //! those that it has. Every operation has [`EVERY`], by [`Problems`]; whoever asks the bank before it answers
@@ -8,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
+use utoipa::IntoResponses;
 use utoipa::openapi::response::Response;
 use utoipa::openapi::{Ref, RefOr};
-use utoipa::{IntoParams, IntoResponses};
 
 /// An error as the document has it.
 #[derive(Clone, Copy, Debug)]
@@ -132,6 +131,18 @@ impl IntoResponses for Problems {
     }
 }
 
+/// What whoever is known by a signature has instead: no key, and no type of its body to be wrong.
+#[derive(Debug)]
+pub struct NoticeProblems;
+
+impl IntoResponses for NoticeProblems {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        let own = EVERY.into_iter().chain(BODY);
+        let own = own.filter(|it| ["400", "401", "413", "503"].contains(&it.status));
+        own.map(Problem::mentioned).collect()
+    }
+}
+
 /// Like [`Problems`], of whoever asks the bank before it answers.
 #[derive(Debug)]
 pub struct BankProblems;
@@ -141,14 +152,4 @@ impl IntoResponses for BankProblems {
         let all = EVERY.into_iter().chain(BANK);
         all.map(Problem::mentioned).collect()
     }
-}
-
-/// Parameters of every POST.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Header)]
-#[expect(dead_code, reason = "read by the OpenAPI document only")]
-pub struct PostParams {
-    /// Makes the request safe to repeat: the same key with the same JSON gives the first answer again.
-    #[param(rename = "Idempotency-Key", pattern = "^[!-~]{1,255}$")]
-    key: Option<String>,
 }

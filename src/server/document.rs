@@ -7,6 +7,7 @@
 mod answers;
 pub(super) mod events;
 mod examples;
+mod parameters;
 mod types;
 mod walk;
 
@@ -19,11 +20,13 @@ use utoipa::openapi::{Info, OpenApi};
 /// What is called once a document has its operations and their types.
 pub fn finish(document: &mut OpenApi) {
     about(document);
+    parameters::declare(document);
     answers::share(document);
     events::publish(document);
     examples::show(document);
     types::sharpen(document);
     order(document);
+    parameters::share(document);
 }
 
 fn about(document: &mut OpenApi) {

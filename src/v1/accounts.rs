@@ -27,6 +27,7 @@ use crate::bodies::words::{AccountSortWord, ListedStatusWord};
 use crate::http::body::read::{line, text};
 use crate::http::body::{Body, Fields};
 use crate::http::choice::{PersonTypeWord, SuspensionWord, one_of};
+use crate::http::declared;
 use crate::http::params::PageParams;
 use crate::http::persons::cuit;
 use crate::http::problems::{BankProblems, Problems};
@@ -223,7 +224,7 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
 #[utoipa::path(
     operation_id = "readAccount",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-None-Match" = Option<String>, Header, description = "an ETag read before")),
+    params(declared::CvuInPath, declared::IfNoneMatch),
     responses((status = 200, body = AccountBody), (status = 304, description = "profile, limits and state are unchanged since; movements do not count"), Problems)
 )]
 #[get("/v1/accounts/{cvu}")]
@@ -279,7 +280,7 @@ async fn change_by_post(
 #[utoipa::path(
     operation_id = "closeAccount",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    params(declared::CvuInPath, declared::IfMatch),
     responses((status = 200, body = AccountBody), BankProblems)
 )]
 #[delete("/v1/accounts/{cvu}")]
@@ -306,7 +307,7 @@ request! {
 #[utoipa::path(
     operation_id = "suspendAccount",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), crate::http::problems::PostParams, ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    params(declared::CvuInPath, declared::IdempotencyKey, declared::IfMatch),
     request_body(content = SuspendAccount),
     responses((status = 200, body = AccountBody), Problems)
 )]
@@ -330,7 +331,7 @@ pub async fn suspend(
 #[utoipa::path(
     operation_id = "reactivateAccount",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), crate::http::problems::PostParams, ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    params(declared::CvuInPath, declared::IdempotencyKey, declared::IfMatch),
     responses((status = 200, body = AccountBody), Problems)
 )]
 #[post("/v1/accounts/{cvu}/reactivate")]
@@ -361,7 +362,7 @@ request! {
 #[utoipa::path(
     operation_id = "setAlias",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    params(declared::CvuInPath, declared::IfMatch),
     request_body(content = SetAlias),
     responses((status = 200, body = AccountBody), BankProblems)
 )]

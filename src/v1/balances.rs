@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use super::target;
 use crate::bodies::accounts::BalanceBody;
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
@@ -50,7 +51,7 @@ pub struct HistoricalBalance {
 #[utoipa::path(
     operation_id = "readBalance",
     tag = "Balances",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    params(declared::CvuInPath),
     responses((status = 200, body = BalanceBody), Problems)
 )]
 #[get("/v1/accounts/{cvu}/balance")]
@@ -70,9 +71,9 @@ pub async fn current(caller: Caller, path: web::Path<String>) -> Answer {
     operation_id = "readHistoricalBalance",
     tag = "Balances",
     params(
-        ("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"),
-        ("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future"),
-        ("at" = Option<String>, Query, description = "an instant, RFC 3339, instead of date")
+        declared::CvuInPath,
+        declared::Date,
+        declared::At
     ),
     responses((status = 200, body = HistoricalBalance), Problems)
 )]

@@ -35,6 +35,7 @@ use crate::http::bytes::Json;
 use crate::http::caller::Caller;
 use crate::http::catalogue::ErrorCode;
 use crate::http::current::{self, Language};
+use crate::http::declared;
 use crate::http::errors::{ApiError, FieldError};
 use crate::http::problems::Problems;
 use crate::http::query::{DRY_RUN, Query};
@@ -355,7 +356,7 @@ impl Serialize for Written<'_> {
     operation_id = "createComprobantes",
     tag = "Vouchers",
     params(
-        crate::http::problems::PostParams,
+        declared::IdempotencyKey,
         ("dryRun" = Option<bool>, Query, description = "answer what each item would get, post nothing")
     ),
     request_body(content = items::Batch<'_>, description = "at most 1 MiB"),

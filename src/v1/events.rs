@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 
 use crate::bodies::events::{EventBody, event};
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query};
@@ -68,8 +69,8 @@ pub fn kinds(text: &str) -> Result<EventKinds, Mistake> {
     params(
         ("after" = Option<String>, Query, description = "only events after this one (an event's id); absent: from the first"),
         ("cursor" = Option<String>, Query, description = "the same: the `next` of the page before"),
-        ("types" = Option<String>, Query, description = "only of these types, with commas between them; `hold.*` is every type that begins so"),
-        ("limit" = Option<u32>, Query, minimum = 1, maximum = 200, description = "rows of the page, 1–200; 50 when absent"),
+        declared::EventTypes,
+        declared::Limit,
     ),
     responses((status = 200, body = EventsPage), Problems),
 )]

@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 use crate::bodies::words::{CurrencyWord, LedgerTypeWord, LevelWord};
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
@@ -118,7 +119,7 @@ impl FeePreview {
     operation_id = "previewFee",
     tag = "Fees",
     params(
-        ("cvu" = String, Query, description = "22 digits", pattern = "^000[0-9]{19}$"),
+        declared::CvuInQuery,
         ("importe" = String, Query, description = "ARS, greater than 0, at most 2 decimals"),
         ("voucherTypeCode" = String, Query, description = "the code of a voucher type, system or custom")
     ),

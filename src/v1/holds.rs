@@ -17,6 +17,7 @@ use crate::bodies::words::HoldStatusWord;
 use crate::http::body::read::{amount, instant, line, text};
 use crate::http::body::{Body, OptionalBody};
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::params::PageParams;
 use crate::http::problems::Problems;
@@ -59,9 +60,9 @@ request! {
     operation_id = "createHold",
     tag = "Holds",
     params(
-        ("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"),
-        crate::http::problems::PostParams,
-        ("dryRun" = Option<bool>, Query, description = "answer what would happen, do nothing")
+        declared::CvuInPath,
+        declared::IdempotencyKey,
+        declared::DryRun
     ),
     request_body(content = OpenHoldBody),
     responses((status = 201, body = HoldBody), (status = 200, body = HoldBody, description = "a dry run"), Problems)
@@ -100,7 +101,7 @@ pub async fn open(
     operation_id = "listHolds",
     tag = "Holds",
     params(
-        ("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"),
+        declared::CvuInPath,
         PageParams,
         ("status" = Option<HoldStatusWord>, Query, description = "only holds in this state")
     ),
@@ -128,7 +129,7 @@ fn id(path: &web::Path<String>) -> Result<HoldId, ApiError> {
 #[utoipa::path(
     operation_id = "readHold",
     tag = "Holds",
-    params(("id" = String, Path, description = "the id of a hold, `hld_…`")),
+    params(declared::HoldInPath),
     responses((status = 200, body = HoldBody), Problems)
 )]
 #[get("/v1/holds/{id}")]
@@ -165,9 +166,9 @@ async fn step(
     operation_id = "confirmHold",
     tag = "Holds",
     params(
-        ("id" = String, Path, description = "the id of a hold, `hld_…`"),
-        crate::http::problems::PostParams,
-        ("dryRun" = Option<bool>, Query, description = "answer what would happen, do nothing")
+        declared::HoldInPath,
+        declared::IdempotencyKey,
+        declared::DryRun
     ),
     request_body(content = Option<HoldStepBody>),
     responses((status = 200, body = HoldBody), Problems)
@@ -190,9 +191,9 @@ pub async fn confirm(
     operation_id = "releaseHold",
     tag = "Holds",
     params(
-        ("id" = String, Path, description = "the id of a hold, `hld_…`"),
-        crate::http::problems::PostParams,
-        ("dryRun" = Option<bool>, Query, description = "answer what would happen, do nothing")
+        declared::HoldInPath,
+        declared::IdempotencyKey,
+        declared::DryRun
     ),
     request_body(content = Option<HoldStepBody>),
     responses((status = 200, body = HoldBody), Problems)

@@ -21,6 +21,7 @@ use crate::bodies::counterparty::CounterpartyBody;
 use crate::bodies::transfers::DecisionBody;
 use crate::bodies::words::{AgreementWord, BankWordWord, SuspenseWord, WayWord};
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::problems::BankProblems;
 use crate::http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query, day};
@@ -329,7 +330,7 @@ fn days(query: &mut Query, today: BusinessDay) -> (BusinessDay, BusinessDay) {
         ("to" = Option<String>, Query, description = "the last business day of the range; today when absent"),
         ("result" = Option<AgreementWord>, Query, description = "only rows with this result"),
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 200, description = "rows of the page; when absent, a single day is answered whole, a range by pages of 50"),
-        ("cursor" = Option<String>, Query, description = "a value of X-Next-Cursor")
+        declared::Cursor
     ),
     responses((status = 200, body = Reconciliation), BankProblems)
 )]

@@ -23,8 +23,9 @@ use crate::bodies::words::{ConceptWord, TransferStatusWord};
 use crate::http::body::Body;
 use crate::http::body::read::{amount, line, text};
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::errors::ApiError;
-use crate::http::params::PageParams;
+use crate::http::params::{PageParams, PeriodParams};
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
@@ -132,8 +133,8 @@ request! {
     operation_id = "createTransfer",
     tag = "Transfers",
     params(
-        crate::http::problems::PostParams,
-        ("dryRun" = Option<bool>, Query, description = "answer what would happen, do nothing")
+        declared::IdempotencyKey,
+        declared::DryRun
     ),
     request_body(content = SendTransfer),
     responses((status = 201, body = TransferBody), (status = 200, body = TransferBody, description = "a dry run"), Problems)
@@ -173,8 +174,7 @@ pub async fn send(request: HttpRequest, caller: Caller, mut query: Query, body: 
         PageParams,
         ("status" = Option<TransferStatusWord>, Query, description = "only transfers in this state"),
         ("fromCvu" = Option<String>, Query, description = "only from this CVU"),
-        ("from" = Option<String>, Query, description = "a date or date-time; not asked for before it"),
-        ("to" = Option<String>, Query, description = "a date (the whole day) or date-time; not asked for after it"),
+        PeriodParams,
         ("counterpartyCuit" = Option<String>, Query, description = "only to whom has this CUIT, as the bank resolved it before sending; like every filter but idExterno it looks at all transfers of the realm", pattern = "^[0-9]{11}$"),
         ("idExterno" = Option<String>, Query, description = "the one transfer with the tenant's own id; found without looking at any other", min_length = 1, max_length = 64)
     ),

@@ -18,8 +18,9 @@ use super::{balances, target, vouchers};
 use crate::bodies::vouchers::VoucherBody;
 use crate::bodies::words::{AccountStatusWord, CurrencyWord, SilenceWord};
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::errors::ApiError;
-use crate::http::params::PageParams;
+use crate::http::params::{PageParams, PeriodParams};
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{json, paged};
@@ -383,11 +384,11 @@ pub async fn take(caller: Caller, mut query: Query) -> Answer {
     tag = "Treasury",
     params(
         PageParams,
-        ("q" = Option<String>, Query, description = "in CVU, alias, holder's name or CUIT"),
+        declared::ClientText,
         ("min" = Option<String>, Query, description = "only a total of at least this amount"),
         ("max" = Option<String>, Query, description = "only a total of at most this amount"),
-        ("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future: what they had at its end"),
-        ("asOf" = Option<String>, Query, description = "an instant, RFC 3339, not in the future, instead of date")
+        declared::Date,
+        declared::AsOf
     ),
     responses((status = 200, body = Positions), Problems)
 )]
@@ -418,7 +419,7 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
 #[utoipa::path(
     operation_id = "readPosition",
     tag = "Treasury",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    params(declared::CvuInPath),
     responses((status = 200, body = PositionBody), Problems)
 )]
 #[get("/v1/treasury/positions/{cvu}")]
@@ -435,8 +436,9 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     operation_id = "listPositionMovements",
     tag = "Treasury",
     params(
-        ("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"),
+        declared::CvuInPath,
         PageParams,
+        PeriodParams,
         vouchers::MovementParams
     ),
     responses((status = 200, body = Vec<VoucherBody>), Problems)
@@ -453,9 +455,9 @@ pub async fn movements(caller: Caller, path: web::Path<String>, query: Query) ->
     operation_id = "readHistoricalPosition",
     tag = "Treasury",
     params(
-        ("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"),
-        ("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future"),
-        ("at" = Option<String>, Query, description = "an instant, RFC 3339, instead of date")
+        declared::CvuInPath,
+        declared::Date,
+        declared::At
     ),
     responses((status = 200, body = HistoricalBalance), Problems)
 )]

@@ -8,6 +8,7 @@ use crate::bodies::voucher_types::{VoucherTypeBody, voucher_type};
 use crate::http::body::{Body, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::choice::{SenseWord, one_of};
+use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
@@ -87,7 +88,7 @@ request! {
 #[utoipa::path(
     operation_id = "createVoucherType",
     tag = "Voucher types",
-    params(crate::http::problems::PostParams),
+    params(declared::IdempotencyKey),
     request_body(content = NewVoucherType),
     responses((status = 201, body = VoucherTypeBody), Problems)
 )]
@@ -119,7 +120,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
 #[utoipa::path(
     operation_id = "toggleVoucherType",
     tag = "Voucher types",
-    params(("code" = String, Path, pattern = "^[A-Za-z0-9_-]{2,40}$", description = "the code of a custom type")),
+    params(declared::TypeInPath),
     request_body(content = ToggleVoucherType),
     responses((status = 200, body = VoucherTypeBody), Problems)
 )]
@@ -146,7 +147,7 @@ pub async fn toggle(caller: Caller, path: web::Path<String>, body: Body) -> Answ
 #[utoipa::path(
     operation_id = "deleteVoucherType",
     tag = "Voucher types",
-    params(("code" = String, Path, pattern = "^[A-Za-z0-9_-]{2,40}$", description = "the code of a custom type")),
+    params(declared::TypeInPath),
     responses((status = 204, description = "removed"), Problems)
 )]
 #[delete("/v1/voucher-types/{code}")]

@@ -11,7 +11,6 @@ use caudal_ledger::ids::VoucherId;
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
-use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::ReferenceType;
 
@@ -22,8 +21,9 @@ use crate::bodies::words::{ReferenceTypeWord, SenseWord, VoucherSortWord};
 use crate::http::body::Body;
 use crate::http::body::read::{amount, line, text};
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::errors::ApiError;
-use crate::http::params::{PageParams, params};
+use crate::http::params::{PageParams, PeriodParams, params};
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
@@ -71,11 +71,6 @@ params! {
         reference_type: Option<ReferenceType> =
             choice("referenceType", &ReferenceType::ALL.map(|kind| (kind.as_str(), kind)))
             as Option<ReferenceTypeWord>;
-        /// A date or date-time; not before it.
-        from: Option<Timestamp> = since("from") as Option<String>;
-        /// A date (the whole day) or date-time; not after it.
-        to: Option<Timestamp> = until("to") as Option<String>;
-        => |query| query.in_order(("from", from), ("to", to));
         /// In id, idExterno, description or referenceId, or in name, CUIT, CBU or alias of the
         /// counterparty.
         q: Option<String> = text("q") as Option<String>;
@@ -91,6 +86,7 @@ params! {
 /// The movements of an account that a query asks for.
 pub(super) async fn history(caller: &Caller, path: &web::Path<String>, mut query: Query) -> Answer {
     let sent = MovementParams::take(&mut query);
+    let period = PeriodParams::take(&mut query);
     let page = query.page();
     let target = target(path)?;
     query.done()?;
@@ -99,8 +95,8 @@ pub(super) async fn history(caller: &Caller, path: &web::Path<String>, mut query
         direction,
         type_code,
         reference_type: sent.reference_type,
-        from: sent.from,
-        to: sent.to,
+        from: period.from,
+        to: period.to,
         text: sent.q,
         counterparty: sent.counterparty_cuit,
         ..VoucherFilter::default()
@@ -122,7 +118,7 @@ pub(super) async fn history(caller: &Caller, path: &web::Path<String>, mut query
 #[utoipa::path(
     operation_id = "listComprobantes",
     tag = "Vouchers",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), PageParams, MovementParams),
+    params(declared::CvuInPath, PageParams, PeriodParams, MovementParams),
     responses((status = 200, body = Vec<VoucherBody>), Problems)
 )]
 #[get("/v1/accounts/{cvu}/comprobantes")]
@@ -137,7 +133,7 @@ pub async fn list(caller: Caller, path: web::Path<String>, query: Query) -> Answ
 #[utoipa::path(
     operation_id = "listMovements",
     tag = "Vouchers",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), PageParams, MovementParams),
+    params(declared::CvuInPath, PageParams, PeriodParams, MovementParams),
     responses((status = 200, body = Vec<VoucherBody>), Problems)
 )]
 #[get("/v1/accounts/{cvu}/movements")]
@@ -170,9 +166,9 @@ request! {
     operation_id = "createComprobante",
     tag = "Vouchers",
     params(
-        ("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"),
-        crate::http::problems::PostParams,
-        ("dryRun" = Option<bool>, Query, description = "answer what would happen, post nothing")
+        declared::CvuInPath,
+        declared::IdempotencyKey,
+        declared::DryRun
     ),
     request_body(content = CreateComprobante),
     responses((status = 201, body = VoucherBody), (status = 200, body = VoucherBody, description = "a dry run"), Problems)
@@ -222,7 +218,7 @@ pub async fn post(
         ("importeMin" = Option<String>, Query, description = "at least this amount"),
         ("importeMax" = Option<String>, Query, description = "at most this amount"),
         ("counterpartyCuit" = Option<String>, Query, description = "only with this CUIT on the other side; every voucher that the other filters leave is looked at, so give desde and hasta where there are many", pattern = "^[0-9]{11}$"),
-        ("sort" = Option<VoucherSortWord>, Query, description = "`createdAt` when absent")
+        ("sort" = Option<VoucherSortWord>, Query, description = "`createdAt` (when absent) or `amount`.")
     ),
     responses((status = 200, body = VouchersPage), Problems)
 )]
@@ -278,7 +274,7 @@ pub async fn internal(caller: Caller, mut query: Query) -> Answer {
     operation_id = "readComprobanteByExternal",
     tag = "Vouchers",
     params(
-        ("idExterno" = String, Path, min_length = 1, max_length = 64, description = "the tenant's own id, percent-encoded: a `/` is `%2F`"),
+        declared::IdExternoInPath,
         ("direction" = Option<SenseWord>, Query, description = "only of this direction")
     ),
     responses((status = 200, body = VoucherBody), Problems)
@@ -302,7 +298,7 @@ pub async fn by_external(caller: Caller, path: web::Path<String>, mut query: Que
 #[utoipa::path(
     operation_id = "readComprobante",
     tag = "Vouchers",
-    params(("id" = String, Path, description = "the id of a voucher, `cmp_…`")),
+    params(declared::VoucherInPath),
     responses((status = 200, body = VoucherBody), Problems)
 )]
 #[get("/v1/comprobantes/{id}")]

@@ -13,12 +13,13 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookFormat, WebhookId, WebhookOrder};
 
 use super::events::{place, placed};
-use crate::bodies::words::{DeliveryStatusWord, EventFilterWord, OrderWord};
+use crate::bodies::words::{DeliveryStatusWord, EventFilterWord};
 use crate::http::body::read::{self as read_body, text};
 use crate::http::body::{Body, OptionalBody};
 use crate::http::caller::Caller;
 use crate::http::choice::{WebhookFormatWord, one_of};
 use crate::http::cursors;
+use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
@@ -145,7 +146,7 @@ request! {
 #[utoipa::path(
     operation_id = "createWebhook",
     tag = "Webhooks",
-    params(crate::http::problems::PostParams),
+    params(declared::IdempotencyKey),
     request_body(content = CreateWebhook),
     responses((status = 201, body = WithSecret), Problems)
 )]
@@ -174,7 +175,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
 #[utoipa::path(
     operation_id = "readWebhook",
     tag = "Webhooks",
-    params(("id" = String, Path, description = "the id of a webhook, `whk_…`")),
+    params(declared::WebhookInPath),
     responses((status = 200, body = WebhookBody), Problems)
 )]
 #[get("/v1/webhooks/{id}")]
@@ -193,7 +194,7 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
 #[utoipa::path(
     operation_id = "changeWebhook",
     tag = "Webhooks",
-    params(("id" = String, Path, description = "the id of a webhook, `whk_…`")),
+    params(declared::WebhookInPath),
     request_body(content = ChangeWebhook),
     responses((status = 200, body = WebhookBody), Problems)
 )]
@@ -225,7 +226,7 @@ pub async fn change(caller: Caller, path: web::Path<String>, body: Body) -> Answ
 #[utoipa::path(
     operation_id = "deleteWebhook",
     tag = "Webhooks",
-    params(("id" = String, Path, description = "the id of a webhook, `whk_…`")),
+    params(declared::WebhookInPath),
     responses((status = 204, description = "removed"), Problems)
 )]
 #[delete("/v1/webhooks/{id}")]
@@ -257,8 +258,8 @@ request! {
     operation_id = "rotateWebhookSecret",
     tag = "Webhooks",
     params(
-        ("id" = String, Path, description = "the id of a webhook, `whk_…`"),
-        crate::http::problems::PostParams,
+        declared::WebhookInPath,
+        declared::IdempotencyKey,
     ),
     request_body(content = Option<RotateSecret>),
     responses((status = 200, body = WithSecret), Problems)
@@ -296,8 +297,8 @@ pub async fn rotate(
     operation_id = "testWebhook",
     tag = "Webhooks",
     params(
-        ("id" = String, Path, description = "the id of a webhook, `whk_…`"),
-        crate::http::problems::PostParams,
+        declared::WebhookInPath,
+        declared::IdempotencyKey,
     ),
     responses((status = 200, body = TestBody), Problems)
 )]
@@ -326,11 +327,11 @@ pub async fn test(
     operation_id = "listWebhookDeliveries",
     tag = "Webhooks",
     params(
-        ("id" = String, Path, description = "the id of a webhook, `whk_…`"),
+        declared::WebhookInPath,
         ("status" = Option<DeliveryStatusWord>, Query, description = "only deliveries whose last try ended so"),
-        ("limit" = Option<u32>, Query, minimum = 1, maximum = 200, description = "rows of the page, 1–200; 50 when absent"),
-        ("order" = Option<OrderWord>, Query, description = "`asc` or `desc` (when absent)"),
-        ("cursor" = Option<String>, Query, description = "the X-Next-Cursor of the page before"),
+        declared::Limit,
+        declared::Order,
+        declared::Cursor,
     ),
     responses((status = 200, body = DeliveriesPage), Problems)
 )]
@@ -372,7 +373,7 @@ pub async fn deliveries(caller: Caller, path: web::Path<String>, mut query: Quer
     tag = "Webhooks",
     params(
         ("id" = String, Path, description = "the id of a delivery, `dlv_…`"),
-        crate::http::problems::PostParams,
+        declared::IdempotencyKey,
     ),
     responses((status = 202, body = RedeliveryBody), Problems)
 )]
@@ -419,8 +420,8 @@ fn event(realm: RealmId, last: u64, id: &str) -> Result<EventId, Mistake> {
     operation_id = "redeliverRange",
     tag = "Webhooks",
     params(
-        ("id" = String, Path, description = "the id of a webhook, `whk_…`"),
-        crate::http::problems::PostParams,
+        declared::WebhookInPath,
+        declared::IdempotencyKey,
     ),
     request_body(content = Redeliver),
     responses((status = 202, body = RedeliveryBody), Problems)

@@ -23,6 +23,7 @@ use crate::bodies::counterparty::Contraparte;
 use crate::bodies::words::SentidoWord;
 use crate::http::body::{Body, Fields, read as read_body};
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
@@ -149,7 +150,7 @@ pub fn comprobante(realm: RealmId, placed: &Placed, types: &VoucherTypes) -> Com
 #[utoipa::path(
     operation_id = "createWalletComprobante",
     tag = "Wallet",
-    params(crate::http::problems::PostParams, ("dryRun" = Option<bool>, Query, description = "answer what would happen, post nothing")),
+    params(declared::IdempotencyKey, declared::DryRun),
     request_body(content = CreateWalletComprobante),
     responses((status = 201, body = ComprobanteCreado), (status = 200, body = ComprobanteCreado, description = "a dry run"), Problems)
 )]
@@ -241,7 +242,7 @@ async fn both(caller: &Caller, id: u64, code: TypeCode) -> Result<TypeRef, ApiEr
 #[utoipa::path(
     operation_id = "readWalletComprobante",
     tag = "Wallet",
-    params(("id" = String, Path, description = "the id of a voucher, `cmp_…`")),
+    params(declared::VoucherInPath),
     responses((status = 200, body = ComprobanteBody), Problems)
 )]
 #[get("/wallet/v1/Comprobante/{id}")]
@@ -260,7 +261,7 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     operation_id = "readWalletComprobanteByExternal",
     tag = "Wallet",
     params(
-        ("idExterno" = String, Path, min_length = 1, max_length = 64, description = "the tenant's own id, percent-encoded: a `/` is `%2F`"),
+        declared::IdExternoInPath,
         ("sentido" = Option<String>, Query, description = "1 or -1")
     ),
     responses((status = 200, body = ComprobanteBody), Problems)

@@ -18,6 +18,7 @@ use super::cuenta_request::{CreateWalletAccount, UpdateWalletAccount};
 use super::{Pagina, campos, number};
 use crate::http::body::Body;
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::params::PaginaParams;
 use crate::http::problems::{BankProblems, Problems};
@@ -26,6 +27,7 @@ use crate::http::request::request;
 use crate::http::respond::{self, give, json, plain};
 use crate::http::whole::WholeParams;
 use crate::http::words::Mistake;
+use crate::wallet;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -57,7 +59,7 @@ impl From<&AccountView> for CuentaCreada {
 #[utoipa::path(
     operation_id = "createCuenta",
     tag = "Wallet",
-    params(crate::http::problems::PostParams),
+    params(declared::IdempotencyKey),
     request_body(content = CreateWalletAccount),
     responses((status = 201, body = CuentaCreada), Problems)
 )]
@@ -104,7 +106,7 @@ fn registration(sent: CreateWalletAccount) -> Result<Registration, ApiError> {
 #[utoipa::path(
     operation_id = "updateCuenta",
     tag = "Wallet",
-    params(("id" = u64, Path, description = "the number of the account"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    params(wallet::declared::CuentaInPath, declared::IfMatch),
     request_body(content = UpdateWalletAccount),
     responses((status = 204, description = "changed"), BankProblems)
 )]
@@ -149,7 +151,7 @@ request! {
 #[utoipa::path(
     operation_id = "enableCuenta",
     tag = "Wallet",
-    params(("id" = u64, Path, description = "the number of the account"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    params(wallet::declared::CuentaInPath, declared::IfMatch),
     request_body(content = Habilitado),
     responses((status = 204, description = "done"), Problems)
 )]
@@ -172,7 +174,7 @@ pub async fn enable(
 #[utoipa::path(
     operation_id = "readCuenta",
     tag = "Wallet",
-    params(("id" = u64, Path, description = "the number of the account"), ("If-None-Match" = Option<String>, Header, description = "an ETag read before")),
+    params(wallet::declared::CuentaInPath, declared::IfNoneMatch),
     responses((status = 200, body = CuentaBody), (status = 304, description = "profile, limits and state are unchanged since; movements do not count"), Problems)
 )]
 #[get("/wallet/v1/Cuenta/{id}")]

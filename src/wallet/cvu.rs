@@ -17,6 +17,7 @@ use super::{campos, number};
 use crate::http::body::Body;
 use crate::http::body::read::{line, text as read_text};
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::problems::BankProblems;
 use crate::http::request::request;
@@ -89,7 +90,7 @@ request! {
 #[utoipa::path(
     operation_id = "createWalletCvu",
     tag = "Wallet",
-    params(crate::http::problems::PostParams),
+    params(declared::IdempotencyKey),
     request_body(content = CreateWalletCvu),
     responses((status = 201, body = CvuBody), (status = 200, body = CvuBody, description = "the CVU that the account has already"), BankProblems)
 )]
@@ -138,7 +139,7 @@ request! {
     tag = "Wallet",
     params(
         ("id" = u64, Path, description = "the id of the CVU's record (`cuentaCVUId`); the number of the account with `idEsCuenta`"),
-        ("If-Match" = Option<String>, Header, description = "an ETag read before")
+        declared::IfMatch
     ),
     request_body(content = AsignarAlias),
     responses((status = 200, body = CvuBody), BankProblems)
@@ -179,7 +180,7 @@ pub async fn assign_alias(
     tag = "Wallet",
     params(
         ("id" = u64, Path, description = "the id of the CVU's record (`cuentaCVUId`)"),
-        ("If-Match" = Option<String>, Header, description = "an ETag read before")
+        declared::IfMatch
     ),
     responses((status = 204, description = "closed"), BankProblems)
 )]

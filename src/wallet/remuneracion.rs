@@ -17,6 +17,7 @@ use super::importe::{Exacto, Importe};
 use crate::bodies::words::EstadoWord;
 use crate::http::body::{Body, read as read_body};
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::problems::{BankProblems, Problems};
 use crate::http::request::request;
@@ -166,7 +167,7 @@ request! {
 #[utoipa::path(
     operation_id = "walletRemuneracionAlta",
     tag = "Wallet: remuneration",
-    params(crate::http::problems::PostParams),
+    params(declared::IdempotencyKey),
     request_body(content = EnrollRemuneracion),
     responses((status = 201, body = RemuneracionAlta), BankProblems)
 )]
@@ -227,7 +228,7 @@ async fn target(caller: &Caller, sent: &EnrollRemuneracion) -> Result<Target, Ap
 #[utoipa::path(
     operation_id = "walletRemuneracionEstado",
     tag = "Wallet: remuneration",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    params(declared::CvuInPath),
     responses((status = 200, body = RemuneracionEstado), Problems)
 )]
 #[get("/wallet/v1/Remuneracion/Estado/{cvu}")]

@@ -16,12 +16,14 @@ use super::corte::{self, Corte};
 use super::importe::Importe;
 use super::{Pagina, campos, number};
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::params::PaginaParams;
 use crate::http::problems::Problems;
 use crate::http::query::{LIMIT_MAX, Query};
 use crate::http::respond::{self, json};
 use crate::http::words::Mistake;
+use crate::wallet;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -130,9 +132,9 @@ async fn balances(
     tag = "Wallet",
     params(
         PaginaParams,
-        ("fecha" = Option<String>, Query, description = "YYYY-MM-DD or DD-MM-YYYY, not in the future: what they had at the end of that day"),
-        ("date" = Option<String>, Query, description = "the same under another name"),
-        ("asOf" = Option<String>, Query, description = "an instant, RFC 3339, not in the future, instead of a day")
+        wallet::declared::Fecha,
+        wallet::declared::FechaAsDate,
+        declared::AsOf
     ),
     responses((status = 200, body = Saldos), Problems)
 )]
@@ -157,9 +159,9 @@ pub async fn current(caller: Caller, mut query: Query) -> Answer {
     operation_id = "readSaldoHistorico",
     tag = "Wallet",
     params(
-        ("idCuenta" = u64, Path, description = "the number of the account"),
-        ("fecha" = Option<String>, Query, description = "YYYY-MM-DD or DD-MM-YYYY, not in the future"),
-        ("date" = Option<String>, Query, description = "the same under another name")
+        wallet::declared::IdCuentaInPath,
+        wallet::declared::Fecha,
+        wallet::declared::FechaAsDate
     ),
     responses((status = 200, body = SaldoHistorico), Problems)
 )]
@@ -179,8 +181,8 @@ pub async fn historical(caller: Caller, path: web::Path<String>, mut query: Quer
     tag = "Wallet",
     params(
         ("idCuenta" = u64, Query, description = "the number of the account"),
-        ("fecha" = Option<String>, Query, description = "YYYY-MM-DD or DD-MM-YYYY, not in the future"),
-        ("date" = Option<String>, Query, description = "the same under another name")
+        wallet::declared::Fecha,
+        wallet::declared::FechaAsDate
     ),
     responses((status = 200, body = SaldoHistorico), Problems)
 )]
@@ -199,9 +201,9 @@ pub async fn historical_of_account(caller: Caller, mut query: Query) -> Answer {
     operation_id = "readSaldoHistoricoByCVU",
     tag = "Wallet",
     params(
-        ("cvu" = String, Query, description = "22 digits"),
-        ("fecha" = Option<String>, Query, description = "YYYY-MM-DD or DD-MM-YYYY, not in the future"),
-        ("date" = Option<String>, Query, description = "the same under another name")
+        declared::CvuInQuery,
+        wallet::declared::Fecha,
+        wallet::declared::FechaAsDate
     ),
     responses((status = 200, body = SaldoHistorico), Problems)
 )]
@@ -219,7 +221,7 @@ pub async fn historical_by_cvu(caller: Caller, mut query: Query) -> Answer {
 #[utoipa::path(
     operation_id = "readSaldoActualByIdCuenta",
     tag = "Wallet",
-    params(("idCuenta" = u64, Path, description = "the number of the account")),
+    params(wallet::declared::IdCuentaInPath),
     responses((status = 200, body = Saldo), Problems)
 )]
 #[get("/wallet/v1/SaldoActualByIdCuenta/{idCuenta}")]
@@ -233,7 +235,7 @@ pub async fn current_of_account(caller: Caller, path: web::Path<String>) -> Answ
 #[utoipa::path(
     operation_id = "readSaldoActualByCVU",
     tag = "Wallet",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    params(declared::CvuInPath),
     responses((status = 200, body = Saldo), Problems)
 )]
 #[get("/wallet/v1/SaldoActualByCVU/{cvu}")]

@@ -14,12 +14,14 @@ use utoipa_actix_web::service_config::ServiceConfig;
 use super::campos;
 use super::corte::{self, Corte};
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::errors::ApiError;
-use crate::http::params::PaginaParams;
+use crate::http::params::{PageParams, PaginaParams, PeriodParams};
 use crate::http::problems::Problems;
 use crate::http::query::{Query, pages};
 use crate::http::respond::{json, paged};
 use crate::http::words::Mistake;
+use crate::wallet;
 use bodies::{
     Movimiento, MovimientosPage, SaldoCliente, SaldoClienteHistorico, SaldosPage, Tesoreria,
 };
@@ -66,10 +68,10 @@ pub async fn snapshot(caller: Caller) -> Answer {
     tag = "Wallet: treasury",
     params(
         PaginaParams,
-        ("q" = Option<String>, Query, description = "in CVU, alias, holder's name or CUIT"),
-        ("fecha" = Option<String>, Query, description = "YYYY-MM-DD or DD-MM-YYYY, not in the future: what they had at the end of that day"),
-        ("date" = Option<String>, Query, description = "the same under another name"),
-        ("asOf" = Option<String>, Query, description = "an instant, RFC 3339, not in the future, instead of a day")
+        declared::ClientText,
+        wallet::declared::Fecha,
+        wallet::declared::FechaAsDate,
+        declared::AsOf
     ),
     responses((status = 200, body = SaldosPage), Problems)
 )]
@@ -106,7 +108,7 @@ async fn balance(caller: &Caller, target: Target) -> Answer {
 #[utoipa::path(
     operation_id = "walletSaldoClienteByCVU",
     tag = "Wallet: treasury",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    params(declared::CvuInPath),
     responses((status = 200, body = SaldoCliente), Problems)
 )]
 #[get("/wallet/v1/SaldoClienteByCVU/{cvu}")]
@@ -120,7 +122,7 @@ pub async fn by_cvu(caller: Caller, path: web::Path<String>) -> Answer {
 #[utoipa::path(
     operation_id = "walletSaldoClienteByIdCuenta",
     tag = "Wallet: treasury",
-    params(("idCuenta" = u64, Path, description = "the id of a wallet account")),
+    params(wallet::declared::IdCuentaInPath),
     responses((status = 200, body = SaldoCliente), Problems)
 )]
 #[get("/wallet/v1/SaldoClienteByIdCuenta/{idCuenta}")]
@@ -138,11 +140,8 @@ pub async fn by_account(caller: Caller, path: web::Path<String>) -> Answer {
     params(
         ("cvu" = Option<String>, Query, description = "the client's CVU, or idCuenta"),
         ("idCuenta" = Option<u64>, Query, description = "the client's wallet account, or cvu"),
-        ("from" = Option<String>, Query, description = "a date or date-time; not before it"),
-        ("to" = Option<String>, Query, description = "a date (the whole day) or date-time; not after it"),
-        ("limit" = Option<u64>, Query, description = "1 to 200; 50 when absent"),
-        ("offset" = Option<u64>, Query, description = "rows to skip"),
-        ("cursor" = Option<String>, Query, description = "a value of X-Next-Cursor")
+        PeriodParams,
+        PageParams
     ),
     responses((status = 200, body = MovimientosPage), Problems)
 )]
@@ -182,9 +181,9 @@ pub async fn movements(caller: Caller, mut query: Query) -> Answer {
     operation_id = "walletSaldoClienteHistoricoByCVU",
     tag = "Wallet: treasury",
     params(
-        ("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"),
-        ("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD or DD-MM-YYYY, not in the future"),
-        ("fecha" = Option<String>, Query, description = "the same as date")
+        declared::CvuInPath,
+        wallet::declared::Fecha,
+        wallet::declared::FechaAsDate
     ),
     responses((status = 200, body = SaldoClienteHistorico), Problems)
 )]

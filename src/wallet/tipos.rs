@@ -12,6 +12,7 @@ use super::comprobantes::{sentido as sign_of, signo};
 use super::{campos, nombres, number};
 use crate::http::body::{Body, Fields, read as read_body};
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
@@ -132,7 +133,7 @@ pub async fn remove(caller: Caller, path: web::Path<String>) -> Result<HttpRespo
 #[utoipa::path(
     operation_id = "createTipoComprobante",
     tag = "Wallet",
-    params(crate::http::problems::PostParams),
+    params(declared::IdempotencyKey),
     request_body(content = CreateTipoComprobante),
     responses((status = 201, body = TipoCreado), Problems)
 )]

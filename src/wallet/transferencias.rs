@@ -20,6 +20,7 @@ use crate::bodies::words::ConceptWord;
 use crate::http::body::read as read_body;
 use crate::http::body::{Body, Fields};
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
@@ -121,8 +122,8 @@ fn unnamed() -> Result<ExternalId, ApiError> {
     operation_id = "walletTransferir",
     tag = "Wallet: transfers",
     params(
-        crate::http::problems::PostParams,
-        ("dryRun" = Option<bool>, Query, description = "answer what would happen, do nothing")
+        declared::IdempotencyKey,
+        declared::DryRun
     ),
     request_body(content = Transferir),
     responses((status = 200, body = Transferencia), Problems)

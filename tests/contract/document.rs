@@ -69,6 +69,69 @@ fn errors_bodies_and_headers_are_written_once_and_referred_to() {
 }
 
 #[test]
+fn parameters_of_several_operations_are_written_once_and_referred_to() {
+    let document = Document::of_the_service();
+    let shared = document.0["components"]["parameters"].as_object().unwrap();
+    let text = document.0.to_string();
+    for name in shared.keys() {
+        let place = format!("\"#/components/parameters/{name}\"");
+        assert!(text.contains(&place), "{name} is no operation's");
+    }
+    let mut seen: BTreeSet<_> = shared.values().map(Value::to_string).collect();
+    assert_eq!(seen.len(), shared.len(), "two of them are the same");
+    for (path, method, operation) in document.operations() {
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let mut places = BTreeSet::new();
+        for it in parameters {
+            let place = (it["in"].to_string(), it["name"].to_string());
+            assert!(places.insert(place), "{method} {path} has it twice: {it}");
+        }
+    }
+    for (path, method, operation) in document.written() {
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        for own in parameters.filter(|it| it["$ref"].is_null()) {
+            assert!(seen.insert(own.to_string()), "{method} {path}: {own}");
+        }
+    }
+    // The same name in the same place is the same wherever its meaning is.
+    for (operations, name, place) in [
+        (
+            &["listAccounts", "walletMovimientosCliente", "reconcile"][..],
+            "cursor",
+            "Cursor",
+        ),
+        (
+            &["listSaldosActuales", "readSaldoHistorico"],
+            "fecha",
+            "Fecha",
+        ),
+        (&["closeAccount", "updateCuenta"], "If-Match", "IfMatch"),
+        (
+            &["createHold", "walletTransferir"],
+            "Idempotency-Key",
+            "IdempotencyKey",
+        ),
+        (
+            &["listMovements", "listTransfers", "walletMovimientosCliente"],
+            "from",
+            "From",
+        ),
+    ] {
+        assert_eq!(shared[place]["name"], name);
+        for id in operations {
+            let written = document.written();
+            let (_, _, operation) = written
+                .iter()
+                .find(|(_, _, it)| it["operationId"] == *id)
+                .unwrap();
+            let parameters = operation["parameters"].as_array().unwrap();
+            let place = serde_json::json!({"$ref": format!("#/components/parameters/{place}")});
+            assert!(parameters.contains(&place), "{id}: {name}");
+        }
+    }
+}
+
+#[test]
 fn operations_promise_the_statuses_that_they_have() {
     let document = Document::of_the_service();
     let every = ["400", "401", "403", "429", "503"];
@@ -92,6 +155,11 @@ fn operations_promise_the_statuses_that_they_have() {
         let wanted = more.iter().copied().flatten().chain(&every);
         assert_eq!(reply, wanted.copied().collect(), "{id}");
     }
+    // The bank has no key, and its bodies are read whatever type they say they are.
+    let notice = document.operation("takeBankNotice");
+    let answers = notice["responses"].as_object().unwrap().keys();
+    let answers: Vec<_> = answers.map(String::as_str).collect();
+    assert_eq!(answers, ["200", "400", "401", "413", "503"]);
 }
 
 #[test]
@@ -125,13 +193,10 @@ fn closed_sets_times_and_money_have_their_types() {
             );
         }
     }
-    let status = &document["paths"]["/v1/accounts/{cvu}/holds"]["get"]["parameters"];
-    let status = status.as_array().unwrap().iter();
-    let status: Vec<_> = status.filter(|it| it["name"] == "status").collect();
-    assert_eq!(
-        status[0]["schema"]["$ref"],
-        "#/components/schemas/HoldStatus"
-    );
+    let holds = Document::of_the_service().operation("listHolds");
+    let mut parameters = holds["parameters"].as_array().unwrap().iter();
+    let status = parameters.find(|it| it["name"] == "status").unwrap();
+    assert_eq!(status["schema"]["$ref"], "#/components/schemas/HoldStatus");
 }
 
 #[test]

@@ -10,8 +10,19 @@ impl Document {
         Self(serde_json::to_value(caudal::server::openapi()).unwrap())
     }
 
-    /// All operations: path, method, and what is said of it.
+    /// All operations: path, method, and what is said of it, with parameters as they are where they are written.
     pub fn operations(&self) -> Vec<(String, String, Value)> {
+        let mut found = self.written();
+        for (_, _, operation) in &mut found {
+            for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
+                *parameter = self.resolved(parameter);
+            }
+        }
+        found
+    }
+
+    /// The same with references to parameters as references.
+    pub fn written(&self) -> Vec<(String, String, Value)> {
         let paths = self.0["paths"].as_object().unwrap();
         let of = |(path, item): (&String, &Value)| {
             let operations = item.as_object().unwrap().iter();

@@ -150,7 +150,8 @@ fn problems(path: &str, operation: &mut Operation, schemas: &Schemas) {
     if versioned {
         found.push(STALE);
     }
-    if operation.request_body.is_some() {
+    // Whoever is known by a signature says its own.
+    if operation.request_body.is_some() && operation.security.is_none() {
         found.extend(BODY);
     }
     let answers = &mut operation.responses.responses;

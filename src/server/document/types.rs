@@ -13,13 +13,15 @@ const SCHEMAS: &str = "#/components/schemas/";
 
 /// Sharpens every schema of a document.
 pub fn sharpen(document: &mut OpenApi) {
-    for item in document.paths.paths.values_mut() {
-        for operation in walk::operations_mut(item) {
-            for parameter in operation.parameters.iter_mut().flatten() {
-                if let RefOr::T(parameter) = parameter {
-                    never_null(parameter);
-                }
-            }
+    let components = document.components.get_or_insert_default();
+    let shared = components.parameters.values_mut();
+    let items = document.paths.paths.values_mut();
+    let operations = items.flat_map(walk::operations_mut);
+    let own = operations.flat_map(|operation| operation.parameters.iter_mut().flatten());
+    for parameter in shared.chain(own) {
+        if let RefOr::T(parameter) = parameter {
+            never_null(parameter);
+            name_type(parameter);
         }
     }
     mention_again(document);
@@ -162,15 +164,31 @@ fn always(object: &mut Object) {
     object.required = required;
 }
 
+/// What the text of a parameter is, by its name.
+fn name_type(parameter: &mut Parameter) {
+    if let Some(RefOr::T(Schema::Object(text))) = &mut parameter.schema {
+        let name = parameter.name.as_str();
+        if is_open(text) && ["at", "asOf"].contains(&name) {
+            text.format = Some(SchemaFormat::KnownFormat(KnownFormat::DateTime));
+        } else if is_open(text) && DAYS.contains(&name) {
+            text.format = Some(SchemaFormat::KnownFormat(KnownFormat::Date));
+        }
+    }
+}
+
+/// Whether an object is a text of which nothing more is said.
+fn is_open(text: &Object) -> bool {
+    let open = text.format.is_none() && text.pattern.is_none() && text.enum_values.is_none();
+    open && solid(&text.schema_type) == SchemaType::Type(Type::String)
+}
+
 /// What a text is, by the name of its field; what is sent says itself how money may come.
 fn name_types(object: &mut Object, is_sent: bool) {
     for (name, property) in &mut object.properties {
         let RefOr::T(Schema::Object(text)) = property else {
             continue;
         };
-        let is_text = solid(&text.schema_type) == SchemaType::Type(Type::String);
-        let open = text.format.is_none() && text.pattern.is_none() && text.enum_values.is_none();
-        if !is_text || !open {
+        if !is_open(text) {
             continue;
         }
         if is_instant(name) {

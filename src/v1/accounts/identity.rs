@@ -10,6 +10,7 @@ use crate::http::body::Body;
 use crate::http::body::read::{line, text};
 use crate::http::caller::Caller;
 use crate::http::choice::{PersonTypeWord, one_of};
+use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::persons::cuit;
 use crate::http::problems::BankProblems;
@@ -65,7 +66,7 @@ request! {
 #[utoipa::path(
     operation_id = "changeIdentity",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    params(declared::CvuInPath, declared::IfMatch),
     request_body(content = UpdateAccountIdentidad),
     responses((status = 200, body = AccountBody), BankProblems)
 )]

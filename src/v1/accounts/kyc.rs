@@ -12,6 +12,7 @@ use crate::bodies::kyc::{address_fields, kyc_fields};
 use crate::http::body::Body;
 use crate::http::body::read::{boolean, instant, integer, line, text};
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::request::request;
@@ -109,7 +110,7 @@ kyc_fields!(kyc_request);
 #[utoipa::path(
     operation_id = "changeKyc",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    params(declared::CvuInPath, declared::IfMatch),
     request_body(content = UpdateAccountKyc),
     responses((status = 200, body = AccountBody), Problems)
 )]

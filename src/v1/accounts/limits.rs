@@ -11,6 +11,7 @@ use crate::bodies::accounts::{AccountBody, LimitsSnapshot};
 use crate::http::body::Body;
 use crate::http::body::read::{integer, money};
 use crate::http::caller::Caller;
+use crate::http::declared;
 use crate::http::problems::Problems;
 use crate::http::request::request;
 use crate::http::respond::json;
@@ -62,7 +63,7 @@ impl From<UpdateLimits> for LimitsChange {
 #[utoipa::path(
     operation_id = "readLimits",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    params(declared::CvuInPath),
     responses((status = 200, body = LimitsSnapshot), Problems)
 )]
 #[get("/v1/accounts/{cvu}/limits")]
@@ -80,7 +81,7 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
 #[utoipa::path(
     operation_id = "changeLimits",
     tag = "Accounts",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$"), ("If-Match" = Option<String>, Header, description = "an ETag read before")),
+    params(declared::CvuInPath, declared::IfMatch),
     request_body(content = UpdateLimits),
     responses((status = 200, body = AccountBody), Problems)
 )]

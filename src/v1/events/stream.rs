@@ -24,6 +24,7 @@ use futures_util::stream::unfold;
 use super::{Answer, kinds, place, placed};
 use crate::bodies::events::event;
 use crate::http::caller::{Caller, only};
+use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
@@ -138,7 +139,7 @@ impl Reader {
     params(
         ("Last-Event-ID" = Option<String>, Header, description = "only events after this one"),
         ("after" = Option<String>, Query, description = "the same, for clients that cannot send the header"),
-        ("types" = Option<String>, Query, description = "only of these types, with commas between them; `hold.*` is every type that begins so"),
+        declared::EventTypes,
     ),
     responses((status = 200, content_type = "text/event-stream", body = String), Problems),
 )]
