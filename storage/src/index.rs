@@ -16,6 +16,7 @@
 //! store is marked, and the next open rebuilds the index from the journal. A read that the system
 //! refuses proves nothing: it fails, and the store is not ready until reads succeed.
 
+pub(crate) mod block;
 pub(crate) mod blocks;
 pub(crate) mod bloom;
 pub(crate) mod build;
@@ -35,12 +36,13 @@ use std::sync::{Arc, Condvar, Mutex, RwLock};
 
 use crate::api::{Head, Pair, SortOrder, Stats, StoreError, StreamId};
 use crate::health::Health;
+use crate::index::block::Stored;
 use crate::index::blocks::BlockStore;
 use crate::index::bloom::hash;
 use crate::index::bytes::Bytes;
 use crate::index::manifest::{Manifest, Mark};
 use crate::index::merge::{RunCursor, Source, merge};
-use crate::index::run::{Run, Stored};
+use crate::index::run::Run;
 use crate::index::trouble::Trouble;
 use crate::num::u64_of;
 use crate::rows::{STREAM_PREFIX, parse_head, stream_key, stream_prefix};

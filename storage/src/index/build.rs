@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
+use crate::index::block::{FAR, GONE};
 use crate::index::blocks::{BlockStore, Kind, OVERHEAD, PAYLOAD_MAX, VALUE_MAX, block_key, seal};
 use crate::index::bloom::{self, Bloom};
-use crate::index::run::{FAR, Fences, GONE, Run, RunInfo};
+use crate::index::run::{Fences, Run, RunInfo};
 use crate::index::trouble::Trouble;
 use crate::num::{u16_of, u32_of};
 use crate::rows::stream_prefix;

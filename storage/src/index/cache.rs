@@ -10,69 +10,14 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
-use crate::index::blocks::OVERHEAD;
-use crate::index::run::{Stored, Unpacked, find};
+use crate::index::block::Block;
 use crate::num::{u64_of, usize_of};
 use crate::sync::lock;
 
 /// Parts that are locked one by one.
 const SHARDS: usize = 16;
-/// What a block takes besides its rows, and its rows as a multiple of their bytes on disk: as they
-/// lie, their whole keys, and where each begins.
-const BESIDES: u64 = 192;
-const UNPACKED: u64 = 3;
-
-/// A block of rows that passed its checks.
-#[derive(Debug)]
-pub(crate) struct Block {
-    /// As in sled.
-    value: Box<[u8]>,
-    /// `None` inside when the rows cannot be read.
-    rows: OnceLock<Option<Unpacked>>,
-}
-
-impl Block {
-    /// Of a value that passed its checks.
-    pub(crate) fn new(value: &[u8]) -> Self {
-        Self {
-            value: value.into(),
-            rows: OnceLock::new(),
-        }
-    }
-
-    fn payload(&self) -> &[u8] {
-        self.value.get(OVERHEAD..).unwrap_or_default()
-    }
-
-    /// Its rows, to walk over; `None` when they cannot be read.
-    pub(crate) fn rows(&self) -> Option<&Unpacked> {
-        let rows = self.rows.get_or_init(|| Unpacked::of(self.payload()));
-        rows.as_ref()
-    }
-
-    /// The value of a row by its place in the block.
-    pub(crate) fn value(&self, row: usize) -> Option<Stored<'_>> {
-        self.rows()?.value(self.payload(), row)
-    }
-
-    /// The value under a key.
-    pub(crate) fn find(&self, key: &[u8]) -> Option<Stored<'_>> {
-        match self.rows.get() {
-            Some(Some(rows)) => {
-                let row = rows.seek(key);
-                let found = rows.key(row) == Some(key);
-                found.then(|| rows.value(self.payload(), row)).flatten()
-            }
-            Some(None) | None => find(self.payload(), key),
-        }
-    }
-
-    fn bytes(&self) -> u64 {
-        BESIDES + UNPACKED * u64_of(self.value.len())
-    }
-}
 
 #[derive(Debug)]
 struct Slot {
@@ -195,10 +140,9 @@ impl BlockCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::blocks::VALUE_MAX;
 
     fn block() -> Arc<Block> {
-        Arc::new(Block::new(&[0; VALUE_MAX]))
+        Arc::new(Block::new(&[0; 4096]))
     }
 
     #[test]

@@ -11,10 +11,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::api::{SortOrder, StoreError};
+use crate::index::block::Stored;
 use crate::index::build::RunBuilder;
 use crate::index::manifest::{Manifest, Mark, RUNS_MAX};
 use crate::index::merge::{RunCursor, Source, merge};
-use crate::index::run::{Run, RunInfo, Stored};
+use crate::index::run::{Run, RunInfo};
 use crate::index::trouble::Trouble;
 use crate::index::{Frozen, SortedRows};
 use crate::num::u64_of;

@@ -4,10 +4,10 @@ use std::collections::btree_map::Range;
 use std::sync::Arc;
 
 use crate::api::SortOrder;
+use crate::index::block::{Block, Stored, Unpacked};
 use crate::index::blocks::BlockStore;
 use crate::index::bytes::Bytes;
-use crate::index::cache::Block;
-use crate::index::run::{Run, Stored, Unpacked};
+use crate::index::run::Run;
 use crate::index::trouble::Trouble;
 
 type Row<'a> = (&'a Bytes, &'a Option<Bytes>);
