@@ -59,7 +59,7 @@ async fn status_and_health_tell_how_a_service_is() {
     for line in [
         "caudal    ",
         "realms    4 of 2 tenants",
-        "webhooks  0,",
+        "webhooks  0, 0 behind by 0 events, 0 failing, 0 stopped",
         "clock     believed",
     ] {
         assert!(page.contains(line), "{page}");

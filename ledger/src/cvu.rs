@@ -5,6 +5,14 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+/// Where the check digit of a block stands, counted from 1.
+pub const fn place(block: u8) -> u8 {
+    match block {
+        1 => 8,
+        _ => 22,
+    }
+}
+
 /// Why 22 characters are not a CBU or CVU.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum KeyError {
@@ -12,7 +20,7 @@ pub enum KeyError {
     #[error("must be exactly 22 digits")]
     Shape,
     /// A check digit is wrong.
-    #[error("has a wrong check digit {block}: it should be {right}")]
+    #[error("has a wrong check digit (digit {} of 22): it should be {right}", place(*block))]
     CheckDigit {
         /// The block, 1 (digit 8) or 2 (digit 22).
         block: u8,

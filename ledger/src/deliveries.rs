@@ -5,7 +5,7 @@
 //! not. A webhook has its main course, which never ends, and one for each redelivery.
 //!
 //! **Order.** Within a course the events of an account are sent one after the other: the next one
-//! leaves when the one before was delivered or given up.
+//! leaves when the one before was delivered, by whatever course, or given up.
 //!
 //! **Bounds.** A course has at most [`LANES_MAX`] lanes and stays within [`AHEAD_MAX`] numbers of a
 //! lane that is moving. What waits is not here but in the log, however much it is.
@@ -342,6 +342,18 @@ impl Progress {
         }
     }
 
+    /// An event that the receiver has got by one course is not waited for by another, so that a
+    /// redelivery lets the account go on. One that is due is perhaps on its way, and ends by itself.
+    fn arrived(&mut self, account: AccountNo, event: u64, now: Timestamp) {
+        for course in &mut self.courses {
+            let lane = course.lane(account);
+            let waits = |head: Head| head.event == event && head.due > now;
+            if let Some(lane) = lane.filter(|lane| lane.head.is_some_and(waits)) {
+                (lane.seen, lane.head) = (event, None);
+            }
+        }
+    }
+
     /// Begins a redelivery.
     pub fn replay(&mut self, replay: &crate::webhooks::Replay) {
         self.taken = self.taken.max(replay.number);
@@ -391,6 +403,7 @@ impl Progress {
             if braked {
                 self.wake(now);
             }
+            self.arrived(ended.account, ended.event, now);
             return Some(attempt);
         }
         let first = if head.tries == 0 {

@@ -247,7 +247,7 @@ pub enum Rejection {
     #[error("the account is enrolled with another brokerage account or fund")]
     EnrolledOtherwise,
     /// The tenant does not exist.
-    #[error("tenant not found")]
+    #[error("no tenant has this id; the list of tenants shows the ids")]
     TenantNotFound,
     /// The id belongs to another tenant.
     #[error("a tenant with this id exists already")]

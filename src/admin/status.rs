@@ -73,6 +73,8 @@ struct WebhooksFigures {
     /// How many have events left to look at, and how many events these are together.
     behind: usize,
     events_behind: u64,
+    /// How many have events that were not taken and are tried again.
+    failing: usize,
     /// Parked or gone.
     stopped: usize,
 }
@@ -133,6 +135,7 @@ pub async fn show(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiErro
             count: hooks.len(),
             behind: behind.clone().count(),
             events_behind: behind.map(|row| row.progress.behind).sum(),
+            failing: hooks.iter().filter(|row| row.progress.retrying > 0).count(),
             stopped: hooks.iter().filter(stopped).count(),
         },
     };

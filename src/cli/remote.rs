@@ -113,7 +113,10 @@ impl Remote {
         let away = |why: reqwest::Error| {
             let source = std::error::Error::source(&why).map(ToString::to_string);
             let why = source.unwrap_or_else(|| why.to_string());
-            Exit::failed(format!("{} does not answer: {why}", self.base))
+            Exit::failed(format!(
+                "{} does not answer: {why}. Is the service running, and is this its admin listener?",
+                self.base
+            ))
         };
         let answer = request.send().await.map_err(away)?;
         let status = answer.status();

@@ -72,10 +72,11 @@ fn page(status: &Value) -> String {
             of(cases, "oldestSince")
         ),
         format!(
-            "webhooks  {}, {} behind by {} events, {} stopped",
+            "webhooks  {}, {} behind by {} events, {} failing, {} stopped",
             of(webhooks, "count"),
             of(webhooks, "behind"),
             of(webhooks, "eventsBehind"),
+            of(webhooks, "failing"),
             of(webhooks, "stopped")
         ),
         format!(

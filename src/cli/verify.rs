@@ -62,7 +62,8 @@ fn folder(data: &Path) -> Result<VerifyBody, Exit> {
     // Nothing is made here: a folder that never had a store is the wrong one.
     if !service::knows_a_store(data)? {
         let why = format!(
-            "{} holds no store; name the folder given as data",
+            "{0} holds no store: {0}/store/IDENTITY is missing. Name the folder that the service has \
+             as `data`, or a whole copy of it",
             data.display()
         );
         return Err(Exit::usage(why));

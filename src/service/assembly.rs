@@ -302,8 +302,9 @@ fn listen(addr: SocketAddr, setting: &str) -> Result<TcpListener, StartError> {
     };
     listen().map_err(|why: std::io::Error| {
         StartError::Setting(format!(
-            "{setting}: cannot listen at {addr}: {why}; choose another address (port 0 picks a \
-             free port)"
+            "{setting}: cannot listen at {addr}: {why}; choose another address (for `dev` and \
+             `sandbox-bank` with --{}; port 0 picks a free port)",
+            setting.replace('_', "-")
         ))
     })
 }

@@ -163,7 +163,7 @@ pub fn open(
         }
         (_, None) if had => {
             return refuse(format!(
-                "{} holds no store, but {} has had one: is its volume mounted? Nothing was \
+                "{0} holds no store ({0}/IDENTITY is missing), but {1} has had one: is its volume mounted? Nothing was \
                  changed, and no empty ledger is begun in its place: every key would be unknown, \
                  and references would be given out a second time. Mount the volume, or bring the \
                  store folder back from a backup; for a new ledger, choose another data folder",

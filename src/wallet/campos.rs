@@ -1,14 +1,42 @@
 //! Readers of what clients of the wallet family send: codes as text or number, dates either way
 //! round, a CUIT with its dashes.
 
+use caudal_actors::failure::Failure;
 use caudal_ledger::cuit::{Cuit, CuitError};
 use caudal_ledger::kyc;
+use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 
 use crate::http::body::read as read_body;
 use crate::http::caller::Caller;
 use crate::http::persons;
 use crate::http::words::Mistake;
+
+/// The fields of orders, as the ledger names them and as clients send them here.
+const SENT_AS: [(&str, &str); 5] = [
+    ("amount", "importe"),
+    ("cvu", "idCuenta"),
+    ("voucherTypeCode", "idTipoComprobante"),
+    ("fromCvu", "cvu_origen"),
+    ("to", "cbu_cvu_destino"),
+];
+
+/// Names the fields in which an order differs from an earlier one as they were sent.
+pub fn as_sent<T>(answered: Result<T, Failure>) -> Result<T, Failure> {
+    answered.map_err(|mut why| {
+        if let Failure::Rejected(
+            Rejection::ExternalIdReused { fields, .. }
+            | Rejection::TransferExternalIdReused { fields, .. },
+        ) = &mut why
+        {
+            for field in fields {
+                let sent = SENT_AS.iter().find(|(native, _)| field == native);
+                *field = sent.map_or(*field, |(_, sent)| sent);
+            }
+        }
+        why
+    })
+}
 
 /// Whole numbers are as good as their text.
 fn quoted(raw: &str) -> String {

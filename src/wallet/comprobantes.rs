@@ -165,7 +165,9 @@ pub async fn post(request: HttpRequest, caller: Caller, mut query: Query, body: 
         })?;
     let sent = CreateWalletComprobante::read(body)?;
     let order = adjustment(sent, &caller, dry_run).await?;
-    answer.give_made(caller.engine().post(realm, order, asker).await)
+    answer.give_made(campos::as_sent(
+        caller.engine().post(realm, order, asker).await,
+    ))
 }
 
 request! {

@@ -138,7 +138,8 @@ pub async fn send(request: HttpRequest, caller: Caller, mut query: Query, body: 
     let (asker, answer) = respond::making_as(ok, &request, &caller, &body, dry_run, render)?;
     let (from, order) = Transferir::read(body)?.order()?;
     let (engine, from) = (caller.engine(), Target::Cvu(from));
-    answer.give_made(engine.transfer(realm, from, order, dry_run, asker).await)
+    let answered = engine.transfer(realm, from, order, dry_run, asker).await;
+    answer.give_made(campos::as_sent(answered))
 }
 
 /// Reads an operation: a transfer by its id, or money that arrived by the id of its voucher.

@@ -91,7 +91,7 @@ pub const WEBHOOKS: &[Golden] = &[
         answer: r#"
             {"id":"whk_00000040000000200000001jsw","url":"http://127.0.0.1:1/caudal",
             "types":["voucher.created"],"description":null,"format":"standard","active":true,"status":"active",
-            "progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,"waiting":1,
+            "progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,"waiting":1,"retrying":1,
             "delivered":0,"parked":0,"lastSuccessAt":null,
             "lastFailure":{"at":"2026-03-02T15:04:05.678Z","durationMs":<ms>,
             "responseStatus":null,"error":"connection_failed","outcome":"failed",
@@ -105,7 +105,7 @@ pub const WEBHOOKS: &[Golden] = &[
         answer: r#"
             [{"id":"whk_00000040000000200000001jsw","url":"http://127.0.0.1:1/caudal",
             "types":["voucher.created"],"description":null,"format":"standard","active":true,"status":"active",
-            "progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,"waiting":1,
+            "progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,"waiting":1,"retrying":1,
             "delivered":0,"parked":0,"lastSuccessAt":null,
             "lastFailure":{"at":"2026-03-02T15:04:05.678Z","durationMs":<ms>,
             "responseStatus":null,"error":"connection_failed","outcome":"failed",
@@ -154,7 +154,7 @@ pub const WEBHOOKS: &[Golden] = &[
             {"id":"whk_000000400000004000000005dr","url":"https://psp.example/caudal",
             "types":["hold.*","account.closed"],"description":"Producción","format":"standard","active":true,
             "status":"active","progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,
-            "waiting":0,"delivered":0,"parked":0,"lastSuccessAt":null,"lastFailure":null},
+            "waiting":0,"retrying":0,"delivered":0,"parked":0,"lastSuccessAt":null,"lastFailure":null},
             "createdAt":"2026-03-02T15:04:05.678Z","updatedAt":"2026-03-02T15:04:05.678Z",
             "secret":"<secret>"}"#,
     },
@@ -165,7 +165,7 @@ pub const WEBHOOKS: &[Golden] = &[
         answer: r#"
             {"id":"whk_000000400000004000000005dr","url":"https://psp.example/caudal",
             "types":null,"description":"Producción","format":"standard","active":false,"status":"paused",
-            "progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,"waiting":0,
+            "progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,"waiting":0,"retrying":0,
             "delivered":0,"parked":0,"lastSuccessAt":null,"lastFailure":null},
             "createdAt":"2026-03-02T15:04:05.678Z","updatedAt":"2026-03-02T15:04:05.678Z"}"#,
     },
@@ -176,7 +176,7 @@ pub const WEBHOOKS: &[Golden] = &[
         answer: r#"
             {"id":"whk_000000400000004000000005dr","url":"https://psp.example/caudal",
             "types":null,"description":"Producción","format":"standard","active":false,"status":"paused",
-            "progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,"waiting":0,
+            "progress":{"position":"evt_00000040000000000000006c4yb8vryk","behind":0,"waiting":0,"retrying":0,
             "delivered":0,"parked":0,"lastSuccessAt":null,"lastFailure":null},
             "createdAt":"2026-03-02T15:04:05.678Z","updatedAt":"2026-03-02T15:04:05.678Z",
             "secret":"<secret>"}"#,

@@ -133,11 +133,12 @@ async fn a_voucher_is_posted_once_and_a_dry_run_never() {
         .await
         .refused(409, "idempotency_key_reused");
     assert_eq!(named(&reused.json), ["importe"]);
-    service
+    let reused = service
         .a
         .post(path, &other)
         .await
         .refused(409, "id_externo_reused");
+    assert_eq!(named(&reused.json), ["importe"]);
     // Also when its type is gone meanwhile, and named by its number.
     service.a.delete("/v1/voucher-types/CARGA").await.is(204);
     other = body.clone();

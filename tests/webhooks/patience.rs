@@ -61,6 +61,37 @@ async fn what_nobody_takes_for_three_days_is_parked_and_may_be_sent_again() {
 }
 
 #[actix_web::test]
+async fn a_redelivery_that_arrives_lets_the_account_go_on_before_the_next_try_is_due() {
+    let clock = TestClock::at(START);
+    let service = TestService::with(Setup {
+        clock: Arc::<TestClock>::clone(&clock),
+        ..Setup::default()
+    })
+    .await;
+    let (a, inbox) = (&service.a, Inbox::start());
+    inbox.behave(|_| say("500 No"));
+    let cvu = account(a).await;
+    let hook = Hook::new(a, &inbox.url("/")).await;
+    a.credit(&cvu, "1.00").await;
+    a.credit(&cvu, "2.00").await;
+    let failing = hook.lists("status=failing", 1).await;
+    let status = service.admin_get("/admin/status").await.is(200);
+    assert_eq!(status["webhooks"]["failing"], 1, "{status:?}");
+    // The clock stands, so nothing is tried again by itself.
+    inbox.behave(|_| Fate::Take);
+    let path = format!(
+        "/v1/webhooks/deliveries/{}/redeliver",
+        ids(&failing, "id")[0]
+    );
+    a.post(&path, &json!({})).await.is(202);
+    hook.lists("status=delivered", 2).await;
+    hook.caught_up(SOON).await;
+    let events = ids(&feed(a).await, "id");
+    let two = &events[events.len() - 2..];
+    assert_eq!(came(&inbox), [&two[..1], two].concat());
+}
+
+#[actix_web::test]
 async fn one_that_takes_nothing_for_three_days_is_parked_and_goes_on_when_it_is_switched_on() {
     let clock = TestClock::at(START);
     let service = TestService::with(Setup {

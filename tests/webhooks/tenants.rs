@@ -45,7 +45,7 @@ async fn a_webhook_is_made_read_changed_and_removed() {
         "active": true,
         "status": "active",
         "progress": {
-            "position": null, "behind": 0, "waiting": 0, "delivered": 0, "parked": 0,
+            "position": null, "behind": 0, "waiting": 0, "retrying": 0, "delivered": 0, "parked": 0,
             "lastSuccessAt": null, "lastFailure": null,
         },
         "secret": secret,

@@ -221,6 +221,31 @@ fn a_redelivery_is_a_course_of_its_own_and_ends() {
 }
 
 #[test]
+fn a_redelivery_of_an_event_that_waits_lets_its_account_go_on() {
+    for (refused, goes_on) in [(true, true), (false, false)] {
+        let mut progress = looked();
+        if refused {
+            progress.settle(ended(A, 1, 500, 10), 1, &usual(), at(10));
+        }
+        progress.replay(&Replay {
+            number: 4,
+            from: 1,
+            to: 1,
+            every_kind: true,
+        });
+        assert!(progress.course(4).unwrap().look(1, A, true, at(20)));
+        let of_replay = Ended {
+            replay: 4,
+            ..ended(A, 1, 200, 20)
+        };
+        progress.settle(of_replay, 1, &usual(), at(20)).unwrap();
+        // One that is due may be on its way: it ends as it ends.
+        let lane = *main(&mut progress).lane(A).unwrap();
+        assert_eq!((lane.seen == 1, lane.head.is_none()), (goes_on, goes_on));
+    }
+}
+
+#[test]
 fn the_log_of_a_delivery_keeps_its_last_tries() {
     let mut delivery = Delivery {
         event: 1,

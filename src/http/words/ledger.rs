@@ -10,7 +10,7 @@ use caudal_actors::ports::BankError;
 use caudal_ledger::alias::AliasError;
 use caudal_ledger::bank::BankRefusal;
 use caudal_ledger::cuit::CuitError;
-use caudal_ledger::cvu::KeyError;
+use caudal_ledger::cvu::{KeyError, place};
 use caudal_ledger::kyc::{ACTIVITY_DIGITS, DNI_DIGITS, DOCUMENT_CHARS, KycError};
 use caudal_ledger::money::AmountError;
 use caudal_ledger::rejection::Rejection;
@@ -54,7 +54,8 @@ said!(KeyError, |why, f| match why {
     KeyError::CheckDigit { block, right } => {
         write!(
             f,
-            "tiene mal el dígito verificador {block}: debería ser {right}"
+            "tiene mal el dígito verificador (dígito {} de 22): debería ser {right}",
+            place(*block)
         )
     }
     KeyError::NotACvu => f.write_str("debe comenzar con 000, como todo CVU"),

@@ -2,7 +2,7 @@
 
 use caudal_actors::engine::webhooks::{DeliveryView, WebhookView};
 use caudal_actors::ports::webhooks::{Sent, Trouble};
-use caudal_ledger::deliveries::{Ending, Progress, StopReason, Try, Word};
+use caudal_ledger::deliveries::{Ending, Lane, Progress, StopReason, Try, Word};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId};
 use serde::Serialize;
@@ -68,6 +68,8 @@ pub struct ProgressBody {
     pub behind: u64,
     /// Accounts whose next event waits to be sent or to be tried again.
     pub waiting: usize,
+    /// Those of them whose event was not taken at its last try and is tried again.
+    pub retrying: usize,
     /// Events that were delivered, redeliveries among them.
     pub delivered: u64,
     /// Events that were given up after 3 days, while others were taken.
@@ -199,14 +201,13 @@ fn progress(view: &WebhookView) -> ProgressBody {
     let progress = &view.progress;
     let main = progress.courses.first();
     let number = main.map_or(0, |main| main.next.saturating_sub(1));
+    let lanes = || progress.courses.iter().flat_map(|course| &course.lanes);
+    let failed = |lane: &&Lane| lane.head.is_some_and(|head| head.tries > 0);
     ProgressBody {
         position: view.position.map(|id| id.to_string()),
         behind: view.last_event.saturating_sub(number),
-        waiting: progress
-            .courses
-            .iter()
-            .map(|course| course.lanes.len())
-            .sum(),
+        waiting: lanes().count(),
+        retrying: lanes().filter(failed).count(),
         delivered: progress.delivered,
         parked: progress.parked,
         last_success_at: progress.taken_at.map(|at| at.to_string()),
