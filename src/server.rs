@@ -125,8 +125,11 @@ fn families(config: &mut ServiceConfig) {
         words::OutcomeWord,
         words::PersonTypeWord,
         words::ReferenceTypeWord,
+        words::RiskLevelWord,
         words::SenseWord,
         words::SentidoWord,
+        words::SexWord,
+        words::SignoWord,
         words::SilenceWord,
         words::SuspenseWord,
         words::SuspensionWord,
@@ -158,6 +161,7 @@ fn families(config: &mut ServiceConfig) {
         crate::wallet::tesoreria::bodies::SaldoCliente,
         crate::wallet::tesoreria::bodies::Movimiento,
         crate::wallet::cuenta_request::DomicilioRequest,
+        crate::wallet::cuentas::CuentaSort,
         crate::wallet::cuenta_body::Domicilio,
         crate::wallet::importe::Importe
     ))

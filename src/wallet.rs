@@ -31,6 +31,30 @@ use crate::http::words::Mistake;
 pub const ACCOUNT: &str = "idCuenta";
 /// The name of the field that names the CVU that sends.
 pub const ORIGIN: &str = "cvuOrigen";
+/// The name of the parameter that names a day.
+pub const DAY: &str = "fecha";
+/// Fields that are days wherever they are.
+pub const DAYS: [&str; 6] = [
+    "fechaExterna",
+    "fechaNacimiento",
+    "fechaNegocio",
+    "fechaProceso",
+    "fechaPublicacion",
+    "fechaValor",
+];
+/// Fields that are instants wherever they are, but where they say themselves that they are days.
+pub const INSTANTS: [&str; 10] = [
+    "fecha",
+    "fechaActualizacion",
+    "fechaActualización",
+    "fechaAlta",
+    "fechaAltaSiscri",
+    "fechaCreacion",
+    "fechaFin",
+    "fechaInicio",
+    "fechaMonitoreada",
+    "fechaUltimoMovimiento",
+];
 
 /// The route table; see that of the native family.
 pub fn routes(config: &mut ServiceConfig) {

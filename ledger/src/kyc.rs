@@ -39,8 +39,10 @@ const DNI: &str = "DNI";
 pub const ACTIVITY_DIGITS: usize = 6;
 /// The first and the last year in which somebody may be born.
 const BIRTH_YEARS: std::ops::RangeInclusive<i32> = 1850..=9998;
-const SEXES: &[&str] = &["F", "M", "X"];
-const RISK_LEVELS: &[&str] = &["low", "medium", "high"];
+/// The words of [`sex`].
+pub const SEXES: &[&str] = &["F", "M", "X"];
+/// The words of [`risk_level`].
+pub const RISK_LEVELS: &[&str] = &["low", "medium", "high"];
 
 /// Declares data of which a change brings some fields and clears others.
 macro_rules! data {

@@ -17,7 +17,8 @@ macro_rules! kyc_fields {
                     optional("birthCountry", text(kyc::country)) as Option<String>;
                 birth_date: Option<String> =
                     optional("birthDate", text(kyc::birth_date)) as Option<String>;
-                sex: Option<String> = optional("sex", text(kyc::sex)) as Option<String>;
+                sex: Option<String> = optional("sex", text(kyc::sex))
+                    as Option<String> { value_type = Option<crate::bodies::words::SexWord> };
                 dni: Option<String> = optional("dni", text(kyc::document)) as Option<String>;
                 document_type: Option<String> =
                     optional("documentType", line(kyc::WORD_MAX)) as Option<String>;
@@ -34,7 +35,8 @@ macro_rules! kyc_fields {
             }
             {
                 risk_level: Option<String> =
-                    optional("riskLevel", text(kyc::risk_level)) as Option<String>;
+                    optional("riskLevel", text(kyc::risk_level))
+                    as Option<String> { value_type = Option<crate::bodies::words::RiskLevelWord> };
                 kyc_level: Option<u8> = optional("kycLevel", integer(0, kyc::LEVEL_MAX.into()))
                     as Option<u8> { minimum = 0, maximum = 3 };
                 verified_at: Option<Timestamp> =
@@ -113,13 +115,13 @@ macro_rules! kyc_body {
         pub struct KycBody {
             $(
                 #[serde(rename = $wire)]
-                #[schema(rename = $wire)]
+                #[schema(rename = $wire, $($($schema)+)?)]
                 pub $field: $json,
             )+
             pub address: AddressBody,
             $(
                 #[serde(rename = $after_wire)]
-                #[schema(rename = $after_wire)]
+                #[schema(rename = $after_wire, $($($after_schema)+)?)]
                 pub $after: $after_json,
             )+
         }

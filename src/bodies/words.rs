@@ -49,7 +49,7 @@ impl<T: Choice> ToSchema for OneOf<T> {
 }
 
 /// The schema of one of a few words.
-fn among(about: &str, words: impl Iterator<Item = &'static str>) -> RefOr<Schema> {
+pub(crate) fn among(about: &str, words: impl Iterator<Item = &'static str>) -> RefOr<Schema> {
     ObjectBuilder::new()
         .schema_type(Type::String)
         .description(Some(about))
@@ -73,6 +73,27 @@ macro_rules! choice {
         #[doc = $about]
         pub type $shown = OneOf<$type>;
     };
+}
+
+/// Declares words of which the ledger has a list.
+macro_rules! listed {
+    ($(#[doc = $about:literal] $shown:ident as $name:literal: $list:expr;)+) => {$(
+        #[doc = $about]
+        #[derive(Debug)]
+        pub struct $shown;
+
+        impl PartialSchema for $shown {
+            fn schema() -> RefOr<Schema> {
+                among($about.trim(), $list.iter().copied())
+            }
+        }
+
+        impl ToSchema for $shown {
+            fn name() -> Cow<'static, str> {
+                Cow::Borrowed($name)
+            }
+        }
+    )+};
 }
 
 /// Declares words that are of no type of the ledger.
@@ -159,6 +180,33 @@ choice!(
     "How the bank's side of a movement and the ledger's agree."
 );
 choice!(EventKind, EventTypeWord = "EventType", "What happened.");
+
+listed! {
+    /// The sex that the holder's identity document has.
+    SexWord as "Sex": caudal_ledger::kyc::SEXES;
+    /// How likely it is that an account is misused.
+    RiskLevelWord as "RiskLevel": caudal_ledger::kyc::RISK_LEVELS;
+}
+
+/// `1` where money comes in, `-1` where it goes out, as a number.
+#[derive(Debug)]
+pub struct SignoWord;
+
+impl PartialSchema for SignoWord {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .description(Some("`1` where money comes in, `-1` where it goes out."))
+            .enum_values(Some([1, -1]))
+            .into()
+    }
+}
+
+impl ToSchema for SignoWord {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("Signo")
+    }
+}
 
 words! {
     /// The currency: always Argentine pesos.

@@ -125,11 +125,13 @@ pub struct ReconciliationSummary {
 pub struct Reconciliation {
     /// The business day; absent where several were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
+    #[schema(nullable = false, format = Date)]
     pub fecha: Option<String>,
     /// The first business day.
+    #[schema(format = Date)]
     pub from: String,
     /// The last one.
+    #[schema(format = Date)]
     pub to: String,
     /// The movements of the page, by day, then by instant.
     pub items: Vec<ReconciledItem>,
@@ -326,8 +328,8 @@ fn days(query: &mut Query, today: BusinessDay) -> (BusinessDay, BusinessDay) {
     params(
         ("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future; today in Argentina when nothing is said"),
         ("fecha" = Option<String>, Query, description = "the same under its other name"),
-        ("from" = Option<String>, Query, description = "instead of a day: the first business day of a range of at most 31"),
-        ("to" = Option<String>, Query, description = "the last business day of the range; today when absent"),
+        ("from" = Option<String>, Query, format = Date, description = "instead of a day: the first business day of a range of at most 31"),
+        ("to" = Option<String>, Query, format = Date, description = "the last business day of the range; today when absent"),
         ("result" = Option<AgreementWord>, Query, description = "only rows with this result"),
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 200, description = "rows of the page; when absent, a single day is answered whole, a range by pages of 50"),
         declared::Cursor

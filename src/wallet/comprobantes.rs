@@ -20,7 +20,7 @@ use utoipa::ToSchema;
 use super::importe::Importe;
 use super::{campos, nombres};
 use crate::bodies::counterparty::Contraparte;
-use crate::bodies::words::SentidoWord;
+use crate::bodies::words::{SentidoWord, SignoWord};
 use crate::http::body::{Body, Fields, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::declared;
@@ -71,6 +71,7 @@ pub struct ComprobanteBody {
     #[schema(value_type = SentidoWord)]
     pub sentido: &'static str,
     /// The same as a number.
+    #[schema(value_type = SignoWord)]
     pub signo: i8,
     /// What was available after it.
     pub saldo: Importe,
@@ -264,7 +265,7 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     tag = "Wallet",
     params(
         declared::IdExternoInPath,
-        ("sentido" = Option<String>, Query, description = "1 or -1")
+        ("sentido" = Option<SentidoWord>, Query, description = "only of this direction")
     ),
     responses((status = 200, body = ComprobanteBody), Problems)
 )]

@@ -11,11 +11,14 @@ use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::particulars::Particulars;
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
+use utoipa::{PartialSchema, ToSchema};
 
 use super::cuenta_body::CuentaBody;
 use super::cuenta_request::{CreateWalletAccount, UpdateWalletAccount};
 use super::{Pagina, campos, number};
+use crate::bodies::words::among;
 use crate::http::body::Body;
 use crate::http::caller::Caller;
 use crate::http::declared;
@@ -193,6 +196,26 @@ pub async fn read(request: HttpRequest, caller: Caller, path: web::Path<String>)
     Ok(answer)
 }
 
+const SORTS: [(&str, AccountSort); 4] = [
+    ("id", AccountSort::CreatedAt),
+    ("nombre", AccountSort::HolderName),
+    ("codigo", AccountSort::Code),
+    ("cuitCuil", AccountSort::Cuit),
+];
+
+/// What a list of wallet accounts is sorted by.
+#[derive(Debug)]
+pub struct CuentaSort;
+
+impl PartialSchema for CuentaSort {
+    fn schema() -> RefOr<Schema> {
+        let words = SORTS.iter().map(|(word, _)| *word);
+        among("What a list of wallet accounts is sorted by.", words)
+    }
+}
+
+impl ToSchema for CuentaSort {}
+
 /// Lists the wallet accounts of the realm, newest first.
 ///
 /// Filter by text and state; go on by page or with `X-Next-Cursor` as `cursor`. In a walk by cursor each account
@@ -204,25 +227,19 @@ pub async fn read(request: HttpRequest, caller: Caller, path: web::Path<String>)
         PaginaParams,
         ("q" = Option<String>, Query, description = "part of CUIT, e-mail, name (accents and case folded) or code, or the whole id"),
         ("habilitado" = Option<bool>, Query, description = "only enabled, or only disabled"),
-        ("sort" = Option<String>, Query, description = "id (when absent), nombre, codigo or cuitCuil")
+        ("sort" = Option<CuentaSort>, Query, description = "`id` when absent")
     ),
     responses((status = 200, body = Pagina<CuentaBody>), Problems)
 )]
 #[get("/wallet/v1/Cuentas")]
 pub async fn list(caller: Caller, mut query: Query) -> Answer {
-    let sorts = [
-        ("id", AccountSort::CreatedAt),
-        ("nombre", AccountSort::HolderName),
-        ("codigo", AccountSort::Code),
-        ("cuitCuil", AccountSort::Cuit),
-    ];
     let filter = AccountFilter {
         text: query.text("q"),
         enabled: query.choice("habilitado", &[("true", true), ("false", false)]),
         scope: AccountScope::Everyone,
         ..AccountFilter::default()
     };
-    let sort = query.choice("sort", &sorts).unwrap_or_default();
+    let sort = query.choice("sort", &SORTS).unwrap_or_default();
     let page = query.wallet_page();
     query.done()?;
     let listing = caller

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use super::comprobantes::{sentido as sign_of, signo};
 use super::{campos, nombres, number};
+use crate::bodies::words::{SenseWord, SentidoWord, SignoWord};
 use crate::http::body::{Body, Fields, read as read_body};
 use crate::http::caller::Caller;
 use crate::http::declared;
@@ -54,8 +55,10 @@ pub struct Tipo {
     /// A line for people.
     pub descripcion: Option<String>,
     /// 1 where it adds to what is available, -1 where it takes.
+    #[schema(value_type = SignoWord)]
     pub signo: i8,
     /// The same as text.
+    #[schema(value_type = SentidoWord)]
     pub sentido: &'static str,
     /// The tenant's own category.
     pub tipo_movimiento: Option<String>,
@@ -172,9 +175,9 @@ request! {
         => |fields| name_the_sense(fields);
         /// `credit` or `debit`; wins over `signo`.
         sentido: Option<Direction> = optional("sentido", read_body::text(sentido))
-            as Option<String>;
+            as Option<SenseWord>;
         /// 1 (credit) or -1 (debit).
-        signo: Option<bool> = optional("signo", campos::sign) as Option<i8>;
+        signo: Option<bool> = optional("signo", campos::sign) as Option<SignoWord>;
     }
 }
 

@@ -172,6 +172,9 @@ fn closed_sets_times_and_money_have_their_types() {
         ("Transfer", "status", "TransferStatus"),
         ("ComprobanteResponse", "ledgerType", "LedgerType"),
         ("AccountSummary", "status", "AccountStatus"),
+        ("TipoComprobante", "sentido", "Sentido"),
+        ("TipoComprobante", "signo", "Signo"),
+        ("Movimiento", "signo", "Signo"),
         ("Error", "code", "ErrorCode"),
     ] {
         let place = format!("#/components/schemas/{set}");
@@ -180,11 +183,16 @@ fn closed_sets_times_and_money_have_their_types() {
     }
     for (schema, fields) in schemas.as_object().unwrap() {
         for (name, property) in fields["properties"].as_object().into_iter().flatten() {
-            let text = property["type"] == "string";
+            let text = property["type"] == "string" || words(&property["type"]).contains("string");
             let instant = name.ends_with("At") || name == "timestamp";
             assert!(
                 !(text && instant) || property["format"] == "date-time",
                 "{schema}.{name} is no date-time"
+            );
+            let spanish = name.starts_with("fecha");
+            assert!(
+                !(text && spanish) || property["format"].is_string(),
+                "{schema}.{name} is neither a day nor an instant"
             );
             let money = ["amount", "available", "held", "total"].contains(&name.as_str());
             assert!(
@@ -192,6 +200,31 @@ fn closed_sets_times_and_money_have_their_types() {
                 "{schema}.{name} is any text"
             );
         }
+    }
+    for (schema, name, set) in [
+        ("KycBody", "sex", "Sex"),
+        ("UpdateAccountKycDto", "sex", "Sex"),
+        ("KycBody", "riskLevel", "RiskLevel"),
+        ("CreateTipoComprobanteDto", "sentido", "Sense"),
+        ("CreateTipoComprobanteDto", "signo", "Signo"),
+    ] {
+        let choices = property(schema, name)["oneOf"].to_string();
+        let place = format!("#/components/schemas/{set}\"");
+        assert!(choices.contains(&place), "{schema}.{name}: {choices}");
+    }
+    for (id, name, format) in [
+        ("readHistoricalBalance", "date", "date"),
+        ("readHistoricalBalance", "at", "date-time"),
+        ("reconcile", "fecha", "date"),
+        ("reconcile", "from", "date"),
+        ("readSaldoHistorico", "fecha", "date"),
+        ("listSaldosActuales", "asOf", "date-time"),
+        ("listComprobantesByFilters", "fechaExterna", "date"),
+    ] {
+        let operation = Document::of_the_service().operation(id);
+        let mut parameters = operation["parameters"].as_array().unwrap().iter();
+        let found = parameters.find(|it| it["name"] == name).unwrap();
+        assert_eq!(found["schema"]["format"], format, "{id}: {name}");
     }
     let holds = Document::of_the_service().operation("listHolds");
     let mut parameters = holds["parameters"].as_array().unwrap().iter();

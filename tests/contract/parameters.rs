@@ -66,6 +66,71 @@ async fn a_parameter_that_an_operation_does_not_have_is_refused_with_the_one_tha
     assert_eq!(before, after, "nothing happened");
 }
 
+/// The words of a closed set of query parameters, as the document has them.
+fn closed_sets(document: &Document, operation: &Operation) -> Vec<(String, Vec<String>)> {
+    let parameters = &document.operation(operation.row.operation)["parameters"];
+    let query = parameters.as_array().into_iter().flatten();
+    let query = query.filter(|it| it["in"] == "query");
+    let sets = query.map(|it| {
+        let schema = document.resolved(&it["schema"]);
+        let words = schema["enum"].as_array().into_iter().flatten();
+        let mut words: Vec<_> = words.map(|it| it.as_str().unwrap().to_owned()).collect();
+        if schema["type"] == "boolean" {
+            words = vec!["true".to_owned(), "false".to_owned()];
+        }
+        (it["name"].as_str().unwrap().to_owned(), words)
+    });
+    sets.filter(|(_, words)| !words.is_empty()).collect()
+}
+
+#[actix_web::test]
+async fn each_word_of_a_closed_set_is_taken_and_no_other() {
+    let service = TestService::start().await;
+    let document = Document::of_the_service();
+    let mut ids = Ids::of(&service.a).await;
+    (ids.event, ids.delivery) = events::delivery(&service.a, &ids).await;
+    let (mut sets, mut taken) = (0, 0);
+    for mut operation in operations().into_iter().filter(|it| it.method == "GET") {
+        let usual = operation.row.query;
+        let path = (operation.row.path)(&ids);
+        for (name, words) in closed_sets(&document, &operation) {
+            let others = usual.trim_start_matches('?').split('&');
+            let others: Vec<_> = others
+                .filter(|it| !it.is_empty() && it.split('=').next() != Some(&name))
+                .collect();
+            let with = |word: &str| {
+                format!(
+                    "?{}",
+                    [&others[..], &[&format!("{name}={word}")]]
+                        .concat()
+                        .join("&")
+                )
+            };
+            for word in &words {
+                operation.row.query = with(word).leak();
+                let answer = operation.call(&service.a, &path, &ids).await;
+                // One that leaves nothing of what a path names is not found, which is no refusal.
+                let status = answer.status;
+                assert!(
+                    status == 200 || status == 404,
+                    "{name}={word}: {}",
+                    answer.text
+                );
+                taken += 1;
+            }
+            operation.row.query = with("no-such-word").leak();
+            let answer = operation.call(&service.a, &path, &ids).await;
+            let answer = answer.refused(400, "invalid_request");
+            assert_eq!(named(&answer.json), [name.as_str()], "{}", answer.text);
+            let said = answer.json["message"].as_str().unwrap();
+            assert!(said.contains(&words.join(", ")), "{said}: {words:?}");
+            sets += 1;
+        }
+        operation.row.query = usual;
+    }
+    assert!(sets >= 30 && taken >= 80, "{sets}, {taken}");
+}
+
 #[actix_web::test]
 async fn the_wallet_family_takes_blanks_other_cases_and_days_with_times() {
     let service = TestService::start().await;

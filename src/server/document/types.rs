@@ -7,6 +7,7 @@ use utoipa::openapi::schema::{KnownFormat, Object, Schema, SchemaFormat, SchemaT
 use utoipa::openapi::{OpenApi, Ref, RefOr};
 
 use super::walk;
+use crate::wallet;
 
 /// Where schemas are.
 const SCHEMAS: &str = "#/components/schemas/";
@@ -170,7 +171,7 @@ fn name_type(parameter: &mut Parameter) {
         let name = parameter.name.as_str();
         if is_open(text) && ["at", "asOf"].contains(&name) {
             text.format = Some(SchemaFormat::KnownFormat(KnownFormat::DateTime));
-        } else if is_open(text) && DAYS.contains(&name) {
+        } else if is_open(text) && (is_day(name) || name == wallet::DAY) {
             text.format = Some(SchemaFormat::KnownFormat(KnownFormat::Date));
         }
     }
@@ -193,7 +194,7 @@ fn name_types(object: &mut Object, is_sent: bool) {
         }
         if is_instant(name) {
             text.format = Some(SchemaFormat::KnownFormat(KnownFormat::DateTime));
-        } else if DAYS.contains(&name.as_str()) {
+        } else if is_day(name) {
             text.format = Some(SchemaFormat::KnownFormat(KnownFormat::Date));
         } else if !is_sent && MONEY.contains(&name.as_str()) {
             text.pattern = Some(MONEY_PATTERN.to_owned());
@@ -203,7 +204,13 @@ fn name_types(object: &mut Object, is_sent: bool) {
 
 /// Whether a field of this name is an instant wherever it is.
 fn is_instant(name: &str) -> bool {
-    name.ends_with("At") || ["at", "asOf", "bankAsOf", "timestamp"].contains(&name)
+    let native = name.ends_with("At") || ["at", "asOf", "bankAsOf", "timestamp"].contains(&name);
+    native || wallet::INSTANTS.contains(&name)
+}
+
+/// Whether a field of this name is a day wherever it is.
+fn is_day(name: &str) -> bool {
+    DAYS.contains(&name) || wallet::DAYS.contains(&name)
 }
 
 /// Fields that are days wherever they are.

@@ -11,6 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{ComprobanteBody, comprobante};
+use crate::bodies::words::SentidoWord;
 use crate::http::caller::Caller;
 use crate::http::errors::ApiError;
 use crate::http::params::PaginaParams;
@@ -90,7 +91,7 @@ fn asked(query: &mut Query) -> (Asked, ListPage) {
         ("idCuenta" = Option<u64>, Query, description = "only of this account"),
         ("idTipoComprobante" = Option<u64>, Query, description = "only posted with the type of this number, also when it was removed"),
         ("codigo" = Option<String>, Query, description = "only of types of this code: a code that is used again names several"),
-        ("signo" = Option<String>, Query, description = "1: only what adds to what is available; -1: only what takes from it"),
+        ("signo" = Option<SentidoWord>, Query, description = "1: only what adds to what is available; -1: only what takes from it"),
         ("fechaExterna" = Option<String>, Query, description = "only with this date of the tenant's own"),
         ("orderByDesc" = Option<bool>, Query, description = "newest first (when absent), or oldest first"),
         ("sinRelacionados" = Option<bool>, Query, description = "read, and of no effect: no voucher has related ones")

@@ -13,7 +13,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::bodies::counterparty::Contraparte;
-use crate::bodies::words::{CurrencyWord, LedgerTypeWord, SentidoWord};
+use crate::bodies::words::{CurrencyWord, LedgerTypeWord, SentidoWord, SignoWord};
 use crate::wallet::comprobantes::{sentido, signo};
 use crate::wallet::corte::Corte;
 use crate::wallet::importe::Importe;
@@ -221,6 +221,7 @@ pub struct Movimiento {
     #[schema(value_type = SentidoWord)]
     pub sentido: &'static str,
     /// The same as a number.
+    #[schema(value_type = SignoWord)]
     pub signo: i8,
     /// What could be spent afterwards.
     pub saldo: Importe,

@@ -31,6 +31,7 @@ pub struct Transferencia {
     /// When it ended; null while it has not.
     pub fecha_fin: Option<String>,
     /// When it was asked for.
+    #[schema(format = DateTime)]
     pub fecha_negocio: String,
     /// How much.
     pub importe: Importe,

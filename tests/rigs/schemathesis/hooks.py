@@ -8,12 +8,13 @@ negative kind. `hits.json` counts the answers by operation and status.
 
 import atexit
 import collections
+import datetime
 import itertools
 import json
 import os
 import random
 import threading
-import urllib.parse
+import urllib.error
 import urllib.request
 import uuid
 
@@ -26,16 +27,30 @@ POOL = collections.defaultdict(list)
 POSTED = collections.Counter()
 LOCK = threading.Lock()
 NUMBERS = itertools.count(1)
+HOLDERS = itertools.count(1)
+HOLDER = {}
 
 
 def call(method, path, body=None):
-    """One request of the set-up; anything but success ends the run."""
+    """One request of the set-up; anything but success fails the operation that it is for."""
     headers = {"x-api-key": KEY, "content-type": "application/json", "idempotency-key": str(uuid.uuid4())}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(API + path, data, headers, method=method)
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        text = answer.read()
-        return json.loads(text) if text else None
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            text = answer.read()
+            return json.loads(text) if text else None
+    except urllib.error.HTTPError as refused:
+        raise AssertionError(f"{method} {path}: {refused.code} {refused.read()}") from refused
+
+
+def attempt(method, path, body=None):
+    """One request of the set-up that may be refused, as when an account is suspended already; then `None`."""
+    try:
+        return call(method, path, body)
+    except AssertionError as refused:
+        assert ": 4" in str(refused), refused
+        return None
 
 
 def cuit(number):
@@ -56,15 +71,31 @@ def open_pool():
         POOL["type"].append(code)
         POOL["legacy"].append(made["legacyId"])
     for number in range(ACCOUNTS + SPARE):
-        body = {"cuit": cuit(30_000_000 + number), "holderName": f"Rig {number}", "externalId": f"rig-{number}"}
-        made = call("POST", "/v1/accounts", body)
+        made = opened()
         pool = "" if number < ACCOUNTS else "spare"
         POOL[pool + "cvu"].append(made["cvu"])
         POOL[pool + "account"].append(made["walletAccountId"])
         POOL["alias"].append(made["alias"])
         POOL["cuit"].append(made["holder"]["cuit"])
         funds = {"voucherTypeCode": "RIG_IN", "amount": "1000000", "idExterno": f"rig-funds-{number}"}
-        call("POST", f"/v1/accounts/{made['cvu']}/comprobantes", funds)
+        posted = call("POST", f"/v1/accounts/{made['cvu']}/comprobantes", funds)
+        POOL["voucher"].append(posted["id"])
+        POOL["external"].append(f"rig-funds-{number}")
+
+
+def opened():
+    """A new account of a new holder."""
+    number = next(HOLDERS)
+    body = {"cuit": cuit(30_000_000 + number), "holderName": f"Rig {number}", "externalId": f"rig-{number}"}
+    made = call("POST", "/v1/accounts", body)
+    HOLDER[made["cvu"]] = made["holder"]
+    return made
+
+
+def cuenta():
+    """A wallet account without a CVU."""
+    body = {"cuitCuil": cuit(60_000_000 + next(HOLDERS)), "nombre": "Rig", "apellido": "Bare"}
+    return call("POST", "/wallet/v1/Cuenta", body)["id"]
 
 
 def unique():
@@ -79,8 +110,9 @@ def one(pool):
     return DICE.choice(POOL[pool]) if POOL[pool] else None
 
 
-# What ends or blocks an account asks for one of the spare ones, so that the others go on posting.
-ENDING = ("close", "suspend", "cerrar", "bloque", "limits", "habilit", "cuenta/{id}")
+# What blocks or renames an account asks for one of the spare ones, so that the others go on posting; what ends
+# one for good gets an account of its own.
+ENDING = ("suspend", "reactivate", "limits", "identidad", "habilit", "cuenta/{id}", "alias")
 BY_NAME = {
     "idempotency-key": unique,
     "idExterno": unique,
@@ -93,13 +125,110 @@ BY_NAME = {
     "cuit": lambda: one("cuit"),
     "cuitCuil": lambda: one("cuit"),
     "alias": lambda: one("alias"),
+    "alias_destino": lambda: one("alias"),
 }
+
+
+def batch():
+    """A batch that posts: some hundred items, since a run has few batches."""
+    items = [
+        {"cvu": one("cvu"), "voucherTypeCode": one("type"), "amount": amount(), "idExterno": unique()}
+        for _ in range(DICE.randrange(1, 500))
+    ]
+    return {"mode": "independent", "items": items}
+
+
+def wallet_transfer():
+    """A transfer of the wallet family: it names one receiver."""
+    receiver = DICE.choice(
+        [{"cbu_cvu_destino": one("cvu")}, {"alias_destino": one("alias")}, {"alias_destino": "DESTINO.0"}]
+    )
+    return {"cvuOrigen": one("cvu"), "importe": float(amount()), "idExterno": unique(), **receiver}
+
+
+def own_types():
+    """A filter of events: types and groups of types that exist."""
+    return DICE.choice(["voucher.posted", "hold.*", "transfer.*,account.created"])
+
+
+def prepare(case, method, path):
+    """What an operation needs beside names that exist: the state or the body without which it only refuses."""
+    key = f"{method} {path}"
+    parameters, body = case.path_parameters or {}, case.body
+    if key == "DELETE /v1/accounts/{cvu}":
+        parameters["cvu"] = opened()["cvu"]
+    elif key == "POST /v1/accounts/{cvu}/reactivate":
+        attempt("POST", f"/v1/accounts/{parameters['cvu']}/suspend", {"reason": "the rig reactivates it"})
+    elif key == "PATCH /v1/accounts/{cvu}/identidad":
+        holder = HOLDER[parameters["cvu"]]
+        case.body = {"titulares": [{"cuit": holder["cuit"], "name": f"Rig {DICE.randrange(100)}"}]}
+    elif path.endswith("/alias") or "AsignarAlias" in path:
+        case.body = {"alias": f"rig.{next(NUMBERS)}.{DICE.randrange(10_000)}"}
+    elif key == "POST /wallet/v1/transferir":
+        case.body = wallet_transfer()
+    elif key == "POST /wallet/v1/CVU":
+        case.body = {"idCuenta": cuenta(), **{k: v for k, v in body.items() if k == "aliasAutomatico"}}
+    elif key == "POST /v1/comprobantes/batch":
+        case.body = batch()
+    elif key == "DELETE /v1/voucher-types/{code}" or key == "DELETE /wallet/v1/TipoComprobante/{id}":
+        code = f"RIG_{next(NUMBERS)}"
+        made = call("POST", "/v1/voucher-types", {"code": code, "name": code, "sense": "credit"})
+        parameters.update({"code": code} if "code" in parameters else {"id": made["legacyId"]})
+    elif path in ("/v1/holds/{id}/confirm", "/v1/holds/{id}/release"):
+        holding = {"amount": "10.00", "idExterno": unique()}
+        made = attempt("POST", f"/v1/accounts/{one('cvu')}/holds", holding)
+        parameters["id"] = made["id"] if made else parameters["id"]
+        if isinstance(body, dict) and "amount" in body:
+            body["amount"] = "4.00"
+
+
+def alone(query, names):
+    """Leaves one of several parameters that exclude each other."""
+    found = [name for name in names if name in query]
+    for name in found[1:]:
+        query.pop(name)
+
+
+def past(query):
+    """Days and instants that have been, in an order that makes a period, of accounts and types that exist."""
+    today = (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(hours=3)).date().isoformat()
+    instant = f"{today}T03:00:01Z"
+    alone(query, ("date", "fecha", "at", "asOf", "from"))
+    if "from" not in query and ("date" in query or "fecha" in query):
+        query.pop("to", None)
+    for name in ("date", "fecha", "from", "to", "fechaDesde", "fechaHasta", "desde", "hasta", "fechaExterna"):
+        if name in query:
+            query[name] = today
+    for name in ("at", "asOf"):
+        if name in query:
+            query[name] = instant
+    # A cursor is the word of another answer; as generated it is refused.
+    query.pop("cursor", None)
+    alone(query, ("cvu", "idCuenta"))
+    alone(query, ("cbuOrCvu", "alias"))
+    alone(query, ("pageNumber", "page"))
+    alone(query, ("idTipoComprobante", "codigo"))
+    for name, pool in (
+        ("cvu", "cvu"), ("fromCvu", "cvu"), ("cbuOrCvu", "cvu"), ("alias", "alias"), ("idCuenta", "account"),
+        ("cuit", "cuit"), ("counterpartyCuit", "cuit"), ("voucherTypeCode", "type"), ("codigo", "type"),
+        ("tipo", "type"), ("type", "type"), ("idTipoComprobante", "legacy"), ("idExterno", "external"),
+    ):
+        if name in query:
+            query[name] = one(pool)
+    for name in ("importe", "importeMax", "max"):
+        if name in query:
+            query[name] = "500.00"
+    for name in ("importeMin", "min"):
+        if name in query:
+            query[name] = "1.00"
+    if "types" in query:
+        query["types"] = own_types()
 
 
 def better(name, value, ending):
     """A value of that name that exists, or the one that was generated."""
     spare = "spare" if ending else ""
-    if name in ("cvu", "fromCvu", "cbu"):
+    if name in ("cvu", "fromCvu", "cbu", "cvuOrigen", "cbu_cvu_destino"):
         return one(spare + "cvu") or value
     if name in ("idCuenta", "accountId"):
         return one(spare + "account") or value
@@ -134,19 +263,25 @@ def before_call(context, case, kwargs):
             return
         if DICE.random() < LEFT_AS_IT_WAS:
             return
-        ending = method == "DELETE" or any(word in path.lower() for word in ENDING) and method != "GET"
+        ending = any(word in path.lower() for word in ENDING) and method != "GET"
         for name in list(case.path_parameters or {}):
             if name in ("cvu", "cvuOrCbu", "cbu"):
                 case.path_parameters[name] = one(("spare" if ending else "") + "cvu")
             elif name == "alias":
                 case.path_parameters[name] = one("alias")
-            elif name in ("code",):
-                case.path_parameters[name] = one("type") if method == "GET" else case.path_parameters[name]
-            elif name in ("id", "idCuenta", "holdId", "transferId", "webhookId", "deliveryId"):
-                kind = "hold" if "hold" in path else "transfer" if "transfer" in path else "account"
-                kind = "webhook" if "webhook" in path else kind
-                if POOL[kind]:
-                    case.path_parameters[name] = one(kind)
+            elif name == "idExterno":
+                case.path_parameters[name] = one("sent" if "Operacion" in path else "external")
+            elif name == "key":
+                case.path_parameters[name] = one("key") or case.path_parameters[name]
+            elif name in ("id", "idCuenta"):
+                kinds = ("delivery", "webhook", "hold", "transfer", "comprobante", "operacion")
+                kind = next((kind for kind in kinds if kind in path.lower()), "account")
+                kind = {"operacion": "transfer", "comprobante": "voucher"}.get(kind, kind)
+                kind = "record" if "/CVU/" in path else kind
+                kind = "spareaccount" if ending and kind == "account" else kind
+                case.path_parameters[name] = one(kind) or case.path_parameters[name]
+        if case.query:
+            past(case.query)
         if case.query and "dryRun" in case.query and DICE.random() < 0.8:
             case.query.pop("dryRun")
         for headers in (case.headers,):
@@ -157,19 +292,8 @@ def before_call(context, case, kwargs):
                     headers["Idempotency-Key"] = unique()
         if isinstance(case.body, (dict, list)):
             case.body = improve(case.body, ending)
-            if path.endswith("/comprobantes/batch") and DICE.random() < 0.7:
-                case.body = {
-                    "mode": "independent",
-                    "items": [
-                        {
-                            "cvu": one("cvu"),
-                            "voucherTypeCode": one("type"),
-                            "amount": amount(),
-                            "idExterno": unique(),
-                        }
-                        for _ in range(DICE.randrange(1, 250))
-                    ],
-                }
+        if DICE.random() < 0.8:
+            prepare(case, method, path)
 
 
 @schemathesis.hook
@@ -183,6 +307,16 @@ def after_call(context, case, response):
             for pool, place in (("hold", "/holds"), ("transfer", "/transfers"), ("webhook", "/webhooks")):
                 if case.operation.path.endswith(place) and isinstance(made, dict) and "id" in made:
                     POOL[pool].append(made["id"])
+            if case.operation.path == "/v1/transfers":
+                POOL["sent"].append(made["idExterno"])
+            if case.operation.path == "/wallet/v1/CVU":
+                POOL["record"].append(made["id"])
+            sent = case.headers or {}
+            key = next((sent[name] for name in sent if name.lower() == "idempotency-key"), None)
+            if key:
+                POOL["key"].append(key)
+        elif response.status_code == 200 and case.operation.path.endswith("/deliveries"):
+            POOL["delivery"].extend(item["id"] for item in json.loads(response.content)["items"])
 
 
 @atexit.register
