@@ -2,6 +2,7 @@
 //! names, their quirks and their numbers.
 
 mod changes;
+mod cvu;
 mod filtros;
 mod lists;
 mod refusals;
@@ -191,7 +192,7 @@ const SHAPES: &[(&str, &str)] = &[
         "cuenta",
         "id=integer cuitCuil,nombre,apellido,razonSocial,email,celular,actividadAfip,tenantId=string \
          habilitado,esPep,esFatca,esUif=boolean domicilio=object \
-         codigo,idOrganizacion,cvu,alias,nombreCvu,cuentaCVUId,organizacionCuentaBancoId,\
+         codigo,idOrganizacion,cvu,alias,nombreCvu,estadoCvu,cuentaCVUId,organizacionCuentaBancoId,\
          fechaNacimiento,ocupacion,estadoCivil,dni,fechaAltaSiscri,fechaMonitoreada=any",
     ),
     (

@@ -80,6 +80,7 @@ impl Account {
             created_at: at,
             updated_at: at,
             closed_at: None,
+            reopened_at: None,
             balance: Balance::default(),
             sequence: 0,
             hash: Digest::default(),
@@ -226,7 +227,8 @@ impl Account {
 
     fn decide_close(&self, policy: &Policy) -> Result<Vec<AccountFact>, Rejection> {
         if self.status == Status::Closed {
-            return Ok(Vec::new());
+            // One that is being opened again will not be closed.
+            return self.nothing_pending().map(|()| Vec::new());
         }
         self.open_for_changes()?;
         let total = self.balance.total();
@@ -284,6 +286,10 @@ impl Account {
         use BankAnswer::{Done, Opened, Refused};
         let fact = match (&self.pending, answer) {
             (None, _) => return Vec::new(),
+            (Some(Pending::Cvu { .. }), Opened { alias, .. }) if self.status == Status::Closed => {
+                let alias = alias.clone();
+                AccountFact::Reopened { alias }
+            }
             (Some(Pending::Opening { .. } | Pending::Cvu { .. }), Opened { cvu, alias }) => {
                 AccountFact::Opened {
                     cvu: *cvu,

@@ -171,7 +171,9 @@ impl EventKind {
             | AccountFact::ParticularsChanged(_) => Some(Self::AccountUpdated),
             AccountFact::Closed => Some(Self::AccountClosed),
             AccountFact::Suspended { .. } => Some(Self::AccountSuspended),
-            AccountFact::Reactivated => Some(Self::AccountReactivated),
+            AccountFact::Reactivated | AccountFact::Reopened { .. } => {
+                Some(Self::AccountReactivated)
+            }
             AccountFact::LimitsChanged(_) => Some(Self::AccountLimitsUpdated),
             AccountFact::EnabledChanged { enabled: true } => Some(Self::AccountEnabled),
             AccountFact::EnabledChanged { enabled: false } => Some(Self::AccountDisabled),

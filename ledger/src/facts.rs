@@ -133,6 +133,11 @@ pub enum AccountFact {
         /// What the bank said when it refused.
         refusal: Option<BankRefusal>,
     },
+    /// The bank gave the CVU again that was closed: it is open as it was.
+    Reopened {
+        /// Its alias now; `None` when it has none.
+        alias: Option<Alias>,
+    },
 }
 
 /// A new wallet account.

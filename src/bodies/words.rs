@@ -213,6 +213,8 @@ words! {
     CurrencyWord as Currency: "ARS";
     /// `internal`: to an account of the realm, final at once; `bank`: through the bank.
     TransferKindWord as TransferKind: "internal", "bank";
+    /// The state of the CVU of a wallet account.
+    EstadoCvuWord as EstadoCvu: "ACTIVA", "SUSPENDIDA", "CERRADA";
     /// How far the bank says that a transfer is.
     BankWordWord as BankTransferStatus: "completed", "failed", "in_progress", "unknown";
     /// What the bank has otherwise than it was ordered.

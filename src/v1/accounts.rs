@@ -174,8 +174,7 @@ page! {
 /// Lists the accounts of the realm.
 ///
 /// Newest first unless `sort` and `order` say otherwise. Go on with `X-Next-Cursor` as `cursor`: its pages
-/// show no account twice and miss none that was there at the start. An account that gets another name meanwhile may
-/// be passed, or seen again, in a list that is sorted by it; all others are seen once.
+/// show no account twice and miss none that was there at the start, but for one whose `sort` value changes meanwhile.
 #[utoipa::path(
     operation_id = "listAccounts",
     tag = "Accounts",

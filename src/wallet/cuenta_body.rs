@@ -1,10 +1,11 @@
 //! What a wallet account looks like.
 
-use caudal_ledger::accounts::Account;
+use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::ids::RealmId;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::bodies::words::EstadoCvuWord;
 use crate::http::caller::Caller;
 
 /// An address; what is not known is null.
@@ -67,6 +68,9 @@ pub struct CuentaBody {
     pub alias: Option<String>,
     /// What the tenant calls the CVU.
     pub nombre_cvu: Option<String>,
+    /// The state of the CVU; null while there is none.
+    #[schema(value_type = Option<EstadoCvuWord>)]
+    pub estado_cvu: Option<&'static str>,
     /// The id of the CVU's record.
     #[serde(rename = "cuentaCVUId")]
     pub cuenta_cvu_id: Option<u64>,
@@ -84,6 +88,16 @@ pub struct CuentaBody {
     pub fecha_alta_siscri: Option<String>,
     /// When the holder was registered with fraud monitoring.
     pub fecha_monitoreada: Option<String>,
+}
+
+/// The word for the state of an account's CVU; none while it has no CVU.
+const fn estado(status: Status) -> Option<&'static str> {
+    match status {
+        Status::Active => Some("ACTIVA"),
+        Status::Suspended => Some("SUSPENDIDA"),
+        Status::Closed => Some("CERRADA"),
+        Status::Registered | Status::Void => None,
+    }
 }
 
 /// The id of the record of an account's CVU.
@@ -129,6 +143,7 @@ impl CuentaBody {
             cvu: account.cvu.map(|cvu| cvu.to_string()),
             alias: account.alias.as_ref().map(ToString::to_string),
             nombre_cvu: account.cvu.map(|_| cvu_name(account)),
+            estado_cvu: estado(account.status),
             cuenta_cvu_id: account.cvu.map(|_| cvu_id(realm, account)),
             organizacion_cuenta_banco_id: None,
             fecha_nacimiento: kyc.birth_date.clone(),

@@ -218,8 +218,7 @@ impl ToSchema for CuentaSort {}
 
 /// Lists the wallet accounts of the realm, newest first.
 ///
-/// Filter by text and state; go on by page or with `X-Next-Cursor` as `cursor`. In a walk by cursor each account
-/// is seen once, unless that by which the list is sorted changes meanwhile.
+/// Filter by text and state; go on by page or with `X-Next-Cursor` as `cursor`.
 #[utoipa::path(
     operation_id = "listCuentas",
     tag = "Wallet",

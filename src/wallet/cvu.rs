@@ -58,9 +58,9 @@ fn body(realm: RealmId, view: &AccountView) -> CvuBody {
     }
 }
 
-/// 201 with a new CVU, 200 with the one that the account has already.
+/// 201 with a new CVU, 200 with the one that the account has already or has again.
 const fn status(view: &AccountView) -> StatusCode {
-    if view.changed {
+    if view.changed && view.account.reopened_at.is_none() {
         StatusCode::CREATED
     } else {
         StatusCode::OK
@@ -86,13 +86,14 @@ request! {
 /// Gives a wallet account its CVU; when it has one already, answers with that.
 ///
 /// The answer comes when the bank has issued the CVU: 201 when it is new, 200 when the account had it. Emits
-/// `account.created`.
+/// `account.created`. A CVU that was closed is the same one again, open, with all that it has: 200, and
+/// `account.reactivated`. With `aliasAutomatico` it has its alias again, or another one where that is taken.
 #[utoipa::path(
     operation_id = "createWalletCvu",
     tag = "Wallet",
     params(declared::IdempotencyKey),
     request_body(content = CreateWalletCvu),
-    responses((status = 201, body = CvuBody), (status = 200, body = CvuBody, description = "the CVU that the account has already"), BankProblems)
+    responses((status = 201, body = CvuBody), (status = 200, body = CvuBody, description = "the CVU that the account has already, or has again"), BankProblems)
 )]
 #[post("/wallet/v1/CVU")]
 pub async fn create(request: HttpRequest, caller: Caller, request_body: Body) -> Answer {

@@ -53,7 +53,7 @@ const POSITION: &str = "cvu:s alias:s? walletAccountId:i holderName:s cuit:s sta
     held:s total:s lastMovementAt:s?";
 const CUENTA: &str = "id:i cuitCuil:s nombre:s apellido:s razonSocial:s email:s celular:s \
     actividadAfip:s habilitado:b esPep:b esFatca:b esUif:b tenantId:s domicilio:o codigo:* \
-    idOrganizacion:* cvu:* alias:* nombreCvu:* cuentaCVUId:* organizacionCuentaBancoId:* \
+    idOrganizacion:* cvu:* alias:* nombreCvu:* estadoCvu:s? cuentaCVUId:* organizacionCuentaBancoId:* \
     fechaNacimiento:* ocupacion:* estadoCivil:* dni:* fechaAltaSiscri:* fechaMonitoreada:*";
 const DOMICILIO: &str = "calle:* numero:* piso:* departamento:* localidadCodigo:* \
     provinciaCodigo:* cp:* cpa:* localidadNombre:* provinciaNombre:*";

@@ -85,7 +85,7 @@ pub const WALLETENTIDAD: &[Golden] = &[
             "descripcionTipoComprobante":"Carga de saldo","fecha":"2026-03-02T15:04:05.678Z",
             "importe":1234.50,"sentido":"1","signo":1,"saldo":1234.50,"idExterno":"a",
             "cvu":"0000999100000219821526","idTipoComprobante":1000,"codigo":"CARGA","idCuenta":1,
-            "referencia":"sueldo","fechaExterna":"2026-02-27","contraparte":null}"#,
+            "referencia":"sueldo","fechaExterna":"27-02-2026","contraparte":null}"#,
     },
     Golden {
         request: "GET /wallet/v1/SaldoActualByIdCuenta/1",
@@ -131,12 +131,12 @@ pub const WALLETENTIDAD: &[Golden] = &[
             "descripcionTipoComprobante":"Carga de saldo","fecha":"2026-03-02T15:04:05.678Z",
             "importe":1234.50,"sentido":"1","signo":1,"saldo":1234.50,"idExterno":"a",
             "cvu":"0000999100000219821526","idTipoComprobante":1000,"codigo":"CARGA","idCuenta":1,
-            "referencia":"sueldo","fechaExterna":"2026-02-27","contraparte":null}],
+            "referencia":"sueldo","fechaExterna":"27-02-2026","contraparte":null}],
             "comprobantes":[{"idComprobante":"cmp_00000040000000200000002fnbb8vryk",
             "descripcionTipoComprobante":"Carga de saldo","fecha":"2026-03-02T15:04:05.678Z",
             "importe":1234.50,"sentido":"1","signo":1,"saldo":1234.50,"idExterno":"a",
             "cvu":"0000999100000219821526","idTipoComprobante":1000,"codigo":"CARGA","idCuenta":1,
-            "referencia":"sueldo","fechaExterna":"2026-02-27","contraparte":null}]}"#,
+            "referencia":"sueldo","fechaExterna":"27-02-2026","contraparte":null}]}"#,
     },
     Golden {
         request: "POST /wallet/v1/Cuenta",

@@ -250,10 +250,6 @@ async fn an_account_that_may_not_move_says_why() {
     }
     client.delete(&format!("/v1/accounts/{own}")).await.is(200);
     post("CARGA", "1").await.refused(400, "account_closed");
-    client
-        .post("/wallet/v1/CVU", &json!({"idCuenta": id}))
-        .await
-        .refused(400, "account_closed");
     let change = json!({"nombre": "Otra"});
     client
         .put(&format!("/wallet/v1/Cuenta/{id}"), &change)

@@ -265,6 +265,7 @@ impl Desk {
                 pending,
                 holder: self.account.holder.clone(),
                 cvu: self.account.cvu,
+                alias: self.account.alias.clone(),
                 store: Arc::clone(&self.shared.store),
                 claims: self.shared.claims.clone(),
                 account: (self.shared.realm, self.account.number),
@@ -282,7 +283,10 @@ impl Desk {
         }
         let answer = match said.result {
             Ok(answer) => answer,
-            Err(saga::Trouble::Taken(why)) if self.refused_ids >= REDRAWS_MAX => {
+            // A CVU that is to be had again has its client id for ever.
+            Err(saga::Trouble::Taken(why))
+                if self.refused_ids >= REDRAWS_MAX || self.account.cvu.is_some() =>
+            {
                 BankAnswer::Refused(why)
             }
             Err(saga::Trouble::Taken(_)) => return self.ask_as_another(home, &said.calls),

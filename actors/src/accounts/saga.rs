@@ -76,6 +76,8 @@ pub struct Saga {
     pub holder: Holder,
     /// The account's CVU, once it has one.
     pub cvu: Option<Cvu>,
+    /// Its alias; that which it had, of one that is closed.
+    pub alias: Option<Alias>,
     /// Knows whose a CVU is.
     pub store: Arc<dyn Store>,
     /// Knows which client ids others are asking for.
@@ -153,7 +155,10 @@ impl Saga {
                     ..
                 },
                 _,
-            ) if *automatic_alias => self.open(*client_id, None, calls).await,
+            ) if *automatic_alias => match &self.alias {
+                Some(had) => self.open_again(*client_id, had, calls).await,
+                None => self.open(*client_id, None, calls).await,
+            },
             (Pending::Cvu { client_id, .. }, _) => {
                 let cvu = self.create(*client_id, calls).await?;
                 Ok(BankAnswer::Opened { cvu, alias: None })
@@ -185,6 +190,26 @@ impl Saga {
                 let body = r#"{"message":"the account has no CVU"}"#.to_owned();
                 Ok(BankAnswer::Refused(BankRefusal { status: 0, body }))
             }
+        }
+    }
+
+    /// Gets a closed CVU again, with the alias that it had; where that is somebody else's now, the bank assigns one.
+    async fn open_again(
+        &self,
+        client_id: u64,
+        had: &Alias,
+        calls: &mut Vec<BankCall>,
+    ) -> Try<BankAnswer> {
+        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
+        let cvu = self.create(client_id, calls).await?;
+        let reply = bank.set_alias(cvu, self.holder.cuit, Some(had), id).await;
+        match take(reply, calls) {
+            Ok(alias) => Ok(BankAnswer::Opened {
+                cvu,
+                alias: Some(alias),
+            }),
+            Err(BankError::Refused(_)) => self.open(client_id, None, calls).await,
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -226,6 +251,13 @@ impl Saga {
             Ok(cvu) if client_in(&cvu) != Some(client_id) => {
                 // Money for it would find its way to another realm, or to none.
                 let body = r#"{"message":"the bank gave a CVU that does not carry the client id it was asked for"}"#;
+                let (status, body) = (0, body.to_owned());
+                Err(BankError::Refused(BankRefusal { status, body }).into())
+            }
+            // What the account has is of the CVU that was closed.
+            Ok(cvu) if self.cvu.is_some_and(|own| own != cvu) => {
+                let body =
+                    r#"{"message":"the bank gave another CVU than the one that was closed"}"#;
                 let (status, body) = (0, body.to_owned());
                 Err(BankError::Refused(BankRefusal { status, body }).into())
             }

@@ -245,6 +245,7 @@ const fn waits(fact: &AccountFact) -> Option<(Whom, bool)> {
         | AccountFact::IdentityRequested(_)
         | AccountFact::ClosingRequested => Some((Whom::Bank, true)),
         AccountFact::Opened { .. }
+        | AccountFact::Reopened { .. }
         | AccountFact::OpeningRefused(_)
         | AccountFact::CvuRefused(_)
         | AccountFact::ParticularsRefused(_)
@@ -384,6 +385,10 @@ fn changed(mut row: Listed, fact: &AccountFact) -> Listed {
     match fact {
         AccountFact::Opened { cvu, alias } => {
             row.cvu = Some(*cvu);
+            row.alias.clone_from(alias);
+            row.status = Status::Active;
+        }
+        AccountFact::Reopened { alias } => {
             row.alias.clone_from(alias);
             row.status = Status::Active;
         }

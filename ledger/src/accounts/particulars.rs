@@ -1,6 +1,7 @@
 //! Decisions about what the wallet family sets: particulars, and a CVU for an account without one.
 
 use super::{Account, AccountFact, Pending, Rejection, Status};
+use crate::clients::client_in;
 use crate::kyc::{Kyc, KycMarks};
 use crate::particulars::{Cleared, Names, NamesMarks, Particulars};
 
@@ -116,7 +117,8 @@ impl Account {
         }])
     }
 
-    /// A wallet account that has its CVU needs none.
+    /// A wallet account that has its CVU needs none. One that is closed is asked for again under the client id
+    /// that it carries, so that the bank gives the same one.
     pub(super) fn decide_cvu(
         &self,
         client_id: u64,
@@ -125,10 +127,11 @@ impl Account {
     ) -> Result<Vec<AccountFact>, Rejection> {
         match self.status {
             Status::Void => Err(Rejection::AccountNotFound),
-            Status::Closed => Err(Rejection::AccountClosed),
             Status::Active | Status::Suspended => Ok(Vec::new()),
-            Status::Registered => {
+            Status::Registered | Status::Closed => {
                 self.nothing_pending()?;
+                let carried = self.cvu.as_ref().and_then(client_in);
+                let client_id = carried.unwrap_or(client_id);
                 Ok(vec![AccountFact::CvuRequested {
                     client_id,
                     name: name.cloned(),

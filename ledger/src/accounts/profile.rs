@@ -71,6 +71,7 @@ impl Account {
                 fund,
                 refusal,
             } => self.apply_enrolled(*enrolment, *state, fund, refusal),
+            AccountFact::Reopened { alias } => self.reopened(alias.as_ref(), at),
             AccountFact::Suspended { reason, code } => self.suspended(reason, *code, at),
             AccountFact::Reactivated => {
                 self.status = Status::Active;
@@ -131,6 +132,18 @@ impl Account {
         self.status = Status::Closed;
         self.suspension = None;
         self.closed_at = Some(at);
+    }
+
+    /// It is what it was, but for its alias and, where another one was asked for, its name.
+    fn reopened(&mut self, alias: Option<&Alias>, at: Timestamp) {
+        if let Some(Pending::Cvu { name, .. }) = self.pending.take() {
+            self.cvu_name = name.or_else(|| self.cvu_name.take());
+        }
+        self.refusal = None;
+        self.alias = alias.cloned();
+        self.status = Status::Active;
+        self.closed_at = None;
+        self.reopened_at = Some(at);
     }
 
     fn suspended(&mut self, reason: &str, code: SuspensionCode, at: Timestamp) {

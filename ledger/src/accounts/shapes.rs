@@ -225,6 +225,9 @@ pub struct Account {
     pub updated_at: Timestamp,
     /// When it was closed.
     pub closed_at: Option<Timestamp>,
+    /// When its CVU was last opened again after it had been closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reopened_at: Option<Timestamp>,
     /// What it has.
     pub balance: Balance,
     /// The number of its movements.
@@ -305,7 +308,7 @@ pub enum Order {
     SetEnabled(bool),
     /// Change what the wallet account says of itself.
     ChangeParticulars(Particulars),
-    /// Get a CVU for a wallet account that existed before and has none.
+    /// Get a CVU for a wallet account that existed before and has none, or get one back that is closed.
     GetCvu {
         /// The id by which the bank will know the account: see [`Order::drawn`].
         client_id: u64,

@@ -60,6 +60,10 @@ pub(super) fn facts() -> Vec<AccountFact> {
                 business: None,
             }),
         }),
+        AccountFact::Reopened {
+            alias: Alias::parse("ana.prueba").ok(),
+        },
+        AccountFact::Reopened { alias: None },
     ]
 }
 

@@ -107,6 +107,41 @@ fn the_cuit_is_fixed_by_the_cvu() {
 }
 
 #[test]
+fn a_closed_cvu_is_asked_for_under_its_own_client_id_and_comes_back_as_it_was() {
+    let mut own = registered();
+    run(&mut own, &get_cvu());
+    let cvu = Cvu::compose(999, 7).unwrap();
+    settle(&mut own, &BankAnswer::Opened { cvu, alias: None });
+    run(&mut own, &Order::Close);
+    settle(&mut own, &BankAnswer::Done);
+    let closed_at = own.closed_at;
+    assert!(closed_at.is_some() && own.reopened_at.is_none());
+    // Whatever was drawn, the bank is asked for what the CVU carries.
+    let drawn = get_cvu().drawn(8);
+    let asked = own.decide(&drawn, &Policy::default()).unwrap();
+    let [AccountFact::CvuRequested { client_id: 7, .. }] = asked.as_slice() else {
+        panic!("{asked:?}");
+    };
+    run(&mut own, &drawn);
+    let in_flight = Err(Rejection::OperationInFlight);
+    assert_eq!(own.decide(&drawn, &Policy::default()), in_flight);
+    assert_eq!(own.decide(&Order::Close, &Policy::default()), in_flight);
+    settle(&mut own, &refusal());
+    assert_eq!((own.status, own.closed_at), (Status::Closed, closed_at));
+    run(&mut own, &drawn);
+    let alias = Alias::parse("ana.otra").ok();
+    let opened = BankAnswer::Opened {
+        cvu,
+        alias: alias.clone(),
+    };
+    settle(&mut own, &opened);
+    assert_eq!((own.status, own.cvu), (Status::Active, Some(cvu)));
+    assert_eq!((&own.alias, own.closed_at), (&alias, None));
+    assert!(own.reopened_at.is_some() && own.pending.is_none() && own.refusal.is_none());
+    assert_eq!(run(&mut own, &drawn), 0);
+}
+
+#[test]
 fn a_refused_cvu_leaves_the_account_as_it_was() {
     let mut bare = registered();
     run(&mut bare, &get_cvu());
@@ -129,10 +164,6 @@ fn a_refused_cvu_leaves_the_account_as_it_was() {
     assert_eq!(run(&mut bare, &get_cvu()), 0);
     run(&mut bare, &Order::Close);
     settle(&mut bare, &BankAnswer::Done);
-    assert_eq!(
-        bare.decide(&get_cvu(), &Policy::default()),
-        Err(Rejection::AccountClosed)
-    );
     assert_eq!(
         bare.decide(&Order::ChangeParticulars(named("Paz")), &Policy::default()),
         Err(Rejection::AccountClosed)
