@@ -103,6 +103,9 @@ pub struct Voucher {
     /// The tenant's own date of the movement (wallet `fechaExterna`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_date: Option<NaiveDate>,
+    /// That date as it was sent, where it was not sent as `YYYY-MM-DD`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_date_sent: Option<String>,
     /// When the hold that it opens ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
@@ -136,7 +139,12 @@ impl Voucher {
     /// and from what the realm's types were then.
     pub fn hash_after(&self, previous: Digest) -> Digest {
         let whole = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        let date = self.external_date.map(|d| d.to_string());
+        let date = self
+            .external_date
+            .map(|day| match &self.external_date_sent {
+                None => day.to_string(),
+                Some(sent) => format!("{day} {sent}"),
+            });
         // What only vouchers of holds have makes the second version of this canonical form; a tag makes
         // the third and the fourth, a counterparty the next four.
         let steps = self.expires_at.is_some() || self.gives_back.is_some();
@@ -185,6 +193,12 @@ impl Voucher {
             .digest()
     }
 
+    /// The tenant's own date of the movement, as it was sent.
+    pub fn external_date_as_sent(&self) -> Option<String> {
+        let day = || self.external_date.map(|day| day.to_string());
+        self.external_date_sent.clone().or_else(day)
+    }
+
     /// Whether its external id is the tenant's own id of this very movement, and so unique with the
     /// direction over the realm: transfers have a space of their own.
     pub fn claims_external_id(&self) -> bool {
@@ -223,6 +237,26 @@ impl Voucher {
     }
 }
 
+/// The tenant's own date of a movement.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ExternalDate {
+    /// The day.
+    pub day: NaiveDate,
+    /// As it was sent, where that is not `YYYY-MM-DD`; at most [`Self::SENT_MAX`] bytes.
+    pub sent: Option<String>,
+}
+
+impl ExternalDate {
+    /// The longest form in which a date may be sent, in bytes.
+    pub const SENT_MAX: usize = 40;
+}
+
+impl From<NaiveDate> for ExternalDate {
+    fn from(day: NaiveDate) -> Self {
+        Self { day, sent: None }
+    }
+}
+
 /// The order to post an adjustment voucher.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PostAdjustment {
@@ -235,7 +269,7 @@ pub struct PostAdjustment {
     /// A line for people.
     pub description: Option<String>,
     /// The tenant's own date.
-    pub external_date: Option<NaiveDate>,
+    pub external_date: Option<ExternalDate>,
 }
 
 /// Whether an order did something or had been done before.

@@ -6,6 +6,7 @@ use caudal_ledger::cuit::{Cuit, CuitError};
 use caudal_ledger::kyc;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::vouchers::ExternalDate;
 
 use crate::http::body::read as read_body;
 use crate::http::caller::Caller;
@@ -104,6 +105,17 @@ fn turned(text: &str) -> String {
 /// A business day, `YYYY-MM-DD` or `DD-MM-YYYY`. With a time after it, it is the day that is written.
 pub fn day(text: &str) -> Result<BusinessDay, Mistake> {
     dated(text).ok_or(Mistake::NotADateEitherWay)
+}
+
+/// The tenant's own date of a movement: like [`day`], with the text as it was sent.
+pub fn external_date(text: &str) -> Result<ExternalDate, Mistake> {
+    let day = day(text)?;
+    if text.len() > ExternalDate::SENT_MAX {
+        return Err(Mistake::NotADateEitherWay);
+    }
+    let sent = Some(text.to_owned()).filter(|sent| *sent != day.to_string());
+    let day = day.date();
+    Ok(ExternalDate { day, sent })
 }
 
 fn dated(text: &str) -> Option<BusinessDay> {

@@ -11,9 +11,8 @@ use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
-use caudal_ledger::time::BusinessDay;
 use caudal_ledger::voucher_types::{TypeCode, VoucherTypes};
-use caudal_ledger::vouchers::Voucher;
+use caudal_ledger::vouchers::{ExternalDate, Voucher};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -87,7 +86,7 @@ pub struct ComprobanteBody {
     pub id_cuenta: u64,
     /// The tenant's own words.
     pub referencia: Option<String>,
-    /// The tenant's own date, `YYYY-MM-DD`.
+    /// The tenant's own date, as it was sent.
     pub fecha_externa: Option<String>,
     /// The other side; null for adjustments.
     pub contraparte: Option<Contraparte>,
@@ -139,7 +138,7 @@ pub fn comprobante(realm: RealmId, placed: &Placed, types: &VoucherTypes) -> Com
         codigo: voucher.type_code.to_string(),
         id_cuenta: placed.account.0,
         referencia: voucher.description.clone(),
-        fecha_externa: voucher.external_date.map(|day| day.to_string()),
+        fecha_externa: voucher.external_date_as_sent(),
         contraparte: voucher.other_side().map(Contraparte::from),
     }
 }
@@ -191,9 +190,10 @@ request! {
         /// The tenant's own words.
         referencia: Option<String> = optional("referencia", campos::code(REFERENCIA_MAX))
             as Option<String> { max_length = 50 };
-        /// `YYYY-MM-DD` or `DD-MM-YYYY`.
-        fecha_externa: Option<BusinessDay> =
-            optional("fechaExterna", read_body::text(campos::day)) as Option<String>;
+        /// The tenant's own date, `YYYY-MM-DD` or `DD-MM-YYYY`, also with a time: shown as it is sent here.
+        fecha_externa: Option<ExternalDate> =
+            optional("fechaExterna", read_body::text(campos::external_date))
+            as Option<String> { max_length = 40 };
     }
 }
 
@@ -220,7 +220,7 @@ async fn adjustment(
         amount: sent.importe,
         external_id: sent.id_externo,
         description: sent.referencia,
-        external_date: sent.fecha_externa.map(BusinessDay::date),
+        external_date: sent.fecha_externa,
         dry_run,
     })
 }

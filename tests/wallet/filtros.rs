@@ -40,13 +40,13 @@ async fn two_days(service: &TestService, clock: &TestClock) -> ([u64; 2], [u64; 
             "idExterno": name, "fechaExterna": date});
         client.post("/wallet/v1/Comprobante", &body).await.is(201)
     };
-    post(one, credit, "a", Some("2026-02-27")).await;
+    post(one, credit, "a", Some("27-02-2026")).await;
     post(two, credit, "b", None).await;
     post(one, credit, "c", Some("2026-02-28")).await;
     clock.set("2026-03-03T15:00:00.000Z");
     client.delete("/v1/voucher-types/CARGA").await.is(204);
     let debit = tipo(client, "CARGA", -1).await;
-    post(one, debit, "d", Some("2026-02-27")).await;
+    post(one, debit, "d", Some("2026-02-27T23:59:59-03:00")).await;
     let hold = client.hold(own["cvu"].as_str().unwrap(), "4.00").await;
     client.step(&hold, "release", "1.00").await.is(200);
     ([one, two], [credit, debit])
@@ -109,6 +109,19 @@ async fn vouchers_are_filtered_by_the_type_that_they_were_posted_with() {
             let what = (&item["idTipoComprobante"], &item["signo"]);
             assert_eq!(what, (&json!(credit), &json!(1)));
         }
+        // A date of the tenant's own is shown as it was sent.
+        let found = filtered(&service.a, "codigo=CARGA").await;
+        let items = found["items"].as_array().unwrap().iter();
+        let dates: Vec<_> = items.map(|item| &item["fechaExterna"]).collect();
+        let sent = json!([
+            "2026-02-27T23:59:59-03:00",
+            "2026-02-28",
+            null,
+            "27-02-2026"
+        ]);
+        assert_eq!(json!(dates), sent);
+        service.verified().await;
+        service.lose_index();
         service.restart().await;
     }
     // A removed type that is named twice is that type, and no other of its code.

@@ -183,6 +183,32 @@ async fn pages_hold_together() {
     assert_eq!((first, second, end.as_str()), (vec![2, 5], vec![6], ""));
 }
 
+/// A client that never asks for a page sees the balances of 200 accounts, and not of 50.
+#[actix_web::test]
+async fn balances_come_200_at_a_time_unless_another_size_is_asked_for() {
+    let service = TestService::start().await;
+    for _ in 0..53 {
+        service.a.open_account().await;
+    }
+    let page = async |path: &str| {
+        let found = service.a.get(&format!("/wallet/v1/{path}")).await.is(200);
+        let shown = found["items"].as_array().unwrap().len();
+        let pages = found["totalPages"].as_u64().unwrap();
+        assert_eq!(found["totalRecords"], 53, "{path}");
+        (shown, pages, found.header("x-next-cursor").is_empty())
+    };
+    for (path, right) in [
+        ("SaldosActuales", (53, 1, true)),
+        ("SaldosActuales?pageNumber=1", (53, 1, true)),
+        ("SaldosActuales?pageSize=50", (50, 2, false)),
+        ("SaldosActuales?pageSize=50&pageNumber=2", (3, 2, true)),
+        ("SaldosActuales?pageNumber=2", (0, 1, true)),
+        ("Cuentas", (50, 2, false)),
+    ] {
+        assert_eq!(page(path).await, right, "{path}");
+    }
+}
+
 #[actix_web::test]
 async fn what_is_anothers_answers_as_what_does_not_exist() {
     let service = TestService::start().await;

@@ -5,7 +5,7 @@ use caudal_ledger::ids::AccountNo;
 use caudal_ledger::money::Amount;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::TypeCode;
-use chrono::NaiveDate;
+use caudal_ledger::vouchers::ExternalDate;
 
 /// How an order names its account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,7 +39,7 @@ pub struct Adjustment {
     /// A line for people.
     pub description: Option<String>,
     /// The tenant's own date.
-    pub external_date: Option<NaiveDate>,
+    pub external_date: Option<ExternalDate>,
     /// Only say what would happen.
     pub dry_run: bool,
 }

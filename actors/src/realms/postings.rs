@@ -123,7 +123,7 @@ impl RealmSupervisor {
             amount: order.amount,
             external_id: order.external_id.clone(),
             description: order.description.clone(),
-            external_date: order.external_date,
+            external_date: order.external_date.clone(),
         };
         Ok((number, resolved))
     }

@@ -76,8 +76,17 @@ fn voucher() -> Voucher {
         tag: Tag::NONE,
         counterparty: None,
         external_date: BusinessDay::parse("2026-03-01").map(BusinessDay::date),
+        external_date_sent: None,
         at: at(1),
         hash: Digest([7; 32]),
+    }
+}
+
+/// A voucher with a date of the tenant's own that was sent the other way round.
+fn dated() -> Voucher {
+    Voucher {
+        external_date_sent: Some("01-03-2026".into()),
+        ..voucher()
     }
 }
 
@@ -383,6 +392,7 @@ fn records_of_every_version_are_read() {
     let mut missing = Vec::new();
     let lines = &mut missing;
     check("ledger", &LedgerFact::Posted(voucher()), lines);
+    check("dated", &LedgerFact::Posted(dated()), lines);
     check("step", &LedgerFact::Posted(money::step()), lines);
     check("named", &LedgerFact::Posted(money::named()), lines);
     check("suspense", &money::suspense(), lines);

@@ -354,6 +354,7 @@ pub(super) fn first_voucher() -> Voucher {
         reference_id: None,
         description: None,
         external_date: None,
+        external_date_sent: None,
         expires_at: None,
         gives_back: None,
         counterparty: None,

@@ -13,7 +13,7 @@ use crate::rejection::Rejection;
 use crate::text::ExternalId;
 use crate::time::Timestamp;
 use crate::voucher_types::{SystemType, VoucherType};
-use crate::vouchers::{GivesBack, ReferenceType, Voucher};
+use crate::vouchers::{ExternalDate, GivesBack, ReferenceType, Voucher};
 
 impl Account {
     /// An empty sheet on top of the account as it is.
@@ -40,7 +40,7 @@ pub(super) struct Draft {
     pub reference_id: Option<String>,
     pub external_id: Option<ExternalId>,
     pub description: Option<String>,
-    pub external_date: Option<chrono::NaiveDate>,
+    pub external_date: Option<ExternalDate>,
     pub expires_at: Option<Timestamp>,
     pub gives_back: Option<GivesBack>,
     pub counterparty: Option<Counterparty>,
@@ -124,7 +124,8 @@ impl Drafts<'_> {
             reference_type: draft.reference_type,
             reference_id: draft.reference_id,
             description: draft.description,
-            external_date: draft.external_date,
+            external_date: draft.external_date.as_ref().map(|date| date.day),
+            external_date_sent: draft.external_date.and_then(|date| date.sent),
             expires_at: draft.expires_at,
             gives_back: draft.gives_back,
             tag: self.next_id().tag,

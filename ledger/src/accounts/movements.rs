@@ -180,7 +180,7 @@ impl Account {
         drafts.add(Draft {
             external_id: Some(order.external_id.clone()),
             description: order.description.clone(),
-            external_date: order.external_date,
+            external_date: order.external_date.clone(),
             ..Draft::new(
                 voucher_type.clone(),
                 order.amount,

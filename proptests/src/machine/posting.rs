@@ -41,7 +41,7 @@ impl Machine {
             external_id,
             // An empty description comes with a date, so that both kinds are written and read.
             external_date: (posting.description.as_deref() == Some(""))
-                .then(|| NaiveDate::from_ymd_opt(2026, 2, 28).unwrap()),
+                .then(|| NaiveDate::from_ymd_opt(2026, 2, 28).unwrap().into()),
             description: posting.description.clone(),
         };
         let context = Context {
@@ -102,6 +102,7 @@ impl Machine {
             reference_id: Some("trf_1".to_owned()),
             description: None,
             external_date: None,
+            external_date_sent: None,
             expires_at: None,
             gives_back: None,
             counterparty: None,

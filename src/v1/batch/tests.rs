@@ -38,6 +38,7 @@ fn placed(name: &str, reference: Option<&str>) -> Placed {
         reference_id: reference.map(str::to_owned),
         description: Some("a \"line\"\nof ñandúes".to_owned()),
         external_date: None,
+        external_date_sent: None,
         expires_at: None,
         gives_back: None,
         counterparty: None,

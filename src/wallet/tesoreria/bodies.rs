@@ -280,7 +280,7 @@ impl Movimiento {
             codigo: voucher.type_code.to_string(),
             id_cuenta: account.0,
             referencia: voucher.description.clone(),
-            fecha_externa: voucher.external_date.map(|date| date.to_string()),
+            fecha_externa: voucher.external_date_as_sent(),
             contraparte: voucher.other_side().map(Contraparte::from),
             sentido_ledger: voucher.direction.as_str(),
             available_balance: available.to_string(),
