@@ -106,7 +106,7 @@ kinds! {
     AccountAliasUpdated = 5, "account.alias.updated";
     /// Outgoing movements are blocked.
     AccountSuspended = 6, "account.suspended";
-    /// They are possible again.
+    /// They are possible again, or a CVU that was closed is open again.
     AccountReactivated = 7, "account.reactivated";
     /// The wallet account was enabled.
     AccountEnabled = 8, "account.enabled";

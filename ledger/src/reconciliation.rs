@@ -5,6 +5,8 @@
 //! ended is `decided`, whatever the bank says of it then; where the bank's last word is another one,
 //! that is told beside ([`Judged::contradicted`]).
 
+use serde::{Deserialize, Serialize};
+
 use crate::cases::{Parked, ParkedState};
 use crate::money::{Amount, Money};
 use crate::time::BusinessDay;
@@ -235,7 +237,7 @@ pub fn other_days(
 }
 
 /// Counts and sums of the movements of a day, or of several.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Tally {
     counts: [u64; Agreement::ALL.len()],
     /// How many the bank has ended otherwise than the ledger.

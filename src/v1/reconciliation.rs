@@ -5,7 +5,9 @@ use actix_web::{HttpResponse, get};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use caudal_actors::engine::money::TransferView;
-use caudal_actors::engine::reconciliation::{Comparison, Mark, RANGE_DAYS_MAX, Reconciled, Wanted};
+use caudal_actors::engine::reconciliation::{
+    Comparison, Counted, Mark, RANGE_DAYS_MAX, Reconciled, Wanted,
+};
 use caudal_actors::ports::Way;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cases::Parked;
@@ -14,7 +16,7 @@ use caudal_ledger::money::Money;
 use caudal_ledger::reconciliation::{Agreement, Tally};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::BankWord;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::bodies::counterparty::CounterpartyBody;
@@ -141,7 +143,7 @@ pub struct Reconciliation {
     pub limit: Option<usize>,
     /// What to send as `cursor` for the next page; null when there is no more.
     pub next: Option<String>,
-    /// The counts and sums of all movements of the days, on other pages too.
+    /// The counts and sums of all movements of the days; on later pages as of the first.
     pub summary: ReconciliationSummary,
 }
 
@@ -264,24 +266,75 @@ fn render(realm: RealmId, wanted: &Wanted, found: &Comparison) -> Reconciliation
         from: wanted.from.to_string(),
         to: wanted.to.to_string(),
         items: items.map(|(day, it)| item(realm, *day, it)).collect(),
-        total: found.total,
+        total: found.counted.total,
         limit: wanted.limit,
-        next: found.next.as_ref().map(cursor),
-        summary: summary(&found.tally),
+        next: found
+            .next
+            .as_ref()
+            .and_then(|next| cursor(wanted, next, found.counted)),
+        summary: summary(&found.counted.tally),
     }
 }
 
-/// What begins every cursor of this list.
-const CURSOR: &str = "r1:";
+/// What begins a cursor that has the place alone, as earlier versions gave them.
+const PLACE: &str = "r1:";
+/// What begins every other one: the counts and sums of the walk come along.
+const WALK: &str = "r2:";
+
+/// Where a walk goes on, what it is over, and what its first page counted.
+#[derive(Serialize, Deserialize)]
+struct Walk {
+    from: String,
+    to: String,
+    result: Option<String>,
+    day: String,
+    at: u64,
+    id: String,
+    counted: Counted,
+}
+
+impl Walk {
+    fn mark(&self) -> Option<Mark> {
+        let at = Timestamp::from_millis(self.at);
+        Some((BusinessDay::parse(&self.day)?, at, self.id.clone()))
+    }
+
+    /// What was counted, where it was over the same rows.
+    fn counted(&self, wanted: &Wanted) -> Option<Counted> {
+        let days = [&self.from, &self.to].map(|day| BusinessDay::parse(day));
+        let result = wanted.result.map(Agreement::as_str);
+        let same = days == [Some(wanted.from), Some(wanted.to)] && self.result.as_deref() == result;
+        same.then_some(self.counted)
+    }
+}
 
 /// The opaque form of where the list goes on.
-fn cursor((day, at, id): &Mark) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{CURSOR}{day}:{}:{id}", at.millis()))
+fn cursor(wanted: &Wanted, (day, at, id): &Mark, counted: Counted) -> Option<String> {
+    let walk = Walk {
+        from: wanted.from.to_string(),
+        to: wanted.to.to_string(),
+        result: wanted.result.map(|result| result.as_str().to_owned()),
+        day: day.to_string(),
+        at: at.millis(),
+        id: id.clone(),
+        counted,
+    };
+    let text = serde_json::to_string(&walk).ok()?;
+    Some(URL_SAFE_NO_PAD.encode(format!("{WALK}{text}")))
+}
+
+/// Reads a cursor: the place, and the walk that it is of.
+fn walk(text: &str) -> Option<(Mark, Option<Walk>)> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+    let text = std::str::from_utf8(&bytes).ok()?;
+    if let Some(text) = text.strip_prefix(WALK) {
+        let walk: Walk = serde_json::from_str(text).ok()?;
+        return Some((walk.mark()?, Some(walk)));
+    }
+    Some((mark(text.strip_prefix(PLACE)?)?, None))
 }
 
 fn mark(text: &str) -> Option<Mark> {
-    let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-    let text = std::str::from_utf8(&bytes).ok()?.strip_prefix(CURSOR)?;
     let (day, text) = text.split_once(':')?;
     let (at, id) = text.split_once(':')?;
     let at = Timestamp::from_millis(at.parse().ok()?);
@@ -345,22 +398,25 @@ pub async fn of_days(caller: Caller, mut query: Query) -> Result<HttpResponse, A
     let limit = query.integer("limit", 1, LIMIT_MAX);
     let after = query.read("cursor", |text| match text {
         "" => Ok(None),
-        text => mark(text).map(Some).ok_or(Mistake::NotACursor),
+        text => walk(text).map(Some).ok_or(Mistake::NotACursor),
     });
     query.done()?;
     let whole = from == to && after.is_none();
     let limit = limit.or_else(|| (!whole).then_some(LIMIT_DEFAULT));
-    let wanted = Wanted {
+    let (after, walk) = after.flatten().unzip();
+    let mut wanted = Wanted {
         from,
         to,
         result,
-        after: after.flatten(),
+        after,
         limit: limit.and_then(|limit| usize::try_from(limit).ok()),
+        counted: None,
     };
+    wanted.counted = walk.flatten().and_then(|walk| walk.counted(&wanted));
     let request_id = &caller.request_id;
     let found = engine.reconcile_days(realm, &wanted, request_id).await;
     let found = found.map_err(ApiError::of_read)?;
     let body = render(realm, &wanted, &found);
     let answer = json(StatusCode::OK, &body);
-    Ok(respond::walked(found.total, body.next, answer))
+    Ok(respond::walked(found.counted.total, body.next, answer))
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use caudal_actors::ports::Notice;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::RealmId;
@@ -151,6 +153,40 @@ async fn a_range_is_read_by_pages_and_its_summary_is_of_all_of_it() {
         let same = service.a.get(&format!("{PATH}?{query}")).await.is(200);
         assert_eq!(same.json, day.json, "{query}");
     }
+}
+
+#[actix_web::test]
+async fn a_later_page_asks_the_bank_for_its_own_days_alone() {
+    let Story {
+        service,
+        first,
+        last,
+    } = story().await;
+    let whole = format!("{PATH}?from={first}&to={last}");
+    let all = service.a.get(&whole).await.is(200);
+    // The first page asks the bank for each day, a later one for its own and what is next to them.
+    let asked = async |cursor: &str, query: &str| {
+        let before = service.bank.calls("transfer_list").await;
+        let path = format!("{whole}&limit=5&cursor={cursor}{query}");
+        let page = service.a.get(&path).await.is(200);
+        let calls = service.bank.calls("transfer_list").await - before;
+        assert_eq!(page["summary"], all["summary"]);
+        (calls, page.header("x-next-cursor").to_owned(), page)
+    };
+    let (calls, next, _) = asked("", "").await;
+    assert!(calls >= 22, "{calls}");
+    let (calls, _, page) = asked(&next, "").await;
+    assert!((1..=4).contains(&calls), "{calls}");
+    assert_eq!(page["items"], json!([all["items"][5]]));
+    // A cursor of other rows, or of an earlier version, has no counts for these: all days are compared.
+    let (calls, _, page) = asked(&next, "&result=pending").await;
+    assert!(calls >= 22, "{calls}");
+    assert_eq!(page["total"], 1);
+    let place = all["items"][4]["date"].as_str().unwrap();
+    let place = URL_SAFE_NO_PAD.encode(format!("r1:{place}:{}:", u64::MAX / 1_000_000));
+    let (calls, _, page) = asked(&place, "").await;
+    assert!(calls >= 22, "{calls}");
+    assert_eq!((&page["items"], &page["total"]), (&json!([]), &json!(6)));
 }
 
 #[actix_web::test]

@@ -31,7 +31,7 @@ use crate::records::projection::Place;
 use crate::records::reads;
 use range::Lists;
 
-pub use range::{Comparison, Mark, RANGE_DAYS_MAX, Wanted};
+pub use range::{Comparison, Counted, Mark, RANGE_DAYS_MAX, Wanted};
 
 /// One movement of a reconciliation: the bank's side, the ledger's, or both.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,7 +5,8 @@
 //! twice, though what follows of a movement may be another thing by the next page.
 //!
 //! **Bounds.** [`RANGE_DAYS_MAX`] days; a page is kept in memory, and one day at a time of the rest. The
-//! bank is asked for each day of the range at each page, because the counts are over all of it.
+//! bank is asked for each day of the range at the first page, because the counts are over all of it; a later
+//! page brings them along, and asks only for its own days.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::reconciliation::{Agreement, Tally};
 use caudal_ledger::time::{BusinessDay, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use super::{Engine, Reconciled, listed};
 use crate::failure::Failure;
@@ -37,6 +39,17 @@ pub struct Wanted {
     pub after: Option<Mark>,
     /// How many rows; all of them when `None`.
     pub limit: Option<usize>,
+    /// What the first page counted, where `after` goes on from there; all days are compared without it.
+    pub counted: Option<Counted>,
+}
+
+/// The counts and sums of all days, as of the first page of a walk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Counted {
+    /// How many rows are wanted in all.
+    pub total: usize,
+    /// The counts and sums, whatever rows are wanted.
+    pub tally: Tally,
 }
 
 /// What was compared.
@@ -44,10 +57,8 @@ pub struct Wanted {
 pub struct Comparison {
     /// The rows of the page, each with its day.
     pub items: Vec<(BusinessDay, Reconciled)>,
-    /// How many rows are wanted in all.
-    pub total: usize,
-    /// The counts and sums of all days, whatever rows are wanted.
-    pub tally: Tally,
+    /// The counts and sums of all days.
+    pub counted: Counted,
     /// Where the next page begins; `None` on the last.
     pub next: Option<Mark>,
 }
@@ -60,14 +71,14 @@ impl Comparison {
             let bank = it.bank.as_ref();
             let bank = bank.map(|bank| (bank.way == Way::In, listed(bank)));
             let bank = bank.as_ref().map(|(incoming, it)| (*incoming, it));
-            self.tally.count(it.judged, bank);
+            self.counted.tally.count(it.judged, bank);
             let result = it.judged.agreement;
             if wanted.result.is_none_or(|wanted| wanted == result) {
                 rows.push((mark(day, &it), it));
             }
         }
         rows.sort_by(|(a, _), (b, _)| a.cmp(b));
-        self.total = self.total.strict_add(rows.len());
+        self.counted.total = self.counted.total.strict_add(rows.len());
         let ahead = |mark: &Mark| wanted.after.as_ref().is_none_or(|after| mark > after);
         for (_, it) in rows.into_iter().filter(|(mark, _)| ahead(mark)) {
             if wanted.limit.is_none_or(|limit| self.items.len() < limit) {
@@ -143,9 +154,13 @@ impl Engine {
         request_id: &str,
     ) -> Result<Comparison, Failure> {
         let (mut lists, mut compared) = (Lists::default(), Comparison::default());
-        let mut day = wanted.from;
+        let mut day = match (&wanted.counted, &wanted.after) {
+            (Some(_), Some((day, ..))) => wanted.from.max(*day),
+            _ => wanted.from,
+        };
         for _ in 0..RANGE_DAYS_MAX {
-            if day > wanted.to {
+            let full = wanted.counted.is_some() && compared.next.is_some();
+            if day > wanted.to || full {
                 break;
             }
             let found = self.compare(realm, day, &mut lists, request_id).await?;
@@ -153,6 +168,7 @@ impl Engine {
             lists.forget_before(day);
             day = day.next();
         }
+        compared.counted = wanted.counted.unwrap_or(compared.counted);
         Ok(compared)
     }
 }
