@@ -87,6 +87,7 @@ pub struct ComprobanteBody {
     /// The tenant's own words.
     pub referencia: Option<String>,
     /// The tenant's own date, as it was sent.
+    #[schema(format = "date-as-sent")]
     pub fecha_externa: Option<String>,
     /// The other side; null for adjustments.
     pub contraparte: Option<Contraparte>,

@@ -238,6 +238,7 @@ pub struct Movimiento {
     /// A line for people.
     pub referencia: Option<String>,
     /// The tenant's own date.
+    #[schema(format = "date-as-sent")]
     pub fecha_externa: Option<String>,
     /// The other side, as far as it was known then; null for adjustments, holds and fees.
     pub contraparte: Option<Contraparte>,
