@@ -286,6 +286,10 @@ impl Settings {
         wrong.range("storage.segment_mib", storage.segment_mib, 1, 2048);
         let cache = storage.index_cache_mib;
         wrong.range("storage.index_cache_mib", cache, 1, 65_536);
+        let rate = storage.check_mib_per_second;
+        wrong.range("storage.check_mib_per_second", rate, 0, 65_536);
+        let every = storage.check_every_hours;
+        wrong.range("storage.check_every_hours", every, 0, 8_760);
         let floor = storage.free_space_floor_mib;
         wrong.range("storage.free_space_floor_mib", floor, 0, 1 << 30);
     }
@@ -326,6 +330,8 @@ impl Storage {
             segment_bytes: self.segment_mib.saturating_mul(1 << 20),
             free_space_floor: self.free_space_floor_mib.saturating_mul(MIB),
             index_cache_bytes: self.index_cache_mib.saturating_mul(MIB),
+            check_bytes_per_second: u64::from(self.check_mib_per_second) * MIB,
+            check_every: Duration::from_secs(u64::from(self.check_every_hours) * 3_600),
             abort_on_poison: true,
             ..caudal_storage::Options::default()
         }

@@ -18,6 +18,8 @@ mod batch;
 #[cfg(test)]
 mod cases;
 #[cfg(test)]
+mod checks;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod clock;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use caudal_ledger::ids::RealmId;
-use caudal_storage::{Stats, Store, StoreError};
+use caudal_storage::{Checks, Stats, Store, StoreError};
 
 /// The stores of this process.
 #[derive(Clone, Debug)]
@@ -39,6 +39,11 @@ impl Cells {
     /// Figures of the store with the platform's facts.
     pub fn stats(&self) -> Stats {
         self.first.stats()
+    }
+
+    /// What the background check of that store does and found.
+    pub fn checks(&self) -> Checks {
+        self.first.checks()
     }
 
     /// Whether all of them take commits.

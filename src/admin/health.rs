@@ -10,7 +10,7 @@ use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
 use caudal_actors::realms::RealmReport;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::Stats;
+use caudal_storage::{Checks, Stats};
 use rust_decimal::Decimal;
 use serde::Serialize;
 
@@ -211,6 +211,46 @@ fn store(page: &mut Page, desk: &OperatorDesk) {
         stats.index_disk_bytes,
     );
     page.gauge("index_runs", "Runs of the index.", stats.index_runs);
+    check(page, &desk.door.engine.checks());
+}
+
+/// The background check of journal and index.
+fn check(page: &mut Page, checks: &Checks) {
+    page.gauge(
+        "check_done_bytes",
+        "Bytes of full segments and runs of the index that this round of the background check has read.",
+        checks.done_bytes,
+    );
+    page.gauge(
+        "check_total_bytes",
+        "Bytes of full segments and runs of the index in all.",
+        checks.total_bytes,
+    );
+    page.counter(
+        "check_rounds_total",
+        "Rounds of the background check that ended, since the store was created.",
+        checks.rounds,
+    );
+    page.gauge(
+        "check_last_round_timestamp_seconds",
+        "When the last round ended, in seconds since 1970; 0 when none has.",
+        checks.ended_at / 1000,
+    );
+    page.counter(
+        "check_findings_total",
+        "What the background check found damaged or could not read.",
+        checks.found,
+    );
+    page.gauge(
+        "opening_journal_bytes",
+        "Bytes of the journal that were read to open the store.",
+        checks.opening_journal_bytes,
+    );
+    page.gauge(
+        "opening_index_bytes",
+        "Bytes of the index that were read to open the store.",
+        checks.opening_index_bytes,
+    );
 }
 
 /// How far the journal went, to be compared with the log.

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::verify::{self, Report};
+use caudal_ledger::time::Timestamp;
+use caudal_storage::Checks;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -43,6 +45,72 @@ struct JournalBody {
     index_runs: u64,
     journal_disk_bytes: u64,
     index_disk_bytes: u64,
+    check: CheckBody,
+}
+
+/// The background check, which reads journal and index round after round, and what the start read.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = JournalCheck)]
+struct CheckBody {
+    /// How much it reads in a second at most, in bytes; 0 is off.
+    bytes_per_second: u64,
+    /// The number of the last round that was begun, since the store was created.
+    round: u64,
+    /// How much of what it is about was read in that round, in bytes. What was written since counts as read.
+    done_bytes: u64,
+    /// How much the round is about, in bytes: full segments of the journal and runs of the index.
+    total_bytes: u64,
+    /// How many rounds were ended, and when the last one was.
+    rounds: u64,
+    last_round_at: Option<String>,
+    /// What is damaged or cannot be read, since the start of the process; at most a hundred.
+    findings: Vec<FindingBody>,
+    /// How many findings there are in all.
+    count: u64,
+    /// Bytes of the journal and of the index that were read to open the store. The rest is read in the background.
+    opening_journal_bytes: u64,
+    opening_index_bytes: u64,
+}
+
+/// Something that is damaged or cannot be read.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = JournalFinding)]
+struct FindingBody {
+    /// The file of a segment of the journal, or `index`.
+    place: String,
+    /// Where in the segment, in bytes from its beginning.
+    offset: Option<u64>,
+    /// What is wrong.
+    reason: String,
+    found_at: String,
+}
+
+impl From<Checks> for CheckBody {
+    fn from(checks: Checks) -> Self {
+        let time = |at| Timestamp::from_millis(at).to_string();
+        let found = checks.findings.into_iter();
+        Self {
+            bytes_per_second: checks.bytes_per_second,
+            round: checks.round,
+            done_bytes: checks.done_bytes,
+            total_bytes: checks.total_bytes,
+            rounds: checks.rounds,
+            last_round_at: (checks.rounds > 0).then(|| time(checks.ended_at)),
+            findings: found
+                .map(|finding| FindingBody {
+                    place: finding.place,
+                    offset: finding.offset,
+                    reason: finding.why,
+                    found_at: time(finding.at),
+                })
+                .collect(),
+            count: checks.found,
+            opening_journal_bytes: checks.opening_journal_bytes,
+            opening_index_bytes: checks.opening_index_bytes,
+        }
+    }
 }
 
 /// Reads the figures of the journal and the index.
@@ -74,6 +142,7 @@ pub async fn journal(desk: web::Data<OperatorDesk>) -> HttpResponse {
         index_runs: stats.index_runs,
         journal_disk_bytes: stats.journal_disk_bytes,
         index_disk_bytes: stats.index_disk_bytes,
+        check: desk.door.engine.checks().into(),
     };
     json(StatusCode::OK, &body)
 }

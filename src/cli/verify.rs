@@ -73,6 +73,7 @@ fn folder(data: &Path) -> Result<VerifyBody, Exit> {
     let _held = service::hold(data)?;
     let options = Options {
         create: false,
+        check_all: true,
         progress: Some(terminal::watch_opening(&line)),
         ..Options::default()
     };

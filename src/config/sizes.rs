@@ -26,6 +26,8 @@ pub(super) struct Storage {
     pub(super) segment_mib: u32,
     pub(super) free_space_floor_mib: u64,
     pub(super) index_cache_mib: u64,
+    pub(super) check_mib_per_second: u32,
+    pub(super) check_every_hours: u32,
 }
 
 impl Default for Storage {
@@ -34,6 +36,8 @@ impl Default for Storage {
             segment_mib: 64,
             free_space_floor_mib: 256,
             index_cache_mib: 64,
+            check_mib_per_second: 8,
+            check_every_hours: 24,
         }
     }
 }

@@ -251,6 +251,45 @@ pub struct Stats {
     pub index_rebuilt: bool,
 }
 
+/// What the background check of journal and index does and found, for operators.
+#[derive(Clone, Default, Debug, PartialEq, Eq)]
+pub struct Checks {
+    /// How much it reads in a second at most, in bytes; 0 is off.
+    pub bytes_per_second: u64,
+    /// The number of the last round that was begun.
+    pub round: u64,
+    /// The number of the last round that ended.
+    pub rounds: u64,
+    /// When that was, in milliseconds since 1970 UTC; 0 when none ended.
+    pub ended_at: u64,
+    /// How much of what is kept was read in the last round that was begun, in bytes; what was
+    /// written since counts as read.
+    pub done_bytes: u64,
+    /// How much is kept that takes no more changes, in bytes: full segments and runs of the index.
+    pub total_bytes: u64,
+    /// What was found since the start of this process; at most a hundred.
+    pub findings: Vec<Finding>,
+    /// How many findings there are in all.
+    pub found: u64,
+    /// Bytes of the journal that were read to open the store.
+    pub opening_journal_bytes: u64,
+    /// Bytes of the index that were read to open it, besides what sled reads for itself.
+    pub opening_index_bytes: u64,
+}
+
+/// Something that is not what was written, or cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The file of the segment, or `index`.
+    pub place: String,
+    /// Where in the segment, in bytes from its beginning.
+    pub offset: Option<u64>,
+    /// What is wrong.
+    pub why: String,
+    /// When it was found, in milliseconds since 1970 UTC.
+    pub at: u64,
+}
+
 /// The reads of a node: rows and entries, derived from the log of the cell by one projection.
 ///
 /// They see every record that was applied, and only durable ones: on the owner every commit whose
@@ -318,6 +357,10 @@ pub trait Store: Index {
     }
     /// Figures for operators.
     fn stats(&self) -> Stats;
+    /// What the background check does and found; nothing for an engine without one.
+    fn checks(&self) -> Checks {
+        Checks::default()
+    }
     /// Whether writes are possible now, and why not.
     fn ready(&self) -> Result<(), StoreError>;
     /// Makes everything queued durable, writes the index out and stops. Later calls: `Closed`.

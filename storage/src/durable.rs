@@ -1,8 +1,8 @@
 //! The engine for production: the journal is the truth, the index on sled comes behind it.
 //!
-//! **Shape.** `<store>/IDENTITY`, `LOCK`, `WITNESS`, `journal/`, `index/`. Six threads: the
-//! committer (on a node that does not own its cell: the follower), one that prepares segments, one
-//! that writes the witness, the index's flusher and merger, and a watch.
+//! **Shape.** `<store>/IDENTITY`, `LOCK`, `WITNESS`, `CHECKPOINT`, `journal/`, `index/`. Seven threads:
+//! the committer (on a node that does not own its cell: the follower), one that prepares segments, one
+//! that writes the witness, the index's flusher and merger, a watch, and the background check.
 //!
 //! **Bounds.** All in [`Options`].
 //!
@@ -15,7 +15,10 @@
 mod applier;
 mod aside;
 mod cell;
+pub(crate) mod checker;
+pub(crate) mod checkpoint;
 mod committer;
+mod examine;
 mod follower;
 pub(crate) mod held;
 mod identity;
@@ -24,6 +27,7 @@ pub(crate) mod options;
 pub(crate) mod project;
 mod queue;
 mod role;
+pub(crate) mod seals;
 mod space;
 mod start;
 mod watch;
@@ -38,10 +42,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, ThreadId};
 
 use crate::api::{
-    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Projection, Row, SortOrder, Stats,
-    Store, StoreError, StreamId,
+    Checks, Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Projection, Row, SortOrder,
+    Stats, Store, StoreError, StreamId,
 };
 use crate::codec::hex;
+use crate::durable::checker::Checker;
 use crate::durable::held::Held;
 use crate::durable::queue::{Item, Queue};
 use crate::durable::role::Role;
@@ -102,6 +107,7 @@ struct Shared {
     counters: Counters,
     watch: Watch,
     witness: Witness,
+    checker: Checker,
     role: Role,
     /// Held as long as anything of the store lives.
     held: Arc<Held>,
@@ -136,7 +142,9 @@ impl Shared {
             return Ok(());
         }
         self.index.freeze(mark)?;
-        self.index.wait_flushed()
+        self.index.wait_flushed()?;
+        self.checker.note();
+        Ok(())
     }
 
     /// Gives everything that waits the same error, and takes nothing more.
@@ -177,7 +185,8 @@ impl fmt::Debug for DurableStore {
 
 impl DurableStore {
     /// Opens the store in `path`, or creates it there when the folder is empty or missing. Checks
-    /// every byte of the journal and of the index first, and rebuilds the index when in doubt.
+    /// first every byte of journal and index that the checkpoint does not attest, and rebuilds the
+    /// index when in doubt.
     pub fn open(
         path: impl Into<PathBuf>,
         options: Options,
@@ -223,6 +232,14 @@ impl DurableStore {
         }
     }
 
+    /// Reads and checks the next piece of what is kept, whatever the rate; false when nothing of
+    /// the round is left.
+    pub fn check_step(&self) -> bool {
+        let more = self.shared.checker.step() > 0;
+        self.shared.checker.note();
+        more
+    }
+
     /// The error of every call when the store is closed or lost.
     fn gate(&self) -> Result<(), StoreError> {
         if self.closed.load(Ordering::Acquire) {
@@ -235,6 +252,7 @@ impl DurableStore {
         self.shared.index.stop();
         self.shared.watch.stop();
         self.shared.witness.stop();
+        self.shared.checker.stop();
         let threads: Vec<_> = lock(&self.threads).drain(..).collect();
         if self.ids.contains(&std::thread::current().id()) {
             // a callback dropped the last handle: the threads end by themselves
@@ -425,6 +443,10 @@ impl Store for DurableStore {
             index_rebuilt: self.shared.index_rebuilt,
             ..Stats::default()
         })
+    }
+
+    fn checks(&self) -> Checks {
+        self.shared.checker.shown()
     }
 
     fn ready(&self) -> Result<(), StoreError> {

@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use crate::codec::Cursor;
+
 /// What a file or folder is, whatever its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Id {
@@ -45,6 +47,60 @@ impl From<&rustix::fs::Stat> for Id {
             inode: stat.st_ino,
         }
     }
+}
+
+/// What a file was at a moment. It is the same later only if nobody has changed it, its bytes or its
+/// names: no program can set back when that was, and a copy has an inode and times of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stamp {
+    inode: u64,
+    size: u64,
+    /// Seconds and nanoseconds.
+    changed: (i64, u64),
+    modified: (i64, u64),
+}
+
+impl Stamp {
+    /// Of an open file.
+    pub(crate) fn of(file: &File) -> io::Result<Self> {
+        let stat = rustix::fs::fstat(file)?;
+        Ok(Self {
+            inode: stat.st_ino,
+            size: u64::try_from(stat.st_size).unwrap_or(u64::MAX),
+            changed: (stat.st_ctime, stat.st_ctime_nsec),
+            modified: (stat.st_mtime, stat.st_mtime_nsec),
+        })
+    }
+
+    /// 48 bytes.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut b = Vec::with_capacity(48);
+        b.extend_from_slice(&self.inode.to_be_bytes());
+        b.extend_from_slice(&self.size.to_be_bytes());
+        for (seconds, nanos) in [self.changed, self.modified] {
+            b.extend_from_slice(&seconds.to_be_bytes());
+            b.extend_from_slice(&nanos.to_be_bytes());
+        }
+        b
+    }
+
+    /// From such bytes.
+    pub(crate) fn decode(c: &mut Cursor<'_>) -> Option<Self> {
+        Some(Self {
+            inode: c.u64()?,
+            size: c.u64()?,
+            changed: (c.array().map(i64::from_be_bytes)?, c.u64()?),
+            modified: (c.array().map(i64::from_be_bytes)?, c.u64()?),
+        })
+    }
+}
+
+/// Which file it is, for as long as it lives, whatever is written to it: its inode, and when that
+/// was made (seconds, nanoseconds). A copy has others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Birth {
+    pub(crate) inode: u64,
+    pub(crate) made: (i64, u32),
 }
 
 /// An open folder.
@@ -119,6 +175,26 @@ impl Folder {
     /// What lies under a name inside; `None` when nothing does.
     pub(crate) fn id(&self, name: &str) -> io::Result<Option<Id>> {
         Ok(self.stat(name)?.as_ref().map(Id::from))
+    }
+
+    /// Which file lies under a name inside; `None` when none does, or the file system does not say when
+    /// it was made.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn birth(&self, name: &str) -> Option<Birth> {
+        use rustix::fs::{StatxFlags, statx};
+        let wanted = StatxFlags::INO | StatxFlags::BTIME;
+        let found = statx(&self.file, name, AtFlags::empty(), wanted).ok()?;
+        let told = StatxFlags::from_bits_retain(found.stx_mask).contains(wanted);
+        told.then_some(Birth {
+            inode: found.stx_ino,
+            made: (found.stx_btime.tv_sec, found.stx_btime.tv_nsec),
+        })
+    }
+
+    /// Which file lies under a name inside: not known on this system.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn birth(&self, _name: &str) -> Option<Birth> {
+        None
     }
 
     /// Whether there is a folder of that name inside.

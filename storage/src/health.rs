@@ -1,6 +1,7 @@
 //! Whether the store may still write, and whether its index can be trusted; shared by all threads.
 
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -29,6 +30,8 @@ struct Failing {
 pub(crate) struct Health {
     poisoned: OnceLock<Arc<str>>,
     damaged: OnceLock<Arc<str>>,
+    /// What is wrong with the journal.
+    rotten: OnceLock<Arc<str>>,
     /// Where to leave word that the index must be rebuilt at the next open.
     folder: Option<Arc<Folder>>,
     /// What commits are refused with while the journal has no next segment.
@@ -90,11 +93,23 @@ impl Health {
         StoreError::Corrupt(text)
     }
 
-    /// The error of a damaged index, if it is.
+    /// Notes that the journal is not what was written: no commits are taken any more.
+    pub(crate) fn rot(&self, segment: &Path, offset: u64, why: &str) {
+        let text: Arc<str> = Arc::from(format!(
+            "the journal is damaged: {} at offset {offset}: {why}. Nothing of it was changed: stop \
+             the service, keep the folder, look at the disk's health, and restore the store from a \
+             backup",
+            segment.display()
+        ));
+        tracing::error!(why = %text, "the check found damage: no commits are taken any more");
+        // the first one is what is told; the check lists all
+        self.rotten.set(text).ok();
+    }
+
+    /// The error of a damaged journal or index, if one is.
     pub(crate) fn damaged(&self) -> Option<StoreError> {
-        self.damaged
-            .get()
-            .map(|why| StoreError::Corrupt(Arc::clone(why)))
+        let damaged = self.rotten.get().or_else(|| self.damaged.get());
+        damaged.map(|why| StoreError::Corrupt(Arc::clone(why)))
     }
 
     /// Notes that the system refused a read, and gives the error for the reader. One failure is

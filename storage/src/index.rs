@@ -16,6 +16,7 @@
 //! store is marked, and the next open rebuilds the index from the journal. A read that the system
 //! refuses proves nothing: it fails, and the store is not ready until reads succeed.
 
+pub(crate) mod again;
 pub(crate) mod block;
 pub(crate) mod blocks;
 pub(crate) mod bloom;
@@ -36,6 +37,7 @@ use std::sync::{Arc, Condvar, Mutex, RwLock};
 
 use crate::api::{Head, Pair, SortOrder, Stats, StoreError, StreamId};
 use crate::health::Health;
+use crate::index::again::Loaded;
 use crate::index::block::Stored;
 use crate::index::blocks::BlockStore;
 use crate::index::bloom::hash;
@@ -105,6 +107,8 @@ pub(crate) struct SortedRows {
     /// Runs that were opened to be walked over, and keys that were looked for.
     opened: AtomicU64,
     gets: AtomicU64,
+    /// What opening it read.
+    pub(crate) loaded: Loaded,
 }
 
 /// A consistent view for one read.

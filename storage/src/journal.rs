@@ -16,6 +16,7 @@
 pub(crate) mod check;
 pub(crate) mod format;
 pub(crate) mod prepare;
+pub(crate) mod seal;
 pub(crate) mod writer;
 
 use std::collections::HashMap;

@@ -7,6 +7,7 @@
 )]
 
 mod cells;
+mod checkpoint;
 mod engines;
 mod faults;
 mod flips;
@@ -17,6 +18,7 @@ mod model;
 mod opening;
 mod passing;
 mod reads;
+mod rounds;
 mod support;
 mod torn;
 mod witness;

@@ -7,7 +7,7 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
-use caudal_storage::{Index, Stats, Store};
+use caudal_storage::{Checks, Index, Stats, Store};
 
 use super::read_slots::{Books, Cost};
 use super::{ANSWERS_MAX, DEADLINE, Engine};
@@ -32,6 +32,11 @@ impl Engine {
             queued: stats.queued.saturating_add(queued),
             ..stats
         }
+    }
+
+    /// What the background check of the store does and found.
+    pub fn checks(&self) -> Checks {
+        self.cells.checks()
     }
 
     /// Makes everything durable and stops the store. Orders that come later fail. What still waits

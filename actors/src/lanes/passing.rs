@@ -1,8 +1,8 @@
 //! A lane as the store that it leads to: reads pass, commits and barriers take their turns.
 
 use caudal_storage::{
-    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Row, SortOrder, Stats, Store,
-    StoreError, StreamId,
+    Checks, Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Row, SortOrder, Stats,
+    Store, StoreError, StreamId,
 };
 
 use super::{Item, Lane};
@@ -78,6 +78,10 @@ impl Store for Lane {
 
     fn stats(&self) -> Stats {
         self.store.stats()
+    }
+
+    fn checks(&self) -> Checks {
+        self.store.checks()
     }
 
     fn ready(&self) -> Result<(), StoreError> {

@@ -12,7 +12,7 @@ use crate::durable::held::{IDENTITY, JOURNAL, LOCK};
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::Folder;
-use crate::journal::check::{check, segment_name, segment_numbers};
+use crate::journal::check::{Trust, check, segment_name, segment_numbers};
 use crate::journal::format::StoreId;
 use crate::journal::prepare::prepare;
 
@@ -83,7 +83,9 @@ fn clear_unfinished(folder: &Folder) -> Result<(), OpenError> {
     }
     let id = read_text(folder, UNFINISHED).ok();
     let id = id.and_then(|text| parse(std::str::from_utf8(&text).ok()?));
-    let checked = id.map(|id| check(&journal, &id, &|_| {})).transpose()?;
+    let checked = id
+        .map(|id| check(&journal, &id, &Trust::default(), &|_| {}))
+        .transpose()?;
     if checked.is_none_or(|c| c.last_commit > 0 || c.torn.is_some()) {
         return Err(OpenError::NotAStore(format!(
             "{} has a journal but no IDENTITY. Nothing was changed; restore IDENTITY from a \

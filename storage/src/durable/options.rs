@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use crate::files::Faults;
 
+/// The least bytes of a segment.
+pub(super) const SEGMENT_MIN: u32 = 64 << 10;
+
 /// Where opening stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
@@ -81,6 +84,12 @@ pub struct Options {
     /// It is known that the store had a witness of the end of its journal: one that lacks it is
     /// refused. Without it, a store of an older version gets one.
     pub witnessed: bool,
+    /// How many bytes of journal and index the background check reads in a second; 0 is off.
+    pub check_bytes_per_second: u64,
+    /// How long after the end of a round of the background check the next one begins.
+    pub check_every: Duration,
+    /// Reads all of journal and index before the store is opened, whatever the checkpoint says.
+    pub check_all: bool,
     /// Called while the store opens.
     pub progress: Option<OnProgress>,
     /// Makes the n-th change to files fail: for tests.
@@ -107,6 +116,9 @@ impl Default for Options {
             abort_on_poison: false,
             create: true,
             witnessed: false,
+            check_bytes_per_second: 8 << 20,
+            check_every: Duration::from_secs(24 * 60 * 60),
+            check_all: false,
             progress: None,
             faults: None,
         }
@@ -125,6 +137,9 @@ impl Options {
             heads_max: 64,
             free_space_floor: 0,
             reserve_bytes: 0,
+            // tests step through the check themselves, round after round
+            check_bytes_per_second: 0,
+            check_every: Duration::ZERO,
             ..Self::default()
         }
     }

@@ -24,6 +24,7 @@ use crate::durable::{DurableStore, Shared, follower, watch};
 use crate::error::OpenError;
 use crate::journal::format::StoreId;
 use crate::log::{LogError, Sealed};
+use crate::num::u64_of;
 
 /// A store that was checked, before its threads.
 pub(crate) struct Opened {
@@ -87,6 +88,8 @@ pub(super) fn start(
     let seen = Arc::clone(&shared);
     let work = move || seen.witness.run(&seen.health);
     spawn("caudal-storage-witness", Box::new(work))?;
+    let seen = Arc::clone(&shared);
+    spawn("caudal-storage-check", Box::new(move || seen.checker.run()))?;
     shared.witness.tell("the store is open");
     let ids = threads
         .iter()
@@ -200,9 +203,11 @@ fn catch_up(shared: &Shared, applier: &mut Applier, last: u64) -> Result<(), Sto
         tracing::info!(from = from.commit, to = last, "indexing the journal");
     }
     let mut reported = std::time::Instant::now();
+    let mut read = 0;
     shared.journal.records(from.end, &mut |at, record| {
         applier.record(at, &Sealed::of(*record))?;
         applier.settle()?;
+        read += u64_of(record.bytes.len());
         if reported.elapsed().as_secs() >= 1 {
             reported = std::time::Instant::now();
             let commit = applier.mark().commit;
@@ -213,6 +218,7 @@ fn catch_up(shared: &Shared, applier: &mut Applier, last: u64) -> Result<(), Sto
         }
         Ok(true)
     })?;
+    shared.checker.read_more(read);
     debug_assert!(!all_zero(&applier.mark().chain));
     Ok(())
 }

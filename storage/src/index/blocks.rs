@@ -236,9 +236,14 @@ impl BlockStore {
         }
     }
 
-    /// Visits all blocks of a run in order.
-    pub(crate) fn scan(&self, run: u64, blocks: u32, visit: Visit<'_>) -> Result<(), Trouble> {
-        let range = block_key(run, 0)..block_key(run, blocks);
+    /// Visits these blocks of a run in order.
+    pub(crate) fn scan(
+        &self,
+        run: u64,
+        blocks: std::ops::Range<u32>,
+        visit: Visit<'_>,
+    ) -> Result<(), Trouble> {
+        let range = block_key(run, blocks.start)..block_key(run, blocks.end);
         let walk = AssertUnwindSafe(|| {
             for item in self.db.range(range) {
                 let (key, value) = item.map_err(|e| Trouble::reading(&e))?;

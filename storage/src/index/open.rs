@@ -1,4 +1,5 @@
-//! Opens the index: reads every block once, checks it, and removes what nothing refers to.
+//! Opens the index: reads every block once, checks it, and removes what nothing refers to. Of runs
+//! that the checkpoint knows it reads fences and filters alone.
 //!
 //! **Failure.** Any doubt is an error with a reason; the caller moves the folder aside and starts
 //! an empty index, which the journal then fills.
@@ -9,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, RwLock};
 use crate::files::Files;
 use crate::folder::Folder;
 use crate::health::Health;
+use crate::index::again::{Known, Loaded, by_fences, bytes_of};
 use crate::index::blocks::{BlockStore, MANIFEST_KEY, block_key, parse_key};
 use crate::index::manifest::{Manifest, Mark};
 use crate::index::run::load;
@@ -26,6 +28,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) projection: u32,
     pub(crate) tuning: Tuning,
     pub(crate) health: Arc<Health>,
+    /// What need not be read.
+    pub(crate) known: Option<Known>,
     /// The mark of an index that holds nothing.
     pub(crate) nothing: Mark,
 }
@@ -78,9 +82,21 @@ impl SortedRows {
     ) -> Result<Self, Trouble> {
         let seen = remove_orphans(&store, &manifest)?;
         manifest.next_run = manifest.next_run.max(seen + 1);
+        // an index that is behind what was noted of it has lost something: nothing is believed
+        let known = wanted.known.as_ref();
+        let known = known.filter(|known| known.commit <= manifest.mark.commit);
         let mut runs = Vec::with_capacity(manifest.runs.len());
+        let mut loaded = Loaded::default();
         for info in &manifest.runs {
-            runs.push(Arc::new(load(&store, info)?));
+            let rows_known = known.is_some_and(|k| k.runs.contains(&(info.id, info.digest)));
+            let from = if rows_known { info.fence_start } else { 0 };
+            loaded.bytes += bytes_of(info.blocks - from.min(info.blocks));
+            runs.push(Arc::new(if rows_known {
+                by_fences(&store, info)?
+            } else {
+                loaded.whole.insert(info.id);
+                load(&store, info)?
+            }));
         }
         let state = State {
             runs: Arc::new(runs),
@@ -98,6 +114,7 @@ impl SortedRows {
             indexed,
             opened: AtomicU64::new(0),
             gets: AtomicU64::new(0),
+            loaded,
         })
     }
 }

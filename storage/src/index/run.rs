@@ -61,7 +61,7 @@ impl Fences {
         self.bytes.extend_from_slice(key);
     }
 
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut c = Cursor::new(bytes);
         let mut fences = Self::default();
         while !c.rest().is_empty() {
@@ -188,7 +188,7 @@ pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, Trouble> {
     let mut digest = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
     let (mut fences, mut bloom) = (Vec::new(), Vec::new());
     let mut next = 0;
-    store.scan(info.id, info.blocks, &mut |block, value| {
+    store.scan(info.id, 0..info.blocks, &mut |block, value| {
         let place = || format!("run {}, block {block}", info.id);
         if block != next {
             return Err(format!("run {}, block {next} is missing", info.id).into());

@@ -1,8 +1,12 @@
-//! Reads the whole journal at open and says whether it is what was written.
+//! Reads the journal at open and says whether it is what was written.
 //!
 //! **Shape.** Segments are read one after the other, whole; each record must carry the right
 //! commit number and the hash of its predecessor, each entry its own checksum, and everything
 //! after the last record of a segment must be zeros.
+//!
+//! **Bounds.** A segment that the checkpoint attests is not read when it lies before what the index
+//! lacks, its file is the one that was attested, and it continues the chain exactly ([`Trust`]); the
+//! background check reads it. Whatever does not agree is read, from there to the end of the segment.
 //!
 //! **Order.** The committer has at most one record that is not synced. So a broken record with
 //! anything written after it is damage, and only the very last may be a torn tail. A torn record
@@ -16,15 +20,18 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use crate::api::CommitNo;
 use crate::codec::all_zero;
 use crate::durable::options::Progress;
 use crate::error::OpenError;
-use crate::folder::Folder;
+use crate::folder::{Folder, Stamp};
 use crate::journal::SegmentInfo;
 use crate::journal::format::{
     Hash, RECORD_HEADER, RECORD_MAGIC, Record, RecordHeader, SEGMENT_HEADER, SegmentHeader,
     StoreId, genesis,
 };
+use crate::journal::seal::{Attested, Seal};
+use crate::log::Tail;
 use crate::num::{u32_of, u64_of, usize_of, usize_of32};
 
 const SECTOR: usize = 512;
@@ -43,6 +50,33 @@ pub(crate) struct Checked {
     pub(crate) offset: u32,
     /// The remains of a record that was never acknowledged, to be zeroed.
     pub(crate) torn: Option<Torn>,
+    /// The segments that were read, with what their files were before.
+    pub(crate) read: Vec<(Seal, Stamp)>,
+    /// Bytes that were read.
+    pub(crate) bytes: u64,
+}
+
+/// Which segments need not be read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Trust<'a> {
+    /// What is attested, by number from 1.
+    pub(crate) attested: &'a [Option<Attested>],
+    /// Only segments before this one.
+    pub(crate) before: u32,
+}
+
+impl Trust<'_> {
+    /// What is attested of a segment whose file is still the same, if it may be believed.
+    fn seal(&self, folder: &Folder, number: u32) -> Option<Seal> {
+        if number >= self.before {
+            return None;
+        }
+        let known = usize_of32(number).checked_sub(1);
+        let known = self.attested.get(known?)?.as_ref()?;
+        let file = folder.read(&segment_name(number)).ok()?;
+        let same = Stamp::of(&file).is_ok_and(|stamp| stamp == known.stamp);
+        (same && known.seal.number == number).then_some(known.seal)
+    }
 }
 
 /// The remains of an unfinished record.
@@ -71,10 +105,11 @@ pub(crate) fn segment_numbers(folder: &Folder) -> io::Result<Vec<u32>> {
     Ok(numbers)
 }
 
-/// Checks every byte of the journal in `folder`.
+/// Checks every byte of the journal in `folder` but of segments that `trust` attests.
 pub(crate) fn check(
     folder: &Folder,
     id: &StoreId,
+    trust: &Trust<'_>,
     progress: &dyn Fn(Progress),
 ) -> Result<Checked, OpenError> {
     let dir = folder.path();
@@ -88,8 +123,12 @@ pub(crate) fn check(
             let path = segment_path(dir, expected);
             return Err(OpenError::damaged(&path, 0, "the segment is missing"));
         }
-        walk.load(expected)?;
-        walk.segment(expected)?;
+        let sealed = trust.seal(folder, expected);
+        if sealed.is_some_and(|seal| walk.skip(&seal)) {
+            continue;
+        }
+        let stamp = walk.load(expected)?;
+        walk.segment(expected, stamp)?;
         progress(Progress::Checking {
             segment: expected,
             of: u32_of(numbers.len()),
@@ -118,6 +157,8 @@ impl<'a> Walk<'a> {
             segment: 1,
             offset: SEGMENT_HEADER,
             torn: None,
+            read: Vec::new(),
+            bytes: 0,
         };
         Self {
             folder,
@@ -130,11 +171,37 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Reads a segment and checks its header.
-    fn load(&mut self, number: u32) -> Result<(), OpenError> {
+    /// Takes what is attested of a segment instead of reading it; false when it does not continue
+    /// what was found so far.
+    fn skip(&mut self, seal: &Seal) -> bool {
+        let here = self.tail();
+        let found = &mut self.found;
+        if self.broken.is_some() || found.torn.is_some() || seal.before != here {
+            return false;
+        }
+        if seal.first_commit != 0 {
+            found.segment = seal.number;
+            found.offset = seal.end;
+            self.ended = None;
+        } else if self.ended.is_none() {
+            self.ended = Some(seal.number);
+        }
+        found.last_commit = seal.after.commit.0;
+        found.chain = seal.after.hash;
+        found.segments.push(SegmentInfo {
+            number: seal.number,
+            size: seal.size,
+            first_commit: seal.first_commit,
+        });
+        true
+    }
+
+    /// Reads a segment and checks its header; gives what its file was before.
+    fn load(&mut self, number: u32) -> Result<Stamp, OpenError> {
         let path = segment_path(self.dir, number);
         let file = self.folder.read(&segment_name(number));
         let file = file.map_err(|e| OpenError::io("opening", &path, e))?;
+        let stamp = Stamp::of(&file).map_err(|e| OpenError::io("reading", &path, e))?;
         let length = file
             .metadata()
             .map_err(|e| OpenError::io("reading", &path, e))?
@@ -146,6 +213,7 @@ impl<'a> Walk<'a> {
         self.data.resize(usize_of(length), 0);
         file.read_exact_at(&mut self.data, 0)
             .map_err(|e| OpenError::io("reading", &path, e))?;
+        self.found.bytes += length;
         let block = self
             .data
             .get(..usize_of32(SEGMENT_HEADER))
@@ -155,12 +223,20 @@ impl<'a> Walk<'a> {
             Ok(h) if h.number != number => damaged("the file is another segment under this name"),
             Ok(h) if h.id != *self.id => damaged("the segment belongs to another store"),
             Ok(h) if u64::from(h.size) != length => damaged("the file is not as long as it was"),
-            Ok(_) => Ok(()),
+            Ok(_) => Ok(stamp),
+        }
+    }
+
+    fn tail(&self) -> Tail {
+        Tail {
+            commit: CommitNo(self.found.last_commit),
+            hash: self.found.chain,
         }
     }
 
     /// Walks over the records of the segment in `data`.
-    fn segment(&mut self, number: u32) -> Result<(), OpenError> {
+    fn segment(&mut self, number: u32, stamp: Stamp) -> Result<(), OpenError> {
+        let before = self.tail();
         let size = u32_of(self.data.len());
         let start = usize_of32(SEGMENT_HEADER);
         let mut info = SegmentInfo {
@@ -189,6 +265,15 @@ impl<'a> Walk<'a> {
         }
         self.data = data;
         self.found.segments.push(info);
+        let seal = Seal {
+            number,
+            size,
+            first_commit: info.first_commit,
+            before,
+            end: u32_of(offset),
+            after: self.tail(),
+        };
+        self.found.read.push((seal, stamp));
         Ok(())
     }
 

@@ -8,12 +8,14 @@ use std::sync::Arc;
 
 use crate::api::{CommitNo, Position, StoreError};
 use crate::durable::held::Held;
+use crate::durable::seals::Seals;
 use crate::files::Files;
 use crate::folder::{Folder, Id};
 use crate::health::Health;
 use crate::journal::check::{Checked, Torn, segment_name};
 use crate::journal::format::{SEGMENT_HEADER, StoreId};
 use crate::journal::prepare::{NoSegment, Preparer, Segment, exhausted, prepare, stalled};
+use crate::journal::seal::Seal;
 use crate::journal::{Journal, SegmentInfo, position};
 use crate::log::{Sealed, Tail};
 use crate::num::u32_of;
@@ -29,6 +31,9 @@ pub(crate) struct Writer {
     preparer: Preparer,
     active: Segment,
     first_commit: u64,
+    /// The end of the chain before the active segment.
+    before: Tail,
+    seals: Arc<Seals>,
     offset: u32,
     /// Segments that were prepared before the last stop; the next one is last.
     spare: Vec<Segment>,
@@ -80,6 +85,8 @@ pub(crate) struct Place {
     pub(crate) health: Arc<Health>,
     pub(crate) id: StoreId,
     pub(crate) segment_bytes: u32,
+    /// Where it says which segment takes no more records.
+    pub(crate) seals: Arc<Seals>,
 }
 
 impl Writer {
@@ -92,6 +99,7 @@ impl Writer {
             health,
             id,
             segment_bytes,
+            seals,
         } = place;
         if let Some(torn) = checked.torn {
             cut(&files, &folder, torn)?;
@@ -116,6 +124,12 @@ impl Writer {
         let Some((active, first_commit)) = active else {
             return Err(io::Error::other("the journal's last segment is gone"));
         };
+        // the segment that goes on being written is always read
+        let read = checked.read.iter();
+        let mut read = read.filter(|(seal, _)| seal.number == active.number);
+        let Some(before) = read.next().map(|(seal, _)| seal.before) else {
+            return Err(io::Error::other("the journal's last segment was not read"));
+        };
         // The last record may have been written by a process that was killed before its flush.
         files.sync_data(&active.file)?;
         held.set_active(active.number, &active.file)?;
@@ -138,6 +152,8 @@ impl Writer {
             preparer,
             active,
             first_commit,
+            before,
+            seals,
             offset: checked.offset,
             spare,
             tail: Tail {
@@ -230,6 +246,15 @@ impl Writer {
             );
         }
         self.held.set_active(number, &next.file)?;
+        self.seals.push(Seal {
+            number: self.active.number,
+            size: self.active.size,
+            first_commit: self.first_commit,
+            before: self.before,
+            end: self.offset,
+            after: self.tail,
+        });
+        self.before = self.tail;
         self.active = next;
         self.offset = SEGMENT_HEADER;
         self.first_commit = 0;

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 
 use super::support::{History, Rng, contents, copy_dir, folder, open, segments};
+use crate::journal::check::{Checked, Trust, check};
 use crate::journal::format::{RECORD_MAGIC, Record};
 use crate::{OpenError, Store};
 
@@ -38,6 +39,10 @@ fn with_last_record(dir: &std::path::Path) -> (History, History, usize, usize) {
     (history, shorter, last.0, last.1)
 }
 
+fn checked(folder: &crate::folder::Folder, id: &[u8; 16]) -> Result<Checked, OpenError> {
+    check(folder, id, &Trust::default(), &|_| {})
+}
+
 #[test]
 fn a_record_torn_at_every_byte_is_cut() {
     let base = tempfile::tempdir().unwrap();
@@ -52,13 +57,10 @@ fn a_record_torn_at_every_byte_is_cut() {
         let id = crate::journal::format::SegmentHeader::parse(&whole[..4096])
             .unwrap()
             .id;
-        let checked = crate::journal::check::check(&folder(&journal), &id, &|_| {}).unwrap();
-        assert_eq!(
-            checked.last_commit, 20,
-            "torn after {keep} of {length} bytes"
-        );
-        assert_eq!(checked.offset as usize, at);
-        assert_eq!(checked.torn.is_some(), keep > 0);
+        let found = checked(&folder(&journal), &id).unwrap();
+        assert_eq!(found.last_commit, 20, "torn after {keep} of {length} bytes");
+        assert_eq!(found.offset as usize, at);
+        assert_eq!(found.torn.is_some(), keep > 0);
     };
     (0..length).for_each(check);
     // and the whole way for some of them
@@ -129,7 +131,7 @@ fn a_flipped_bit_in_the_last_record_is_not_taken_for_a_torn_one() {
         let id = crate::journal::format::SegmentHeader::parse(&whole[..4096])
             .unwrap()
             .id;
-        let found = crate::journal::check::check(&folder(&dir.join("journal")), &id, &|_| {});
+        let found = checked(&folder(&dir.join("journal")), &id);
         let text = found.err().map(|e| e.to_string()).unwrap_or_default();
         assert!(
             text.contains(&format!("offset {at}")),

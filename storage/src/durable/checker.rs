@@ -1,0 +1,507 @@
+//! The background check: reads everything that is kept, round after round, and notes in the checkpoint
+//! what need not be read at a start.
+//!
+//! **Shape.** A round reads each segment that takes no more records and each run of the index that was there when
+//! it began, in order; the note of each says in which round it was last read, so a round goes on
+//! where it was after a restart. What is read at a start counts as read in the round that is under way, or
+//! in the next one.
+//!
+//! **Bounds.** [`Options::check_bytes_per_second`](crate::Options) is the rate, in pieces of about
+//! a megabyte; a round begins [`Options::check_every`](crate::Options) after the last one ended.
+//! [`FINDINGS_MAX`] findings are kept.
+//!
+//! **Order.** A segment is noted after its own fsync, and how far the index reaches after all segments
+//! before that place; see [`super::checkpoint`].
+//!
+//! **Failure.** What is not what was written is reported at once: an error in the log with segment
+//! and offset, the store is not ready and takes no commits, and what was noted of it is taken back,
+//! so that the next start reads it and refuses the journal, or rebuilds the index. Segments are
+//! opened for reading alone. What the system refuses to read is a finding, too; it is tried again in
+//! the next round. The fsync of a segment that fails poisons the store; a checkpoint that cannot be
+//! written does not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::api::{Checks, Finding};
+use crate::durable::checkpoint::{Checkpoint, Found, KnownIndex, KnownRun, Rounds, Slot};
+use crate::durable::seals::{Fresh, Seals};
+use crate::files::Files;
+use crate::folder::{Folder, Stamp};
+use crate::health::Health;
+use crate::index::SortedRows;
+use crate::index::again::{Again, bytes_of};
+use crate::index::manifest::Mark;
+use crate::index::run::RunInfo;
+use crate::index::trouble::Trouble;
+use crate::journal::check::{Checked, segment_name};
+use crate::journal::format::StoreId;
+use crate::journal::position;
+use crate::journal::prepare::exhausted;
+use crate::journal::seal::{Attested, Reread, Seal, Wrong};
+use crate::num::low32;
+use crate::sync::{lock, wait_for};
+
+/// The most findings that are kept; all are counted.
+const FINDINGS_MAX: usize = 100;
+/// How long the thread sleeps at most.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// What is being read.
+#[derive(Debug)]
+enum Current {
+    Segment(Reread),
+    Run(Again),
+}
+
+/// What the checker does one at a time.
+#[derive(Debug)]
+struct Work {
+    checkpoint: Checkpoint,
+    /// By number.
+    attested: BTreeMap<u32, Attested>,
+    /// When each run was last read.
+    runs: BTreeMap<u64, u64>,
+    rounds: Rounds,
+    /// What the last slot says.
+    slot: Option<Slot>,
+    current: Option<Current>,
+    /// What could not be read in this round.
+    refused: BTreeSet<u32>,
+    index_done: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Checker {
+    files: Files,
+    folder: Arc<Folder>,
+    journal: Arc<Folder>,
+    id: StoreId,
+    index: Arc<SortedRows>,
+    health: Arc<Health>,
+    seals: Arc<Seals>,
+    rate: u64,
+    every: Duration,
+    work: Mutex<Work>,
+    shown: Mutex<Checks>,
+}
+
+/// What a checker is made of.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) files: Files,
+    pub(crate) folder: Arc<Folder>,
+    pub(crate) journal: Arc<Folder>,
+    pub(crate) id: StoreId,
+    pub(crate) index: Arc<SortedRows>,
+    pub(crate) health: Arc<Health>,
+    pub(crate) seals: Arc<Seals>,
+    pub(crate) rate: u64,
+    pub(crate) every: Duration,
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
+}
+
+impl Work {
+    /// The round that counts for what is written or read whole now.
+    fn round(&self) -> u64 {
+        self.rounds.begun
+    }
+
+    /// The round that counts for what was read at the start.
+    fn opening_round(&self) -> u64 {
+        let Rounds { begun, ended, .. } = self.rounds;
+        if begun > ended { begun } else { begun + 1 }
+    }
+
+    /// The segment to be read next in this round.
+    fn next_segment(&self) -> Option<Seal> {
+        let due =
+            |a: &&Attested| a.round < self.rounds.begun && !self.refused.contains(&a.seal.number);
+        self.attested.values().find(due).map(|a| a.seal)
+    }
+}
+
+impl Checker {
+    /// Goes on from what was found on disk and read at the start.
+    pub(crate) fn new(parts: Parts, found: &Found, checked: &Checked) -> Self {
+        let Parts {
+            files,
+            folder,
+            journal,
+            id,
+            index,
+            health,
+            seals,
+            rate,
+            every,
+        } = parts;
+        let read: BTreeMap<u32, Fresh> = checked
+            .read
+            .iter()
+            .filter(|(seal, _)| seal.number < checked.segment)
+            .map(|(seal, stamp)| (seal.number, (*seal, Some(*stamp))))
+            .collect();
+        let noted = found.attested.iter().flatten();
+        // the last segment with records may take more of them, whatever was noted
+        let noted =
+            noted.filter(|a| a.seal.number < checked.segment && !read.contains_key(&a.seal.number));
+        let mut work = Work {
+            checkpoint: Checkpoint::new(Arc::clone(&folder), &files, id, found),
+            attested: noted.map(|a| (a.seal.number, *a)).collect(),
+            runs: BTreeMap::new(),
+            rounds: found
+                .slot
+                .as_ref()
+                .map_or_else(Rounds::default, |s| s.rounds),
+            slot: found.slot.clone(),
+            current: None,
+            refused: BTreeSet::new(),
+            index_done: false,
+        };
+        let known = found.slot.iter().flat_map(|s| s.index.runs.iter());
+        work.runs.extend(known.map(|run| (run.id, run.round)));
+        let round = work.opening_round();
+        work.runs
+            .extend(index.loaded.whole.iter().map(|run| (*run, round)));
+        lock(&seals.waiting).0.extend(read.into_values());
+        let shown = Checks {
+            bytes_per_second: rate,
+            opening_journal_bytes: checked.bytes,
+            opening_index_bytes: index.loaded.bytes,
+            ..Checks::default()
+        };
+        let checker = Self {
+            files,
+            folder,
+            journal,
+            id,
+            index,
+            health,
+            seals,
+            rate,
+            every,
+            work: Mutex::new(work),
+            shown: Mutex::new(shown),
+        };
+        checker.show(&lock(&checker.work));
+        checker
+    }
+
+    /// Bytes of the journal that were read at the start besides.
+    pub(crate) fn read_more(&self, bytes: u64) {
+        lock(&self.shown).opening_journal_bytes += bytes;
+    }
+
+    /// What was done and found, for operators.
+    pub(crate) fn shown(&self) -> Checks {
+        lock(&self.shown).clone()
+    }
+
+    /// Ends the thread.
+    pub(crate) fn stop(&self) {
+        lock(&self.seals.waiting).1 = true;
+        self.seals.changed.notify_all();
+    }
+
+    /// What the thread does.
+    pub(crate) fn run(&self) {
+        let mut next = Instant::now();
+        loop {
+            self.note();
+            let now = Instant::now();
+            if self.rate > 0 && now >= next {
+                let pause = self.step() * 1_000_000 / self.rate;
+                next = now + Duration::from_micros(pause);
+                if pause == 0 {
+                    next = now + LOOK_AGAIN;
+                }
+            }
+            let waiting = lock(&self.seals.waiting);
+            if waiting.1 || self.health.poisoned().is_some() {
+                return;
+            }
+            if waiting.0.is_empty() {
+                let pause = match self.rate {
+                    0 => LOOK_AGAIN,
+                    _ => next
+                        .checked_duration_since(now)
+                        .unwrap_or(Duration::ZERO)
+                        .min(LOOK_AGAIN),
+                };
+                drop(wait_for(&self.seals.changed, waiting, pause));
+            }
+        }
+    }
+
+    /// Notes what takes no more changes: segments that are full, and how far the index reaches.
+    pub(crate) fn note(&self) {
+        let mut work = lock(&self.work);
+        // looked at first: segments before the one in which the index ends have been left by now
+        let on_disk = self.index.on_disk();
+        let fresh = std::mem::take(&mut lock(&self.seals.waiting).0);
+        for (seal, before) in fresh {
+            if self.health.poisoned().is_some() {
+                return;
+            }
+            match self.attest(&work, seal, before) {
+                Ok(Some(row)) => {
+                    work.checkpoint.row(seal.number, Some(&row));
+                    work.attested.insert(seal.number, row);
+                }
+                // an earlier row may be of fewer records
+                Ok(None) => work.checkpoint.row(seal.number, None),
+                Err(e) => {
+                    let why = format!("flushing {}: {e}", segment_name(seal.number));
+                    return self.health.poison(&why);
+                }
+            }
+        }
+        if self.health.poisoned().is_none() && self.health.damaged().is_none() {
+            self.note_index(&mut work, on_disk);
+        }
+        self.show(&work);
+    }
+
+    /// Makes durable what is then attested of a segment; `None` when its file was changed since it was
+    /// read, or cannot be looked at.
+    fn attest(
+        &self,
+        work: &Work,
+        seal: Seal,
+        before: Option<Stamp>,
+    ) -> std::io::Result<Option<Attested>> {
+        let file = match self.files.read(&self.journal, &segment_name(seal.number)) {
+            Ok(file) => file,
+            // the watch says what is gone
+            Err(_) => return Ok(None),
+        };
+        self.files.sync_all(&file)?;
+        let stamp = Stamp::of(&file)?;
+        let round = if before.is_some() {
+            work.opening_round()
+        } else {
+            work.round()
+        };
+        Ok(before
+            .is_none_or(|b| b == stamp)
+            .then_some(Attested { seal, stamp, round }))
+    }
+
+    fn note_index(&self, work: &mut Work, (mark, runs): (Mark, Vec<RunInfo>)) {
+        let round = work.round();
+        let runs: Vec<KnownRun> = runs
+            .iter()
+            .map(|run| KnownRun {
+                id: run.id,
+                digest: run.digest,
+                round: work.runs.get(&run.id).copied().unwrap_or(round),
+            })
+            .collect();
+        work.runs = runs.iter().map(|run| (run.id, run.round)).collect();
+        let slot = Slot {
+            rounds: work.rounds,
+            index: KnownIndex {
+                file: self.folder.birth("index/db"),
+                mark,
+                runs,
+            },
+        };
+        if work.slot.as_ref() != Some(&slot) {
+            work.checkpoint.slot(&slot);
+            work.slot = Some(slot);
+        }
+    }
+
+    /// Reads and checks the next piece; gives its bytes, 0 when there is nothing to read now.
+    pub(crate) fn step(&self) -> u64 {
+        if self.health.poisoned().is_some() {
+            return 0;
+        }
+        let mut work = lock(&self.work);
+        let current = match work.current.take() {
+            Some(current) => Some(current),
+            None => self.choose(&mut work),
+        };
+        let read = match current {
+            Some(Current::Segment(reread)) => self.segment(&mut work, reread),
+            Some(Current::Run(again)) => self.run_of_index(&mut work, again),
+            None => 0,
+        };
+        self.show(&work);
+        read
+    }
+
+    /// What to read next. Begins a round when one is due, and ends one that has nothing left.
+    fn choose(&self, work: &mut Work) -> Option<Current> {
+        let Rounds {
+            begun,
+            ended,
+            ended_at,
+        } = work.rounds;
+        let now = now_ms();
+        if begun == ended {
+            let rested = u128::from(now.abs_diff(ended_at)) >= self.every.as_millis();
+            if ended > 0 && !rested {
+                return None;
+            }
+            work.rounds.begun += 1;
+            work.refused.clear();
+            work.index_done = false;
+        }
+        while let Some(seal) = work.next_segment() {
+            match Reread::open(
+                &self.files,
+                (&self.journal, &segment_name(seal.number)),
+                &self.id,
+                seal,
+            ) {
+                Ok(reread) => return Some(Current::Segment(reread)),
+                Err(wrong) => {
+                    if !self.found(work, seal.number, wrong) {
+                        return None;
+                    }
+                }
+            }
+        }
+        let begun = work.rounds.begun;
+        while !work.index_done && self.health.damaged().is_none() {
+            let (_, runs) = self.index.on_disk();
+            let due = |id: u64| work.runs.get(&id).is_some_and(|round| *round < begun);
+            match runs.iter().find(|run| due(run.id)) {
+                None => work.index_done = true,
+                Some(run) => match self.index.again(run.id) {
+                    Some(again) => return Some(Current::Run(again)),
+                    None => drop(work.runs.remove(&run.id)),
+                },
+            }
+        }
+        work.rounds.ended = begun;
+        work.rounds.ended_at = now;
+        tracing::info!(
+            round = begun,
+            "everything that is kept was read and checked"
+        );
+        None
+    }
+
+    fn segment(&self, work: &mut Work, mut reread: Reread) -> u64 {
+        let number = reread.seal().number;
+        let read = match reread.step() {
+            Ok(read) => read,
+            Err(wrong) => {
+                self.found(work, number, wrong);
+                return 1;
+            }
+        };
+        if !reread.done() {
+            work.current = Some(Current::Segment(reread));
+            return read;
+        }
+        let round = work.rounds.begun;
+        if let Some(row) = work.attested.get_mut(&number) {
+            row.round = round;
+            work.checkpoint.row(number, Some(row));
+        }
+        read
+    }
+
+    fn run_of_index(&self, work: &mut Work, mut again: Again) -> u64 {
+        match self.index.read_again(&mut again) {
+            Ok((read, false)) => {
+                work.current = Some(Current::Run(again));
+                read
+            }
+            Ok((read, true)) => {
+                work.runs.insert(again.run(), work.rounds.begun);
+                read
+            }
+            Err(Trouble::Read(why)) => {
+                // a run that cannot be read now is read in the next round
+                work.runs.insert(again.run(), work.rounds.begun);
+                self.health.unreadable(&why, None);
+                self.keep("index", None, why);
+                1
+            }
+            Err(Trouble::Damaged(why) | Trouble::Write(why)) => {
+                self.health.damage(&why);
+                self.keep("index", None, why);
+                1
+            }
+        }
+    }
+
+    /// Reports what is wrong with a segment; false when it is to be tried again shortly.
+    fn found(&self, work: &mut Work, number: u32, wrong: Wrong) -> bool {
+        let name = segment_name(number);
+        match wrong {
+            Wrong::Refused(_, e) if exhausted(&e) => {
+                tracing::warn!(segment = name, error = %e, "the check of the journal waits");
+                return false;
+            }
+            Wrong::Refused(offset, e) => {
+                let why = format!("reading {name} at offset {offset}: {e}");
+                let at = position(number, low32(offset));
+                self.health.unreadable(&why, Some(at));
+                work.refused.insert(number);
+                self.keep(&name, Some(offset), format!("it cannot be read: {e}"));
+            }
+            Wrong::Damaged { offset, why } => {
+                let place = self.journal.path().join(&name);
+                self.health.rot(&place, offset, &why);
+                // the next start reads it
+                work.attested.remove(&number);
+                work.checkpoint.row(number, None);
+                self.keep(&name, Some(offset), why);
+            }
+        }
+        true
+    }
+
+    fn keep(&self, place: &str, offset: Option<u64>, why: String) {
+        let mut shown = lock(&self.shown);
+        shown.found += 1;
+        if shown.findings.len() < FINDINGS_MAX {
+            shown.findings.push(Finding {
+                place: place.to_owned(),
+                offset,
+                why,
+                at: now_ms(),
+            });
+        }
+    }
+
+    fn show(&self, work: &Work) {
+        let Rounds {
+            begun,
+            ended,
+            ended_at,
+        } = work.rounds;
+        let (mut done, mut total) = (0, 0);
+        for row in work.attested.values() {
+            let bytes = u64::from(row.seal.size);
+            total += bytes;
+            done += if row.round >= begun { bytes } else { 0 };
+        }
+        for run in self.index.on_disk().1 {
+            let bytes = bytes_of(run.blocks);
+            total += bytes;
+            let read = work.runs.get(&run.id).is_none_or(|round| *round >= begun);
+            done += if read { bytes } else { 0 };
+        }
+        done += match &work.current {
+            Some(Current::Segment(reread)) => reread.offset(),
+            Some(Current::Run(again)) => again.bytes(),
+            None => 0,
+        };
+        let mut shown = lock(&self.shown);
+        (shown.round, shown.rounds, shown.ended_at) = (begun, ended, ended_at);
+        shown.done_bytes = done.min(total);
+        shown.total_bytes = total;
+    }
+}

@@ -1,0 +1,353 @@
+//! The checkpoint: what need not be read at the next start.
+//!
+//! **Shape.** `CHECKPOINT`: two slots of 8192 bytes at 0 and 8192, written in turn, then a row of
+//! 256 bytes for each segment that takes no more records, by number (see [`Attested`]). A slot:
+//! ```text
+//! magic "CAUDALC1", store id [16], serial u64,
+//! rounds: begun u64, ended u64, when the last one ended u64 (ms since 1970);
+//! index: the file of sled (inode u64, made i64 + u32), mark (commit u64, chain [32], end u64),
+//! runs u32, for each: id u64, digest [32], round u64;
+//! crc32c u32, zeros
+//! ```
+//!
+//! **Order.** A row is written after an fsync of its segment, a slot after the manifest of the
+//! index that it repeats is on disk. So the checkpoint is never ahead of what it tells of: a power
+//! cut leaves one that is older, which costs reading.
+//!
+//! **What it is believed.** At a start, segments before the one in which the index ends (as the
+//! slot says) are taken as attested; everything from there on is read, as are segments whose file
+//! is another one or was changed. Runs of the index that the slot names are opened by their fences
+//! and filters; all others are read. Nothing is believed of a checkpoint without a whole slot, of
+//! another store, or with a row for a segment that is the journal's last or beyond it: everything is read
+//! and it is begun anew. When what is attested and what is read do not agree, when the index that is found ends before the slot's, or has to be rebuilt,
+//! the whole journal is read. Witness, identity and the proof of the index are asked as ever.
+//!
+//! **Bounds.** 256 bytes for each segment, 16 KiB besides.
+//!
+//! **Failure.** It holds nothing that is not elsewhere: a file that cannot be read or written (then
+//! it is removed) costs a full check at the next start, and poisons nothing.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use crate::api::Position;
+use crate::codec::{Cursor, all_zero};
+use crate::files::Files;
+use crate::folder::{Birth, Folder};
+use crate::index::again::Known;
+use crate::index::manifest::Mark;
+use crate::journal::check::Checked;
+use crate::journal::format::{Hash, StoreId};
+use crate::journal::seal::{Attested, ROW};
+use crate::journal::split;
+use crate::num::{u32_of, u64_of, usize_of32};
+
+/// The name of the file.
+pub(crate) const CHECKPOINT: &str = "CHECKPOINT";
+const MAGIC: [u8; 8] = *b"CAUDALC1";
+const SLOT: usize = 8192;
+const ROWS: usize = 2 * SLOT;
+/// Bytes of a slot before its runs, and of one run.
+const SLOT_FIXED: usize = 128;
+const PER_RUN: usize = 48;
+/// The most runs that a slot names; what is beyond is read at the next start.
+const RUNS_MAX: usize = (SLOT - SLOT_FIXED - 4) / PER_RUN;
+/// The largest file that is read: a quarter of a million segments.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// A run of the index that was written whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct KnownRun {
+    pub(crate) id: u64,
+    pub(crate) digest: Hash,
+    /// The round in which it was last read.
+    pub(crate) round: u64,
+}
+
+/// What the index was when the slot was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct KnownIndex {
+    /// sled's file; `None` when the file system does not say which it is.
+    pub(crate) file: Option<Birth>,
+    pub(crate) mark: Mark,
+    pub(crate) runs: Vec<KnownRun>,
+}
+
+/// The rounds of the background check.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Rounds {
+    /// The number of the last one that was begun.
+    pub(crate) begun: u64,
+    /// The number of the last one that ended.
+    pub(crate) ended: u64,
+    /// When that was, in milliseconds since 1970; 0 when none ended.
+    pub(crate) ended_at: u64,
+}
+
+/// What a slot says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Slot {
+    pub(crate) rounds: Rounds,
+    pub(crate) index: KnownIndex,
+}
+
+impl Slot {
+    /// As the bytes of a slot.
+    pub(crate) fn encode(&self, id: &StoreId, serial: u64) -> Vec<u8> {
+        let mut b = Vec::with_capacity(SLOT);
+        b.extend_from_slice(&MAGIC);
+        b.extend_from_slice(id);
+        b.extend_from_slice(&serial.to_be_bytes());
+        let Rounds {
+            begun,
+            ended,
+            ended_at,
+        } = self.rounds;
+        for n in [begun, ended, ended_at] {
+            b.extend_from_slice(&n.to_be_bytes());
+        }
+        let nothing = Birth {
+            inode: 0,
+            made: (0, 0),
+        };
+        let file = self.index.file.unwrap_or(nothing);
+        b.extend_from_slice(&file.inode.to_be_bytes());
+        b.extend_from_slice(&file.made.0.to_be_bytes());
+        b.extend_from_slice(&file.made.1.to_be_bytes());
+        let mark = self.index.mark;
+        b.extend_from_slice(&mark.commit.to_be_bytes());
+        b.extend_from_slice(&mark.chain);
+        b.extend_from_slice(&mark.end.0.to_be_bytes());
+        let runs = self.index.runs.iter().take(RUNS_MAX);
+        b.extend_from_slice(&u32_of(runs.len()).to_be_bytes());
+        for run in runs {
+            b.extend_from_slice(&run.id.to_be_bytes());
+            b.extend_from_slice(&run.digest);
+            b.extend_from_slice(&run.round.to_be_bytes());
+        }
+        let crc = crc32c::crc32c(&b);
+        b.extend_from_slice(&crc.to_be_bytes());
+        b.resize(SLOT, 0);
+        b
+    }
+
+    /// From a slot of this store, with its serial; `None` unless every bit is right.
+    pub(crate) fn decode(slot: &[u8], id: &StoreId) -> Option<(u64, Self)> {
+        let mut c = Cursor::new(slot.get(..SLOT)?);
+        if c.array()? != MAGIC || c.array()? != *id {
+            return None;
+        }
+        let serial = c.u64()?;
+        let rounds = Rounds {
+            begun: c.u64()?,
+            ended: c.u64()?,
+            ended_at: c.u64()?,
+        };
+        let file = Birth {
+            inode: c.u64()?,
+            made: (c.array().map(i64::from_be_bytes)?, c.u32()?),
+        };
+        let mark = Mark {
+            commit: c.u64()?,
+            chain: c.array()?,
+            end: Position(c.u64()?),
+        };
+        let count = usize_of32(c.u32()?);
+        if count > RUNS_MAX {
+            return None;
+        }
+        let mut runs = Vec::with_capacity(count);
+        for _ in 0..count {
+            runs.push(KnownRun {
+                id: c.u64()?,
+                digest: c.array()?,
+                round: c.u64()?,
+            });
+        }
+        let used = slot.get(..SLOT - c.rest().len())?;
+        let good = c.u32()? == crc32c::crc32c(used) && all_zero(c.rest());
+        let index = KnownIndex {
+            file: (file.inode != 0).then_some(file),
+            mark,
+            runs,
+        };
+        good.then_some((serial, Self { rounds, index }))
+    }
+}
+
+/// What was found on disk and is believed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Found {
+    /// By number from 1.
+    pub(crate) attested: Vec<Option<Attested>>,
+    pub(crate) slot: Option<Slot>,
+    serial: u64,
+}
+
+impl Found {
+    /// The first segment that is read whatever is attested of it: the one in which the index ends.
+    pub(crate) fn tail(&self) -> u32 {
+        let end = self.slot.as_ref().map(|slot| slot.index.mark.end);
+        end.map_or(0, |end| split(end).0)
+    }
+
+    /// Whether it tells of more than the journal was found to hold, so that it is not of this journal.
+    pub(crate) fn is_ahead_of(&self, checked: &Checked) -> bool {
+        let Some(slot) = &self.slot else {
+            return false;
+        };
+        let mut read = checked.read.iter();
+        slot.index.mark.commit > checked.last_commit
+            || !read.any(|(seal, _)| seal.number == checked.segment)
+    }
+
+    /// The runs of the index that need not be read, and the file that they are in.
+    pub(crate) fn known(&self) -> Option<(Birth, Known)> {
+        let index = &self.slot.as_ref()?.index;
+        let known = Known {
+            commit: index.mark.commit,
+            runs: index.runs.iter().map(|run| (run.id, run.digest)).collect(),
+        };
+        Some((index.file?, known))
+    }
+}
+
+/// The checkpoint of a store whose journal has so many segments.
+pub(crate) fn read(folder: &Folder, id: &StoreId, segments: u32) -> Found {
+    let bytes = match read_all(folder) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Found::default(),
+        Err(e) => {
+            tracing::warn!(error = %e, "the checkpoint cannot be read: everything is checked");
+            return Found::default();
+        }
+    };
+    let found = parse(&bytes, id, segments);
+    if found.slot.is_none() {
+        tracing::warn!(
+            "the checkpoint does not belong to this journal as it is: everything is checked"
+        );
+    }
+    found
+}
+
+fn read_all(folder: &Folder) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = folder.read(CHECKPOINT)?;
+    file.take(BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What is believed of the bytes of the file.
+pub(crate) fn parse(bytes: &[u8], id: &StoreId, segments: u32) -> Found {
+    let slots = [0, SLOT].map(|at| bytes.get(at..).and_then(|slot| Slot::decode(slot, id)));
+    let newest = slots
+        .into_iter()
+        .flatten()
+        .max_by_key(|(serial, _)| *serial);
+    let Some((serial, slot)) = newest else {
+        return Found::default();
+    };
+    let mut attested = Vec::new();
+    let rows = bytes.get(ROWS..).unwrap_or(&[]);
+    for (row, number) in rows.chunks(ROW).zip(1u32..) {
+        let row = Attested::decode(row, id).filter(|row| row.seal.number == number);
+        // one that tells of more than there is was not written for this journal
+        if row.is_some() && number >= segments {
+            return Found::default();
+        }
+        attested.push(row);
+    }
+    if split(slot.index.mark.end).0 > segments {
+        return Found::default();
+    }
+    Found {
+        attested,
+        slot: Some(slot),
+        serial,
+    }
+}
+
+/// The file that is written.
+#[derive(Debug)]
+pub(crate) struct Checkpoint {
+    folder: Arc<Folder>,
+    files: Files,
+    id: StoreId,
+    serial: u64,
+    /// Whether what is on disk is believed; if not, it is begun anew.
+    whole: bool,
+    file: Option<File>,
+    given_up: bool,
+}
+
+impl Checkpoint {
+    /// Goes on with what was found; nothing is written yet.
+    pub(crate) fn new(folder: Arc<Folder>, files: &Files, id: StoreId, found: &Found) -> Self {
+        Self {
+            folder,
+            files: files.clone(),
+            id,
+            serial: found.serial,
+            whole: found.slot.is_some(),
+            file: None,
+            given_up: false,
+        }
+    }
+
+    /// Writes the row of a segment; `None` takes back what was attested.
+    pub(crate) fn row(&mut self, number: u32, row: Option<&Attested>) {
+        let bytes = row.map_or_else(|| vec![0; ROW], |row| row.encode(&self.id));
+        let nth = u64::from(number) - u64::from(number > 0);
+        self.put(&bytes, u64_of(ROWS) + nth * u64_of(ROW));
+    }
+
+    /// Writes the next slot.
+    pub(crate) fn slot(&mut self, slot: &Slot) {
+        self.serial += 1;
+        let bytes = slot.encode(&self.id, self.serial);
+        self.put(&bytes, self.serial % 2 * u64_of(SLOT));
+    }
+
+    fn put(&mut self, bytes: &[u8], at: u64) {
+        if self.given_up {
+            return;
+        }
+        if let Err(e) = self.try_put(bytes, at) {
+            self.given_up = true;
+            // what is there may say more than is true by now
+            self.folder.remove(CHECKPOINT).ok();
+            tracing::warn!(error = %e, "the checkpoint cannot be written: the next start checks more");
+        }
+    }
+
+    fn try_put(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
+        let file = match &self.file {
+            Some(file) => file,
+            None => {
+                let file = self.open()?;
+                self.file.insert(file)
+            }
+        };
+        self.files.write_at(file, bytes, at)?;
+        self.files.sync_data(file)
+    }
+
+    fn open(&self) -> io::Result<File> {
+        if self.whole {
+            return self.files.open(&self.folder, CHECKPOINT);
+        }
+        // it proves nothing to anybody
+        self.folder.remove(CHECKPOINT)?;
+        let file = self.files.create(&self.folder, CHECKPOINT)?;
+        self.files.sync_folder(&self.folder)?;
+        Ok(file)
+    }
+}
+
+/// Where the row of a segment lies in the file.
+#[cfg(test)]
+pub(crate) fn place_of(number: u32) -> u64 {
+    u64_of(ROWS) + u64::from(number - 1) * u64_of(ROW)
+}

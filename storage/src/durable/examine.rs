@@ -1,0 +1,312 @@
+//! Finds out what a store's folder holds: checkpoint, journal, witness, index.
+//!
+//! **Order.** The checkpoint says what need not be read; then the journal is checked, the witness is held
+//! against it, and the index is opened and held against both.
+//!
+//! **Failure.** What contradicts what was read whole is refused. What contradicts only what the
+//! checkpoint attests is read first.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::durable::checker::Parts;
+use crate::durable::checkpoint;
+use crate::durable::held::Held;
+use crate::durable::options::{Options, SEGMENT_MIN};
+use crate::durable::seals::Seals;
+use crate::durable::space;
+use crate::durable::witness::{self, WITNESS};
+use crate::error::OpenError;
+use crate::files::Files;
+use crate::folder::{Birth, Folder};
+use crate::health::{Health, MARKER};
+use crate::index::again::Known;
+use crate::index::blocks::{INDEX, probe};
+use crate::index::manifest::Mark;
+use crate::index::open::Wanted;
+use crate::index::trouble::Trouble;
+use crate::index::{SortedRows, Tuning};
+use crate::journal::check::{Checked, Trust, check, segment_numbers, segment_path};
+use crate::journal::format::{SEGMENT_HEADER, StoreId, genesis};
+use crate::journal::writer::Place;
+use crate::journal::{Journal, position, split};
+
+/// A store's folder, locked.
+pub(super) struct Site {
+    pub(super) path: PathBuf,
+    pub(super) folder: Arc<Folder>,
+    pub(super) journal: Arc<Folder>,
+    pub(super) files: Files,
+    pub(super) id: StoreId,
+    pub(super) health: Arc<Health>,
+}
+
+/// What was found in it; nothing of it has been changed but what sled does when it opens.
+pub(super) struct Examined<'a> {
+    pub(super) found: checkpoint::Found,
+    pub(super) checked: Checked,
+    pub(super) journal: Arc<Journal>,
+    pub(super) testimony: Option<(u64, Mark)>,
+    pub(super) index: Result<SortedRows, Wanted<'a>>,
+}
+
+impl Site {
+    /// Checks the journal, but for what `trust` attests.
+    fn check(
+        &self,
+        options: &Options,
+        trust: &Trust<'_>,
+    ) -> Result<(Checked, Arc<Journal>), OpenError> {
+        let checked = check(&self.journal, &self.id, trust, &|p| options.report(p))?;
+        let (folder, health) = (Arc::clone(&self.journal), Arc::clone(&self.health));
+        let journal = Journal::new(&self.files, folder, health, &checked);
+        Ok((checked, Arc::new(journal)))
+    }
+
+    /// The checkpoint, as far as it may be believed before anything is read.
+    fn found(&self, options: &Options) -> Result<checkpoint::Found, OpenError> {
+        if options.check_all {
+            return Ok(checkpoint::Found::default());
+        }
+        let numbers = segment_numbers(&self.journal);
+        let numbers = numbers.map_err(|e| OpenError::io("listing", self.journal.path(), e))?;
+        let last = numbers.last().map_or(0, |number| *number);
+        Ok(checkpoint::read(&self.folder, &self.id, last))
+    }
+
+    pub(super) fn place(&self, held: &Arc<Held>, seals: &Arc<Seals>, options: &Options) -> Place {
+        Place {
+            files: self.files.clone(),
+            folder: Arc::clone(&self.journal),
+            held: Arc::clone(held),
+            health: Arc::clone(&self.health),
+            id: self.id,
+            segment_bytes: options.segment_bytes.max(SEGMENT_MIN),
+            seals: Arc::clone(seals),
+        }
+    }
+
+    pub(super) fn checker(
+        &self,
+        index: &Arc<SortedRows>,
+        options: &Options,
+        seals: Arc<Seals>,
+    ) -> Parts {
+        Parts {
+            files: self.files.clone(),
+            folder: Arc::clone(&self.folder),
+            journal: Arc::clone(&self.journal),
+            id: self.id,
+            index: Arc::clone(index),
+            health: Arc::clone(&self.health),
+            seals,
+            rate: options.check_bytes_per_second,
+            every: options.check_every,
+        }
+    }
+}
+
+/// Finds out what there is, and refuses what contradicts itself.
+pub(super) fn examine<'a>(
+    site: &'a Site,
+    options: &Options,
+    projection: u32,
+) -> Result<Examined<'a>, OpenError> {
+    let mut found = site.found(options)?;
+    let trust = Trust {
+        attested: &found.attested,
+        before: found.tail(),
+    };
+    let testimony = witness::read(&site.folder, &site.id)?;
+    let read = |trust: &Trust<'_>| -> Result<(Checked, Arc<Journal>), OpenError> {
+        let (checked, journal) = site.check(options, trust)?;
+        testify(&site.path, options, &checked, &journal, testimony)?;
+        Ok((checked, journal))
+    };
+    let (mut checked, mut journal) = match read(&trust) {
+        Ok((checked, journal)) if !found.is_ahead_of(&checked) => (checked, journal),
+        Err(e) if found.slot.is_none() || !matches!(e, OpenError::Corrupt(_)) => return Err(e),
+        // what it attests is no reason to refuse anything
+        _ => {
+            tracing::warn!("the checkpoint does not agree with the journal: everything is checked");
+            found = checkpoint::Found::default();
+            read(&Trust::default())?
+        }
+    };
+    let index = open_index(site, options, projection, found.known())?;
+    let dir = site.journal.path();
+    let good = match &index {
+        // rows are only ever made of records that were read in this start
+        Ok(index) => {
+            split(index.mark().end).0 >= found.tail()
+                && agree(dir, &checked, &journal, index.mark()).is_ok()
+        }
+        Err(_) => false,
+    };
+    if !good && checked.read.len() < checked.segments.len() {
+        tracing::warn!("the index is not as the checkpoint says: the whole journal is checked");
+        let before = checked.bytes;
+        (checked, journal) = read(&Trust::default())?;
+        checked.bytes += before;
+    }
+    if let Ok(index) = &index {
+        agree(dir, &checked, &journal, index.mark())?;
+    }
+    Ok(Examined {
+        found,
+        checked,
+        journal,
+        testimony,
+        index,
+    })
+}
+
+/// Refuses a journal that lacks what its witness says was written.
+fn testify(
+    path: &Path,
+    options: &Options,
+    checked: &Checked,
+    journal: &Journal,
+    testimony: Option<(u64, Mark)>,
+) -> Result<(), OpenError> {
+    let file = path.join(WITNESS);
+    let Some((_, mark)) = testimony else {
+        if !options.witnessed {
+            return Ok(());
+        }
+        let why = "it is missing, and with it the proof of how far the journal went";
+        return Err(witness::refused(&file, why));
+    };
+    if mark.commit > checked.last_commit {
+        let why = format!(
+            "it says that commit {} was written, but the journal ends with commit {}: {} commits \
+             are missing at its end (the newest segments or records were taken away, or an older \
+             journal was put in place)",
+            mark.commit,
+            checked.last_commit,
+            mark.commit - checked.last_commit
+        );
+        return Err(witness::refused(&file, &why));
+    }
+    if bears_out(checked, journal, &mark)? {
+        return Ok(());
+    }
+    let why = format!(
+        "it says that commit {} was written, and the journal, which ends with commit {}, holds \
+         another commit of that number: one of the two was replaced",
+        mark.commit, checked.last_commit
+    );
+    Err(witness::refused(&file, &why))
+}
+
+/// Whether the journal holds the record that a mark names.
+fn bears_out(checked: &Checked, journal: &Journal, mark: &Mark) -> Result<bool, OpenError> {
+    if mark.commit == checked.last_commit {
+        return Ok(mark.chain == checked.chain);
+    }
+    let follows = journal.follows(mark.end, mark.commit, &mark.chain);
+    follows.map_err(|e| OpenError::Io {
+        what: "checking the journal".to_owned(),
+        source: Arc::new(std::io::Error::other(e.to_string())),
+    })
+}
+
+/// Refuses a journal that lacks what the index proves to have been there.
+fn agree(dir: &Path, checked: &Checked, journal: &Journal, mark: Mark) -> Result<(), OpenError> {
+    let place = segment_path(dir, checked.segment);
+    let refuse = |why: &str| Err(OpenError::damaged(&place, u64::from(checked.offset), why));
+    if mark.commit > checked.last_commit {
+        let why = format!(
+            "the journal ends with commit {} here, but the index proves that commit {} was \
+             written",
+            checked.last_commit, mark.commit
+        );
+        return refuse(&why);
+    }
+    if bears_out(checked, journal, &mark)? {
+        Ok(())
+    } else {
+        refuse("the index was made from another journal: one of the two was replaced")
+    }
+}
+
+/// The index, or what to make a new one of.
+fn open_index<'a>(
+    site: &'a Site,
+    options: &Options,
+    projection: u32,
+    known: Option<(Birth, Known)>,
+) -> Result<Result<SortedRows, Wanted<'a>>, OpenError> {
+    let (folder, id) = (&site.folder, site.id);
+    let start = position(1, SEGMENT_HEADER);
+    let same = known.filter(|(file, _)| folder.birth("index/db") == Some(*file));
+    let wanted = Wanted {
+        store: Arc::clone(folder),
+        files: &site.files,
+        known: same.map(|(_, known)| known),
+        cache: options.index_cache_bytes,
+        id,
+        projection,
+        tuning: Tuning {
+            table_bytes: options.table_bytes,
+            frozen_max: options.frozen_max.max(1),
+            fan_in: options.merge_fan_in.max(2),
+            block_cache: options.block_cache_bytes,
+        },
+        health: Arc::clone(&site.health),
+        nothing: Mark {
+            commit: 0,
+            chain: genesis(&id),
+            end: start,
+        },
+    };
+    let exists = |name: &str| {
+        let found = folder.id(name);
+        found.map_err(|e| OpenError::io("looking into", folder.path(), e))
+    };
+    let marked = exists(MARKER)?.is_some();
+    let opened = if marked {
+        Err(Trouble::from("it was found damaged before"))
+    } else {
+        let mut opened = try_index(&wanted, false);
+        let full = matches!(&opened, Err(why) if why.no_room());
+        if full && space::give_up(folder).unwrap_or(false) {
+            tracing::warn!("the disk is full: the room that was kept back is given up");
+            opened = try_index(&wanted, false);
+        }
+        opened
+    };
+    // a system that cannot read says nothing of what is there
+    let opened = opened.map_err(|why| match why {
+        Trouble::Damaged(_) if exists(INDEX).is_ok_and(|i| i.is_some()) => probe(folder)
+            .err()
+            .filter(|e| !matches!(e, Trouble::Damaged(_)))
+            .unwrap_or(why),
+        why => why,
+    });
+    match opened {
+        Ok(index) => Ok(Ok(index)),
+        Err(Trouble::Read(why) | Trouble::Write(why)) => Err(OpenError::Io {
+            what: format!("opening the index in {}", folder.path().display()),
+            source: Arc::new(std::io::Error::other(format!(
+                "{why}. The index was kept as it is; nothing is rebuilt for an error that may pass"
+            ))),
+        }),
+        Err(Trouble::Damaged(why)) => {
+            if marked || exists(INDEX)?.is_some() {
+                tracing::warn!(
+                    why,
+                    "the index cannot be used and is rebuilt from the journal"
+                );
+            }
+            Ok(Err(wanted))
+        }
+    }
+}
+
+/// Opens the index; a panic of sled is an error.
+pub(super) fn try_index(wanted: &Wanted<'_>, fresh: bool) -> Result<SortedRows, Trouble> {
+    let open = AssertUnwindSafe(|| SortedRows::open(wanted, fresh));
+    catch_unwind(open).unwrap_or_else(|panic| Err(Trouble::panicked(panic.as_ref())))
+}

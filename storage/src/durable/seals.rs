@@ -1,0 +1,26 @@
+//! Where the writer leaves the segments that take no more records, for the background check to note.
+
+use std::sync::{Condvar, Mutex};
+
+use crate::folder::Stamp;
+use crate::journal::seal::Seal;
+use crate::sync::lock;
+
+/// A segment that takes no more records, and what its file was before it was read, if it was.
+pub(super) type Fresh = (Seal, Option<Stamp>);
+
+/// Segments that wait to be noted; the writer leaves them here.
+#[derive(Debug, Default)]
+pub(crate) struct Seals {
+    /// And whether the thread is to end.
+    pub(super) waiting: Mutex<(Vec<Fresh>, bool)>,
+    pub(super) changed: Condvar,
+}
+
+impl Seals {
+    /// A segment takes no more records, and all of them are flushed.
+    pub(crate) fn push(&self, seal: Seal) {
+        lock(&self.waiting).0.push((seal, None));
+        self.changed.notify_all();
+    }
+}

@@ -1,0 +1,151 @@
+//! Runs that were written whole before: opened without reading their rows, and read again later.
+//!
+//! **Bounds.** Opening such a run reads its fences and its filter, about one byte and a half for each row
+//! (it is what the run takes in memory), and none of its rows. One step of reading again takes
+//! [`STEP`] blocks of at most 4 KB.
+//!
+//! **Failure.** Each block proves itself when it is read, so a run that was not read whole never
+//! gives a wrong answer: a block that is missing or broken fails the read that needs it. That the
+//! whole run is what was written is shown by its digest when it is read again.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::index::SortedRows;
+use crate::index::blocks::{BlockStore, Kind, VALUE_MAX, unseal};
+use crate::index::bloom::Bloom;
+use crate::index::manifest::Mark;
+use crate::index::run::{Fences, Run, RunInfo};
+use crate::index::trouble::Trouble;
+use crate::journal::format::Hash;
+use crate::num::{u64_of, usize_of32};
+use crate::sync::{lock, read};
+
+/// Blocks that one step reads.
+const STEP: u32 = 256;
+
+/// Runs that need not be read when the index is opened.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    /// How far the index reached when they were noted.
+    pub(crate) commit: u64,
+    /// By number and digest.
+    pub(crate) runs: BTreeSet<(u64, Hash)>,
+}
+
+/// What opening the index read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Loaded {
+    /// The runs that were read whole.
+    pub(crate) whole: BTreeSet<u64>,
+    /// Bytes of blocks.
+    pub(crate) bytes: u64,
+}
+
+/// Opens a run by its fences and its filter.
+pub(crate) fn by_fences(store: &BlockStore, info: &RunInfo) -> Result<Run, Trouble> {
+    let (mut fences, mut bloom) = (Vec::new(), Vec::new());
+    let mut next = info.fence_start;
+    store.scan(info.id, next..info.blocks, &mut |block, value| {
+        let place = || format!("run {}, block {block}", info.id);
+        if block != next {
+            return Err(format!("run {}, block {next} is missing", info.id).into());
+        }
+        next += 1;
+        let (kind, _, payload) = unseal(value, info.id, block)
+            .ok_or_else(|| format!("{} fails its checksum", place()))?;
+        match (kind, block < info.bloom_start) {
+            (k, true) if k == Kind::Fences.byte() => fences.extend_from_slice(payload),
+            (k, false) if k == Kind::Bloom.byte() => bloom.extend_from_slice(payload),
+            _ => return Err(format!("{} is of another kind", place()).into()),
+        }
+        Ok(())
+    })?;
+    let whole = next == info.blocks
+        && fences.len() == usize_of32(info.fence_bytes)
+        && u64_of(bloom.len()) == info.bloom_bytes;
+    if !whole {
+        return Err(format!("run {} lacks blocks at its end", info.id).into());
+    }
+    Ok(Run {
+        info: info.clone(),
+        fences: Fences::from_bytes(&fences).ok_or("a fence is unreadable")?,
+        bloom: Bloom::from_bytes(&bloom).ok_or("a Bloom filter is unreadable")?,
+    })
+}
+
+/// Bytes that reading so many blocks takes at most.
+pub(crate) fn bytes_of(blocks: u32) -> u64 {
+    u64::from(blocks) * u64_of(VALUE_MAX)
+}
+
+/// A run that is being read again. It is kept from being removed meanwhile.
+pub(crate) struct Again {
+    run: Arc<Run>,
+    next: u32,
+    digest: aws_lc_rs::digest::Context,
+}
+
+impl std::fmt::Debug for Again {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Again")
+            .field("run", &self.run.info.id)
+            .field("next", &self.next)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Again {
+    /// The number of the run.
+    pub(crate) fn run(&self) -> u64 {
+        self.run.info.id
+    }
+
+    /// Bytes that were read.
+    pub(crate) fn bytes(&self) -> u64 {
+        bytes_of(self.next)
+    }
+}
+
+impl SortedRows {
+    /// How far the index on disk reaches, and its runs.
+    pub(crate) fn on_disk(&self) -> (Mark, Vec<RunInfo>) {
+        let manifest = lock(&self.manifest);
+        (manifest.mark, manifest.runs.clone())
+    }
+
+    /// Begins to read a run again; `None` when there is none of that number any more.
+    pub(crate) fn again(&self, id: u64) -> Option<Again> {
+        let runs = Arc::clone(&read(&self.state).runs);
+        let run = runs.iter().find(|run| run.info.id == id)?;
+        Some(Again {
+            run: Arc::clone(run),
+            next: 0,
+            digest: aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256),
+        })
+    }
+
+    /// Reads the next blocks of a run; gives the bytes, and whether that was all of it.
+    pub(crate) fn read_again(&self, again: &mut Again) -> Result<(u64, bool), Trouble> {
+        let info = again.run.info.clone();
+        let (from, to) = (again.next, info.blocks.min(again.next + STEP));
+        self.store.scan(info.id, from..to, &mut |block, value| {
+            if block != again.next {
+                return Err(format!("run {}, block {} is missing", info.id, again.next).into());
+            }
+            let (_, crc, _) = unseal(value, info.id, block)
+                .ok_or_else(|| format!("run {}, block {block} fails its checksum", info.id))?;
+            again.digest.update(&crc.to_be_bytes());
+            again.next += 1;
+            Ok(())
+        })?;
+        if again.next < to {
+            return Err(format!("run {}, block {} is missing", info.id, again.next).into());
+        }
+        let done = to == info.blocks;
+        if done && again.digest.clone().finish().as_ref() != info.digest {
+            return Err(format!("run {} is not what its digest says", info.id).into());
+        }
+        Ok((bytes_of(to - from), done))
+    }
+}
