@@ -290,6 +290,8 @@ impl Settings {
         wrong.range("storage.check_mib_per_second", rate, 0, 65_536);
         let every = storage.check_every_hours;
         wrong.range("storage.check_every_hours", every, 0, 8_760);
+        let blocks = storage.block_cache_mib;
+        wrong.range("storage.block_cache_mib", blocks, 0, 65_536);
         let floor = storage.free_space_floor_mib;
         wrong.range("storage.free_space_floor_mib", floor, 0, 1 << 30);
     }
@@ -332,6 +334,7 @@ impl Storage {
             index_cache_bytes: self.index_cache_mib.saturating_mul(MIB),
             check_bytes_per_second: u64::from(self.check_mib_per_second) * MIB,
             check_every: Duration::from_secs(u64::from(self.check_every_hours) * 3_600),
+            block_cache_bytes: self.block_cache_mib.saturating_mul(MIB),
             abort_on_poison: true,
             ..caudal_storage::Options::default()
         }

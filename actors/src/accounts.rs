@@ -20,6 +20,7 @@ mod child;
 mod desk;
 pub mod enrolment;
 mod joint;
+mod loading;
 mod messages;
 mod money;
 mod profile;
@@ -44,6 +45,7 @@ pub use child::{Booked, Child};
 pub use desk::Desk;
 pub use enrolment::FundTurn;
 pub use joint::{Convoy, Joint};
+pub use loading::LOADS_MAX;
 pub use messages::AccountMessage;
 pub use money::MoneyTurn;
 pub use profile::ProfileTurn;
@@ -55,6 +57,7 @@ pub use views::{
 
 use crate::mailbox::{Asked as _, Queued};
 use crate::scribe::{Shared, Vitals};
+use loading::Coming;
 
 /// Messages that wait for one account at most.
 pub const MAILBOX: usize = 1024;
@@ -68,34 +71,20 @@ const ALARM_IN_DOUBT: Duration = Duration::from_secs(1);
 /// The actor.
 #[derive(Debug)]
 pub struct AccountActor {
-    /// `None` while it is lent; the actor takes no message then.
+    /// `None` while it is lent or the account is read; the actor takes no message then.
     desk: Option<Box<Desk>>,
-    /// Nothing of it was on disk when it started.
-    unborn: bool,
+    coming: Coming,
     alarm: Option<(Timestamp, SpawnHandle)>,
 }
 
 impl AccountActor {
-    /// The actor of an account as loaded, with the last facts that its row at rest has.
-    pub fn loaded(
-        shared: Arc<Shared>,
-        vitals: Arc<Vitals>,
-        account: Account,
-        at_rest: Option<(u64, u64)>,
-    ) -> Self {
-        Self {
-            desk: Some(Box::new(Desk::new(shared, vitals, account, at_rest))),
-            unborn: false,
-            alarm: None,
-        }
-    }
-
     /// The actor of an account that a registration is about to make.
     pub fn unborn(shared: Arc<Shared>, vitals: Arc<Vitals>, registration: &Registration) -> Self {
         let account = Account::registered(registration, shared.clock.now());
         Self {
-            unborn: true,
-            ..Self::loaded(shared, vitals, account, None)
+            desk: Some(Box::new(Desk::new(shared, vitals, account, None))),
+            coming: Coming::Here,
+            alarm: None,
         }
     }
 
@@ -169,7 +158,16 @@ impl Actor for AccountActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        let Some(desk) = self.desk.as_mut().filter(|_| !self.unborn) else {
+        if let Coming::Wanted(wanted) = std::mem::replace(&mut self.coming, Coming::Here) {
+            self.load(wanted, ctx);
+        }
+    }
+}
+
+impl AccountActor {
+    /// Takes up what was found with the account.
+    fn begin(&mut self, ctx: &mut Context<Self>) {
+        let Some(desk) = self.desk.as_mut() else {
             return;
         };
         desk.expire();
@@ -209,7 +207,10 @@ impl Handler<Queued<AccountMessage>> for AccountActor {
 impl Handler<AccountMessage> for AccountActor {
     type Result = ();
 
-    fn handle(&mut self, mut message: AccountMessage, ctx: &mut Context<Self>) {
+    fn handle(&mut self, message: AccountMessage, ctx: &mut Context<Self>) {
+        let Some(mut message) = self.without_account(message, ctx) else {
+            return;
+        };
         let Some(desk) = self.desk.as_ref() else {
             return ctx.stop();
         };

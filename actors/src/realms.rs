@@ -177,7 +177,11 @@ impl RealmSupervisor {
             swept: None,
             next_account,
             by_cvu: HashMap::new(),
-            children: Children::new(Arc::clone(&shared), limits.resident),
+            children: Children::new(
+                Arc::clone(&shared),
+                limits.resident,
+                AccountNo(next_account.saturating_sub(1)),
+            ),
             shared,
         };
         supervisor.load_types()?;

@@ -53,6 +53,8 @@ pub struct Shared {
     pub bank: Arc<dyn BankGateway>,
     /// The calls about transfers that the realm may have under way at the bank.
     pub bank_slots: Arc<Semaphore>,
+    /// The accounts of the realm that may be read at the same time.
+    pub loads: Arc<Semaphore>,
     /// Keeps orders back until the bank's list was looked through.
     pub lookout: Arc<Lookout>,
     /// How long the bank is left alone between tries of a transfer.

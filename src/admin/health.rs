@@ -212,6 +212,7 @@ fn store(page: &mut Page, desk: &OperatorDesk) {
     );
     page.gauge("index_runs", "Runs of the index.", stats.index_runs);
     check(page, &desk.door.engine.checks());
+    reads(page, &stats);
 }
 
 /// The background check of journal and index.
@@ -250,6 +251,30 @@ fn check(page: &mut Page, checks: &Checks) {
         "opening_index_bytes",
         "Bytes of the index that were read to open the store.",
         checks.opening_index_bytes,
+    );
+}
+
+/// What reads of the index cost.
+fn reads(page: &mut Page, stats: &Stats) {
+    page.counter(
+        "index_blocks_read_total",
+        "Blocks of the index that were read from its files.",
+        stats.index_blocks_read,
+    );
+    page.counter(
+        "index_blocks_cached_total",
+        "Blocks of the index that were found in the cache.",
+        stats.index_blocks_cached,
+    );
+    page.gauge(
+        "index_block_cache_bytes",
+        "Bytes that the cache of blocks takes.",
+        stats.block_cache_bytes,
+    );
+    page.gauge(
+        "index_block_cache_bytes_max",
+        "Bytes that the cache of blocks takes at most.",
+        stats.block_cache_bytes_max,
     );
 }
 

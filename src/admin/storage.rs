@@ -45,6 +45,13 @@ struct JournalBody {
     index_runs: u64,
     journal_disk_bytes: u64,
     index_disk_bytes: u64,
+    /// Blocks of the index that were read from its files, and those that were found in the cache,
+    /// since the start of this process.
+    index_blocks_read: u64,
+    index_blocks_cached: u64,
+    /// Bytes that the cache of blocks takes now, and at most (`storage.block_cache_mib`).
+    block_cache_bytes: u64,
+    block_cache_bytes_max: u64,
     check: CheckBody,
 }
 
@@ -143,6 +150,10 @@ pub async fn journal(desk: web::Data<OperatorDesk>) -> HttpResponse {
         journal_disk_bytes: stats.journal_disk_bytes,
         index_disk_bytes: stats.index_disk_bytes,
         check: desk.door.engine.checks().into(),
+        index_blocks_read: stats.index_blocks_read,
+        index_blocks_cached: stats.index_blocks_cached,
+        block_cache_bytes: stats.block_cache_bytes,
+        block_cache_bytes_max: stats.block_cache_bytes_max,
     };
     json(StatusCode::OK, &body)
 }

@@ -28,6 +28,7 @@ pub(super) struct Storage {
     pub(super) index_cache_mib: u64,
     pub(super) check_mib_per_second: u32,
     pub(super) check_every_hours: u32,
+    pub(super) block_cache_mib: u64,
 }
 
 impl Default for Storage {
@@ -38,6 +39,7 @@ impl Default for Storage {
             index_cache_mib: 64,
             check_mib_per_second: 8,
             check_every_hours: 24,
+            block_cache_mib: 64,
         }
     }
 }

@@ -24,6 +24,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, sleep};
 
 use super::{Engine, Realms, Supervised};
+use crate::accounts;
 use crate::banks::{RealmBank, Relation};
 use crate::failure::Failure;
 use crate::lanes::Lane;
@@ -181,6 +182,7 @@ impl Realms {
             clock: Arc::clone(&self.clock),
             bank,
             bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
+            loads: Arc::new(Semaphore::new(accounts::LOADS_MAX)),
             lookout: Arc::new(Lookout::since(last)),
             pauses: self.pauses,
             schedule: self.schedule,

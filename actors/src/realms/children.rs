@@ -8,13 +8,11 @@ use actix::Actor as _;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
-use caudal_storage::StoreError;
 
 use super::{RealmReport, RealmSupervisor, Target};
 use crate::accounts::{self, AccountActor, AccountMessage, Child, Observed};
 use crate::failure::Failure;
 use crate::mailbox::{Asked, Mailbox};
-use crate::records::reads;
 use crate::reply::{Reply, Waits};
 use crate::scribe::{Shared, Vitals};
 
@@ -64,6 +62,8 @@ impl RealmSupervisor {
 pub struct Children {
     shared: Arc<Shared>,
     resident_max: usize,
+    /// The largest number that an account has.
+    last: AccountNo,
     living: HashMap<AccountNo, Child>,
     /// Candidates for passivation, longest resident first.
     queue: VecDeque<AccountNo>,
@@ -81,11 +81,12 @@ impl Drop for Children {
 }
 
 impl Children {
-    /// None yet.
-    pub fn new(shared: Arc<Shared>, resident_max: usize) -> Self {
+    /// None yet, of accounts up to the number `last`.
+    pub fn new(shared: Arc<Shared>, resident_max: usize, last: AccountNo) -> Self {
         Self {
             shared,
             resident_max,
+            last,
             living: HashMap::new(),
             queue: VecDeque::new(),
             starts: 0,
@@ -94,7 +95,8 @@ impl Children {
         }
     }
 
-    /// The sound actor of an account with room in its mailbox, loaded if need be.
+    /// The sound actor of an account with room in its mailbox. If need be it is started, and has the
+    /// account read while what is sent to it waits.
     pub fn get(&mut self, number: AccountNo) -> Result<Child, Failure> {
         if let Some(child) = self.living.get_mut(&number) {
             if child.sound() {
@@ -119,16 +121,12 @@ impl Children {
                 "account actor replaced"
             );
         }
-        let loaded = reads::load(self.shared.store.as_ref(), self.shared.realm, number)?;
-        let reads::Loaded { account, row, .. } = loaded.ok_or(Rejection::AccountNotFound)?;
-        // Nothing of it is in flight, so that what is open is as of its last movement.
-        if !account.holds_what_is_set_apart() {
-            let why = format!("account {} holds another sum than is set apart", number.0);
-            return Err(StoreError::Corrupt(why.into()).into());
+        if number > self.last {
+            return Err(Rejection::AccountNotFound.into());
         }
         let vitals = Arc::new(Vitals::default());
         let shared = Arc::clone(&self.shared);
-        let actor = AccountActor::loaded(shared, Arc::clone(&vitals), account, row);
+        let actor = AccountActor::wanted(shared, Arc::clone(&vitals), number);
         Ok(self.keep(number, actor, vitals))
     }
 
@@ -137,6 +135,7 @@ impl Children {
         let vitals = Arc::new(Vitals::default());
         let shared = Arc::clone(&self.shared);
         let actor = AccountActor::unborn(shared, Arc::clone(&vitals), registration);
+        self.last = self.last.max(registration.number);
         Ok(self.keep(registration.number, actor, vitals))
     }
 

@@ -1,7 +1,7 @@
 //! A store whose queue is full at the moment when it would hurt: orders that only wait are refused.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize};
+use std::sync::{Condvar, Mutex};
 use std::thread::ThreadId;
 
 use caudal_ledger::transfers::TransferStatus;
@@ -23,6 +23,9 @@ pub(super) struct FullStore {
     serving: Mutex<Option<ThreadId>>,
     /// What it read all the same.
     blocked: Mutex<Vec<&'static str>>,
+    /// Whether reads off the serving thread wait, and how many do.
+    held: Mutex<(bool, usize)>,
+    let_go: Condvar,
     /// Reads until the store writes all that waits, in the middle of whatever reads.
     fuse: AtomicI64,
 }
@@ -42,6 +45,8 @@ impl FullStore {
             kept: Mutex::new(None),
             serving: Mutex::new(None),
             blocked: Mutex::default(),
+            held: Mutex::default(),
+            let_go: Condvar::new(),
             fuse: AtomicI64::new(0),
         })
     }
@@ -52,7 +57,7 @@ impl FullStore {
         self.fuse.swap(n, Ordering::AcqRel)
     }
 
-    fn engine(
+    pub fn engine(
         self: &Arc<Self>,
         clock: &Arc<harness::HarnessClock>,
         bank: &Arc<TestBank>,
@@ -66,7 +71,25 @@ impl FullStore {
         }
         if *self.serving.lock().unwrap() == Some(std::thread::current().id()) {
             self.blocked.lock().unwrap().push(what);
+            return;
         }
+        let mut held = self.held.lock().unwrap();
+        if held.0 {
+            held.1 += 1;
+            drop(self.let_go.wait_while(held, |held| held.0).unwrap());
+        }
+    }
+
+    /// Has reads wait that are not made on this thread, or lets them go.
+    pub fn hold_reads(&self, hold: bool) {
+        *self.serving.lock().unwrap() = Some(std::thread::current().id());
+        *self.held.lock().unwrap() = (hold, 0);
+        self.let_go.notify_all();
+    }
+
+    /// How many reads wait.
+    pub fn held(&self) -> usize {
+        self.held.lock().unwrap().1
     }
 
     fn engine_on(

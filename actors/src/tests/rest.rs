@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use caudal_storage::{Row, Store as _};
 
+use super::full_store::FullStore;
 use super::harness::{Dice, Harness, again, nap};
 use super::*;
 use crate::records::{encode, keys, reads};
@@ -152,4 +153,61 @@ async fn an_account_that_was_never_written_leaves_nothing_that_counts() {
     nap().await;
     let store = harness.store.as_ref();
     assert_eq!(reads::load(store, REALM, AccountNo(2)).unwrap(), None);
+    for number in [2, 3, u64::MAX] {
+        let target = Target::Account(AccountNo(number));
+        let seen = harness.engine.balance(REALM, target).await;
+        let none = Failure::Rejected(Rejection::AccountNotFound);
+        assert_eq!(seen.unwrap_err(), none, "{number}");
+    }
+}
+
+#[actix::test]
+async fn accounts_are_read_side_by_side_and_what_is_sent_to_them_waits_in_order() {
+    let bank = Arc::<TestBank>::default();
+    let harness = Harness::new(6, 4, 1_000, bank.clone()).await;
+    let inner = harness.store.crash(0);
+    inner.set_automatic(true);
+    let store = FullStore::over(Arc::clone(&inner));
+    let engine = Rc::new(store.engine(&harness.clock, &bank));
+    let post = |account, id: String| {
+        let engine = Rc::clone(&engine);
+        actix::spawn(async move {
+            let order = adjustment(account, "IN", 1, &id);
+            value(engine.post(REALM, order, plain()).await)
+        })
+    };
+    post(4, "resident".into()).await.unwrap();
+    store.hold_reads(true);
+    let first: Vec<_> = (0..5).map(|n| post(1, format!("sent-{n}"))).collect();
+    let others = [post(2, "second".into()), post(3, "third".into())];
+    while store.held() < 3 {
+        nap().await;
+    }
+    // Nothing waits for them but what is sent to them.
+    post(4, "meanwhile".into()).await.unwrap();
+    assert!(first.iter().chain(&others).all(|one| !one.is_finished()));
+    let target = Target::Account(AccountNo(1));
+    assert!(
+        !engine.passivate(REALM, target).await.unwrap(),
+        "it is sent away"
+    );
+    store.hold_reads(false);
+    for one in others {
+        one.await.unwrap();
+    }
+    for one in first {
+        one.await.unwrap();
+    }
+    let posted = reads::vouchers(
+        inner.as_ref(),
+        REALM,
+        AccountNo(1),
+        (2, u64::MAX),
+        caudal_storage::SortOrder::Ascending,
+        10,
+    );
+    let ids = posted.unwrap().into_iter().filter_map(|v| v.external_id);
+    let ids: Vec<_> = ids.map(|id| id.as_str().to_owned()).collect();
+    let sent: Vec<_> = (0..5).map(|n| format!("sent-{n}")).collect();
+    assert_eq!(ids, sent);
 }
