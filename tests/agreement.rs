@@ -79,6 +79,7 @@ fn both_families_agree_on_every_balance_list_and_total() {
     for what in [
         "opened",
         "CVU given",
+        "CVU given again",
         "credit",
         "debit",
         "hold",

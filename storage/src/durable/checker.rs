@@ -1,10 +1,9 @@
 //! The background check: reads everything that is kept, round after round, and notes in the checkpoint
 //! what need not be read at a start.
 //!
-//! **Shape.** A round reads each segment that takes no more records and each run of the index that was there when
-//! it began, in order; the note of each says in which round it was last read, so a round goes on
-//! where it was after a restart. What is read at a start counts as read in the round that is under way, or
-//! in the next one.
+//! **Shape.** A round reads each segment that takes no more records and each run of the index that was
+//! there when it began, in order; the note of each says in which round it was last read, so a round goes
+//! on after a restart. What a start reads counts for the round that is under way, or for the next one.
 //!
 //! **Bounds.** [`Options::check_bytes_per_second`](crate::Options) is the rate, in pieces of about
 //! a megabyte; a round begins [`Options::check_every`](crate::Options) after the last one ended.
@@ -113,12 +112,6 @@ impl Work {
         self.rounds.begun
     }
 
-    /// The round that counts for what was read at the start.
-    fn opening_round(&self) -> u64 {
-        let Rounds { begun, ended, .. } = self.rounds;
-        if begun > ended { begun } else { begun + 1 }
-    }
-
     /// The segment to be read next in this round.
     fn next_segment(&self) -> Option<Seal> {
         let due =
@@ -166,7 +159,7 @@ impl Checker {
         };
         let known = found.slot.iter().flat_map(|s| s.index.runs.iter());
         work.runs.extend(known.map(|run| (run.id, run.round)));
-        let round = work.opening_round();
+        let round = work.rounds.of_opening();
         work.runs
             .extend(index.loaded.whole.iter().map(|run| (*run, round)));
         lock(&seals.waiting).0.extend(read.into_values());
@@ -284,7 +277,7 @@ impl Checker {
         self.files.sync_all(&file)?;
         let stamp = Stamp::of(&file)?;
         let round = if before.is_some() {
-            work.opening_round()
+            work.rounds.of_opening()
         } else {
             work.round()
         };

@@ -11,16 +11,16 @@
 //! ```
 //!
 //! **Order.** A row is written after an fsync of its segment, a slot after the manifest of the
-//! index that it repeats is on disk. So the checkpoint is never ahead of what it tells of: a power
+//! index that it repeats is on disk. So the checkpoint is never ahead of what it attests: a power
 //! cut leaves one that is older, which costs reading.
 //!
 //! **What it is believed.** At a start, segments before the one in which the index ends (as the
 //! slot says) are taken as attested; everything from there on is read, as are segments whose file
 //! is another one or was changed. Runs of the index that the slot names are opened by their fences
 //! and filters; all others are read. Nothing is believed of a checkpoint without a whole slot, of
-//! another store, or with a row for a segment that is the journal's last or beyond it: everything is read
-//! and it is begun anew. When what is attested and what is read do not agree, when the index that is found ends before the slot's, or has to be rebuilt,
-//! the whole journal is read. Witness, identity and the proof of the index are asked as ever.
+//! another store, or with a row for a segment that is the journal's last or beyond it: everything is
+//! read and it is begun anew. When what is attested and what is read do not agree, when the index that
+//! is found ends before the slot's, or when it has to be rebuilt, the whole journal is read. Witness, identity and the proof of the index are asked as ever.
 //!
 //! **Bounds.** 256 bytes for each segment, 16 KiB besides.
 //!
@@ -83,6 +83,17 @@ pub(crate) struct Rounds {
     pub(crate) ended: u64,
     /// When that was, in milliseconds since 1970; 0 when none ended.
     pub(crate) ended_at: u64,
+}
+
+impl Rounds {
+    /// The round that counts for what was read at the start.
+    pub(crate) fn of_opening(&self) -> u64 {
+        if self.begun > self.ended {
+            self.begun
+        } else {
+            self.begun + 1
+        }
+    }
 }
 
 /// What a slot says.
