@@ -33,6 +33,11 @@ use crate::reply::{ClaimGuard, Reply};
 use crate::scribe::{Scribe, Shared, Ticket, Vitals, Write};
 use crate::settings::Settings;
 
+/// How many movements a row at rest has to spare the next load. A row is the whole account, which is
+/// merged again and again: one for each movement of an account that comes and goes tripled the index,
+/// and cost more than it spared.
+const REST_AFTER: u64 = 8;
+
 /// See the module.
 #[derive(Debug)]
 pub struct Desk {
@@ -213,12 +218,13 @@ impl Desk {
         })
     }
 
-    /// Leaves the account as one row, if all that it knows is durable and the row that is there says
-    /// less. The row is a hint: without it the next load reads more.
+    /// Leaves the account as one row, if all that it knows is durable and the next load would read
+    /// [`REST_AFTER`] movements without it. The row is a hint: without it the next load reads more.
     pub(super) fn rest(&mut self) {
-        let now = (self.account.profile_seq, self.account.sequence);
+        let last = self.at_rest.map_or(0, |(_, sequence)| sequence);
+        let behind = self.account.sequence.strict_sub(last);
         let settled = self.vitals.in_flight.load(Ordering::Acquire) == 0;
-        if !settled || self.vitals.doubtful() || self.at_rest == Some(now) {
+        if !settled || self.vitals.doubtful() || behind < REST_AFTER {
             return;
         }
         match self.row() {

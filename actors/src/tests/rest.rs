@@ -123,6 +123,11 @@ async fn what_is_not_durable_is_never_at_rest() {
     let bank = Arc::<TestBank>::default();
     let harness = Harness::new(3, 1, 1_000, bank.clone()).await;
     let target = || Target::Account(AccountNo(1));
+    // So many that a row is worth it.
+    for n in 0..8 {
+        harness.post(1, "IN", 5, &format!("n{n}")).await.unwrap();
+    }
+    nap().await;
     assert!(harness.engine.passivate(REALM, target()).await.unwrap());
     nap().await;
     let before = row_of(harness.store.as_ref(), 1).expect("a row at rest");
@@ -136,8 +141,8 @@ async fn what_is_not_durable_is_never_at_rest() {
     assert!(!harness.engine.passivate(REALM, target()).await.unwrap());
     assert_eq!(row_of(harness.store.as_ref(), 1), Some(before.clone()));
     let after = harness.crash(0, bank.clone());
-    assert_eq!(same(after.store.as_ref(), 1), 1);
-    assert_eq!(after.disk(1), 1_000);
+    assert_eq!(same(after.store.as_ref(), 1), 9);
+    assert_eq!(after.disk(1), 1_040);
     posted.abort();
 }
 
