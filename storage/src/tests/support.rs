@@ -165,6 +165,15 @@ impl History {
         self.check_index(store);
     }
 
+    /// Reads every stream, whatever it holds; what is damaged refuses.
+    pub(super) fn read_all(&self, store: &dyn Store) -> Result<(), crate::StoreError> {
+        for stream in self.streams.keys() {
+            store.head(*stream)?;
+            store.read(*stream, 1, u64::MAX, SortOrder::Ascending, 100_000)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn check_index(&self, store: &dyn Store) {
         for (stream, entries) in &self.streams {
             let head = store.head(*stream).unwrap().map(|h| h.seq);
