@@ -2,6 +2,7 @@
 //! gets to see, field by field and in this order. A change here is a change for every client.
 
 mod bodies;
+mod changes;
 mod errors;
 mod money;
 mod treasury;
@@ -12,6 +13,7 @@ mod webhooks;
 use crate::support::{SOON, TestClock, TestService, Value, json, wait_until};
 
 use bodies::STORY;
+use changes::CHANGES;
 use errors::ERRORS;
 use money::MONEY;
 use treasury::{ELSEWHERE, TREASURY};
@@ -88,7 +90,7 @@ async fn tell(service: &TestService, story: &[Golden]) {
 async fn every_body_is_the_one_that_was_promised() {
     let clock = TestClock::at("2026-03-02T15:04:05.678Z");
     let service = TestService::at(&clock).await;
-    tell(&service, STORY).await;
+    tell(&service, &[STORY, CHANGES].concat()).await;
 }
 
 #[actix_web::test]
@@ -182,7 +184,16 @@ fn fits(template: &str, path: &str) -> bool {
 #[test]
 fn every_operation_has_a_golden_body() {
     let document = serde_json::to_value(caudal::server::openapi()).unwrap();
-    let all = [STORY, MONEY, WALLET, WALLETENTIDAD, TREASURY, WEBHOOKS].concat();
+    let all = [
+        STORY,
+        CHANGES,
+        MONEY,
+        WALLET,
+        WALLETENTIDAD,
+        TREASURY,
+        WEBHOOKS,
+    ]
+    .concat();
     let granted = |golden: &&Golden| (200..300).contains(&golden.status);
     let requests = all.iter().filter(granted).map(|golden| golden.request);
     let mut requests: Vec<_> = requests.chain(ELSEWHERE.iter().copied()).collect();

@@ -1,154 +1,18 @@
 //! Hostile input over raw sockets: whatever comes, the answer is the right one, without waiting for
 //! more, and the service goes on posting.
 
+mod stage;
+
 use std::future::IntoFuture as _;
 use std::time::Duration;
 
-use caudal::http::body::Deadlines;
 use futures_util::future::join_all;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
+use self::stage::{HASTY, PATIENT, Stage, parsed, posting, read, request, sized};
 use crate::support::client::fresh;
-use crate::support::{Answer, Client, SOON, Setup, TestService, Value, json};
-
-/// What the service waits for the rest of a request: longer than any test, so that whoever gets an
-/// answer got it without a wait.
-const PATIENT: Duration = Duration::from_secs(3600);
-/// Where slowness is to be given up, of one part alone.
-const HASTY: Duration = Duration::from_secs(2);
-
-/// An answer as it came over the wire.
-#[derive(Debug)]
-struct Raw {
-    status: u16,
-    head: String,
-    body: String,
-}
-
-impl Raw {
-    /// The error body, whole: what our own code answers.
-    #[track_caller]
-    fn error(&self) -> Value {
-        let body: Value = serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{self:?}"));
-        for name in ["statusCode", "message", "timestamp", "code", "requestId"] {
-            assert!(!body[name].is_null(), "{name} is missing: {self:?}");
-        }
-        assert_eq!(body["statusCode"], self.status, "{self:?}");
-        body
-    }
-}
-
-/// Sends bytes as they are on a connection of their own, and reads what comes until it closes or
-/// the answer is whole; `None` when it closes without an answer.
-async fn send(url: &str, bytes: &[u8]) -> Option<Raw> {
-    let mut stream = TcpStream::connect(url.trim_start_matches("http://"))
-        .await
-        .unwrap();
-    // A server that has seen enough may close before all is written.
-    stream.write_all(bytes).await.ok();
-    read(&mut stream).await
-}
-
-async fn read(stream: &mut TcpStream) -> Option<Raw> {
-    let (mut got, mut chunk) = (Vec::new(), [0; 8192]);
-    let whole = async {
-        loop {
-            if let Some(raw) = parsed(&got) {
-                return Some(raw);
-            }
-            match stream.read(&mut chunk).await {
-                Ok(0) | Err(_) => return None,
-                Ok(n) => got.extend_from_slice(&chunk[..n]),
-            }
-        }
-    };
-    tokio::time::timeout(SOON, whole)
-        .await
-        .expect("an answer, or the end of the connection")
-}
-
-fn parsed(bytes: &[u8]) -> Option<Raw> {
-    let text = String::from_utf8_lossy(bytes);
-    let (head, rest) = text.split_once("\r\n\r\n")?;
-    let status = head.split(' ').nth(1)?.parse().ok()?;
-    let length = head.lines().find_map(|line| {
-        line.to_ascii_lowercase()
-            .strip_prefix("content-length: ")?
-            .parse::<usize>()
-            .ok()
-    });
-    (rest.len() >= length.unwrap_or(0)).then(|| Raw {
-        status,
-        head: head.to_owned(),
-        body: rest.to_owned(),
-    })
-}
-
-/// The lines of a request's head, with the key, and its body.
-fn request(client: &Client, line: &str, more: &str, body: &[u8]) -> Vec<u8> {
-    let key = client.key.as_deref().unwrap();
-    let head = format!("{line} HTTP/1.1\r\nhost: x\r\nx-api-key: {key}\r\n{more}\r\n");
-    [head.as_bytes(), body].concat()
-}
-
-/// A posting with this body and these headers in place of its length.
-fn posting(client: &Client, cvu: &str, headers: &str, body: &[u8]) -> Vec<u8> {
-    let line = format!("POST /v1/accounts/{cvu}/comprobantes");
-    request(
-        client,
-        &line,
-        &format!("content-type: application/json\r\n{headers}"),
-        body,
-    )
-}
-
-fn sized(client: &Client, cvu: &str, body: &[u8]) -> Vec<u8> {
-    posting(
-        client,
-        cvu,
-        &format!("content-length: {}\r\n", body.len()),
-        body,
-    )
-}
-
-struct Stage {
-    service: TestService,
-    cvu: String,
-}
-
-impl Stage {
-    async fn new() -> Self {
-        Self::with(PATIENT, PATIENT).await
-    }
-
-    async fn with(head: Duration, body: Duration) -> Self {
-        let deadlines = Deadlines { head, body };
-        let service = TestService::with(Setup {
-            deadlines,
-            ..Setup::default()
-        })
-        .await;
-        service.a.in_and_out().await;
-        let cvu = service.a.cvu().await;
-        service.a.credit(&cvu, "100.00").await;
-        Self { service, cvu }
-    }
-
-    async fn send(&self, bytes: &[u8]) -> Option<Raw> {
-        send(&self.service.a.url, bytes).await
-    }
-
-    /// After all that: a posting works, nothing else was posted, and the books are right.
-    async fn lives(&self) {
-        let posted = self.service.a.credit(&self.cvu, "1.00").await;
-        assert_eq!(
-            (&posted["sequence"], &posted["totalAfter"]),
-            (&json!(2), &json!("101.00"))
-        );
-        assert_eq!(self.service.verified().await, 2);
-    }
-}
+use crate::support::{Answer, json};
 
 #[actix_web::test]
 async fn bodies_that_are_no_bodies() {

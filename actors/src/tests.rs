@@ -69,37 +69,42 @@ struct World {
     engine: Engine,
 }
 
+/// The tenant of all tests.
+const TENANT: &str = "tnt_1";
+
+/// Makes a tenant and two types.
+async fn furnish(engine: &Engine) {
+    let new = NewTenant {
+        id: TENANT.into(),
+        name: "One".into(),
+        policy: Policy::default(),
+        limits: Limits::default(),
+        total_limits: TotalLimits::default(),
+        fees: Vec::new(),
+        banks: BankRelations::default(),
+    };
+    let create = PlatformOrder::CreateTenant(new);
+    engine.administer(create).await.unwrap();
+    for (code, sense) in [("IN", Sense::Credit), ("OUT", Sense::Debit)] {
+        let order = CreateVoucherType {
+            code: TypeCode::parse(code).unwrap(),
+            name: code.into(),
+            sense,
+            description: None,
+            category: None,
+        };
+        let created = engine.create_type(REALM, order, plain()).await;
+        created.unwrap();
+    }
+}
+
 impl World {
     /// A service with a tenant, two types, and a store that writes at once.
     async fn new() -> Self {
         let store = FaultyStore::new(Arc::new(Rows), 1);
         store.set_automatic(true);
         let world = Self::over(store, Arc::default(), Arc::default());
-        let new = NewTenant {
-            id: "tnt_1".into(),
-            name: "One".into(),
-            policy: Policy::default(),
-            limits: Limits::default(),
-            total_limits: TotalLimits::default(),
-            fees: Vec::new(),
-            banks: BankRelations::default(),
-        };
-        let create = PlatformOrder::CreateTenant(new);
-        world.engine.administer(create).await.unwrap();
-        for (code, sense) in [("IN", Sense::Credit), ("OUT", Sense::Debit)] {
-            let order = CreateVoucherType {
-                code: TypeCode::parse(code).unwrap(),
-                name: code.into(),
-                sense,
-                description: None,
-                category: None,
-            };
-            world
-                .engine
-                .create_type(REALM, order, plain())
-                .await
-                .unwrap();
-        }
+        furnish(&world.engine).await;
         world
     }
 

@@ -132,28 +132,7 @@ impl Harness {
         let store = FaultyStore::new(Arc::new(Rows), seed);
         store.set_automatic(true);
         let harness = Self::over(store, Arc::default(), bank);
-        let new = NewTenant {
-            id: TENANT.into(),
-            name: "One".into(),
-            policy: Policy::default(),
-            limits: Limits::default(),
-            total_limits: TotalLimits::default(),
-            fees: Vec::new(),
-            banks: BankRelations::default(),
-        };
-        let create = PlatformOrder::CreateTenant(new);
-        harness.engine.administer(create).await.unwrap();
-        for (code, sense) in [("IN", Sense::Credit), ("OUT", Sense::Debit)] {
-            let order = CreateVoucherType {
-                code: TypeCode::parse(code).unwrap(),
-                name: code.into(),
-                sense,
-                description: None,
-                category: None,
-            };
-            let created = harness.engine.create_type(REALM, order, plain()).await;
-            created.unwrap();
-        }
+        furnish(&harness.engine).await;
         for number in 1..=accounts {
             let opened = harness
                 .engine
@@ -297,9 +276,6 @@ impl Harness {
         assert_eq!(report.differences, Vec::<String>::new());
     }
 }
-
-/// The tenant.
-pub const TENANT: &str = "tnt_1";
 
 /// The CVU of an account.
 pub fn cvu(account: u64) -> Cvu {

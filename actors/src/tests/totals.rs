@@ -5,7 +5,7 @@ use std::rc::Rc;
 use caudal_ledger::holds::HoldStep;
 use caudal_ledger::limits::{Quantity, TotalLimits, Window};
 
-use super::harness::{Harness, TENANT, later, mode, outside};
+use super::harness::{Harness, later, mode, outside};
 use super::*;
 use crate::engine::money::ItemOutcome;
 
