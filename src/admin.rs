@@ -14,6 +14,7 @@ mod document;
 mod fees;
 mod health;
 mod keys;
+mod memory;
 mod relations;
 mod requests;
 mod shapes;
@@ -175,6 +176,7 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(at("/clock", "GET").get(clock::show))
         .service(at("/clock/confirm", "POST").post(clock::confirm))
         .service(at("/journal", "GET").get(storage::journal))
+        .service(at("/memory", "GET").get(memory::show))
         .service(at("/verify", "POST").post(storage::verify))
         .default_service(web::to(not_found))
         .wrap(from_fn(authorize));

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use caudal_actors::{engine, realms};
+use caudal_actors::engine;
 use caudal_ledger::deliveries::Schedule;
 use caudal_sandbox as sandbox;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -22,9 +22,10 @@ use serde::Deserialize;
 
 use crate::http::rate::REALM_RATE;
 use crate::log::LogFormat;
+use crate::memory::Plan;
 use crate::service::{Banking, Options, Usual};
 use crate::webhooks::AttemptLimits;
-use crate::{bank, calendar, service};
+use crate::{bank, calendar, memory, service};
 use rates::RateLimit;
 use sizes::{Actors, Storage};
 
@@ -88,6 +89,7 @@ pub struct Settings {
     /// What is logged.
     pub log: String,
     log_requests_every: u32,
+    memory_bytes: Option<u64>,
     actors: Actors,
     storage: Storage,
     connections: connections::Connections,
@@ -140,6 +142,7 @@ impl Default for Settings {
             log_format: LogFormat::default(),
             log: LOG_USUAL.into(),
             log_requests_every: 1,
+            memory_bytes: None,
             actors: Actors::default(),
             storage: Storage::default(),
             connections: connections::Connections::default(),
@@ -254,9 +257,6 @@ impl Settings {
             workers: self.workers,
             engine: engine::Options {
                 arbiters: self.actors.threads,
-                realm: realms::RealmBounds {
-                    resident: self.actors.resident,
-                },
                 webhooks: schedule,
                 ..engine::Options::default()
             },
@@ -276,22 +276,42 @@ impl Settings {
             catch_up: (self.bank_catch_up_seconds > 0)
                 .then(|| Duration::from_secs(self.bank_catch_up_seconds)),
             ..Options::local(data, admin_key)
-        })
+        }
+        .within(self.plan()))
+    }
+
+    /// How the memory is divided; what is set of a part holds.
+    fn plan(&self) -> Plan {
+        let usual = Plan::of(self.memory_bytes.unwrap_or_else(memory::usual));
+        let set = |mib: Option<u64>, usual| mib.map_or(usual, |mib| mib.saturating_mul(MIB));
+        Plan {
+            page_cache: set(self.storage.index_cache_mib, usual.page_cache),
+            block_cache: set(self.storage.block_cache_mib, usual.block_cache),
+            resident: self.actors.resident,
+            ..usual
+        }
     }
 
     fn sizes(&self, wrong: &mut Wrong) {
         let (actors, storage) = (self.actors, self.storage);
         wrong.range("actors.threads", actors.threads, 1, 64);
-        wrong.range("actors.resident", actors.resident, 100, 10_000_000);
+        if let Some(memory) = self.memory_bytes {
+            wrong.range("memory_bytes", memory, memory::LEAST, memory::MOST);
+        }
+        if let Some(resident) = actors.resident {
+            wrong.range("actors.resident", resident, 100, 10_000_000);
+        }
         wrong.range("storage.segment_mib", storage.segment_mib, 1, 2048);
-        let cache = storage.index_cache_mib;
-        wrong.range("storage.index_cache_mib", cache, 1, 65_536);
+        if let Some(cache) = storage.index_cache_mib {
+            wrong.range("storage.index_cache_mib", cache, 1, 65_536);
+        }
         let rate = storage.check_mib_per_second;
         wrong.range("storage.check_mib_per_second", rate, 0, 65_536);
         let every = storage.check_every_hours;
         wrong.range("storage.check_every_hours", every, 0, 8_760);
-        let blocks = storage.block_cache_mib;
-        wrong.range("storage.block_cache_mib", blocks, 0, 65_536);
+        if let Some(blocks) = storage.block_cache_mib {
+            wrong.range("storage.block_cache_mib", blocks, 0, 65_536);
+        }
         let floor = storage.free_space_floor_mib;
         wrong.range("storage.free_space_floor_mib", floor, 0, 1 << 30);
     }
@@ -331,10 +351,8 @@ impl Storage {
         caudal_storage::Options {
             segment_bytes: self.segment_mib.saturating_mul(1 << 20),
             free_space_floor: self.free_space_floor_mib.saturating_mul(MIB),
-            index_cache_bytes: self.index_cache_mib.saturating_mul(MIB),
             check_bytes_per_second: u64::from(self.check_mib_per_second) * MIB,
             check_every: Duration::from_secs(u64::from(self.check_every_hours) * 3_600),
-            block_cache_bytes: self.block_cache_mib.saturating_mul(MIB),
             abort_on_poison: true,
             ..caudal_storage::Options::default()
         }

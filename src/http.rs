@@ -40,6 +40,7 @@ use caudal_ledger::calendar::Calendar;
 use ipnet::IpNet;
 
 use crate::keys::Keyring;
+use crate::memory::Plan;
 use crate::webhooks::{Reach, Sealer};
 
 /// What every handler works with; shared by all workers.
@@ -65,6 +66,8 @@ pub struct Door {
     pub strangers: Arc<strangers::Strangers>,
     /// The rate limits of each key and each realm; none unless configured.
     pub rate: Option<Arc<rate::RateLimit>>,
+    /// How the memory of the process is divided, where it is watched.
+    pub memory: Option<Plan>,
     /// Peers that are believed when they say for whom they ask.
     pub proxies: Arc<[IpNet]>,
 }

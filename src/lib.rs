@@ -14,6 +14,7 @@ pub mod config;
 pub mod http;
 pub mod keys;
 pub mod log;
+pub mod memory;
 pub mod notices;
 pub mod pages;
 pub mod server;

@@ -44,6 +44,7 @@ use crate::http::rate::Rate;
 use crate::http::streams::StreamOptions;
 use crate::http::{Door, strangers, wire};
 use crate::keys::Keyring;
+use crate::memory::Plan;
 use crate::webhooks::{AttemptLimits, Reach};
 use crate::{admin, calendar, server};
 
@@ -150,6 +151,8 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// The days on which banks are closed.
     pub calendar: Arc<Calendar>,
+    /// The memory that the process keeps to; without it, nobody looks.
+    pub memory: Option<Plan>,
     /// Routes that the caller adds to the public listener.
     pub extra: server::Extra,
 }
@@ -187,9 +190,18 @@ impl Options {
             attempt: AttemptLimits::default(),
             clock: Arc::new(GuardedClock::of_machine()),
             calendar: Arc::new(calendar::load(None).unwrap_or_default()),
+            memory: None,
             extra: None,
             data,
         }
+    }
+
+    /// The same within so much memory.
+    #[must_use]
+    pub fn within(mut self, plan: Plan) -> Self {
+        plan.lay_out(&mut self.engine, &mut self.storage);
+        self.memory = Some(plan);
+        self
     }
 
     /// The same with limits that suit a test: one worker, small segments, no floor of free space,

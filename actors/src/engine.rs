@@ -46,11 +46,10 @@ use crate::mailbox::{Mailbox, Waiting};
 use crate::platform::{self, Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder};
 use crate::ports::Clock;
 use crate::ports::webhooks::{Nobody, WebhookSink};
-use crate::realms::{
-    self, MoneyMessage, ProfileMessage, RealmBounds, RealmMessage, RealmSupervisor, Target,
-};
+use crate::realms::{self, MoneyMessage, ProfileMessage, RealmMessage, RealmSupervisor, Target};
 use crate::records::reads;
 use crate::reply::{Answered, Claims, Keyed, Reply};
+use crate::residency::Residency;
 use crate::scribe::Ticket;
 use crate::settings::{Pauses, Settings};
 use crate::treasury::Treasury;
@@ -106,7 +105,7 @@ struct Realms {
     sink: Arc<dyn WebhookSink>,
     couriers: Option<ArbiterHandle>,
     claims: Claims,
-    limits: RealmBounds,
+    residency: Arc<Residency>,
     pauses: Pauses,
     schedule: Schedule,
     event_rules: u16,
@@ -199,7 +198,7 @@ impl Engine {
             sink,
             couriers,
             claims: Claims::default(),
-            limits: options.realm,
+            residency: Arc::new(Residency::new(options.resident)),
             pauses: options.pauses,
             schedule: options.webhooks,
             event_rules: options.event_rules,
@@ -268,6 +267,11 @@ impl Engine {
     /// The stores of this process.
     pub fn cells(&self) -> &Cells {
         &self.cells
+    }
+
+    /// How many accounts of all realms are in memory, and may be.
+    pub fn residency(&self) -> &Residency {
+        &self.realms.residency
     }
 
     /// The store with the platform's facts, for tests and benches, in which everything is there.

@@ -31,6 +31,7 @@ pub mod ports;
 pub mod realms;
 pub mod records;
 pub mod reply;
+pub mod residency;
 pub mod scribe;
 pub mod settings;
 pub mod trail;

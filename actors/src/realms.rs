@@ -4,7 +4,7 @@
 //! **Shape.** It never waits: it reads the index (microseconds), claims what the order needs alone,
 //! and forwards. The answer goes straight from the account's actor to whoever asked.
 //!
-//! **Bounds.** [`MAILBOX`] messages wait at most, [`ORDERS_MAX`] while orders come; [`RealmBounds::resident`] actors live at most, and the
+//! **Bounds.** [`MAILBOX`] messages wait at most, [`ORDERS_MAX`] while orders come; [`crate::residency`] bounds the actors that live, and the
 //! longest untouched idle ones go first.
 //!
 //! **Order.** Claim first, then look: an external id or key that is being worked on is claimed until
@@ -54,6 +54,7 @@ use crate::mailbox::{Asked as _, Mailbox, Queued, Waiting};
 use crate::meter::Meter;
 use crate::records::{Tail, reads};
 use crate::reply::{Answered, Given, Reply};
+use crate::residency::Residents;
 use crate::scribe::{Scribe, Shared, Ticket, Vitals, Write};
 use children::Children;
 
@@ -87,19 +88,6 @@ pub const BANK_SLOTS: usize = 64;
 pub const TRIES_AT_ONCE: usize = 8;
 /// How long an answer is kept for its idempotency key, in milliseconds: 7 days.
 pub const KEY_MILLIS: u64 = 7 * 24 * 60 * 60 * 1000;
-
-/// Bounds of a realm.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RealmBounds {
-    /// The most account actors that live at the same time.
-    pub resident: usize,
-}
-
-impl Default for RealmBounds {
-    fn default() -> Self {
-        Self { resident: 150_000 }
-    }
-}
 
 /// The supervisor.
 #[derive(Debug)]
@@ -153,7 +141,7 @@ impl RealmSupervisor {
     /// When the store cannot be read.
     pub fn load(
         (heart, mut shared): (Heart, Shared),
-        limits: RealmBounds,
+        residents: Residents,
         waiting: Waiting,
     ) -> Result<Self, StoreError> {
         shared.meter = Meter::new(reads::total_usage(shared.store.as_ref(), shared.realm)?);
@@ -179,7 +167,7 @@ impl RealmSupervisor {
             by_cvu: HashMap::new(),
             children: Children::new(
                 Arc::clone(&shared),
-                limits.resident,
+                residents,
                 AccountNo(next_account.saturating_sub(1)),
             ),
             shared,
@@ -362,6 +350,7 @@ impl Actor for RealmSupervisor {
         let home = self.home(ctx);
         self.take_up_returns(&home);
         ctx.run_interval(SWEEP, |supervisor, ctx| {
+            supervisor.children.trim();
             // One that is under way goes on by itself.
             if supervisor.swept.is_none() {
                 supervisor.sweep(ctx);

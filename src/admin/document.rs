@@ -10,7 +10,9 @@ use utoipa::openapi::tag::Tag;
 use utoipa::openapi::{OpenApi, Ref, RefOr};
 use utoipa::{OpenApi as _, ToSchema as _};
 
-use super::{actors, cases, clock, fees, keys, status, storage, tenants, treasury, webhooks};
+use super::{
+    actors, cases, clock, fees, keys, memory, status, storage, tenants, treasury, webhooks,
+};
 use crate::http::catalogue::{Audience, ErrorCode, codes_for};
 use crate::http::errors::ErrorBody;
 use crate::http::words::FieldError;
@@ -42,6 +44,7 @@ use crate::http::words::FieldError;
         clock::show,
         clock::confirm,
         storage::journal,
+        memory::show,
         storage::verify
     ),
     components(schemas(ErrorBody, FieldError))

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use super::OperatorDesk;
 use super::actors::{RealmFigures, reports};
+use super::memory::MemoryBody;
 use super::webhooks;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
@@ -78,6 +79,9 @@ impl Limping {
 pub async fn metrics(desk: web::Data<OperatorDesk>) -> HttpResponse {
     let mut page = Page::default();
     store(&mut page, &desk);
+    for (name, help, figure) in MemoryBody::now(&desk).figures() {
+        page.gauge(name, help, figure);
+    }
     clock(&mut page, &desk);
     match reports(&desk).await {
         Ok(realms) => actors(&mut page, &realms),

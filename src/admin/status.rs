@@ -8,6 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::OperatorDesk;
+use super::memory::MemoryBody;
 use super::{health, webhooks};
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
@@ -30,6 +31,7 @@ struct StatusBody {
     tenants: usize,
     realms: RealmsBody,
     journal: JournalFigures,
+    memory: MemoryFigures,
     cases: CasesFigures,
     webhooks: WebhooksFigures,
 }
@@ -53,6 +55,18 @@ struct JournalFigures {
     /// Commits that wait for the journal now.
     queued: u64,
     disk_bytes: u64,
+}
+
+/// The memory of the process.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = StatusOfMemory)]
+struct MemoryFigures {
+    /// What it takes, in bytes, and what it keeps to.
+    taken_bytes: Option<u64>,
+    limit_bytes: Option<u64>,
+    /// Accounts in memory.
+    accounts: usize,
 }
 
 /// What waits for a person.
@@ -97,7 +111,7 @@ fn cases(desk: &OperatorDesk) -> Result<CasesFigures, ApiError> {
     })
 }
 
-/// Shows how the service is: version, whether it is ready and why not, realms, journal, open cases, webhooks.
+/// Shows how the service is: version, whether it is ready and why not, realms, journal, memory, open cases, webhooks.
 #[utoipa::path(
     get,
     path = "/admin/status",
@@ -112,6 +126,7 @@ pub async fn show(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiErro
     let hooks = webhooks::all(&desk).await?;
     let behind = hooks.iter().filter(|row| row.progress.behind > 0);
     let stopped = |row: &&webhooks::Row| matches!(row.status, "parked" | "gone");
+    let memory = MemoryBody::now(&desk);
     let ready = health::readyz(desk.clone()).await;
     let body = StatusBody {
         version: env!("CARGO_PKG_VERSION"),
@@ -129,6 +144,11 @@ pub async fn show(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiErro
             last_commit: stats.last_commit,
             queued: stats.queued,
             disk_bytes: stats.journal_disk_bytes,
+        },
+        memory: MemoryFigures {
+            taken_bytes: memory.taken_bytes,
+            limit_bytes: memory.limit_bytes,
+            accounts: memory.accounts,
         },
         cases: cases(&desk)?,
         webhooks: WebhooksFigures {

@@ -100,7 +100,7 @@ fn text(value: &Value) -> String {
 }
 
 const NOBODY: &str = "/admin/tenants/tnt_nobody";
-const PATHS: [(&str, &str); 14] = [
+const PATHS: [(&str, &str); 15] = [
     ("GET", "/admin/tenants"),
     ("POST", "/admin/tenants"),
     ("GET", NOBODY),
@@ -114,6 +114,7 @@ const PATHS: [(&str, &str); 14] = [
     ("POST", "/admin/actors/0000999100000200000019/passivate"),
     ("GET", "/admin/webhooks"),
     ("GET", "/admin/journal"),
+    ("GET", "/admin/memory"),
     ("POST", "/admin/verify"),
 ];
 
@@ -443,6 +444,11 @@ async fn actors_are_seen_beside_the_disk_and_everything_verifies() {
     let (status, body) = house.get("/admin/actors/0000999100009999999999").await;
     assert!([400, 404].contains(&status), "{body}");
 
+    let (_, memory) = house.get("/admin/memory").await;
+    let accounts = (&memory["accounts"], &memory["accountsMax"]);
+    assert_eq!(accounts, (&json!(0), &json!(150_000)), "{memory}");
+    assert!(memory["takenBytes"].as_u64().unwrap() > 1 << 20, "{memory}");
+    assert!(memory["tableBytes"].as_u64().unwrap() > 0, "{memory}");
     let (_, journal) = house.get("/admin/journal").await;
     assert_eq!(journal["writable"], true);
     assert!(journal["commits"].as_u64().unwrap() >= 3, "{journal}");

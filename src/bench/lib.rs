@@ -125,6 +125,9 @@ pub struct Args {
     /// Threads for actors.
     #[arg(long, default_value_t = 2)]
     arbiters: usize,
+    /// Have the process keep to so much memory, the load's own included, as `memory_bytes` of the settings does.
+    #[arg(long, value_name = "BYTES")]
+    memory_bytes: Option<u64>,
 }
 
 impl Args {
@@ -132,6 +135,7 @@ impl Args {
         Layout {
             workers: self.workers.unwrap_or_else(machine::processors).max(1),
             arbiters: self.arbiters,
+            memory: self.memory_bytes,
         }
     }
 
@@ -361,6 +365,7 @@ mod tests {
             layout: Layout {
                 workers: 1,
                 arbiters: 1,
+                memory: None,
             },
         };
         let compared = on_system(cases::run(folder.path(), &plan)).unwrap();

@@ -338,6 +338,7 @@ mod tests {
             layout: Layout {
                 workers: 1,
                 arbiters: 1,
+                memory: None,
             },
         };
         let listed = super::super::on_system(run(folder.path(), &plan)).unwrap();

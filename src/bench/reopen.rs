@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 async fn measure(args: &Args) -> anyhow::Result<Reopened> {
     let start = Instant::now();
-    let opened = site::open(&args.dir, args.arbiters)?;
+    let opened = site::open(&args.dir, args.arbiters, None)?;
     let engine = opened.engine;
     let realm = site::realm(&engine)?;
     let target = |number| Target::Account(AccountNo(number));

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use actix_web::rt::task::JoinHandle;
 use actix_web::{HttpResponse, web};
 use anyhow::{Context as _, bail};
 use caudal::clock::GuardedClock;
@@ -15,6 +16,7 @@ use caudal::http::streams::Streams;
 use caudal::http::wire::{self, Bounds, Listening};
 use caudal::http::{Door, Hooks};
 use caudal::keys::Keyring;
+use caudal::memory::{Plan, watch};
 use caudal::server::{self, Running};
 use caudal::service::GRACE;
 use caudal::webhooks::{HttpSink, Reach, Sealer, Secret};
@@ -83,6 +85,8 @@ pub struct Layout {
     pub workers: usize,
     /// Threads for actors.
     pub arbiters: usize,
+    /// What the process keeps to, in bytes; nobody looks without it.
+    pub memory: Option<u64>,
 }
 
 /// The actors over a store; and how long it took.
@@ -99,14 +103,18 @@ pub struct Opened {
 ///
 /// # Errors
 /// When the store does not open.
-pub fn open(folder: &Path, arbiters: usize) -> anyhow::Result<Opened> {
+pub fn open(folder: &Path, arbiters: usize, memory: Option<Plan>) -> anyhow::Result<Opened> {
     let start = Instant::now();
-    let store = open_store(folder)?;
-    let store_nanos = super::figures::nanos(start.elapsed());
-    let options = Options {
+    let mut options = Options {
         arbiters,
         ..Options::default()
     };
+    let mut storage = caudal_storage::Options::default();
+    if let Some(plan) = memory {
+        plan.lay_out(&mut options, &mut storage);
+    }
+    let store = open_with(folder, storage)?;
+    let store_nanos = super::figures::nanos(start.elapsed());
     let banks = Arc::new(|_: &Relation| {
         let bank: Arc<dyn BankGateway> = Arc::new(Bank);
         Ok(bank)
@@ -131,7 +139,10 @@ pub fn open(folder: &Path, arbiters: usize) -> anyhow::Result<Opened> {
 /// # Errors
 /// When it does not open.
 pub fn open_store(folder: &Path) -> anyhow::Result<Arc<DurableStore>> {
-    let options = caudal_storage::Options::default();
+    open_with(folder, caudal_storage::Options::default())
+}
+
+fn open_with(folder: &Path, options: caudal_storage::Options) -> anyhow::Result<Arc<DurableStore>> {
     let store = DurableStore::open(folder, options, Arc::new(Rows));
     store.with_context(|| format!("opening {}", folder.display()))
 }
@@ -164,6 +175,7 @@ pub struct Site {
     /// The threads of its actors.
     pub actors: Actors,
     server: Running,
+    watch: Option<JoinHandle<()>>,
 }
 
 impl Site {
@@ -172,7 +184,9 @@ impl Site {
     /// # Errors
     /// When anything of it fails.
     pub async fn build(folder: &Path, layout: Layout, accounts: u64) -> anyhow::Result<Self> {
-        let engine = open(folder, layout.arbiters)?.engine;
+        let memory = layout.memory.map(Plan::of);
+        let engine = open(folder, layout.arbiters, memory)?.engine;
+        let watch = memory.map(|plan| watch(Arc::clone(&engine), plan));
         let actors = Actors::now();
         let keyring = Arc::new(Keyring::new(PEPPER));
         let key = tenant(&engine, &keyring, TENANT).await?;
@@ -193,6 +207,7 @@ impl Site {
             log_every: 1,
             strangers: Arc::default(),
             rate: None,
+            memory,
             proxies: Arc::default(),
         };
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
@@ -215,6 +230,7 @@ impl Site {
             requests: Arc::new(Requests::new(&key, VOUCHER_TYPE, cvus)),
             actors,
             server,
+            watch,
         })
     }
 
@@ -236,6 +252,9 @@ impl Site {
     pub async fn close(self) -> anyhow::Result<Weak<dyn Store>> {
         let held = Arc::downgrade(self.engine.store());
         self.server.handle.stop(true).await;
+        if let Some(watch) = self.watch {
+            watch.abort();
+        }
         let engine = self.engine;
         web::block(move || engine.close()).await??;
         Ok(held)

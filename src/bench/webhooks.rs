@@ -464,6 +464,7 @@ mod tests {
             layout: Layout {
                 workers: 1,
                 arbiters: 1,
+                memory: None,
             },
         };
         let hooked = super::super::on_system(run(folder.path(), &plan)).unwrap();

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use caudal::log::LogFormat;
+use caudal::memory::{self, Plan};
 use caudal::service::{self, Banking, Options, Service, StartError};
 use caudal_actors::platform::NewTenant;
 use caudal_ledger::limits::{Limits, TotalLimits};
@@ -150,7 +151,8 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
             ..caudal_storage::Options::default()
         },
         ..Options::local(&data, admin_key.clone().into())
-    };
+    }
+    .within(Plan::of(memory::usual()));
     // Whoever waits for the file must not find the one of the last run.
     let (now, before) = (data.join(DEV_FILE), data.join(DEV_FILE_LAST));
     let moved = now.exists() && std::fs::rename(&now, &before).is_ok();

@@ -7,7 +7,7 @@ use super::Exit;
 use super::remote::{Which, shown};
 use super::terminal::{say, wait};
 
-/// Show how a running service is: version, whether it is ready and why not, realms, journal, open cases, webhooks.
+/// Show how a running service is: version, whether it is ready and why not, realms, journal, memory, open cases, webhooks.
 /// Exit code 1 when it is not ready.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -65,6 +65,12 @@ fn page(status: &Value) -> String {
             of(journal, "lastCommit"),
             of(journal, "queued"),
             of(journal, "diskBytes")
+        ),
+        format!(
+            "memory    {} bytes of {}, {} accounts",
+            of("memory", "takenBytes"),
+            of("memory", "limitBytes"),
+            of("memory", "accounts")
         ),
         format!(
             "cases     {} open, the oldest since {}",

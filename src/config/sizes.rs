@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Actors {
     pub(super) threads: usize,
-    pub(super) resident: usize,
+    pub(super) resident: Option<usize>,
 }
 
 impl Default for Actors {
@@ -15,7 +15,7 @@ impl Default for Actors {
         let usual = engine::Options::default();
         Self {
             threads: usual.arbiters,
-            resident: usual.realm.resident,
+            resident: None,
         }
     }
 }
@@ -25,10 +25,10 @@ impl Default for Actors {
 pub(super) struct Storage {
     pub(super) segment_mib: u32,
     pub(super) free_space_floor_mib: u64,
-    pub(super) index_cache_mib: u64,
+    pub(super) index_cache_mib: Option<u64>,
     pub(super) check_mib_per_second: u32,
     pub(super) check_every_hours: u32,
-    pub(super) block_cache_mib: u64,
+    pub(super) block_cache_mib: Option<u64>,
 }
 
 impl Default for Storage {
@@ -36,10 +36,10 @@ impl Default for Storage {
         Self {
             segment_mib: 64,
             free_space_floor_mib: 256,
-            index_cache_mib: 64,
+            index_cache_mib: None,
             check_mib_per_second: 8,
             check_every_hours: 24,
-            block_cache_mib: 64,
+            block_cache_mib: None,
         }
     }
 }

@@ -52,6 +52,11 @@ fn the_example_is_complete_and_names_what_must_be_set() {
         settings.rate_limit = None;
         settings.pepper = None;
         settings.calendar = None;
+        // Without them, they follow from the machine.
+        settings.memory_bytes = None;
+        settings.actors.resident = None;
+        settings.storage.index_cache_mib = None;
+        settings.storage.block_cache_mib = None;
         settings.bank.live = Some(Bank::default());
         settings.bank.test = Bank::default();
         format!("{settings:?}")
@@ -66,6 +71,8 @@ fn a_variable_wins_over_the_file() {
         &[
             ("CAUDAL_LISTEN", "127.0.0.1:2"),
             ("CAUDAL_ACTORS__RESIDENT", "1000"),
+            ("CAUDAL_MEMORY_BYTES", "1073741824"),
+            ("CAUDAL_STORAGE__INDEX_CACHE_MIB", "7"),
             ("CAUDAL_BANK__LIVE__PASSWORD", "00123"),
             (
                 "CAUDAL_BANK__LIVE__NOTICE_SECRET",
@@ -82,10 +89,10 @@ fn a_variable_wins_over_the_file() {
     )
     .unwrap();
     assert_eq!(found.listen.port(), 2);
-    assert_eq!(
-        (found.engine.arbiters, found.engine.realm.resident),
-        (3, 1000)
-    );
+    assert_eq!(found.memory.map(|plan| plan.limit), Some(1 << 30));
+    assert_eq!(found.storage.block_cache_bytes, 128 << 20);
+    assert_eq!(found.storage.index_cache_bytes, 7 << 20);
+    assert_eq!((found.engine.arbiters, found.engine.resident), (3, 1000));
     assert_eq!(found.storage.segment_bytes, 8 << 20);
     assert!(found.storage.abort_on_poison);
     assert_eq!(

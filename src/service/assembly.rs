@@ -32,7 +32,7 @@ use crate::keys::Keyring;
 use crate::notices;
 use crate::webhooks::resolve::SystemLookup;
 use crate::webhooks::{AttemptLimits, HttpSink, Reach, Sealer};
-use crate::{admin, server};
+use crate::{admin, memory, server};
 
 /// Connections that wait to be taken by a listener.
 const BACKLOG: u32 = 1024;
@@ -46,6 +46,7 @@ struct Parts {
     admin: admin::Running,
     sandbox: Option<sandbox::Running>,
     catch_up: Option<JoinHandle<()>>,
+    watch: Option<JoinHandle<()>>,
     grace: Duration,
     store: Weak<dyn Store>,
     /// The lock of the data folder.
@@ -123,6 +124,7 @@ impl Parts {
             strangers: Arc::new(Strangers::new(options.wrong_keys)),
             rate: (options.rate.is_some() || options.realm_rate.is_some())
                 .then(|| Arc::new(RateLimit::new(options.rate, options.realm_rate))),
+            memory: options.memory,
             proxies: options.limits.proxies.as_slice().into(),
         };
         let listener = listen(options.admin_listen, "admin_listen")?;
@@ -151,8 +153,11 @@ impl Parts {
         let catch_up = options
             .catch_up
             .map(|every| catch_up::start(Arc::clone(engine), every));
+        let watched = |plan| memory::watch(Arc::clone(engine), plan);
+        let watch = options.memory.map(watched);
         Ok(Self {
             catch_up,
+            watch,
             door,
             public,
             admin,
@@ -174,7 +179,7 @@ impl Parts {
 
     async fn end(self, gracefully: bool) -> (Result<(), Failure>, Weak<dyn Store>) {
         self.door.gate.close();
-        if let Some(task) = &self.catch_up {
+        for task in self.catch_up.iter().chain(&self.watch) {
             task.abort();
         }
         stop(&self.public.handle, gracefully, self.grace).await;

@@ -237,6 +237,10 @@ pub struct Stats {
     pub block_cache_bytes_max: u64,
     /// Bytes that the cache of blocks takes.
     pub block_cache_bytes: u64,
+    /// Bytes of rows in memory that are in no run yet, roughly.
+    pub index_table_bytes: u64,
+    /// Bytes of fences and filters of all runs, which stay in memory.
+    pub index_filter_bytes: u64,
     /// Commits that wait in the queue.
     pub queued: u64,
     /// Microseconds of the last flush, and the sum over all.

@@ -320,6 +320,7 @@ impl SortedRows {
         let count = |n: &AtomicU64| n.load(Ordering::Relaxed);
         let (index_blocks_read, index_blocks_cached) = self.store.cache.counts();
         let (block_cache_bytes_max, block_cache_bytes) = self.store.cache.bytes();
+        let (index_table_bytes, index_filter_bytes) = self.memory();
         Stats {
             index_disk_bytes: self.disk_bytes(),
             index_runs: u64_of(self.runs()),
@@ -329,8 +330,24 @@ impl SortedRows {
             index_gets: count(&self.gets),
             block_cache_bytes_max,
             block_cache_bytes,
+            index_table_bytes,
+            index_filter_bytes,
             ..stats
         }
+    }
+
+    /// Bytes in memory: of rows that are in no run yet, and of what is kept of each run.
+    fn memory(&self) -> (u64, u64) {
+        let (tables, runs) = {
+            let state = read(&self.state);
+            // a table is frozen as soon as it is full
+            let frozen = state.frozen.len() * self.tuning.table_bytes;
+            (state.active_bytes + frozen, Arc::clone(&state.runs))
+        };
+        let kept = runs
+            .iter()
+            .map(|run| run.fences.memory() + run.info.bloom_bytes);
+        (u64_of(tables), kept.sum())
     }
 
     /// How many runs there are.

@@ -12,9 +12,28 @@ use super::{files, none, rust};
 
 /// The rooms of `actors`; each may know those before it.
 const ACTORS: &[&str] = &[
-    "ports", "records", "cells", "failure", "reply", "mailbox", "lanes", "trail", "lookout",
-    "life", "meter", "settings", "banks", "scribe", "accounts", "courier", "realms", "platform",
-    "treasury", "engine", "verify",
+    "ports",
+    "records",
+    "cells",
+    "failure",
+    "reply",
+    "mailbox",
+    "lanes",
+    "trail",
+    "lookout",
+    "life",
+    "residency",
+    "meter",
+    "settings",
+    "banks",
+    "scribe",
+    "accounts",
+    "courier",
+    "realms",
+    "platform",
+    "treasury",
+    "engine",
+    "verify",
 ];
 /// The rooms of `src`; each may know those before it.
 const SRC: &[&str] = &[
@@ -23,6 +42,7 @@ const SRC: &[&str] = &[
     "clock",
     "keys",
     "log",
+    "memory",
     "traces",
     "bodies",
     "walletentidad",

@@ -196,7 +196,8 @@ impl Realms {
             couriers: self.couriers.clone(),
         };
         let waiting = Waiting::default();
-        let supervisor = RealmSupervisor::load((heart, shared), self.limits, waiting.clone())?;
+        let supervisor =
+            RealmSupervisor::load((heart, shared), self.residency.join(), waiting.clone())?;
         let at = usize::try_from(realm.0)
             .unwrap_or(0)
             .checked_rem(self.arbiters.len());

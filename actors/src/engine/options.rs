@@ -5,7 +5,6 @@ use std::time::Duration;
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::events::rules::RuleSets;
 
-use crate::realms::RealmBounds;
 use crate::settings::Pauses;
 use crate::treasury;
 
@@ -14,8 +13,9 @@ use crate::treasury;
 pub struct Options {
     /// Threads for actors; 0 runs them on the caller's (for tests and simulation).
     pub arbiters: usize,
-    /// Bounds of each realm.
-    pub realm: RealmBounds,
+    /// The most accounts of all realms that are in memory at the same time, until
+    /// [`Residency::set_most`](crate::residency::Residency::set_most) says otherwise.
+    pub resident: usize,
     /// How long the bank is left alone between tries of a transfer.
     pub pauses: Pauses,
     /// How long a webhook is left alone between tries of an event.
@@ -34,7 +34,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             arbiters: 2,
-            realm: RealmBounds::default(),
+            resident: 150_000,
             pauses: Pauses::default(),
             webhooks: Schedule::default(),
             event_rules: RuleSets::ALL.newest(),

@@ -14,7 +14,13 @@ use crate::accounts::{self, AccountActor, AccountMessage, Child, Observed};
 use crate::failure::Failure;
 use crate::mailbox::{Asked, Mailbox};
 use crate::reply::{Reply, Waits};
+use crate::residency::Residents;
 use crate::scribe::{Shared, Vitals};
+
+/// Candidates that are looked at before one account begins beyond the bound.
+const ROOM_TRIES: u32 = 64;
+/// Candidates that one sweep looks at while there are too many.
+const TRIM_TRIES: u32 = 100_000;
 
 /// What a supervisor can be asked about the actors of its accounts.
 #[derive(Debug)]
@@ -61,7 +67,7 @@ impl RealmSupervisor {
 #[derive(Debug)]
 pub struct Children {
     shared: Arc<Shared>,
-    resident_max: usize,
+    residents: Residents,
     /// The largest number that an account has.
     last: AccountNo,
     living: HashMap<AccountNo, Child>,
@@ -82,10 +88,10 @@ impl Drop for Children {
 
 impl Children {
     /// None yet, of accounts up to the number `last`.
-    pub fn new(shared: Arc<Shared>, resident_max: usize, last: AccountNo) -> Self {
+    pub fn new(shared: Arc<Shared>, residents: Residents, last: AccountNo) -> Self {
         Self {
             shared,
-            resident_max,
+            residents,
             last,
             living: HashMap::new(),
             queue: VecDeque::new(),
@@ -110,7 +116,7 @@ impl Children {
                 // What is on its way has to arrive or fail before the disk can be read.
                 return Err(Failure::Overloaded);
             }
-            if let Some(child) = self.living.remove(&number) {
+            if let Some(child) = self.forget(number) {
                 // It may live on for an alarm, and knows no better.
                 child.send(AccountMessage::Passivate);
             }
@@ -147,19 +153,36 @@ impl Children {
             touched: false,
         };
         self.starts += 1;
-        self.living.insert(number, child.clone());
+        if self.living.insert(number, child.clone()).is_none() {
+            self.residents.begin();
+        }
         self.queue.push_back(number);
         child
     }
 
-    /// Sends the longest untouched idle actors away while there are too many.
+    /// Sends the longest untouched idle actors away while another one has no room.
     fn make_room(&mut self) {
-        let mut tries = 64_u32;
-        while self.living.len() >= self.resident_max && tries > 0 {
-            tries = tries.saturating_sub(1);
-            let Some(number) = self.queue.pop_front() else {
+        for _ in 0..ROOM_TRIES {
+            if !self.residents.full() {
                 return;
-            };
+            }
+            self.pass_one();
+        }
+    }
+
+    /// Sends actors away while there are too many, though none begins: a part of them at each sweep.
+    pub fn trim(&mut self) {
+        for _ in 0..TRIM_TRIES {
+            if !self.residents.beyond() {
+                return;
+            }
+            self.pass_one();
+        }
+    }
+
+    /// Sends the first candidate away; one that is busy or was touched is the last from now on.
+    fn pass_one(&mut self) {
+        if let Some(number) = self.queue.pop_front() {
             match self.living.get_mut(&number) {
                 None => {}
                 Some(child) if child.touched || !child.vitals.idle() => {
@@ -171,6 +194,12 @@ impl Children {
         }
     }
 
+    fn forget(&mut self, number: AccountNo) -> Option<Child> {
+        let child = self.living.remove(&number)?;
+        self.residents.end();
+        Some(child)
+    }
+
     /// Sends an actor away if it is idle; whether it is gone.
     pub fn passivate(&mut self, number: AccountNo) -> bool {
         match self.living.get(&number) {
@@ -178,7 +207,7 @@ impl Children {
             Some(child) if !child.vitals.idle() => false,
             Some(child) => {
                 child.send(AccountMessage::Passivate);
-                self.living.remove(&number);
+                self.forget(number);
                 self.passivations += 1;
                 true
             }

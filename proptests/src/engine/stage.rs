@@ -11,7 +11,6 @@ use caudal_actors::engine::{Engine, Options};
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::{NewTenant, PlatformOrder};
 use caudal_actors::ports::{BankGateway, Clock as _};
-use caudal_actors::realms;
 use caudal_actors::records::projection::Rows;
 use caudal_actors::verify;
 use caudal_ledger::accounts::Holder;
@@ -63,7 +62,7 @@ fn start(store: &Arc<FaultyStore>, clock: &Arc<StillClock>, bank: &Arc<Bank>) ->
     let bank: Arc<dyn BankGateway> = Arc::<Bank>::clone(bank);
     let options = Options {
         arbiters: 0,
-        realm: realms::RealmBounds { resident: RESIDENT },
+        resident: RESIDENT,
         ..Options::default()
     };
     let engine = Engine::start(

@@ -14,7 +14,7 @@ use crate::index::block::{Block, Stored};
 use crate::index::blocks::{BlockStore, Kind, OVERHEAD, block_key, unseal};
 use crate::index::bloom::Bloom;
 use crate::index::trouble::Trouble;
-use crate::num::{u32_of, usize_of32};
+use crate::num::{u32_of, u64_of, usize_of32};
 
 /// What the manifest knows of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,6 +76,11 @@ impl Fences {
         self.bytes
             .get(start..start + usize::from(place.2))
             .unwrap_or_default()
+    }
+
+    /// Bytes that they take in memory.
+    pub(crate) fn memory(&self) -> u64 {
+        u64_of(self.bytes.len() + self.places.len() * size_of::<(u32, u32, u16)>())
     }
 
     /// How many row blocks there are.

@@ -1,0 +1,250 @@
+//! The memory of the process: one figure in bytes, divided over caches, tables and accounts, and kept.
+//!
+//! **Shape.** [`Plan::of`] divides what the process may take. Caches and tables have fixed parts. Accounts get what
+//! is left: how many are in memory follows from what the process really takes ([`next`]), which [`watch`] looks
+//! at each second, so nobody has to know how large an account is.
+//!
+//! **Bounds.** Below the limit accounts may come until it is reached. Beyond it the longest untouched leave, a
+//! twentieth of all in a second at most, and a part of those that the plan has room for always stays.
+//!
+//! **Failure.** Where the system does not say what the process takes, the plan's number of accounts holds.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::rt;
+use actix_web::rt::task::JoinHandle;
+use caudal_actors::engine::{self, Engine};
+
+const MIB: u64 = 1 << 20;
+/// The least that a process may be given, in bytes.
+pub const LEAST: u64 = 256 * MIB;
+/// The most, in bytes: 16 TiB.
+pub const MOST: u64 = 1 << 44;
+/// Code, threads, connections, queues and what is under way, in bytes.
+const PROCESS: u64 = 96 * MIB;
+/// An account in memory with its actor and its place in the lists of its supervisor, in bytes, roughly: a
+/// guess to begin with.
+const ACCOUNT_BYTES: u64 = 1536;
+/// The head of a stream that the store keeps in memory, in bytes, roughly.
+const HEAD_BYTES: u64 = 96;
+/// How often the process is looked at.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// How the memory of the process is divided, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// All of it.
+    pub limit: u64,
+    /// Pages of the index as they lie on disk.
+    pub page_cache: u64,
+    /// Blocks of the index as they are searched.
+    pub block_cache: u64,
+    /// One table of rows that are not in the index's files yet; there are up to four.
+    pub table: u64,
+    /// Heads of streams.
+    pub heads: u64,
+    /// Accounts and their actors.
+    pub accounts: u64,
+    /// The most accounts in memory whatever they take, if that is set.
+    pub resident: Option<usize>,
+}
+
+impl Plan {
+    /// Divides `limit` bytes.
+    pub fn of(limit: u64) -> Self {
+        let part = |of: u64, least: u64, most: u64| (limit / of).clamp(least * MIB, most * MIB);
+        let page_cache = part(16, 8, 256);
+        let block_cache = part(8, 8, 4096);
+        let table = part(64, 4, 32);
+        let heads = part(16, 1, 1024);
+        let fixed = page_cache + block_cache + 4 * table + heads + PROCESS;
+        Self {
+            limit,
+            page_cache,
+            block_cache,
+            table,
+            heads,
+            accounts: limit.saturating_sub(fixed).max(limit / 8),
+            resident: None,
+        }
+    }
+
+    /// How many accounts there is room for, by the guess of what one takes.
+    pub fn room(&self) -> usize {
+        let room = count(self.accounts / ACCOUNT_BYTES);
+        self.resident.map_or(room, |most| most.min(room))
+    }
+
+    /// Has actors and store keep to it.
+    pub fn lay_out(&self, engine: &mut engine::Options, storage: &mut caudal_storage::Options) {
+        engine.resident = self.room();
+        storage.index_cache_bytes = self.page_cache;
+        storage.block_cache_bytes = self.block_cache;
+        storage.table_bytes = count(self.table);
+        storage.heads_max = count(self.heads / HEAD_BYTES);
+    }
+
+    /// How many accounts may be in memory, while `living` are and the process takes `taken` bytes.
+    pub fn next(&self, living: usize, taken: u64) -> usize {
+        let accounts = |bytes: u64| count(bytes / ACCOUNT_BYTES);
+        let most = match self.limit.checked_sub(taken) {
+            Some(left) => living.saturating_add(accounts(left)),
+            None => {
+                let too_many = accounts(taken - self.limit).min(living / 20);
+                let least = accounts(self.accounts / 4);
+                living.saturating_sub(too_many).max(least)
+            }
+        };
+        self.resident.map_or(most, |set| most.min(set))
+    }
+}
+
+fn count(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+/// A quarter of what the machine has, or of what its control group may take, where that is less.
+pub fn usual() -> u64 {
+    let read = |path: &str| fs::read_to_string(path).ok();
+    let machine = read("/proc/meminfo").and_then(|text| machine(&text));
+    let group =
+        read("/proc/self/cgroup").and_then(|text| group(&text, Path::new("/sys/fs/cgroup")));
+    let has = machine.into_iter().chain(group).min();
+    has.map_or(LEAST, |has| (has / 4).clamp(LEAST, MOST))
+}
+
+/// All of the machine's memory in bytes, as `/proc/meminfo` says.
+fn machine(meminfo: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// The least limit of the control group of this process and of those it is in, in bytes: of version 2, and
+/// of version 1 where memory is in its hands.
+fn group(own: &str, root: &Path) -> Option<u64> {
+    let limits = own.lines().flat_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next().unwrap_or(""), parts.next().unwrap_or("/"));
+        let (root, file) = match controllers {
+            "" => (root.to_path_buf(), "memory.max"),
+            _ => (root.join("memory"), "memory.limit_in_bytes"),
+        };
+        let asked = controllers.is_empty() || controllers.split(',').any(|one| one == "memory");
+        let own = root.join(path.trim_start_matches('/'));
+        let up: Vec<_> = own
+            .ancestors()
+            .filter(|at| asked && at.starts_with(&root))
+            .collect();
+        let limit = |at: &&Path| fs::read_to_string(at.join(file)).ok()?.trim().parse().ok();
+        up.iter().filter_map(limit).collect::<Vec<u64>>()
+    });
+    limits.min()
+}
+
+/// What the process takes of the machine's memory in bytes; `None` where the system does not say.
+pub fn taken() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    pages.checked_mul(u64::try_from(rustix::param::page_size()).ok()?)
+}
+
+/// Keeps the process within the plan until the handle is aborted.
+pub fn watch(engine: Arc<Engine>, plan: Plan) -> JoinHandle<()> {
+    rt::spawn(async move {
+        loop {
+            if let Some(taken) = taken() {
+                let residency = engine.residency();
+                residency.set_most(plan.next(residency.living(), taken));
+            }
+            rt::time::sleep(EVERY).await;
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_there_is_all_parts_are_within_it() {
+        for limit in [LEAST, 300 * MIB, 1024 * MIB, 24_576 * MIB, MOST] {
+            let plan = Plan::of(limit);
+            let fixed = plan.page_cache + plan.block_cache + 4 * plan.table + plan.heads;
+            assert!(fixed + plan.accounts + PROCESS <= limit, "{plan:?}");
+            assert!(plan.accounts >= limit / 8, "{plan:?}");
+        }
+        let set = Plan {
+            resident: Some(1000),
+            ..Plan::of(LEAST)
+        };
+        assert_eq!((set.room(), set.next(10, 0)), (1000, 1000));
+    }
+
+    /// A process that keeps what it was given, with accounts of a size that the plan does not know.
+    #[test]
+    fn the_process_comes_to_its_limit_and_stays_there() {
+        for (account, other) in [(300, 100), (1536, 200), (4000, 150)] {
+            let plan = Plan::of(512 * MIB);
+            let (mut living, mut seen) = (0, Vec::new());
+            for _ in 0..400 {
+                let taken = other * MIB + u64::try_from(living).unwrap() * account;
+                seen.push(taken);
+                let most = plan.next(living, taken);
+                // so many come in a second, where there is room
+                living = most.min(living + 20_000);
+            }
+            let settled = seen.split_off(200);
+            assert!(
+                settled
+                    .iter()
+                    .all(|taken| taken.abs_diff(plan.limit) <= plan.limit / 10)
+            );
+        }
+    }
+
+    #[test]
+    fn some_accounts_stay_whatever_the_process_takes() {
+        let plan = Plan::of(LEAST);
+        let mut living = plan.room();
+        for _ in 0..1000 {
+            living = plan.next(living, 2 * LEAST);
+        }
+        assert_eq!(living, count(plan.accounts / 4 / ACCOUNT_BYTES));
+    }
+
+    #[test]
+    fn machine_and_control_groups_are_read() {
+        assert_eq!(
+            machine("MemTotal:  2048 kB\nMemFree: 1 kB\n"),
+            Some(2 * MIB)
+        );
+        assert_eq!(machine("MemFree: 1 kB\n"), None);
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let write = |path: &str, text: &str| {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("a/memory.max", "3000\n");
+        write("a/b/memory.max", "max\n");
+        write("memory/c/memory.limit_in_bytes", "5000\n");
+        write("other/c/memory.max", "1\n");
+        for (own, limit) in [
+            ("0::/a/b\n", Some(3000)),
+            ("0::/\n", None),
+            ("4:memory:/c\n3:cpu:/other/c\n", Some(5000)),
+            ("4:memory:/c\n0::/a\n", Some(3000)),
+            ("nonsense", None),
+        ] {
+            assert_eq!(group(own, root), limit, "{own}");
+        }
+        assert!(taken().unwrap() > MIB && usual() >= LEAST);
+    }
+}
