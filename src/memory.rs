@@ -102,8 +102,12 @@ impl Plan {
     }
 }
 
+#[expect(
+    clippy::expect_used,
+    reason = "no limit of memory is beyond what the machine can address"
+)]
 fn count(n: u64) -> usize {
-    usize::try_from(n).unwrap_or(usize::MAX)
+    usize::try_from(n).expect("a number below 16 TiB")
 }
 
 /// A quarter of what the machine has, or of what its control group may take, where that is less.
