@@ -98,6 +98,10 @@ impl Account {
     }
 
     /// Decides a change of the profile; no facts when nothing would change.
+    ///
+    /// # Errors
+    /// When the state of the account does not allow it, another operation waits for the bank, or
+    /// the order contradicts what is known of the holder.
     pub fn decide(&self, order: &Order, policy: &Policy) -> Result<Vec<AccountFact>, Rejection> {
         match order {
             Order::Suspend { reason, code } => {

@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// An alias as its holder wrote it; compared without case.
+/// An alias as its holder wrote it: 6 to 20 ASCII letters, digits, dots and dashes, the form that
+/// the national alias system accepts. Compared without case.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Alias(String);
@@ -18,6 +19,9 @@ pub struct AliasError;
 
 impl Alias {
     /// Reads an alias and keeps its case for display.
+    ///
+    /// # Errors
+    /// When the text has another length or another character.
     pub fn parse(text: &str) -> Result<Self, AliasError> {
         let good = |b: u8| b.is_ascii_alphanumeric() || b == b'.' || b == b'-';
         if (6..=20).contains(&text.len()) && text.bytes().all(good) {

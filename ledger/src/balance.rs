@@ -24,7 +24,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Every direction.
+    /// Every direction, in the order of their numbers.
     pub const ALL: [Self; 5] = [
         Self::Credit,
         Self::Debit,
@@ -80,9 +80,10 @@ impl FromStr for Direction {
 /// What an account has: `total = available + held`, all at least 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Balance {
-    /// What can be spent.
+    /// What can be spent, in centavos, at least 0.
     pub available: Money,
-    /// What is set apart by open holds.
+    /// What open holds and open transfers keep apart, in centavos, at least 0. It still belongs
+    /// to the holder.
     pub held: Money,
 }
 
@@ -98,7 +99,7 @@ pub enum BalanceError {
 }
 
 impl Balance {
-    /// `available + held`.
+    /// `available + held`, in centavos: what the holder has.
     pub fn total(self) -> Money {
         // Every balance is made by `after`, which checked this very sum.
         Money::from_centavos(
@@ -108,7 +109,11 @@ impl Balance {
         )
     }
 
-    /// The balance after a movement, or why there is none.
+    /// The balance after a movement of an amount.
+    ///
+    /// # Errors
+    /// When more would leave than is available or held, or the total would pass the range of 64
+    /// bits.
     pub fn after(self, direction: Direction, amount: Amount) -> Result<Self, BalanceError> {
         let a = amount.money();
         let more = |m: Money| m.plus(a).ok_or(BalanceError::Overflow);

@@ -4,42 +4,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::Amount;
 
-/// The bank's own answer about a request that it did not accept.
+/// The bank's own answer about a request that it did not accept. It is shown to the tenant as it
+/// is kept.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BankRefusal {
-    /// The HTTP status of the bank.
+    /// The HTTP status of the bank, 100 to 599.
     pub status: u16,
     /// Its body as JSON text, cut at a limit and without other clients' data.
     pub body: String,
 }
 
-/// What a transfer is for: the central bank's three-letter concepts.
+/// What a transfer is for: the three-letter concepts of the central bank (BCRA) for immediate
+/// transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Concept {
-    /// Rent.
+    /// Rent (`alquileres`).
     Alq,
-    /// A share or fee of membership.
+    /// A membership fee or an instalment (`cuotas`).
     Cuo,
-    /// Expenses of a building.
+    /// Maintenance fees of a building (`expensas`).
     Exp,
-    /// An invoice.
+    /// An invoice (`facturas`).
     Fac,
-    /// A loan.
+    /// A loan (`préstamos`).
     Pre,
-    /// Insurance.
+    /// Insurance (`seguros`).
     Seg,
-    /// Professional fees.
+    /// Professional fees (`honorarios`).
     Hon,
-    /// Salaries.
+    /// Salaries (`haberes`).
     Hab,
-    /// Anything else.
+    /// Anything else (`varios`); what an order without a concept has.
     #[default]
     Var,
 }
 
 impl Concept {
-    /// Every concept.
+    /// Every concept; [`Self::Var`], the default, is the last.
     pub const ALL: [Self; 9] = [
         Self::Alq,
         Self::Cuo,
@@ -71,16 +73,16 @@ impl Concept {
 /// What the bank says of a transfer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum BankWord {
-    /// It is done.
+    /// The money has left the sender for good.
     Completed,
     /// It will not be: the money never left.
     Failed {
         /// Why, in the bank's words.
         reason: String,
     },
-    /// It is on its way, or the bank does not know yet.
+    /// It is on its way, or the bank does not know yet; the bank is asked again.
     InProgress,
-    /// The bank does not know and will not find out.
+    /// The bank does not know and will not find out; a person decides.
     Lost,
 }
 
@@ -101,10 +103,11 @@ pub struct BankTransfer {
 /// What the bank says that a transfer moves, as far as it says it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct BankMoved {
-    /// How much, in units of its currency.
+    /// The amount, in hundredths of [`Self::currency`]: centavos where that is ARS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<Amount>,
-    /// The code of its currency.
+    /// The code of its currency, as the bank writes it; orders are in
+    /// [`crate::transfers::CURRENCY`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
     /// The CVU that sends, as the bank writes it.

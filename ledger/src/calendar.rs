@@ -21,18 +21,18 @@ pub struct Calendar {
 /// Why there is no answer, or no calendar.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CalendarError {
-    /// Nobody has said which days of the year are holidays.
+    /// Nobody has said which days of this year are holidays.
     #[error("the calendar does not cover {0}")]
     Uncovered(i32),
-    /// A year that is none.
+    /// The text is not a year of four digits, 1970 to 9998.
     #[error("{0} is no year")]
     NoYear(String),
-    /// A day that is none of its year.
+    /// The text is not a day of its year.
     #[error("{day} is no day of {year}; days are written MM-DD")]
     NoDay {
-        /// The year.
+        /// The year under which it stands.
         year: i32,
-        /// What was written.
+        /// The text, as it was written.
         day: String,
     },
 }
@@ -40,6 +40,9 @@ pub enum CalendarError {
 impl Calendar {
     /// Reads lists of days, `MM-DD`, by their year, `YYYY`. A year with an empty list is covered:
     /// banks are closed on its weekends alone.
+    ///
+    /// # Errors
+    /// The first year or day that cannot be read.
     pub fn read<'a, D: IntoIterator<Item = &'a str>>(
         years: impl IntoIterator<Item = (&'a str, D)>,
     ) -> Result<Self, CalendarError> {
@@ -66,6 +69,9 @@ impl Calendar {
     }
 
     /// Whether banks are open on a day.
+    ///
+    /// # Errors
+    /// When its year is not covered.
     pub fn is_banking_day(&self, day: BusinessDay) -> Result<bool, CalendarError> {
         let year = day.date().year();
         let closed = self.closed.get(&year);
@@ -75,6 +81,9 @@ impl Calendar {
 
     /// The day on which what happens on a day is processed (`fecha de proceso`): the same where
     /// banks are open, else the next on which they are.
+    ///
+    /// # Errors
+    /// When a day that has to be looked at is of a year that is not covered.
     pub fn processed(&self, mut day: BusinessDay) -> Result<BusinessDay, CalendarError> {
         // Ends: the data covers finitely many years.
         while !self.is_banking_day(day)? {
@@ -85,6 +94,9 @@ impl Calendar {
 
     /// The day on which what happens on a day is published (`fecha de publicación`): the banking
     /// day after it is processed.
+    ///
+    /// # Errors
+    /// As [`Self::processed`].
     pub fn published(&self, day: BusinessDay) -> Result<BusinessDay, CalendarError> {
         self.processed(self.processed(day)?.next())
     }

@@ -26,7 +26,7 @@ use crate::time::Timestamp;
 pub use suspense::{CaseFact, Parked, ParkedState, Return};
 pub use unbooked::{BankSays, TOLD_OTHERWISE, Unbooked, UnbookedFact, UnbookedState};
 
-/// The longest name of who decides, in characters.
+/// The longest name of a person who decides a case, in characters.
 pub const BY_MAX: usize = 100;
 /// The longest reason of a decision, in characters.
 pub const REASON_MAX: usize = 500;
@@ -41,12 +41,12 @@ pub struct Decision {
     pub by: String,
     /// Why: 1 to [`REASON_MAX`] characters.
     pub reason: String,
-    /// When.
+    /// When the service took the decision.
     pub at: Timestamp,
-    /// What the bank calls that on which the decision rests.
+    /// The bank's name for what the decision rests on (a call, a letter, a ticket).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bank_reference: Option<String>,
-    /// Whether it was decided though the bank had not given up.
+    /// Whether it was decided although the bank had not given up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
 }
@@ -63,7 +63,7 @@ pub enum CaseKind {
 }
 
 impl CaseKind {
-    /// Every kind.
+    /// Every kind, in the order of their numbers.
     pub const ALL: [Self; 3] = [Self::Transfer, Self::Suspense, Self::Unbooked];
 
     /// The word on the wire.
@@ -85,25 +85,26 @@ impl CaseKind {
     }
 }
 
-/// Where a record of suspense, or of what could not be booked, is: the account that it was about (0 when
-/// nobody knows one), and its number there.
+/// The place of a record of suspense, or of what could not be booked: the account that it was
+/// about, and the record's number there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct SuspensePlace {
-    /// The account.
+    /// The account; 0 when none is known.
     pub account: AccountNo,
-    /// The number.
+    /// The record's sequence in the stream of that account, from 1.
     pub sequence: u64,
 }
 
-/// The id of money in suspense: realm and place, with a tag of the rail's id of it. Written `sus_` and
-/// 32 characters.
+/// The id of money in suspense: realm and place, with a tag of the rail's id of it. Written
+/// `sus_` and 32 characters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SuspenseId {
-    /// The realm.
+    /// The realm to which the bank sent the money.
     pub realm: RealmId,
     /// The place in it.
     pub place: SuspensePlace,
-    /// Of which money, wherever a place is taken twice.
+    /// Drawn from the rail's id of the money, so that an id never names other money where a place
+    /// is taken twice.
     pub tag: Tag,
 }
 
@@ -111,11 +112,12 @@ pub struct SuspenseId {
 /// Written `unb_` and 32 characters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct UnbookedId {
-    /// The realm.
+    /// The realm whose CVU the bank named.
     pub realm: RealmId,
     /// The place in it.
     pub place: SuspensePlace,
-    /// Of what, wherever a place is taken twice.
+    /// Drawn from what the bank says, so that an id never names another record where a place is
+    /// taken twice.
     pub tag: Tag,
 }
 

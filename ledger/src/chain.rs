@@ -6,7 +6,7 @@ use aws_lc_rs::digest;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A SHA-256 digest; all zeros before the first movement.
+/// A SHA-256 digest, 32 bytes; all zeros before the first movement.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Digest(pub [u8; 32]);
 
@@ -16,21 +16,21 @@ pub struct Digest(pub [u8; 32]);
 pub struct Canonical(Vec<u8>);
 
 impl Canonical {
-    /// Begins with what comes before in the chain.
+    /// Begins with the digest of the movement before.
     pub fn after(previous: Digest) -> Self {
         let mut bytes = Vec::with_capacity(320);
         bytes.extend_from_slice(&previous.0);
         Self(bytes)
     }
 
-    /// Adds a whole number.
+    /// Adds a whole number: 8 bytes, big-endian.
     #[must_use]
     pub fn number(mut self, value: i64) -> Self {
         self.0.extend_from_slice(&value.to_be_bytes());
         self
     }
 
-    /// Adds a text.
+    /// Adds a text: its length in bytes (4 bytes, big-endian), then the text in UTF-8.
     #[must_use]
     pub fn text(mut self, value: &str) -> Self {
         #[expect(
@@ -52,14 +52,14 @@ impl Canonical {
         }
     }
 
-    /// The digest of all that was added.
+    /// The SHA-256 digest of all that was added.
     pub fn digest(self) -> Digest {
         Digest::of(&self.0)
     }
 }
 
 impl Digest {
-    /// The digest of bytes.
+    /// The SHA-256 digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         let hash = digest::digest(&digest::SHA256, bytes);
         #[expect(

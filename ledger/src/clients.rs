@@ -1,4 +1,4 @@
-//! Client ids: the numbers by which the bank knows accounts, drawn from who they are for.
+//! Client ids: the numbers by which the bank knows accounts, drawn from whom each account is for.
 //!
 //! A bank gives one CVU for one client id, again and again, as long as the CUIT is the same, and
 //! refuses a client id that it knows with another CUIT. So a client id must never come to mean another
@@ -25,7 +25,8 @@ use crate::ids::{AccountNo, RealmId};
 
 /// How many client ids a realm has.
 pub const DRAWS: u64 = AccountNo::MAX;
-/// Beyond so many accounts, those of one holder that have no code are told apart by their numbers.
+/// How many accounts without a code a holder may have before the further ones are told apart by
+/// their numbers.
 pub const UNTOLD_MAX: usize = 100;
 
 /// What tells the accounts of one holder apart.
@@ -46,18 +47,19 @@ pub enum Mark<'a> {
 /// For whom a client id is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Client<'a> {
-    /// The realm.
+    /// The realm of the account: the leading digits of the id.
     pub realm: RealmId,
     /// The id of the tenant.
     pub tenant: &'a str,
-    /// The holder.
+    /// The holder's CUIT: the bank ties a client id to one.
     pub cuit: Cuit,
     /// Which of the holder's accounts.
     pub mark: Mark<'a>,
 }
 
 impl Client<'_> {
-    /// The client id after so many that the account cannot have.
+    /// The client id that is tried when `taken` others turned out to belong to other accounts: at
+    /// most 12 digits, and the same for the same arguments for ever, because the bank has it.
     pub fn id(&self, taken: u32) -> u64 {
         let form = Canonical::default()
             .text("client")
@@ -82,7 +84,8 @@ pub fn client_in(cvu: &Cvu) -> Option<u64> {
     cvu.as_str().get(9..21)?.parse().ok()
 }
 
-/// The realm of the client id in a CVU; `None` where the number is none of ours.
+/// The realm that the client id in a CVU begins with; `None` where the number does not fit a
+/// realm. Whether there is such a realm is not looked at.
 pub fn realm_in(cvu: &Cvu) -> Option<RealmId> {
     let realm = client_in(cvu)?.checked_div(RealmId::CLIENTS)?;
     u32::try_from(realm).ok().map(RealmId)

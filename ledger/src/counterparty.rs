@@ -12,32 +12,32 @@ use crate::cvu::Cbu;
 /// The other side of a movement.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counterparty {
-    /// Tax id, when the bank gives one.
+    /// Tax id (CUIT, CUIL or CDI), when the bank gives one; its check digit is not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cuit: Option<String>,
-    /// Name.
+    /// The person's or firm's name, as the bank or the tenant wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// CBU or CVU.
+    /// CBU or CVU, 22 digits; not judged where the bank gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cbu: Option<String>,
-    /// Alias.
+    /// The alias by which the order or the bank named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
-    /// The name of the bank or PSP, where it was told.
+    /// The name of the bank or PSP, where the bank gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bank: Option<String>,
-    /// The id on the rail of what was moved.
+    /// The id that the movement has on the rail (COELSA).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coelsa_id: Option<String>,
-    /// What it is for: the central bank's code.
+    /// What the money is for: a code of [`crate::bank::Concept`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concept: Option<String>,
 }
 
 impl Counterparty {
-    /// The code and the name of its bank or PSP: both follow from the CBU, and the name that was told
-    /// comes first. `None` where nothing is known of it.
+    /// The code and the name of its bank or PSP. Both follow from the CBU; a name that the bank
+    /// gave comes first. `None` where neither is known.
     pub fn entity(&self) -> Option<(Option<String>, Option<String>)> {
         let key = self.cbu.as_deref().and_then(|key| Cbu::parse(key).ok());
         let code = key.map(|key| key.entity().to_owned());

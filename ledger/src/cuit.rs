@@ -5,12 +5,14 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A tax id of a person: 11 digits, a known prefix.
+/// A tax id of a person (CUIT, CUIL or CDI): 11 digits with a prefix that is issued. The last
+/// digit checks the others modulo 11.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Cuit([u8; 11]);
 
-/// Natural or legal person; follows from the prefix of the CUIT.
+/// Natural or legal person; follows from the prefix of the CUIT (20 and 23 to 27: natural; 30,
+/// 33, 34, 50, 51, 55: legal).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PersonType {
@@ -21,7 +23,7 @@ pub enum PersonType {
 }
 
 impl PersonType {
-    /// Both.
+    /// Both, the natural person first.
     pub const ALL: [Self; 2] = [Self::Human, Self::Legal];
 
     /// The word on the wire.
@@ -45,7 +47,7 @@ pub enum CuitError {
     /// The check digit is wrong.
     #[error("has a wrong check digit: it should be {right}")]
     CheckDigit {
-        /// The digit that would be right.
+        /// The digit that would be right, 0 to 9.
         right: u8,
     },
 }
@@ -54,6 +56,9 @@ const WEIGHTS: [u32; 10] = [5, 4, 3, 2, 7, 6, 5, 4, 3, 2];
 
 impl Cuit {
     /// Reads 11 digits with a right check digit.
+    ///
+    /// # Errors
+    /// When the text has another shape, a prefix that is never issued, or a wrong check digit.
     pub fn parse(text: &str) -> Result<Self, CuitError> {
         let cuit = Self::parse_relaxed(text)?;
         let right = cuit.right_digit();
@@ -63,8 +68,11 @@ impl Cuit {
         }
     }
 
-    /// Reads 11 digits with a known prefix and any check digit: for a test realm whose policy says
-    /// so, since the banks' own published examples fail the check.
+    /// Reads 11 digits with a known prefix and any check digit: for a test realm whose policy
+    /// says so, since the banks' own published examples fail the check.
+    ///
+    /// # Errors
+    /// When the text has another shape or a prefix that is never issued.
     pub fn parse_relaxed(text: &str) -> Result<Self, CuitError> {
         let digits: [u8; 11] = text.as_bytes().try_into().map_err(|_| CuitError::Shape)?;
         if !digits.iter().all(u8::is_ascii_digit) {
@@ -113,7 +121,7 @@ impl Cuit {
         self.kind().expect("a CUIT of a known prefix")
     }
 
-    /// The eleven digits.
+    /// The eleven digits, without dashes.
     #[expect(clippy::expect_used, reason = "only digits ever get in")]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("digits are ASCII")

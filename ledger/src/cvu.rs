@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Where the check digit of a block stands, counted from 1.
+/// Where the check digit of a block stands among the 22 digits, counted from 1: 8 for block 1, 22
+/// for block 2.
 pub const fn place(block: u8) -> u8 {
     match block {
         1 => 8,
@@ -22,9 +23,9 @@ pub enum KeyError {
     /// A check digit is wrong.
     #[error("has a wrong check digit (digit {} of 22): it should be {right}", place(*block))]
     CheckDigit {
-        /// The block, 1 (digit 8) or 2 (digit 22).
+        /// The number of the block, 1 (its check digit is digit 8) or 2 (digit 22).
         block: u8,
-        /// The digit that would be right.
+        /// The digit that would be right, 0 to 9.
         right: u8,
     },
     /// A CVU begins with `000`, a CBU never does.
@@ -76,13 +77,18 @@ fn text_of(digits: &[u8; 22]) -> &str {
     std::str::from_utf8(digits).expect("digits are ASCII")
 }
 
-/// A CVU: the key of a payment account at a PSP.
+/// A CVU (Clave Virtual Uniforme), the key of a payment account at a PSP: `000`, the PSP's code
+/// (4 digits), a check digit, `0`, the client id (12 digits), a check digit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Cvu([u8; 22]);
 
 impl Cvu {
-    /// Reads 22 digits with right check digits that begin with `000`.
+    /// Reads 22 digits with right check digits that begin with `000`, name a PSP and have 0 as
+    /// their ninth.
+    ///
+    /// # Errors
+    /// The first of these rules that the text breaks; a check digit is judged before the rest.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let digits = parse_22(text)?;
         let text = text_of(&digits);
@@ -94,7 +100,8 @@ impl Cvu {
         }
     }
 
-    /// The CVU of a client of a PSP: `psp` 1–9999, `client` at most 12 digits.
+    /// The CVU of a client of a PSP: `psp` 1 to 9999, `client` at most 12 digits; `None` outside
+    /// these bounds.
     pub fn compose(psp: u16, client: u64) -> Option<Self> {
         if !(1..=9_999).contains(&psp) || client > 999_999_999_999 {
             return None;
@@ -106,7 +113,7 @@ impl Cvu {
         Self::parse(&format!("{first}{v1}{second}{v2}")).ok()
     }
 
-    /// The 22 digits.
+    /// The 22 digits of the CVU.
     pub fn as_str(&self) -> &str {
         text_of(&self.0)
     }
@@ -117,13 +124,18 @@ impl Cvu {
     }
 }
 
-/// A CBU (bank account) or CVU: what a transfer can be sent to.
+/// The key to which a transfer can be sent: the CBU of a bank account (bank 3 digits, branch 4,
+/// check digit, account 13, check digit), or a CVU.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Cbu([u8; 22]);
 
 impl Cbu {
     /// Reads a CBU, or a CVU by its stricter rules.
+    ///
+    /// # Errors
+    /// When it is not 22 digits, a check digit is wrong, or a text that begins with `000` is no
+    /// CVU.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         if text.starts_with("000") {
             Cvu::parse(text).map(Self::from)
@@ -132,7 +144,8 @@ impl Cbu {
         }
     }
 
-    /// The CBU of an account: `bank` 1–999, `branch` 0–9999, `account` at most 13 digits.
+    /// The CBU of an account: `bank` 1 to 999, `branch` 0 to 9999, `account` at most 13 digits;
+    /// `None` outside these bounds.
     pub fn compose(bank: u16, branch: u16, account: u64) -> Option<Self> {
         if !(1..=999).contains(&bank) || branch > 9_999 || account > 9_999_999_999_999 {
             return None;
@@ -144,12 +157,12 @@ impl Cbu {
         parse_22(&format!("{first}{v1}{second}{v2}")).ok().map(Self)
     }
 
-    /// The 22 digits.
+    /// The 22 digits of the key.
     pub fn as_str(&self) -> &str {
         text_of(&self.0)
     }
 
-    /// Whether it is a CVU.
+    /// The same as a CVU; `None` for the CBU of a bank account.
     pub fn cvu(&self) -> Option<Cvu> {
         Cvu::parse(self.as_str()).ok()
     }
@@ -164,7 +177,7 @@ impl Cbu {
         self.as_str().get(range).unwrap_or_default()
     }
 
-    /// The name of the bank, where it is known.
+    /// The name of the bank, where the built-in table has its code; a PSP has none there.
     pub fn entity_name(&self) -> Option<&'static str> {
         BANKS
             .iter()

@@ -28,7 +28,8 @@ pub use schedule::{BRAKE_PAUSES, PAUSES, Schedule};
 pub const LANES_MAX: usize = 256;
 /// Numbers that a course may be ahead of a lane that is moving.
 pub const AHEAD_MAX: u64 = 4096;
-/// Failures in a row after which a webhook is tried with one event at a time.
+/// How many failures in a row put a webhook under the brake: it is tried with one event at a
+/// time.
 pub const BRAKE: u32 = 8;
 /// How long an event is tried, in milliseconds: 3 days.
 pub const KEEP_TRYING: u64 = 3 * 24 * 60 * 60 * 1000;
@@ -40,11 +41,11 @@ pub const LOG_MAX: usize = 20;
 /// The event of an account that is under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Head {
-    /// Its number.
+    /// The number of the event in the realm's log.
     pub event: u64,
-    /// How often it was tried.
+    /// How often it was tried, without the try that may be under way.
     pub tries: u32,
-    /// When it was first tried.
+    /// When it was first tried: [`KEEP_TRYING`] counts from here.
     pub since: Timestamp,
     /// When it is to be tried next.
     pub due: Timestamp,
@@ -53,7 +54,7 @@ pub struct Head {
 /// An account in a course.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Lane {
-    /// The account; 0 for what concerns the realm.
+    /// The account; 0 for events of the realm itself.
     pub account: AccountNo,
     /// All events of the account up to this number have ended.
     pub seen: u64,
@@ -66,9 +67,9 @@ pub struct Lane {
 pub struct Course {
     /// The number of the replay; 0 for the main course.
     pub replay: u64,
-    /// The next number to look at: all before have ended or have a lane.
+    /// The next event number to look at: all before it have ended or have a lane.
     pub next: u64,
-    /// The last number; `None` for the main course.
+    /// The last event number of a redelivery; `None` for the main course, which goes on.
     pub until: Option<u64>,
     /// Whether types that the webhook does not want are sent too.
     pub every_kind: bool,
@@ -90,13 +91,13 @@ impl Course {
         self.lanes.is_empty() && self.until.is_some_and(|until| until < self.next)
     }
 
-    /// The lane of an account.
+    /// The lane of an account; `None` when no event of it is under way.
     pub fn lane(&mut self, account: AccountNo) -> Option<&mut Lane> {
         self.lanes.iter_mut().find(|lane| lane.account == account)
     }
 
-    /// How many numbers may be looked at now; 0 while it has to wait for its lanes. `moving` says
-    /// whether an account's event is on its way right now.
+    /// How many event numbers may be looked at now; 0 while it has to wait for its lanes.
+    /// `moving` says whether an account's event is being sent right now.
     pub fn room(&self, moving: impl Fn(AccountNo) -> bool) -> u64 {
         if self.lanes.len() >= LANES_MAX {
             return 0;
@@ -112,8 +113,9 @@ impl Course {
         AHEAD_MAX.saturating_sub(ahead.unwrap_or(0)).min(left)
     }
 
-    /// Looks at the next number, which is of an account and wanted or not. Gives the event that is
-    /// to be sent now, unless it has to wait behind another one of the account.
+    /// Looks at the next number, which is of an account and wanted or not. Says whether its event
+    /// is to be sent now; it is not when nobody wants it or it waits behind another one of the
+    /// account.
     pub fn look(&mut self, number: u64, account: AccountNo, wanted: bool, now: Timestamp) -> bool {
         self.next = number.saturating_add(1);
         if !wanted || self.lane(account).is_some() {
@@ -163,11 +165,12 @@ pub enum StopReason {
 /// A webhook that stopped by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stop {
-    /// Why.
+    /// Why the webhook stopped.
     pub reason: StopReason,
-    /// Since when.
+    /// When the try ended that stopped it.
     pub at: Timestamp,
-    /// How often it had been switched on by then.
+    /// [`crate::webhooks::Webhook::resumed`] at that time: a higher count means that it was
+    /// switched on since.
     pub resumed: u64,
 }
 
@@ -185,9 +188,9 @@ pub enum Ending {
 /// What the receiver answered: a status, or the word for why there was none.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Word {
-    /// The status.
+    /// The HTTP status that it answered.
     Status(u16),
-    /// The word.
+    /// A stable word for why there was no answer, such as a timeout or a refused address.
     Trouble(String),
 }
 
@@ -201,15 +204,15 @@ impl Word {
 /// One try of one event.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Try {
-    /// The event.
+    /// The number of the event in the realm's log.
     pub event: u64,
-    /// When it began.
+    /// When the request was begun.
     pub at: Timestamp,
     /// How long it took, in milliseconds.
     pub millis: u64,
     /// What the receiver answered.
     pub word: Word,
-    /// How it ended.
+    /// What follows for the event.
     pub ending: Ending,
     /// When the next try is due, after one that failed.
     pub due: Option<Timestamp>,
@@ -218,16 +221,16 @@ pub struct Try {
 /// The tries of one event at one webhook.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Delivery {
-    /// The event.
+    /// The number of the event in the realm's log.
     pub event: u64,
-    /// How often it was tried.
+    /// How often it was tried in all; more than [`Self::log`] may have.
     pub tries: u32,
     /// The last tries, oldest first, at most [`LOG_MAX`].
     pub log: Vec<Try>,
 }
 
 impl Delivery {
-    /// Adds a try.
+    /// Adds a try; beyond [`LOG_MAX`] the oldest is dropped.
     pub fn note(&mut self, attempt: &Try) {
         self.tries = self.tries.saturating_add(1);
         if self.log.len() >= LOG_MAX {
@@ -236,7 +239,7 @@ impl Delivery {
         self.log.push(attempt.clone());
     }
 
-    /// How it stands: as its last try ended.
+    /// How the last try ended; `None` before the first.
     pub fn ending(&self) -> Option<Ending> {
         self.log.last().map(|last| last.ending)
     }
@@ -247,43 +250,44 @@ impl Delivery {
 pub struct Progress {
     /// The main course, then those of redeliveries.
     pub courses: Vec<Course>,
-    /// The last replay that was begun.
+    /// The number of the last replay that was begun; 0 before the first.
     pub taken: u64,
-    /// Failures since it last took an event.
+    /// How many tries have failed since it last took an event.
     pub streak: u32,
     /// When it last took an event.
     pub taken_at: Option<Timestamp>,
     /// Its last try that failed.
     pub failed: Option<Try>,
-    /// Until when it is left alone.
+    /// Until when nothing is sent to it, because it asked for that or because of the brake.
     pub rest_until: Option<Timestamp>,
     /// Why it stopped by itself.
     pub stopped: Option<Stop>,
-    /// Events that were delivered, redeliveries among them.
+    /// How many events were delivered, redeliveries among them.
     pub delivered: u64,
-    /// Events that were given up.
+    /// How many events were given up.
     pub parked: u64,
 }
 
-/// What a courier writes down now and then: the tries since the last time, and where it is.
+/// What a courier writes down from time to time: the tries since the last time, and how far the
+/// webhook has come.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DeliveryFact {
     /// The tries, in the order in which they ended.
     pub tries: Vec<Try>,
-    /// Where it is.
+    /// How far the webhook has come, these tries included.
     pub progress: Progress,
 }
 
 /// A try that has ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ended {
-    /// The course, by its replay.
+    /// The number of the replay whose course it was of; 0 for the main course.
     pub replay: u64,
-    /// The account.
+    /// The account whose lane waits for it; 0 for events of the realm itself.
     pub account: AccountNo,
-    /// The event.
+    /// The number of the event in the realm's log.
     pub event: u64,
-    /// When it began.
+    /// When the request was begun.
     pub at: Timestamp,
     /// How long it took, in milliseconds.
     pub millis: u64,
@@ -314,7 +318,8 @@ impl Progress {
         self.streak >= BRAKE
     }
 
-    /// Whether it has stopped by itself and was not switched on since.
+    /// Whether it has stopped by itself and was not switched on since; `resumed` is how often it
+    /// has been switched on.
     pub fn is_stopped(&self, resumed: u64) -> bool {
         self.stopped.is_some_and(|stop| stop.resumed >= resumed)
     }
@@ -354,7 +359,7 @@ impl Progress {
         }
     }
 
-    /// Begins a redelivery.
+    /// Begins a redelivery: a course of its own beside the main one.
     pub fn replay(&mut self, replay: &crate::webhooks::Replay) {
         self.taken = self.taken.max(replay.number);
         self.courses.push(Course {

@@ -24,11 +24,12 @@ use crate::vouchers::{ReferenceType, Voucher};
 /// Written `evt_` and 32 characters that sort like the numbers; 26 without a tag.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct EventId {
-    /// The realm.
+    /// The realm whose event it is.
     pub realm: RealmId,
-    /// The number in it.
+    /// Its number in the realm, from 1.
     pub number: u64,
-    /// Of which history.
+    /// The history that it is of; [`Tag::NONE`] where neither its rules nor its record gave it
+    /// one.
     pub tag: Tag,
 }
 
@@ -276,7 +277,7 @@ impl EventKind {
     }
 }
 
-/// Which kinds of events are wanted.
+/// A set of kinds of events: those that a webhook or a list wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EventKinds(u64);
 
@@ -287,7 +288,7 @@ impl Default for EventKinds {
 }
 
 impl EventKinds {
-    /// All there are and will be.
+    /// All kinds there are and will be: every one of 64 bits.
     pub const EVERY: Self = Self(u64::MAX);
 
     /// The kinds that words name: a kind, or a family such as `hold.*`.
@@ -312,17 +313,17 @@ impl EventKinds {
         Ok(Self(found))
     }
 
-    /// These kinds.
+    /// The set of these kinds alone.
     pub fn of(kinds: &[EventKind]) -> Self {
         Self(kinds.iter().fold(0, |bits, kind| bits | kind.bit()))
     }
 
-    /// Those that are among these and among others.
+    /// The kinds that both sets have.
     pub const fn and(self, others: Self) -> Self {
         Self(self.0 & others.0)
     }
 
-    /// Whether a kind is among them.
+    /// Whether the set has a kind.
     pub fn has(self, kind: EventKind) -> bool {
         self.0 & kind.bit() != 0
     }
@@ -333,13 +334,13 @@ impl EventKinds {
 pub enum Subject {
     /// An account, with its balance and the number of its movements at that time.
     Account(Box<Account>, Balance, u64),
-    /// A voucher.
+    /// A voucher: it is the same for ever.
     Voucher(Box<Voucher>),
-    /// A hold.
+    /// A hold, as it was then.
     Hold(Box<Hold>),
-    /// A transfer.
+    /// A transfer, as it was then.
     Transfer(Box<Transfer>),
-    /// A voucher type.
+    /// A voucher type, as it was then.
     VoucherType(Box<VoucherType>),
     /// Money that no account could take.
     Suspense(Box<Suspense>),
@@ -347,14 +348,14 @@ pub enum Subject {
     Resolved(Box<Parked>),
 }
 
-/// An event, whole.
+/// An event, put together from the fact that it reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// Its place.
+    /// Its realm, number and tag.
     pub id: EventId,
-    /// When it happened.
+    /// The instant of the fact that it reports.
     pub at: Timestamp,
-    /// What happened.
+    /// What happened, as a word.
     pub kind: EventKind,
     /// The account that it is of; 0 for what concerns the realm. Events of one account are published in
     /// their order.

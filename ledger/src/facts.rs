@@ -36,7 +36,7 @@ pub enum AccountFact {
     },
     /// The bank gave a CVU.
     Opened {
-        /// The CVU.
+        /// The CVU that the bank gave.
         cvu: Cvu,
         /// Its alias; `None` when the bank could not set one yet.
         alias: Option<Alias>,
@@ -45,12 +45,12 @@ pub enum AccountFact {
     OpeningRefused(BankRefusal),
     /// The bank will be asked to set this alias.
     AliasRequested {
-        /// The new alias.
+        /// The alias that the holder is to have.
         alias: Alias,
     },
     /// The bank set the alias.
     AliasChanged {
-        /// The new alias.
+        /// The alias as it is now.
         alias: Alias,
     },
     /// The bank refused the alias.
@@ -69,20 +69,20 @@ pub enum AccountFact {
     ClosingRefused(BankRefusal),
     /// Outgoing movements are blocked.
     Suspended {
-        /// Why, for people.
+        /// A sentence for people: why.
         reason: String,
-        /// Why, as a word.
+        /// The reason as a word of a closed list.
         code: SuspensionCode,
     },
     /// Outgoing movements are possible again.
     Reactivated,
     /// KYC data, e-mail and phone as they are now.
     KycChanged {
-        /// The data.
+        /// All KYC data, also what did not change.
         kyc: Kyc,
-        /// E-mail.
+        /// The e-mail address now; `None` when there is none.
         email: Option<String>,
-        /// Phone.
+        /// The phone number now; `None` when there is none.
         phone: Option<String>,
     },
     /// The account's own limits as they are now.
@@ -143,19 +143,19 @@ pub enum AccountFact {
 /// A new wallet account.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Registration {
-    /// Its number in the realm.
+    /// Its number in the realm, from 1.
     pub number: AccountNo,
-    /// Who holds it.
+    /// The person who holds it: the first holder.
     pub holder: Holder,
     /// The tenant's own code of it, unique in the realm.
     pub code: Option<String>,
-    /// E-mail.
+    /// The holder's e-mail address.
     pub email: Option<String>,
-    /// Phone.
+    /// The holder's phone number.
     pub phone: Option<String>,
-    /// Whatever the tenant wants to keep with it.
+    /// Whatever the tenant wants to keep with it, key by key.
     pub metadata: BTreeMap<String, String>,
-    /// KYC data.
+    /// What is known of the holder.
     pub kyc: Kyc,
     /// Whether it is enabled.
     pub enabled: bool,
@@ -189,19 +189,20 @@ pub enum RealmFact {
     VoucherTypeCreated(VoucherType),
     /// A voucher type was switched on or off.
     VoucherTypeToggled {
-        /// Its code.
+        /// The code of the type.
         code: TypeCode,
         /// Whether it is active now.
         active: bool,
     },
     /// A voucher type was removed.
     VoucherTypeRemoved {
-        /// Its code.
+        /// The code of the type.
         code: TypeCode,
     },
-    /// From here on another set of rules says which facts of the realm are events.
+    /// From here on another set of rules says which facts of the realm are events: see
+    /// [`crate::events::rules`].
     EventRules {
-        /// The number of the set.
+        /// The number of the set, from 1.
         number: u16,
     },
 }
@@ -209,13 +210,13 @@ pub enum RealmFact {
 /// A person's word that the machine's clock is right.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ClockWord {
-    /// What the clock said.
+    /// What the machine's clock said.
     pub says: Timestamp,
-    /// What was believed until then.
+    /// What the service believed until then.
     pub believed: Timestamp,
-    /// Who confirmed it.
+    /// The operator, as they named themselves.
     pub by: String,
-    /// Why.
+    /// Why the operator believes the clock.
     pub reason: String,
 }
 
@@ -226,15 +227,15 @@ pub enum PlatformFact {
     TenantCreated(Box<Tenant>),
     /// A tenant's settings as they are now.
     TenantChanged {
-        /// The tenant.
+        /// The id of the tenant.
         id: String,
-        /// Its name.
+        /// Its name for people.
         name: String,
-        /// Its policy.
+        /// What it has decided about its accounts.
         policy: Policy,
-        /// Its limits.
+        /// The limits that its accounts inherit.
         limits: Limits,
-        /// Its fees.
+        /// The fee schedule that its accounts inherit.
         fees: Vec<FeeRule>,
         /// The limits over the sum of its accounts.
         #[serde(default, skip_serializing_if = "TotalLimits::are_none")]
@@ -244,7 +245,7 @@ pub enum PlatformFact {
     KeyIssued(ApiKey),
     /// A key stops working at an instant (now, when revoked; later, in a rotation).
     KeyEnds {
-        /// The key.
+        /// The public id of the key.
         id: String,
         /// The first instant at which it no longer works.
         at: Timestamp,
@@ -260,7 +261,7 @@ pub enum PlatformFact {
     },
     /// A tenant's relation to the bank of a mode as it is now.
     BankRelated {
-        /// The tenant.
+        /// The id of the tenant.
         id: String,
         /// Which of its realms.
         mode: Mode,
@@ -274,13 +275,13 @@ pub enum PlatformFact {
 /// A call to the bank, for the auditor: what was asked, what came back, how long it took.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BankCall {
-    /// The operation, for instance `create_cvu`.
+    /// The operation as the gateway calls it, for instance `create_cvu`.
     pub operation: String,
-    /// The reference that makes it idempotent.
+    /// The reference by which the bank recognises a repeat of it.
     pub reference: String,
     /// The request without personal data, as JSON text.
     pub request: String,
-    /// The HTTP status, when there was an answer.
+    /// The HTTP status; `None` when there was no answer.
     pub status: Option<u16>,
     /// The answer, cut at a limit.
     pub body: String,
@@ -293,17 +294,18 @@ pub struct BankCall {
 /// The answer to a request with an `Idempotency-Key`, as it was given.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Answer {
-    /// The key.
+    /// The `Idempotency-Key` of the request.
     pub key: String,
-    /// The method of the request.
+    /// The HTTP method of the request.
     pub method: String,
-    /// The path of the request.
+    /// The path of the request, as it was asked for.
     pub path: String,
-    /// For each field of the body, a hash of its value.
+    /// For each field of the body, a hash of its value: a repeat with another body is told which
+    /// fields differ.
     pub fields: BTreeMap<String, Digest>,
-    /// The status answered.
+    /// The HTTP status that was answered; 0 while the bank's outcome is not known.
     pub status: u16,
-    /// The body answered.
+    /// The body that was answered, as JSON text, or its beginning (see [`Self::rest`]).
     pub body: String,
     /// When it was answered.
     pub at: Timestamp,
@@ -311,15 +313,16 @@ pub struct Answer {
     /// not known yet.
     #[serde(default)]
     pub account: Option<AccountNo>,
-    /// Where the rest of a long body is: the first of the entries that have it, and how many.
+    /// Where the rest of a long body is: the sequence of the first of the entries that have it,
+    /// and how many they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<(u64, u64)>,
 }
 
-/// The CUIT of a holder with an alias: to whom a given-up alias stays reserved.
+/// Whose an alias is: an alias that was given up stays reserved to the CUIT of its holder.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AliasOwner {
-    /// The account.
+    /// The account that has or had it.
     pub account: AccountNo,
     /// The holder to whom it is reserved.
     pub cuit: Cuit,

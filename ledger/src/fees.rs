@@ -27,36 +27,36 @@ pub const CHARGED: [&str; 8] = [
     "TRANSFER_REVERSAL",
 ];
 
-/// One entry of a fee schedule.
+/// One entry of a fee schedule. Of several for one type the first counts.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FeeRule {
     /// The type whose vouchers it is for.
     pub code: TypeCode,
-    /// In percent of the amount.
+    /// The share of the amount, in percent: `1.25` is 1.25 %.
     pub percentage: Decimal,
-    /// Added to the percentage.
+    /// Added to the percentage, in centavos.
     pub fixed: Money,
-    /// The least fee.
+    /// The least fee, in centavos; none is 0.
     pub minimum: Option<Money>,
-    /// The largest fee.
+    /// The largest fee, in centavos; it prevails where it is below the minimum.
     pub maximum: Option<Money>,
     /// Whether the fee is charged; if not it is only previewed.
     pub charge: bool,
-    /// The tax on the fee, in percent.
+    /// The tax on the fee (VAT), in percent of the fee.
     pub tax_rate: Decimal,
 }
 
 /// A fee and the tax on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Charges {
-    /// The fee.
+    /// What the movement costs, in centavos, without tax.
     pub fee: Money,
-    /// The tax on the fee.
+    /// The tax on the fee, in centavos.
     pub tax: Money,
 }
 
 impl Charges {
-    /// Fee and tax together; `None` where that leaves the range of money.
+    /// Fee and tax together, in centavos; `None` where that leaves the range of money.
     pub fn total(self) -> Option<Money> {
         self.fee.plus(self.tax)
     }
@@ -68,7 +68,8 @@ impl Charges {
 }
 
 impl FeeRule {
-    /// What a movement of an amount costs; `None` where that is more than may move at all.
+    /// What a movement of an amount costs; `None` where that is more than
+    /// [`Amount::MAX_CENTAVOS`] or cannot be computed exactly.
     pub fn charges(&self, amount: Amount) -> Option<Charges> {
         let hundredth = Decimal::new(1, 2);
         let share = amount
@@ -102,11 +103,11 @@ fn centavos(pesos: Decimal) -> Option<Money> {
 /// The schedules of the three levels.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Schedules<'a> {
-    /// The account's own.
+    /// The entries of the account itself.
     pub account: &'a [FeeRule],
-    /// The tenant's.
+    /// The entries of its tenant.
     pub psp: &'a [FeeRule],
-    /// The platform's.
+    /// The entries of the platform, for tenants that have none.
     pub platform: &'a [FeeRule],
 }
 
@@ -126,7 +127,8 @@ impl<'a> Schedules<'a> {
         .unwrap_or((None, Level::None))
     }
 
-    /// What posting an amount of a type is charged; nothing when no entry says `charge`.
+    /// What posting an amount of a type is charged: nothing when no entry says `charge`, `None`
+    /// as [`FeeRule::charges`].
     pub fn charged(&self, code: &TypeCode, amount: Amount) -> Option<Charges> {
         match self.rule(code).0.filter(|rule| rule.charge) {
             Some(rule) => rule.charges(amount),

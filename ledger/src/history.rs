@@ -8,7 +8,7 @@ use crate::vouchers::Voucher;
 /// Follows the movements of one CVU from the first and says what does not hold.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct History {
-    /// The movements seen.
+    /// How many movements were seen: the sequence of the last one.
     pub sequence: u64,
     /// The balance that they lead to.
     pub balance: Balance,
@@ -24,31 +24,35 @@ pub enum Flaw {
     /// A gap or a repeat.
     #[error("movement {found} follows movement {last}")]
     Sequence {
-        /// The last one seen.
+        /// The sequence of the last movement seen; 0 before the first.
         last: u64,
-        /// The one that came.
+        /// The sequence of the one that came.
         found: u64,
     },
-    /// Time went back.
+    /// The movement of this sequence is older than the one before it.
     #[error("movement {0} is older than the one before it")]
     Time(u64),
     /// The balance after does not follow from the one before.
     #[error("movement {sequence} says {stated:?}, the history gives {right:?}")]
     Balance {
-        /// The movement.
+        /// The sequence of the movement.
         sequence: u64,
-        /// What it says.
+        /// The balance that it says it leads to.
         stated: Balance,
         /// What follows from the history; `None` when the movement could not be.
         right: Option<Balance>,
     },
-    /// The hash does not follow.
+    /// The hash of the movement of this sequence does not follow from the one before.
     #[error("movement {0} breaks the hash chain")]
     Chain(u64),
 }
 
 impl History {
     /// Takes in the next movement.
+    ///
+    /// # Errors
+    /// The first thing that does not hold, in the order sequence, time, balance, hash; the
+    /// history stays where it was.
     pub fn next(&mut self, voucher: &Voucher) -> Result<(), Flaw> {
         let sequence = voucher.sequence;
         if Some(sequence) != self.sequence.checked_add(1) {

@@ -19,22 +19,22 @@ pub const OPEN_HOLDS_MAX: usize = 10_000;
 /// A hold with all that became of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Hold {
-    /// The sequence of the voucher that opened it.
+    /// The sequence of the voucher that opened it: its number in the account.
     pub sequence: u64,
     /// The tag of that voucher.
     #[serde(default, skip_serializing_if = "Tag::is_none")]
     pub tag: Tag,
-    /// The CVU.
+    /// The CVU whose money it keeps apart.
     pub cvu: Cvu,
-    /// What was set apart.
+    /// What was set apart at first, in centavos.
     pub amount: Amount,
-    /// What of it has left.
+    /// What of it has left, in centavos.
     pub confirmed: Money,
-    /// What of it has returned.
+    /// What of it has returned, in centavos.
     pub released: Money,
     /// Whether its rest was released because its time had come.
     pub expired: bool,
-    /// The tenant's own id of it.
+    /// The tenant's own id of it: unique among the holds of the realm.
     pub external_id: Option<ExternalId>,
     /// A line for people.
     pub description: Option<String>,
@@ -58,7 +58,7 @@ pub enum HoldStatus {
 }
 
 impl HoldStatus {
-    /// Every state.
+    /// Every state, the open one first.
     pub const ALL: [Self; 4] = [Self::Open, Self::Confirmed, Self::Released, Self::Expired];
 
     /// The word on the wire.
@@ -114,7 +114,7 @@ impl Hold {
             .map(|id| id.0.sequence)
     }
 
-    /// Takes in a step.
+    /// Takes in a step: a confirmation or a release of this hold, of at most what remains.
     pub fn apply(&mut self, step: &Voucher) {
         let more = |sum: Money| sum.plus(step.amount.money()).unwrap_or(sum);
         match step.direction {
@@ -129,7 +129,7 @@ impl Hold {
         }
     }
 
-    /// What is still set apart; `None` when nothing is.
+    /// What is still set apart, in centavos; `None` when nothing is.
     pub fn remaining(&self) -> Option<Amount> {
         let rest = self
             .amount
@@ -139,12 +139,12 @@ impl Hold {
         Amount::from_centavos(rest.centavos()).ok()
     }
 
-    /// Whether its time has come.
+    /// Whether its time has come: at the instant [`Self::expires_at`] and after it.
     pub fn is_due(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
     }
 
-    /// How it stands.
+    /// The state that its parts and its end make.
     pub fn status(&self) -> HoldStatus {
         let none = |money: Money| money == Money::ZERO;
         match none(self.confirmed) {
@@ -159,7 +159,7 @@ impl Hold {
 /// The order to set money apart.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OpenHold {
-    /// How much.
+    /// What is set apart, in centavos.
     pub amount: Amount,
     /// The tenant's own id: idempotent in the direction `hold` over the realm.
     pub external_id: ExternalId,
@@ -172,8 +172,8 @@ pub struct OpenHold {
 /// What is done with a hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HoldStep {
-    /// Money leaves.
+    /// The money leaves the account.
     Confirm,
-    /// Money returns.
+    /// The money can be spent again.
     Release,
 }

@@ -19,9 +19,9 @@ pub use tag::Tag;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Real money.
+    /// Real money, at the bank of the tenant's live relation.
     Live,
-    /// The sandbox bank.
+    /// Play money, at the bank of the tenant's test relation.
     Test,
 }
 
@@ -41,7 +41,8 @@ impl Mode {
 pub struct RealmId(pub u32);
 
 impl RealmId {
-    /// How many client ids a realm has at the bank.
+    /// How many client ids a realm has at the bank: those whose digits before the last seven are
+    /// its number.
     pub const CLIENTS: u64 = 10_000_000;
 
     /// Live realms have odd numbers, test realms even ones: [`crate::tenants::Platform`] gives
@@ -64,8 +65,9 @@ impl AccountNo {
     /// The largest number: it has to fit the bank's client id beside the realm.
     pub const MAX: u64 = RealmId::CLIENTS - 1;
 
-    /// Realm and number as one of at most 12 digits: among the bank's client ids, and the id of the
-    /// record of a CVU. Which client id an account has is drawn: see [`crate::clients`].
+    /// Realm and number as one number of at most 12 digits: `realm × 10,000,000 + account`. It is
+    /// one of the bank's client ids, and the id of the record of a CVU. Which client id an
+    /// account has is drawn: see [`crate::clients`].
     pub fn bank_client_id(self, realm: RealmId) -> u64 {
         u64::from(realm.0)
             .saturating_mul(RealmId::CLIENTS)
@@ -94,13 +96,13 @@ impl fmt::Display for AccountNo {
 /// other voucher, and 6 of the tag. Ids without a tag have 26.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct VoucherId {
-    /// The realm.
+    /// The realm, of at most 32 bits.
     pub realm: RealmId,
-    /// The account in it.
+    /// The account in it, of at most 40 bits.
     pub account: AccountNo,
-    /// The movement's sequence in the account.
+    /// The movement's sequence in the account, of at most 40 bits.
     pub sequence: u64,
-    /// Of which history.
+    /// The history that it is of; [`Tag::NONE`] in ids of before there were tags.
     pub tag: Tag,
 }
 
@@ -123,6 +125,8 @@ impl VoucherId {
         Self::after(PREFIX, text)
     }
 
+    /// Reads the digits of a place after another prefix than that of vouchers; `None` for
+    /// anything that [`Self::write`] never wrote.
     pub(crate) fn after(prefix: &str, text: &str) -> Option<Self> {
         let digits = text.strip_prefix(prefix)?;
         let (place, tag) = match digits.len() {
@@ -150,6 +154,10 @@ impl VoucherId {
         Some(id)
     }
 
+    /// Writes the place after a prefix: 26 digits, or 32 with a tag.
+    ///
+    /// # Errors
+    /// When the formatter fails.
     pub(crate) fn write(self, prefix: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let high = u128::from(self.realm.0).wrapping_shl(80)
             | (u128::from(self.account.0) & FIELD_40).wrapping_shl(40)
@@ -264,7 +272,7 @@ impl OriginId {
     /// Set in references that are digests.
     const DIGEST: u128 = 1 << 74;
 
-    /// The reference of a tenant's order.
+    /// The reference of a tenant's order, in a mode, by the tenant's own id of it.
     pub fn of_order(tenant: &str, mode: Mode, external_id: &ExternalId) -> Self {
         Self::of_form(
             Canonical::default()
@@ -319,7 +327,7 @@ impl OriginId {
         })
     }
 
-    /// Its bytes, as keys have them.
+    /// Its 16 bytes, big-endian, as keys of rows have them.
     pub const fn to_bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::text::{TextError, line};
 use crate::time::Timestamp;
 
-/// The highest level of [`Kyc::kyc_level`]: a business that was verified.
+/// The highest number that [`Kyc::kyc_level`] may be: a business that was verified.
 pub const LEVEL_MAX: u8 = 3;
 /// The longest [`Kyc::document_type`] and [`Kyc::marital_status`], in characters.
 pub const WORD_MAX: usize = 40;
@@ -105,7 +105,7 @@ macro_rules! data {
     };
 }
 
-/// What takes in a change of itself.
+/// Data that takes in a change of itself.
 pub trait Bring {
     /// What of it a change clears.
     type Marks: Marks;
@@ -153,39 +153,39 @@ impl<T: Clone> Bring for Option<T> {
 data! {
     /// KYC and registry data. Every field is optional; a change sets the fields it brings.
     pub struct Kyc, cleared by KycMarks {
-        /// Country code, ISO 3166-1 alpha-2.
+        /// Nationality: a country code, ISO 3166-1 alpha-2.
         nationality: Option<String>,
-        /// Country code, ISO 3166-1 alpha-2.
+        /// Country of birth: a country code, ISO 3166-1 alpha-2.
         birth_country: Option<String>,
-        /// `YYYY-MM-DD`.
+        /// Day of birth, `YYYY-MM-DD`: see [`birth_date`].
         birth_date: Option<String>,
-        /// `F`, `M` or `X`.
+        /// Sex as in the identity document: a word of [`SEXES`].
         sex: Option<String>,
-        /// Number of the national identity document.
+        /// Number of the identity document, of the DNI or of [`Self::document_type`]: see [`Kyc::document_fits`].
         dni: Option<String>,
-        /// Kind of identity document.
+        /// Kind of identity document, at most [`WORD_MAX`] characters; a DNI where none is said.
         document_type: Option<String>,
-        /// Civil status, as the tenant writes it.
+        /// Civil status, as the tenant writes it, at most [`WORD_MAX`] characters.
         marital_status: Option<String>,
-        /// Occupation, as the tenant writes it.
+        /// Occupation, as the tenant writes it, at most [`LINE_MAX`] characters.
         occupation: Option<String>,
-        /// Six-digit activity code of the tax agency; leading zeros count.
+        /// Activity code of the tax agency (CLAE of ARCA, once AFIP): [`ACTIVITY_DIGITS`] digits; leading zeros count.
         afip_activity: Option<String>,
-        /// Politically exposed person.
+        /// Whether the person is politically exposed (PEP).
         pep: Option<bool>,
-        /// Obliged subject before the anti-laundering unit.
+        /// Whether the holder has duties of its own before the anti-laundering unit (UIF).
         uif: Option<bool>,
-        /// Taxpayer of the United States.
+        /// Whether the holder is a taxpayer of the United States (FATCA).
         fatca: Option<bool>,
-        /// Tax resident elsewhere (CRS).
+        /// Whether the holder is a tax resident of another country (CRS of the OECD).
         ocde: Option<bool>,
-        /// Postal address.
+        /// Postal address, field by field.
         address: Address,
-        /// `low`, `medium` or `high`.
+        /// The tenant's judgement of the risk: a word of [`RISK_LEVELS`].
         risk_level: Option<String>,
-        /// 0 (unverified) to [`LEVEL_MAX`].
+        /// How far the holder was verified: 0 (not at all) to [`LEVEL_MAX`].
         kyc_level: Option<u8>,
-        /// When the data was verified.
+        /// When the data was last verified, by the tenant's word.
         verified_at: Option<Timestamp>,
     }
 }
@@ -193,27 +193,27 @@ data! {
 data! {
     /// A postal address as the tenant gave it; codes are kept as texts of any catalogue.
     pub struct Address, cleared by AddressMarks {
-        /// Street.
+        /// Name of the street, at most [`LINE_MAX`] characters.
         street: Option<String>,
-        /// House number.
+        /// House number, at most [`DOOR_MAX`] characters.
         number: Option<String>,
-        /// Floor.
+        /// Floor, at most [`DOOR_MAX`] characters.
         floor: Option<String>,
-        /// Flat.
+        /// Flat, at most [`DOOR_MAX`] characters.
         apartment: Option<String>,
-        /// Town, by a code of the tenant's catalogue.
+        /// Town, by a code of the tenant's catalogue, at most [`CODE_MAX`] characters.
         city_code: Option<String>,
-        /// Province, by a code of the tenant's catalogue.
+        /// Province, by a code of the tenant's catalogue, at most [`CODE_MAX`] characters.
         province_code: Option<String>,
-        /// Postal code.
+        /// Postal code, at most [`POSTAL_CODE_MAX`] characters.
         postal_code: Option<String>,
-        /// The long postal code (CPA).
+        /// The long postal code (CPA), at most [`POSTAL_CODE_MAX`] characters.
         #[serde(skip_serializing_if = "Option::is_none")]
         cpa: Option<String>,
-        /// The name of the town.
+        /// The name of the town, at most [`LINE_MAX`] characters.
         #[serde(skip_serializing_if = "Option::is_none")]
         city_name: Option<String>,
-        /// The name of the province.
+        /// The name of the province, at most [`LINE_MAX`] characters.
         #[serde(skip_serializing_if = "Option::is_none")]
         province_name: Option<String>,
     }
@@ -240,7 +240,7 @@ pub enum KycError {
     /// It is none of a few words.
     #[error("must be one of {}", choices.join(", "))]
     Word {
-        /// The words.
+        /// The words of which it has to be one.
         choices: &'static [&'static str],
     },
     /// It is no e-mail address.
@@ -254,7 +254,7 @@ pub enum KycError {
     Line {
         /// What is wrong with it.
         why: TextError,
-        /// The most characters.
+        /// The most characters that it may have.
         max: usize,
     },
 }
@@ -294,7 +294,7 @@ pub fn birth_date(text: &str) -> Result<String, KycError> {
     born.map(|day| day.to_string()).ok_or(KycError::BirthDate)
 }
 
-/// `F`, `M` or `X`.
+/// Reads a sex: `F`, `M` or `X`.
 ///
 /// # Errors
 /// When it is another word.
@@ -302,7 +302,7 @@ pub fn sex(text: &str) -> Result<String, KycError> {
     word(text, SEXES)
 }
 
-/// `low`, `medium` or `high`.
+/// Reads a risk level: `low`, `medium` or `high`.
 ///
 /// # Errors
 /// When it is another word.

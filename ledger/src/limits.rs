@@ -1,4 +1,4 @@
-//! Limits of outgoing money: six fields, inherited one by one, and the usage they are held against.
+//! Limits of an account's money: six fields, inherited one by one, and the usage that they are compared with.
 
 mod total;
 
@@ -15,29 +15,30 @@ pub use total::{TotalLimits, TotalLimitsChange, TotalUsage};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
-    /// The most that one movement may take out.
+    /// The most that one movement may take out, in centavos.
     pub max_per_transaction: Option<Money>,
-    /// The most that may go out in a business day.
+    /// The most that may go out in a business day, in centavos.
     pub daily_amount: Option<Money>,
     /// The most movements out in a business day.
     pub daily_count: Option<u64>,
-    /// The most that may go out in a calendar month.
+    /// The most that may go out in a calendar month, in centavos.
     pub monthly_amount: Option<Money>,
     /// The most movements out in a calendar month.
     pub monthly_count: Option<u64>,
-    /// The largest total that credits of the tenant may lead to.
+    /// The largest total, in centavos, that a tenant's credit or an internal transfer may lead
+    /// to. Money from the bank is never refused by it.
     pub max_balance: Option<Money>,
 }
 
 /// One field of a change of limits: set, inherit, or leave as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Change<T> {
-    /// The field was not sent.
+    /// The field was not sent: it stays as it is.
     #[default]
     Unchanged,
-    /// `null`: inherit.
+    /// The field was sent as `null`: it inherits from the next level.
     Inherit,
-    /// A value.
+    /// The field was sent with this value.
     Set(T),
 }
 
@@ -54,17 +55,17 @@ impl<T> Change<T> {
 /// A change of limits, field by field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LimitsChange {
-    /// See [`Limits::max_per_transaction`].
+    /// In centavos; see [`Limits::max_per_transaction`].
     pub max_per_transaction: Change<Money>,
-    /// See [`Limits::daily_amount`].
+    /// In centavos; see [`Limits::daily_amount`].
     pub daily_amount: Change<Money>,
-    /// See [`Limits::daily_count`].
+    /// A number of movements; see [`Limits::daily_count`].
     pub daily_count: Change<u64>,
-    /// See [`Limits::monthly_amount`].
+    /// In centavos; see [`Limits::monthly_amount`].
     pub monthly_amount: Change<Money>,
-    /// See [`Limits::monthly_count`].
+    /// A number of movements; see [`Limits::monthly_count`].
     pub monthly_count: Change<u64>,
-    /// See [`Limits::max_balance`].
+    /// In centavos; see [`Limits::max_balance`].
     pub max_balance: Change<Money>,
 }
 
@@ -87,18 +88,18 @@ impl Limits {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// The account's own.
+    /// The account itself sets it.
     Account,
-    /// The tenant's.
+    /// The tenant sets it for its accounts.
     Psp,
-    /// The platform's.
+    /// The platform sets it for tenants that set none.
     Platform,
     /// No level sets it.
     None,
 }
 
 impl Level {
-    /// Every level.
+    /// Every level, the nearest first.
     pub const ALL: [Self; 4] = [Self::Account, Self::Psp, Self::Platform, Self::None];
 
     /// The word on the wire.
@@ -117,9 +118,9 @@ impl Level {
 pub struct Levels {
     /// The account's own limits.
     pub account: Limits,
-    /// The tenant's limits.
+    /// The limits of its tenant.
     pub psp: Limits,
-    /// The platform's limits.
+    /// The limits of the platform.
     pub platform: Limits,
 }
 
@@ -141,15 +142,15 @@ impl Levels {
 /// Outgoing money of the present business day and calendar month.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// The day that the counters are of.
+    /// The business day that the counters are of, with its month; `None` before anything counted.
     pub day: Option<BusinessDay>,
-    /// Out in that day.
+    /// What has left in that day, in centavos.
     pub daily_amount: Money,
-    /// Movements out in that day.
+    /// How many movements have left in that day.
     pub daily_count: u64,
-    /// Out in the month of that day.
+    /// What has left in the month of that day, in centavos.
     pub monthly_amount: Money,
-    /// Movements out in the month of that day.
+    /// How many movements have left in the month of that day.
     pub monthly_count: u64,
 }
 
@@ -226,13 +227,13 @@ impl Usage {
 /// Over which time a limit counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Window {
-    /// One movement.
+    /// Each movement by itself.
     Transaction,
-    /// A business day.
+    /// A business day of Buenos Aires.
     Day,
-    /// A calendar month.
+    /// A calendar month of Buenos Aires.
     Month,
-    /// The balance itself.
+    /// No time: the balance itself.
     Balance,
     /// A minute of the clock.
     Minute,
@@ -251,16 +252,16 @@ impl Window {
     }
 }
 
-/// A quantity that a limit is about.
+/// What a limit counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Quantity {
-    /// Money.
+    /// An amount, in centavos.
     Money(Money),
     /// A count of movements.
     Count(u64),
 }
 
-/// A limit that a movement would pass, and how far it is.
+/// A limit that a movement would pass, with its figures.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Breach {
     /// The limit, as it is called on the wire.
@@ -269,20 +270,23 @@ pub struct Breach {
     pub level: Level,
     /// Over which time it counts.
     pub window: Window,
-    /// What it allows.
+    /// The most that it allows.
     pub maximum: Quantity,
-    /// What is used of it.
+    /// What of it was used before.
     pub used: Quantity,
-    /// What was asked for.
+    /// What the movement would add to that.
     pub requested: Quantity,
-    /// What is left of it.
+    /// What is left of it, at least 0.
     pub remaining: Quantity,
-    /// When its window begins anew.
+    /// When its window begins anew; `None` for one without time.
     pub resets_at: Option<Timestamp>,
 }
 
 impl Levels {
-    /// Whether money may go out: the first limit that it would pass.
+    /// Whether an amount may go out at an instant.
+    ///
+    /// # Errors
+    /// The first limit that it would pass, in the order per transaction, day, month.
     pub fn outgoing(&self, usage: Usage, amount: Amount, now: Timestamp) -> Result<(), Breach> {
         let usage = usage.at(now);
         let today = now.business_day();
@@ -324,7 +328,10 @@ impl Levels {
         )
     }
 
-    /// Whether a credit that is not the bank's may come in.
+    /// Whether a credit that is not the bank's may come in on top of a total.
+    ///
+    /// # Errors
+    /// The largest balance, when the credit would pass it.
     pub fn incoming(&self, total: Money, amount: Amount) -> Result<(), Breach> {
         let window = (Window::Balance, None);
         self.money(

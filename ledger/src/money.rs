@@ -19,21 +19,26 @@ pub enum AmountError {
     /// More than two decimals that are not zero.
     #[error("must have at most 2 decimals")]
     TooPrecise,
-    /// Zero.
+    /// Nothing, in any spelling (`0`, `0.00`): an amount moves something.
     #[error("must be greater than 0")]
     Zero,
-    /// Above the largest amount.
+    /// More than [`Amount::MAX_CENTAVOS`] centavos.
     #[error("must be at most 999999999999999.99")]
     TooLarge,
 }
 
 impl Amount {
-    /// The largest amount: 999 999 999 999 999.99.
+    /// The largest amount, in centavos: 999 999 999 999 999.99 pesos, 17 digits in all.
     pub const MAX_CENTAVOS: i64 = 99_999_999_999_999_999;
     /// The longest text that is read at all, in bytes: a bound on work, far above any amount.
     const TEXT_BYTES_MAX: usize = 64;
 
-    /// Reads the text of a JSON number or string; trailing zeros are allowed (`10.500`).
+    /// Reads pesos from the text of a JSON number or string; trailing zeros are allowed
+    /// (`10.500`).
+    ///
+    /// # Errors
+    /// When the text is no plain decimal, has a third decimal that is not zero, or is outside
+    /// 0.01 to 999 999 999 999 999.99.
     pub fn parse(text: &str) -> Result<Self, AmountError> {
         match Self::parse_or_zero(text)? {
             0 => Err(AmountError::Zero),
@@ -41,7 +46,11 @@ impl Amount {
         }
     }
 
-    /// Like [`Amount::parse`], but zero is welcome: centavos from 0 up. For limits and filters.
+    /// Like [`Amount::parse`], but zero is allowed: gives centavos, from 0 up. For limits and
+    /// filters.
+    ///
+    /// # Errors
+    /// As [`Amount::parse`], but for [`AmountError::Zero`].
     pub fn parse_or_zero(text: &str) -> Result<i64, AmountError> {
         if text.len() > Self::TEXT_BYTES_MAX {
             return Err(AmountError::NotANumber);
@@ -69,7 +78,10 @@ impl Amount {
             .ok_or(AmountError::TooLarge)
     }
 
-    /// An amount of so many centavos.
+    /// An amount of so many centavos, 1 to [`Amount::MAX_CENTAVOS`].
+    ///
+    /// # Errors
+    /// When the number is outside that range; below 0 it is [`AmountError::NotANumber`].
     pub const fn from_centavos(centavos: i64) -> Result<Self, AmountError> {
         match centavos {
             ..0 => Err(AmountError::NotANumber),
@@ -79,7 +91,7 @@ impl Amount {
         }
     }
 
-    /// Centavos, from 1.
+    /// The amount in centavos: 1 to [`Amount::MAX_CENTAVOS`].
     pub const fn centavos(self) -> i64 {
         self.0
     }
@@ -117,7 +129,7 @@ impl fmt::Display for Amount {
 pub struct Money(i64);
 
 impl Money {
-    /// Nothing.
+    /// 0.00 pesos.
     pub const ZERO: Self = Self(0);
 
     /// So many centavos; negative where a balance or a difference may be.
@@ -125,7 +137,7 @@ impl Money {
         Self(centavos)
     }
 
-    /// Centavos.
+    /// The money in centavos; negative where a difference or the bank's own balance may be.
     pub const fn centavos(self) -> i64 {
         self.0
     }

@@ -10,11 +10,11 @@ use crate::kyc::{Kyc, KycMarks, Marks as _};
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Names {
-    /// Given name.
+    /// The given name, or names, of a person.
     pub given: Option<String>,
-    /// Family name.
+    /// The family name of a person.
     pub family: Option<String>,
-    /// Name of a firm.
+    /// The name of a firm (`razón social`).
     pub business: Option<String>,
 }
 
@@ -110,31 +110,31 @@ impl Names {
 /// The parts of a name that a change clears.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NamesMarks {
-    /// See [`Names::given`].
+    /// Whether [`Names::given`] is cleared.
     pub given: bool,
-    /// See [`Names::family`].
+    /// Whether [`Names::family`] is cleared.
     pub family: bool,
-    /// See [`Names::business`].
+    /// Whether [`Names::business`] is cleared.
     pub business: bool,
 }
 
-/// What a change clears.
+/// The fields that a change of a wallet account empties.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cleared {
     /// Parts of the name. Asked for, never decided: the names of a fact are whole.
     #[serde(skip)]
     pub names: NamesMarks,
-    /// The tenant's own code.
+    /// The tenant's own code of the account.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub code: bool,
-    /// E-mail.
+    /// The holder's e-mail address.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub email: bool,
-    /// Phone.
+    /// The holder's phone number.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub phone: bool,
-    /// KYC data.
+    /// Fields of the KYC data, one by one.
     #[serde(skip_serializing_if = "KycMarks::are_none")]
     pub kyc: KycMarks,
 }
@@ -158,15 +158,15 @@ pub struct Particulars {
     pub name: Option<String>,
     /// The tenant's own code.
     pub code: Option<String>,
-    /// E-mail.
+    /// Another e-mail address of the holder.
     pub email: Option<String>,
-    /// Phone.
+    /// Another phone number of the holder.
     pub phone: Option<String>,
-    /// KYC data.
+    /// The KYC data that changes; its fields that are `None` stay.
     pub kyc: Kyc,
     /// Whether the account is enabled.
     pub enabled: Option<bool>,
-    /// What it clears.
+    /// The fields that are emptied.
     #[serde(skip_serializing_if = "Cleared::is_none")]
     pub cleared: Cleared,
 }

@@ -2,8 +2,8 @@
 //!
 //! **Shape.** [`judge`] compares one movement; [`Tally`] counts what a day has. What is not final on
 //! one side is `pending`: it is neither agreed nor a difference, and it is in no sum. What a person
-//! ended is `decided`, whatever the bank says of it then; where the bank's last word is another one,
-//! that is told beside ([`Judged::contradicted`]).
+//! ended is `decided`, whatever the bank says of it then; [`Judged::contradicted`] says whether the bank's
+//! last word is another one.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub enum Agreement {
 }
 
 impl Agreement {
-    /// Every one.
+    /// Every result; tallies count them in this order.
     pub const ALL: [Self; 6] = [
         Self::Matched,
         Self::MissingInLedger,
@@ -58,7 +58,7 @@ impl Agreement {
 pub struct Listed<'a> {
     /// How far it is.
     pub word: &'a BankWord,
-    /// How much.
+    /// The amount that the bank states, in centavos.
     pub amount: Amount,
     /// The CVU, as the bank writes it.
     pub cvu: &'a str,
@@ -67,15 +67,16 @@ pub struct Listed<'a> {
 /// What the ledger has of a movement that the bank lists.
 #[derive(Clone, Copy, Debug)]
 pub enum Ours<'a> {
-    /// Nothing.
+    /// The ledger has nothing of it.
     Nothing,
-    /// A voucher that credited so much to this CVU: money that arrived or came back.
+    /// A voucher that credited so much, in centavos, to this CVU: money that arrived or came
+    /// back.
     Credit(Amount, &'a str),
     /// Money in suspense that this brought.
     Parked(&'a Parked),
     /// The return of money in suspense that the bank was asked for under this number.
     Return(&'a Parked, u64),
-    /// A transfer.
+    /// A transfer that the ledger sent through the bank.
     Transfer(&'a Transfer),
 }
 
@@ -105,12 +106,12 @@ impl<'a> Ours<'a> {
     }
 }
 
-/// What follows of one movement.
+/// The result of one movement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Judged {
-    /// The result.
+    /// How both sides stand to each other.
     pub agreement: Agreement,
-    /// Whether the bank's last word is not what the ledger has ended it with.
+    /// Whether the bank's last word is not the one with which the ledger has ended it.
     pub contradicted: bool,
 }
 
@@ -242,9 +243,9 @@ pub struct Tally {
     counts: [u64; Agreement::ALL.len()],
     /// How many the bank has ended otherwise than the ledger.
     pub contradicted: u64,
-    /// What arrived at the bank for good.
+    /// What arrived at the bank for good, in centavos.
     pub amount_in: Money,
-    /// What left the bank for good.
+    /// What left the bank for good, in centavos.
     pub amount_out: Money,
 }
 

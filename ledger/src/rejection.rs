@@ -33,7 +33,7 @@ pub enum Rejection {
     /// A policy of the tenant refuses to close an account that has money.
     #[error("the account still has {total}; the tenant's policy closes only empty accounts")]
     AccountNotEmpty {
-        /// What it has.
+        /// Available and held together, in centavos.
         total: Money,
     },
     /// An operation of the same account waits for the bank.
@@ -42,9 +42,9 @@ pub enum Rejection {
     /// More than is available.
     #[error("insufficient funds: {available} available, {requested} requested")]
     InsufficientFunds {
-        /// What is available.
+        /// What the account can spend, in centavos.
         available: Money,
-        /// What was asked for.
+        /// What the movement, or its charges, would take, in centavos.
         requested: Amount,
     },
     /// The balance would leave the range of money.
@@ -62,7 +62,7 @@ pub enum Rejection {
     /// The realm has as many accounts as it may have.
     #[error("the realm has reached its maximum of {maximum} accounts")]
     TooManyAccounts {
-        /// The limit.
+        /// The most accounts that a realm may have.
         maximum: u64,
     },
     /// A change would leave the holder without a name.
@@ -95,19 +95,19 @@ pub enum Rejection {
     /// The type is switched off.
     #[error("voucher type {code} is inactive; activate it with PATCH /v1/voucher-types/{code}")]
     VoucherTypeInactive {
-        /// Its code.
+        /// The code of the type.
         code: TypeCode,
     },
     /// The type is built in.
     #[error("voucher type {code} is a system type: it cannot be changed or used for adjustments")]
     VoucherTypeIsSystem {
-        /// Its code.
+        /// The code of the type.
         code: TypeCode,
     },
     /// The code is taken.
     #[error("voucher type {code} exists already")]
     VoucherTypeTaken {
-        /// The code.
+        /// The code that another type has.
         code: TypeCode,
     },
     /// Custom types are credit or debit.
@@ -119,7 +119,7 @@ pub enum Rejection {
     /// The realm has as many custom types as it may have.
     #[error("the realm has reached its maximum of {maximum} custom voucher types")]
     TooManyVoucherTypes {
-        /// The limit.
+        /// The most custom types: [`crate::voucher_types::VoucherTypes::CUSTOM_MAX`].
         maximum: usize,
     },
     /// The webhook does not exist for this caller.
@@ -131,7 +131,7 @@ pub enum Rejection {
     /// The realm has as many webhooks as it may have.
     #[error("the realm has reached its maximum of {maximum} webhooks; delete one first")]
     TooManyWebhooks {
-        /// The limit.
+        /// The most webhooks: [`crate::webhooks::WEBHOOKS_MAX`].
         maximum: usize,
     },
     /// The webhook has as many redeliveries under way as it may have.
@@ -139,7 +139,7 @@ pub enum Rejection {
         "the webhook has {maximum} redeliveries under way already; try again when one has ended"
     )]
     TooManyReplays {
-        /// The limit.
+        /// The most redeliveries: [`crate::webhooks::REPLAYS_MAX`].
         maximum: usize,
     },
     /// The external id was used with other data.
@@ -147,15 +147,15 @@ pub enum Rejection {
     ExternalIdReused {
         /// The voucher that holds it.
         held_by: VoucherId,
-        /// Its CVU.
+        /// The CVU of that voucher.
         cvu: Cvu,
-        /// The fields that differ.
+        /// The fields of the order that differ, by their names on the wire.
         fields: Vec<&'static str>,
     },
     /// Another item of the same batch has the external id, for another account.
     #[error("idExterno is used by an earlier item of this batch for another CVU")]
     ExternalIdTwice {
-        /// The fields that differ.
+        /// The fields of the items that differ, by their names on the wire.
         fields: Vec<&'static str>,
     },
     /// Another request with this external id, for another account, is being worked on.
@@ -176,9 +176,9 @@ pub enum Rejection {
     /// More than is left of the hold.
     #[error("{requested} is more than remains of the hold: {remaining}")]
     HoldRemaining {
-        /// What is left of it.
+        /// What is left of the hold, in centavos.
         remaining: Amount,
-        /// What was asked for.
+        /// What was to be confirmed or released, in centavos.
         requested: Amount,
     },
     /// The end of a hold has to be in the future.
@@ -187,13 +187,13 @@ pub enum Rejection {
     /// The account has as many open holds as it may have.
     #[error("the account has reached its maximum of {maximum} open holds")]
     TooManyOpenHolds {
-        /// The limit.
+        /// The most open holds: [`crate::holds::OPEN_HOLDS_MAX`].
         maximum: usize,
     },
     /// The account has as many transfers that wait for the bank as it may have.
     #[error("the account has reached its maximum of {maximum} transfers that wait for the bank")]
     TooManyOpenTransfers {
-        /// The limit.
+        /// The most open transfers: [`crate::transfers::OPEN_TRANSFERS_MAX`].
         maximum: usize,
     },
     /// The transfer does not exist for this caller.
@@ -220,7 +220,7 @@ pub enum Rejection {
         .status.as_str()
     )]
     TransferNotInAudit {
-        /// Its state.
+        /// The state of the transfer, an open one.
         status: TransferStatus,
     },
     /// There is no such case.
@@ -240,7 +240,7 @@ pub enum Rejection {
     TransferExternalIdReused {
         /// The transfer that holds it.
         held_by: TransferId,
-        /// The fields that differ.
+        /// The fields of the order that differ, by their names on the wire.
         fields: Vec<&'static str>,
     },
     /// The account is enrolled in remuneration otherwise than is asked for.
@@ -261,7 +261,7 @@ pub enum Rejection {
     /// The tenant has as many active keys as it may have.
     #[error("the tenant has reached its maximum of {maximum} active keys; revoke one first")]
     TooManyKeys {
-        /// The limit.
+        /// The most keys of a tenant and mode: [`crate::tenants::Platform::KEYS_MAX`].
         maximum: usize,
     },
 }

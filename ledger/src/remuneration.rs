@@ -14,7 +14,7 @@ use crate::ids::{AccountNo, RealmId};
 use crate::money::{Amount, Money};
 use crate::time::{BusinessDay, Timestamp};
 
-/// The price of a fund's unit is published for so many units.
+/// For how many units the price of a fund is published (CAFCI publishes it per 1000).
 pub const LOT: u64 = 1000;
 /// The days of a year for a yearly rate.
 const YEAR: i128 = 365;
@@ -72,6 +72,9 @@ pub struct BadBrokerageAccount;
 
 impl BrokerageAccount {
     /// Reads a code.
+    ///
+    /// # Errors
+    /// When it is empty, longer than [`NAME_MAX`], or has a space or a character outside ASCII.
     pub fn parse(text: &str) -> Result<Self, BadBrokerageAccount> {
         let good =
             (1..=NAME_MAX).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
@@ -113,7 +116,7 @@ pub struct Enrol {
 /// An enrolment of an account.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Enrolment {
-    /// The sequence of the fact that asked for it.
+    /// The sequence of the fact that asked for it: its number in the account.
     pub number: u64,
     /// The holder's account at the broker.
     pub brokerage_account: BrokerageAccount,
@@ -180,7 +183,7 @@ fn read_decimal(text: &str, decimals: usize) -> Option<i64> {
     format!("{whole}{fraction:0<decimals$}").parse().ok()
 }
 
-/// Units of a fund, in ten-thousandths of one.
+/// Units of a fund (`cuotapartes`), in ten-thousandths of one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Units(i64);
 
@@ -190,14 +193,16 @@ impl Units {
         read_decimal(text, 4).map(Self)
     }
 
-    /// What a subscription buys: amount × [`LOT`] ÷ price, to 4 decimals; `None` without a price.
+    /// What a subscription buys: amount × [`LOT`] ÷ price, to 4 decimals; `None` where that
+    /// leaves the range.
     pub fn bought(amount: Amount, price: UnitPrice) -> Option<Self> {
         let worth = i128::from(amount.centavos()).checked_mul(SCALE)?;
         let units = divided(worth, i128::from(price.0))?;
         i64::try_from(units).ok().map(Self)
     }
 
-    /// What they are worth: units × price ÷ [`LOT`], to the centavo.
+    /// What they are worth: units × price ÷ [`LOT`], to the centavo; `None` where that leaves the
+    /// range.
     pub fn valued(self, price: UnitPrice) -> Option<Money> {
         let worth = i128::from(self.0).checked_mul(i128::from(price.0))?;
         let centavos = i64::try_from(divided(worth, SCALE)?).ok()?;
@@ -256,7 +261,7 @@ impl<const DECIMALS: usize> fmt::Display for Percent<DECIMALS> {
 /// A price with the business day that it is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DayPrice {
-    /// The day.
+    /// The business day for which the fund published it.
     pub day: BusinessDay,
     /// The price of [`LOT`] units.
     pub price: UnitPrice,
@@ -306,7 +311,7 @@ fn divided(dividend: i128, divisor: i128) -> Option<i128> {
 /// What an account has in its fund, and what the fund says of its prices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FundPosition {
-    /// How many units.
+    /// The units that the account has.
     pub units: Units,
     /// The last price that was published.
     pub price: DayPrice,
@@ -317,12 +322,12 @@ pub struct FundPosition {
 }
 
 impl FundPosition {
-    /// What the units are worth.
+    /// What the units are worth, in centavos; `None` where that leaves the range.
     pub fn value(&self) -> Option<Money> {
         self.units.valued(self.price.price)
     }
 
-    /// The yield of the last business day.
+    /// The yield of the last business day; `None` without a price before it.
     pub fn daily_yield(&self) -> Option<DailyYield> {
         self.before
             .and_then(|before| self.price.daily_yield(before))

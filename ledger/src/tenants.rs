@@ -17,7 +17,7 @@ pub use crate::ids::Mode;
 pub use platform::Platform;
 use scopes::{Network, Scope};
 
-/// What a tenant has decided about its accounts.
+/// What a tenant has decided about its accounts. Everything is off unless it says otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Policy {
@@ -34,15 +34,16 @@ pub struct Policy {
 pub struct BankRelation {
     /// The collector account: the tenant's CVUs of this mode hang on it.
     pub collector: Option<Cbu>,
-    /// The PSP code in its CVUs, 1 to 9999; where it is known, a CVU of another PSP is not believed.
+    /// The PSP code in its CVUs, a number from 1 to 9999; where it is known, a CVU of another PSP
+    /// is not believed.
     pub psp_code: Option<u16>,
-    /// Where the bank's API is.
+    /// The address of the bank's API.
     pub base_url: Option<String>,
-    /// The tenant's user there.
+    /// The tenant's user name at the bank.
     pub username: Option<String>,
-    /// The file that holds its password.
+    /// The path of the file that holds its password.
     pub password_file: Option<String>,
-    /// The file that holds the secret under which the bank signs its notices.
+    /// The path of the file that holds the secret under which the bank signs its notices.
     pub notice_secret_file: Option<String>,
 }
 
@@ -88,15 +89,15 @@ impl BankRelations {
 /// A payment service provider.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Tenant {
-    /// Its id.
+    /// Its id, unique on the platform; it never changes.
     pub id: String,
-    /// Its name.
+    /// Its name for people.
     pub name: String,
-    /// Its policy.
+    /// What it has decided about its accounts.
     pub policy: Policy,
-    /// Its limits.
+    /// The limits that its accounts inherit.
     pub limits: Limits,
-    /// Its fees.
+    /// The fee schedule that its accounts inherit.
     pub fees: Vec<FeeRule>,
     /// The realm of its live keys.
     pub live: RealmId,
@@ -104,7 +105,7 @@ pub struct Tenant {
     pub test: RealmId,
     /// When it was created.
     pub created_at: Timestamp,
-    /// What its banks are.
+    /// Its relations to the banks of both modes.
     #[serde(default, skip_serializing_if = "BankRelations::are_usual")]
     pub banks: BankRelations,
     /// The limits over the sum of its accounts.
@@ -137,9 +138,9 @@ pub struct ApiKey {
     pub mac: Digest,
     /// When it was issued.
     pub created_at: Timestamp,
-    /// The first instant at which it no longer works.
+    /// The first instant at which it no longer works; `None` while it has no end.
     pub ends_at: Option<Timestamp>,
-    /// Whether it was revoked.
+    /// Whether it was revoked: then it does not work whatever [`Self::ends_at`] says.
     pub revoked: bool,
     /// What it may do; everything when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

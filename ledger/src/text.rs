@@ -32,10 +32,14 @@ pub enum TextError {
 }
 
 impl ExternalId {
-    /// The most bytes of one.
+    /// The most bytes of one: 64 characters of UTF-8.
     pub const BYTES_MAX: usize = 256;
 
     /// Reads an external id.
+    ///
+    /// # Errors
+    /// When it is empty or longer than 64 characters, begins or ends with a space, or has a
+    /// character that does not show.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         // Long texts are refused before they are counted.
         let fits = text.len() <= Self::BYTES_MAX && (1..=64).contains(&text.chars().count());
@@ -48,7 +52,7 @@ impl ExternalId {
         }
     }
 
-    /// The id.
+    /// The id, exactly as it was given.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -73,8 +77,11 @@ impl fmt::Display for ExternalId {
     }
 }
 
-/// Trims a text for people, brings it to NFC, and refuses what must not be kept: more than `max` characters, control
-/// characters, and marks that reorder or hide text.
+/// Trims a text for people, brings it to NFC, and refuses what must not be kept: more than `max`
+/// characters, control characters, and marks that reorder or hide text.
+///
+/// # Errors
+/// When nothing is left after trimming, the text is too long, or it has such a character.
 pub fn line(text: &str, max: usize) -> Result<String, TextError> {
     // Normalising may lengthen a text, so a text far over the limit is not even looked at.
     if text.len() > max.saturating_mul(16) {

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// The last instant that can be written as RFC 3339 with four digits of year.
+    /// The last instant that can be written as RFC 3339 with four digits of year: the end of
+    /// 9999.
     pub const MAX: Self = Self(253_402_300_799_999);
 
     /// So many milliseconds since 1970 UTC, at most [`Timestamp::MAX`].
@@ -126,19 +127,19 @@ impl BusinessDay {
         }
     }
 
-    /// The day before.
+    /// The day before; the first day that a date can be stays.
     #[must_use]
     pub fn before(self) -> Self {
         self.0.pred_opt().map_or(self, Self)
     }
 
-    /// The day after.
+    /// The day after; the last day that a date can be stays.
     #[must_use]
     pub fn next(self) -> Self {
         self.0.succ_opt().map_or(self, Self)
     }
 
-    /// How many days `last` is after it; 0 when it is before.
+    /// How many days `last` is after this one; 0 when it is not.
     pub fn days_to(self, last: Self) -> usize {
         let days = last.0.signed_duration_since(self.0).num_days();
         usize::try_from(days).unwrap_or(0)

@@ -31,7 +31,7 @@ pub use crate::counterparty::Counterparty;
 pub enum Destination {
     /// A CBU or CVU.
     Key(Cbu),
-    /// An alias.
+    /// The alias that the tenant wrote; the bank resolves it.
     Alias(Alias),
 }
 
@@ -69,7 +69,7 @@ pub enum TransferStatus {
 }
 
 impl TransferStatus {
-    /// Every state.
+    /// Every state, the open ones first.
     pub const ALL: [Self; 6] = [
         Self::Requested,
         Self::InProgress,
@@ -101,9 +101,9 @@ impl TransferStatus {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The money left.
+    /// The money left for good.
     Completed,
-    /// It did not.
+    /// The money did not leave.
     Rejected,
 }
 
@@ -134,16 +134,16 @@ pub struct Dispute {
 /// ordered before an older copy of the store was put back.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Recovered {
-    /// What it moved.
+    /// What the bank says that it moved.
     pub moved: BankMoved,
-    /// When, by the bank's clock.
+    /// The time of the movement, by the bank's clock.
     pub at: Timestamp,
 }
 
 /// Money that left a CVU under a reference of ours, as the bank lists it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Departure {
-    /// The reference.
+    /// The reference under which the bank has it.
     pub origin: OriginId,
     /// The bank's own id.
     pub bank_id: String,
@@ -151,11 +151,11 @@ pub struct Departure {
     pub coelsa_id: Option<String>,
     /// The CVU that it left.
     pub cvu: Cvu,
-    /// How much.
+    /// What left, in centavos.
     pub amount: Amount,
-    /// Where it went.
+    /// The CBU or alias to which it went.
     pub to: Destination,
-    /// What the bank says of it.
+    /// What the bank says of it, as the transfer will keep it.
     pub recovered: Recovered,
     /// To whom it went, as far as the bank reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,7 +173,7 @@ impl Departure {
     }
 }
 
-/// The currency of every transfer.
+/// The currency of every transfer, by its ISO 4217 code.
 pub const CURRENCY: &str = "ARS";
 
 /// The most transfers of one account that wait for the bank at the same time.
@@ -184,7 +184,7 @@ pub const OPEN_TRANSFERS_MAX: usize = 10_000;
 pub struct Transfer {
     /// The sequence of its first voucher on the account that sends.
     pub sequence: u64,
-    /// The tag of that voucher.
+    /// The tag of that voucher's id.
     #[serde(default, skip_serializing_if = "Tag::is_none")]
     pub tag: Tag,
     /// The account that receives, when it is of the same realm: then it is final at once.
@@ -195,11 +195,11 @@ pub struct Transfer {
     pub from: Cvu,
     /// Where it goes, as it was asked for.
     pub to: Destination,
-    /// How much.
+    /// The amount, in centavos, without charges.
     pub amount: Amount,
-    /// What it costs the account that sends, charged when it completes.
+    /// What it costs the account that sends, in centavos; charged when it completes.
     pub charges: Charges,
-    /// What for.
+    /// What the money is for.
     pub concept: Concept,
     /// A line for people.
     pub description: Option<String>,
@@ -207,11 +207,11 @@ pub struct Transfer {
     pub external_id: ExternalId,
     /// The bank's own id.
     pub bank_id: Option<String>,
-    /// The id on the rail.
+    /// The id on the rail (COELSA), once it has one.
     pub coelsa_id: Option<String>,
     /// Why it was rejected.
     pub rejection: Option<TransferRejection>,
-    /// What of it has come back.
+    /// What of it has come back, in centavos.
     pub reversed: Money,
     /// What the bank has under its reference instead; only a person ends it then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -247,7 +247,7 @@ pub struct TransferRejection {
 /// What happened to a transfer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum TransferFact {
-    /// It was asked for: as it is then, internal ones completed at once.
+    /// It was asked for: the transfer as it was then. An internal one was completed at once.
     Requested(Transfer),
     /// The bank has it, or has given up on it, or has said what it calls it.
     Advanced {
@@ -265,22 +265,23 @@ pub enum TransferFact {
         /// The id on the rail.
         coelsa_id: Option<String>,
     },
-    /// The bank refused.
+    /// The money did not leave: the bank refused the request, or the transfer failed there. What
+    /// was held is released.
     Rejected(TransferRejection),
     /// It came back, whole or in part.
     Reversed {
         /// The id of the reversal on the rail.
         coelsa_id: String,
-        /// How much came back.
+        /// What came back, in centavos.
         amount: Amount,
-        /// The sequence of the voucher that credited it.
+        /// The sequence of the voucher that credited it, in the account.
         voucher: u64,
     },
     /// The bank has something else under its reference: a person decides.
     Disputed(Dispute),
     /// A person said how it ended.
     Decided {
-        /// How.
+        /// How it ended, by their word.
         verdict: Verdict,
         /// Who, why and when.
         decision: Decision,
@@ -292,14 +293,14 @@ pub enum TransferFact {
 /// A fact and the transfer that it is of, as they are kept.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TransferRecord {
-    /// The transfer, by the sequence of its first voucher.
+    /// The sequence of the transfer's first voucher: its number in the account.
     pub transfer: u64,
-    /// What happened.
+    /// What happened to it.
     pub fact: TransferFact,
 }
 
 impl Transfer {
-    /// Takes in what happened.
+    /// Takes in what happened at an instant. It cannot refuse.
     pub fn apply(&mut self, fact: &TransferFact, at: Timestamp) {
         self.updated_at = at;
         let mut learn = |bank: &Option<String>, rail: &Option<String>| {
@@ -430,15 +431,15 @@ impl Transfer {
 /// The order to transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Send {
-    /// Where to.
+    /// The CBU, CVU or alias to which the money goes.
     pub to: Destination,
-    /// How much.
+    /// The amount, in centavos; charges come on top.
     pub amount: Amount,
-    /// What for.
+    /// What the money is for.
     pub concept: Concept,
     /// A line for people.
     pub description: Option<String>,
-    /// The tenant's own id.
+    /// The tenant's own id: unique among the transfers of the realm.
     pub external_id: ExternalId,
 }
 
@@ -449,13 +450,13 @@ pub struct CashIn {
     pub coelsa_id: String,
     /// The bank's own id.
     pub bank_id: String,
-    /// The CVU.
+    /// The CVU to which it was sent.
     pub cvu: Cvu,
-    /// How much.
+    /// What arrived, in centavos.
     pub amount: Amount,
-    /// Who sent it.
+    /// The sender, as far as the bank reports.
     pub from: Counterparty,
-    /// When, by the bank's clock.
+    /// The time of the movement, by the bank's clock.
     pub at: Timestamp,
 }
 
@@ -472,7 +473,7 @@ impl CashIn {
 /// Money that arrived and that no account could take: it waits for a person.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Suspense {
-    /// What arrived.
+    /// The money that arrived.
     pub cash_in: CashIn,
     /// Why no account took it: the stable word of the refusal.
     pub reason: String,

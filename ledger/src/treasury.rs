@@ -16,23 +16,24 @@ use crate::vouchers::{ReferenceType, Voucher};
 pub struct Sum(i128);
 
 impl Sum {
-    /// So many centavos.
+    /// A sum of so many centavos; it may be negative.
     pub const fn from_centavos(centavos: i128) -> Self {
         Self(centavos)
     }
 
-    /// Centavos.
+    /// The sum in centavos.
     pub const fn centavos(self) -> i128 {
         self.0
     }
 
-    /// The sum of both.
+    /// The sum of both; beyond 128 bits it stays at the end of the range, which no number of
+    /// accounts reaches.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The difference.
+    /// This less the other; negative where the other is larger.
     #[must_use]
     pub const fn minus(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -63,13 +64,13 @@ impl fmt::Display for Sum {
 /// How many accounts are in which state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Census {
-    /// Active.
+    /// Accounts with a CVU that may move money.
     pub active: u64,
-    /// Suspended.
+    /// Accounts with a CVU whose outgoing movements are blocked.
     pub suspended: u64,
-    /// Closed.
+    /// Accounts whose CVU is closed.
     pub closed: u64,
-    /// Wallet accounts without a CVU.
+    /// Wallet accounts that have no CVU.
     pub registered: u64,
 }
 
@@ -95,7 +96,7 @@ impl Census {
         }
     }
 
-    /// How many have a CVU.
+    /// How many have or had a CVU.
     pub const fn with_cvu(&self) -> u64 {
         let open = self.active.saturating_add(self.suspended);
         open.saturating_add(self.closed)
@@ -117,24 +118,25 @@ impl Census {
     }
 }
 
-/// The sums of a realm, kept up with every fact.
+/// The sums of a realm over all its facts, in centavos.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
-    /// Vouchers so far.
+    /// How many vouchers the realm has.
     pub sequence: u64,
-    /// What clients can spend.
+    /// What clients can spend: the sum over all accounts.
     pub available: Sum,
-    /// What is set apart, and still the clients'.
+    /// What is set apart in all accounts; it still belongs to clients.
     pub held: Sum,
-    /// Transfers that wait for the bank's word: they may have left the collector account already.
+    /// The amounts of transfers that wait for the bank's word: they may have left the collector
+    /// account already.
     pub outgoing: Sum,
     /// Money that arrived at the collector account and that no account could take.
     pub incoming: Sum,
     /// Fees and their tax, taken from clients so far.
     pub fees: Sum,
-    /// Events so far, below 2^48.
+    /// How many events the realm has: the number of the last one, below 2^48.
     pub events: u64,
-    /// The set of rules that says which facts are events; 0 until a fact names one.
+    /// The number of the set of rules that says which facts are events; 0 until a fact names one.
     pub event_rules: u16,
     /// How many accounts are in which state.
     pub census: Census,
@@ -168,7 +170,7 @@ impl Totals {
         self.events
     }
 
-    /// Counts a voucher.
+    /// Takes in a voucher that was posted.
     pub fn posted(&mut self, voucher: &Voucher) {
         let amount = Sum::from(voucher.amount);
         self.sequence = self.sequence.saturating_add(1);
@@ -193,7 +195,8 @@ impl Totals {
         }
     }
 
-    /// Counts a transfer that begins or ends to wait for the bank's word.
+    /// Takes in whether a transfer of an amount waits for the bank's word, before a fact and
+    /// after it.
     pub fn waits(&mut self, amount: Amount, before: bool, after: bool) {
         match (before, after) {
             (false, true) => self.outgoing = self.outgoing.plus(amount.into()),
@@ -202,12 +205,12 @@ impl Totals {
         }
     }
 
-    /// Counts money that arrived and that no account could take.
+    /// Takes in money that arrived and that no account could take.
     pub const fn suspended(&mut self, amount: Sum) {
         self.incoming = self.incoming.plus(amount);
     }
 
-    /// Counts such money that was credited to an account or returned.
+    /// Takes in that such money was credited to an account or returned.
     pub const fn resolved(&mut self, amount: Sum) {
         self.incoming = self.incoming.minus(amount);
     }
@@ -227,10 +230,12 @@ impl fmt::Display for Ratio {
     }
 }
 
-/// The collector account beside what is owed (`cuadratura`).
+/// The balance of the collector account beside what is owed to clients (`cuadratura`). The
+/// central bank wants all of the clients' money to be there at any time (Communication "A" 6885).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coverage {
-    /// What the collector account has beyond what is owed; negative where it is short.
+    /// What the collector account has beyond what is owed, in centavos; negative where it is
+    /// short.
     pub free: Sum,
     /// What part of what is owed it has; `None` when nothing is owed.
     pub ratio: Option<Ratio>,

@@ -14,13 +14,16 @@ use crate::time::Timestamp;
 pub use of_realm::{CreateVoucherType, VoucherTypes};
 pub use shapes::{Origin, Sense, VoucherType};
 
-/// The code of a voucher type: `^[A-Z0-9_-]{2,40}$`.
+/// The code of a voucher type: 2 to 40 of `A` to `Z`, `0` to `9`, `_` and `-`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TypeCode(String);
 
 impl TypeCode {
     /// Reads a code; lower case is raised.
+    ///
+    /// # Errors
+    /// When it has another length or another character.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let raised = text.to_ascii_uppercase();
         let good = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-');
@@ -31,7 +34,7 @@ impl TypeCode {
         }
     }
 
-    /// The code.
+    /// The code, in upper case.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -43,7 +46,8 @@ impl fmt::Display for TypeCode {
     }
 }
 
-/// The built-in types, with the direction of each. The place of one, counted from 1, is its number: new ones come last.
+/// The built-in types: code, name, and the direction of each. The place of one, counted from 1,
+/// is its number: new ones come last.
 pub const SYSTEM_TYPES: [(&str, &str, Direction); 13] = [
     ("CREDIT", "Credit", Direction::Credit),
     ("DEBIT", "Debit", Direction::Debit),
@@ -83,13 +87,13 @@ pub const SYSTEM_TYPES: [(&str, &str, Direction); 13] = [
 /// A built-in type that the service itself posts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SystemType {
-    /// Opens a hold.
+    /// Opens a hold, or sets money of a transfer apart.
     Hold,
-    /// Ends a hold or a part of it.
+    /// Ends a hold or a part of it, or gives a transfer's money back.
     Release,
-    /// Lets money of a hold leave.
+    /// Lets money of a hold leave, all or a part.
     ConfirmHold,
-    /// Money from the bank.
+    /// Credits money that arrived from the bank.
     TransferIn,
     /// A transfer through the bank that completed.
     TransferOut,
@@ -99,9 +103,9 @@ pub enum SystemType {
     P2pIn,
     /// The sending half of one.
     P2pOut,
-    /// A fee.
+    /// Takes a fee.
     Fee,
-    /// The tax on a fee.
+    /// Takes the tax on a fee.
     FeeTax,
 }
 
@@ -136,12 +140,12 @@ impl SystemType {
         }
     }
 
-    /// Its code.
+    /// The code of the type, as [`SYSTEM_TYPES`] has it.
     pub fn code(self) -> TypeCode {
         TypeCode(self.entry().0.to_owned())
     }
 
-    /// The type.
+    /// The type as vouchers are posted with it.
     pub fn voucher_type(self) -> VoucherType {
         built_in(self.entry())
     }

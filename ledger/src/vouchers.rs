@@ -23,13 +23,13 @@ pub enum ReferenceType {
     Hold,
     /// A transfer through the bank.
     Transfer,
-    /// An internal transfer.
+    /// A transfer inside the realm.
     P2p,
     /// Money that arrived from the bank.
     CashIn,
     /// A fee or its tax.
     Fee,
-    /// Remuneration of balances.
+    /// Remuneration of balances. The service posts none; the type is reserved.
     Remuneration,
 }
 
@@ -73,13 +73,13 @@ pub struct GivesBack {
 pub struct Voucher {
     /// The CVU it moved.
     pub cvu: Cvu,
-    /// Counts the CVU's movements from 1.
+    /// Counts the account's movements from 1, without gaps.
     pub sequence: u64,
     /// Which way the money went.
     pub direction: Direction,
-    /// How much.
+    /// The amount, in centavos.
     pub amount: Amount,
-    /// What the account had afterwards.
+    /// The balance after it.
     pub after: Balance,
     /// The code of the type, kept even when the type is removed.
     pub type_code: TypeCode,
@@ -112,7 +112,7 @@ pub struct Voucher {
     /// For a release: what the usage of limits gets back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gives_back: Option<GivesBack>,
-    /// Of which history its id is.
+    /// The history that its id is of.
     #[serde(default, skip_serializing_if = "Tag::is_none")]
     pub tag: Tag,
     /// The other side, as far as it was known when it was posted.
@@ -120,7 +120,7 @@ pub struct Voucher {
     pub counterparty: Option<Box<Counterparty>>,
     /// When it was posted; never goes back within an account.
     pub at: Timestamp,
-    /// The chain up to and with this movement.
+    /// The hash chain up to and with this movement: [`Self::hash_after`] the one before.
     pub hash: Digest,
 }
 
@@ -240,7 +240,7 @@ impl Voucher {
 /// The tenant's own date of a movement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ExternalDate {
-    /// The day.
+    /// The calendar day, as the tenant meant it.
     pub day: NaiveDate,
     /// As it was sent, where that is not `YYYY-MM-DD`; at most [`Self::SENT_MAX`] bytes.
     pub sent: Option<String>,
@@ -262,9 +262,9 @@ impl From<NaiveDate> for ExternalDate {
 pub struct PostAdjustment {
     /// The type, resolved among the realm's types.
     pub voucher_type: VoucherType,
-    /// How much.
+    /// The amount, in centavos; the direction is the type's.
     pub amount: Amount,
-    /// The tenant's own id: idempotent with the direction over the realm.
+    /// The tenant's own id: unique with the direction among adjustments and holds of the realm.
     pub external_id: ExternalId,
     /// A line for people.
     pub description: Option<String>,
@@ -272,7 +272,8 @@ pub struct PostAdjustment {
     pub external_date: Option<ExternalDate>,
 }
 
-/// Whether an order did something or had been done before.
+/// Whether an order did something or had been done before: a repeat of an order is a success that
+/// does nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome<T> {
     /// It was done now.

@@ -16,17 +16,17 @@ use crate::time::Timestamp;
 
 pub use format::WebhookFormat;
 
-/// The most webhooks of a realm.
+/// How many webhooks a realm may have.
 pub const WEBHOOKS_MAX: usize = 16;
-/// The most redeliveries of a webhook that wait or are under way.
+/// How many redeliveries of a webhook may wait or be under way.
 pub const REPLAYS_MAX: usize = 16;
-/// The most secrets of a webhook that are valid at the same time.
+/// How many secrets of a webhook are kept, the current one and those that still sign.
 pub const SECRETS_MAX: usize = 4;
 
 /// A webhook of a realm. Written `whk_` and 26 characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct WebhookId {
-    /// The realm.
+    /// The realm whose events it is sent.
     pub realm: RealmId,
     /// The number in it, from 1.
     pub number: u64,
@@ -35,9 +35,9 @@ pub struct WebhookId {
 /// What becomes of one event at one webhook. Written `dlv_` and 26 characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DeliveryId {
-    /// The webhook.
+    /// The webhook to which the event is sent.
     pub webhook: WebhookId,
-    /// The number of the event.
+    /// The number of the event in the realm's log.
     pub event: u64,
 }
 
@@ -88,10 +88,11 @@ const fn place(webhook: WebhookId, sequence: u64) -> VoucherId {
     }
 }
 
-/// A secret that signs, sealed by who can read it.
+/// A secret that signs what is sent, encrypted: only the service can read it, and the ledger
+/// never does.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Secret {
-    /// The sealed bytes.
+    /// The encrypted bytes of the secret.
     pub sealed: Vec<u8>,
     /// The first instant at which it no longer signs; `None` for the current one.
     pub until: Option<Timestamp>,
@@ -102,9 +103,9 @@ pub struct Secret {
 pub struct Replay {
     /// Counts the webhook's replays from 1.
     pub number: u64,
-    /// The first event.
+    /// The number of the first event.
     pub from: u64,
-    /// The last event.
+    /// The number of the last event.
     pub to: u64,
     /// Whether types that the webhook does not want are sent too.
     pub every_kind: bool,
@@ -113,23 +114,24 @@ pub struct Replay {
 /// A webhook as its tenant wants it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Webhook {
-    /// Its number in the realm.
+    /// Its number in the realm, from 1, never reused.
     pub number: u64,
-    /// Where to.
+    /// The address to which events are posted.
     pub url: String,
-    /// The types that it wants, families such as `hold.*` among them; `None` is all there will be.
+    /// The types of events that it wants, families such as `hold.*` among them; `None` wants all
+    /// types, also future ones.
     pub types: Option<Vec<String>>,
     /// A line for people.
     pub description: Option<String>,
-    /// Whether events are sent.
+    /// Whether events are sent to it.
     pub active: bool,
-    /// How often it was switched on: what stopped it before no longer counts.
+    /// How often it was switched on: a stop from before the last time no longer counts.
     pub resumed: u64,
     /// The secrets, the newest first.
     pub secrets: Vec<Secret>,
-    /// Events after this number are for it.
+    /// The number of the last event before its creation: later ones are for it.
     pub after: u64,
-    /// The last replays that were ordered.
+    /// The last replay that was ordered, and those before it that had not begun by then.
     pub replays: Vec<Replay>,
     /// When it was created.
     pub created_at: Timestamp,
@@ -178,12 +180,12 @@ impl Webhook {
     }
 }
 
-/// What a tenant may order.
+/// What a tenant may order of its webhooks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WebhookOrder {
-    /// A new webhook.
+    /// Create a webhook.
     Create {
-        /// Where to.
+        /// The address to which events are posted.
         url: String,
         /// The types that it wants; `None` is all.
         types: Option<Vec<String>>,
@@ -191,13 +193,13 @@ pub enum WebhookOrder {
         description: Option<String>,
         /// How the body of what is sent looks.
         format: WebhookFormat,
-        /// Its secret, sealed.
+        /// The secret that signs, encrypted: its bytes as they are kept.
         secret: Vec<u8>,
     },
     /// Another address, other types, another description, another format, on or off; `None` leaves things as they
     /// are.
     Change {
-        /// Where to.
+        /// Another address to which events are posted.
         url: Option<String>,
         /// The types that it wants; `Some(None)` is all.
         types: Option<Option<Vec<String>>>,
@@ -208,34 +210,34 @@ pub enum WebhookOrder {
         /// Whether events are sent.
         active: Option<bool>,
     },
-    /// A new secret beside the old ones, which sign until then.
+    /// A new secret beside the old ones, which go on signing for a while.
     Rotate {
-        /// The new secret, sealed.
+        /// The new secret, encrypted: its bytes as they are kept.
         secret: Vec<u8>,
         /// How long the old ones go on signing, in seconds.
         overlap: u64,
     },
     /// Deliver events once more.
     Replay {
-        /// The first event.
+        /// The number of the first event.
         from: u64,
-        /// The last event.
+        /// The number of the last event; one beyond the realm's last is cut.
         to: u64,
         /// Whether types that the webhook does not want are sent too.
         every_kind: bool,
     },
-    /// No more events.
+    /// Delete the webhook: nothing more is sent to it.
     Remove,
 }
 
 /// What happened to the webhooks of a realm. Variants and fields are appended, never edited.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum WebhookFact {
-    /// A webhook is now like this.
+    /// A webhook as it is now, whole.
     Set(Webhook),
-    /// A webhook is no more.
+    /// A webhook was deleted.
     Removed {
-        /// Its number.
+        /// The number that it had.
         number: u64,
     },
 }

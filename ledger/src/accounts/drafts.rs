@@ -17,6 +17,9 @@ use crate::vouchers::{ExternalDate, GivesBack, ReferenceType, Voucher};
 
 impl Account {
     /// An empty sheet on top of the account as it is.
+    ///
+    /// # Errors
+    /// When the account has no CVU.
     pub(super) fn draft<'a>(&'a self, context: &'a Context<'a>) -> Result<Drafts<'a>, Rejection> {
         Ok(Drafts {
             account: self,
@@ -34,19 +37,30 @@ impl Account {
 /// What a voucher says, before it has its place.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
+    /// The type; its direction decides what the balance does.
     pub voucher_type: VoucherType,
+    /// The amount, in centavos.
     pub amount: Amount,
+    /// What the voucher belongs to.
     pub reference_type: ReferenceType,
+    /// The id of what it belongs to, where that is not the voucher itself.
     pub reference_id: Option<String>,
+    /// The tenant's own id of the movement.
     pub external_id: Option<ExternalId>,
+    /// A line for people.
     pub description: Option<String>,
+    /// The tenant's own date of the movement.
     pub external_date: Option<ExternalDate>,
+    /// When the hold that it opens ends by itself.
     pub expires_at: Option<Timestamp>,
+    /// For a release: what the usage of limits gets back.
     pub gives_back: Option<GivesBack>,
+    /// The other side, as far as it is known.
     pub counterparty: Option<Counterparty>,
 }
 
 impl Draft {
+    /// A draft that says nothing but type, amount and what it belongs to.
     pub fn new(voucher_type: VoucherType, amount: Amount, reference_type: ReferenceType) -> Self {
         Self {
             voucher_type,
@@ -62,6 +76,7 @@ impl Draft {
         }
     }
 
+    /// The same of a built-in type.
     pub fn of(system: SystemType, amount: Amount, reference_type: ReferenceType) -> Self {
         Self::new(system.voucher_type(), amount, reference_type)
     }
@@ -77,6 +92,7 @@ pub(super) struct Drafts<'a> {
     sequence: u64,
     hash: Digest,
     at: Timestamp,
+    /// What was drafted, in the order of the sequences.
     pub vouchers: Vec<Voucher>,
 }
 
@@ -91,12 +107,15 @@ impl Drafts<'_> {
         }
     }
 
-    /// The sequence of the last voucher.
+    /// The sequence of the last voucher; of the account's last one while nothing was drafted.
     pub const fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Adds a voucher, or says why its money cannot move.
+    /// Adds a voucher after the last one.
+    ///
+    /// # Errors
+    /// When its money is not available or held, or the balance would leave the range of money.
     pub fn add(&mut self, draft: Draft) -> Result<(), Rejection> {
         let direction = draft.voucher_type.direction();
         let after = self
@@ -141,6 +160,9 @@ impl Drafts<'_> {
     }
 
     /// Adds a step of a hold.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
     pub fn step(&mut self, hold: &Hold, step: HoldStep, amount: Amount) -> Result<(), Rejection> {
         let system = match step {
             HoldStep::Confirm => SystemType::ConfirmHold,
@@ -160,6 +182,9 @@ impl Drafts<'_> {
     }
 
     /// Adds the fee of the last voucher and its tax, where the schedule says that it is charged.
+    ///
+    /// # Errors
+    /// As [`Self::add`], or when the charges are more than may move.
     pub fn charge(&mut self) -> Result<(), Rejection> {
         let Some(last) = self.vouchers.last() else {
             return Ok(());
@@ -173,7 +198,11 @@ impl Drafts<'_> {
         self.take(charged, &id.to_string())
     }
 
-    /// Adds a fee and its tax.
+    /// Adds a fee and its tax, each where it is not zero; `reference` is the id of what they are
+    /// for.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
     pub fn take(&mut self, charges: Charges, reference: &str) -> Result<(), Rejection> {
         for (system, money) in [
             (SystemType::Fee, charges.fee),

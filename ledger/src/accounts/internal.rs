@@ -25,7 +25,12 @@ impl Account {
         }
     }
 
-    /// Decides the sending half of an internal transfer to another account of the realm.
+    /// Decides the sending half of an internal transfer to another account of the realm. Limits
+    /// over the tenant's sum do not count: the money stays.
+    ///
+    /// # Errors
+    /// When the state of the account, its limits or its balance refuse it, or `receiver` is this
+    /// account or has no CVU.
     pub fn decide_send(
         &self,
         order: &Send,
@@ -68,9 +73,11 @@ impl Account {
         Ok((transfer, movements))
     }
 
-    /// Decides the receiving half of the internal transfer that `sender` is about to make. The state of
-    /// the account and its largest balance may refuse it; a fee that the balance does not cover is not
-    /// charged.
+    /// Decides the receiving half of the internal transfer that `sender` is about to make. A fee
+    /// that the balance does not cover is not charged.
+    ///
+    /// # Errors
+    /// When the state of the account or its largest balance refuses it.
     pub fn decide_receive(
         &self,
         order: &Send,

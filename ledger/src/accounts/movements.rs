@@ -28,7 +28,7 @@ pub enum Movement {
     AdjustIn,
     /// An adjustment that debits.
     AdjustOut,
-    /// Opening a hold.
+    /// Opening a hold, by the tenant.
     Hold,
     /// Confirming a hold, by the tenant.
     Confirm,
@@ -45,7 +45,11 @@ pub enum Movement {
 }
 
 impl Account {
-    /// Whether the state of the account lets a kind of movement pass.
+    /// Whether the state of the account lets a kind of movement pass; gives its CVU.
+    ///
+    /// # Errors
+    /// When it has no CVU, never was, or is closed, suspended or disabled and the movement is
+    /// none that is allowed then.
     pub fn may(&self, movement: Movement) -> Result<Cvu, Rejection> {
         use Movement::{
             AdjustIn, AdjustOut, CashIn, Confirm, Hold, Receive, Release, Send, Settle,
@@ -96,6 +100,9 @@ impl Account {
 
     /// Whether limits let money out of the account. What is left on a closed account is returned
     /// whatever they say.
+    ///
+    /// # Errors
+    /// The first limit that the amount would pass.
     pub(super) fn within_limits(
         &self,
         amount: Amount,
@@ -111,6 +118,9 @@ impl Account {
     }
 
     /// Whether limits let money out of the account and out of the tenant.
+    ///
+    /// # Errors
+    /// The first limit that the amount would pass, the account's before the tenant's.
     pub(super) fn within_all_limits(
         &self,
         amount: Amount,
@@ -125,7 +135,10 @@ impl Account {
         total.map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
     }
 
-    /// Whether the largest balance lets a credit in that is not the bank's.
+    /// Whether the largest balance allows a credit that is not the bank's.
+    ///
+    /// # Errors
+    /// The largest balance, when the credit would pass it.
     pub(super) fn within_balance(
         &self,
         amount: Amount,
@@ -136,8 +149,12 @@ impl Account {
             .map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
     }
 
-    /// Decides an adjustment voucher, with its fee where one is charged. `existing` is the voucher
-    /// that holds the same external id and direction, with its account.
+    /// Decides an adjustment voucher, with its fee where one is charged. `existing` is the
+    /// voucher that holds the same external id and direction, with its account.
+    ///
+    /// # Errors
+    /// When `existing` differs from the order, the type is built in or inactive, or state, limits
+    /// or balance refuse it.
     pub fn decide_post(
         &self,
         order: &PostAdjustment,
@@ -192,6 +209,10 @@ impl Account {
     }
 
     /// Decides a hold; `existing` is the voucher that holds the same external id as a hold.
+    ///
+    /// # Errors
+    /// When `existing` differs from the order, its end is not in the future, [`OPEN_HOLDS_MAX`]
+    /// holds are open, or state, limits or balance refuse it.
     pub fn decide_hold(
         &self,
         order: &OpenHold,
@@ -227,7 +248,11 @@ impl Account {
         Ok(Outcome::Recorded(drafts.vouchers))
     }
 
-    /// Decides a step of a hold: a part, or the rest when no amount is given.
+    /// Decides a step of the hold of that number: a part, or the rest when no amount is given.
+    ///
+    /// # Errors
+    /// When the hold is not open, less remains of it, or the state of the account or its balance
+    /// (for the fee) refuses it.
     pub fn decide_step(
         &self,
         hold: u64,
@@ -272,13 +297,17 @@ impl Account {
         drafts.vouchers
     }
 
-    /// When the next hold ends by itself.
+    /// When the next hold ends by itself; `None` when no open hold has an end.
     pub fn next_expiry(&self) -> Option<Timestamp> {
         self.ends.first().map(|(end, _)| *end)
     }
 
     /// Decides the credit of money that arrived from the bank. Limits never refuse it, and a fee
     /// that the balance does not cover is not charged.
+    ///
+    /// # Errors
+    /// When the account has no CVU, is closed or never was, or the balance would leave the range
+    /// of money: then the money goes to suspense.
     pub fn decide_cash_in(
         &self,
         arrived: &CashIn,
@@ -299,7 +328,10 @@ impl Account {
         Ok(drafts.vouchers)
     }
 
-    /// What no order can be about.
+    /// Whether any order about money can be about the account.
+    ///
+    /// # Errors
+    /// When it never was, or has no CVU.
     pub(super) fn exists(&self) -> Result<(), Rejection> {
         match (self.status, self.cvu) {
             (Status::Void, _) => Err(Rejection::AccountNotFound),

@@ -81,7 +81,13 @@ impl Account {
         known.document_fits().map_err(Rejection::Document)
     }
 
-    /// The name is synchronised with the bank once it knows the account; with it, all waits.
+    /// Decides a change of what the wallet account says of itself. The name is synchronised with
+    /// the bank once it knows the account; with it, all waits.
+    ///
+    /// # Errors
+    /// When the account never was or is closed, the CUIT would change after there is a CVU, the
+    /// holder would have no name or a document of another kind, or another operation waits for
+    /// the bank.
     pub(super) fn decide_particulars(
         &self,
         change: &Particulars,
@@ -117,8 +123,12 @@ impl Account {
         }])
     }
 
-    /// A wallet account that has its CVU needs none. One that is closed is asked for again under the client id
-    /// that it carries, so that the bank gives the same one.
+    /// Decides to ask for a CVU. An account that has an open one needs none. One that is closed
+    /// is asked for again under the client id that it carries, so that the bank gives the same
+    /// one.
+    ///
+    /// # Errors
+    /// When the account never was, or another operation waits for the bank.
     pub(super) fn decide_cvu(
         &self,
         client_id: u64,

@@ -1,4 +1,4 @@
-//! What the facts of a profile make of its account. Nothing is refused here, and no fact is passed over.
+//! Applies the facts of a profile to its account. Nothing is refused here, and every fact is matched.
 
 use super::{Account, Identity, Pending, Status, Suspension, SuspensionCode};
 use crate::alias::Alias;
@@ -10,7 +10,8 @@ use crate::remuneration::{Enrolment, EnrolmentState};
 use crate::time::Timestamp;
 
 impl Account {
-    /// Takes in a fact of the profile.
+    /// Takes in a fact of the profile, its sequence in the stream of the profile, and its
+    /// instant. It cannot refuse.
     pub fn apply(&mut self, fact: &AccountFact, seq: u64, at: Timestamp) {
         self.profile_seq = seq;
         self.updated_at = at;

@@ -21,13 +21,13 @@ use crate::time::Timestamp;
 use crate::transfers::{Transfer, TransferRecord};
 use crate::vouchers::Voucher;
 
-/// The most holders an account may have.
+/// How many holders an account may have, its own included.
 pub const HOLDERS_MAX: usize = 20;
 
 /// A person who holds an account, alone or with others.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Holder {
-    /// Tax id.
+    /// The holder's tax id.
     pub cuit: Cuit,
     /// Name, as the tenant gave it.
     pub name: String,
@@ -38,11 +38,11 @@ pub struct Holder {
 /// The names of an account's holders: what `PATCH …/identidad` sets.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Identity {
-    /// The holder's name.
+    /// The name of the account's own holder.
     pub name: String,
     /// Natural or legal person.
     pub person_type: PersonType,
-    /// All holders, the account's own first.
+    /// All holders, the account's own first, at most [`HOLDERS_MAX`].
     pub holders: Vec<Holder>,
     /// The parts of the name, where the account has any; in facts of before they are forgotten when the
     /// name does not follow from them.
@@ -67,7 +67,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Every state.
+    /// Every state; that of an account that never was is the last.
     pub const ALL: [Self; 5] = [
         Self::Registered,
         Self::Active,
@@ -92,7 +92,7 @@ impl Status {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SuspensionCode {
-    /// Suspected fraud.
+    /// Suspected fraud of the holder or against them.
     Fraud,
     /// A matter of compliance.
     Compliance,
@@ -100,12 +100,12 @@ pub enum SuspensionCode {
     CourtOrder,
     /// The holder asked for it.
     CustomerRequest,
-    /// Anything else.
+    /// Anything else; the reason says what.
     Other,
 }
 
 impl SuspensionCode {
-    /// Every reason.
+    /// Every reason; [`Self::Other`] is the last.
     pub const ALL: [Self; 5] = [
         Self::Fraud,
         Self::Compliance,
@@ -126,14 +126,14 @@ impl SuspensionCode {
     }
 }
 
-/// A suspension.
+/// That and why an account is suspended.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Suspension {
-    /// Why, for people.
+    /// A sentence for people: why.
     pub reason: String,
     /// Why, as a word.
     pub code: SuspensionCode,
-    /// Since when.
+    /// When it was suspended.
     pub at: Timestamp,
 }
 
@@ -171,14 +171,14 @@ pub enum Pending {
 pub enum BankAnswer {
     /// It opened the account.
     Opened {
-        /// The CVU.
+        /// The CVU that the bank gave.
         cvu: Cvu,
         /// The alias, when it could be set.
         alias: Option<Alias>,
     },
     /// It did what was asked.
     Done,
-    /// It refused.
+    /// It refused, in these words.
     Refused(BankRefusal),
 }
 
@@ -187,33 +187,33 @@ pub enum BankAnswer {
 pub struct Account {
     /// Its number in the realm: the wallet account id.
     pub number: AccountNo,
-    /// The sequence of the last fact of its profile.
+    /// The sequence of the last fact of its profile, from 1.
     pub profile_seq: u64,
-    /// Who holds it.
+    /// The account's own holder: the first of [`Self::holders`].
     pub holder: Holder,
     /// All holders, the account's own first; only itself until an identity was set.
     pub holders: Vec<Holder>,
-    /// The tenant's own code.
+    /// The tenant's own code, unique in the realm.
     pub code: Option<String>,
-    /// E-mail.
+    /// The holder's e-mail address.
     pub email: Option<String>,
-    /// Phone.
+    /// The holder's phone number.
     pub phone: Option<String>,
     /// Whatever the tenant keeps with it.
     pub metadata: BTreeMap<String, String>,
-    /// KYC data.
+    /// What is known of the holder.
     pub kyc: Kyc,
     /// Whether the wallet account is enabled.
     pub enabled: bool,
-    /// Its CVU.
+    /// Its CVU, once the bank gave one; kept when it is closed.
     pub cvu: Option<Cvu>,
-    /// Its alias.
+    /// The alias of its CVU, while it has one.
     pub alias: Option<Alias>,
-    /// Its state.
+    /// The state of the account, which decides what may happen to its money.
     pub status: Status,
     /// The suspension, while suspended.
     pub suspension: Option<Suspension>,
-    /// Its own limits.
+    /// The limits that it has of its own; the rest is inherited.
     pub limits: Limits,
     /// What waits for the bank.
     pub pending: Option<Pending>,
@@ -228,17 +228,17 @@ pub struct Account {
     /// When its CVU was last opened again after it had been closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reopened_at: Option<Timestamp>,
-    /// What it has.
+    /// Its balance after the last movement, in centavos.
     pub balance: Balance,
-    /// The number of its movements.
+    /// The number of its movements: the sequence of the last one.
     pub sequence: u64,
-    /// The chain up to its last movement.
+    /// The hash chain up to its last movement.
     pub hash: Digest,
     /// When it last moved.
     pub last_movement_at: Option<Timestamp>,
-    /// Outgoing money of the day and month of the last movement.
+    /// What went out in the day and the month of the last movement that counted.
     pub usage: Usage,
-    /// Its own fees.
+    /// The fee entries that it has of its own; the rest is inherited.
     #[serde(default)]
     pub fees: Vec<FeeRule>,
     /// The parts of the holder's name, where the tenant gave them apart.
@@ -257,11 +257,11 @@ pub struct Account {
     /// index has them.
     #[serde(skip)]
     pub holds: BTreeMap<u64, Hold>,
-    /// The ends of open holds that have one, soonest first.
+    /// The ends of open holds that have one, soonest first, each with the number of its hold.
     #[serde(skip)]
     pub(super) ends: BTreeSet<(Timestamp, u64)>,
-    /// Transfers that wait for the bank, by the sequence of their first voucher. Not part of a
-    /// snapshot either.
+    /// Transfers that wait for the bank, by the sequence of their first voucher: their number.
+    /// Not part of a snapshot either.
     #[serde(skip)]
     pub transfers: BTreeMap<u64, Transfer>,
 }
@@ -269,9 +269,9 @@ pub struct Account {
 /// An order about the profile of an account.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// Block outgoing movements.
+    /// Block outgoing movements; one that is suspended stays as it is.
     Suspend {
-        /// Why, for people.
+        /// A sentence for people: why.
         reason: String,
         /// Why, as a word.
         code: SuspensionCode,
@@ -287,17 +287,17 @@ pub enum Order {
         /// All holders, the account's own first: it is called as that one is.
         holders: Vec<Holder>,
     },
-    /// Close it.
+    /// Close the CVU at the bank and then the account.
     Close,
     /// Change KYC data and contact.
     ChangeKyc {
-        /// What changes.
+        /// The KYC data that changes; its fields that are `None` stay.
         kyc: Kyc,
         /// E-mail, when it changes.
         email: Option<String>,
         /// Phone, when it changes.
         phone: Option<String>,
-        /// What is cleared.
+        /// The fields that are emptied.
         cleared: Cleared,
     },
     /// Change its own limits.
@@ -345,9 +345,9 @@ impl Order {
 /// The limits and fees of a level above the account.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Terms<'a> {
-    /// Its limits.
+    /// The limits that this level sets.
     pub limits: Limits,
-    /// Its fees.
+    /// The fee entries that this level has.
     pub fees: &'a [FeeRule],
 }
 
@@ -356,11 +356,11 @@ pub struct Terms<'a> {
 pub struct Context<'a> {
     /// The realm, for naming vouchers.
     pub realm: RealmId,
-    /// The present.
+    /// The time of the decision, by the service's clock.
     pub now: Timestamp,
-    /// The tenant's terms.
+    /// What the tenant sets for its accounts.
     pub psp: Terms<'a>,
-    /// The platform's terms.
+    /// What the platform sets for tenants that set nothing.
     pub platform: Terms<'a>,
     /// The limits over the sum of the tenant's accounts.
     pub total: TotalLimits,
@@ -378,7 +378,7 @@ pub struct Movements {
 }
 
 impl Movements {
-    /// Whether nothing happens.
+    /// Whether the decision does nothing.
     pub fn is_empty(&self) -> bool {
         self.vouchers.is_empty() && self.transfers.is_empty()
     }

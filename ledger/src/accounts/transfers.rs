@@ -96,6 +96,8 @@ impl Account {
         })
     }
 
+    /// The transfer that an order makes, as it is when it is asked for: without charges, receiver
+    /// and reference.
     pub(super) fn transfer(&self, order: &Send, from: Cvu, context: &Context<'_>) -> Transfer {
         let TransferId(VoucherId { sequence, tag, .. }) = self.next_transfer(context);
         Transfer {
@@ -125,6 +127,10 @@ impl Account {
     }
 
     /// Decides a transfer through the bank under a reference: holds its amount and its charges.
+    ///
+    /// # Errors
+    /// When [`OPEN_TRANSFERS_MAX`] transfers wait for the bank, or state, limits or balance
+    /// refuse it.
     pub fn decide_request(
         &self,
         order: &Send,
@@ -175,8 +181,11 @@ impl Account {
         Ok((transfer, movements))
     }
 
-    /// What the bank's word makes of an open transfer; nothing when it is not open any more, or when
-    /// the bank has said before that it has something else under its reference.
+    /// What the bank's word makes of an open transfer; nothing when it is not open any more, or
+    /// when the bank has said before that it has something else under its reference.
+    ///
+    /// # Errors
+    /// When what was held cannot be settled; the history is broken then.
     pub fn settle_transfer(
         &self,
         number: u64,
@@ -248,9 +257,11 @@ impl Account {
         }
     }
 
-    /// Takes in money that left by an order that the ledger does not know: held and gone at once, in
-    /// any state of the account and beyond every limit, without charges. Only money that is not there
-    /// refuses it.
+    /// Takes in money that left by an order that the ledger does not know: held and gone at once,
+    /// in any state of the account and beyond every limit, without charges.
+    ///
+    /// # Errors
+    /// When the account has no CVU or never was, or does not have the money.
     pub fn decide_departure(
         &self,
         left: &Departure,
@@ -301,8 +312,11 @@ impl Account {
         })
     }
 
-    /// Completes an open transfer because a person says that its money left; nothing when it is not
-    /// open any more.
+    /// Completes an open transfer because a person says that its money left; nothing when it is
+    /// not open any more.
+    ///
+    /// # Errors
+    /// As [`Self::settle_transfer`].
     pub fn complete_by_hand(
         &self,
         number: u64,
@@ -363,6 +377,9 @@ impl Account {
 
     /// Gives an open transfer's money back, on the bank's word or a person's; nothing when it is
     /// not open any more.
+    ///
+    /// # Errors
+    /// As [`Self::settle_transfer`].
     pub fn reject(
         &self,
         number: u64,
@@ -410,8 +427,12 @@ impl Account {
         }
     }
 
-    /// Credits what came back of a transfer. One that is still open had completed, then; what is
-    /// more than what left never comes in.
+    /// Credits what came back of a transfer. One that is still open had completed, then; more
+    /// than what left never comes in.
+    ///
+    /// # Errors
+    /// When the transfer was rejected, stayed in the realm or is disputed, more would come back
+    /// than left, or the account has no CVU.
     pub fn decide_reversal(
         &self,
         transfer: &Transfer,

@@ -21,11 +21,11 @@ const RECOGNISED_WHY: &str =
 /// Money on its way back to its sender.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Return {
-    /// The number of the request in its realm.
+    /// The number of the request in its realm, from 1.
     pub number: u64,
     /// The reference by which the bank knows it.
     pub origin: OriginId,
-    /// Where it goes.
+    /// The CBU or CVU of the sender, to which it goes.
     pub to: Cbu,
     /// Who decided it, and why.
     pub decision: Decision,
@@ -42,15 +42,15 @@ pub enum ParkedState {
     Waiting,
     /// The bank is asked to return it.
     Returning(Return),
-    /// It was credited.
+    /// A person had it credited to an account.
     Credited {
-        /// To this CVU.
+        /// The CVU to which it was credited.
         cvu: Cvu,
-        /// Of this account.
+        /// The account of that CVU.
         account: AccountNo,
-        /// By the voucher of this sequence.
+        /// The sequence of the voucher that credited it, in that account.
         voucher: u64,
-        /// Of this tag.
+        /// The tag of that voucher's id.
         #[serde(default, skip_serializing_if = "Tag::is_none")]
         tag: Tag,
         /// Who decided it, and why.
@@ -94,15 +94,15 @@ pub struct Parked {
 pub enum CaseFact {
     /// A person had it credited, by a voucher of the same commit.
     Credited {
-        /// The money.
+        /// The place of the money's record.
         case: SuspensePlace,
-        /// To this CVU.
+        /// The CVU to which it was credited.
         cvu: Cvu,
-        /// Of this account.
+        /// The account of that CVU.
         account: AccountNo,
-        /// The sequence of the voucher.
+        /// The sequence of the voucher that credited it, in that account.
         voucher: u64,
-        /// The voucher's tag.
+        /// The tag of that voucher's id.
         #[serde(default, skip_serializing_if = "Tag::is_none")]
         tag: Tag,
         /// Who decided it, and why.
@@ -111,21 +111,21 @@ pub enum CaseFact {
     /// A person wants it returned: the bank will be asked. The sequence of this fact is the number of
     /// the request.
     ReturnRequested {
-        /// The money.
+        /// The place of the money's record.
         case: SuspensePlace,
         /// The reference by which the bank will know it.
         origin: OriginId,
-        /// Where it goes.
+        /// The CBU or CVU of the sender, to which it goes.
         to: Cbu,
         /// Who decided it, and why.
         decision: Decision,
-        /// The how-manieth try it is, where that is not the one after the last.
+        /// The number of the try, from 1, where it is not the one after the last.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         attempt: Option<u32>,
     },
     /// The bank has said what it calls the return.
     ReturnNamed {
-        /// The money.
+        /// The place of the money's record.
         case: SuspensePlace,
         /// The number of the request.
         number: u64,
@@ -136,7 +136,7 @@ pub enum CaseFact {
     },
     /// The bank has returned it.
     Returned {
-        /// The money.
+        /// The place of the money's record.
         case: SuspensePlace,
         /// The number of the request.
         number: u64,
@@ -147,11 +147,11 @@ pub enum CaseFact {
     },
     /// The bank has not returned it and will not, under this reference.
     ReturnRefused {
-        /// The money.
+        /// The place of the money's record.
         case: SuspensePlace,
         /// The number of the request.
         number: u64,
-        /// Why.
+        /// The bank's reason, or that it has something else under the reference.
         why: TransferRejection,
     },
 }
@@ -247,8 +247,9 @@ impl Parked {
         self.decide_try(tenant, self.tries.saturating_add(1), decision)
     }
 
-    /// The how-manieth try to return it a reference at the bank is of, if it is of one that this does
-    /// not know: an older copy of the store was put back since. So many tries are looked at.
+    /// Which try to return it, by its number, a reference at the bank is of, if it is one that
+    /// this does not know: an older copy of the store was put back since. The 16 tries after the
+    /// last known one are looked at.
     pub fn recognises(&self, tenant: (&str, Mode), origin: OriginId) -> Option<u32> {
         self.is_decidable().ok()?;
         let first = self.tries.saturating_add(1);

@@ -61,7 +61,7 @@ impl BankSays {
         }
     }
 
-    /// How much.
+    /// What left or arrived, in centavos.
     pub const fn amount(&self) -> Amount {
         match self {
             Self::Left(left) => left.amount,
@@ -79,9 +79,9 @@ pub enum UnbookedState {
     Booked {
         /// The account that sent.
         account: AccountNo,
-        /// The sequence of the transfer in it.
+        /// The sequence of that transfer's first voucher: its number in the account.
         transfer: u64,
-        /// Its tag.
+        /// The tag of the transfer's id.
         tag: Tag,
     },
     /// A person had it put right otherwise.
@@ -119,14 +119,14 @@ pub struct Unbooked {
 pub enum UnbookedFact {
     /// The bank said it. The sequence of this fact is part of its place.
     Said {
-        /// What.
+        /// What the bank said.
         says: BankSays,
         /// Why it could not be booked.
         reason: String,
     },
     /// A person had it put right otherwise.
     Dismissed {
-        /// What.
+        /// The place of its record.
         case: SuspensePlace,
         /// Who decided it, and why.
         decision: Decision,

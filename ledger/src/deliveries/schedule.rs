@@ -8,12 +8,15 @@ pub const PAUSES: [u64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_0
 /// The pauses between tries of a webhook that takes nothing, in seconds; the last one goes on.
 pub const BRAKE_PAUSES: [u64; 5] = [5, 15, 60, 120, 300];
 
-/// How long is waited between tries, in milliseconds.
+/// How long is waited between tries, in milliseconds. What is waited is up to a fifth more or
+/// less, so that what failed together is not tried together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Schedule {
-    /// Before each further try of an event; the last one goes on.
+    /// The pause before the second, third … try of an event, in milliseconds; the last one is
+    /// used again and again.
     pub pauses: [u64; PAUSES.len()],
-    /// Between tries of a webhook that takes nothing; the last one goes on.
+    /// The pauses between tries of a webhook under the brake, in milliseconds; the last one is
+    /// used again and again.
     pub brake: [u64; BRAKE_PAUSES.len()],
 }
 

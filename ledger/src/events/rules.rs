@@ -63,8 +63,8 @@ impl RuleSets {
         Self(sets)
     }
 
-    /// The set of a number; 0, which stands where no set was ever named, is the first. `None` for a
-    /// set of a later program.
+    /// The set of a number, from 1; 0, the number before any set was named, is the first. `None`
+    /// for a set of a later program.
     pub fn of(self, number: u16) -> Option<&'static EventRules> {
         self.0.get(usize::from(number.saturating_sub(1)))
     }

@@ -8,24 +8,25 @@ use crate::money::{Amount, Money};
 use crate::time::Timestamp;
 use crate::voucher_types::VoucherType;
 
-/// What a movement would cost.
+/// What a movement would cost its account now. Nothing is reserved.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Quote {
-    /// The CVU.
+    /// The CVU of the account that was asked about.
     pub cvu: Cvu,
-    /// The type.
+    /// The type that the movement would have; its direction decides whether charges come on top.
     pub voucher_type: VoucherType,
-    /// The amount.
+    /// The amount of the movement, in centavos, without charges.
     pub amount: Amount,
-    /// The entry of the schedule.
+    /// The entry of the schedule that applies; `None` where no level has one, which costs
+    /// nothing.
     pub rule: Option<FeeRule>,
-    /// The level that has it.
+    /// The level that has the entry.
     pub source: Level,
-    /// Fee and tax.
+    /// Fee and tax, in centavos, whether they would be charged or are only previewed.
     pub charges: Charges,
-    /// What is available.
+    /// What the account can spend, in centavos.
     pub available: Money,
-    /// As of when.
+    /// When the balance was read.
     pub as_of: Timestamp,
 }
 
@@ -35,7 +36,8 @@ impl Quote {
         self.charges.total()
     }
 
-    /// What the movement comes to: a credit less its charges, anything else with them.
+    /// What the movement comes to, in centavos: a credit less its charges, anything else with
+    /// them. Negative where a credit costs more than it brings.
     pub fn net_amount(&self) -> Option<Money> {
         let (amount, charges) = (self.amount.money(), self.charges.total()?);
         match self.voucher_type.direction() {

@@ -1,4 +1,4 @@
-//! Tags: what tells the histories apart in which a place was taken.
+//! Tags tell apart the histories in which a place was taken.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,7 @@ pub struct Tag(u32);
 impl Tag {
     /// The tag of ids that have none.
     pub const NONE: Self = Self(0);
+    /// How many bits a tag has: six digits of base 32.
     pub(super) const BITS: u32 = 30;
 
     /// The tag of the place after a movement, taken at a time: known before what takes it.
@@ -40,12 +41,12 @@ impl Tag {
         self.0 == 0
     }
 
-    /// Its bytes, as rows have them.
+    /// Its 4 bytes, big-endian, as rows have them.
     pub const fn to_bytes(self) -> [u8; 4] {
         self.0.to_be_bytes()
     }
 
-    /// Reads its bytes.
+    /// Reads what [`Self::to_bytes`] wrote.
     pub const fn from_bytes(bytes: [u8; 4]) -> Self {
         Self(u32::from_be_bytes(bytes))
     }

@@ -1,5 +1,5 @@
-//! Limits over the sum of a tenant's accounts, as sponsor banks impose them, and the usage they are
-//! held against.
+//! Limits over the sum of a tenant's accounts, as sponsor banks impose them, and the usage that they
+//! are compared with.
 //!
 //! **What counts.** Money that leaves the tenant: debits and holds of every account, without fees and
 //! without internal transfers, whose money stays. A release gives back what its hold counted, for the
@@ -24,22 +24,22 @@ const MINUTE: u64 = 60_000;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TotalLimits {
-    /// The most that may go out in a business day.
+    /// The most that may leave the tenant in a business day, in centavos.
     pub daily_outgoing: Option<Money>,
-    /// The most that may go out in a calendar month.
+    /// The most that may leave the tenant in a calendar month, in centavos.
     pub monthly_outgoing: Option<Money>,
-    /// The most movements out in a minute of the clock.
+    /// The most movements that may leave the tenant in a minute of the clock.
     pub per_minute: Option<u64>,
 }
 
-/// A change of them, field by field.
+/// A change of [`TotalLimits`], field by field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TotalLimitsChange {
-    /// See [`TotalLimits::daily_outgoing`].
+    /// In centavos; see [`TotalLimits::daily_outgoing`].
     pub daily_outgoing: Change<Money>,
-    /// See [`TotalLimits::monthly_outgoing`].
+    /// In centavos; see [`TotalLimits::monthly_outgoing`].
     pub monthly_outgoing: Change<Money>,
-    /// See [`TotalLimits::per_minute`].
+    /// A number of movements; see [`TotalLimits::per_minute`].
     pub per_minute: Change<u64>,
 }
 
@@ -127,11 +127,11 @@ impl TotalLimits {
 pub struct TotalUsage {
     /// The newest movement that was counted: its day, month and minute are those of the counters.
     pub at: Timestamp,
-    /// Out in that business day.
+    /// What has left in that business day, in centavos.
     pub daily: Money,
-    /// Out in that calendar month.
+    /// What has left in that calendar month, in centavos.
     pub monthly: Money,
-    /// Movements out in that minute.
+    /// How many movements have left in that minute.
     pub in_minute: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the platform can be told to do, and what follows of it.
+//! Orders to the platform, and the facts that follow from them.
 
 use super::{ApiKey, BankRelation, BankRelations, Mode, Platform, Policy, Tenant};
 use crate::facts::{ClockWord, PlatformFact};
@@ -10,54 +10,54 @@ use crate::time::Timestamp;
 /// A change of a tenant: what is `None` stays.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TenantChange {
-    /// Its name.
+    /// Another name for people.
     pub name: Option<String>,
-    /// Its policy.
+    /// Another policy, as a whole.
     pub policy: Option<Policy>,
-    /// Its limits.
+    /// The limits that its accounts inherit, as a whole.
     pub limits: Option<Limits>,
-    /// The limits over the sum of its accounts.
+    /// The limits over the sum of its accounts, as a whole.
     pub total_limits: Option<TotalLimits>,
-    /// Its fees.
+    /// The fee schedule that its accounts inherit, as a whole.
     pub fees: Option<Vec<FeeRule>>,
-    /// Its relation to the bank of live keys.
+    /// Its relation to the bank of live keys, as a whole.
     pub live_bank: Option<BankRelation>,
-    /// Its relation to the bank of test keys.
+    /// Its relation to the bank of test keys, as a whole.
     pub test_bank: Option<BankRelation>,
 }
 
-/// A new tenant.
+/// The order to create a tenant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewTenant {
-    /// Its id.
+    /// Its id, which no other tenant has.
     pub id: String,
-    /// Its name.
+    /// Its name for people.
     pub name: String,
-    /// Its policy.
+    /// What it has decided about its accounts.
     pub policy: Policy,
-    /// Its limits.
+    /// The limits that its accounts inherit.
     pub limits: Limits,
     /// The limits over the sum of its accounts.
     pub total_limits: TotalLimits,
-    /// Its fees.
+    /// The fee schedule that its accounts inherit.
     pub fees: Vec<FeeRule>,
-    /// What its banks are.
+    /// Its relations to the banks of both modes.
     pub banks: BankRelations,
 }
 
-/// What the platform can be told to do.
+/// What an operator may order of the platform.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PlatformOrder {
     /// Create a tenant with a live and a test realm.
     CreateTenant(NewTenant),
-    /// Change a tenant.
+    /// Change the tenant of this id.
     ChangeTenant(String, TenantChange),
     /// Issue a key; its secret is known to the door alone. Where it ends of itself, that sets its
     /// lifetime.
     IssueKey(ApiKey),
     /// Issue a key in place of another, which goes on for a while.
     RotateKey {
-        /// The key to be replaced.
+        /// The public id of the key to be replaced.
         id: String,
         /// The new key; its tenant, mode, label, scopes, networks and lifetime are taken from the old
         /// one.
@@ -65,9 +65,9 @@ pub enum PlatformOrder {
         /// How long the old one goes on, in milliseconds.
         overlap: u64,
     },
-    /// End a key at once.
+    /// End the key of this public id at once.
     RevokeKey(String),
-    /// Believe the machine's clock.
+    /// Believe the machine's clock, because a person says that it is right.
     ConfirmClock(ClockWord),
     /// Set the limits and fees of tenants that have none of their own.
     ChangePlatform {

@@ -13,9 +13,9 @@ use crate::time::Timestamp;
 /// All tenants and keys, and the platform's own settings.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Platform {
-    /// Tenants by id.
+    /// All tenants, by [`Tenant::id`].
     pub tenants: BTreeMap<String, Tenant>,
-    /// Keys by id.
+    /// All keys, also those that have ended, by [`ApiKey::id`].
     pub keys: BTreeMap<String, ApiKey>,
     /// Limits for tenants that have none of their own.
     pub limits: Limits,
@@ -27,7 +27,7 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// The most keys of one tenant and mode that work at the same time.
+    /// How many keys of one tenant and mode may work at the same time.
     pub const KEYS_MAX: usize = 50;
 
     /// The realms that the next tenant gets, live and test.
@@ -37,11 +37,17 @@ impl Platform {
     }
 
     /// The tenant of that id.
+    ///
+    /// # Errors
+    /// When there is none.
     pub fn tenant(&self, id: &str) -> Result<&Tenant, Rejection> {
         self.tenants.get(id).ok_or(Rejection::TenantNotFound)
     }
 
-    /// Decides whether a tenant may have another key.
+    /// Decides whether a tenant may have another key of a mode.
+    ///
+    /// # Errors
+    /// When there is no such tenant, or it has [`Self::KEYS_MAX`] keys of that mode that work.
     pub fn may_issue(&self, tenant: &str, mode: Mode, now: Timestamp) -> Result<(), Rejection> {
         self.tenant(tenant)?;
         let working = |key: &&ApiKey| key.tenant == tenant && key.mode == mode && key.works_at(now);
@@ -53,7 +59,11 @@ impl Platform {
         Ok(())
     }
 
-    /// Decides the end of a key: at once when revoked, later when rotated.
+    /// Decides the end of a key: at once when revoked, later when rotated. An end that was set
+    /// before is never put off.
+    ///
+    /// # Errors
+    /// When there is no such key, or one that is to be rotated does not work any more.
     pub fn decide_end(
         &self,
         id: &str,

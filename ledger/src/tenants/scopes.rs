@@ -19,7 +19,7 @@ pub enum Group {
     Holds,
     /// Transfers, and the lookups that come before them.
     Transfers,
-    /// Voucher types.
+    /// The voucher types that a tenant defines.
     Types,
     /// Webhooks and their deliveries.
     Webhooks,
@@ -31,12 +31,12 @@ pub enum Group {
     Reconciliation,
 }
 
-/// Reading or changing.
+/// How far a scope of a group goes; to change includes to read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Access {
-    /// Nothing changes.
+    /// Operations that change nothing.
     Read,
-    /// Something may change.
+    /// Operations that change something, and those that read.
     Write,
 }
 
@@ -44,7 +44,7 @@ pub enum Access {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Scope {
-    /// Read everything.
+    /// Read everything that any group has.
     Read,
     /// Read a group of operations, or read and change it.
     Of(Group, Access),

@@ -23,15 +23,15 @@ impl TryFrom<Direction> for Sense {
 /// The order to create a type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CreateVoucherType {
-    /// Its code.
+    /// Its code, which no other type of the realm has.
     pub code: TypeCode,
-    /// Its name, already a [`crate::text::line`] of at most 80 characters.
+    /// Its name, already a [`crate::text::line`] of 1 to 80 characters.
     pub name: String,
     /// Whether money comes in or goes out by it.
     pub sense: Sense,
-    /// A line for people.
+    /// A line for people, at most [`VoucherType::DESCRIPTION_MAX`] characters.
     pub description: Option<String>,
-    /// The tenant's category.
+    /// The tenant's category, at most [`VoucherType::CATEGORY_MAX`] characters.
     pub category: Option<String>,
 }
 
@@ -59,10 +59,10 @@ impl Default for VoucherTypes {
 }
 
 impl VoucherTypes {
-    /// The first numeric id of a custom type: far above the ids that wallet clients know as the
+    /// The numeric id of the first custom type: far above the ids that wallet clients know as the
     /// bank's own.
     pub const FIRST_LEGACY_ID: u64 = 1000;
-    /// The most custom types that a realm may have.
+    /// How many custom types a realm may have at the same time.
     pub const CUSTOM_MAX: usize = 1000;
 
     /// The type of that code, built-in or custom.
@@ -89,8 +89,8 @@ impl VoucherTypes {
         self.removed.contains_key(&id) || self.find_legacy(id).is_some()
     }
 
-    /// The numeric id of the type that a voucher was posted with. A voucher that does not say it has that of the last
-    /// type of its code which there was by then.
+    /// The numeric id of the type that a voucher was posted with. A voucher that does not say it
+    /// has the id of the last type of its code that existed by then.
     pub fn number_of(&self, voucher: &Voucher) -> Option<u64> {
         let code = &voucher.type_code;
         let by_then = |it: &&VoucherType| it.code == *code && it.created_at <= voucher.at;
@@ -108,7 +108,10 @@ impl VoucherTypes {
         built_in_types().chain(custom).collect()
     }
 
-    /// The custom type of that code, or why a change of it is refused.
+    /// The custom type of that code.
+    ///
+    /// # Errors
+    /// When the code is of a built-in type, or of none.
     pub fn custom(&self, code: &TypeCode) -> Result<&VoucherType, Rejection> {
         match self.custom.get(code) {
             Some(found) => Ok(found),
@@ -119,7 +122,10 @@ impl VoucherTypes {
         }
     }
 
-    /// Decides the creation of a type.
+    /// Decides the creation of a type; it gets the next numeric id.
+    ///
+    /// # Errors
+    /// When the code is taken, or the realm has [`Self::CUSTOM_MAX`] custom types.
     pub fn decide_create(
         &self,
         order: &CreateVoucherType,
@@ -147,7 +153,10 @@ impl VoucherTypes {
         }))
     }
 
-    /// Decides a toggle; `None` when the type is already so.
+    /// Decides to switch a type on or off; `None` when it is already so.
+    ///
+    /// # Errors
+    /// As [`Self::custom`].
     pub fn decide_toggle(
         &self,
         code: &TypeCode,
@@ -161,7 +170,11 @@ impl VoucherTypes {
         Ok((found.active != active).then_some(fact))
     }
 
-    /// Decides a removal.
+    /// Decides the removal of a type; vouchers that were posted with it keep its code, name and
+    /// number.
+    ///
+    /// # Errors
+    /// As [`Self::custom`].
     pub fn decide_remove(&self, code: &TypeCode) -> Result<RealmFact, Rejection> {
         self.custom(code)?;
         Ok(RealmFact::VoucherTypeRemoved { code: code.clone() })

@@ -6,18 +6,18 @@ use super::TypeCode;
 use crate::balance::Direction;
 use crate::time::Timestamp;
 
-/// The direction of a type that a tenant defines: its vouchers are adjustments, and money comes in by them
-/// or goes out.
+/// The direction of a type that a tenant defines: its vouchers are adjustments, which bring money
+/// in or take it out.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Sense {
-    /// Money comes in.
+    /// Its vouchers bring money in.
     Credit,
-    /// Money goes out.
+    /// Its vouchers take money out.
     Debit,
 }
 
 impl Sense {
-    /// Both.
+    /// Both, credit first.
     pub const ALL: [Self; 2] = [Self::Credit, Self::Debit];
 
     /// The direction of its vouchers.
@@ -43,12 +43,12 @@ impl Sense {
     }
 }
 
-/// Whose a type is, and what its vouchers do.
+/// Who defined a type, and what its vouchers do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// Built in: the service posts it.
+    /// Built in: only the service posts it.
     System(Direction),
-    /// The tenant's own: it is adjusted with.
+    /// The tenant's own: the tenant posts adjustments of it.
     Custom(Sense),
 }
 
@@ -58,9 +58,9 @@ pub enum Origin {
 pub struct VoucherType {
     /// Its code, unique in the realm.
     pub code: TypeCode,
-    /// Its name, 1–80 characters.
+    /// Its name for people, 1 to 80 characters.
     pub name: String,
-    /// Whose it is, and what its vouchers do.
+    /// Who defined it, and what its vouchers do.
     pub origin: Origin,
     /// Whether new vouchers of it are accepted.
     pub active: bool,
@@ -75,9 +75,9 @@ pub struct VoucherType {
 }
 
 impl VoucherType {
-    /// The longest description, in characters.
+    /// The most characters of [`Self::description`].
     pub const DESCRIPTION_MAX: usize = 200;
-    /// The longest category, in characters.
+    /// The most characters of [`Self::category`].
     pub const CATEGORY_MAX: usize = 40;
 
     /// The direction of its vouchers.

@@ -1,4 +1,4 @@
-//! How the body of what is sent to a webhook looks, and of which events there is one.
+//! The formats in which a webhook can be sent events, and which events each can carry.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::balance::Direction;
 use crate::events::{EventKind, EventKinds, Subject};
 use crate::vouchers::ReferenceType;
 
-/// How the body of what is sent to a webhook looks.
+/// How the body that a webhook is sent looks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WebhookFormat {
@@ -19,7 +19,7 @@ pub enum WebhookFormat {
 }
 
 impl WebhookFormat {
-    /// Every format.
+    /// Every format, the default first.
     pub const ALL: [Self; 2] = [Self::Standard, Self::Walletentidad];
     /// The kinds of events that a flat notice can carry.
     const FLAT: [EventKind; 5] = [
@@ -38,7 +38,7 @@ impl WebhookFormat {
         }
     }
 
-    /// Whether it is that of a webhook that says nothing.
+    /// Whether it is the format of a webhook that names none.
     pub const fn is_standard(&self) -> bool {
         matches!(self, Self::Standard)
     }
