@@ -1,4 +1,4 @@
-//! The seam: what every storage engine promises to the rooms above it.
+//! The seam above the engines: what every storage engine promises to the rooms above it.
 
 use std::any::Any;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Ordered by realm, then kind, then number, which is also the order of its key on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct StreamId {
-    /// The realm that owns the stream; 0 is the platform's own.
+    /// The number of the realm that owns the stream; 0 is the platform's own.
     pub realm: u32,
     /// What kind of stream it is; the numbers are given by the layer above and never reused.
     pub kind: u8,
@@ -22,13 +22,13 @@ pub struct StreamId {
 pub struct Entry {
     /// The stream it belongs to.
     pub stream: StreamId,
-    /// Its sequence in that stream, from 1 without gaps.
+    /// Its sequence number in that stream, from 1 without gaps.
     pub seq: u64,
     /// When it happened, in milliseconds since 1970 UTC; never goes back within a stream.
     pub at: u64,
     /// The fact, encoded by the layer above; at most [`ENTRY_BYTES_MAX`].
     pub body: Vec<u8>,
-    /// The same fact as its writer has it, if it gives it along.
+    /// The same fact as its writer has it in memory, if the writer gave it along.
     pub fact: Fact,
 }
 
@@ -39,12 +39,12 @@ pub struct Entry {
 pub struct Fact(Option<Arc<dyn Any + Send + Sync>>);
 
 impl Fact {
-    /// A fact that `body` encodes.
+    /// The fact that the entry's `body` encodes.
     pub fn of<T: Any + Send + Sync>(fact: Arc<T>) -> Self {
         Self(Some(fact))
     }
 
-    /// The fact, if it was given along and is a `T`.
+    /// The fact, if it was given along and is a `T`; `None` for an entry that was read from disk.
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.0.as_ref()?.downcast_ref()
     }
@@ -66,7 +66,7 @@ impl fmt::Debug for Fact {
 
 /// The largest body of one entry, in bytes.
 pub const ENTRY_BYTES_MAX: usize = 1 << 20;
-/// The most entries one commit may hold.
+/// How many entries one commit may hold at most.
 pub const COMMIT_ENTRIES_MAX: usize = 65_536;
 /// The most bytes that the entries and hints of one commit may take together.
 pub const COMMIT_BYTES_MAX: u64 = 32 << 20;
@@ -90,7 +90,7 @@ pub struct Commit {
 pub struct Row {
     /// The key, at most [`KEY_BYTES_MAX`] bytes.
     pub key: Vec<u8>,
-    /// The value, or `None` to remove the key.
+    /// The value, at most [`VALUE_BYTES_MAX`] bytes, or `None` to remove the key.
     pub value: Option<Vec<u8>>,
 }
 
@@ -100,7 +100,7 @@ pub type Pair = (Vec<u8>, Vec<u8>);
 /// The last entry of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// Its sequence.
+    /// The sequence number of the entry, from 1.
     pub seq: u64,
     /// Its time in milliseconds since 1970 UTC.
     pub at: u64,
@@ -114,7 +114,9 @@ pub struct CommitNo(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Position(pub u64);
 
-/// What went wrong, for those who decide what to do next.
+/// What went wrong, for callers that decide what to do next. Of a commit, only [`Self::Poisoned`]
+/// and [`Self::Deposed`] leave its outcome unknown; any other error means that nothing of it was
+/// written.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
     /// The queue of commits is full, or the index lags too far behind: try again shortly.
@@ -126,20 +128,20 @@ pub enum StoreError {
     /// A commit does not follow what its stream holds.
     #[error("stream {stream:?} is at {found}, the commit brings {offered}")]
     OutOfSequence {
-        /// The stream.
+        /// The stream in which it happened.
         stream: StreamId,
-        /// The last sequence it holds.
+        /// The last sequence number that the stream holds; 0 when it is empty.
         found: u64,
-        /// The sequence that was offered.
+        /// The sequence number that the commit brought.
         offered: u64,
     },
-    /// A commit or key breaks a named limit.
+    /// A commit, key or value breaks a named limit or rule; the text says which.
     #[error("{0}")]
     Invalid(String),
     /// A write or flush failed before; nobody knows what is on disk until a restart.
     #[error("storage lost: {0}")]
     Poisoned(Arc<str>),
-    /// The system refused to read; nothing is known of the bytes, and it may pass.
+    /// The system refused to read. That says nothing about the bytes on disk, and it may pass.
     #[error("the disk refuses reads: {0}")]
     Unreadable(Arc<str>),
     /// Bytes on disk are not what was written.
@@ -169,15 +171,27 @@ pub type Done = Box<dyn FnOnce(Result<CommitNo, StoreError>) + Send>;
 /// What a [`Projection`] may do to the index while it looks at one entry.
 pub trait IndexWriter {
     /// The value of `key` as of all earlier entries.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
     fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
-    /// Sets `key`.
+    /// Sets `key` to `value`. A key or value that breaks a limit makes the whole projection of
+    /// the entry fail.
     fn put(&mut self, key: &[u8], value: &[u8]);
-    /// Removes `key`.
+    /// Removes `key`; nothing happens when it is not there.
     fn delete(&mut self, key: &[u8]);
-    /// Adds one to the counter under `key` (8 bytes, big-endian, 0 when absent) and gives the sum.
+    /// Adds one to the counter under `key` (8 bytes, big-endian, 0 when absent) and gives the
+    /// sum.
+    ///
+    /// # Errors
+    /// When the row is no counter, the counter is at its end, the key breaks a limit, or the
+    /// index cannot be read.
     fn next(&mut self, key: &[u8]) -> Result<u64, StoreError>;
-    /// The last sequence of a stream as of this entry, itself included; 0 when there is none. It
-    /// looks through the rows of the whole group, so it is for facts that are rare.
+    /// The last sequence number of a stream as of this entry, itself included; 0 when there is
+    /// none. It looks through the rows of the whole group, so it is for facts that are rare.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
     fn head(&mut self, stream: StreamId) -> Result<u64, StoreError>;
 }
 
@@ -186,7 +200,11 @@ pub trait IndexWriter {
 pub trait Projection: Send + Sync + 'static {
     /// Changes whenever the rows change; another version on disk makes the store rebuild its index.
     fn version(&self) -> u32;
-    /// Adds the rows of one entry, which lies at `position`.
+    /// Adds the rows of one entry, which lies at `position` in the journal.
+    ///
+    /// # Errors
+    /// When the entry cannot be read or `index` fails. The entry is durable by then, so the store
+    /// is lost or does not open.
     fn project(
         &self,
         entry: &Entry,
@@ -195,43 +213,43 @@ pub trait Projection: Send + Sync + 'static {
     ) -> Result<(), StoreError>;
 }
 
-/// Ascending or descending.
+/// The order in which a read gives what it finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SortOrder {
-    /// Smallest first.
+    /// The smallest key or sequence first.
     Ascending,
-    /// Largest first.
+    /// The largest key or sequence first.
     Descending,
 }
 
 /// Figures that operators and the bench read.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub struct Stats {
-    /// Commits made durable since the start of this process.
+    /// How many commits were made durable since the start of this process.
     pub commits: u64,
-    /// Entries made durable since the start of this process.
+    /// How many entries were made durable since the start of this process.
     pub entries: u64,
-    /// Device flushes of the journal since the start of this process.
+    /// How many device flushes the journal made since the start of this process.
     pub flushes: u64,
     /// Bytes of records appended since the start of this process.
     pub journal_bytes: u64,
     /// The number of the last durable commit.
     pub last_commit: u64,
-    /// The last commit that the index on disk holds.
+    /// The number of the last commit that the index on disk holds.
     pub indexed_commit: u64,
     /// Bytes of all journal segments on disk.
     pub journal_disk_bytes: u64,
     /// Bytes of the index on disk.
     pub index_disk_bytes: u64,
-    /// Runs of the index.
+    /// How many runs the index has.
     pub index_runs: u64,
     /// Blocks of the index that were read from its files since the start of this process.
     pub index_blocks_read: u64,
     /// Blocks of the index that were found in the cache since the start of this process.
     pub index_blocks_cached: u64,
-    /// Runs that scans and heads of streams have opened since the start of this process.
+    /// How many runs scans and heads of streams have opened since the start of this process.
     pub index_runs_opened: u64,
-    /// Rows that were looked for by their key since the start of this process.
+    /// How many rows were looked for by their key since the start of this process.
     pub index_gets: u64,
     /// Bytes that the cache of blocks takes at most.
     pub block_cache_bytes_max: u64,
@@ -241,15 +259,16 @@ pub struct Stats {
     pub index_table_bytes: u64,
     /// Bytes of fences and filters of all runs, which stay in memory.
     pub index_filter_bytes: u64,
-    /// Commits that wait in the queue.
+    /// How many commits wait in the queue.
     pub queued: u64,
-    /// Microseconds of the last flush, and the sum over all.
+    /// How long the last flush took, in microseconds.
     pub last_flush_us: u64,
-    /// Sum of the microseconds of all flushes.
+    /// How long all flushes took together, in microseconds.
     pub flush_us: u64,
-    /// The last commit that the witness beside the journal names; 0 for engines without one.
+    /// The number of the last commit that the witness beside the journal names; 0 for engines
+    /// without one.
     pub witness_commit: u64,
-    /// The hash of the record that holds it.
+    /// The SHA-256 hash of the record that holds that commit.
     pub witness_chain: [u8; 32],
     /// Whether the index was rebuilt from the journal when this process opened the store.
     pub index_rebuilt: bool,
@@ -286,9 +305,9 @@ pub struct Checks {
 pub struct Finding {
     /// The file of the segment, or `index`.
     pub place: String,
-    /// Where in the segment, in bytes from its beginning.
+    /// Where in the segment, in bytes from its beginning; `None` in the index.
     pub offset: Option<u64>,
-    /// What is wrong.
+    /// What is wrong there, for operators.
     pub why: String,
     /// When it was found, in milliseconds since 1970 UTC.
     pub at: u64,
@@ -301,11 +320,20 @@ pub struct Finding {
 ///
 /// Reads block on memory or disk for microseconds; callers that scan do it off their own thread.
 pub trait Index: Send + Sync + fmt::Debug + 'static {
-    /// The last commit that reads see.
+    /// The number of the last commit that reads see.
     fn applied(&self) -> CommitNo;
-    /// The last durable entry of a stream.
+    /// The last durable entry of a stream; `None` when the stream is empty.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] when the system refuses, [`StoreError::Corrupt`] when bytes are
+    /// not what was written, [`StoreError::Poisoned`] or [`StoreError::Closed`] when the store
+    /// answers nothing more. Every read of this trait fails so.
     fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError>;
-    /// Entries `from..=to` of a stream in the given order, at most `limit`.
+    /// Entries `from..=to` of a stream in the given order, at most `limit`; those that do not
+    /// exist are left out.
+    ///
+    /// # Errors
+    /// As [`Index::head`].
     fn read(
         &self,
         stream: StreamId,
@@ -314,19 +342,36 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
         order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError>;
-    /// The last sequence of a stream whose `at` is not after `at`; `None` when there is none.
+    /// The last sequence number of a stream whose time is not after `at`, in milliseconds since
+    /// 1970 UTC; `None` when there is none.
+    ///
+    /// # Errors
+    /// As [`Index::head`].
     fn seq_at(&self, stream: StreamId, at: u64) -> Result<Option<u64>, StoreError>;
     /// The entry at a position that a projection was given.
+    ///
+    /// # Errors
+    /// As [`Index::head`], and [`StoreError::Invalid`] when no entry lies there.
     fn entry(&self, position: Position) -> Result<Entry, StoreError>;
     /// Whether a stream has the entry `seq`, counted from 1. It looks for that entry alone, so it
     /// costs less than [`Index::head`]: an entry that is not there mostly costs no read at all.
+    ///
+    /// # Errors
+    /// As [`Index::head`].
     fn has(&self, stream: StreamId, seq: u64) -> Result<bool, StoreError> {
         let head = self.head(stream)?;
         Ok(head.is_some_and(|head| (1..=head.seq).contains(&seq)))
     }
-    /// The value of an index row.
+    /// The value of an index row; `None` when there is no such row.
+    ///
+    /// # Errors
+    /// As [`Index::head`].
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
-    /// Rows with `from <= key < to`, in the given order, at most `limit`.
+    /// Rows with `from <= key < to`, in the given order, at most `limit`. The engine's own rows
+    /// are never among them.
+    ///
+    /// # Errors
+    /// As [`Index::head`].
     fn scan(
         &self,
         from: &[u8],
@@ -335,7 +380,11 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError>;
     /// Every entry of the journal from commit `from` on, in order, until `visit` says stop
-    /// (`false`); gives the last commit visited. For verification, rebuilds and export.
+    /// (`false`); gives the number of the last commit visited, 0 when there was none. For
+    /// verification, rebuilds and export.
+    ///
+    /// # Errors
+    /// As [`Index::head`].
     fn replay(
         &self,
         from: CommitNo,
@@ -345,8 +394,8 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
 
 /// A cell on this node: its reads, and the way to its log for the owner.
 pub trait Store: Index {
-    /// Queues a commit. Order of submission is the order of commit numbers. `done` is called
-    /// exactly once.
+    /// Queues a commit. The order of submission is the order of commit numbers. `done` is called
+    /// exactly once, with the number of the commit or the reason why it was not made durable.
     fn submit(&self, commit: Commit, done: Done);
     /// Calls `done` when everything submitted before is durable (or has failed).
     ///
@@ -359,14 +408,22 @@ pub trait Store: Index {
     fn note(&self, hints: Vec<Row>) {
         drop(hints);
     }
-    /// Figures for operators.
+    /// Figures for operators, as they are now.
     fn stats(&self) -> Stats;
     /// What the background check does and found; nothing for an engine without one.
     fn checks(&self) -> Checks {
         Checks::default()
     }
-    /// Whether writes are possible now, and why not.
+    /// Whether writes are possible now.
+    ///
+    /// # Errors
+    /// Why they are not: closed, poisoned, damaged, no room, not the owner.
     fn ready(&self) -> Result<(), StoreError>;
-    /// Makes everything queued durable, writes the index out and stops. Later calls: `Closed`.
+    /// Makes everything queued durable, writes the index out and stops. Later calls answer
+    /// [`StoreError::Closed`].
+    ///
+    /// # Errors
+    /// When what was queued or the index could not be written; the journal has everything that
+    /// was acknowledged.
     fn close(&self) -> Result<(), StoreError>;
 }

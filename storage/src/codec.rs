@@ -31,7 +31,7 @@ impl<'a> Cursor<'a> {
         Some(*head)
     }
 
-    /// The next byte.
+    /// The next byte; like each step, `None` at the end.
     pub(crate) fn u8(&mut self) -> Option<u8> {
         self.array::<1>().map(|[b]| b)
     }
@@ -60,7 +60,7 @@ pub(crate) fn all_zero(bytes: &[u8]) -> bool {
         .all(|c| ZEROS.get(..c.len()) == Some(c))
 }
 
-/// Lower-case hexadecimal.
+/// Bytes as lower-case hexadecimal, two digits each.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes

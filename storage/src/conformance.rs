@@ -21,9 +21,9 @@ use crate::api::{
 /// Makes an empty store.
 pub type Make<'a> = &'a dyn Fn(Arc<dyn Projection>) -> Arc<dyn Store>;
 
-/// A projection for tests. A body `+key=value` puts a row, `-key` removes it, `#key` counts it;
-/// others add nothing. The rows begin with 0x40. Every entry has a row `0x41 realm number seq`
-/// with its position, and counts its realm under `0x42 realm`.
+/// A projection for tests, with version 7. A body `+key=value` puts a row, `-key` removes it,
+/// `#key` counts it; others add nothing. The rows begin with 0x40. Every entry has a row `0x41
+/// realm number seq` with its position, and counts its realm under `0x42 realm`.
 #[derive(Debug)]
 pub struct Words;
 
@@ -116,7 +116,10 @@ pub fn commit(entries: Vec<Entry>) -> Commit {
     }
 }
 
-/// Submits and waits for the answer.
+/// Submits a commit and waits for its answer.
+///
+/// # Errors
+/// What the store answered.
 pub fn submit(store: &dyn Store, commit: Commit) -> Result<CommitNo, StoreError> {
     let (give, take) = channel();
     store.submit(
@@ -127,6 +130,9 @@ pub fn submit(store: &dyn Store, commit: Commit) -> Result<CommitNo, StoreError>
 }
 
 /// Waits until everything before is durable.
+///
+/// # Errors
+/// What the store answered.
 pub fn barrier(store: &dyn Store) -> Result<CommitNo, StoreError> {
     let (give, take) = channel();
     store.barrier(Box::new(move |result| {
@@ -135,7 +141,7 @@ pub fn barrier(store: &dyn Store) -> Result<CommitNo, StoreError> {
     take.recv().expect("done is called")
 }
 
-/// Every check.
+/// Runs every check, each on a new store; panics at the first difference.
 pub fn all(make: Make<'_>) {
     empty(make);
     sequences(make);

@@ -185,8 +185,13 @@ impl fmt::Debug for DurableStore {
 
 impl DurableStore {
     /// Opens the store in `path`, or creates it there when the folder is empty or missing. Checks
-    /// first every byte of journal and index that the checkpoint does not attest, and rebuilds the
-    /// index when in doubt.
+    /// first every byte of journal and index that the checkpoint does not attest, and rebuilds
+    /// the index when in doubt.
+    ///
+    /// # Errors
+    /// When another process has the store, the folder holds something else, the journal is
+    /// damaged or shorter than its witness or index prove, or the system refuses something.
+    /// Nothing on disk was changed then.
     pub fn open(
         path: impl Into<PathBuf>,
         options: Options,

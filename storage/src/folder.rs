@@ -25,12 +25,18 @@ pub(crate) struct Id {
 }
 
 impl Id {
-    /// Of something open.
+    /// The identity of something open.
+    ///
+    /// # Errors
+    /// When the system cannot say.
     pub(crate) fn of(file: &File) -> io::Result<Self> {
         Ok(Self::from(&rustix::fs::fstat(file)?))
     }
 
-    /// Of what a path leads to; `None` when it leads nowhere.
+    /// The identity of what a path leads to; `None` when it leads nowhere.
+    ///
+    /// # Errors
+    /// When the system cannot say.
     pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
         match rustix::fs::stat(path) {
             Ok(found) => Ok(Some(Self::from(&found))),
@@ -61,7 +67,10 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// Of an open file.
+    /// The stamp of an open file, as it is now.
+    ///
+    /// # Errors
+    /// When the system cannot say.
     pub(crate) fn of(file: &File) -> io::Result<Self> {
         let stat = rustix::fs::fstat(file)?;
         Ok(Self {
@@ -72,7 +81,7 @@ impl Stamp {
         })
     }
 
-    /// 48 bytes.
+    /// As 48 bytes, numbers big-endian.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut b = Vec::with_capacity(48);
         b.extend_from_slice(&self.inode.to_be_bytes());
@@ -84,7 +93,7 @@ impl Stamp {
         b
     }
 
-    /// From such bytes.
+    /// Reads what [`Self::encode`] wrote; `None` when the bytes run out.
     pub(crate) fn decode(c: &mut Cursor<'_>) -> Option<Self> {
         Some(Self {
             inode: c.u64()?,
@@ -99,11 +108,13 @@ impl Stamp {
 /// was made (seconds, nanoseconds). A copy has others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Birth {
+    /// The inode number.
     pub(crate) inode: u64,
+    /// When the inode was made: seconds since 1970 and nanoseconds.
     pub(crate) made: (i64, u32),
 }
 
-/// An open folder.
+/// A folder that is open, and the path under which it was opened.
 #[derive(Debug)]
 pub(crate) struct Folder {
     file: File,
@@ -132,7 +143,7 @@ impl Folder {
         &self.path
     }
 
-    /// Its descriptor.
+    /// The open descriptor, to be locked or looked at.
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
@@ -211,7 +222,10 @@ impl Folder {
         }
     }
 
-    /// The names inside.
+    /// The names of all files and folders inside.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
     pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
         for item in Dir::read_from(&self.file)? {

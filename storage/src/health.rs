@@ -53,7 +53,7 @@ impl Health {
         }
     }
 
-    /// Ends all writing.
+    /// Ends all writing for good; the first reason is kept. With `abort` it ends the process.
     pub(crate) fn poison(&self, why: &str) {
         if self.poisoned.set(Arc::from(why)).is_ok() {
             tracing::error!(
@@ -153,7 +153,7 @@ impl Health {
         *lock(&self.stalled) = Some(why);
     }
 
-    /// Takes commits again.
+    /// Takes commits again after [`Self::stall`].
     pub(crate) fn go_on(&self) {
         *lock(&self.stalled) = None;
     }

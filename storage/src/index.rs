@@ -1,4 +1,4 @@
-//! What is found quickly: rows in memory, then in sorted runs kept in sled, behind the journal.
+//! The index: rows in memory, then in sorted runs kept in sled, behind the journal.
 //!
 //! **Shape.** A small log-structured merge tree. Rows of durable commits go to a table in memory;
 //! when it is full it is frozen, and the flusher writes it to sled as an immutable sorted run with
@@ -60,7 +60,9 @@ type Table = BTreeMap<Bytes, Option<Bytes>>;
 /// A table that takes no more rows and waits to become a run.
 #[derive(Debug)]
 pub(crate) struct Frozen {
+    /// The rows; `None` is a removed key.
     pub(crate) table: Table,
+    /// How far the journal is covered once these rows are on disk.
     pub(crate) mark: Mark,
 }
 
@@ -77,8 +79,11 @@ struct State {
 /// How the index grows; see [`Options`](crate::Options) for the meaning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tuning {
+    /// Bytes of rows in memory before a table is frozen.
     pub(crate) table_bytes: usize,
+    /// How many frozen tables may wait to be written.
     pub(crate) frozen_max: usize,
+    /// How many runs of one level are merged into one of the next.
     pub(crate) fan_in: usize,
     /// Bytes of the cache of blocks.
     pub(crate) block_cache: u64,
@@ -92,7 +97,7 @@ struct Signals {
     graves: Vec<Arc<Run>>,
 }
 
-/// The index.
+/// The index of a store: tables in memory, runs on disk, and the threads' signals.
 #[derive(Debug)]
 pub(crate) struct SortedRows {
     state: RwLock<State>,
@@ -125,7 +130,10 @@ impl SortedRows {
         }
     }
 
-    /// The value under `key`.
+    /// The value under `key`; `None` when there is none.
+    ///
+    /// # Errors
+    /// When a block is broken, or the system refuses to read it.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.gets.fetch_add(1, Ordering::Relaxed);
         let view = {
@@ -158,8 +166,11 @@ impl SortedRows {
         Ok(None)
     }
 
-    /// The last row of a stream that is thought to be at `seq`: two rows are looked for, of which
-    /// one is mostly not there. Where that is not so, as [`Self::head`].
+    /// The last row of a stream that is expected at `seq`: two rows are looked up, of which one
+    /// usually does not exist. Where the expectation is wrong it costs as much as [`Self::head`].
+    ///
+    /// # Errors
+    /// As [`Self::get`].
     pub(crate) fn head_near(&self, stream: StreamId, seq: u64) -> Result<Option<Head>, StoreError> {
         if let Some(next) = seq.checked_add(1).filter(|_| seq > 0)
             && self.get(&stream_key(stream, next))?.is_none()
@@ -174,6 +185,9 @@ impl SortedRows {
 
     /// The last row of a stream. Sequences only grow, so the newest source that knows the stream
     /// has it.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
     pub(crate) fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError> {
         let (from, to) = (stream_key(stream, 0), stream_key(stream, u64::MAX));
         let last = |table: &Table| {
@@ -218,6 +232,9 @@ impl SortedRows {
     }
 
     /// Rows with `from <= key < to`, at most `limit`.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
     pub(crate) fn scan(
         &self,
         from: &[u8],

@@ -1,8 +1,9 @@
-//! The truth: an append-only, checksummed, hash-chained sequence of records in segments.
+//! The journal: an append-only, checksummed, hash-chained sequence of records in segments. It is the
+//! truth of the store; everything else can be made from it.
 //!
 //! **Shape.** `<store>/journal/0000000001.segment` and so on, each written full of zeros before
 //! its first record (overwriting allocated space syncs in half the time of appending). One record
-//! holds one group of commits; see [`format`] for the bytes.
+//! holds one group of commits; see [`mod@format`] for the bytes.
 //!
 //! **Bounds.** A segment is under 4 GiB, so a [`Position`] is segment and offset in 64 bits. A
 //! record that is larger than a segment gets a segment of its own size.
@@ -46,9 +47,11 @@ const ENTRY_READ_BYTES: usize = 1024;
 /// What is known of one segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SegmentInfo {
+    /// Its number, from 1 without gaps.
     pub(crate) number: u32,
+    /// Its size in bytes, header and zeros included.
     pub(crate) size: u32,
-    /// The first commit in it, 0 while there is none.
+    /// The number of the first commit in it, 0 while there is none.
     pub(crate) first_commit: u64,
 }
 
@@ -147,7 +150,11 @@ impl Journal {
         Ok(file)
     }
 
-    /// The entry whose frame is at `position`.
+    /// The entry whose frame is at a position.
+    ///
+    /// # Errors
+    /// When the position is no entry's, the frame fails its checksum, or the system refuses to
+    /// read.
     pub(crate) fn entry(&self, at: Position) -> Result<Entry, StoreError> {
         let (segment, offset) = split(at);
         let end = self.end();
@@ -217,7 +224,10 @@ impl Journal {
         position(number, SEGMENT_HEADER)
     }
 
-    /// Every durable record from `from` on, in order, with its position and its end.
+    /// Every durable record from `from` on, in order, with its position.
+    ///
+    /// # Errors
+    /// When a record is missing or broken or cannot be read, or what `visit` gives.
     pub(crate) fn records(
         &self,
         from: Position,

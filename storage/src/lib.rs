@@ -11,6 +11,8 @@
 //! **Failure.** The first failed write or flush poisons the store: every later call answers
 //! [`StoreError::Poisoned`], and only a restart, which reads the disk, can say what is there.
 
+#![deny(missing_docs)]
+
 pub mod api;
 mod codec;
 #[cfg(any(test, feature = "conformance"))]

@@ -39,7 +39,7 @@ pub struct Epoch(pub u64);
 pub struct Lease {
     /// Appends are made under this epoch.
     pub epoch: Epoch,
-    /// How long it lasts from the moment in which it was *asked* for; `None` while the handle
+    /// How long it lasts from the moment at which it was *asked* for; `None` while the handle
     /// lives (a lock that the system gives back when the process dies).
     pub length: Option<Duration>,
 }
@@ -114,7 +114,7 @@ impl<'a> Sealed<'a> {
         self.hash
     }
 
-    /// All its bytes.
+    /// All its bytes, as they are in every log and journal.
     pub fn bytes(&self) -> &'a [u8] {
         self.record.bytes
     }

@@ -13,7 +13,7 @@ use crate::num::u64_of;
 
 /// The first byte of the rows of streams.
 pub(crate) const STREAM_TAG: u8 = 1;
-/// The smallest key that a layer above may use.
+/// The smallest key that a layer above may use: its first byte is 2.
 pub(crate) const FIRST_KEY: [u8; 1] = [2];
 /// Bytes of the part of a stream row's key that names the stream.
 pub(crate) const STREAM_PREFIX: usize = 14;
@@ -75,6 +75,9 @@ pub(crate) fn parse_head(key: &[u8], value: &[u8]) -> Option<Head> {
 }
 
 /// Refuses a key that a layer above may not write.
+///
+/// # Errors
+/// `Invalid` for an empty key, one of the engine's own, or one longer than [`KEY_BYTES_MAX`].
 pub(crate) fn check_key(key: &[u8]) -> Result<(), StoreError> {
     if key.len() > KEY_BYTES_MAX {
         return Err(StoreError::Invalid(format!(
@@ -91,6 +94,9 @@ pub(crate) fn check_key(key: &[u8]) -> Result<(), StoreError> {
 }
 
 /// Refuses a value that is too large for a row.
+///
+/// # Errors
+/// `Invalid` for more than [`VALUE_BYTES_MAX`] bytes.
 pub(crate) fn check_value(value: &[u8]) -> Result<(), StoreError> {
     if value.len() > VALUE_BYTES_MAX {
         return Err(StoreError::Invalid(format!(
@@ -101,7 +107,11 @@ pub(crate) fn check_value(value: &[u8]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Refuses a commit that breaks a named limit.
+/// Refuses a commit that breaks a named limit; entries and hints are looked at, not their
+/// sequences.
+///
+/// # Errors
+/// `Invalid`, with the limit.
 pub(crate) fn check_commit(commit: &Commit) -> Result<(), StoreError> {
     let invalid = |what: String| Err(StoreError::Invalid(what));
     if commit.entries.len() > COMMIT_ENTRIES_MAX {
@@ -131,6 +141,9 @@ pub(crate) fn check_commit(commit: &Commit) -> Result<(), StoreError> {
 }
 
 /// Refuses a row that a layer above may not write.
+///
+/// # Errors
+/// As [`check_key`] and [`check_value`].
 pub(crate) fn check_row(row: &Row) -> Result<(), StoreError> {
     check_key(&row.key)?;
     row.value.as_deref().map_or(Ok(()), check_value)

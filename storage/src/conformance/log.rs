@@ -38,7 +38,7 @@ pub fn sealed(tail: &Tail, commits: &[Commit]) -> Vec<u8> {
     Sealed::seal(&mut record, tail).0.bytes().to_vec()
 }
 
-/// Every check.
+/// Runs every check, each on a new log; panics at the first difference.
 pub fn all(make: MakeLog<'_>) {
     chain(make().as_ref());
     conditions(make().as_ref());

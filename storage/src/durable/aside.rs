@@ -1,4 +1,4 @@
-//! Indexes that were moved aside, until what is in them is in a new one.
+//! Indexes that were moved aside; they are removed once a new one holds their rows.
 
 use crate::folder::Folder;
 

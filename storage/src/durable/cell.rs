@@ -16,7 +16,7 @@ use crate::sync::lock;
 /// How often an append whose answer is lost is asked about before the store gives up.
 const TRIES: u32 = 5;
 
-/// See the module.
+/// The log of a cell, and this node's part in it.
 #[derive(Debug)]
 pub(crate) struct Cell {
     log: Box<dyn Log>,
@@ -60,6 +60,9 @@ impl Cell {
     }
 
     /// Makes a record durable and gives its place in this node's journal.
+    ///
+    /// # Errors
+    /// As [`Log::append`], but never `Unknown`: an answer that stays lost makes the log `Lost`.
     pub(crate) fn append(&mut self, sealed: &Sealed<'_>) -> Result<Placed, LogError> {
         match self.log.append(self.epoch, sealed) {
             Ok(()) => {}
@@ -69,7 +72,10 @@ impl Cell {
         self.take(sealed)
     }
 
-    /// Puts a record that is in the log into this node's journal.
+    /// Puts a record that is in the log into this node's journal, and flushes it.
+    ///
+    /// # Errors
+    /// When it is not the next record, or cannot be written.
     pub(crate) fn take(&self, sealed: &Sealed<'_>) -> Result<Placed, LogError> {
         let mut local = lock(&self.local);
         // It is in the log: what is refused here is not undone there.

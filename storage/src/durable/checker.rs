@@ -71,7 +71,7 @@ struct Work {
     index_done: bool,
 }
 
-/// See the module.
+/// The background check of one store.
 #[derive(Debug)]
 pub(crate) struct Checker {
     files: Files,
@@ -87,7 +87,7 @@ pub(crate) struct Checker {
     shown: Mutex<Checks>,
 }
 
-/// What a checker is made of.
+/// What a checker is made of; `rate` is in bytes a second, and `every` the pause between two rounds.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) files: Files,

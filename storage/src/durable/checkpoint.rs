@@ -14,7 +14,7 @@
 //! index that it repeats is on disk. So the checkpoint is never ahead of what it attests: a power
 //! cut leaves one that is older, which costs reading.
 //!
-//! **What it is believed.** At a start, segments before the one in which the index ends (as the
+//! **What is believed.** At a start, segments before the one in which the index ends (as the
 //! slot says) are taken as attested; everything from there on is read, as are segments whose file
 //! is another one or was changed. Runs of the index that the slot names are opened by their fences
 //! and filters; all others are read. Nothing is believed of a checkpoint without a whole slot, of
@@ -59,9 +59,11 @@ const BYTES_MAX: u64 = 64 << 20;
 /// A run of the index that was written whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct KnownRun {
+    /// The number of the run.
     pub(crate) id: u64,
+    /// The SHA-256 over the checksums of its blocks.
     pub(crate) digest: Hash,
-    /// The round in which it was last read.
+    /// The number of the round in which it was last read.
     pub(crate) round: u64,
 }
 
@@ -70,7 +72,9 @@ pub(crate) struct KnownRun {
 pub(crate) struct KnownIndex {
     /// sled's file; `None` when the file system does not say which it is.
     pub(crate) file: Option<Birth>,
+    /// How far the rows covered the journal.
     pub(crate) mark: Mark,
+    /// Its runs, at most as many as a slot names.
     pub(crate) runs: Vec<KnownRun>,
 }
 
@@ -99,7 +103,9 @@ impl Rounds {
 /// What a slot says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Slot {
+    /// The rounds of the background check.
     pub(crate) rounds: Rounds,
+    /// The index that the slot attests.
     pub(crate) index: KnownIndex,
 }
 
@@ -192,6 +198,7 @@ impl Slot {
 pub(crate) struct Found {
     /// By number from 1.
     pub(crate) attested: Vec<Option<Attested>>,
+    /// The newest slot that is whole; `None` when nothing is believed.
     pub(crate) slot: Option<Slot>,
     serial: u64,
 }

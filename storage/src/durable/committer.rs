@@ -36,6 +36,9 @@ pub(crate) struct Heads {
 
 impl Heads {
     /// Takes the entries of a commit, all or none.
+    ///
+    /// # Errors
+    /// `OutOfSequence`, or `Invalid` when the time of an entry goes back; or what `look` gives.
     pub(crate) fn accept(&mut self, entries: &[Entry], look: Look<'_>) -> Result<(), StoreError> {
         self.undo.clear();
         for entry in entries {
@@ -95,7 +98,7 @@ impl Heads {
     }
 }
 
-/// The thread's state.
+/// The committer's thread, as long as it runs.
 pub(crate) struct Committer {
     shared: Arc<Shared>,
     cell: Cell,

@@ -1,4 +1,4 @@
-//! That the folder is still the one that was opened, and nobody else's.
+//! Checks that the folder is still the one that was opened, and that no other process has it.
 //!
 //! **Shape.** Locks on the folder itself, on `LOCK` and on `IDENTITY`: whoever removes one of the
 //! names leaves the other locks. Beside them, what each name led to when the store was opened.

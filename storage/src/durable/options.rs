@@ -9,21 +9,21 @@ use crate::files::Faults;
 /// The least bytes of a segment.
 pub(super) const SEGMENT_MIN: u32 = 64 << 10;
 
-/// Where opening stands.
+/// How far the opening of a store has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     /// A segment of the journal has been checked.
     Checking {
-        /// Its number.
+        /// The number of the segment, from 1.
         segment: u32,
-        /// How many there are.
+        /// How many segments there are.
         of: u32,
     },
     /// Commits are being put into the index.
     Indexing {
-        /// The last one that is in.
+        /// The number of the last commit that is in the index.
         commit: u64,
-        /// The last one of the journal.
+        /// The number of the last commit of the journal.
         of: u64,
     },
 }
@@ -35,7 +35,7 @@ pub enum Part {
     Owner {
         /// Who it is, for operators.
         name: String,
-        /// How long the lease lasts.
+        /// How long the lease lasts; engines round up to what they can keep.
         lease: Duration,
     },
     /// It follows what the owner appends, and takes no commits.
@@ -51,11 +51,11 @@ pub struct Options {
     /// Bytes of a journal segment; a record that is larger gets one of its own size. At least
     /// 64 KiB, below 4 GiB.
     pub segment_bytes: u32,
-    /// The most commits that wait; beyond it: `Overloaded`.
+    /// How many commits may wait; one more gets `Overloaded`.
     pub queue_commits: usize,
-    /// The most bytes of entries that wait; beyond it: `Overloaded`.
+    /// How many bytes of entries may wait; a commit beyond them gets `Overloaded`.
     pub queue_bytes: u64,
-    /// The most commits in one record.
+    /// How many commits one record holds at most.
     pub group_commits: usize,
     /// A record takes no further commit when it has so many bytes.
     pub group_bytes: u64,
@@ -69,13 +69,13 @@ pub struct Options {
     pub index_cache_bytes: u64,
     /// Bytes of the cache of the index's blocks as they are searched; 0 keeps none.
     pub block_cache_bytes: u64,
-    /// Streams whose heads the committer keeps in memory, and counters likewise.
+    /// How many heads of streams the committer keeps in memory, and how many counters.
     pub heads_max: usize,
     /// Free bytes on the disk below which writes are refused (`Full`); 0 is off.
     pub free_space_floor: u64,
     /// Bytes kept in a file for opening the index on a full disk; 0 is off.
     pub reserve_bytes: u64,
-    /// A write or flush that takes longer poisons the store.
+    /// How long a write or flush may take; a longer one poisons the store.
     pub stuck_after: Duration,
     /// Ends the process when the store is poisoned, so that a supervisor starts it anew.
     pub abort_on_poison: bool,
@@ -86,7 +86,8 @@ pub struct Options {
     pub witnessed: bool,
     /// How many bytes of journal and index the background check reads in a second; 0 is off.
     pub check_bytes_per_second: u64,
-    /// How long after the end of a round of the background check the next one begins.
+    /// How long after the end of a round of the background check the next one begins; a day by
+    /// default.
     pub check_every: Duration,
     /// Reads all of journal and index before the store is opened, whatever the checkpoint says.
     pub check_all: bool,
@@ -144,6 +145,7 @@ impl Options {
         }
     }
 
+    /// Tells whoever opens the store how far it has come, if they asked.
     pub(crate) fn report(&self, progress: Progress) {
         if let Some(report) = &self.progress {
             report(progress);

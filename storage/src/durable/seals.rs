@@ -1,4 +1,4 @@
-//! Where the writer leaves the segments that take no more records, for the background check to note.
+//! Hands segments that take no more records from the writer to the background check.
 
 use std::sync::{Condvar, Mutex};
 
@@ -14,6 +14,7 @@ pub(super) type Fresh = (Seal, Option<Stamp>);
 pub(crate) struct Seals {
     /// And whether the thread is to end.
     pub(super) waiting: Mutex<(Vec<Fresh>, bool)>,
+    /// Signalled when something waits, or the thread is to end.
     pub(super) changed: Condvar,
 }
 

@@ -28,10 +28,13 @@ use crate::num::u64_of;
 
 /// A store that was checked, before its threads.
 pub(crate) struct Opened {
+    /// The path under which it was opened.
     pub(super) path: PathBuf,
+    /// Its identity.
     pub(super) id: StoreId,
+    /// What all its threads share.
     pub(super) shared: Arc<Shared>,
-    /// The last commit of this node's journal.
+    /// The number of the last commit of this node's journal.
     pub(super) last: u64,
 }
 

@@ -35,7 +35,7 @@ impl Watch {
         u64::try_from(self.base.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// A write begins.
+    /// A write or flush begins.
     pub(crate) fn begin(&self) {
         self.began.store(self.now() + 1, Ordering::Release);
     }

@@ -217,7 +217,7 @@ impl Witness {
         Ok(())
     }
 
-    /// Ends the thread.
+    /// Ends the thread that writes it.
     pub(crate) fn stop(&self) {
         lock(&self.state).stop = true;
         self.changed.notify_all();

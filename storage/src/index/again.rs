@@ -29,20 +29,23 @@ const STEP: u32 = 256;
 pub(crate) struct Known {
     /// How far the index reached when they were noted.
     pub(crate) commit: u64,
-    /// By number and digest.
+    /// The runs, by number and digest.
     pub(crate) runs: BTreeSet<(u64, Hash)>,
 }
 
 /// What opening the index read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Loaded {
-    /// The runs that were read whole.
+    /// The numbers of the runs that were read whole.
     pub(crate) whole: BTreeSet<u64>,
-    /// Bytes of blocks.
+    /// How many bytes of blocks were read, at most.
     pub(crate) bytes: u64,
 }
 
-/// Opens a run by its fences and its filter.
+/// Opens a run by its fences and its filter, without its rows.
+///
+/// # Errors
+/// When one of those blocks is missing or broken, or cannot be read.
 pub(crate) fn by_fences(store: &BlockStore, info: &RunInfo) -> Result<Run, Trouble> {
     let (mut fences, mut bloom) = (Vec::new(), Vec::new());
     let mut next = info.fence_start;
@@ -126,6 +129,9 @@ impl SortedRows {
     }
 
     /// Reads the next blocks of a run; gives the bytes, and whether that was all of it.
+    ///
+    /// # Errors
+    /// When a block is missing or broken or cannot be read, or the digest of all is another one.
     pub(crate) fn read_again(&self, again: &mut Again) -> Result<(u64, bool), Trouble> {
         let info = again.run.info.clone();
         let (from, to) = (again.next, info.blocks.min(again.next + STEP));

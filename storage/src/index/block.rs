@@ -9,9 +9,9 @@ use std::sync::OnceLock;
 use crate::codec::Cursor;
 use crate::num::{u32_of, u64_of, usize_of32};
 
-/// The length of a removed key's value.
+/// The value length, on disk, of a key that was removed.
 pub(crate) const GONE: u16 = 0xFFFF;
-/// The length of a value that lies in pieces.
+/// The value length, on disk, of a value that lies in pieces.
 pub(crate) const FAR: u16 = 0xFFFE;
 
 /// What a block takes besides its rows, and its rows as a multiple of their bytes on disk: as they
@@ -22,8 +22,11 @@ const UNPACKED: u64 = 3;
 /// The value of a row as it lies in its block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stored<'a> {
+    /// The key was removed.
     Gone,
+    /// The value lies in the block itself.
     Here(&'a [u8]),
+    /// The value lies in pieces: the number of the first piece's block, and its length in bytes.
     Far { first: u32, length: u32 },
 }
 

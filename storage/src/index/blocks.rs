@@ -26,15 +26,15 @@ use crate::index::cache::BlockCache;
 use crate::index::trouble::Trouble;
 use crate::sync::lock;
 
-/// sled's folder.
+/// The name of sled's folder inside the store's.
 pub(crate) const INDEX: &str = "index";
-/// The largest value given to sled.
+/// The largest value given to sled, in bytes.
 pub(crate) const VALUE_MAX: usize = 4096;
 /// Bytes of a value before the payload.
 pub(crate) const OVERHEAD: usize = 17;
-/// The largest payload of a block.
+/// The largest payload of a block, in bytes.
 pub(crate) const PAYLOAD_MAX: usize = VALUE_MAX - OVERHEAD;
-/// The key of the manifest; behind all blocks.
+/// The key of the manifest; it sorts behind all blocks.
 pub(crate) const MANIFEST_KEY: &[u8] = b"\xFFmanifest";
 
 /// Looks at a block's number and value; an error ends the walk.
@@ -46,13 +46,13 @@ const LOCK_WAIT: Duration = Duration::from_secs(2);
 /// What a block holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// Rows.
+    /// Rows, sorted by key.
     Rows,
     /// A piece of a large value.
     Piece,
     /// First keys of the row blocks.
     Fences,
-    /// The Bloom filter.
+    /// A part of the Bloom filter.
     Bloom,
 }
 
@@ -177,7 +177,10 @@ impl BlockStore {
         Ok(())
     }
 
-    /// Writes blocks.
+    /// Writes these blocks and leaves the list empty. They are durable after [`Self::sync`].
+    ///
+    /// # Errors
+    /// When sled or the system refuses.
     pub(crate) fn put(&self, blocks: &mut Vec<([u8; 12], Vec<u8>)>) -> Result<(), Trouble> {
         let _one = lock(&self.writing);
         for (key, value) in blocks.drain(..) {
@@ -188,7 +191,10 @@ impl BlockStore {
         Ok(())
     }
 
-    /// Writes the manifest.
+    /// Writes the manifest. It is durable after [`Self::sync`].
+    ///
+    /// # Errors
+    /// When sled or the system refuses.
     pub(crate) fn put_manifest(&self, value: Vec<u8>) -> Result<(), Trouble> {
         let _one = lock(&self.writing);
         self.db
@@ -211,7 +217,10 @@ impl BlockStore {
         (0..blocks).try_for_each(|block| self.remove_one(run, block))
     }
 
-    /// Removes one block.
+    /// Removes one block of a run.
+    ///
+    /// # Errors
+    /// When sled or the system refuses.
     pub(crate) fn remove_one(&self, run: u64, block: u32) -> Result<(), Trouble> {
         let _one = lock(&self.writing);
         let removed = self.db.remove(block_key(run, block));

@@ -59,7 +59,7 @@ impl Bloom {
         self.words.iter().flat_map(|w| w.to_be_bytes()).collect()
     }
 
-    /// Bytes in memory.
+    /// How many bytes it takes, in memory and on disk.
     pub(crate) fn bytes(&self) -> u64 {
         u64_of(self.words.len()) * 8
     }

@@ -30,7 +30,7 @@ impl Bytes {
         }
     }
 
-    /// The bytes.
+    /// The bytes as a slice.
     pub(crate) fn as_slice(&self) -> &[u8] {
         match &self.0 {
             Repr::Inline(n, place) => place.get(..usize::from(*n)).unwrap_or_default(),
@@ -38,7 +38,7 @@ impl Bytes {
         }
     }
 
-    /// How many.
+    /// How many bytes there are.
     pub(crate) fn len(&self) -> usize {
         match &self.0 {
             Repr::Inline(n, _) => usize::from(*n),

@@ -83,7 +83,7 @@ impl Shard {
     }
 }
 
-/// The cache.
+/// The cache of blocks of one index.
 #[derive(Debug)]
 pub(crate) struct BlockCache {
     shards: Vec<Mutex<Shard>>,

@@ -1,8 +1,10 @@
 //! What the index consists of, and how much of the journal it covers: one value in sled.
 //!
-//! **Shape.** crc32c u32, format u32, projection u32, store id [16], commit u64, chain [32],
+//! **Shape.** crc32c u32, format u32, projection u32, store id (16 bytes), commit u64, chain
+//! (32 bytes),
 //! position u64, next run u64, runs u32, then for each: id u64, level u8, rows u64, keys u64,
-//! blocks u32, fence start u32, fence bytes u32, bloom start u32, bloom bytes u64, digest [32].
+//! blocks u32, fence start u32, fence bytes u32, bloom start u32, bloom bytes u64, digest (32
+//! bytes).
 //!
 //! **Order.** Written and synced after the blocks it names; blocks it stops naming are removed
 //! after that. So an old manifest is just an older watermark, and what it lacks is replayed.
@@ -17,13 +19,13 @@ use crate::num::{u32_of, usize_of32};
 const FORMAT: u32 = 1;
 const FIXED: usize = 92;
 const PER_RUN: usize = 81;
-/// The most runs that fit.
+/// How many runs fit into the one value of the manifest.
 pub(crate) const RUNS_MAX: usize = (VALUE_MAX - FIXED) / PER_RUN;
 
 /// A place in the journal up to which something holds everything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Mark {
-    /// The last commit, 0 for none.
+    /// The number of the last commit, 0 for none.
     pub(crate) commit: u64,
     /// The hash of the record that holds it.
     pub(crate) chain: Hash,
@@ -34,10 +36,15 @@ pub(crate) struct Mark {
 /// The runs, newest first, and what they cover.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Manifest {
+    /// The version of the projection that made the rows.
     pub(crate) projection: u32,
+    /// The store that the rows are of.
     pub(crate) id: StoreId,
+    /// How far the rows cover the journal.
     pub(crate) mark: Mark,
+    /// The number that the next run gets; numbers never return.
     pub(crate) next_run: u64,
+    /// The runs, newest first.
     pub(crate) runs: Vec<RunInfo>,
 }
 

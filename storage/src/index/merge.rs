@@ -12,7 +12,7 @@ use crate::index::trouble::Trouble;
 
 type Row<'a> = (&'a Bytes, &'a Option<Bytes>);
 
-/// One sorted source.
+/// One of the sorted sources of a walk.
 pub(crate) enum Source<'a> {
     /// Rows copied out of the table that is being written.
     Copied(

@@ -21,12 +21,19 @@ use crate::journal::format::StoreId;
 /// What an index must be like to be ours.
 #[derive(Debug)]
 pub(crate) struct Wanted<'a> {
+    /// The folder of the store.
     pub(crate) store: Arc<Folder>,
+    /// The way to its files.
     pub(crate) files: &'a Files,
+    /// Bytes of sled's own cache.
     pub(crate) cache: u64,
+    /// The identity of the store; an index of another one is refused.
     pub(crate) id: StoreId,
+    /// The version of the projection; rows of another one are refused.
     pub(crate) projection: u32,
+    /// How the index grows.
     pub(crate) tuning: Tuning,
+    /// Where damage and refused reads are noted.
     pub(crate) health: Arc<Health>,
     /// What need not be read.
     pub(crate) known: Option<Known>,

@@ -19,33 +19,43 @@ use crate::num::{u32_of, u64_of, usize_of32};
 /// What the manifest knows of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RunInfo {
+    /// Its number, from 1, never given again.
     pub(crate) id: u64,
     /// How many merges deep: 0 straight from memory.
     pub(crate) level: u8,
+    /// How many rows it has, removed keys among them.
     pub(crate) rows: u64,
-    /// Keys in the Bloom filter.
+    /// For how many keys its Bloom filter was made.
     pub(crate) keys: u64,
+    /// How many blocks it has, numbered from 0.
     pub(crate) blocks: u32,
+    /// The number of the first block of its fences.
     pub(crate) fence_start: u32,
+    /// How many bytes its fences are.
     pub(crate) fence_bytes: u32,
+    /// The number of the first block of its filter.
     pub(crate) bloom_start: u32,
+    /// How many bytes its filter is.
     pub(crate) bloom_bytes: u64,
-    /// Over the checksums of all blocks in order.
+    /// SHA-256 over the checksums of all blocks in order.
     pub(crate) digest: [u8; 32],
 }
 
 /// A run that can be read.
 #[derive(Debug)]
 pub(crate) struct Run {
+    /// What the manifest says of it.
     pub(crate) info: RunInfo,
+    /// The first keys of its row blocks.
     pub(crate) fences: Fences,
+    /// The filter of its keys.
     pub(crate) bloom: Bloom,
 }
 
 /// The first key of each row block, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fences {
-    /// As on disk: block u32, length u16, key, and so on.
+    /// The fences in the form on disk: block u32, length u16, key, for each.
     pub(crate) bytes: Vec<u8>,
     /// Block, start and length of its key in `bytes`.
     places: Vec<(u32, u32, u16)>,
@@ -61,6 +71,7 @@ impl Fences {
         self.bytes.extend_from_slice(key);
     }
 
+    /// Reads the form on disk; `None` when it is cut short.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut c = Cursor::new(bytes);
         let mut fences = Self::default();

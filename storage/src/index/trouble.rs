@@ -42,7 +42,7 @@ impl Trouble {
         Self::logged(format!("reading the index: {e:?}"))
     }
 
-    /// Of writing.
+    /// An error of writing, from what sled or the system said.
     pub(crate) fn writing(e: &dyn fmt::Debug) -> Self {
         Self::Write(format!("writing the index: {e:?}"))
     }

@@ -36,17 +36,18 @@ use crate::num::{u32_of, u64_of, usize_of, usize_of32};
 
 const SECTOR: usize = 512;
 
-/// A sound journal.
+/// What a journal that was found sound holds.
 #[derive(Clone, Debug)]
 pub(crate) struct Checked {
+    /// All segments, in the order of their numbers.
     pub(crate) segments: Vec<SegmentInfo>,
-    /// The last commit, 0 when there is none.
+    /// The number of the last commit, 0 when there is none.
     pub(crate) last_commit: u64,
     /// The hash that the next record will name.
     pub(crate) chain: Hash,
-    /// Where the next record goes, if it fits there.
+    /// The number of the segment where the next record goes, if it fits there.
     pub(crate) segment: u32,
-    /// See `segment`.
+    /// The place in that segment, in bytes from its beginning.
     pub(crate) offset: u32,
     /// The remains of a record that was never acknowledged, to be zeroed.
     pub(crate) torn: Option<Torn>,
@@ -61,7 +62,7 @@ pub(crate) struct Checked {
 pub(crate) struct Trust<'a> {
     /// What is attested, by number from 1.
     pub(crate) attested: &'a [Option<Attested>],
-    /// Only segments before this one.
+    /// Only segments with a number below this one are trusted.
     pub(crate) before: u32,
 }
 
@@ -82,8 +83,11 @@ impl Trust<'_> {
 /// The remains of an unfinished record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Torn {
+    /// The number of the segment.
     pub(crate) segment: u32,
+    /// Where it begins, in bytes from the beginning of the segment.
     pub(crate) offset: u32,
+    /// How many bytes are to be zeroed.
     pub(crate) length: u32,
 }
 

@@ -41,7 +41,7 @@ const HEADER_MARK: [u8; 4] = [0xC3, 0x5A, 0x96, 0xE7];
 const TRAILER_MARK: [u8; 4] = [0xA5, 0xD3, 0x69, 0x7E];
 const FORMAT: u32 = 1;
 
-/// SHA-256 of bytes.
+/// The SHA-256 of all parts, one after the other.
 pub(crate) fn sha256(parts: &[&[u8]]) -> Hash {
     let mut context = Context::new(&SHA256);
     for part in parts {
@@ -62,8 +62,11 @@ pub(crate) fn genesis(id: &StoreId) -> Hash {
 /// What the header of a segment says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SegmentHeader {
+    /// The number of the segment, from 1.
     pub(crate) number: u32,
+    /// The size of the segment in bytes, this header included.
     pub(crate) size: u32,
+    /// The store that it is of.
     pub(crate) id: StoreId,
 }
 
@@ -114,11 +117,17 @@ impl SegmentHeader {
 /// What the header of a record says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RecordHeader {
+    /// How many bytes the payload has.
     pub(crate) payload: u32,
+    /// The number of the first commit.
     pub(crate) first_commit: u64,
+    /// How many commits it holds.
     pub(crate) commits: u32,
+    /// How many entries all its commits have together.
     pub(crate) entries: u32,
+    /// The hash of the record before it.
     pub(crate) previous: Hash,
+    /// The CRC-32C of the payload.
     pub(crate) crc: u32,
 }
 
@@ -170,9 +179,11 @@ impl RecordHeader {
 /// A record whose checksums hold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<'a> {
+    /// What its header says.
     pub(crate) header: RecordHeader,
+    /// The commits and frames, in bytes.
     pub(crate) payload: &'a [u8],
-    /// All its bytes.
+    /// Header, payload and trailer.
     pub(crate) bytes: &'a [u8],
 }
 
@@ -225,9 +236,13 @@ impl<'a> Record<'a> {
 /// An entry that still lies in the bytes it was read from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EntryRef<'a> {
+    /// The stream that it belongs to.
     pub(crate) stream: StreamId,
+    /// Its sequence number in the stream.
     pub(crate) seq: u64,
+    /// Its time, in milliseconds since 1970 UTC.
     pub(crate) at: u64,
+    /// The fact as bytes.
     pub(crate) body: &'a [u8],
 }
 
@@ -324,7 +339,7 @@ impl RecordBuilder {
         self.commits = 0;
     }
 
-    /// Adds one commit.
+    /// Adds one commit with all its entries.
     pub(crate) fn push(&mut self, commit: &Commit) {
         self.commits += 1;
         self.bytes

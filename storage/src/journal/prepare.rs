@@ -39,8 +39,11 @@ const POLL: Duration = Duration::from_millis(20);
 /// A segment ready for records.
 #[derive(Debug)]
 pub(crate) struct Segment {
+    /// Its number, from 1.
     pub(crate) number: u32,
+    /// Its size in bytes.
     pub(crate) size: u32,
+    /// The file, open for reading and writing.
     pub(crate) file: File,
 }
 

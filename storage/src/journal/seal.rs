@@ -41,13 +41,15 @@ pub(crate) const WINDOW: usize = 1 << 20;
 /// What is known of a segment that takes no more records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Seal {
+    /// The number of the segment.
     pub(crate) number: u32,
+    /// Its size in bytes.
     pub(crate) size: u32,
-    /// The first commit in it, 0 when there is none.
+    /// The number of the first commit in it, 0 when there is none.
     pub(crate) first_commit: u64,
     /// The end of the chain before it.
     pub(crate) before: Tail,
-    /// Where its records end.
+    /// Where its records end, in bytes from its beginning.
     pub(crate) end: u32,
     /// The end of the chain with it.
     pub(crate) after: Tail,
@@ -56,8 +58,11 @@ pub(crate) struct Seal {
 /// A seal, the file that it is about, and the round in which it was last read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Attested {
+    /// What is known of the segment.
     pub(crate) seal: Seal,
+    /// The file that was flushed.
     pub(crate) stamp: Stamp,
+    /// The number of the round of the background check in which it was last read.
     pub(crate) round: u64,
 }
 
@@ -74,7 +79,7 @@ fn take_tail(c: &mut Cursor<'_>) -> Option<Tail> {
 }
 
 impl Attested {
-    /// As a row.
+    /// As a row of [`ROW`] bytes.
     pub(crate) fn encode(&self, id: &StoreId) -> Vec<u8> {
         let mut b = Vec::with_capacity(ROW);
         b.extend_from_slice(&MAGIC);
@@ -120,9 +125,9 @@ impl Attested {
 pub(crate) enum Wrong {
     /// Its bytes are not what was written.
     Damaged {
-        /// Where.
+        /// Where in the segment, in bytes from its beginning.
         offset: u64,
-        /// What.
+        /// What is wrong there.
         why: String,
     },
     /// The system refused to read it there.

@@ -48,7 +48,9 @@ pub(crate) struct Writer {
 /// Where a record went.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
+    /// The segment in which it lies.
     pub(crate) segment: SegmentInfo,
+    /// Where it begins, in bytes from the beginning of the segment.
     pub(crate) offset: u32,
     /// The place after the record.
     pub(crate) end: Position,
@@ -79,11 +81,17 @@ impl From<io::Error> for Refused {
 /// What a writer needs besides the journal that was checked.
 #[derive(Debug)]
 pub(crate) struct Place {
+    /// The way to the files.
     pub(crate) files: Files,
+    /// The folder of segments.
     pub(crate) folder: Arc<Folder>,
+    /// Looks whether the segment is still under its name.
     pub(crate) held: Arc<Held>,
+    /// Where it is noted that no next segment can be made.
     pub(crate) health: Arc<Health>,
+    /// The store that the journal is of.
     pub(crate) id: StoreId,
+    /// The size of a new segment, in bytes.
     pub(crate) segment_bytes: u32,
     /// Where it says which segment takes no more records.
     pub(crate) seals: Arc<Seals>,
@@ -91,6 +99,9 @@ pub(crate) struct Place {
 
 impl Writer {
     /// Cuts a torn tail and gets ready to append behind what was checked.
+    ///
+    /// # Errors
+    /// When the system refuses something.
     pub(crate) fn open(place: Place, checked: &Checked, journal: Arc<Journal>) -> io::Result<Self> {
         let Place {
             files,

@@ -1,5 +1,5 @@
-//! A log in memory that any number of handles share: the meaning of the others, written plainly,
-//! and the ground on which owners and followers are tested.
+//! A log in memory that any number of handles share. It says plainly what the other logs must mean,
+//! and owners and followers are tested on it.
 //!
 //! **Shape.** [`MemoryLog::new`] makes the log, [`MemoryLog::handle`] another way to it, as another
 //! node has. Time passes only by [`MemoryLog::pass`], and answers are lost only by
@@ -39,7 +39,7 @@ struct Core {
 pub struct MemoryLog(Arc<Core>);
 
 impl MemoryLog {
-    /// An empty log.
+    /// An empty log of this identity, with no owner.
     pub fn new(id: LogId) -> Self {
         let hash = genesis(&id);
         let commit = CommitNo(0);

@@ -1,4 +1,4 @@
-//! The end of a log, for those who wait for it to move.
+//! The end of a log, and a signal for whoever waits for it to move.
 
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! The contents of a store in memory: written plainly, so that it can be read as the meaning of
-//! the other engines.
+//! The contents of a store in memory: written plainly, so that it says what the other engines must
+//! mean.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -19,12 +19,15 @@ pub(crate) struct State {
     entries: Vec<(CommitNo, Entry)>,
     streams: BTreeMap<StreamId, Vec<usize>>,
     rows: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// The last commit.
+    /// The number of the last commit; 0 when there is none.
     pub(crate) last: u64,
 }
 
 impl State {
-    /// Refuses what breaks a limit or does not follow its stream.
+    /// Refuses what breaks a limit or does not follow its stream; changes nothing.
+    ///
+    /// # Errors
+    /// `Invalid` or `OutOfSequence`.
     pub(crate) fn check(&self, commit: &Commit) -> Result<(), StoreError> {
         check_commit(commit)?;
         let mut heads: BTreeMap<StreamId, Head> = BTreeMap::new();
@@ -59,6 +62,9 @@ impl State {
     }
 
     /// Adds a commit that was checked.
+    ///
+    /// # Errors
+    /// When the projection fails.
     pub(crate) fn apply(
         &mut self,
         commit: Commit,
@@ -141,6 +147,9 @@ impl State {
     }
 
     /// The entry at a position.
+    ///
+    /// # Errors
+    /// `Invalid` when none lies there.
     pub(crate) fn entry(&self, position: Position) -> Result<Entry, StoreError> {
         let found = self
             .entries
