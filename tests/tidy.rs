@@ -1,5 +1,6 @@
 //! House rules that a program can check, over the files that git knows.
 
+mod documents;
 mod rooms;
 
 use std::collections::BTreeSet;
@@ -8,8 +9,6 @@ use std::process::Command;
 
 /// No file is longer, in lines.
 const LINES_MAX: usize = 500;
-/// The README has fewer lines.
-const README_LINES: usize = 150;
 /// What each room may depend on of the others.
 const ARROWS: &[(&str, &[&str])] = &[
     ("ledger", &[]),
@@ -301,84 +300,6 @@ fn modules_have_the_name_of_their_file() {
         .filter(|name| name.ends_with("mod.rs"))
         .collect();
     none(&found, "noun.rs beside noun/, not noun/mod.rs");
-}
-
-/// A path in a document is whole, or the end of one.
-#[test]
-fn documents_name_files_that_are_there() {
-    let files = files();
-    let path = |word: &str| {
-        let part = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
-        [".rs", ".txt", ".sh"].iter().any(|end| word.ends_with(end)) && word.chars().all(part)
-    };
-    let there = |word: &str| {
-        let end = format!("/{word}");
-        files
-            .iter()
-            .any(|(name, _)| name == word || name.ends_with(&end))
-    };
-    let (mut named, mut found) = (0, Vec::new());
-    for (document, text) in files.iter().filter(|(name, _)| name.ends_with(".md")) {
-        for word in text.split('`').filter(|word| path(word)) {
-            named += 1;
-            if !there(word) {
-                found.push(format!("{document}: {word}"));
-            }
-        }
-    }
-    assert!(named > 100, "only {named} files are named");
-    none(&found, "documents name files that are there");
-}
-
-/// The README leads to the rest, and does not hold it.
-#[test]
-fn the_readme_is_short_and_links_lead_somewhere() {
-    let files = files();
-    let documents = files.iter().filter(|(name, _)| name.ends_with(".md"));
-    let (mut links, mut found) = (0, Vec::new());
-    for (document, text) in documents {
-        if document == "README.md" && text.lines().count() >= README_LINES {
-            found.push(format!("{document} has {README_LINES} lines or more"));
-        }
-        let room = Path::new(document).parent().unwrap();
-        for link in text
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split(')').next())
-        {
-            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
-            // What begins with a slash is an address of the service, and its pages have a test.
-            if link.starts_with("https://") || link.starts_with('/') {
-                continue;
-            }
-            links += 1;
-            let target = match path {
-                "" => Path::new(document).to_path_buf(),
-                path => room.join(path),
-            };
-            let known = files.iter().find(|(name, _)| Path::new(name) == target);
-            let headed = |text: &str| {
-                let heads = text.lines().filter_map(|line| line.strip_prefix('#'));
-                heads.map(slug).any(|head| head == anchor)
-            };
-            if !known.is_some_and(|(_, text)| anchor.is_empty() || headed(text)) {
-                found.push(format!("{document}: {link}"));
-            }
-        }
-    }
-    assert!(links > 10, "only {links} links");
-    none(&found, "the README stays short, and links lead somewhere");
-}
-
-/// The anchor of a heading, as the hosts of repositories make it.
-fn slug(heading: &str) -> String {
-    let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
-    let heading = heading.trim_start_matches('#').trim().to_lowercase();
-    heading
-        .chars()
-        .filter(kept)
-        .collect::<String>()
-        .replace(' ', "-")
 }
 
 #[test]

@@ -1,0 +1,190 @@
+//! What a program can check of the documents: the files, folders and names that they name are there.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::{files, none, rust};
+
+/// The README has fewer lines.
+const README_LINES: usize = 150;
+/// The words after which a name is declared.
+const DECLARES: &[&str] = &[
+    "const",
+    "enum",
+    "fn",
+    "macro_rules",
+    "mod",
+    "static",
+    "struct",
+    "trait",
+    "type",
+];
+
+/// A path in a document is whole, or the end of one.
+#[test]
+fn documents_name_files_that_are_there() {
+    let files = files();
+    let path = |word: &str| {
+        let part = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+        [".rs", ".txt", ".sh"].iter().any(|end| word.ends_with(end)) && word.chars().all(part)
+    };
+    let there = |word: &str| {
+        let end = format!("/{word}");
+        files
+            .iter()
+            .any(|(name, _)| name == word || name.ends_with(&end))
+    };
+    let (mut named, mut found) = (0, Vec::new());
+    for (document, text) in files.iter().filter(|(name, _)| name.ends_with(".md")) {
+        for word in text.split('`').filter(|word| path(word)) {
+            named += 1;
+            if !there(word) {
+                found.push(format!("{document}: {word}"));
+            }
+        }
+    }
+    assert!(named > 100, "only {named} files are named");
+    none(&found, "documents name files that are there");
+}
+
+/// The README leads to the rest, and does not hold it.
+#[test]
+fn the_readme_is_short_and_links_lead_somewhere() {
+    let files = files();
+    let documents = files.iter().filter(|(name, _)| name.ends_with(".md"));
+    let (mut links, mut found) = (0, Vec::new());
+    for (document, text) in documents {
+        if document == "README.md" && text.lines().count() >= README_LINES {
+            found.push(format!("{document} has {README_LINES} lines or more"));
+        }
+        let room = Path::new(document).parent().unwrap();
+        for link in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            // What begins with a slash is an address of the service, and its pages have a test.
+            if link.starts_with("https://") || link.starts_with('/') {
+                continue;
+            }
+            links += 1;
+            let target = match path {
+                "" => Path::new(document).to_path_buf(),
+                path => room.join(path),
+            };
+            let known = files.iter().find(|(name, _)| Path::new(name) == target);
+            let headed = |text: &str| {
+                let heads = text.lines().filter_map(|line| line.strip_prefix('#'));
+                heads.map(slug).any(|head| head == anchor)
+            };
+            if !known.is_some_and(|(_, text)| anchor.is_empty() || headed(text)) {
+                found.push(format!("{document}: {link}"));
+            }
+        }
+    }
+    assert!(links > 10, "only {links} links");
+    none(&found, "the README stays short, and links lead somewhere");
+}
+
+/// The anchor of a heading, as the hosts of repositories make it.
+fn slug(heading: &str) -> String {
+    let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+    let heading = heading.trim_start_matches('#').trim().to_lowercase();
+    heading
+        .chars()
+        .filter(kept)
+        .collect::<String>()
+        .replace(' ', "-")
+}
+
+/// What stands between backticks in a document, but for its blocks.
+fn code(text: &str) -> Vec<String> {
+    let prose = text.split("```").step_by(2);
+    let words = prose.flat_map(|text| text.split('`').skip(1).step_by(2));
+    words.map(str::to_owned).collect()
+}
+
+/// What the Rust files declare: items, fields aside, and what begins a line as a variant of an enum does.
+fn declared() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (_, text) in rust() {
+        for line in text.lines() {
+            let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+            let begins = words
+                .first()
+                .filter(|word| word.starts_with(char::is_uppercase));
+            names.extend(begins.map(|word| (*word).to_owned()));
+            let pairs = words.windows(2).filter(|pair| DECLARES.contains(&pair[0]));
+            names.extend(pairs.map(|pair| pair[1].to_owned()));
+        }
+    }
+    names
+}
+
+/// A name of code, by its parts: a path of names, a type or a macro. Words of the wire and of the command
+/// line are none.
+fn parts(word: &str) -> Option<Vec<&str>> {
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let bare = word.trim_end_matches(['!', '*']);
+    let names: Vec<_> = bare.split("::").collect();
+    let whole = names
+        .iter()
+        .all(|name| !name.is_empty() && name.chars().all(part));
+    let is_type = bare.starts_with(|c: char| c.is_ascii_uppercase())
+        && bare.contains(|c: char| c.is_ascii_lowercase());
+    (whole && (names.len() > 1 || is_type || word.ends_with('!'))).then_some(names)
+}
+
+#[test]
+fn the_map_names_what_is_there() {
+    let files = files();
+    let (_, map) = files
+        .iter()
+        .find(|(name, _)| name == "ARCHITECTURE.md")
+        .unwrap();
+    let declared = declared();
+    let is_declared = |word: &str, name: &str| match word.ends_with('*') {
+        true => declared.iter().any(|known| known.starts_with(name)),
+        false => declared.contains(name),
+    };
+    let is_place = |word: &str| {
+        let inside = format!("{}/", word.trim_end_matches('/'));
+        let within = format!("/{inside}");
+        let end = format!("/{word}");
+        files.iter().any(|(name, _)| {
+            name == word
+                || name.ends_with(&end)
+                || name.starts_with(&inside)
+                || name.contains(&within)
+        })
+    };
+    let (mut places, mut names, mut found) = (0, 0, Vec::new());
+    for word in code(map) {
+        // What an operator's folder holds, and the paths of requests, are no files of the repository.
+        let elsewhere =
+            word.starts_with(['/', '$']) || word.starts_with("DATA") || word.contains(' ');
+        if !elsewhere && word.contains('/') {
+            places += 1;
+            // What is to be put in is any name: the folder has to be there.
+            let place = word.split('<').next().unwrap();
+            if !is_place(place) {
+                found.push(format!("no such place: {word}"));
+            }
+        } else if let Some(parts) = parts(&word) {
+            names += 1;
+            let last = parts.len() - 1;
+            let missing = parts.iter().enumerate().find(|(n, part)| match *n == last {
+                true => !is_declared(&word, part),
+                false => !declared.contains(**part),
+            });
+            found.extend(missing.map(|(_, part)| format!("nothing is called {part}: {word}")));
+        }
+    }
+    assert!(
+        places > 150 && names > 30,
+        "only {places} places and {names} names"
+    );
+    none(&found, "ARCHITECTURE.md names what is there");
+}
