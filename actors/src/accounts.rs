@@ -68,7 +68,7 @@ const ALARM_MAX: Duration = Duration::from_secs(3600);
 /// How long the alarm waits at least while the clock is in doubt: no hold ends meanwhile.
 const ALARM_IN_DOUBT: Duration = Duration::from_secs(1);
 
-/// The actor.
+/// The actor of one account: its desk, while it is at home, and the messages that wait for it.
 #[derive(Debug)]
 pub struct AccountActor {
     /// `None` while it is lent or the account is read; the actor takes no message then.

@@ -31,11 +31,11 @@ use crate::ports::{
 /// A realm's relation to its bank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Relation {
-    /// The tenant.
+    /// The id of the tenant.
     pub tenant: String,
-    /// The realm.
+    /// The realm of the tenant in this mode.
     pub realm: RealmId,
-    /// Its mode.
+    /// Whether it is the live or the test relation.
     pub mode: Mode,
     /// What it has of its own; the rest comes from the platform's settings.
     pub own: BankRelation,
@@ -77,7 +77,7 @@ pub type Banks = Arc<dyn Fn(&Relation) -> Result<Arc<dyn BankGateway>, NoBank> +
 pub enum Voice {
     /// All realms of a mode.
     Mode(Mode),
-    /// These.
+    /// The bank speaks for these realms alone.
     Realms(Arc<BTreeSet<RealmId>>),
 }
 
@@ -108,7 +108,7 @@ impl From<BTreeSet<RealmId>> for Voice {
 pub struct OnCollector {
     /// What distinguishes it from every other one; see [`BankGateway::place`].
     pub place: String,
-    /// The account.
+    /// The collector account that they share.
     pub collector: Collector,
     /// The realms: at least one.
     pub realms: BTreeSet<RealmId>,

@@ -38,17 +38,17 @@ use crate::reply::Waits;
 use crate::scribe::Shared;
 use endpoint::{Endpoint, Job};
 
-/// Tries of one webhook that are under way at the same time.
+/// How many tries of one webhook are under way at the same time at most.
 pub const IN_FLIGHT: usize = 16;
-/// Tries of one webhook in a second, at most: beyond that a feed serves better.
+/// How many tries of one webhook are begun in a second at most: beyond that a feed serves better.
 pub const RATE: u32 = 1000;
-/// Tries of one webhook that are not written down yet, at most.
+/// How many tries of one webhook may not be written down yet.
 pub const TRIES_MAX: usize = 1024;
-/// Redeliveries of one webhook that are under way at the same time.
+/// How many redeliveries of one webhook are under way at the same time at most.
 pub const REPLAYS_AT_ONCE: usize = 2;
-/// Numbers of the event log that one turn looks at for one webhook.
+/// How many numbers of the event log one turn looks at for one webhook.
 pub const LOOKS: usize = 2048;
-/// How often a webhook that goes on is written down.
+/// How often a webhook that moves is written down: at most four times a second.
 pub const NOTE_EVERY: Duration = Duration::from_millis(250);
 /// Messages that wait for a courier at most: there is only one kind.
 const MAILBOX: usize = 64;
@@ -63,7 +63,7 @@ impl Asked for Refresh {
     }
 }
 
-/// The actor.
+/// The courier of one realm, with its webhooks.
 #[derive(Debug)]
 pub struct Courier {
     shared: Arc<Shared>,

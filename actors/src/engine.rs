@@ -2,6 +2,12 @@
 //!
 //! **Bounds.** An answer is waited for [`DEADLINE`], or [`BANK_DEADLINE`] where the bank is asked;
 //! past that the outcome is unknown to the asker, and its idempotency key or external id will tell.
+//!
+//! **Failure.** Every door may answer that the realm is unknown (`TenantNotFound`), what a rule refuses,
+//! [`Failure::Overloaded`] where a mailbox or the read slots are full, [`Failure::ShuttingDown`] where
+//! the realm or the service stops, [`Failure::OutcomeUnknown`] past the deadline, and
+//! [`Failure::Damaged`] where the store holds what was never written. Those that order also answer
+//! [`Failure::ClockInDoubt`] and [`Failure::ReadOnly`]. Further ones are said at each door.
 
 pub mod bank;
 pub mod cases;
@@ -60,9 +66,9 @@ use keeper::Kept;
 pub use options::Options;
 use read_slots::Cost;
 
-/// How long an answer is waited for.
+/// How long an answer is waited for: ten seconds, then its outcome is unknown.
 pub const DEADLINE: Duration = Duration::from_secs(10);
-/// How long an answer is waited for where the bank is asked.
+/// How long an answer is waited for where the bank is asked: thirty seconds.
 pub const BANK_DEADLINE: Duration = Duration::from_secs(30);
 /// How many answers of one idempotency key are shown.
 const ANSWERS_MAX: usize = 20;
@@ -122,6 +128,7 @@ struct Realms {
 struct Supervised {
     settings: Arc<RwLock<Arc<Settings>>>,
     bank: Arc<RealmBank>,
+    /// Wakes whoever waits for the realm's next event.
     published: Arc<Notify>,
     /// The way to its supervisor; nobody is there while it is retired, or between two of them.
     mailbox: Mailbox<RealmSupervisor>,
@@ -167,6 +174,9 @@ impl Realms {
 impl Engine {
     /// Starts the actors over a store, with nobody who carries events to webhooks: for tests and
     /// benches. Must be called inside an actix system.
+    ///
+    /// # Errors
+    /// As [`Self::carrying`].
     pub fn start(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -176,7 +186,11 @@ impl Engine {
         Self::carrying(store, clock, banks, Arc::new(Nobody), options)
     }
 
-    /// Starts the actors over a store. Must be called inside an actix system.
+    /// Starts the actors over a store; `sink` carries events to webhooks. Must be called inside
+    /// an actix system.
+    ///
+    /// # Errors
+    /// When the platform or the settings of a realm cannot be read from the store.
     pub fn carrying(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -249,12 +263,12 @@ impl Engine {
         })
     }
 
-    /// The present.
+    /// The present, by the service's clock.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// The key of an id, if it was ever issued.
+    /// The key of a public id, if it was ever issued, whether it still works or not.
     pub fn key(&self, id: &str) -> Option<Arc<KnownKey>> {
         self.keys.get(id).map(|known| Arc::clone(known.value()))
     }
@@ -314,7 +328,8 @@ impl Engine {
         wait(answer, deadline).await
     }
 
-    /// Registers an account and, where `open` says so, gets it a CVU.
+    /// Registers an account and, where `open` says so, gets it a CVU: then the answer waits for
+    /// the bank.
     pub async fn register(
         &self,
         realm: RealmId,
@@ -332,7 +347,8 @@ impl Engine {
         self.order(realm, BANK_DEADLINE, asker, message).await
     }
 
-    /// Changes the profile of an account.
+    /// Changes the profile of an account. With `if_match` only if the profile has one of these
+    /// versions.
     pub async fn change(
         &self,
         realm: RealmId,
@@ -350,13 +366,19 @@ impl Engine {
         self.order(realm, BANK_DEADLINE, asker, message).await
     }
 
-    /// An account as it is.
+    /// An account as it is. The answer waits until all that it shows is on disk.
+    ///
+    /// # Errors
+    /// Those of every door, and `AccountNotFound`.
     pub async fn view(&self, realm: RealmId, target: Target) -> Result<AccountView, Failure> {
         self.ask(realm, DEADLINE, |reply| ProfileMessage::View(target, reply))
             .await
     }
 
-    /// A balance as it is.
+    /// The balance of an account as it is, in centavos.
+    ///
+    /// # Errors
+    /// Those of every door, `AccountNotFound`, and `AccountWithoutCvu`.
     pub async fn balance(&self, realm: RealmId, target: Target) -> Result<BalanceView, Failure> {
         self.ask(realm, DEADLINE, |reply| {
             MoneyMessage::BalanceOf(target, reply)
@@ -364,7 +386,10 @@ impl Engine {
         .await
     }
 
-    /// A balance as it was after the last movement up to and with an instant.
+    /// The balance of an account as it was after the last movement up to and with an instant.
+    ///
+    /// # Errors
+    /// As [`Self::balance`].
     pub async fn balance_at(
         &self,
         realm: RealmId,
@@ -377,7 +402,10 @@ impl Engine {
         .await
     }
 
-    /// What an idempotency key did.
+    /// The answers that an idempotency key keeps, at most 20.
+    ///
+    /// # Errors
+    /// Those of every door, and [`Failure::KeyUnknown`] when it keeps none.
     pub async fn answers(&self, realm: RealmId, key: &str) -> Result<Vec<Answer>, Failure> {
         let key = key.to_owned();
         let read = move |store: &dyn Index| reads::answers(store, realm, &key, ANSWERS_MAX);
@@ -389,7 +417,10 @@ impl Engine {
         }
     }
 
-    /// Orders something of the platform.
+    /// Orders something of the platform; gives the platform after it.
+    ///
+    /// # Errors
+    /// Those of every door, and [`Failure::ClockInDoubt`].
     pub async fn administer(&self, order: PlatformOrder) -> Result<Arc<Platform>, Failure> {
         self.certain()?;
         self.instruct(order).await

@@ -29,23 +29,23 @@ use std::time::Instant;
 use caudal_ledger::ids::RealmId;
 use caudal_storage::{Commit, CommitNo, Done, Store, StoreError};
 
-/// Entries of a realm that are with the store at once while another realm writes too. It takes the
-/// store about a millisecond to write them.
+/// How many entries of a realm are with the store at once while another realm writes too. It
+/// takes the store about a millisecond to write them.
 pub const SHARE: usize = 64;
-/// The same while no other realm writes.
+/// How many entries of a realm are with the store at once while no other realm writes.
 pub const ALONE: usize = 2048;
 /// How long a realm that has written counts as writing, in milliseconds.
 const WRITING_MS: u64 = 1000;
 /// How many commits one caller hands over, while the store has some whose end goes on with it.
 const HANDED_MAX: usize = 16;
-/// So many commits of a realm that have not ended press its lane. More would not make the store's
-/// groups cheaper, only every answer later.
+/// How many commits of a realm that have not ended press its lane. More would not make the
+/// store's groups cheaper, only every answer later.
 pub const PRESSED: usize = 512;
 /// A pressed lane is eased once no more than so many have not ended.
 const EASED: usize = PRESSED / 2;
-/// Commits that wait in one lane at most.
+/// How many commits may wait in one lane.
 pub const COMMITS_MAX: usize = 4096;
-/// Bytes of entries that wait in one lane at most.
+/// How many bytes of entries may wait in one lane.
 pub const BYTES_MAX: usize = 32 << 20;
 
 /// Who has written lately, over all lanes.

@@ -1,4 +1,4 @@
-//! Take turns: one actor per CVU, a supervisor per realm, and the ports to the outside.
+//! Take turns: one actor per account, a supervisor per realm, and the ports to the outside.
 //!
 //! **Shape.** [`engine::Engine`] is the one door. It sends an order to the supervisor of the
 //! caller's realm; the supervisor checks what concerns the whole realm and forwards to the account's

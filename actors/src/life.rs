@@ -1,4 +1,4 @@
-//! One life of a realm's actors: from the start of its supervisor to the moment in which nothing of it
+//! One life of a realm's actors: from the start of its supervisor to the moment at which nothing of it
 //! can act any more.
 //!
 //! **Shape.** The supervisor has the [`Heart`]. Whoever acts for the realm holds the [`Life`]: actors,
@@ -30,7 +30,8 @@ pub struct Life {
 #[derive(Debug)]
 pub struct Gone(mpsc::Receiver<Infallible>);
 
-/// A new life.
+/// Begins a life: what ends it, what is held while it lasts, and what says when nobody holds it
+/// any more.
 pub fn begin() -> (Heart, Arc<Life>, Gone) {
     let (beats, heart) = watch::channel(());
     let (held, gone) = mpsc::channel(1);

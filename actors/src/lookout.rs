@@ -1,4 +1,4 @@
-//! Where the orders of a realm wait after a start until the bank's list was looked through. The
+//! Where the orders of a realm wait after a start until the bank's list has been looked through. The
 //! supervisor reads the list (`realms/lookout.rs`); this is the gate.
 //!
 //! **Bounds.** The list of [`DAYS_MAX`] days at most; who waits is bounded by the mailboxes.

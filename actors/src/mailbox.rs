@@ -1,4 +1,4 @@
-//! Mailboxes that hold: what waits for an actor is counted, and beyond a named limit it is refused.
+//! Mailboxes with a limit that holds: what waits for an actor is counted, and beyond a named limit it is refused.
 //!
 //! **Shape.** [`Mailbox::tell`] wraps a message into a [`Queued`] that has a [`Place`]. The place is
 //! given back when the message is taken, or dropped with the actor. actix's own capacity bounds

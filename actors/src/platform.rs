@@ -21,7 +21,7 @@ use crate::reply::{Reply, Waits};
 
 pub use caudal_ledger::tenants::orders::{NewTenant, PlatformOrder, TenantChange};
 
-/// Messages that wait for the platform at most.
+/// How many messages may wait for the platform's actor.
 pub const MAILBOX: usize = 256;
 
 /// When a key was last used, to the second; of what was before this start nothing is known.
@@ -50,9 +50,9 @@ impl LastUse {
 pub struct KnownKey {
     /// When it was last used.
     pub used: Arc<LastUse>,
-    /// The key.
+    /// The key as it is kept, without its secret.
     pub key: ApiKey,
-    /// The tenant.
+    /// The tenant that it speaks for, as of the last change.
     pub tenant: Tenant,
 }
 
@@ -72,17 +72,21 @@ impl Asked for PlatformMessage {
 /// Called with the platform whenever a change of it is durable.
 pub type Published = Arc<dyn Fn(&Arc<Platform>) + Send + Sync>;
 
-/// The actor.
+/// The actor of the platform: the only writer of its stream.
 pub struct PlatformActor {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     platform: Platform,
     tail: Tail,
+    /// Called with the platform after each change that is on disk.
     published: Published,
 }
 
 impl PlatformActor {
-    /// The platform as the store knows it.
+    /// The platform as the store knows it, and the end of its stream.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
     pub fn load(store: &dyn Index) -> Result<(Platform, Tail), StoreError> {
         let (mut platform, mut tail) = (Platform::default(), Tail::default());
         reads::fold(store, PLATFORM_STREAM, 0, |fact: PlatformFact, seq, at| {

@@ -32,7 +32,7 @@ pub enum BankError {
     /// The bank failed (5xx, garbage, connection lost after sending): nobody knows whether it
     /// happened. Ask again with the same reference.
     Failed {
-        /// The bank's status, when there was one.
+        /// The HTTP status of the bank, when there was one.
         status: Option<u16>,
         /// Its body, cut at a limit.
         body: String,
@@ -44,7 +44,7 @@ pub enum BankError {
 /// What a bank operation gave, and every call that was made for it (for the journal).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BankReply<T> {
-    /// How it ended.
+    /// What the operation gave, or how it ended otherwise.
     pub result: Result<T, BankError>,
     /// The calls, oldest first: redacted request, status, body, latency.
     pub calls: Vec<BankCall>,
@@ -60,13 +60,13 @@ pub struct TransferOrder {
     pub origin: OriginId,
     /// The CVU that sends.
     pub from: Cvu,
-    /// Its holder.
+    /// The tax id of the holder of that CVU.
     pub cuit: Cuit,
-    /// Where it goes.
+    /// The CBU, CVU or alias to which the money goes.
     pub to: Destination,
-    /// How much.
+    /// The amount, in centavos, without our charges.
     pub amount: Amount,
-    /// What for.
+    /// What the money is for.
     pub concept: Concept,
     /// A line for people; the bank takes at most 100 characters.
     pub description: Option<String>,
@@ -78,9 +78,9 @@ pub struct TransferOrder {
 pub struct ReturnOrder {
     /// Our reference: the bank never makes two transfers of one.
     pub origin: OriginId,
-    /// Where it goes.
+    /// The CBU or CVU of the sender, to which it goes.
     pub to: Cbu,
-    /// How much.
+    /// All that arrived, in centavos.
     pub amount: Amount,
     /// The id on the rail of what is returned.
     pub returns: String,
@@ -93,7 +93,7 @@ pub struct EnrolmentOrder {
     pub reference: String,
     /// The CVU whose balance is remunerated.
     pub cvu: Cvu,
-    /// Its holder.
+    /// The tax id of the holder of that CVU.
     pub cuit: Cuit,
     /// The holder's account at the broker.
     pub brokerage_account: BrokerageAccount,
@@ -113,15 +113,15 @@ pub struct FundTold {
 /// Who is behind a CBU, CVU or alias.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
-    /// The CBU or CVU.
+    /// The CBU or CVU, as the bank gives it.
     pub key: Cbu,
-    /// Its alias.
+    /// The alias of that account, where the bank says it.
     pub alias: Option<String>,
     /// Its holders, the first one first: CUIT, name, whether a natural person.
     pub holders: Vec<(Cuit, String, bool)>,
     /// The code and name of its bank or PSP.
     pub bank: (String, String),
-    /// Its currency.
+    /// The currency of the account, as the bank writes it.
     pub currency: String,
     /// Whether it can receive.
     pub active: bool,
@@ -149,7 +149,7 @@ impl From<Found> for Counterparty {
 /// The account that really holds the clients' money.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Collector {
-    /// Its CBU.
+    /// The CBU of the account; empty where there is none.
     pub cbu: String,
     /// The name of its bank.
     pub bank: String,
@@ -158,9 +158,9 @@ pub struct Collector {
 /// Which way a movement at the bank went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// It arrived.
+    /// The money arrived on a CVU of ours.
     In,
-    /// It was sent.
+    /// The money left a CVU of ours.
     Out,
 }
 
@@ -175,17 +175,17 @@ pub struct BankMovement {
     pub origin: Option<OriginId>,
     /// Whether it is a transfer of ours that came back.
     pub reversal: bool,
-    /// Which way.
+    /// Whether the money arrived or left.
     pub way: Way,
     /// The CVU, as the bank writes it.
     pub cvu: String,
-    /// The other side.
+    /// The other side, as far as the bank reports.
     pub counterparty: Counterparty,
-    /// How much.
+    /// The amount, in centavos.
     pub amount: Amount,
     /// How far it is.
     pub word: BankWord,
-    /// When, by the bank's clock.
+    /// The time of the movement, by the bank's clock.
     pub at: Timestamp,
 }
 
@@ -201,7 +201,7 @@ pub enum Notice {
         bank_id: String,
         /// The CVU that received.
         cvu: Cvu,
-        /// How much.
+        /// What arrived, in centavos.
         amount: Amount,
         /// Who sent it, as far as the bank knows.
         from: Counterparty,
@@ -210,7 +210,7 @@ pub enum Notice {
     },
     /// A transfer of ours ended.
     Settled {
-        /// Our reference.
+        /// Our reference of the transfer.
         origin: OriginId,
         /// How it ended: completed or failed.
         transfer: BankTransfer,
@@ -223,7 +223,7 @@ pub enum Notice {
         bank_id: String,
         /// The id on the rail of the way back.
         coelsa_id: String,
-        /// How much came back.
+        /// What came back, in centavos.
         amount: Amount,
         /// Why, in the bank's words.
         reason: String,
@@ -236,14 +236,14 @@ pub enum Notice {
     Returned {
         /// The realm of the money.
         realm: RealmId,
-        /// The money.
+        /// The place of the money's record.
         case: SuspensePlace,
-        /// The how-manieth try to return it.
+        /// The number of the try to return it, from 1.
         attempt: u32,
     },
-    /// The bank has taken down where notices go.
+    /// The bank has noted the address to which notices go.
     Created,
-    /// Something that is none of ours to know.
+    /// A notice about nothing that the service has to know.
     Other {
         /// The bank's word for it.
         kind: String,

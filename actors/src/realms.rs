@@ -71,7 +71,7 @@ pub use webhooks::WebhookMessage;
 pub use messages::RealmMessage;
 pub use orders::{Adjustment, RealmReport, Target, TypeRef};
 
-/// Messages that wait for one supervisor at most.
+/// How many messages may wait for one supervisor.
 pub const MAILBOX: usize = 8192;
 /// Messages that wait for one supervisor at most when an order comes that would wait for the store.
 /// About a tenth of a second's work on two cores: who comes later does better to come again.
@@ -84,12 +84,13 @@ const SWEEP_MAX: usize = 1000;
 const SWEEP_ON: Duration = Duration::from_millis(200);
 /// How many calls about transfers a realm has under way at the bank.
 pub const BANK_SLOTS: usize = 64;
-/// Tries of a realm's webhooks that its tenant asked for, at the same time.
+/// How many tries of a realm's webhooks that its tenant asked for may be under way at the same
+/// time.
 pub const TRIES_AT_ONCE: usize = 8;
 /// How long an answer is kept for its idempotency key, in milliseconds: 7 days.
 pub const KEY_MILLIS: u64 = 7 * 24 * 60 * 60 * 1000;
 
-/// The supervisor.
+/// The supervisor of one realm, and what it keeps in memory for it.
 #[derive(Debug)]
 pub struct RealmSupervisor {
     #[expect(dead_code, reason = "the life of all of it ends when this is dropped")]

@@ -19,9 +19,9 @@ pub enum Given<T> {
     Value(T),
     /// An answer already rendered: the first time (`again` false) or a repeat.
     Kept {
-        /// The status.
+        /// The HTTP status of the answer.
         status: u16,
-        /// The body.
+        /// The body of the answer, as JSON text.
         body: String,
         /// Whether this is a repeat.
         again: bool,
@@ -77,9 +77,9 @@ impl<T> Reply<T> {
 /// An answer as the client gets it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rendered {
-    /// The status.
+    /// The HTTP status of the answer.
     pub status: u16,
-    /// The body.
+    /// The body of the answer, as JSON text.
     pub body: String,
     /// Whether the order had been done before, under another idempotency key or none.
     pub again: bool,
@@ -93,7 +93,7 @@ pub type Render<T> = Box<dyn FnOnce(Result<&T, &Failure>) -> Rendered + Send>;
 pub struct Keyed<T> {
     /// What the key is bound to.
     pub scope: Scope,
-    /// Renders the answer.
+    /// Renders the answer that the key keeps.
     pub render: Render<T>,
 }
 
@@ -124,9 +124,9 @@ impl<T: Send + 'static> Keyed<T> {
 /// What an idempotency key is bound to: method, path and the body's fields.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scope {
-    /// The key.
+    /// The `Idempotency-Key` of the request.
     pub key: String,
-    /// The method.
+    /// The HTTP method of the request.
     pub method: String,
     /// The path as requested, without query.
     pub path: String,
@@ -198,8 +198,10 @@ impl Claims {
         self.0.iter().filter(|claim| claim.key().0 == realm).count()
     }
 
-    /// Claims `name` for `owner`, or says who holds it. With `shared`, further claims of the same
-    /// owner are welcome.
+    /// Claims `name` for `owner`. With `shared`, further claims of the same owner are accepted.
+    ///
+    /// # Errors
+    /// The account that holds the claim.
     pub fn claim(
         &self,
         realm: RealmId,

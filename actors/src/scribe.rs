@@ -39,15 +39,15 @@ pub use page::Write;
 /// What every actor of a realm works with.
 #[derive(Clone, Debug)]
 pub struct Shared {
-    /// The realm.
+    /// The realm whose actors share this.
     pub realm: RealmId,
     /// The life that whoever has this acts in.
     pub life: Arc<Life>,
-    /// Where facts go.
+    /// The store to which facts go, through the realm's lane.
     pub store: Arc<dyn Store>,
     /// The lane by which they go there: the same store, asked how much it holds.
     pub lane: Arc<Lane>,
-    /// The time.
+    /// The clock of the service.
     pub clock: Arc<dyn Clock>,
     /// The bank of the realm's mode.
     pub bank: Arc<dyn BankGateway>,
@@ -71,7 +71,7 @@ pub struct Shared {
     pub sink: Arc<dyn WebhookSink>,
     /// How long is waited between tries of an event.
     pub schedule: Schedule,
-    /// The set of rules of events that the realm takes up.
+    /// The number of the set of rules of events that the realm takes up.
     pub event_rules: u16,
     /// Which request wrote which of the newest vouchers.
     pub trail: Arc<Trail>,
@@ -135,7 +135,7 @@ impl Vitals {
 pub struct Ticket<T> {
     /// Where to answer; `None` once the asker got an interim answer.
     pub reply: Option<Reply<Answered<T>>>,
-    /// The idempotency key.
+    /// The idempotency key of the request, and how to render its answer; `None` without one.
     pub keyed: Option<Keyed<T>>,
     /// What the request claims until it has ended.
     pub guards: Vec<ClaimGuard>,
@@ -402,6 +402,9 @@ impl Scribe {
     }
 
     /// The entries of a kept answer: one, or more when its body is long.
+    ///
+    /// # Errors
+    /// When a fact cannot be encoded, or the end of a stream cannot be read.
     pub fn answer(&mut self, mut answer: Answer, now: Timestamp) -> Result<Vec<Entry>, StoreError> {
         let mut entries = Vec::with_capacity(1);
         if answer.body.len() > ANSWER_PART_BYTES {

@@ -1,4 +1,4 @@
-//! What an order is judged and carried with: what tenant and platform have set, and how patient the
+//! The settings by which an order is judged: what tenant and platform have set, and how patient the
 //! realm is with its bank.
 
 use std::time::Duration;
@@ -13,21 +13,21 @@ use caudal_ledger::time::Timestamp;
 /// What a tenant has set, as one immutable value that travels with each order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// The tenant's id.
+    /// The id of the tenant.
     pub tenant: String,
-    /// Live or test.
+    /// Whether the realm is the live or the test one.
     pub mode: Mode,
-    /// Its policy.
+    /// What the tenant has decided about its accounts.
     pub policy: Policy,
-    /// Its limits.
+    /// The limits that the tenant sets for its accounts.
     pub psp: Limits,
     /// The limits over the sum of its accounts.
     pub total: TotalLimits,
-    /// The platform's limits.
+    /// The limits that the platform sets for tenants that set none.
     pub platform: Limits,
-    /// Its fees.
+    /// The fee schedule that the tenant sets for its accounts.
     pub psp_fees: Vec<FeeRule>,
-    /// The platform's fees.
+    /// The fee schedule that the platform sets for tenants that set none.
     pub platform_fees: Vec<FeeRule>,
 }
 
@@ -65,12 +65,12 @@ impl Settings {
     }
 }
 
-/// How long the bank is left alone between tries.
+/// How long the bank is left alone between tries: the pause doubles from the first to the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pauses {
-    /// The pause after the first try that was not the last.
+    /// How long after the first try that brought no answer the next one is made.
     pub first: Duration,
-    /// The longest pause between tries.
+    /// The longest pause between tries; it is used again and again.
     pub last: Duration,
 }
 

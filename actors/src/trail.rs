@@ -15,12 +15,12 @@ use caudal_storage::Entry;
 
 use crate::records::LEDGER;
 
-/// Vouchers of a realm whose requests are known at most.
+/// How many vouchers of a realm have their requests remembered, the newest ones.
 pub const NOTED_MAX: usize = 8_192;
 
 type Place = (AccountNo, u64);
 
-/// See the module.
+/// Which request wrote which voucher of a realm.
 #[derive(Debug, Default)]
 pub struct Trail {
     followed: AtomicBool,

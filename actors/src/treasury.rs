@@ -47,13 +47,14 @@ use crate::ports::{BankError, BankGateway as _, BankReply, Clock, Collector};
 use crate::records::reads;
 use crate::reply::{Reply, Waits};
 
-/// Messages that wait for the treasury at most.
+/// How many messages may wait for the treasury's actor.
 pub const MAILBOX: usize = 1024;
 /// How often a bank is asked for the balance of a collector account at most.
 pub const BANK_EVERY: Duration = Duration::from_secs(3);
-/// How long a snapshot waits for the bank, unless the engine's options say otherwise.
+/// How long a snapshot waits for the bank, unless [`crate::engine`]'s options say otherwise: a
+/// second.
 pub const PATIENCE: Duration = Duration::from_secs(1);
-/// How old a pair may be that is shown while the bank takes its time.
+/// How old a pair may be that is shown while the bank does not answer: a minute.
 pub const KEPT: Duration = Duration::from_secs(60);
 /// Snapshots that wait for a bank at most; more are answered with its last word.
 const WAITING_MAX: usize = 10_000;
@@ -80,7 +81,7 @@ pub struct Snapshot {
     pub totals: Totals,
     /// The account that really holds the money; empty without a bank.
     pub collector: Collector,
-    /// What it has and when the bank read it, or why nobody knows.
+    /// What the account has, in centavos, and when the bank read it; or why that is not known.
     pub bank: Result<(Money, Timestamp), Silence>,
 }
 
@@ -95,7 +96,7 @@ impl Snapshot {
 /// Whose treasury is asked for.
 #[derive(Clone, Debug)]
 pub enum Whose {
-    /// A realm's.
+    /// The treasury of one realm.
     Realm(RealmId),
     /// That of all realms on a collector account: for operators.
     Collector(Arc<OnCollector>),
@@ -104,11 +105,11 @@ pub enum Whose {
 /// The question for a snapshot, and where its answer goes.
 #[derive(Debug)]
 pub struct TakeSnapshot {
-    /// Whose.
+    /// Whose treasury is asked for.
     pub whose: Whose,
     /// The id of the request, for the bank's log.
     pub request_id: String,
-    /// Where to answer.
+    /// Where the snapshot is waited for.
     pub reply: Reply<Result<Snapshot, Failure>>,
 }
 
@@ -121,7 +122,7 @@ impl Asked for TakeSnapshot {
 /// The bank of a realm and the collector account that it is on.
 #[derive(Clone, Debug)]
 pub struct Standing {
-    /// Its bank.
+    /// The gateway to the realm's bank.
     pub bank: Arc<RealmBank>,
     /// Its collector account; `None` without a bank.
     pub on: Option<Arc<OnCollector>>,
@@ -188,7 +189,7 @@ impl CollectorDesk {
     }
 }
 
-/// The actor.
+/// The actor of the treasury, with the last word of each bank.
 pub struct Treasury {
     cells: Cells,
     clock: Arc<dyn Clock>,

@@ -1,4 +1,4 @@
-//! Verification: replays every account's history from the journal and holds it against the index,
+//! Verification: replays every account's history from the journal and compares it with the index,
 //! the loaded accounts and, in a running service, the actors' balances.
 
 mod lists;
@@ -27,15 +27,15 @@ const NAMED_MAX: usize = 100;
 /// What a verification found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// The last commit that was replayed.
+    /// The number of the last commit that was replayed.
     pub commit: u64,
-    /// Entries replayed.
+    /// How many entries were replayed.
     pub entries: u64,
     /// Accounts whose history was replayed.
     pub accounts: u64,
-    /// Vouchers checked.
+    /// How many vouchers were checked.
     pub vouchers: u64,
-    /// Actors whose live balance was compared.
+    /// How many actors had their live balance compared.
     pub actors: u64,
     /// What differs, in words; at most a hundred.
     pub differences: Vec<String>,
@@ -54,7 +54,11 @@ impl Report {
 
 type Histories = BTreeMap<(RealmId, AccountNo), History>;
 
-/// Replays the journal and compares it with the index. `progress` gets entries replayed so far.
+/// Replays the journal and compares it with the index. `progress` gets how many entries were
+/// replayed so far.
+///
+/// # Errors
+/// When the store cannot be read; what does not agree is no error but in the report.
 pub fn store(
     store: &dyn Index,
     progress: &mut dyn FnMut(u64),
@@ -63,6 +67,9 @@ pub fn store(
 }
 
 /// The same, with events counted under these sets of rules.
+///
+/// # Errors
+/// As [`store`].
 pub(crate) fn under(
     sets: RuleSets,
     store: &dyn Index,
@@ -203,6 +210,9 @@ fn index_agrees(
 }
 
 /// Verifies a running service: the store, then the actors that are resident.
+///
+/// # Errors
+/// When the store cannot be read.
 pub async fn engine(engine: &Engine) -> Result<Report, Failure> {
     let held = std::sync::Arc::clone(engine.store());
     let work = tokio::task::spawn_blocking(move || store(held.as_ref(), &mut |_| {}));

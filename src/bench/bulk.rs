@@ -1,4 +1,4 @@
-//! Of the answer to a bulk no more is read than has to be: its end, when all went well.
+//! Reads no more of the answer to a bulk than it has to: its end, when all went well.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! `caudal verify`: replays every account's history and holds it against what is kept beside it.
+//! `caudal verify`: replays every account's history and compares it with what is kept beside it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A clock that is not believed blindly: the machine's clock, held against one that nobody sets.
+//! A clock that is not believed blindly: the machine's clock, compared with one that nobody sets.
 //!
 //! **Shape.** [`Sources::steady`] runs on whatever is done to the clock, also while the machine
 //! sleeps. The difference of both is known; as long as it stays, the machine's clock is the present.

@@ -1,4 +1,4 @@
-//! BulkSlots for bulk: how many items of batches may be on their way at once, and who reads them.
+//! Slots for bulk: how many items of batches may be on their way at once, and who reads them.
 //!
 //! **Shape.** What a batch needs of the processor before and after it is posted (reading and writing
 //! a megabyte of JSON) is done off the threads that serve requests, a few at a time.

@@ -187,7 +187,7 @@ impl Desk {
     }
 }
 
-/// See [`Desk::bookmark`].
+/// How far a desk has come, to be gone back to: see [`Desk::bookmark`].
 #[derive(Debug)]
 pub(super) struct Bookmark {
     account: Account,

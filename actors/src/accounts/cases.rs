@@ -25,13 +25,13 @@ use crate::scribe::{Ticket, Write};
 pub enum CaseTurn {
     /// A person decides about a transfer that waits for the bank.
     Decide {
-        /// The transfer.
+        /// The id of the transfer.
         transfer: TransferId,
-        /// What, and whether they insist though the bank has not given up.
+        /// How it ended, and whether the person insists although the bank has not given up.
         verdict: (Verdict, bool),
         /// By whom and why.
         decision: Box<Decision>,
-        /// Who asks.
+        /// Who waits for the answer.
         ticket: Ticket<TransferView>,
     },
     /// Credit money in suspense: a person says that it is this account's.

@@ -11,7 +11,7 @@ use crate::scribe::Vitals;
 pub struct Child {
     /// Where its messages go.
     pub mailbox: Mailbox<AccountActor>,
-    /// Its pulse.
+    /// The pulse of the actor, as its supervisor reads it.
     pub vitals: Arc<Vitals>,
     /// Whether it was asked for since its supervisor last looked for one to send away.
     pub touched: bool,

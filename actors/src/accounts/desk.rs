@@ -38,12 +38,16 @@ use crate::settings::Settings;
 /// and cost more than it spared.
 const REST_AFTER: u64 = 8;
 
-/// See the module.
+/// The desk of one account: whoever has it may take a turn.
 #[derive(Debug)]
 pub struct Desk {
+    /// What every actor of the realm works with.
     pub(super) shared: Arc<Shared>,
+    /// The pulse of the actor.
     pub(super) vitals: Arc<Vitals>,
+    /// Hands what was decided to the store.
     pub(super) scribe: Scribe,
+    /// The account with all that was decided, durable or not.
     pub(super) account: Account,
     /// Vouchers that may not be durable yet, oldest first.
     pub(super) unsettled: VecDeque<Arc<Voucher>>,
@@ -51,7 +55,8 @@ pub struct Desk {
     sent: VecDeque<Transfer>,
     /// The realm's meter; one of its own while a dry run has it.
     pub(super) meter: Arc<Meter>,
-    /// The last facts of profile and ledger that its row at rest has; see [`Self::rest`].
+    /// The sequences of the last facts of profile and ledger that its row at rest has; see
+    /// [`Self::rest`].
     pub(super) at_rest: Option<(u64, u64)>,
     bank_tail: Option<Tail>,
     transfers_tail: Option<Tail>,
@@ -66,7 +71,7 @@ pub struct Desk {
     unbooked_tail: Option<Tail>,
     /// Who waits for what the bank is asked about the profile.
     pub(super) waiter: Option<Ticket<AccountView>>,
-    /// Who waits for the fund's first word, and about which enrolment.
+    /// The number of the enrolment about which somebody waits for the fund's first word, and who.
     pub(super) fund_waiter: Option<(u64, Ticket<EnrolmentView>)>,
 }
 
@@ -103,10 +108,12 @@ impl Desk {
         }
     }
 
+    /// The account's stream of a kind.
     pub(super) fn stream(&self, kind: u8) -> StreamId {
         records::account_stream(self.shared.realm, self.account.number, kind)
     }
 
+    /// The account as it is shown, to a question.
     pub(super) fn view(&self) -> AccountView {
         let settings = self.shared.settings();
         let levels = Levels {
@@ -130,8 +137,11 @@ impl Desk {
         }
     }
 
-    /// The voucher that holds an external id in a direction: among those in flight, then in the
-    /// index.
+    /// The voucher that holds an external id in a direction, with its account: among those in
+    /// flight, then in the index.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
     pub(super) fn existing(
         &mut self,
         direction: Direction,
@@ -156,7 +166,11 @@ impl Desk {
         Ok(held.map(|(account, voucher)| (account, Arc::new(voucher))))
     }
 
-    /// The transfer that holds an external id: among those in flight, then in the index.
+    /// The transfer that holds an external id, with its account: among those in flight, then in
+    /// the index.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
     pub(super) fn sent(
         &mut self,
         id: &ExternalId,
@@ -180,6 +194,9 @@ impl Desk {
     }
 
     /// Applies vouchers and gives the page that makes them durable.
+    ///
+    /// # Errors
+    /// When a fact cannot be encoded; the account is in doubt then.
     pub(super) fn record(&mut self, vouchers: &[Arc<Voucher>]) -> Result<Write, StoreError> {
         let stream = self.stream(LEDGER);
         let mut page = Write::default();
@@ -234,6 +251,9 @@ impl Desk {
     }
 
     /// Applies movements and gives the page that makes them durable.
+    ///
+    /// # Errors
+    /// As [`Self::record`], or when the end of a stream cannot be read.
     pub(super) fn record_all(&mut self, movements: Movements) -> Result<Write, StoreError> {
         let vouchers: Vec<_> = movements.vouchers.into_iter().map(Arc::new).collect();
         let mut page = self.record(&vouchers)?;
@@ -262,6 +282,9 @@ impl Desk {
     }
 
     /// Applies facts of the profile and gives their entries.
+    ///
+    /// # Errors
+    /// As [`Self::record`].
     pub(super) fn write_profile(
         &mut self,
         facts: &[AccountFact],
@@ -278,6 +301,9 @@ impl Desk {
     }
 
     /// The entries of calls to the bank.
+    ///
+    /// # Errors
+    /// As [`Self::record_all`].
     pub(super) fn write_bank(&mut self, calls: &[BankCall]) -> Result<Vec<Entry>, StoreError> {
         let stream = self.stream(BANK);
         let mut tail = self.tail(self.bank_tail, stream)?;
@@ -360,6 +386,7 @@ impl Desk {
         settings.context(self.shared.realm, now, self.meter.usage())
     }
 
+    /// The present, by the service's clock.
     pub(super) fn now(&self) -> Timestamp {
         self.shared.clock.now()
     }

@@ -47,7 +47,7 @@ pub enum Word {
 pub struct FundSaid {
     /// The number of the enrolment.
     pub enrolment: u64,
-    /// What it said.
+    /// What the fund said, or that it said nothing to rely on.
     pub word: Word,
     /// The calls, oldest first.
     pub calls: Vec<BankCall>,
@@ -141,7 +141,7 @@ impl Enrolling {
 /// A turn about remuneration.
 #[derive(Debug)]
 pub enum FundTurn {
-    /// Enrol the account.
+    /// Enrol the account, or answer how far its enrolment is.
     Enrol(Enrol, Ticket<EnrolmentView>),
     /// Answer a key whose first request to enrol was cut off while the bank was asked.
     Adopt(Enrol, Ticket<EnrolmentView>),

@@ -72,11 +72,11 @@ pub enum Joint {
         from: AccountNo,
         /// The account that receives.
         to: AccountNo,
-        /// The order.
+        /// What is to be sent, and to whom.
         order: Send,
         /// Only say what would happen.
         dry_run: bool,
-        /// Who asks.
+        /// Who waits for the answer.
         ticket: Ticket<Outcome<TransferView>>,
     },
     /// Adjustments of which all are posted, or none; of a dry run always none.
@@ -85,7 +85,7 @@ pub enum Joint {
         items: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
         /// Whether an item that is refused takes the others along.
         mode: BatchMode,
-        /// Who asks.
+        /// Who waits for the answer.
         ticket: Ticket<Vec<ItemOutcome>>,
     },
 }

@@ -1,4 +1,4 @@
-//! Loading: an account's actor lives before its account is there.
+//! Loading: an account's actor is started before its account has been read.
 //!
 //! **Shape.** The supervisor starts the actor and goes on; the account is read on a thread that does
 //! nothing else, and the actor begins when it is there.

@@ -24,15 +24,15 @@ pub enum AccountMessage {
     Case(CaseTurn),
     /// Who the account is.
     Profile(ProfileTurn),
-    /// Remuneration.
+    /// Remuneration of its balance by a fund.
     Fund(FundTurn),
     /// Lend the desk for an order that concerns several accounts, or decide it.
     Joint(Convoy),
-    /// The live state.
+    /// Show the live state, for operators.
     Observe(Reply<Result<Option<Observed>, Failure>>),
-    /// Look whether something is due.
+    /// Look whether a hold has ended, as every turn does first.
     Tick,
-    /// Go away; only sent when idle.
+    /// Leave the account as one row and end; only sent to an idle actor.
     Passivate,
 }
 

@@ -28,38 +28,39 @@ use crate::scribe::{Shared, Ticket, Write};
 pub enum MoneyTurn {
     /// Post an adjustment, or say what would happen.
     Post {
-        /// The order.
+        /// What is to be posted.
         order: PostAdjustment,
         /// Only say what would happen.
         dry_run: bool,
-        /// Who asks.
+        /// Who waits for the answer.
         ticket: Ticket<Outcome<Placed>>,
     },
     /// Post the adjustments of a batch that are this account's, each for itself.
     PostMany(Share),
     /// Open a hold, or say what would happen.
     OpenHold {
-        /// The order.
+        /// What is to be set apart.
         order: OpenHold,
         /// Only say what would happen.
         dry_run: bool,
-        /// Who asks.
+        /// Who waits for the answer.
         ticket: Ticket<Outcome<HoldView>>,
     },
     /// Confirm or release a hold, in part or the rest.
     StepHold {
-        /// The hold.
+        /// The id of the hold.
         hold: HoldId,
-        /// What to do.
+        /// Whether the money leaves or returns.
         step: HoldStep,
-        /// How much; the rest when `None`.
+        /// How much of it, in centavos; the rest when `None`.
         amount: Option<Amount>,
         /// Only say what would happen.
         dry_run: bool,
-        /// Who asks.
+        /// Who waits for the answer.
         ticket: Ticket<HoldView>,
     },
-    /// An open hold as it is; `None` when it is not open.
+    /// An open hold as it is, by the sequence of the voucher that opened it; `None` when it is
+    /// not open.
     HoldOf(u64, Reply<Result<Option<Hold>, Failure>>),
     /// Money arrived from the bank.
     CashIn(CashIn, Ticket<Heard>),
@@ -140,6 +141,10 @@ impl Desk {
     }
 
     /// Decides and applies an adjustment; its page makes it durable.
+    ///
+    /// # Errors
+    /// When the index cannot be read or a fact cannot be encoded. A refusal by a rule is no error
+    /// but the second part.
     pub(super) fn adjust(
         &mut self,
         order: &PostAdjustment,

@@ -34,20 +34,20 @@ const DRAWN_MAX: u32 = 1_000;
 pub enum ProfileTurn {
     /// Become the account of this registration, and get a CVU if `opening` says so.
     Register {
-        /// The registration.
+        /// The fact that makes the account.
         registration: Registration,
         /// The order to open it.
         opening: Option<Order>,
-        /// Who asks.
+        /// Who waits for the answer.
         ticket: Ticket<AccountView>,
     },
-    /// Change the profile.
+    /// Change who the account is or what it may, by an order.
     Change {
-        /// The order.
+        /// What is to change.
         order: Order,
         /// The versions that the asker has seen; any when `None`.
         if_match: Option<Versions>,
-        /// Who asks.
+        /// Who waits for the answer.
         ticket: Ticket<AccountView>,
     },
     /// Answer a key whose first request was cut off while the bank was asked.

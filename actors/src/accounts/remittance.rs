@@ -1,4 +1,4 @@
-//! Asks the bank for a transfer, and how far it is, until it has said its last word.
+//! Asks the bank for a transfer, and how far it is, until the bank has given its final answer.
 //!
 //! **Order.** The hold and the reference are durable before the first call, and nothing is asked
 //! before the bank's list was looked through for this start (see [`crate::lookout`]). Before it is sent,
@@ -48,7 +48,7 @@ pub enum Said {
 /// What came of one try, with every call that was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransferSaid {
-    /// The transfer.
+    /// The sequence of the transfer's first voucher: its number in the account.
     pub transfer: u64,
     /// What the bank said.
     pub said: Said,
@@ -59,7 +59,7 @@ pub struct TransferSaid {
 /// One transfer on its way.
 #[derive(Debug)]
 pub struct Remittance {
-    /// The bank.
+    /// The gateway to the realm's bank.
     pub bank: Arc<dyn BankGateway>,
     /// The calls that the realm may have under way.
     pub slots: Arc<Semaphore>,
@@ -67,7 +67,7 @@ pub struct Remittance {
     pub lookout: Arc<Lookout>,
     /// How long the bank is left alone between tries.
     pub pauses: Pauses,
-    /// The transfer.
+    /// The sequence of the transfer's first voucher: its number in the account.
     pub transfer: u64,
     /// Whether somebody who is gone may have asked for it already.
     pub found: bool,

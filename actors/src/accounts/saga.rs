@@ -27,9 +27,9 @@ use crate::ports::{BankError, BankGateway, BankReply};
 use crate::records::reads;
 use crate::reply::{ClaimGuard, Claims};
 
-/// The pause after the first try whose outcome is unknown.
+/// How long after the first try whose outcome is unknown the next one is made; the pause doubles.
 pub const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// The longest pause between tries.
+/// The longest pause between two tries.
 pub const LAST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Why there is no answer of the bank.
@@ -59,7 +59,7 @@ impl From<BankError> for Halt {
 /// What came of asking the bank, with every call that was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BankSaid {
-    /// What it said.
+    /// The bank's answer, or why there is none.
     pub result: Result<BankAnswer, Trouble>,
     /// The calls, oldest first.
     pub calls: Vec<BankCall>,
@@ -68,11 +68,11 @@ pub struct BankSaid {
 /// One thing to be asked of the bank.
 #[derive(Debug)]
 pub struct Saga {
-    /// The bank.
+    /// The gateway to the realm's bank.
     pub bank: Arc<dyn BankGateway>,
-    /// What to ask.
+    /// What the bank is asked for.
     pub pending: Pending,
-    /// The account's holder.
+    /// The holder of the account, by whom the bank knows it.
     pub holder: Holder,
     /// The account's CVU, once it has one.
     pub cvu: Option<Cvu>,
@@ -82,7 +82,7 @@ pub struct Saga {
     pub store: Arc<dyn Store>,
     /// Knows which client ids others are asking for.
     pub claims: Claims,
-    /// The account.
+    /// The realm and the number of the account.
     pub account: (RealmId, AccountNo),
     /// The request that caused it.
     pub request_id: String,
@@ -284,7 +284,10 @@ impl Saga {
     }
 }
 
-/// Claims a client id for an account; an error where another account has it.
+/// Claims a client id for an account.
+///
+/// # Errors
+/// The account that has it.
 pub fn claim(
     claims: &Claims,
     (realm, account): (RealmId, AccountNo),

@@ -31,22 +31,22 @@ pub(super) type Started = (u64, String, oneshot::Receiver<Result<(), Failure>>);
 pub enum TransferTurn {
     /// Ask the bank for a transfer, or say what would happen.
     Send {
-        /// The order.
+        /// What is to be sent, and to whom.
         order: Send,
         /// Only say what would happen.
         dry_run: bool,
-        /// Who asks.
+        /// Who waits for the answer.
         ticket: Ticket<Outcome<TransferView>>,
     },
-    /// An open transfer as it is; `None` when it is not open.
+    /// An open transfer as it is, by its number; `None` when it is not open.
     Of(u64, Reply<Result<Option<Transfer>, Failure>>),
     /// What to ask the bank about a transfer next; `None` once it is not open any more.
     Next(u64, oneshot::Sender<Option<Errand>>),
     /// Who is behind the destination of a transfer that is about to be sent.
     Resolved {
-        /// The transfer.
+        /// The number of the transfer.
         transfer: u64,
-        /// Who, where the bank said it.
+        /// The other side, where the bank named it.
         other: Option<Box<Counterparty>>,
         /// The calls that were made.
         calls: Vec<BankCall>,
@@ -55,22 +55,22 @@ pub enum TransferTurn {
     Said(TransferSaid),
     /// What the bank's notice says about a transfer.
     Notice {
-        /// The transfer.
+        /// The number of the transfer.
         transfer: u64,
-        /// What it says.
+        /// The transfer as the notice reports it.
         said: BankTransfer,
-        /// Who asks.
+        /// Who waits to hear what became of the notice.
         ticket: Ticket<Heard>,
     },
     /// A transfer came back.
     Reverse {
-        /// The transfer.
+        /// The number of the transfer.
         transfer: u64,
-        /// How much.
+        /// What came back, in centavos.
         amount: Amount,
         /// The id of the reversal on the rail.
         coelsa_id: String,
-        /// Who asks.
+        /// Who waits to hear what became of the notice.
         ticket: Ticket<Heard>,
     },
 }
@@ -407,7 +407,10 @@ impl Desk {
         Ok(Heard::Known)
     }
 
-    /// A transfer of this account, open or not.
+    /// A transfer of this account by its number, open or not; `None` when there is none.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
     pub(super) fn known(&self, number: u64) -> Result<Option<Transfer>, Failure> {
         if let Some(open) = self.account.transfers.get(&number) {
             return Ok(Some(open.clone()));

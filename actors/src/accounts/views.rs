@@ -18,30 +18,30 @@ use crate::failure::Failure;
 /// An account as it is shown, with the limits of the levels above it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AccountView {
-    /// The account.
+    /// The account as its actor has it.
     pub account: Account,
     /// The three levels of limits.
     pub levels: Levels,
     /// Whether the order that it answers did anything; false for a question.
     pub changed: bool,
-    /// As of when.
+    /// When the actor answered.
     pub as_of: Timestamp,
 }
 
 /// A balance as it is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BalanceView {
-    /// The account's number.
+    /// The number of the account.
     pub account: AccountNo,
-    /// Its CVU.
+    /// The CVU of the account.
     pub cvu: Cvu,
-    /// What it has.
+    /// The balance then, in centavos.
     pub balance: Balance,
-    /// The movements so far.
+    /// How many movements there were until then.
     pub sequence: u64,
     /// When it last moved, up to `as_of`.
     pub last_movement_at: Option<Timestamp>,
-    /// As of when.
+    /// The instant of the balance.
     pub as_of: Timestamp,
 }
 
@@ -50,9 +50,9 @@ pub struct BalanceView {
 pub struct Observed {
     /// The account as the actor knows it.
     pub account: Account,
-    /// Messages that wait.
+    /// How many messages wait for it.
     pub mailbox: usize,
-    /// Commits that are not durable yet.
+    /// How many of its commits are not durable yet.
     pub pending_commits: usize,
     /// When it last took a message.
     pub active_at: Timestamp,
@@ -64,31 +64,31 @@ pub type Versions = Vec<u64>;
 /// A hold with its account.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HoldView {
-    /// The account.
+    /// The account whose money it keeps apart.
     pub account: AccountNo,
-    /// The hold.
+    /// The hold with all that became of it.
     pub hold: Hold,
 }
 
 /// A transfer with the account that sends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransferView {
-    /// The account.
+    /// The account that sends.
     pub account: AccountNo,
-    /// The transfer.
+    /// The transfer with all that became of it.
     pub transfer: Transfer,
 }
 
 /// An enrolment in remuneration with its account.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EnrolmentView {
-    /// The account.
+    /// The account that is enrolled.
     pub account: AccountNo,
-    /// Its CVU.
+    /// The CVU of the account, once it has one.
     pub cvu: Option<Cvu>,
     /// The reference by which the bank knows the enrolment; empty when there is none.
     pub reference: String,
-    /// The last enrolment.
+    /// The last enrolment; `None` when it never was enrolled.
     pub enrolment: Option<Enrolment>,
     /// Whether the order that it answers found it made before.
     pub again: bool,
@@ -97,9 +97,9 @@ pub struct EnrolmentView {
 /// What became of a notice of the bank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Heard {
-    /// It did something.
+    /// It was about something of ours, and was taken in.
     Done,
-    /// It had been heard before.
+    /// It had been taken in before.
     Known,
     /// Money arrived that no account could take; it waits for a person.
     Suspended,
@@ -113,8 +113,8 @@ pub type ItemOutcome = Result<Outcome<Placed>, Failure>;
 /// A voucher with its account.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Placed {
-    /// The account.
+    /// The account that it moved.
     pub account: AccountNo,
-    /// The voucher.
+    /// The voucher itself.
     pub voucher: Arc<Voucher>,
 }

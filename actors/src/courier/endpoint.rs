@@ -40,13 +40,13 @@ pub(crate) struct Endpoint {
 /// An event that leaves now.
 #[derive(Debug)]
 pub(crate) struct Job {
-    /// The course, by its replay.
+    /// The number of the replay whose course it is of; 0 for the main course.
     pub replay: u64,
-    /// The account.
+    /// The account of the event; 0 for events of the realm itself.
     pub account: AccountNo,
     /// The number of the event.
     pub number: u64,
-    /// The event.
+    /// The event, whole, to be rendered.
     pub event: Event,
 }
 
@@ -60,6 +60,9 @@ fn stream(realm: RealmId, number: u64) -> StreamId {
 
 impl Endpoint {
     /// A webhook as the store knows it.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
     pub fn load(
         store: &dyn Index,
         realm: RealmId,
@@ -102,7 +105,10 @@ impl Endpoint {
         (self.moved || !self.tries.is_empty()) && !self.writing
     }
 
-    /// The note of now.
+    /// The entry that writes down the tries since the last one, and how far the webhook has come.
+    ///
+    /// # Errors
+    /// When the fact cannot be encoded.
     pub fn note(&mut self, realm: RealmId, now: Timestamp) -> Result<Entry, StoreError> {
         let fact = DeliveryFact {
             tries: std::mem::take(&mut self.tries),
@@ -170,7 +176,10 @@ impl Endpoint {
         (free.min(left).min(room), next)
     }
 
-    /// What leaves now of the events up to `horizon`, and what to wait for.
+    /// What leaves now of the events up to number `horizon`, and what to wait for.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
     pub fn pump(
         &mut self,
         store: &dyn Index,

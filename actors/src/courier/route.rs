@@ -21,9 +21,13 @@ const FIRST_PAGE: usize = 2;
 /// Which events a course carries.
 #[derive(Clone, Copy)]
 pub(super) struct Wants<'a> {
+    /// The store that holds the realm.
     pub store: &'a dyn Index,
+    /// The realm whose events they are.
     pub realm: RealmId,
+    /// The kinds that the webhook wants.
     pub kinds: EventKinds,
+    /// The format of the webhook, which may carry only some events of a kind.
     pub format: WebhookFormat,
 }
 
@@ -41,14 +45,19 @@ impl Wants<'_> {
 
 /// A course with what is needed to walk it.
 pub(super) struct Route<'a> {
+    /// The store that holds the realm.
     pub store: &'a dyn Index,
+    /// The realm whose log is walked.
     pub realm: RealmId,
+    /// Which events the course carries.
     pub wants: Wants<'a>,
+    /// How far the course has come; the walk moves it.
     pub course: &'a mut Course,
     /// The accounts with a try under way.
     pub flying: BTreeSet<AccountNo>,
-    /// The last event that is looked at.
+    /// The number of the last event that is looked at.
     pub horizon: u64,
+    /// The time of the walk, by the service's clock.
     pub now: Timestamp,
     /// How many numbers may still be looked at in this turn.
     pub looks: &'a mut usize,
@@ -63,8 +72,11 @@ pub(super) struct Found {
 }
 
 impl Route<'_> {
-    /// Looks for the next events of accounts whose last one has ended, among those that the course
-    /// has passed. Gives whether the course has moved.
+    /// Looks for the next events of accounts whose last one has ended, among those that the
+    /// course has passed. Gives whether the course has moved.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
     pub fn search(&mut self) -> Result<bool, StoreError> {
         let searching = self.course.lanes.iter().filter(|lane| lane.head.is_none());
         let searching: Vec<_> = searching.map(|lane| lane.account).collect();
@@ -101,8 +113,11 @@ impl Route<'_> {
         Ok(())
     }
 
-    /// The event that leaves next. While the webhook is braked, one that was never tried goes first,
-    /// and one that waits for its time may go early.
+    /// The event that leaves next. While the webhook is braked, one that was never tried goes
+    /// first, and one that waits for its time may go before it.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
     pub fn next(&mut self, braked: bool) -> Result<Found, StoreError> {
         if braked {
             let fresh = self.fresh()?;

@@ -22,7 +22,7 @@ use crate::realms::{CaseMessage, Target, TransferMessage};
 use crate::records::projection::{CaseCounts, Place};
 use crate::records::reads;
 
-/// One case.
+/// One of the three kinds of cases, with what a person has to know of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Case {
     /// A transfer, with the instant since which it waits for a person, if it does.
@@ -36,7 +36,7 @@ pub enum Case {
 /// What waits for a person in a realm, in figures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CaseFigures {
-    /// How many.
+    /// How many wait, by kind.
     pub counts: CaseCounts,
     /// Since when the oldest transfer waits.
     pub oldest_transfer: Option<Timestamp>,

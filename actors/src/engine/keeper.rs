@@ -1,4 +1,4 @@
-//! Keeps a realm served: lets it rest and go on, and replaces a supervisor that has fallen.
+//! Keeps a realm served: retires it, resumes it, and replaces a supervisor that has panicked.
 //!
 //! **Shape.** Each realm has a keeper, a task that knows the life of now ([`crate::life`]). When that is
 //! over, wanted or by a panic, the keeper waits until nothing of it is left and its last commit has
@@ -61,7 +61,7 @@ pub(super) struct Started {
 /// A realm whose supervisor has fallen lately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Down {
-    /// The realm.
+    /// The realm that nobody supervises now.
     pub realm: RealmId,
     /// How often, without a minute of calm in between.
     pub falls: u32,

@@ -49,16 +49,16 @@ pub enum VoucherSort {
     /// In the order in which they were posted.
     #[default]
     CreatedAt,
-    /// By amount.
+    /// By amount, in centavos.
     Amount,
 }
 
 /// The number of a type, and the types of the realm, by which a voucher is known to be of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Numbered {
-    /// The number.
+    /// The numeric id of the type.
     pub number: u64,
-    /// The types.
+    /// The types that the realm has and had.
     pub types: VoucherTypes,
 }
 
@@ -73,15 +73,15 @@ pub struct VoucherFilter {
     pub type_number: Option<Numbered>,
     /// Only with this kind of reference.
     pub reference_type: Option<ReferenceType>,
-    /// Not before.
+    /// Only posted at this instant or later.
     pub from: Option<Timestamp>,
-    /// Not after.
+    /// Only posted at this instant or earlier.
     pub to: Option<Timestamp>,
     /// This text in id, external id, description, reference, or what is known of the other side.
     pub text: Option<String>,
-    /// At least.
+    /// Only of at least so many centavos.
     pub min: Option<i64>,
-    /// At most.
+    /// Only of at most so many centavos.
     pub max: Option<i64>,
     /// Only with this tax id on the other side.
     pub counterparty: Option<Cuit>,

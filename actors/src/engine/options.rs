@@ -11,7 +11,7 @@ use crate::treasury;
 /// How the actors are laid out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Threads for actors; 0 runs them on the caller's (for tests and simulation).
+    /// How many threads the actors have; 0 runs them on the caller's (for tests and simulation).
     pub arbiters: usize,
     /// The most accounts of all realms that are in memory at the same time, until
     /// [`Residency::set_most`](crate::residency::Residency::set_most) says otherwise.
@@ -20,13 +20,14 @@ pub struct Options {
     pub pauses: Pauses,
     /// How long a webhook is left alone between tries of an event.
     pub webhooks: Schedule,
-    /// The set of rules of events that every realm takes up at its start: the newest.
+    /// The number of the set of rules of events that every realm takes up at its start: by
+    /// default the newest.
     pub event_rules: u16,
     /// How often the treasury asks the bank of a collector account for its balance at most; zero
     /// asks for each snapshot.
     pub treasury_every: Duration,
-    /// How long a snapshot of the treasury waits for the bank before it goes out with the bank's last
-    /// word, or without.
+    /// How long a snapshot of the treasury waits for the bank; then it is answered with the
+    /// bank's last word, or without.
     pub treasury_patience: Duration,
 }
 

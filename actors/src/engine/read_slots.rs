@@ -1,5 +1,5 @@
-//! Whose turn it is to read: what reads the store runs off the actors' threads and off those that
-//! serve requests, so many at a time.
+//! Slots for reads of the store: they run off the actors' threads and off those that serve requests,
+//! so many at a time.
 //!
 //! **Bounds.** A page that costs what its rows cost waits for other pages only, never for a scan.
 //! Scans are few, so that they leave processors to the rest, and no realm has all of them. Who has
@@ -44,7 +44,7 @@ impl Cost {
     }
 }
 
-/// The slots.
+/// How many reads run at a time, and whose turn is next.
 #[derive(Debug)]
 pub(super) struct ReadSlots {
     points: Arc<Semaphore>,
@@ -92,7 +92,7 @@ impl ReadSlots {
 
 /// What a reader has before it.
 pub(super) struct Books {
-    /// The stores.
+    /// The stores that may be read.
     pub cells: Cells,
     /// The realms that there are.
     pub realms: Arc<Realms>,

@@ -46,7 +46,7 @@ pub struct Reconciled {
     pub suspense: Option<Parked>,
     /// The case of it, where the ledger could not book it.
     pub unbooked: Option<Unbooked>,
-    /// What follows.
+    /// What the comparison of both sides gave.
     pub judged: Judged,
 }
 

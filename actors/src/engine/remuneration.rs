@@ -18,7 +18,7 @@ use crate::reply::Answered;
 /// The last enrolment of an account, and what it has in the fund.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RemunerationView {
-    /// The enrolment.
+    /// The enrolment as the account knows it.
     pub view: EnrolmentView,
     /// What it has; `None` while it is not active or the fund cannot be asked.
     pub position: Option<FundPosition>,

@@ -79,7 +79,7 @@ impl PositionFilter {
 pub struct Position {
     /// The account; its movements are not loaded.
     pub account: Account,
-    /// What it has.
+    /// What the client has, in centavos.
     pub balance: Balance,
     /// When it last moved.
     pub last_movement_at: Option<Timestamp>,

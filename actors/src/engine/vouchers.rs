@@ -20,7 +20,7 @@ use crate::records::reads;
 use crate::reply::Answered;
 
 impl Engine {
-    /// Posts an adjustment.
+    /// Posts an adjustment, or says what would happen; a repeat of one gives what it gave.
     pub async fn post(
         &self,
         realm: RealmId,
@@ -33,7 +33,10 @@ impl Engine {
         .await
     }
 
-    /// All voucher types.
+    /// All voucher types of a realm, and those that it had.
+    ///
+    /// # Errors
+    /// Those of every door.
     pub async fn voucher_types(&self, realm: RealmId) -> Result<VoucherTypes, Failure> {
         self.ask(realm, DEADLINE, TypesMessage::All).await
     }

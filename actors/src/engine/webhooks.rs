@@ -25,25 +25,25 @@ const LOOK_PAGE: usize = 500;
 /// A webhook with how far it has come.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WebhookView {
-    /// The webhook.
+    /// The webhook as its tenant wants it.
     pub webhook: Webhook,
     /// How far it has come, as of the courier's last note.
     pub progress: Progress,
     /// The event up to which it has come, without those that are tried again; `None` for the
     /// beginning of the log.
     pub position: Option<EventId>,
-    /// The last event of the realm.
+    /// The number of the realm's last event; 0 when there is none.
     pub last_event: u64,
 }
 
 /// What became of one event at a webhook.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeliveryView {
-    /// What happened.
+    /// The kind of the event.
     pub kind: EventKind,
-    /// The event.
+    /// The id of the event.
     pub event: EventId,
-    /// Its tries.
+    /// The tries of the event at this webhook.
     pub delivery: Delivery,
 }
 

@@ -1,4 +1,4 @@
-//! Looks through the bank's list before the first order of a start leaves.
+//! Looks through the bank's list before the first order after a start leaves.
 //!
 //! **Why.** An older copy of the store may have been put back: orders that left after it was taken are
 //! unknown here, and the bank alone remembers them. What it lists is taken in before anything new is

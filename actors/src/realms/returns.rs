@@ -1,4 +1,5 @@
-//! A return on its way: asks the bank for it until it has said its last word, and reports it to the supervisor.
+//! A return on its way: asks the bank for it until the bank has given its final answer, and reports that
+//! to the supervisor.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The sweep: finds business that no actor minds, at start and now and then.
+//! The sweep: finds open business that no actor looks after, at start and from time to time.
 //!
 //! **Bounds.** One sweep takes up [`SWEEP_MAX`] of each kind; where there is more, the next part
 //! follows after a short pause.

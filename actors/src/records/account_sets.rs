@@ -1,4 +1,4 @@
-//! The roll of a realm: which accounts are in which state, as bits, so that any page of accounts is
+//! The account sets of a realm: which accounts are in which state, as bits, so that any page of accounts is
 //! found by counting bits.
 //!
 //! **Shape.** One row for each block of 256 account numbers: six sets of 256 bits of 32 bytes each,

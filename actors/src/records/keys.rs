@@ -251,18 +251,18 @@ pub fn account_set_of(realm: RealmId, block: u64) -> Vec<u8> {
 /// By which text accounts are kept sorted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sorted {
-    /// The holder's name.
+    /// By the holder's name.
     Name,
-    /// The CVU.
+    /// By the digits of the CVU.
     Cvu,
-    /// The alias.
+    /// By the alias, in lower case.
     Alias,
     /// The tenant's own code.
     Code,
 }
 
 impl Sorted {
-    /// All of them.
+    /// Every value by which accounts are kept sorted.
     pub const ALL: [Self; 4] = [Self::Name, Self::Cvu, Self::Alias, Self::Code];
 
     const fn byte(self) -> u8 {

@@ -1,4 +1,4 @@
-//! What each fact adds to the index. Deterministic, so that a rebuild gives the same rows.
+//! What each fact adds to the index. It is deterministic, so that a rebuild gives the same rows.
 
 mod cases;
 mod events;

@@ -1,4 +1,8 @@
 //! Typed reads: accounts, vouchers and answers as the rooms above know them.
+//!
+//! **Failure.** Every read fails as the store's own reads do ([`Index::head`]), and with
+//! [`StoreError::Corrupt`] where a row or an entry is not what this program or an earlier one writes.
+//! What is not there is `None` or an empty list, never an error.
 
 pub mod cases;
 pub mod events;

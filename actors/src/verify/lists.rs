@@ -1,4 +1,4 @@
-//! The rows by which lists find an account, held against the account itself.
+//! Compares the rows by which lists find an account with the account itself.
 
 use std::collections::BTreeMap;
 

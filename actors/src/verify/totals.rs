@@ -1,4 +1,4 @@
-//! The sums of each realm, computed again from the journal and held against the index's row.
+//! The sums of each realm, computed again from the journal and compared with the index's row.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -44,7 +44,7 @@ impl Mark {
         self.by
     }
 
-    /// The value.
+    /// The value, as the keys of the sorted rows have it.
     pub fn value(&self) -> &[u8] {
         self.value.get(..self.length).unwrap_or_default()
     }
@@ -53,11 +53,11 @@ impl Mark {
 /// A page: what to skip and how much to take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListPage {
-    /// Ascending or descending.
+    /// In which direction the list is read.
     pub order: SortOrder,
-    /// How many to give.
+    /// How many rows to give at most.
     pub limit: usize,
-    /// How many to skip.
+    /// How many rows to skip.
     pub offset: usize,
     /// Go on after this place, instead of skipping.
     pub cursor: Option<Cursor>,
@@ -73,7 +73,7 @@ impl ListPage {
 /// A page of a list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listing<T> {
-    /// The rows.
+    /// The rows of the page.
     pub items: Vec<T>,
     /// How many rows match in all.
     pub total: u64,
@@ -84,7 +84,9 @@ pub struct Listing<T> {
 /// A range of numbers, both ends included; empty when `first > last`.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct Range {
+    /// The first number.
     pub(in crate::engine) first: u64,
+    /// The last number.
     pub(in crate::engine) last: u64,
 }
 
@@ -120,6 +122,7 @@ impl Range {
         })
     }
 
+    /// How many numbers it has.
     pub(in crate::engine) fn len(self) -> u64 {
         self.last.saturating_add(1).saturating_sub(self.first)
     }

@@ -1,4 +1,4 @@
-//! What clients had at an instant gone by: one cut through all accounts, read from their movements.
+//! What clients had at a past instant: one cut through all accounts, read from their movements.
 //!
 //! **Shape.** Every movement keeps the balance after it and its instant, so what an account had then is
 //! its last movement up to the instant; nothing is written at the end of a day. A page of positions
