@@ -347,14 +347,14 @@ impl Settings {
 }
 
 impl Storage {
-    fn options(self) -> caudal_storage::Options {
-        caudal_storage::Options {
+    fn options(self) -> caudal_storage::StoreOptions {
+        caudal_storage::StoreOptions {
             segment_bytes: self.segment_mib.saturating_mul(1 << 20),
             free_space_floor: self.free_space_floor_mib.saturating_mul(MIB),
             check_bytes_per_second: u64::from(self.check_mib_per_second) * MIB,
             check_every: Duration::from_secs(u64::from(self.check_every_hours) * 3_600),
             abort_on_poison: true,
-            ..caudal_storage::Options::default()
+            ..caudal_storage::StoreOptions::default()
         }
     }
 }

@@ -79,7 +79,7 @@ impl Plan {
     }
 
     /// Has actors and store keep to it.
-    pub fn lay_out(&self, engine: &mut engine::Options, storage: &mut caudal_storage::Options) {
+    pub fn lay_out(&self, engine: &mut engine::Options, storage: &mut caudal_storage::StoreOptions) {
         engine.resident = self.room();
         storage.index_cache_bytes = self.page_cache;
         storage.block_cache_bytes = self.block_cache;

@@ -115,7 +115,7 @@ pub struct Options {
     /// How the actors are laid out.
     pub engine: engine::Options,
     /// Limits of the store.
-    pub storage: caudal_storage::Options,
+    pub storage: caudal_storage::StoreOptions,
     /// Who plays the bank.
     pub banking: Banking,
     /// The credential of the admin API.
@@ -168,7 +168,7 @@ impl Options {
             admin_listen: free,
             workers: 0,
             engine: engine::Options::default(),
-            storage: caudal_storage::Options::default(),
+            storage: caudal_storage::StoreOptions::default(),
             banking: Banking::Sandbox {
                 listen: free,
                 data: Some(data.join(BANK)),
@@ -209,13 +209,13 @@ impl Options {
     pub fn for_tests(data: impl Into<PathBuf>) -> Self {
         Self {
             workers: 1,
-            storage: caudal_storage::Options {
+            storage: caudal_storage::StoreOptions {
                 segment_bytes: 1 << 20,
                 table_bytes: 1 << 20,
                 index_cache_bytes: 4 << 20,
                 heads_max: 10_000,
                 free_space_floor: 0,
-                ..caudal_storage::Options::default()
+                ..caudal_storage::StoreOptions::default()
             },
             wrong_keys: NonZeroU32::MAX,
             grace: Duration::from_secs(5),

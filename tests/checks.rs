@@ -15,7 +15,7 @@ use crate::support::{Client, SOON, Value, json, wait_until};
 fn options(data: &Path) -> Options {
     let options = Options::for_tests(data);
     Options {
-        storage: caudal_storage::Options {
+        storage: caudal_storage::StoreOptions {
             segment_bytes: 64 << 10,
             table_bytes: 64 << 10,
             check_bytes_per_second: 1 << 30,

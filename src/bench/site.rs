@@ -109,7 +109,7 @@ pub fn open(folder: &Path, arbiters: usize, memory: Option<Plan>) -> anyhow::Res
         arbiters,
         ..Options::default()
     };
-    let mut storage = caudal_storage::Options::default();
+    let mut storage = caudal_storage::StoreOptions::default();
     if let Some(plan) = memory {
         plan.lay_out(&mut options, &mut storage);
     }
@@ -139,10 +139,10 @@ pub fn open(folder: &Path, arbiters: usize, memory: Option<Plan>) -> anyhow::Res
 /// # Errors
 /// When it does not open.
 pub fn open_store(folder: &Path) -> anyhow::Result<Arc<DurableStore>> {
-    open_with(folder, caudal_storage::Options::default())
+    open_with(folder, caudal_storage::StoreOptions::default())
 }
 
-fn open_with(folder: &Path, options: caudal_storage::Options) -> anyhow::Result<Arc<DurableStore>> {
+fn open_with(folder: &Path, options: caudal_storage::StoreOptions) -> anyhow::Result<Arc<DurableStore>> {
     let store = DurableStore::open(folder, options, Arc::new(Rows));
     store.with_context(|| format!("opening {}", folder.display()))
 }

@@ -145,10 +145,10 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
             data: Some(data.join(service::BANK)),
             endowment: ENDOWMENT,
         },
-        storage: caudal_storage::Options {
+        storage: caudal_storage::StoreOptions {
             abort_on_poison: true,
             progress: Some(terminal::watch_opening(&line)),
-            ..caudal_storage::Options::default()
+            ..caudal_storage::StoreOptions::default()
         },
         ..Options::local(&data, admin_key.clone().into())
     }

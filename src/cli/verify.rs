@@ -7,7 +7,7 @@ use caudal::admin::VerifyBody;
 use caudal::service;
 use caudal_actors::records::projection::Rows;
 use caudal_actors::verify;
-use caudal_storage::Options;
+use caudal_storage::StoreOptions;
 use reqwest::Method;
 use serde_json::Value;
 
@@ -71,11 +71,11 @@ fn folder(data: &Path) -> Result<VerifyBody, Exit> {
     terminal::log(caudal::log::LogFormat::Text, "warn")?;
     let line = terminal::progress("opening");
     let _held = service::hold(data)?;
-    let options = Options {
+    let options = StoreOptions {
         create: false,
         check_all: true,
         progress: Some(terminal::watch_opening(&line)),
-        ..Options::default()
+        ..StoreOptions::default()
     };
     let store = service::open_store(data, options, Arc::new(Rows))?;
     line.set_message("entries replayed:");

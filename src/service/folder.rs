@@ -145,7 +145,7 @@ fn known(data: &Path) -> Result<Option<String>, StartError> {
 /// When the store is missing, another than it was, or does not open.
 pub fn open(
     data: &Path,
-    options: caudal_storage::Options,
+    options: caudal_storage::StoreOptions,
     projection: Arc<dyn Projection>,
 ) -> Result<Arc<dyn Store>, StartError> {
     let path = data.join(STORE);
@@ -173,7 +173,7 @@ pub fn open(
         }
         (Some(_) | None, Some(_) | None) => {}
     }
-    let options = caudal_storage::Options {
+    let options = caudal_storage::StoreOptions {
         create: options.create && !had,
         witnessed: known.is_some(),
         ..options

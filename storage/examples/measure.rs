@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use caudal_storage::{
-    Commit, DurableStore, Entry, Fact, Index, IndexWriter, Options, Position, Projection,
-    SortOrder, Store, StoreError, StreamId,
+    Commit, DurableStore, Entry, Fact, Index, IndexWriter, Position, Projection, SortOrder, Store,
+    StoreError, StoreOptions, StreamId,
 };
 
 /// Three small rows an entry: a hash, a counter's row, and the counter itself.
@@ -176,7 +176,7 @@ fn main() {
     let number = |n: usize, default: u64| args.get(n).map_or(default, |a| a.parse().unwrap());
     let (entries, submitters, streams) = (number(2, 1_000_000), number(3, 256), number(4, 100_000));
     let path = std::path::PathBuf::from(&args[1]);
-    let store = DurableStore::open(&path, Options::default(), Arc::new(Rows)).unwrap();
+    let store = DurableStore::open(&path, StoreOptions::default(), Arc::new(Rows)).unwrap();
     let (start, used) = (Instant::now(), cpu());
     write(&store, entries, submitters, streams);
     let took = start.elapsed().as_secs_f64();
@@ -209,7 +209,7 @@ fn main() {
         rss()
     );
     let start = Instant::now();
-    let store = DurableStore::open(&path, Options::default(), Arc::new(Rows)).unwrap();
+    let store = DurableStore::open(&path, StoreOptions::default(), Arc::new(Rows)).unwrap();
     println!(
         "open: {:.2} s, rss {} MB",
         start.elapsed().as_secs_f64(),

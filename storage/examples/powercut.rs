@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use caudal_storage::{
-    Commit, CommitNo, DurableStore, Entry, Fact, Index, IndexWriter, Options, Position, Projection,
-    SortOrder, Store, StoreError, StreamId,
+    Commit, CommitNo, DurableStore, Entry, Fact, Index, IndexWriter, Position, Projection,
+    SortOrder, Store, StoreError, StoreOptions, StreamId,
 };
 
 const LANES: u64 = 24;
@@ -70,13 +70,13 @@ fn body(lane: u64, seq: u64) -> Vec<u8> {
         .into_bytes()
 }
 
-fn options() -> Options {
-    Options {
+fn options() -> StoreOptions {
+    StoreOptions {
         segment_bytes: 1 << 20,
         table_bytes: 300_000,
         merge_fan_in: 3,
         free_space_floor: 0,
-        ..Options::default()
+        ..StoreOptions::default()
     }
 }
 

@@ -4,7 +4,7 @@
 //! the committer (on a node that does not own its cell: the follower), one that prepares segments, one
 //! that writes the witness, the index's flusher and merger, a watch, and the background check.
 //!
-//! **Bounds.** All in [`Options`].
+//! **Bounds.** All in [`StoreOptions`].
 //!
 //! **Order.** See [`Store`] and the committer: on disk, then visible, then acknowledged.
 //!
@@ -68,7 +68,7 @@ use crate::sync::lock;
 pub use held::exclusive;
 #[cfg(test)]
 pub(crate) use open::disk_log;
-pub use options::{OnProgress, Options, Part, Progress};
+pub use options::{OnProgress, Part, Progress, StoreOptions};
 
 /// Figures since the start of the process.
 #[derive(Debug, Default)]
@@ -98,7 +98,7 @@ impl Counters {
 
 /// What all threads of a store share.
 struct Shared {
-    options: Options,
+    options: StoreOptions,
     journal: Arc<Journal>,
     index: Arc<SortedRows>,
     projection: Arc<dyn Projection>,
@@ -194,7 +194,7 @@ impl DurableStore {
     /// Nothing on disk was changed then.
     pub fn open(
         path: impl Into<PathBuf>,
-        options: Options,
+        options: StoreOptions,
         projection: Arc<dyn Projection>,
     ) -> Result<Arc<Self>, OpenError> {
         open::open(path.into(), options, projection)
@@ -209,7 +209,7 @@ impl DurableStore {
     /// is another log's, or holds what the log does not.
     pub fn join(
         path: impl Into<PathBuf>,
-        options: Options,
+        options: StoreOptions,
         projection: Arc<dyn Projection>,
         log: Box<dyn Log>,
         part: &Part,

@@ -5,7 +5,7 @@
 //! a Bloom filter; the merger joins runs of one level into one of the next. sled only ever sees
 //! blocks of up to 4 KB in the order of their keys, because one sled put costs 12 to 20 µs.
 //!
-//! **Bounds.** [`Options`](crate::Options) names the size of a table, how many may wait, and the
+//! **Bounds.** [`StoreOptions`](crate::StoreOptions) names the size of a table, how many may wait, and the
 //! fan-in of a merge. Reads take one lock for a moment and look at tables, then at runs from new
 //! to old.
 //!
@@ -76,7 +76,7 @@ struct State {
     runs: Arc<Vec<Arc<Run>>>,
 }
 
-/// How the index grows; see [`Options`](crate::Options) for the meaning.
+/// How the index grows; see [`StoreOptions`](crate::StoreOptions) for the meaning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tuning {
     /// Bytes of rows in memory before a table is frozen.

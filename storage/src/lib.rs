@@ -34,7 +34,7 @@ mod sync;
 mod tests;
 
 pub use api::*;
-pub use durable::{DurableStore, OnProgress, Options, Part, Progress, exclusive};
+pub use durable::{DurableStore, OnProgress, Part, Progress, StoreOptions, exclusive};
 pub use error::OpenError;
 pub use faulty::FaultyStore;
 pub use files::Faults;

@@ -104,7 +104,7 @@ impl Rig {
                 },
                 ..engine::Options::default()
             },
-            storage: caudal_storage::Options::small(),
+            storage: caudal_storage::StoreOptions::small(),
             banking: banking(&bank, &patience),
             ..Options::for_tests(folder.path().join("data"))
         };

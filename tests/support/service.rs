@@ -108,7 +108,7 @@ impl Setup {
                 treasury_patience: self.treasury_patience,
                 ..engine::Options::default()
             },
-            storage: caudal_storage::Options::small(),
+            storage: caudal_storage::StoreOptions::small(),
             ..Options::for_tests(folder.path().join("data"))
         }
     }

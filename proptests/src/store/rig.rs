@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use caudal_storage::{DurableStore, Faults, FaultyStore, MemoryStore, Options, Store, StoreError};
+use caudal_storage::{
+    DurableStore, Faults, FaultyStore, MemoryStore, Store, StoreError, StoreOptions,
+};
 
 use super::cents::Cents;
 use super::ops::Rebuild;
@@ -172,15 +174,15 @@ impl Durable {
         self.root.path().join(format!("store-{}", self.moves))
     }
 
-    fn options() -> Options {
-        Options {
+    fn options() -> StoreOptions {
+        StoreOptions {
             segment_bytes: 64 << 10,
             table_bytes: 2 << 10,
             merge_fan_in: 2,
             heads_max: 3,
             group_commits: 3,
             group_bytes: 8 << 10,
-            ..Options::small()
+            ..StoreOptions::small()
         }
     }
 
@@ -247,7 +249,7 @@ impl Rig for Durable {
     }
     fn sabotage_now(&mut self, change: u64) {
         self.end();
-        let options = Options {
+        let options = StoreOptions {
             faults: Some(Faults::at(change, u64::MAX)),
             ..Self::options()
         };

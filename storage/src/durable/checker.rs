@@ -5,8 +5,8 @@
 //! there when it began, in order; the note of each says in which round it was last read, so a round goes
 //! on after a restart. What a start reads counts for the round that is under way, or for the next one.
 //!
-//! **Bounds.** [`Options::check_bytes_per_second`](crate::Options) is the rate, in pieces of about
-//! a megabyte; a round begins [`Options::check_every`](crate::Options) after the last one ended.
+//! **Bounds.** [`StoreOptions::check_bytes_per_second`](crate::StoreOptions) is the rate, in pieces of about
+//! a megabyte; a round begins [`StoreOptions::check_every`](crate::StoreOptions) after the last one ended.
 //! [`FINDINGS_MAX`] findings are kept.
 //!
 //! **Order.** A segment is noted after its own fsync, and how far the index reaches after all segments

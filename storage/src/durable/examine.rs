@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::durable::checker::Parts;
 use crate::durable::checkpoint;
 use crate::durable::held::Held;
-use crate::durable::options::{Options, SEGMENT_MIN};
+use crate::durable::options::{SEGMENT_MIN, StoreOptions};
 use crate::durable::seals::Seals;
 use crate::durable::space;
 use crate::durable::witness::{self, WITNESS};
@@ -55,7 +55,7 @@ impl Site {
     /// Checks the journal, but for what `trust` attests.
     fn check(
         &self,
-        options: &Options,
+        options: &StoreOptions,
         trust: &Trust<'_>,
     ) -> Result<(Checked, Arc<Journal>), OpenError> {
         let checked = check(&self.journal, &self.id, trust, &|p| options.report(p))?;
@@ -65,7 +65,7 @@ impl Site {
     }
 
     /// The checkpoint, as far as it may be believed before anything is read.
-    fn found(&self, options: &Options) -> Result<checkpoint::Found, OpenError> {
+    fn found(&self, options: &StoreOptions) -> Result<checkpoint::Found, OpenError> {
         if options.check_all {
             return Ok(checkpoint::Found::default());
         }
@@ -75,7 +75,12 @@ impl Site {
         Ok(checkpoint::read(&self.folder, &self.id, last))
     }
 
-    pub(super) fn place(&self, held: &Arc<Held>, seals: &Arc<Seals>, options: &Options) -> Place {
+    pub(super) fn place(
+        &self,
+        held: &Arc<Held>,
+        seals: &Arc<Seals>,
+        options: &StoreOptions,
+    ) -> Place {
         Place {
             files: self.files.clone(),
             folder: Arc::clone(&self.journal),
@@ -90,7 +95,7 @@ impl Site {
     pub(super) fn checker(
         &self,
         index: &Arc<SortedRows>,
-        options: &Options,
+        options: &StoreOptions,
         seals: Arc<Seals>,
     ) -> Parts {
         Parts {
@@ -110,7 +115,7 @@ impl Site {
 /// Finds out what there is, and refuses what contradicts itself.
 pub(super) fn examine<'a>(
     site: &'a Site,
-    options: &Options,
+    options: &StoreOptions,
     projection: u32,
 ) -> Result<Examined<'a>, OpenError> {
     let mut found = site.found(options)?;
@@ -165,7 +170,7 @@ pub(super) fn examine<'a>(
 /// Refuses a journal that lacks what its witness says was written.
 fn testify(
     path: &Path,
-    options: &Options,
+    options: &StoreOptions,
     checked: &Checked,
     journal: &Journal,
     testimony: Option<(u64, Mark)>,
@@ -234,7 +239,7 @@ fn agree(dir: &Path, checked: &Checked, journal: &Journal, mark: Mark) -> Result
 /// The index, or what to make a new one of.
 fn open_index<'a>(
     site: &'a Site,
-    options: &Options,
+    options: &StoreOptions,
     projection: u32,
     known: Option<(Birth, Known)>,
 ) -> Result<Result<SortedRows, Wanted<'a>>, OpenError> {

@@ -22,7 +22,7 @@ use crate::durable::cell::Cell;
 use crate::durable::checker::Checker;
 use crate::durable::examine::{Examined, Site, examine, try_index};
 use crate::durable::held::{Held, JOURNAL, Locks};
-use crate::durable::options::{Options, Part, SEGMENT_MIN};
+use crate::durable::options::{Part, SEGMENT_MIN, StoreOptions};
 use crate::durable::queue::Queue;
 use crate::durable::role::Role;
 use crate::durable::seals::Seals;
@@ -48,7 +48,7 @@ use crate::log::disk::DiskLog;
 /// Opens or creates the store in `path`, whose journal is the log of its cell.
 pub(super) fn open(
     path: PathBuf,
-    options: Options,
+    options: StoreOptions,
     projection: Arc<dyn Projection>,
 ) -> Result<Arc<DurableStore>, OpenError> {
     let (opened, local) = prepare(path, options, projection, None, true)?;
@@ -70,7 +70,7 @@ fn log_of(opened: &Opened, local: &Arc<Mutex<Writer>>) -> DiskLog {
 #[cfg(test)]
 pub(crate) fn disk_log(
     path: &Path,
-    options: Options,
+    options: StoreOptions,
     projection: Arc<dyn Projection>,
 ) -> Result<(DiskLog, Opened), OpenError> {
     let (opened, local) = prepare(path.to_path_buf(), options, projection, None, true)?;
@@ -80,7 +80,7 @@ pub(crate) fn disk_log(
 /// Opens or creates this node's copy of a cell whose log is elsewhere.
 pub(super) fn join(
     path: PathBuf,
-    options: Options,
+    options: StoreOptions,
     projection: Arc<dyn Projection>,
     log: Box<dyn Log>,
     part: &Part,
@@ -93,7 +93,7 @@ pub(super) fn join(
 /// Checks what has to be checked and gets ready to write.
 fn prepare(
     path: PathBuf,
-    options: Options,
+    options: StoreOptions,
     projection: Arc<dyn Projection>,
     of: Option<StoreId>,
     owns: bool,
@@ -185,7 +185,7 @@ fn journal_in(folder: &Folder, dir: &Path) -> Result<Arc<Folder>, OpenError> {
 fn enter(
     path: &Path,
     files: &Files,
-    options: &Options,
+    options: &StoreOptions,
     of: Option<StoreId>,
 ) -> Result<(Arc<Folder>, Locks, StoreId), OpenError> {
     let folder = if options.create {

@@ -47,7 +47,7 @@ pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// The limits of a durable store. The defaults suit production; tests make them small.
 #[derive(Clone)]
-pub struct Options {
+pub struct StoreOptions {
     /// Bytes of a journal segment; a record that is larger gets one of its own size. At least
     /// 64 KiB, below 4 GiB.
     pub segment_bytes: u32,
@@ -97,7 +97,7 @@ pub struct Options {
     pub faults: Option<Arc<Faults>>,
 }
 
-impl Default for Options {
+impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             segment_bytes: 64 << 20,
@@ -126,7 +126,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl StoreOptions {
     /// Small limits, so that a short test sees segments roll, tables freeze and runs merge.
     pub fn small() -> Self {
         Self {
@@ -153,9 +153,9 @@ impl Options {
     }
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for StoreOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
+        f.debug_struct("StoreOptions")
             .field("segment_bytes", &self.segment_bytes)
             .field("queue_commits", &self.queue_commits)
             .field("group_commits", &self.group_commits)

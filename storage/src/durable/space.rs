@@ -9,7 +9,7 @@
 
 use std::io;
 
-use crate::durable::options::Options;
+use crate::durable::options::StoreOptions;
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::Folder;
@@ -32,7 +32,7 @@ pub(crate) fn give_up(folder: &Folder) -> io::Result<bool> {
 }
 
 /// Makes the reserve where it is missing and the disk has plenty.
-pub(crate) fn keep(folder: &Folder, files: &Files, options: &Options) {
+pub(crate) fn keep(folder: &Folder, files: &Files, options: &StoreOptions) {
     let size = options.reserve_bytes;
     let wanted = size
         .saturating_mul(2)
@@ -62,7 +62,7 @@ pub(crate) fn keep(folder: &Folder, files: &Files, options: &Options) {
 pub(crate) fn for_rebuild(
     folder: &Folder,
     checked: &Checked,
-    options: &Options,
+    options: &StoreOptions,
 ) -> Result<bool, OpenError> {
     let path = folder.path();
     let free = folder.free_space();

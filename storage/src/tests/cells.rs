@@ -11,7 +11,7 @@ use crate::durable::disk_log;
 use crate::log::memory::MemoryLog;
 use crate::log::{Log, LogError, Sealed};
 use crate::tests::support::{HANG, History, Rng, open};
-use crate::{DurableStore, Index, OpenError, Options, Part, Store, StoreError};
+use crate::{DurableStore, Index, OpenError, Part, Store, StoreError, StoreOptions};
 
 const LEASE: Duration = Duration::from_secs(5);
 
@@ -27,7 +27,7 @@ struct OnDisk(tempfile::TempDir);
 
 impl Logs for OnDisk {
     fn open(&self) -> Result<Handle, LogError> {
-        match disk_log(self.0.path(), Options::small(), Arc::new(Words)) {
+        match disk_log(self.0.path(), StoreOptions::small(), Arc::new(Words)) {
             Ok((log, kept)) => Ok((Box::new(log), Box::new(kept))),
             Err(OpenError::Busy(_)) => Err(LogError::Held { address: None }),
             Err(e) => Err(LogError::Lost(Arc::from(e.to_string()))),
@@ -47,7 +47,7 @@ fn the_log_on_disk() {
 
 fn join(path: &Path, log: &MemoryLog, part: &Part) -> Result<Arc<DurableStore>, OpenError> {
     let log = Box::new(log.handle());
-    DurableStore::join(path, Options::small(), Arc::new(Words), log, part)
+    DurableStore::join(path, StoreOptions::small(), Arc::new(Words), log, part)
 }
 
 fn owner(name: &str) -> Part {
@@ -189,7 +189,7 @@ fn records_read_the_same_in_every_log() {
     let store = open(dir.path()).unwrap();
     history.write(store.as_ref(), 200, &mut rng);
     end(store);
-    let (disk, _kept) = disk_log(dir.path(), Options::small(), Arc::new(Words)).unwrap();
+    let (disk, _kept) = disk_log(dir.path(), StoreOptions::small(), Arc::new(Words)).unwrap();
     let mut moved = MemoryLog::new(disk.id());
     let lease = moved.acquire("one", LEASE).unwrap();
     disk.read(CommitNo(1), &mut |record| {

@@ -13,20 +13,20 @@ use crate::durable::checkpoint::{self, CHECKPOINT, Found, parse, place_of};
 use crate::folder::Stamp;
 use crate::journal::format::{Record, SegmentHeader, StoreId};
 use crate::journal::seal::{Attested, ROW};
-use crate::{DurableStore, OpenError, Options, Store};
+use crate::{DurableStore, OpenError, Store, StoreOptions};
 
 pub(super) const SEGMENT: u64 = 64 << 10;
 
-pub(super) fn options() -> Options {
-    Options {
+pub(super) fn options() -> StoreOptions {
+    StoreOptions {
         segment_bytes: 64 << 10,
         table_bytes: 20_000,
         frozen_max: 1,
-        ..Options::small()
+        ..StoreOptions::small()
     }
 }
 
-pub(super) fn open_with(dir: &Path, options: Options) -> Result<Arc<DurableStore>, OpenError> {
+pub(super) fn open_with(dir: &Path, options: StoreOptions) -> Result<Arc<DurableStore>, OpenError> {
     DurableStore::open(dir, options, Arc::new(Words))
 }
 
@@ -34,9 +34,9 @@ pub(super) fn open(dir: &Path) -> Arc<DurableStore> {
     open_with(dir, options()).unwrap()
 }
 
-fn whole(dir: &Path) -> Options {
+fn whole(dir: &Path) -> StoreOptions {
     assert!(dir.is_dir());
-    Options {
+    StoreOptions {
         check_all: true,
         ..options()
     }

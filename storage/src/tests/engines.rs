@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::conformance::{self, Words, commit, entry, stream, submit};
-use crate::{DurableStore, FaultyStore, Index, MemoryStore, Options, Store, StoreError};
+use crate::{DurableStore, FaultyStore, Index, MemoryStore, Store, StoreError, StoreOptions};
 
 #[test]
 fn memory_with_a_thread() {
@@ -29,7 +29,7 @@ fn durable() {
     let folders = Mutex::new(Vec::new());
     conformance::all(&|p| {
         let folder = tempfile::tempdir().unwrap();
-        let store = DurableStore::open(folder.path().join("s"), Options::small(), p).unwrap();
+        let store = DurableStore::open(folder.path().join("s"), StoreOptions::small(), p).unwrap();
         folders.lock().unwrap().push(folder);
         store
     });
@@ -38,11 +38,11 @@ fn durable() {
 #[test]
 fn durable_with_tables_of_a_few_rows() {
     let folders = Mutex::new(Vec::new());
-    let options = Options {
+    let options = StoreOptions {
         table_bytes: 600,
         merge_fan_in: 2,
         heads_max: 1,
-        ..Options::small()
+        ..StoreOptions::small()
     };
     conformance::all(&|p| {
         let folder = tempfile::tempdir().unwrap();

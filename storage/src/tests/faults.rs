@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use super::support::{HANG, open};
 use crate::conformance::{Words, barrier, commit, entry, stream, submit};
-use crate::{DurableStore, Faults, Index, OpenError, Options, SortOrder, Store, StoreError};
+use crate::{DurableStore, Faults, Index, OpenError, SortOrder, Store, StoreError, StoreOptions};
 
 /// Writes until the store is lost; gives the sequences acknowledged on 4 streams, and how many
 /// changes to files there were.
-fn work(options: &Options, path: &std::path::Path) -> Result<[u64; 4], OpenError> {
+fn work(options: &StoreOptions, path: &std::path::Path) -> Result<[u64; 4], OpenError> {
     let store = DurableStore::open(path, options.clone(), Arc::new(Words))?;
     let mut acked = [0; 4];
     let (give, take) = channel();
@@ -56,17 +56,17 @@ fn work(options: &Options, path: &std::path::Path) -> Result<[u64; 4], OpenError
 #[test]
 fn every_nth_failure_is_clean_and_loses_nothing() {
     let step: u64 = std::env::var("CAUDAL_FAULT_STEP").map_or(7, |v| v.parse().unwrap());
-    let small = Options {
+    let small = StoreOptions {
         segment_bytes: 64 << 10,
         table_bytes: 20_000,
-        ..Options::small()
+        ..StoreOptions::small()
     };
     let (mut failures, mut n) = (0, 1);
     for count in [1, u64::MAX] {
         loop {
             let base = tempfile::tempdir().unwrap();
             let faults = Faults::at(n, count);
-            let options = Options {
+            let options = StoreOptions {
                 faults: Some(Arc::clone(&faults)),
                 ..small.clone()
             };
@@ -98,9 +98,9 @@ fn every_nth_failure_is_clean_and_loses_nothing() {
 #[test]
 fn a_writer_that_does_not_come_back_poisons_the_store() {
     let base = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = StoreOptions {
         stuck_after: Duration::from_millis(1),
-        ..Options::small()
+        ..StoreOptions::small()
     };
     let store = DurableStore::open(base.path(), options, Arc::new(Words)).unwrap();
     // with a limit of one millisecond some flush is stuck soon
@@ -138,7 +138,7 @@ fn a_panic_in_a_callback_or_projection_is_contained() {
             Ok(())
         }
     }
-    let store = DurableStore::open(base.path(), Options::small(), Arc::new(Bad)).unwrap();
+    let store = DurableStore::open(base.path(), StoreOptions::small(), Arc::new(Bad)).unwrap();
     submit(store.as_ref(), commit(vec![entry(stream(1), 3, b"")])).unwrap();
     let (give, take) = channel();
     let done = Box::new(move |r| give.send(r).unwrap());

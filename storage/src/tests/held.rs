@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::support::{HANG, History, Rng, contents, copy_dir, open, segments};
 use crate::conformance::{Words, commit, entry, stream, submit};
-use crate::{DurableStore, Faults, Index, OpenError, Options, Store, StoreError};
+use crate::{DurableStore, Faults, Index, OpenError, Store, StoreError, StoreOptions};
 
 /// Waits until the watch has seen it.
 fn poisoned(store: &dyn Store) -> String {
@@ -199,10 +199,10 @@ fn a_segment_that_cannot_be_made_yet_is_waited_for() {
     for (code, full) in [(24, false), (28, true)] {
         let base = tempfile::tempdir().unwrap();
         let faults = Faults::at(u64::MAX, 0);
-        let options = Options {
+        let options = StoreOptions {
             segment_bytes: 64 << 10,
             faults: Some(Arc::clone(&faults)),
-            ..Options::small()
+            ..StoreOptions::small()
         };
         let store = DurableStore::open(base.path(), options, Arc::new(Words)).unwrap();
         let mut seq = 0;

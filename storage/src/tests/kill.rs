@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use super::support::Rng;
 use crate::conformance::{Words, commit, entry, stream};
-use crate::{DurableStore, Index, Options, SortOrder};
+use crate::{DurableStore, Index, SortOrder, StoreOptions};
 
 const CHILD: &str = "CAUDAL_KILL_CHILD";
 
 /// What the child does until it is killed: the same test, started with [`CHILD`].
 fn child(path: &str) {
-    let store = DurableStore::open(path, Options::small(), Arc::new(Words)).unwrap();
+    let store = DurableStore::open(path, StoreOptions::small(), Arc::new(Words)).unwrap();
     let (give, take) = channel::<(u64, u64)>();
     for lane in 0..32u64 {
         let (store, give) = (Arc::clone(&store), give.clone());
@@ -102,7 +102,8 @@ fn nothing_acknowledged_is_lost() {
             _ => Moment::After(1 + rng.below(400)),
         };
         total += round(base.path(), &moment, &mut acked);
-        let store = DurableStore::open(base.path(), Options::small(), Arc::new(Words)).unwrap();
+        let store =
+            DurableStore::open(base.path(), StoreOptions::small(), Arc::new(Words)).unwrap();
         for (lane, seq) in (0u64..).zip(acked) {
             let head = store.head(stream(lane)).unwrap().map_or(0, |h| h.seq);
             let twin = store.head(stream(lane + 100)).unwrap().map_or(0, |h| h.seq);

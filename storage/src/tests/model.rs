@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::support::{History, Rng};
 use crate::conformance::Words;
-use crate::{DurableStore, FaultyStore, Options, SortOrder, Store};
+use crate::{DurableStore, FaultyStore, SortOrder, Store, StoreOptions};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -103,7 +103,7 @@ proptest! {
     ) {
         let base = tempfile::tempdir().unwrap();
         let options =
-            Options { table_bytes: table, merge_fan_in: fan_in, ..Options::small() };
+            StoreOptions { table_bytes: table, merge_fan_in: fan_in, ..StoreOptions::small() };
         let open = || {
             DurableStore::open(base.path(), options.clone(), Arc::new(Words)).unwrap()
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::support::{History, Rng, contents, copy_dir, open, segments};
 use crate::conformance::{Words, commit, entry, stream, submit};
-use crate::{DurableStore, Index, OpenError, Options, Store, StoreError};
+use crate::{DurableStore, Index, OpenError, Store, StoreError, StoreOptions};
 
 fn filled(dir: &Path, commits: u64) -> History {
     let mut history = History::default();
@@ -261,7 +261,7 @@ fn another_projection_rebuilds_the_index() {
     }
     let base = tempfile::tempdir().unwrap();
     let history = filled(base.path(), 100);
-    let store = DurableStore::open(base.path(), Options::small(), Arc::new(Nothing)).unwrap();
+    let store = DurableStore::open(base.path(), StoreOptions::small(), Arc::new(Nothing)).unwrap();
     let rows = store
         .scan(&[2], &[0xFF], crate::SortOrder::Ascending, 9)
         .unwrap();
@@ -274,9 +274,9 @@ fn another_projection_rebuilds_the_index() {
 fn below_the_floor_writes_are_refused_and_reads_go_on() {
     let base = tempfile::tempdir().unwrap();
     let history = filled(base.path(), 10);
-    let options = Options {
+    let options = StoreOptions {
         free_space_floor: u64::MAX,
-        ..Options::small()
+        ..StoreOptions::small()
     };
     let store = DurableStore::open(base.path(), options, Arc::new(Words)).unwrap();
     history.check(store.as_ref());
@@ -291,9 +291,9 @@ fn a_creation_that_was_cut_short_is_begun_anew() {
     for n in 1..200 {
         let dir = base.path().join(format!("{n}"));
         let faults = crate::Faults::at(n, u64::MAX);
-        let options = Options {
+        let options = StoreOptions {
             faults: Some(Arc::clone(&faults)),
-            ..Options::small()
+            ..StoreOptions::small()
         };
         let opened = DurableStore::open(&dir, options, Arc::new(Words));
         let done = opened.is_ok();
@@ -329,9 +329,9 @@ fn files_are_private() {
 #[test]
 fn the_queue_is_bounded() {
     let base = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = StoreOptions {
         queue_commits: 4,
-        ..Options::small()
+        ..StoreOptions::small()
     };
     let store = DurableStore::open(base.path(), options, Arc::new(Words)).unwrap();
     let (hold, held) = std::sync::mpsc::channel::<()>();
@@ -388,9 +388,9 @@ fn a_child_process_that_is_being_started_does_not_keep_the_lock() {
 #[test]
 fn a_first_commit_larger_than_a_segment_is_found_again() {
     let base = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = StoreOptions {
         segment_bytes: 64 << 10,
-        ..Options::small()
+        ..StoreOptions::small()
     };
     let open = || DurableStore::open(base.path(), options.clone(), Arc::new(Words)).unwrap();
     let large = entry(stream(1), 1, &vec![7; 100 << 10]);

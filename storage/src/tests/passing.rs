@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::support::{HANG, History, Rng, contents, open, segments};
 use crate::conformance::{Words, commit, entry, stream, submit};
 use crate::index::trouble::Trouble;
-use crate::{DurableStore, Index, OpenError, Options, SortOrder, Store, StoreError};
+use crate::{DurableStore, Index, OpenError, SortOrder, Store, StoreError, StoreOptions};
 
 fn filled(dir: &Path, commits: u64) -> History {
     let mut history = History::default();
@@ -20,9 +20,9 @@ fn filled(dir: &Path, commits: u64) -> History {
 }
 
 fn with_floor(dir: &Path, floor: u64) -> Result<Arc<DurableStore>, OpenError> {
-    let options = Options {
+    let options = StoreOptions {
         free_space_floor: floor,
-        ..Options::small()
+        ..StoreOptions::small()
     };
     DurableStore::open(dir, options, Arc::new(Words))
 }
@@ -167,9 +167,9 @@ fn below_the_floor_a_start_writes_nothing_to_the_index_and_serves_reads() {
 #[test]
 fn room_is_kept_back_for_a_start_on_a_full_disk() {
     let base = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = StoreOptions {
         reserve_bytes: 100_000,
-        ..Options::small()
+        ..StoreOptions::small()
     };
     drop(DurableStore::open(base.path(), options, Arc::new(Words)).unwrap());
     let reserve = fs::metadata(base.path().join("RESERVE")).unwrap();

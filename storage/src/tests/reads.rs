@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::support::Rng;
 use crate::conformance::{Words, commit, entry, stream, submit};
-use crate::{DurableStore, Index as _, Options, Row, SortOrder, Stats, Store as _};
+use crate::{DurableStore, Index as _, Row, SortOrder, Stats, Store as _, StoreOptions};
 
 /// Streams, of which each run has a tenth.
 const STREAMS: u64 = 2_000;
@@ -17,12 +17,12 @@ fn row_key(number: u64) -> Vec<u8> {
 /// A store of so many runs, with the last sequence of each stream and a row at rest for it, and a
 /// cache of so many bytes.
 fn store_of_runs(path: &std::path::Path, cache: u64) -> (Arc<DurableStore>, Vec<u64>) {
-    let options = Options {
+    let options = StoreOptions {
         table_bytes: 48 << 10,
         merge_fan_in: 1_000,
         frozen_max: 1_000,
         block_cache_bytes: cache,
-        ..Options::small()
+        ..StoreOptions::small()
     };
     let store = DurableStore::open(path, options, Arc::new(Words)).unwrap();
     let (mut rng, mut last) = (Rng(7), vec![0; usize::try_from(STREAMS).unwrap()]);

@@ -9,7 +9,7 @@ use super::checkpoint::{
 use super::support::{Rng, segments};
 use crate::conformance::{commit, entry, stream, submit};
 use crate::journal::format::Record;
-use crate::{Options, Store, StoreError};
+use crate::{Store, StoreError, StoreOptions};
 
 #[test]
 fn the_check_finds_a_flipped_bit_names_it_and_changes_nothing() {
@@ -178,7 +178,7 @@ fn a_round_goes_on_after_a_restart_and_what_it_read_is_not_read_again() {
     let base = tempfile::tempdir().unwrap();
     let dir = base.path();
     filled(dir, 800);
-    let daily = Options {
+    let daily = StoreOptions {
         check_every: Duration::from_secs(86_400),
         ..options()
     };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::conformance::{Words, commit, entry, submit};
 use crate::folder::Folder;
 use crate::{
-    Commit, CommitNo, DurableStore, Entry, OpenError, Options, SortOrder, Store, StreamId,
+    Commit, CommitNo, DurableStore, Entry, OpenError, SortOrder, Store, StoreOptions, StreamId,
 };
 
 /// When a test gives up waiting: it hangs.
@@ -32,7 +32,7 @@ impl Rng {
 }
 
 pub(super) fn open(path: &Path) -> Result<Arc<DurableStore>, OpenError> {
-    DurableStore::open(path, Options::small(), Arc::new(Words))
+    DurableStore::open(path, StoreOptions::small(), Arc::new(Words))
 }
 
 /// A folder, open.

@@ -10,7 +10,7 @@ use crate::conformance::Words;
 use crate::durable::witness::{decode, encode};
 use crate::index::manifest::Mark;
 use crate::journal::format::Record;
-use crate::{DurableStore, OpenError, Options, Store};
+use crate::{DurableStore, OpenError, Store, StoreOptions};
 
 /// Writes, and waits until the witness has seen it, without a clean stop.
 fn crashed(dir: &Path, history: &mut History, commits: u64) {
@@ -148,9 +148,9 @@ fn a_witness_that_is_missing_is_made_or_missed() {
     crashed(base.path(), &mut history, 30);
     let file = base.path().join("WITNESS");
     fs::remove_file(&file).unwrap();
-    let known = Options {
+    let known = StoreOptions {
         witnessed: true,
-        ..Options::small()
+        ..StoreOptions::small()
     };
     let error = DurableStore::open(base.path(), known.clone(), Arc::new(Words)).unwrap_err();
     assert!(
