@@ -255,10 +255,10 @@ impl Settings {
             listen: self.listen,
             admin_listen: self.admin_listen,
             workers: self.workers,
-            engine: engine::Options {
+            engine: engine::EngineOptions {
                 arbiters: self.actors.threads,
                 webhooks: schedule,
-                ..engine::Options::default()
+                ..engine::EngineOptions::default()
             },
             storage: self.storage.options(),
             banking,

@@ -113,7 +113,7 @@ pub struct Options {
     /// Threads of the public listener; 0 is one per processor.
     pub workers: usize,
     /// How the actors are laid out.
-    pub engine: engine::Options,
+    pub engine: engine::EngineOptions,
     /// Limits of the store.
     pub storage: caudal_storage::StoreOptions,
     /// Who plays the bank.
@@ -167,7 +167,7 @@ impl Options {
             listen: free,
             admin_listen: free,
             workers: 0,
-            engine: engine::Options::default(),
+            engine: engine::EngineOptions::default(),
             storage: caudal_storage::StoreOptions::default(),
             banking: Banking::Sandbox {
                 listen: free,

@@ -63,7 +63,7 @@ use crate::treasury::Treasury;
 pub use crate::banks::Banks;
 pub use keeper::Down;
 use keeper::Kept;
-pub use options::Options;
+pub use options::EngineOptions;
 use read_slots::Cost;
 
 /// How long an answer is waited for: ten seconds, then its outcome is unknown.
@@ -181,7 +181,7 @@ impl Engine {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         banks: Banks,
-        options: Options,
+        options: EngineOptions,
     ) -> Result<Self, Failure> {
         Self::carrying(store, clock, banks, Arc::new(Nobody), options)
     }
@@ -196,7 +196,7 @@ impl Engine {
         clock: Arc<dyn Clock>,
         banks: Banks,
         sink: Arc<dyn WebhookSink>,
-        options: Options,
+        options: EngineOptions,
     ) -> Result<Self, Failure> {
         let cells = Cells::one(store);
         let loaded = PlatformActor::load(cells.platform().as_ref())?;

@@ -23,7 +23,7 @@ use caudal_storage::{FaultyStore, StoreError};
 
 use crate::accounts::{AccountView, Placed};
 use crate::banks::{NoBank, Relation};
-use crate::engine::{Asker, Engine, Options};
+use crate::engine::{Asker, Engine, EngineOptions};
 use crate::platform::{NewTenant, PlatformOrder, TenantChange};
 use crate::ports::{BankError, BankGateway, Clock};
 use crate::realms::{Adjustment, Target, TypeRef};
@@ -118,10 +118,10 @@ impl World {
                 own.then_some(bank).ok_or(NoBank::Absent)
             })
         };
-        let options = Options {
+        let options = EngineOptions {
             arbiters: 0,
             treasury_every: Duration::ZERO,
-            ..Options::default()
+            ..EngineOptions::default()
         };
         let engine = Engine::start(
             Arc::<FaultyStore>::clone(&store),

@@ -21,7 +21,7 @@ use caudal::server::{self, Running};
 use caudal::service::GRACE;
 use caudal::webhooks::{HttpSink, Reach, Sealer, Secret};
 use caudal_actors::banks::Relation;
-use caudal_actors::engine::{Asker, Engine, Options};
+use caudal_actors::engine::{Asker, Engine, EngineOptions};
 use caudal_actors::platform::{NewTenant, PlatformOrder};
 use caudal_actors::ports::BankGateway;
 use caudal_actors::ports::obedient::ObedientBank;
@@ -105,9 +105,9 @@ pub struct Opened {
 /// When the store does not open.
 pub fn open(folder: &Path, arbiters: usize, memory: Option<Plan>) -> anyhow::Result<Opened> {
     let start = Instant::now();
-    let mut options = Options {
+    let mut options = EngineOptions {
         arbiters,
-        ..Options::default()
+        ..EngineOptions::default()
     };
     let mut storage = caudal_storage::StoreOptions::default();
     if let Some(plan) = memory {

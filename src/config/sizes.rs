@@ -12,7 +12,7 @@ pub(super) struct Actors {
 
 impl Default for Actors {
     fn default() -> Self {
-        let usual = engine::Options::default();
+        let usual = engine::EngineOptions::default();
         Self {
             threads: usual.arbiters,
             resident: None,

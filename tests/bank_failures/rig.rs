@@ -96,13 +96,13 @@ impl Rig {
         let folder = TempDir::new().unwrap();
         let bank = Sandbox::start(sandbox::Options::default()).unwrap();
         let options = Options {
-            engine: engine::Options {
+            engine: engine::EngineOptions {
                 arbiters: 1,
                 pauses: Pauses {
                     first: Duration::from_millis(20),
                     last: Duration::from_millis(200),
                 },
-                ..engine::Options::default()
+                ..engine::EngineOptions::default()
             },
             storage: caudal_storage::StoreOptions::small(),
             banking: banking(&bank, &patience),

@@ -101,12 +101,12 @@ impl Setup {
             grace: self.grace,
             banking: bank.banking(self.patience),
             streams: self.streams,
-            engine: engine::Options {
+            engine: engine::EngineOptions {
                 arbiters: 1,
                 webhooks: self.schedule,
                 treasury_every: self.treasury_every,
                 treasury_patience: self.treasury_patience,
-                ..engine::Options::default()
+                ..engine::EngineOptions::default()
             },
             storage: caudal_storage::StoreOptions::small(),
             ..Options::for_tests(folder.path().join("data"))

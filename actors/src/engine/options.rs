@@ -10,7 +10,7 @@ use crate::treasury;
 
 /// How the actors are laid out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Options {
+pub struct EngineOptions {
     /// How many threads the actors have; 0 runs them on the caller's (for tests and simulation).
     pub arbiters: usize,
     /// The most accounts of all realms that are in memory at the same time, until
@@ -31,7 +31,7 @@ pub struct Options {
     pub treasury_patience: Duration,
 }
 
-impl Default for Options {
+impl Default for EngineOptions {
     fn default() -> Self {
         Self {
             arbiters: 2,

@@ -99,9 +99,9 @@ impl FullStore {
         bank: &Arc<TestBank>,
     ) -> Engine {
         let gateway: Arc<dyn BankGateway> = Arc::<TestBank>::clone(bank);
-        let options = Options {
+        let options = EngineOptions {
             arbiters,
-            ..Options::default()
+            ..EngineOptions::default()
         };
         let banks = Arc::new(move |_: &crate::banks::Relation| Ok(Arc::clone(&gateway)));
         let clock = Arc::<harness::HarnessClock>::clone(clock);

@@ -151,9 +151,9 @@ impl Harness {
         clock: Arc<HarnessClock>,
         bank: Arc<dyn BankGateway>,
     ) -> Rc<Self> {
-        let options = Options {
+        let options = EngineOptions {
             arbiters: 0,
-            ..Options::default()
+            ..EngineOptions::default()
         };
         let engine = Engine::start(
             Arc::<FaultyStore>::clone(&store),
@@ -175,9 +175,9 @@ impl Harness {
         bank: Arc<dyn BankGateway>,
         sink: Arc<dyn WebhookSink>,
     ) -> Rc<Self> {
-        let options = Options {
+        let options = EngineOptions {
             arbiters: 0,
-            ..Options::default()
+            ..EngineOptions::default()
         };
         let engine = Engine::carrying(
             Arc::<FaultyStore>::clone(&store),

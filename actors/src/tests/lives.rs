@@ -350,9 +350,9 @@ async fn a_realm_on_a_thread_of_its_own_is_retired_and_goes_on() {
         Arc::<FaultyStore>::clone(&store),
         Arc::<super::harness::HarnessClock>::clone(&first.clock),
         Arc::new(move |_: &Relation| Ok(Arc::clone(&bank))),
-        Options {
+        EngineOptions {
             arbiters: 2,
-            ..Options::default()
+            ..EngineOptions::default()
         },
     );
     let clock = Arc::clone(&first.clock);

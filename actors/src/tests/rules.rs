@@ -113,10 +113,10 @@ fn over_from(store: &Arc<FaultyStore>, event_rules: u16, later: u64) -> Engine {
         let bank: Arc<dyn BankGateway> = Arc::<TestBank>::default();
         Ok(bank)
     };
-    let options = Options {
+    let options = EngineOptions {
         arbiters: 0,
         event_rules,
-        ..Options::default()
+        ..EngineOptions::default()
     };
     let clock = Arc::new(TestClock(later.into()));
     Engine::start(

@@ -58,9 +58,9 @@ impl Post {
             Arc::<harness::HarnessClock>::clone(&first.clock),
             Arc::new(move |_: &Relation| Ok(Arc::clone(&bank))),
             Arc::<Sink>::clone(&sink),
-            Options {
+            EngineOptions {
                 arbiters: 0,
-                ..Options::default()
+                ..EngineOptions::default()
             },
         );
         let engine = Rc::new(engine.unwrap());

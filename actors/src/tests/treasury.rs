@@ -415,9 +415,9 @@ async fn a_page_of_positions_costs_what_its_rows_cost() {
             let bank: Arc<dyn BankGateway> = Arc::<TestBank>::default();
             Ok(bank)
         });
-        let options = Options {
+        let options = EngineOptions {
             arbiters: 0,
-            ..Options::default()
+            ..EngineOptions::default()
         };
         let clock = Arc::<TestClock>::default();
         let engine = Engine::start(Arc::<Counted>::clone(&counted), clock, banks, options);

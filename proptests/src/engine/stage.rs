@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use caudal_actors::engine::lists::{ListPage, SortOrder as Way};
 use caudal_actors::engine::money::{TransferFilter, TransferView};
-use caudal_actors::engine::{Engine, Options};
+use caudal_actors::engine::{Engine, EngineOptions};
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::{NewTenant, PlatformOrder};
 use caudal_actors::ports::{BankGateway, Clock as _};
@@ -60,10 +60,10 @@ struct Stage {
 
 fn start(store: &Arc<FaultyStore>, clock: &Arc<StillClock>, bank: &Arc<Bank>) -> Rc<Engine> {
     let bank: Arc<dyn BankGateway> = Arc::<Bank>::clone(bank);
-    let options = Options {
+    let options = EngineOptions {
         arbiters: 0,
         resident: RESIDENT,
-        ..Options::default()
+        ..EngineOptions::default()
     };
     let engine = Engine::start(
         Arc::<FaultyStore>::clone(store),
