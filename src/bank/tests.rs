@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::thread;
 
 use caudal_ledger::facts::BankRefusal;
-use caudal_sandbox::{COLLECTOR, Options, PASSWORD, Running, Sandbox, USERNAME};
+use caudal_sandbox::{COLLECTOR, PASSWORD, Running, Sandbox, SandboxOptions, USERNAME};
 use serde_json::{Value, json};
 
 use super::*;
@@ -39,7 +39,7 @@ fn gateway(url: &str) -> HttpGateway {
 }
 
 fn rig() -> (Running, HttpGateway) {
-    let bank = Sandbox::start(Options::default()).unwrap();
+    let bank = Sandbox::start(SandboxOptions::default()).unwrap();
     let gateway = gateway(&bank.url());
     (bank, gateway)
 }
@@ -162,7 +162,7 @@ async fn an_error_is_tried_again_and_then_given_back() {
 
 #[actix_web::test]
 async fn a_timeout_happens_and_is_found_again() {
-    let bank = Sandbox::start(Options::default()).unwrap();
+    let bank = Sandbox::start(SandboxOptions::default()).unwrap();
     let mut gateway = hasty_at_work(&bank.url()).await;
     behave(&bank, "create_cvu", "timeout", json!({})).await;
     let reply = gateway.create_cvu(1, &holder(), ID).await;
@@ -185,7 +185,7 @@ async fn a_timeout_happens_and_is_found_again() {
 
 #[actix_web::test]
 async fn the_deadline_holds_over_all_attempts() {
-    let bank = Sandbox::start(Options::default()).unwrap();
+    let bank = Sandbox::start(SandboxOptions::default()).unwrap();
     let mut gateway = gateway(&bank.url());
     gateway.log_in().await;
     gateway.config.deadline = Duration::from_millis(300);
@@ -377,7 +377,7 @@ async fn a_login_that_is_over_is_renewed_once() {
 
 #[actix_web::test]
 async fn our_own_login_refused_is_no_answer_about_the_account() {
-    let bank = Sandbox::start(Options::default()).unwrap();
+    let bank = Sandbox::start(SandboxOptions::default()).unwrap();
     let config = Config {
         password: "wrong".into(),
         ..config(&bank.url())
@@ -397,9 +397,9 @@ async fn our_own_login_refused_is_no_answer_about_the_account() {
 #[actix_web::test]
 async fn a_bank_that_restarts_is_found_again() {
     let folder = tempfile::tempdir().unwrap();
-    let mut options = Options {
+    let mut options = SandboxOptions {
         data_dir: Some(folder.path().to_owned()),
-        ..Options::default()
+        ..SandboxOptions::default()
     };
     let bank = Sandbox::start(options.clone()).unwrap();
     let gateway = gateway(&bank.url());
@@ -424,7 +424,7 @@ async fn a_bank_that_restarts_is_found_again() {
 
 #[test]
 fn runtimes_share_a_gateway_but_no_connection() {
-    let bank = Sandbox::start(Options::default()).unwrap();
+    let bank = Sandbox::start(SandboxOptions::default()).unwrap();
     let gateway = Arc::new(gateway(&bank.url()));
     let run = |from: u64| {
         let gateway = gateway.clone();

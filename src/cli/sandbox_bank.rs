@@ -55,8 +55,8 @@ pub fn run(args: Args) -> Result<(), Exit> {
     terminal::wait(async {
         let mut signals = Signals::listen(Hangup::Ends)?;
         let calendar = calendar::load(None).map_err(Exit::failed)?;
-        let usual = sandbox::Options::default();
-        let options = sandbox::Options {
+        let usual = sandbox::SandboxOptions::default();
+        let options = sandbox::SandboxOptions {
             listen: args.listen,
             data_dir: args.data,
             calendar: Arc::new(calendar),

@@ -24,7 +24,7 @@ use super::log::{Kept, Log};
 use super::notices::Notices;
 use super::refusals::{Refusal, Trouble};
 use super::worlds::Rail;
-use super::{HELD_MAX, Options};
+use super::{HELD_MAX, SandboxOptions};
 
 /// How long a token is good.
 const TOKEN_LIFE: Duration = Duration::from_secs(3600);
@@ -48,7 +48,7 @@ pub(super) struct Bank {
 }
 
 impl Bank {
-    pub fn open(options: &Options) -> io::Result<Self> {
+    pub fn open(options: &SandboxOptions) -> io::Result<Self> {
         if !(1..=9_999).contains(&options.psp) {
             return Err(io::Error::other("the PSP code must be 1 to 9999"));
         }

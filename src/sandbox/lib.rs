@@ -92,7 +92,7 @@ const GRACE_SECONDS: u64 = 2;
 
 /// How a sandbox bank is run.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SandboxOptions {
     /// Where it listens; port 0 picks a free one.
     pub listen: SocketAddr,
     /// Where it keeps its accounts; in memory when there is none.
@@ -113,7 +113,7 @@ pub struct Options {
     pub pace: Pace,
 }
 
-impl Default for Options {
+impl Default for SandboxOptions {
     /// In memory, on a free port of the loopback; closed on weekends alone.
     fn default() -> Self {
         Self {
@@ -137,7 +137,7 @@ pub struct Sandbox;
 impl Sandbox {
     /// Starts a sandbox bank on threads of its own: any runtime, or none, may call this, and as
     /// often as it likes. When this returns, the port accepts connections.
-    pub fn start(options: Options) -> io::Result<Running> {
+    pub fn start(options: SandboxOptions) -> io::Result<Running> {
         let bank = web::Data::new(Bank::open(&options)?);
         let listener = TcpListener::bind(options.listen)?;
         let addr = listener.local_addr()?;

@@ -27,7 +27,7 @@ struct Rig {
 }
 
 impl Rig {
-    async fn start(options: Options) -> Self {
+    async fn start(options: SandboxOptions) -> Self {
         let bank = Sandbox::start(options).unwrap();
         let mut rig = Self {
             bank,
@@ -47,7 +47,7 @@ impl Rig {
     }
 
     async fn memory() -> Self {
-        Self::start(Options::default()).await
+        Self::start(SandboxOptions::default()).await
     }
 
     async fn ask(&self, method: Method, path: &str, body: Value) -> (u16, Value) {
@@ -104,10 +104,10 @@ fn cvu(client_id: u64) -> String {
     Cvu::compose(PSP, client_id).unwrap().to_string()
 }
 
-fn kept_in(folder: &Path) -> Options {
-    Options {
+fn kept_in(folder: &Path) -> SandboxOptions {
+    SandboxOptions {
         data_dir: Some(folder.to_owned()),
-        ..Options::default()
+        ..SandboxOptions::default()
     }
 }
 

@@ -263,13 +263,13 @@ fn banks(
             data,
             endowment,
         } => {
-            let options = sandbox::Options {
+            let options = sandbox::SandboxOptions {
                 listen: *listen,
                 data_dir: data.clone(),
                 calendar: Arc::clone(calendar),
                 notice_secret: notices.clone(),
                 endowment: *endowment,
-                ..sandbox::Options::default()
+                ..sandbox::SandboxOptions::default()
             };
             let failed = |why| {
                 StartError::Setting(format!(

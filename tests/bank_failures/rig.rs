@@ -94,7 +94,7 @@ impl Rig {
         canary::watch();
         let patience = Patience::new(PATIENT);
         let folder = TempDir::new().unwrap();
-        let bank = Sandbox::start(sandbox::Options::default()).unwrap();
+        let bank = Sandbox::start(sandbox::SandboxOptions::default()).unwrap();
         let options = Options {
             engine: engine::EngineOptions {
                 arbiters: 1,

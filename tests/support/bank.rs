@@ -23,7 +23,7 @@ pub struct Bank {
 
 impl Bank {
     pub fn start() -> Self {
-        let running = Sandbox::start(sandbox::Options::default()).unwrap();
+        let running = Sandbox::start(sandbox::SandboxOptions::default()).unwrap();
         let client = Client::new(&running.url(), None);
         Self {
             _running: running,

@@ -113,9 +113,9 @@ async fn an_alias_a_day_where_that_is_the_rule() {
     let rules = Rules {
         alias_once_a_day: true,
     };
-    let rig = Rig::start(Options {
+    let rig = Rig::start(SandboxOptions {
         rules,
-        ..Options::default()
+        ..SandboxOptions::default()
     })
     .await;
     rig.create(1, CUIT).await;
@@ -290,9 +290,9 @@ async fn the_page_needs_no_network_and_lists_everything() {
 #[test]
 fn a_psp_code_that_does_not_exist_is_refused() {
     for psp in [0, 10_000] {
-        let options = Options {
+        let options = SandboxOptions {
             psp,
-            ..Options::default()
+            ..SandboxOptions::default()
         };
         assert!(Sandbox::start(options).is_err());
     }

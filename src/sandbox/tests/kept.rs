@@ -120,7 +120,7 @@ async fn a_restart_keeps_transfers_and_what_was_to_happen() {
     fs::write(&file, [lines.as_str(), "{\"kind\":\"transfers\","].concat()).unwrap();
 
     let receiver = receiver::Receiver::start(&[]);
-    let rig = Rig::start(Options {
+    let rig = Rig::start(SandboxOptions {
         notice_url: Some(receiver.url()),
         ..kept_in(folder.path())
     })

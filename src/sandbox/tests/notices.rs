@@ -13,10 +13,10 @@ async fn notifying(receiver: &Receiver) -> Rig {
 }
 
 async fn told_at(receiver: &Receiver, pace: Pace) -> Rig {
-    let rig = Rig::start(Options {
+    let rig = Rig::start(SandboxOptions {
         notice_url: Some(receiver.url()),
         pace,
-        ..Options::default()
+        ..SandboxOptions::default()
     })
     .await;
     rig.create(1, CUIT).await;
@@ -305,9 +305,9 @@ async fn an_address_may_come_later() {
         assert_eq!(rig.tell("notify", body.clone()).await.0, 400, "{body}");
     }
     assert!(rig.bank.notify(Some("x"), None).is_err());
-    let options = Options {
+    let options = SandboxOptions {
         notice_url: Some("x".into()),
-        ..Options::default()
+        ..SandboxOptions::default()
     };
     assert!(Sandbox::start(options).is_err());
 }
