@@ -23,7 +23,7 @@ use serde::Deserialize;
 use crate::http::rate::REALM_RATE;
 use crate::log::LogFormat;
 use crate::memory::Plan;
-use crate::service::{Banking, Options, Usual};
+use crate::service::{Banking, ServiceOptions, Usual};
 use crate::webhooks::AttemptLimits;
 use crate::{bank, calendar, memory, service};
 use rates::RateLimit;
@@ -209,7 +209,7 @@ impl Settings {
     ///
     /// # Errors
     /// Every setting that is missing, weak or out of its range.
-    pub fn options(self) -> Result<Options, ConfigError> {
+    pub fn options(self) -> Result<ServiceOptions, ConfigError> {
         let mut wrong = Wrong::default();
         let data = self
             .data
@@ -251,7 +251,7 @@ impl Settings {
         else {
             return Err(ConfigError(wrong.0));
         };
-        Ok(Options {
+        Ok(ServiceOptions {
             listen: self.listen,
             admin_listen: self.admin_listen,
             workers: self.workers,
@@ -275,7 +275,7 @@ impl Settings {
             log_every: self.log_requests_every,
             catch_up: (self.bank_catch_up_seconds > 0)
                 .then(|| Duration::from_secs(self.bank_catch_up_seconds)),
-            ..Options::local(data, admin_key)
+            ..ServiceOptions::local(data, admin_key)
         }
         .within(self.plan()))
     }

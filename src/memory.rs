@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use actix_web::rt;
 use actix_web::rt::task::JoinHandle;
-use caudal_actors::engine::{self, Engine};
+use caudal_actors::engine::{Engine, EngineOptions};
 
 const MIB: u64 = 1 << 20;
 /// The least that a process may be given, in bytes.
@@ -79,7 +79,7 @@ impl Plan {
     }
 
     /// Has actors and store keep to it.
-    pub fn lay_out(&self, engine: &mut engine::Options, storage: &mut caudal_storage::StoreOptions) {
+    pub fn lay_out(&self, engine: &mut EngineOptions, storage: &mut caudal_storage::StoreOptions) {
         engine.resident = self.room();
         storage.index_cache_bytes = self.page_cache;
         storage.block_cache_bytes = self.block_cache;

@@ -57,7 +57,7 @@ pub use folder::{read as read_file, write as write_file};
 pub const GRACE: Duration = Duration::from_secs(20);
 /// How often the bank's list of the day is looked through for what no notice brought.
 pub const CATCH_UP: Duration = Duration::from_secs(300);
-/// The admin key of [`Options::for_tests`].
+/// The admin key of [`ServiceOptions::for_tests`].
 pub const TEST_ADMIN_KEY: &str = "admin-key-of-tests-0123456789abcdef";
 
 /// Who plays the bank.
@@ -103,7 +103,7 @@ impl fmt::Debug for Banking {
 
 /// How a service is put together.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ServiceOptions {
     /// The folder of everything that is kept: `store/`, `pepper`.
     pub data: PathBuf,
     /// Where the public API listens; port 0 picks a free one.
@@ -157,7 +157,7 @@ pub struct Options {
     pub extra: server::Extra,
 }
 
-impl Options {
+impl ServiceOptions {
     /// A service in a folder, on free ports of the loopback, with an embedded sandbox bank that
     /// keeps its accounts there too; webhooks may be sent to this machine.
     pub fn local(data: impl Into<PathBuf>, admin_key: SecretString) -> Self {
@@ -293,7 +293,7 @@ struct Started {
 
 impl Service {
     /// Starts a service; when this returns it takes requests. Blocks while the store is checked.
-    pub fn start(options: Options) -> Result<Self, StartError> {
+    pub fn start(options: ServiceOptions) -> Result<Self, StartError> {
         let (send, started) = mpsc::channel();
         let (stop, stopped) = oneshot::channel();
         let (end, ended) = oneshot::channel();

@@ -5,16 +5,16 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use caudal::service::{Options, Service, TEST_ADMIN_KEY};
+use caudal::service::{Service, ServiceOptions, TEST_ADMIN_KEY};
 use caudal_ledger::tenants::Mode;
 use tempfile::TempDir;
 
 use crate::support::{Client, SOON, Value, json, wait_until};
 
 /// Small segments, and a check that never rests.
-fn options(data: &Path) -> Options {
-    let options = Options::for_tests(data);
-    Options {
+fn options(data: &Path) -> ServiceOptions {
+    let options = ServiceOptions::for_tests(data);
+    ServiceOptions {
         storage: caudal_storage::StoreOptions {
             segment_bytes: 64 << 10,
             table_bytes: 64 << 10,

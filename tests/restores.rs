@@ -298,7 +298,7 @@ async fn older_copies_are_put_back_while_transfers_are_under_way() {
     let (restores, seed) = (setting(RESTORES, 4), setting(SEED, u64::from(fresh())));
     println!("seed {seed}");
     let mut dice = Dice(seed);
-    let mut rig = Rig::start_with(|options| caudal::service::Options {
+    let mut rig = Rig::start_with(|options| caudal::service::ServiceOptions {
         catch_up: Some(Duration::from_millis(200)),
         ..options
     })

@@ -4,7 +4,7 @@ use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::service::{Options, Service, TEST_ADMIN_KEY};
+use crate::service::{Service, ServiceOptions, TEST_ADMIN_KEY};
 
 mod parameters;
 
@@ -41,7 +41,7 @@ impl House {
     fn open_in(dir: TempDir) -> Self {
         let client = Client::builder().tls_certs_only([]).no_proxy();
         Self {
-            service: Service::start(Options::for_tests(dir.path())).unwrap(),
+            service: Service::start(ServiceOptions::for_tests(dir.path())).unwrap(),
             client: client.build().unwrap(),
             dir,
         }

@@ -142,7 +142,10 @@ pub fn open_store(folder: &Path) -> anyhow::Result<Arc<DurableStore>> {
     open_with(folder, caudal_storage::StoreOptions::default())
 }
 
-fn open_with(folder: &Path, options: caudal_storage::StoreOptions) -> anyhow::Result<Arc<DurableStore>> {
+fn open_with(
+    folder: &Path,
+    options: caudal_storage::StoreOptions,
+) -> anyhow::Result<Arc<DurableStore>> {
     let store = DurableStore::open(folder, options, Arc::new(Rows));
     store.with_context(|| format!("opening {}", folder.display()))
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use caudal::log::LogFormat;
 use caudal::memory::{self, Plan};
-use caudal::service::{self, Banking, Options, Service, StartError};
+use caudal::service::{self, Banking, Service, ServiceOptions, StartError};
 use caudal_actors::platform::NewTenant;
 use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::{BankRelations, Mode, Policy};
@@ -137,7 +137,7 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
         None => format!("cdl_admin_{}", service::new_secret()?),
     };
     let line = terminal::progress("opening");
-    let options = Options {
+    let options = ServiceOptions {
         listen: args.listen,
         admin_listen: args.admin_listen,
         banking: Banking::Sandbox {
@@ -150,7 +150,7 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
             progress: Some(terminal::watch_opening(&line)),
             ..caudal_storage::StoreOptions::default()
         },
-        ..Options::local(&data, admin_key.clone().into())
+        ..ServiceOptions::local(&data, admin_key.clone().into())
     }
     .within(Plan::of(memory::usual()));
     // Whoever waits for the file must not find the one of the last run.

@@ -12,7 +12,7 @@ fn parse(text: &str, variables: &[(&str, &str)]) -> Result<Settings, ConfigError
     Settings::parse(text, variables.collect())
 }
 
-fn options(text: &str, variables: &[(&str, &str)]) -> Result<Options, String> {
+fn options(text: &str, variables: &[(&str, &str)]) -> Result<ServiceOptions, String> {
     let options = parse(text, variables).and_then(Settings::options);
     options.map_err(|why| why.to_string())
 }

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 
 use super::banks::{Usual, maker};
 use super::catch_up;
-use super::{Banking, Options, StartError, Started, descriptors, folder};
+use super::{Banking, ServiceOptions, StartError, Started, descriptors, folder};
 use crate::bank::{self, HttpGateway};
 use crate::http::gate::Gate;
 use crate::http::rate::RateLimit;
@@ -55,7 +55,7 @@ struct Parts {
 
 /// Runs a service on this thread until it is told to stop, or (a crash) until nobody can tell it.
 pub(super) fn live(
-    options: Options,
+    options: ServiceOptions,
     tell: &mpsc::Sender<Result<Started, StartError>>,
     stop: oneshot::Receiver<()>,
 ) -> Result<(), Failure> {
@@ -96,7 +96,7 @@ fn released(store: &Weak<dyn Store>) {
 }
 
 impl Parts {
-    fn start(options: Options) -> Result<Self, StartError> {
+    fn start(options: ServiceOptions) -> Result<Self, StartError> {
         let room = descriptors::raise()?;
         // No store is made for a service that cannot listen. Both are let go of until there is one.
         drop(listen(options.admin_listen, "admin_listen")?);

@@ -10,10 +10,10 @@ use tempfile::TempDir;
 use super::*;
 
 fn start(dir: &TempDir) -> Service {
-    Service::start(Options::for_tests(dir.path().join("data"))).unwrap()
+    Service::start(ServiceOptions::for_tests(dir.path().join("data"))).unwrap()
 }
 
-fn refused(options: Options) -> StartError {
+fn refused(options: ServiceOptions) -> StartError {
     match Service::start(options) {
         Ok(_) => panic!("it should not start"),
         Err(why) => why,
@@ -71,7 +71,7 @@ async fn the_folder_opens_again_after_a_stop_and_after_a_crash() {
 async fn a_folder_has_one_service_and_says_so() {
     let dir = TempDir::new().unwrap();
     let service = start(&dir);
-    let why = refused(Options::for_tests(dir.path().join("data")));
+    let why = refused(ServiceOptions::for_tests(dir.path().join("data")));
     assert!(
         matches!(why, StartError::Storage(OpenError::Busy(_))),
         "{why}"
@@ -96,10 +96,10 @@ async fn what_is_kept_is_for_its_owner_alone() {
 async fn another_pepper_or_none_does_not_start() {
     let dir = TempDir::new().unwrap();
     start(&dir).stop().await.unwrap();
-    let options = || Options::for_tests(dir.path().join("data"));
+    let options = || ServiceOptions::for_tests(dir.path().join("data"));
     let pepper = dir.path().join("data/pepper");
     let right = std::fs::read_to_string(&pepper).unwrap();
-    let with = |pepper: &str| Options {
+    let with = |pepper: &str| ServiceOptions {
         pepper: Some(SecretString::from(pepper)),
         ..options()
     };
@@ -118,9 +118,9 @@ async fn another_pepper_or_none_does_not_start() {
 async fn an_address_that_is_taken_is_named() {
     let dir = TempDir::new().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let why = refused(Options {
+    let why = refused(ServiceOptions {
         listen: taken.local_addr().unwrap(),
-        ..Options::for_tests(dir.path())
+        ..ServiceOptions::for_tests(dir.path())
     });
     assert!(
         matches!(&why, StartError::Setting(reply) if reply.starts_with("listen: ")),
@@ -178,10 +178,10 @@ async fn a_store_that_is_gone_or_another_is_never_replaced_by_an_empty_one() {
         let dir = TempDir::new().unwrap();
         let data = dir.path().join("data");
         start(&dir).stop().await.unwrap();
-        let other = Options::for_tests(dir.path().join("other"));
+        let other = ServiceOptions::for_tests(dir.path().join("other"));
         Service::start(other).unwrap().stop().await.unwrap();
         change(&data);
-        let why = refused(Options::for_tests(&data));
+        let why = refused(ServiceOptions::for_tests(&data));
         assert!(
             matches!(&why, StartError::Storage(open) if !open.passes()),
             "{what}: {why}"
@@ -219,7 +219,7 @@ async fn a_store_put_in_the_place_of_one_in_use_is_not_opened() {
     let service = start(&dir);
     std::fs::rename(data.join("store"), dir.path().join("away")).unwrap();
     std::fs::rename(copy.join("store"), data.join("store")).unwrap();
-    let why = refused(Options::for_tests(&data));
+    let why = refused(ServiceOptions::for_tests(&data));
     assert!(
         matches!(why, StartError::Storage(OpenError::Busy(_))),
         "{why}"
@@ -244,7 +244,7 @@ async fn a_damaged_journal_stops_the_start() {
     let mut bytes = std::fs::read(&segment).unwrap();
     bytes[100] ^= 1;
     std::fs::write(&segment, bytes).unwrap();
-    let why = refused(Options::for_tests(dir.path().join("data")));
+    let why = refused(ServiceOptions::for_tests(dir.path().join("data")));
     assert!(
         matches!(why, StartError::Storage(OpenError::Corrupt(_))),
         "{why}"

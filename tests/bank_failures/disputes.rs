@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use caudal::bank::Config;
-use caudal::service::{Banking, Options};
+use caudal::service::{Banking, ServiceOptions};
 
 use super::decide;
 use super::letters::{ended, rail_id, reversed};
@@ -60,7 +60,7 @@ async fn pass(request: HttpRequest, body: web::Bytes, liar: web::Data<Liar>) -> 
 
 impl Liar {
     /// Puts itself between a service and its bank.
-    fn between(options: Options) -> (Options, Arc<Mutex<Vec<Change>>>) {
+    fn between(options: ServiceOptions) -> (ServiceOptions, Arc<Mutex<Vec<Change>>>) {
         let Banking::Remote { live, test } = options.banking.clone() else {
             unreachable!("the rig's bank is a remote one");
         };
@@ -93,7 +93,7 @@ impl Liar {
             live,
             test: Box::new(test.into()),
         };
-        let options = Options { banking, ..options };
+        let options = ServiceOptions { banking, ..options };
         (options, changes)
     }
 

@@ -111,7 +111,7 @@ async fn notice_of_money_lost_and_told_again() {
 #[actix_web::test]
 async fn notices_lost_and_found_on_the_banks_list() {
     let every = Some(std::time::Duration::from_millis(50));
-    let rig = Rig::start_with(|options| caudal::service::Options {
+    let rig = Rig::start_with(|options| caudal::service::ServiceOptions {
         catch_up: every,
         ..options
     })

@@ -10,7 +10,7 @@ use crate::support::{Answer, SOON, Value, json, named, wait_until};
 
 /// One whose bank's list is read again and again.
 async fn start() -> Rig {
-    Rig::start_with(|options| caudal::service::Options {
+    Rig::start_with(|options| caudal::service::ServiceOptions {
         catch_up: Some(Duration::from_millis(100)),
         ..options
     })

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use caudal::bank::{Config, Patience};
 use caudal::notices::PATH;
-use caudal::service::{Banking, Options, Service};
+use caudal::service::{Banking, Service, ServiceOptions};
 use caudal_actors::engine::{self, Asker, Engine};
 use caudal_actors::realms::Target;
 use caudal_actors::settings::Pauses;
@@ -36,7 +36,7 @@ pub struct Rig {
     bank: sandbox::Running,
     patience: Patience,
     running: Option<Service>,
-    options: Options,
+    options: ServiceOptions,
     _folder: TempDir,
 }
 
@@ -90,12 +90,12 @@ impl Rig {
         Self::start_with(|options| options).await
     }
 
-    pub async fn start_with(change: impl FnOnce(Options) -> Options) -> Self {
+    pub async fn start_with(change: impl FnOnce(ServiceOptions) -> ServiceOptions) -> Self {
         canary::watch();
         let patience = Patience::new(PATIENT);
         let folder = TempDir::new().unwrap();
         let bank = Sandbox::start(sandbox::SandboxOptions::default()).unwrap();
-        let options = Options {
+        let options = ServiceOptions {
             engine: engine::EngineOptions {
                 arbiters: 1,
                 pauses: Pauses {
@@ -106,7 +106,7 @@ impl Rig {
             },
             storage: caudal_storage::StoreOptions::small(),
             banking: banking(&bank, &patience),
-            ..Options::for_tests(folder.path().join("data"))
+            ..ServiceOptions::for_tests(folder.path().join("data"))
         };
         let options = change(options);
         let running = Service::start(options.clone()).unwrap();

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use caudal::service::{Options, Service};
+use caudal::service::{Service, ServiceOptions};
 use caudal_ledger::tenants::Mode;
 use tempfile::TempDir;
 
@@ -83,7 +83,7 @@ impl Site {
     pub async fn build() -> Self {
         let dir = TempDir::new().unwrap();
         let (data, older) = (dir.path().join("origin"), dir.path().join("older"));
-        let options = || Options::for_tests(&data);
+        let options = || ServiceOptions::for_tests(&data);
         let service = Service::start(options()).unwrap();
         let tenant = service.create_tenant("uno").await.unwrap();
         let key = service.issue_key(&tenant.id, Mode::Test).await.unwrap();

@@ -6,7 +6,7 @@ use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use caudal::http::strangers::WRONG_EVERY;
-use caudal::service::{Options, Service};
+use caudal::service::{Service, ServiceOptions};
 use caudal_sandbox::NOTICE_SECRET;
 use tempfile::TempDir;
 
@@ -97,7 +97,7 @@ async fn forge(client: &Client, cvu: &str, secret: &str) -> u16 {
 #[actix_web::test]
 async fn the_secret_that_everybody_knows_opens_nothing() {
     let dir = TempDir::new().unwrap();
-    let service = Service::start(Options::for_tests(dir.path())).unwrap();
+    let service = Service::start(ServiceOptions::for_tests(dir.path())).unwrap();
     let tenant = service.create_tenant("uno").await.unwrap();
     for mode in [
         caudal_ledger::tenants::Mode::Test,

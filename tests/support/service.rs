@@ -8,7 +8,7 @@ use std::time::Duration;
 use caudal::http::body::Deadlines;
 use caudal::http::streams::StreamOptions;
 use caudal::http::wire;
-use caudal::service::{Banking, Options, Service};
+use caudal::service::{Banking, Service, ServiceOptions};
 use caudal::webhooks::{AttemptLimits, Reach};
 use caudal_actors::engine::{self, Engine};
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
@@ -85,9 +85,9 @@ impl Default for Setup {
 }
 
 impl Setup {
-    fn options(self, folder: &TempDir, bank: &Bank) -> Options {
+    fn options(self, folder: &TempDir, bank: &Bank) -> ServiceOptions {
         let whole = |number| NonZeroU32::new(number).unwrap();
-        Options {
+        ServiceOptions {
             clock: self.clock,
             rate: self
                 .rate
@@ -109,7 +109,7 @@ impl Setup {
                 ..engine::EngineOptions::default()
             },
             storage: caudal_storage::StoreOptions::small(),
-            ..Options::for_tests(folder.path().join("data"))
+            ..ServiceOptions::for_tests(folder.path().join("data"))
         }
     }
 }
@@ -125,7 +125,7 @@ pub struct TestService {
     /// The sandbox bank.
     pub bank: Bank,
     running: Option<Service>,
-    options: Options,
+    options: ServiceOptions,
     _folder: TempDir,
 }
 
