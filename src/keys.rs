@@ -28,9 +28,9 @@ const ID_ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 pub struct Identity {
     /// The realm that the key opens.
     pub realm: RealmId,
-    /// Live or test.
+    /// Whether the key opens the live or the test realm.
     pub mode: Mode,
-    /// The tenant.
+    /// The id of the tenant.
     pub tenant: String,
     /// The key's public id.
     pub key: String,

@@ -37,7 +37,7 @@ pub enum LogFormat {
     /// One JSON object per line.
     #[default]
     Json,
-    /// For people.
+    /// A line of words, for people at a terminal.
     Text,
     /// For people at the terminal of `caudal dev`: short, and requests in columns.
     #[serde(skip)]
@@ -46,7 +46,7 @@ pub enum LogFormat {
 
 /// What is logged of requests, as a target for filters.
 pub const REQUESTS: &str = "caudal::request";
-/// Lines that wait to be written at most.
+/// How many lines may wait to be written; further ones are dropped and counted.
 pub const LINES_MAX: usize = 32_768;
 /// Bytes that are written at a time at most.
 const WRITE_BYTES: usize = 64 * 1024;

@@ -1,4 +1,4 @@
-//! Where the bank reports what it was not asked: money that arrived, transfers that ended or came back.
+//! Takes in what the bank reports unasked: money that arrived, transfers that ended or came back.
 //!
 //! **Who may.** Whoever signs with the secret of a bank speaks for the realms whose relation has that
 //! secret, and for no others; no API key is asked for, and without a signature nothing is read. For a

@@ -39,7 +39,7 @@ static PAGES: LazyLock<Site> = LazyLock::new(|| {
 /// A server that runs.
 #[derive(Debug, Clone)]
 pub struct Running {
-    /// Where it listens.
+    /// The address and port on which it listens.
     pub addr: SocketAddr,
     /// How to stop it.
     pub handle: ServerHandle,

@@ -110,7 +110,7 @@ pub struct ServiceOptions {
     pub listen: SocketAddr,
     /// Where the admin API listens; port 0 picks a free one.
     pub admin_listen: SocketAddr,
-    /// Threads of the public listener; 0 is one per processor.
+    /// How many threads the public listener has; 0 is one per processor.
     pub workers: usize,
     /// How the actors are laid out.
     pub engine: engine::EngineOptions,
@@ -248,6 +248,7 @@ pub enum StartError {
 }
 
 impl StartError {
+    /// Names what was tried when the system refused.
     pub(crate) fn io(what: impl Into<String>, source: io::Error) -> Self {
         let what = what.into();
         Self::Io { what, source }
@@ -259,13 +260,13 @@ impl StartError {
 pub struct Service {
     /// The public API, for instance `http://127.0.0.1:8080`.
     pub url: String,
-    /// The admin API.
+    /// The address of the admin API.
     pub admin_url: String,
     /// The embedded sandbox bank, when there is one.
     pub bank_url: Option<String>,
     /// The actors. Let go of clones before stopping: they keep the folder locked.
     pub engine: Arc<Engine>,
-    /// The keys.
+    /// The keys by which requests are recognised.
     pub keyring: Arc<Keyring>,
     door: Door,
     stop: oneshot::Sender<()>,

@@ -10,7 +10,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use actix_web::http::header::HeaderMap;
 
-/// Requests whose traces are remembered at most.
+/// How many requests have their traces remembered, the newest ones.
 pub const TRACES_MAX: usize = 8_192;
 /// The header of a trace, taken and passed on.
 pub const TRACEPARENT: &str = "traceparent";

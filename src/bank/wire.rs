@@ -1,4 +1,4 @@
-//! What is asked of the bank and how its answers read.
+//! The requests to the bank, and how its answers are read.
 
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
@@ -15,7 +15,7 @@ use super::{BODY_MAX, Config};
 /// What an answer says. Only answers with 2xx and 4xx come this far.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Verdict<T> {
-    /// It is done.
+    /// The bank has done it, and gave this.
     Done(T),
     /// The bank will not.
     Refused,
@@ -28,15 +28,19 @@ pub(super) enum Verdict<T> {
 /// An answer of the bank, within its limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Answer {
+    /// The HTTP status.
     pub status: u16,
+    /// The body, at most as many bytes as the operation reads.
     pub body: Vec<u8>,
 }
 
 impl Answer {
+    /// Whether the status is any 2xx.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
+    /// The body as JSON of this shape; `None` when it is not.
     pub fn read<'a, B: Deserialize<'a>>(&'a self) -> Option<B> {
         serde_json::from_slice(&self.body).ok()
     }
@@ -51,9 +55,11 @@ pub(super) struct Ask<T> {
     pub operation: &'static str,
     /// What makes it idempotent: the client id, by which the bank and we know the account.
     pub reference: String,
+    /// The HTTP method.
     pub method: Method,
     /// The path under the base URL, by segments.
     pub path: Vec<String>,
+    /// The JSON body; `None` sends none.
     pub body: Option<Value>,
     /// What goes along in headers, beside the login and the request id.
     pub headers: Vec<(&'static str, String)>,
@@ -61,6 +67,7 @@ pub(super) struct Ask<T> {
     pub body_max: usize,
     /// The request for the journal: no persons, and of a CVU the last four digits.
     pub redacted: String,
+    /// How its answer reads.
     pub judge: Judge<T>,
 }
 
@@ -318,12 +325,14 @@ struct Routing {
 /// What a login gives.
 #[derive(Deserialize)]
 pub(super) struct LoggedIn {
+    /// The token of the session, which goes along with each operation.
     pub token: String,
-    /// In seconds.
+    /// How long the token is good for, in seconds.
     pub expires_in: u64,
 }
 
 impl LoggedIn {
+    /// Reads the answer of a login; `None` when it holds no token.
     pub fn read(answer: &Answer) -> Option<Self> {
         answer.read().filter(|_| answer.is_success())
     }

@@ -1,4 +1,4 @@
-//! Holds the ledger against what was acknowledged to the client: every acknowledged voucher is there, and the
+//! Compares the ledger with what was acknowledged to the client: every acknowledged voucher is there, and the
 //! balances add up.
 
 use caudal_actors::verify;

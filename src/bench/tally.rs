@@ -1,4 +1,4 @@
-//! What the client knows of a store from the answers it got, to be held against it at the end.
+//! What the client knows of a store from the answers it got, to be compared with it at the end.
 
 use super::draw::{Kind, Order};
 

@@ -46,7 +46,7 @@ pub trait Sources: Send + Sync + std::fmt::Debug + 'static {
     fn steady(&self) -> Duration;
 }
 
-/// This machine.
+/// The clocks of this machine: the one that people set, and the steady one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Machine;
 
@@ -64,7 +64,7 @@ impl Sources for Machine {
     }
 }
 
-/// See the module.
+/// The clock of the service: the machine's, as long as it is believed.
 #[derive(Debug)]
 pub struct GuardedClock {
     sources: Arc<dyn Sources>,

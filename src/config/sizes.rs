@@ -3,10 +3,13 @@
 use caudal_actors::engine;
 use serde::Deserialize;
 
+/// How many threads the actors have, and how many accounts stay in memory.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Actors {
+    /// How many threads run actors; couriers have one more.
     pub(super) threads: usize,
+    /// The most accounts in memory, of all realms; without it, as many as `memory_bytes` leaves.
     pub(super) resident: Option<usize>,
 }
 
@@ -20,14 +23,22 @@ impl Default for Actors {
     }
 }
 
+/// What the store keeps on disk and in memory, and how fast it is checked.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Storage {
+    /// The size of a journal segment, in MiB.
     pub(super) segment_mib: u32,
+    /// How much of the disk has to stay free for writes to be taken, in MiB; 0 is off.
     pub(super) free_space_floor_mib: u64,
+    /// The size of sled's own cache, in MiB; without it, a part of `memory_bytes`.
     pub(super) index_cache_mib: Option<u64>,
+    /// How fast the background check reads, in MiB a second; 0 is off.
     pub(super) check_mib_per_second: u32,
+    /// How long after one round of the background check the next one begins, in hours.
     pub(super) check_every_hours: u32,
+    /// The size of the cache of the index's blocks, in MiB; 0 keeps none; without it, a part of
+    /// `memory_bytes`.
     pub(super) block_cache_mib: Option<u64>,
 }
 

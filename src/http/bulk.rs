@@ -23,9 +23,10 @@ const ITEMS_MAX: u32 = 4096;
 const ITEMS_OF_REALM_MAX: u32 = 2048;
 /// How many batches are read or written at the same time.
 const WORKS_MAX: usize = 2;
-/// What is read or written where requests are served, in bytes: it costs less than another thread.
+/// How many bytes are read or written where requests are served: so few cost less than another
+/// thread.
 pub const INLINE_BYTES: usize = 16 * 1024;
-/// The same of items.
+/// How many items are read or written where requests are served.
 pub const INLINE_ITEMS: usize = 64;
 
 /// The room of one process.

@@ -16,17 +16,17 @@ use super::words::Refusal;
 
 /// The largest body, in bytes.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
-/// How long a body may take to arrive.
+/// How long a body may take to arrive, unless set: ten seconds.
 pub const BODY_DEADLINE: Duration = Duration::from_secs(10);
-/// How long a request's head may take to arrive.
+/// How long the head of a request may take to arrive, unless set: five seconds.
 pub const HEAD_DEADLINE: Duration = Duration::from_secs(5);
 
 /// How long the parts of a request may take to arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Deadlines {
-    /// See [`HEAD_DEADLINE`].
+    /// How long a head may take to arrive; by default [`HEAD_DEADLINE`].
     pub head: Duration,
-    /// See [`BODY_DEADLINE`].
+    /// How long a body may take to arrive; by default [`BODY_DEADLINE`].
     pub body: Duration,
 }
 

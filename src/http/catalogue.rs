@@ -27,15 +27,15 @@ pub enum Audience {
 /// An error code, as the catalogue has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// The stable word.
+    /// The stable word of the error.
     pub code: &'static str,
-    /// The statuses that it comes with.
+    /// The HTTP statuses that it comes with.
     pub statuses: BTreeSet<u16>,
-    /// Who gets it.
+    /// Who may get it: tenants, operators or banks.
     pub audience: Audience,
-    /// When it occurs.
+    /// In which cases it occurs.
     pub when: &'static str,
-    /// What to do.
+    /// What the client should do.
     pub then: &'static str,
 }
 

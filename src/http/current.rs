@@ -13,7 +13,7 @@ pub enum Language {
     /// The native family and the admin API.
     #[default]
     English,
-    /// The wallet family.
+    /// Spanish: requests of the wallet family.
     Spanish,
 }
 

@@ -83,11 +83,11 @@ pub enum Why {
 /// An error on its way out. It is said in the language of whoever asked when its body is written.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ApiError {
-    /// The status.
+    /// The HTTP status of the answer.
     pub status: StatusCode,
-    /// Why.
+    /// The value from which code and sentence are made.
     pub why: Why,
-    /// More about it.
+    /// Further fields of the body, such as the figures of a limit.
     pub details: Option<Box<serde_json::Value>>,
     /// In how many seconds trying again makes sense.
     pub retry_after: Option<u32>,

@@ -17,11 +17,11 @@ use super::errors::ApiError;
 use super::paths::is_wallet;
 use super::words::{Mistake, Wrong};
 
-/// The most rows of a page.
+/// How many rows a page may have.
 pub const LIMIT_MAX: u64 = 200;
-/// Rows of a page when a query says nothing.
+/// How many rows a page has when a query says nothing.
 pub const LIMIT_DEFAULT: u64 = 50;
-/// The furthest a page may be skipped to; go by cursor beyond it.
+/// How many rows a page may skip; a cursor goes further.
 pub const OFFSET_MAX: u64 = 10_000_000;
 /// How a list may be ordered.
 pub const ORDERS: [(&str, SortOrder); 2] = [

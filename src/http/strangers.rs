@@ -21,9 +21,9 @@ use super::errors::ApiError;
 use super::wire::seats::peer;
 use super::words::Refusal;
 
-/// Wrong keys of one peer at once.
+/// How many wrong keys of one peer are judged at once.
 pub const WRONG_BURST: NonZeroU32 = NonZeroU32::new(20).unwrap();
-/// How soon one more is judged.
+/// How long after them one more wrong key of the peer is judged.
 pub const WRONG_EVERY: Duration = Duration::from_secs(3);
 /// Lines of the log about wrong keys and signatures, of all peers together.
 pub const LINES_PER_MINUTE: NonZeroU32 = NonZeroU32::new(60).unwrap();

@@ -6,17 +6,18 @@ use std::time::Duration;
 
 use caudal_ledger::ids::RealmId;
 
-/// Streams of one realm at the same time.
+/// How many streams of one realm may be open at the same time.
 pub const STREAMS_MAX: usize = 64;
-/// How long a stream is silent at most, and how soon it ends when its key no longer works.
+/// How long a stream is silent at most. Its key is looked at as often, so a stream ends that soon
+/// after its key.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Bounds and pace of streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamOptions {
-    /// Streams of one realm at the same time.
+    /// How many streams of one realm may be open at the same time.
     pub streams_max: usize,
-    /// How long a stream is silent at most, and how soon it ends when its key no longer works.
+    /// How long a stream is silent at most, and how soon it ends after its key.
     pub heartbeat: Duration,
 }
 

@@ -36,7 +36,7 @@ use scan::{Refusal, Scanner};
 use seats::Seat;
 pub use seats::{Bounds, ConnectionLimits, UnderWay, has_left, recognise, under_way};
 
-/// How long an answer may stand still, unless set.
+/// How long an answer may stand still that its client does not read, unless set.
 pub const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 /// How much of an answer has to be taken meanwhile, in bytes.
 pub const ANSWER_BYTES_MIN: u64 = 32 * 1024;
@@ -44,7 +44,7 @@ pub const ANSWER_BYTES_MIN: u64 = 32 * 1024;
 pub const SEND_BUFFER_BYTES: usize = 64 * 1024;
 /// How often a connection that stands still is looked at.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long an answer may stand still when the service stops.
+/// How long an answer may stand still while the service stops.
 pub const STOP_PATIENCE: Duration = LOOK;
 /// How long a client that was refused is listened to, so that it reads why.
 const GOODBYE: Duration = Duration::from_secs(1);
@@ -82,7 +82,7 @@ enum Closing {
     Hearing(usize),
 }
 
-/// A connection.
+/// A connection of a listener, as the HTTP library reads and writes it.
 #[derive(Debug)]
 pub struct Wire {
     io: TcpStream,

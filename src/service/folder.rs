@@ -51,6 +51,9 @@ pub fn new_secret() -> Result<String, StartError> {
 }
 
 /// Makes the folder, for its owner alone. One that is there is tightened when it is ours.
+///
+/// # Errors
+/// When the system refuses.
 pub(super) fn prepare(data: &Path) -> Result<(), StartError> {
     let failed = |what: &str, why| StartError::io(format!("{what} {}", data.display()), why);
     let ours = || -> io::Result<bool> {

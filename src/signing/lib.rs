@@ -21,7 +21,7 @@ pub struct Message<'a> {
     pub id: &'a str,
     /// The text of [`TIMESTAMP`].
     pub timestamp: &'a str,
-    /// The body.
+    /// The bytes of the body, exactly as they are sent.
     pub body: &'a [u8],
 }
 

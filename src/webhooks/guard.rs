@@ -13,7 +13,7 @@ use url::{Host, Url};
 
 /// The longest URL, in bytes.
 pub const URL_MAX: usize = 2_048;
-/// The ports that are sent to.
+/// The ports to which webhooks may be sent.
 pub const PORTS: [u16; 2] = [443, 8443];
 /// The one name that is this machine.
 const LOCALHOST: &str = "localhost";
@@ -210,9 +210,9 @@ pub enum UrlError {
     /// The host is an address that may not be sent to.
     #[error("points to {ip}, {what}: use one that is reached from the internet")]
     Address {
-        /// The address.
+        /// The address that may not be reached.
         ip: IpAddr,
-        /// What it is.
+        /// What kind of address it is, in words.
         what: &'static str,
     },
 }

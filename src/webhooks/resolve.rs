@@ -99,9 +99,9 @@ pub enum ResolveError {
     /// It has an address that may not be sent to.
     #[error("the name resolves to {ip}, {what}")]
     Forbidden {
-        /// The address.
+        /// The address that may not be reached.
         ip: IpAddr,
-        /// What it is.
+        /// What kind of address it is, in words.
         what: &'static str,
     },
 }

@@ -26,13 +26,13 @@ pub const KEEP_ALIVE: Duration = Duration::from_secs(75);
 /// How a listener is run.
 #[derive(Clone, Debug)]
 pub struct Listening {
-    /// Its threads.
+    /// How many threads it has.
     pub workers: usize,
     /// How many connections there may be.
     pub bounds: Arc<Bounds>,
     /// How long a client may take to send a head.
     pub head: Duration,
-    /// How long an answer may stand still.
+    /// How long an answer may stand still that its client does not read.
     pub answer: Duration,
     /// How long requests in flight have to finish when it stops, in whole seconds.
     pub grace: Duration,

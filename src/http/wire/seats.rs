@@ -30,9 +30,9 @@ use tokio::time::timeout;
 
 use crate::http::gate::Gate;
 
-/// Connections of a listener, unless set, and if descriptors allow as many.
+/// How many connections a listener has, unless set, and if descriptors allow as many.
 pub const CONNECTIONS: usize = 4096;
-/// Connections of one peer, unless set.
+/// How many connections one peer may have, unless set.
 pub const PER_PEER: usize = 256;
 /// So many are asked to leave at once, at most, and may come meanwhile.
 const LEAVE_AT_ONCE: usize = 32;
@@ -44,9 +44,9 @@ const REPORT_EVERY: Duration = Duration::from_secs(10);
 /// How many connections there may be.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConnectionLimits {
-    /// Of the listener.
+    /// How many connections the listener may have.
     pub connections: usize,
-    /// Of one peer; 0 is no limit.
+    /// How many connections one peer may have; 0 is no limit.
     pub per_peer: usize,
     /// Peers for which `per_peer` does not count, as all clients look like them.
     pub proxies: Vec<IpNet>,
@@ -217,7 +217,7 @@ pub struct Seats {
 }
 
 impl Seats {
-    /// None is taken.
+    /// All seats of a share, none of them taken.
     pub fn new(bounds: Arc<Bounds>, share: Share) -> Self {
         Self {
             bounds,
