@@ -80,7 +80,7 @@ pub fn begin(format: LogFormat, filter: EnvFilter) -> Result<(), String> {
             .with_ansi(colours)
             .event_format(terminal::Terminal)
             .try_init(),
-        LogFormat::Json => log.fmt_fields(Members).event_format(Line).try_init(),
+        LogFormat::Json => log.fmt_fields(Members).event_format(JsonLine).try_init(),
     };
     begun.map_err(|why| why.to_string())?;
     let guard = Mutex::new(Some(guard));
@@ -171,9 +171,9 @@ impl<'a> MakeWriter<'a> for Output {
 
 /// A line of JSON.
 #[derive(Clone, Copy, Debug)]
-struct Line;
+struct JsonLine;
 
-impl<S, N> FormatEvent<S, N> for Line
+impl<S, N> FormatEvent<S, N> for JsonLine
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -315,7 +315,7 @@ mod tests {
             .with_max_level(Level::TRACE)
             .with_writer(move || writer.clone())
             .fmt_fields(Members)
-            .event_format(Line)
+            .event_format(JsonLine)
             .finish();
         tracing::subscriber::with_default(log, what);
         let text = String::from_utf8(lock(&kept.0).clone()).unwrap();

@@ -106,7 +106,7 @@ pub fn ledger(store: &dyn Index, realm: RealmId, tally: &Tally) -> anyhow::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tally::Line;
+    use crate::tally::AccountTally;
 
     #[test]
     fn a_voucher_that_is_missing_is_a_failure() {
@@ -118,10 +118,10 @@ mod tests {
         assert!(!audit.passed(), "the account was never opened");
         tally.lines = Vec::new();
         assert!(ledger(store.as_ref(), RealmId(2), &tally).unwrap().passed());
-        tally.lines.push(Line {
+        tally.lines.push(AccountTally {
             acknowledged: 1,
             deposited: 1000,
-            ..Line::default()
+            ..AccountTally::default()
         });
         let audit = ledger(store.as_ref(), RealmId(2), &tally).unwrap();
         assert_eq!(audit.count, 3, "{audit:?}");

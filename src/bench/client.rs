@@ -6,7 +6,7 @@ use std::io;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::draw::{Asked, ID_DIGITS, Kind, Order};
+use super::draw::{Asked, BenchOrder, ID_DIGITS, Kind};
 
 /// Room for an answer that is not a bulk's, in bytes.
 const ANSWER_BYTES: usize = 16 * 1024;
@@ -55,7 +55,7 @@ impl Template {
     }
 
     /// Appends the text for an order.
-    fn write(&self, order: &Order, cvus: &[String], out: &mut Vec<u8>) {
+    fn write(&self, order: &BenchOrder, cvus: &[String], out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&self.bytes);
         let out = out.get_mut(start..).unwrap_or_default();
@@ -156,7 +156,7 @@ impl Requests {
         template.write(&asked.order, &self.cvus, out);
     }
 
-    fn write_bulk(&self, items: &[Order], out: &mut Vec<u8>) {
+    fn write_bulk(&self, items: &[BenchOrder], out: &mut Vec<u8>) {
         let (begin, end) = BULK_ENDS;
         let each = self.bulk_item.bytes.len().saturating_add(1);
         let length = items.len().saturating_mul(each).saturating_sub(1);
@@ -262,8 +262,8 @@ fn value_of<'a>(head: &'a [u8], name: &[u8]) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    fn text(requests: &Requests, kind: Kind, items: Vec<Order>) -> String {
-        let order = Order {
+    fn text(requests: &Requests, kind: Kind, items: Vec<BenchOrder>) -> String {
+        let order = BenchOrder {
             kind,
             account: 0,
             other: 1,
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn a_bulk_has_all_its_items_and_the_right_length() {
         let requests = Requests::new("k", "BENCH_IN", vec!["0000999100000000000017".to_owned()]);
-        let item = |id| Order {
+        let item = |id| BenchOrder {
             kind: Kind::Post,
             account: 0,
             other: 0,

@@ -25,7 +25,7 @@ pub enum Kind {
 
 /// One request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Order {
+pub struct BenchOrder {
     /// What is asked.
     pub kind: Kind,
     /// The account, counted from 0.
@@ -38,7 +38,7 @@ pub struct Order {
     pub id: u64,
 }
 
-impl Order {
+impl BenchOrder {
     /// How many vouchers it makes.
     pub const fn vouchers(&self) -> u64 {
         match self.kind {
@@ -93,14 +93,14 @@ pub enum Mix {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Asked {
     /// The request; of a bulk only its kind counts.
-    pub order: Order,
+    pub order: BenchOrder,
     /// The items of a bulk.
-    pub items: Vec<Order>,
+    pub items: Vec<BenchOrder>,
 }
 
 impl Asked {
     /// What is posted: the items of a bulk, the order itself otherwise.
-    pub fn orders(&self) -> &[Order] {
+    pub fn orders(&self) -> &[BenchOrder] {
         if self.order.kind == Kind::Bulk {
             &self.items
         } else {
@@ -156,12 +156,12 @@ impl Draw {
     }
 
     /// An order; what changes the ledger gets an external id of its own.
-    fn order(&mut self, kind: Kind, account: usize) -> Order {
+    fn order(&mut self, kind: Kind, account: usize) -> BenchOrder {
         let id = self.next_id;
         if matches!(kind, Kind::Post | Kind::Transfer) {
             self.next_id = id.saturating_add(1);
         }
-        Order {
+        BenchOrder {
             kind,
             account,
             other: account,
@@ -170,11 +170,11 @@ impl Draw {
         }
     }
 
-    fn transfer(&mut self, accounts: usize) -> Order {
+    fn transfer(&mut self, accounts: usize) -> BenchOrder {
         let account = self.any(accounts);
         let step = self.any(accounts.saturating_sub(1)).saturating_add(1);
         let other = account.saturating_add(step).checked_rem(accounts);
-        Order {
+        BenchOrder {
             other: other.unwrap_or(0),
             ..self.order(Kind::Transfer, account)
         }
@@ -189,7 +189,7 @@ impl Draw {
             Mix::Noop => self.order(Kind::Noop, 0),
             Mix::Hot(account) => self.order(Kind::Post, account),
             Mix::Transfers(accounts) => self.transfer(accounts),
-            Mix::Fund => Order {
+            Mix::Fund => BenchOrder {
                 centavos: FUNDS,
                 ..self.order(Kind::Post, drawn)
             },
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(draw.next_id(), 103);
         let mut draw = Draw::new(Mix::Transfers(2), 0);
         for _ in 0..20 {
-            let Order { account, other, .. } = draw.ask().order;
+            let BenchOrder { account, other, .. } = draw.ask().order;
             assert!(account < 2 && other < 2 && account != other);
         }
     }

@@ -54,7 +54,7 @@ pub struct Plan {
 /// What a question took.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Line {
+pub struct ListRow {
     /// The list.
     pub list: &'static str,
     /// Which page of it.
@@ -84,7 +84,7 @@ pub struct Listed {
     /// How many rows the deep pages skip.
     pub offset: u64,
     /// The questions.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ListRow>,
 }
 
 impl Listed {
@@ -304,7 +304,7 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Listed> {
         let few = first(&few, it.list).filter(|_| it.page == FIRST);
         few.map(|few| Thousandths::ratio(median(it), few))
     };
-    let lines = many.iter().map(|it| Line {
+    let lines = many.iter().map(|it| ListRow {
         list: it.list,
         page: it.page,
         p50_nanos: median(it),

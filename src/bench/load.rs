@@ -25,7 +25,7 @@ use tokio::task::LocalSet;
 
 use super::bulk::{self, Acknowledged};
 use super::client::{Connection, Requests};
-use super::draw::{Asked, Draw, Kind, Mix, Order};
+use super::draw::{Asked, BenchOrder, Draw, Kind, Mix};
 use super::figures::{Histogram, Thousandths, nanos};
 use super::machine::{self, Actors, Cpu};
 use super::site::{Site, VOUCHER_TYPE, asker};
@@ -287,7 +287,7 @@ impl Run {
         Ok(())
     }
 
-    async fn ask_engine(&self, order: &Order) -> anyhow::Result<()> {
+    async fn ask_engine(&self, order: &BenchOrder) -> anyhow::Result<()> {
         let Way::Engine(realm) = self.job.way else {
             return Ok(());
         };

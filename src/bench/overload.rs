@@ -28,7 +28,7 @@ use tokio::task::LocalSet;
 use tokio::time::Instant;
 
 use super::client::{Connection, Requests};
-use super::draw::{Draw, Mix, Order};
+use super::draw::{BenchOrder, Draw, Mix};
 use super::figures::{Thousandths, grouped, mebibytes, nanos, per_second};
 use super::load::{self, End, Job, THREAD, Way};
 use super::machine;
@@ -214,7 +214,7 @@ async fn at_rest(site: &Site) {
 }
 
 /// An order whose asker left, and when the connection was closed.
-type Left = (Order, Timestamp);
+type Left = (BenchOrder, Timestamp);
 
 /// Of orders whose askers left: how many were looked up, and how many were decided after that.
 async fn late(site: &Site, left: &[Left]) -> anyhow::Result<(u64, u64)> {

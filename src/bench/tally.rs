@@ -1,10 +1,10 @@
 //! What the client knows of a store from the answers it got, to be compared with it at the end.
 
-use super::draw::{Kind, Order};
+use super::draw::{BenchOrder, Kind};
 
 /// What is known of an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Line {
+pub struct AccountTally {
     /// Vouchers that were acknowledged, halves of transfers included.
     pub acknowledged: u64,
     /// What was credited to it from outside, in centavos.
@@ -25,7 +25,7 @@ fn add(sum: &mut u64, more: u64) {
     *sum += more;
 }
 
-impl Line {
+impl AccountTally {
     /// The balance, as far as the answers say.
     pub const fn balance(&self) -> u64 {
         let credits = self.deposited.saturating_add(self.received);
@@ -44,7 +44,7 @@ impl Line {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// One line for each account, in the order of their numbers.
-    pub lines: Vec<Line>,
+    pub lines: Vec<AccountTally>,
     /// Vouchers and transfers asked for so far: the next external id.
     pub asked: u64,
     /// What may have been credited from outside beyond what is known, in centavos.
@@ -56,13 +56,13 @@ impl Tally {
     pub fn new(accounts: u64) -> Self {
         let accounts = usize::try_from(accounts).unwrap_or(0);
         Self {
-            lines: vec![Line::default(); accounts],
+            lines: vec![AccountTally::default(); accounts],
             ..Self::default()
         }
     }
 
     /// Notes what became of an order.
-    pub fn note(&mut self, order: &Order, acknowledged: bool) {
+    pub fn note(&mut self, order: &BenchOrder, acknowledged: bool) {
         match order.kind {
             Kind::Post => self.note_post(order, acknowledged),
             Kind::Transfer => self.note_transfer(order, acknowledged),
@@ -70,7 +70,7 @@ impl Tally {
         }
     }
 
-    fn note_post(&mut self, order: &Order, acknowledged: bool) {
+    fn note_post(&mut self, order: &BenchOrder, acknowledged: bool) {
         if !acknowledged {
             add(&mut self.unsure_deposits, order.centavos);
         }
@@ -86,7 +86,7 @@ impl Tally {
         }
     }
 
-    fn note_transfer(&mut self, order: &Order, acknowledged: bool) {
+    fn note_transfer(&mut self, order: &BenchOrder, acknowledged: bool) {
         for (account, sends) in [(order.account, true), (order.other, false)] {
             let Some(line) = self.lines.get_mut(account) else {
                 continue;
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_transfer_moves_and_does_not_make_money() {
         let mut tally = Tally::new(2);
-        let mut order = Order {
+        let mut order = BenchOrder {
             kind: Kind::Post,
             account: 0,
             other: 1,
@@ -128,7 +128,7 @@ mod tests {
         order.kind = Kind::Transfer;
         order.centavos = 2000;
         tally.note(&order, true);
-        let balances = tally.lines.iter().map(Line::balance);
+        let balances = tally.lines.iter().map(AccountTally::balance);
         assert_eq!(balances.collect::<Vec<_>>(), [3000, 2000]);
         assert_eq!(tally.deposits(), 5000..=5000);
         let vouchers = tally.lines.iter().map(|line| line.acknowledged);

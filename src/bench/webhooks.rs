@@ -85,7 +85,7 @@ impl State {
 /// What a state gave: medians over the rounds.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Line {
+pub struct WebhookRow {
     /// Who subscribes.
     pub state: State,
     /// Vouchers a second.
@@ -133,7 +133,7 @@ pub struct Hooked {
     /// Accounts over which vouchers were spread.
     pub accounts: u64,
     /// The states.
-    pub lines: Vec<Line>,
+    pub lines: Vec<WebhookRow>,
     /// The backlogs.
     pub backlog: Backlog,
     /// Deliveries of all of it, and the connections that were made for them.
@@ -245,13 +245,13 @@ fn turns(round: usize) -> [State; 3] {
     states
 }
 
-fn line(state: State, rounds: &[Round]) -> Line {
+fn line(state: State, rounds: &[Round]) -> WebhookRow {
     let own = || rounds.iter().filter(move |round| round.state == state);
     let of = |what: fn(&Round) -> u64| median(own().map(what));
     let mut ratios = ratios(state, rounds);
     ratios.sort_unstable();
     let at = |place: usize| Thousandths(ratios.get(place).copied().unwrap_or(0));
-    Line {
+    WebhookRow {
         state,
         per_second: of(|r| r.rate),
         p99_nanos: of(|r| r.p99),

@@ -101,7 +101,7 @@ impl Operation {
 /// The order to behave: the body of `POST /sandbox/behaviour`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Order {
+pub(super) struct BehaviourOrder {
     operation: String,
     mode: String,
     count: Option<u64>,
@@ -169,7 +169,7 @@ pub(super) struct Behaviours {
 
 impl Behaviours {
     /// Takes an order.
-    pub fn set(&mut self, order: Order) -> Result<Behaviour, BadOrder> {
+    pub fn set(&mut self, order: BehaviourOrder) -> Result<Behaviour, BadOrder> {
         let words = |all: &[&str]| all.iter().map(|word| (*word).to_owned()).collect();
         let operation = Operation::parse(&order.operation).ok_or_else(|| BadOrder {
             field: "operation",

@@ -21,7 +21,7 @@ use super::log::{Kept, Log};
 use super::names::three_words;
 use super::refusals::{Trouble, refusal};
 use super::shapes::Notice;
-use super::transfers::{Line, Transfer, Transfers};
+use super::transfers::{Transfer, TransferLine, Transfers};
 use super::worlds::{Rail, World};
 use super::{COLLECTOR, external};
 
@@ -205,7 +205,7 @@ impl Book {
 
     /// Keeps transfers that change together: all of them or none.
     pub(super) fn keep_transfers(&mut self, changed: Vec<Transfer>) -> Result<(), Trouble> {
-        self.write(&Line::of(&changed))?;
+        self.write(&TransferLine::of(&changed))?;
         for transfer in changed {
             self.transfers.put(transfer);
         }
@@ -214,7 +214,7 @@ impl Book {
 
     /// Keeps an enrolment.
     pub(super) fn keep_enrolled(&mut self, enrolled: Enrolled) -> Result<(), Trouble> {
-        self.write(&fund::Line::of(&enrolled))?;
+        self.write(&fund::EnrolmentLine::of(&enrolled))?;
         self.fund.insert(enrolled.reference.clone(), enrolled);
         Ok(())
     }

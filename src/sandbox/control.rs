@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::accounts::Account;
 use super::answers::{Bank, error};
-use super::behaviours::{Mode, Operation, Order};
+use super::behaviours::{BehaviourOrder, Mode, Operation};
 use super::enrolments::Tell;
 use super::locked::locked;
 use super::rail::{CashIn, Reverse, Settle};
@@ -42,7 +42,7 @@ pub(super) fn configure(config: &mut ServiceConfig) {
         .route("/", web::get().to(docs));
 }
 
-async fn behave(bank: Data<Bank>, order: Json<Order>) -> HttpResponse {
+async fn behave(bank: Data<Bank>, order: Json<BehaviourOrder>) -> HttpResponse {
     match locked(&bank.behaviours).set(order.into_inner()) {
         Ok(behaviour) => HttpResponse::Ok().json(behaviour),
         Err(why) => HttpResponse::build(StatusCode::BAD_REQUEST).json(json!({

@@ -60,13 +60,13 @@ pub(super) struct Enrolled {
 
 /// A line on disk.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Line {
+pub(super) struct EnrolmentLine {
     kind: String,
     format: u8,
     pub enrolment: Enrolled,
 }
 
-impl Line {
+impl EnrolmentLine {
     pub fn of(enrolment: &Enrolled) -> Self {
         Self {
             kind: KIND.to_owned(),

@@ -100,10 +100,10 @@ impl Log {
         }
         for transfer in &kept.transfers {
             let alone = std::slice::from_ref(transfer);
-            bytes.extend(line(&transfers::Line::of(alone))?);
+            bytes.extend(line(&transfers::TransferLine::of(alone))?);
         }
         for enrolment in &kept.enrolments {
-            bytes.extend(line(&fund::Line::of(enrolment))?);
+            bytes.extend(line(&fund::EnrolmentLine::of(enrolment))?);
         }
         let mut file = File::create(&fresh)?;
         file.write_all(&bytes)?;
@@ -190,7 +190,7 @@ fn read(line: &[u8]) -> Result<Entry, String> {
             Ok(Entry::Transfers(changed.transfers))
         }
         (Some(fund::KIND), fund::FORMAT) => {
-            let changed: fund::Line = serde_json::from_slice(line).map_err(broken)?;
+            let changed: fund::EnrolmentLine = serde_json::from_slice(line).map_err(broken)?;
             Ok(Entry::Enrolled(Box::new(changed.enrolment)))
         }
         (kind, format) => {

@@ -344,13 +344,13 @@ fn written(balance: i128) -> String {
 
 /// A line of transfers on disk: those that change together.
 #[derive(Debug, Serialize)]
-pub(super) struct Line<'a> {
+pub(super) struct TransferLine<'a> {
     pub kind: &'static str,
     pub format: u8,
     pub transfers: &'a [Transfer],
 }
 
-impl<'a> Line<'a> {
+impl<'a> TransferLine<'a> {
     pub fn of(transfers: &'a [Transfer]) -> Self {
         Self {
             kind: KIND,

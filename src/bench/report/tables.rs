@@ -9,7 +9,7 @@ use crate::case::Case;
 use crate::cases::Compared;
 use crate::figures::{grouped, mebibytes, micros};
 use crate::growth::Grown;
-use crate::lists::Line;
+use crate::lists::ListRow;
 use crate::load;
 use crate::rows::Row;
 use crate::webhooks::Hooked;
@@ -123,7 +123,7 @@ pub fn tenths(grown: &Grown) -> Table {
 }
 
 /// The pages of the lists.
-pub fn lists(lines: &[Line]) -> Table {
+pub fn lists(lines: &[ListRow]) -> Table {
     let header = ["list", "page", "p50 µs", "p99 µs", "to first", "to small"];
     let cells = lines.iter().map(|line| {
         vec![
