@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use caudal_actors::ports::{
-    BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundTold,
+    BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundReport,
     LocalFuture, ReturnOrder, TransferOrder,
 };
 use caudal_ledger::accounts::Holder;
@@ -375,7 +375,7 @@ impl BankGateway for HttpGateway {
         &'a self,
         reference: &'a str,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Option<FundTold>>> {
+    ) -> LocalFuture<'a, BankReply<Option<FundReport>>> {
         let ask = Ask::fund_position(&self.config.collector, reference);
         Box::pin(self.perform(ask, request_id, self.deadline()))
     }

@@ -24,7 +24,7 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankTransfer, Destination};
 
 use crate::ports::{
-    BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundTold,
+    BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundReport,
     LocalFuture, ReturnOrder, TransferOrder,
 };
 
@@ -356,7 +356,7 @@ impl BankGateway for RealmBank {
         &'a self,
         reference: &'a str,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Option<FundTold>>> {
+    ) -> LocalFuture<'a, BankReply<Option<FundReport>>> {
         match self.now() {
             Ok(bank) => Box::pin(async move { bank.fund_position(reference, request_id).await }),
             Err(why) => nobody(&why),

@@ -103,7 +103,7 @@ pub struct EnrolmentOrder {
 
 /// How far an enrolment is, and what it has there.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FundTold {
+pub struct FundReport {
     /// How far it is.
     pub word: FundWord,
     /// What it has; `None` while it has nothing.
@@ -387,7 +387,7 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         &'a self,
         _: &'a str,
         _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Option<FundTold>>> {
+    ) -> LocalFuture<'a, BankReply<Option<FundReport>>> {
         Box::pin(std::future::ready(BankReply {
             result: Ok(None),
             calls: Vec::new(),

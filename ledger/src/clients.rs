@@ -27,7 +27,7 @@ use crate::ids::{AccountNo, RealmId};
 pub const DRAWS: u64 = AccountNo::MAX;
 /// How many accounts without a code a holder may have before the further ones are told apart by
 /// their numbers.
-pub const UNTOLD_MAX: usize = 100;
+pub const UNCODED_MAX: usize = 100;
 
 /// What tells the accounts of one holder apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,8 +38,8 @@ pub enum Mark<'a> {
     /// Nothing, where it has no code: it gets the first that no other account of the holder has here.
     /// After a restore the holder's accounts get their CVUs back in the order in which they are opened
     /// again.
-    Untold,
-    /// Its number, where it has no code and the holder has [`UNTOLD_MAX`] accounts before it. After a
+    Uncoded,
+    /// Its number, where it has no code and the holder has [`UNCODED_MAX`] accounts before it. After a
     /// restore it gets its CVU back if accounts are opened in the same order as before, else a new one.
     Number(AccountNo),
 }
@@ -67,7 +67,7 @@ impl Client<'_> {
             .text(self.cuit.as_str());
         let form = match self.mark {
             Mark::Code(code) => form.text("code").text(code),
-            Mark::Untold => form.text("untold"),
+            Mark::Uncoded => form.text("untold"),
             Mark::Number(account) => {
                 let number = i64::try_from(account.0).unwrap_or(i64::MAX);
                 form.text("number").number(number)
@@ -113,7 +113,7 @@ mod tests {
         let marks = [
             Mark::Code("shop"),
             Mark::Code("home"),
-            Mark::Untold,
+            Mark::Uncoded,
             Mark::Number(AccountNo(7)),
             Mark::Number(AccountNo(8)),
         ];
@@ -129,7 +129,7 @@ mod tests {
             }
         }
         // The bank has it: never another one in a later version.
-        assert_eq!(client("tnt_1", ANA, Mark::Untold).id(0), 120_036_969);
+        assert_eq!(client("tnt_1", ANA, Mark::Uncoded).id(0), 120_036_969);
         assert_eq!(client("tnt_1", ANA, Mark::Code("shop")).id(0), 126_142_340);
     }
 
@@ -137,7 +137,7 @@ mod tests {
     fn the_largest_fits_in_twelve_digits() {
         let largest = Client {
             realm: RealmId(99_999),
-            ..client("tnt_1", ANA, Mark::Untold)
+            ..client("tnt_1", ANA, Mark::Uncoded)
         };
         for taken in 0..1_000 {
             assert!(largest.id(taken) < 1_000_000_000_000);

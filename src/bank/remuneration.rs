@@ -5,7 +5,7 @@
 //! answer `{reference, status, fund, units, price: {date, value}, previous, month}` with units and
 //! prices as texts; `RM001` is an enrolment that the bank does not know.
 
-use caudal_actors::ports::{EnrolmentOrder, FundTold};
+use caudal_actors::ports::{EnrolmentOrder, FundReport};
 use caudal_ledger::remuneration::{
     DayPrice, EnrolmentState, FundPosition, FundWord, NAME_MAX, UnitPrice, Units,
 };
@@ -63,7 +63,7 @@ impl Ask<FundWord> {
     }
 }
 
-impl Ask<Option<FundTold>> {
+impl Ask<Option<FundReport>> {
     /// Asks how far an enrolment is and what it has.
     pub fn fund_position(collector: &str, reference: &str) -> Self {
         let asked = reference.to_owned();
@@ -137,11 +137,11 @@ impl BankRecord {
 
     /// `None`, too, when a figure is none, or the prices are not in the order of their days: half
     /// of a position would be read as the whole.
-    fn read(&self, asked: &str) -> Option<FundTold> {
+    fn read(&self, asked: &str) -> Option<FundReport> {
         let word = self.word(asked)?;
         let (Some(units), Some(price)) = (&self.units, &self.price) else {
             let position = None;
-            return Some(FundTold { word, position });
+            return Some(FundReport { word, position });
         };
         let earlier = |price: &Option<Price>| match price {
             None => Some(None),
@@ -162,7 +162,7 @@ impl BankRecord {
         let last = position.price.day;
         let ordered =
             days.is_sorted_by(|a, b| a >= b) && days.iter().filter(|it| **it == last).count() == 1;
-        ordered.then_some(FundTold {
+        ordered.then_some(FundReport {
             word,
             position: Some(position),
         })

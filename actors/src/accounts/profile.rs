@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use actix::{Addr, AsyncContext as _, Context};
 use caudal_ledger::accounts::{BankAnswer, Order, Status};
-use caudal_ledger::clients::{Client, Mark, UNTOLD_MAX, client_in};
+use caudal_ledger::clients::{Client, Mark, UNCODED_MAX, client_in};
 use caudal_ledger::facts::{AccountFact, BankCall, Registration};
 use caudal_ledger::rejection::Rejection;
 use caudal_storage::Entry;
@@ -172,12 +172,12 @@ impl Desk {
             ..
         } = &*self.shared;
         let (store, cuit) = (store.as_ref(), account.holder.cuit);
-        let limit = UNTOLD_MAX.saturating_add(1);
+        let limit = UNCODED_MAX.saturating_add(1);
         let mut others = reads::accounts_of_cuit(store, *realm, cuit, limit)?;
         others.retain(|number| *number != account.number);
         let mark = match &account.code {
             Some(code) => Mark::Code(code),
-            None if others.len() < UNTOLD_MAX => Mark::Untold,
+            None if others.len() < UNCODED_MAX => Mark::Uncoded,
             None => Mark::Number(account.number),
         };
         let mut had = BTreeSet::new();

@@ -16,7 +16,7 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Destination};
 
 use super::{
-    BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundTold,
+    BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundReport,
     LocalFuture, TransferOrder,
 };
 
@@ -209,7 +209,7 @@ impl<B: ObedientBank> BankGateway for B {
         &'a self,
         reference: &'a str,
         _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Option<FundTold>>> {
+    ) -> LocalFuture<'a, BankReply<Option<FundReport>>> {
         self.answer(("position", reference.to_owned()), || Ok(None))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Once;
 use std::sync::atomic::AtomicI64;
 
 use caudal_ledger::balance::Balance;
-use caudal_ledger::clients::{Client, Mark, UNTOLD_MAX};
+use caudal_ledger::clients::{Client, Mark, UNCODED_MAX};
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::holds::OpenHold;
 use caudal_ledger::ids::{OriginId, Tag, VoucherId};
@@ -285,8 +285,8 @@ pub fn cvu(account: u64) -> Cvu {
 /// The client id of an account: all are of one holder, opened one after the other.
 pub fn client(account: u64) -> u64 {
     let before = u32::try_from(account - 1).unwrap();
-    let (mark, taken) = match usize::try_from(before).unwrap() < UNTOLD_MAX {
-        true => (Mark::Untold, before),
+    let (mark, taken) = match usize::try_from(before).unwrap() < UNCODED_MAX {
+        true => (Mark::Uncoded, before),
         false => (Mark::Number(AccountNo(account)), 0),
     };
     let client = Client {
