@@ -9,7 +9,7 @@ use crate::counterparty::Counterparty;
 use crate::ids::TransferId;
 use crate::money::Amount;
 use crate::rejection::Rejection;
-use crate::transfers::{Send, Transfer, TransferFact, TransferRecord, TransferStatus};
+use crate::transfers::{Send, Transfer, TransferStatus};
 use crate::voucher_types::SystemType;
 use crate::vouchers::ReferenceType;
 
@@ -62,14 +62,7 @@ impl Account {
             ..Draft::of(SystemType::P2pOut, order.amount, ReferenceType::P2p)
         })?;
         drafts.charge()?;
-        let requested = TransferRecord {
-            transfer: transfer.sequence,
-            fact: TransferFact::Requested(transfer.clone()),
-        };
-        let movements = Movements {
-            vouchers: drafts.vouchers,
-            transfers: vec![requested],
-        };
+        let movements = Movements::asking(&transfer, drafts.vouchers);
         Ok((transfer, movements))
     }
 

@@ -18,7 +18,7 @@ use crate::limits::{Limits, LimitsChange, TotalLimits, TotalUsage, Usage};
 use crate::particulars::{Cleared, Names, Particulars};
 use crate::remuneration::Enrolment;
 use crate::time::Timestamp;
-use crate::transfers::{Transfer, TransferRecord};
+use crate::transfers::{Transfer, TransferFact, TransferRecord};
 use crate::vouchers::Voucher;
 
 /// How many holders an account may have, its own included.
@@ -378,6 +378,20 @@ pub struct Movements {
 }
 
 impl Movements {
+    /// What becomes of one transfer, by its number, with the vouchers that record it.
+    pub(super) fn of(transfer: u64, fact: TransferFact, vouchers: Vec<Voucher>) -> Self {
+        Self {
+            vouchers,
+            transfers: vec![TransferRecord { transfer, fact }],
+        }
+    }
+
+    /// A transfer that is asked for, with the vouchers that record it.
+    pub(super) fn asking(transfer: &Transfer, vouchers: Vec<Voucher>) -> Self {
+        let fact = TransferFact::Requested(transfer.clone());
+        Self::of(transfer.sequence, fact, vouchers)
+    }
+
     /// Whether the decision does nothing.
     pub fn is_empty(&self) -> bool {
         self.vouchers.is_empty() && self.transfers.is_empty()

@@ -170,14 +170,7 @@ impl Account {
                 ..Draft::of(SystemType::Hold, total, ReferenceType::Fee)
             })?;
         }
-        let requested = TransferRecord {
-            transfer: transfer.sequence,
-            fact: TransferFact::Requested(transfer.clone()),
-        };
-        let movements = Movements {
-            vouchers: drafts.vouchers,
-            transfers: vec![requested],
-        };
+        let movements = Movements::asking(&transfer, drafts.vouchers);
         Ok((transfer, movements))
     }
 
@@ -203,13 +196,7 @@ impl Account {
                 word: said.word.clone(),
                 moved: said.moved.clone(),
             });
-            return Ok(Movements {
-                vouchers: Vec::new(),
-                transfers: vec![TransferRecord {
-                    transfer: number,
-                    fact,
-                }],
-            });
+            return Ok(Movements::of(number, fact, Vec::new()));
         }
         let bank_id = Some(said.bank_id.clone()).filter(|id| !id.is_empty());
         let coelsa_id = said.coelsa_id.clone();
@@ -223,16 +210,9 @@ impl Account {
                 bank_id: bank_id.clone(),
                 coelsa_id: coelsa_id.clone(),
             };
-            Movements {
-                vouchers: Vec::new(),
-                transfers: if same {
-                    Vec::new()
-                } else {
-                    vec![TransferRecord {
-                        transfer: number,
-                        fact,
-                    }]
-                },
+            match same {
+                true => Movements::default(),
+                false => Movements::of(number, fact, Vec::new()),
             }
         };
         match &said.word {
@@ -366,13 +346,7 @@ impl Account {
             })?;
             drafts.take(transfer.charges, &reference)?;
         }
-        Ok(Movements {
-            vouchers: drafts.vouchers,
-            transfers: vec![TransferRecord {
-                transfer: transfer.sequence,
-                fact,
-            }],
-        })
+        Ok(Movements::of(transfer.sequence, fact, drafts.vouchers))
     }
 
     /// Gives an open transfer's money back, on the bank's word or a person's; nothing when it is
@@ -410,13 +384,8 @@ impl Account {
                 ..Draft::of(SystemType::Release, total, ReferenceType::Fee)
             })?;
         }
-        Ok(Movements {
-            vouchers: drafts.vouchers,
-            transfers: vec![TransferRecord {
-                transfer: number,
-                fact: TransferFact::Rejected(why),
-            }],
-        })
+        let fact = TransferFact::Rejected(why);
+        Ok(Movements::of(number, fact, drafts.vouchers))
     }
 
     /// The rejection that a refusal of the bank is.
