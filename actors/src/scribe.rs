@@ -18,7 +18,7 @@ use caudal_ledger::facts::Answer;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, Entry, Store, StoreError, StreamId};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::failure::Failure;
 use crate::lanes::Lane;
@@ -201,6 +201,13 @@ impl Scribe {
             answers_tail: None,
             parts_tail: None,
         }
+    }
+
+    /// As [`Self::commit`]; gives the future of it.
+    pub fn committed(&mut self, page: Write) -> oneshot::Receiver<Result<(), Failure>> {
+        let (sender, durable) = oneshot::channel();
+        self.commit(page, move |done| drop(sender.send(done)));
+        durable
     }
 
     /// Commits a page, if it has anything, and calls `then` when all of this actor's commits are

@@ -2,8 +2,8 @@
 //! that counts, and what it says written down. It waits beside whatever else the account does.
 //!
 //! **Order.** The enrolment's reference at the bank is durable before the first call, and the bank
-//! makes one enrolment of one reference. It is a digest of what is asked for and for the how-manieth
-//! time, so that the same order after an older copy of the store was put back finds what there is. What may have been asked before
+//! makes one enrolment of one reference. It is a digest of what is asked for and of how often it
+//! was before, so that the same order after an older copy of the store was put back finds what there is. What may have been asked before
 //! (a try without an answer, a crash) is first asked how far it is, so that a refusal of the second
 //! request never hides that the first one was heard.
 //!
@@ -232,13 +232,10 @@ impl Desk {
                 Err(why) => return self.scribe.fail(why, ticket.reply),
             }
         }
-        let page = Write {
+        let durable = self.scribe.committed(Write {
             entries,
             ..Write::default()
-        };
-        let (sender, durable) = oneshot::channel();
-        self.scribe
-            .commit(page, move |done| drop(sender.send(done)));
+        });
         let request_id = ticket.request_id.clone();
         if let Some(number) = self.account.enrolling() {
             self.fund_waiter = Some((number, ticket));

@@ -243,9 +243,7 @@ impl Desk {
                 Err(why) => return self.scribe.fail(why, ticket.reply),
             }
         }
-        let (sender, durable) = oneshot::channel();
-        self.scribe
-            .commit(page, move |done| drop(sender.send(done)));
+        let durable = self.scribe.committed(page);
         let request_id = ticket.request_id.clone();
         self.waiter = Some(ticket);
         self.start_saga(home, request_id, durable);
@@ -342,13 +340,10 @@ impl Desk {
             self.vitals.doubt();
             return;
         };
-        let page = Write {
+        let durable = self.scribe.committed(Write {
             entries,
             ..Write::default()
-        };
-        let (sender, durable) = oneshot::channel();
-        self.scribe
-            .commit(page, move |done| drop(sender.send(done)));
+        });
         let waiter = self.waiter.as_ref();
         let request_id = waiter.map_or_else(|| "recovery".to_owned(), |it| it.request_id.clone());
         self.start_saga(home, request_id, durable);

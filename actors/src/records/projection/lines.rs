@@ -1,4 +1,4 @@
-//! Lines of what is internal to a realm: adjustments and internal transfers in their order, each with
+//! The lines of a realm's internal movements: adjustments and internal transfers in their order, each with
 //! what most filters ask, so that a scan of them need not read the vouchers.
 
 use caudal_ledger::balance::Direction;
