@@ -145,6 +145,7 @@ fn families(config: &mut ServiceConfig) {
         crate::http::errors::FieldError,
         crate::http::shapes::AmountDto,
         crate::http::shapes::CodeDto,
+        crate::http::shapes::DayOrInstant,
         crate::http::shapes::MoneyDto,
         crate::v1::accounts::identity::Titular,
         crate::v1::accounts::kyc::UpdateAddress,
@@ -163,7 +164,8 @@ fn families(config: &mut ServiceConfig) {
         crate::wallet::cuenta_request::DomicilioRequest,
         crate::wallet::cuentas::CuentaSort,
         crate::wallet::cuenta_body::Domicilio,
-        crate::wallet::importe::Importe
+        crate::wallet::importe::Importe,
+        crate::wallet::campos::FechaExterna
     ))
 )]
 struct Nested;

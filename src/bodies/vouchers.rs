@@ -4,7 +4,9 @@ use super::words::{LedgerTypeWord, ReferenceTypeWord};
 use caudal_actors::accounts::Placed;
 use caudal_ledger::ids::RealmId;
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
+use utoipa::{PartialSchema, ToSchema};
 
 use super::counterparty::CounterpartyBody;
 
@@ -48,6 +50,32 @@ pub struct VoucherBody {
     pub counterparty: Option<Box<CounterpartyBody>>,
     /// When it was posted.
     pub created_at: String,
+}
+
+/// A ledger movement, as the document shows it: a voucher under the name that it has in the list of
+/// movements.
+#[derive(Debug)]
+pub struct Movement;
+
+impl PartialSchema for Movement {
+    fn schema() -> RefOr<Schema> {
+        let mut schema = VoucherBody::schema();
+        if let RefOr::T(Schema::Object(object)) = &mut schema {
+            object.description =
+                Some("A ledger movement: the voucher that moved the money.".into());
+        }
+        schema
+    }
+}
+
+impl ToSchema for Movement {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "LedgerMovementResponse".into()
+    }
+
+    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
+        VoucherBody::schemas(into);
+    }
 }
 
 /// Renders a voucher.

@@ -9,6 +9,7 @@ use caudal_actors::engine::lists::{Cursor, ListPage, SortOrder};
 use caudal_ledger::time::Timestamp;
 
 use super::query::{LIMIT_DEFAULT, LIMIT_MAX, OFFSET_MAX, ORDERS, Query};
+use super::shapes::DayOrInstant;
 use super::words::Mistake;
 use crate::bodies::words::OrderWord;
 
@@ -83,9 +84,9 @@ params! {
     /// A period, both ends included.
     pub struct PeriodParams {
         /// A date or date-time; not before it.
-        from: Option<Timestamp> = since("from") as Option<String>;
+        from: Option<Timestamp> = since("from") as Option<DayOrInstant>;
         /// A date (the whole day) or date-time; not after it.
-        to: Option<Timestamp> = until("to") as Option<String>;
+        to: Option<Timestamp> = until("to") as Option<DayOrInstant>;
         => |query| query.in_order(("from", from), ("to", to));
     }
 }

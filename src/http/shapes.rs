@@ -1,9 +1,12 @@
-//! How the document shows what may come in two forms: an amount as text or as number, a code likewise.
+//! How the document shows what may come in two forms: an amount as text or as number, a code likewise, an end
+//! of a period as day or as instant.
 
 use std::borrow::Cow;
 
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::schema::{
+    AnyOfBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
+};
 use utoipa::{PartialSchema, ToSchema};
 
 /// Declares a schema of a text or a number.
@@ -47,4 +50,29 @@ either! {
 either! {
     /// A code, as text or as a whole number.
     CodeDto: r"^\S(.*\S)?$" or ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0))
+}
+
+/// An end of a period: a business day, `YYYY-MM-DD`, or an instant, RFC 3339.
+#[derive(Debug)]
+pub struct DayOrInstant;
+
+impl PartialSchema for DayOrInstant {
+    fn schema() -> RefOr<Schema> {
+        let text = |format| {
+            let text = ObjectBuilder::new().schema_type(Type::String);
+            text.format(Some(SchemaFormat::KnownFormat(format)))
+        };
+        AnyOfBuilder::new()
+            .item(text(KnownFormat::Date))
+            .item(text(KnownFormat::DateTime))
+            .description(Some("A business day, or an instant of RFC 3339."))
+            .examples(["2026-03-01", "2026-03-01T12:30:00-03:00"])
+            .into()
+    }
+}
+
+impl ToSchema for DayOrInstant {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("DayOrInstant")
+    }
 }

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use super::balances::HistoricalBalance;
 use super::pages::page;
 use super::{balances, target, vouchers};
-use crate::bodies::vouchers::VoucherBody;
+use crate::bodies::vouchers::Movement;
 use crate::bodies::words::{AccountStatusWord, CurrencyWord, SilenceWord};
 use crate::http::caller::Caller;
 use crate::http::declared;
@@ -441,7 +441,7 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
         PeriodParams,
         vouchers::MovementParams
     ),
-    responses((status = 200, body = Vec<VoucherBody>), Problems)
+    responses((status = 200, body = Vec<Movement>), Problems)
 )]
 #[get("/v1/treasury/positions/{cvu}/movements")]
 pub async fn movements(caller: Caller, path: web::Path<String>, query: Query) -> Answer {

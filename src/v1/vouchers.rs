@@ -16,7 +16,7 @@ use caudal_ledger::vouchers::ReferenceType;
 
 use super::pages::page;
 use super::target;
-use crate::bodies::vouchers::{VoucherBody, voucher};
+use crate::bodies::vouchers::{Movement, VoucherBody, voucher};
 use crate::bodies::words::{ReferenceTypeWord, SenseWord, VoucherSortWord};
 use crate::http::body::Body;
 use crate::http::body::read::{amount, line, text};
@@ -28,7 +28,7 @@ use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, json};
-use crate::http::shapes::AmountDto;
+use crate::http::shapes::{AmountDto, DayOrInstant};
 use crate::http::words::Mistake;
 
 /// The longest description, in characters.
@@ -126,15 +126,14 @@ pub async fn list(caller: Caller, path: web::Path<String>, query: Query) -> Answ
     history(&caller, &path, query).await
 }
 
-/// Lists the ledger movements of an account, newest first (LedgerMovementResponse: the same shape
-/// as a voucher).
+/// Lists the ledger movements of an account, newest first.
 ///
-/// The same list as the vouchers of the account: each movement is one voucher.
+/// The same list as the vouchers of the account: each movement is one voucher, with the same fields.
 #[utoipa::path(
     operation_id = "listMovements",
     tag = "Vouchers",
     params(declared::CvuInPath, PageParams, PeriodParams, MovementParams),
-    responses((status = 200, body = Vec<VoucherBody>), Problems)
+    responses((status = 200, body = Vec<Movement>), Problems)
 )]
 #[get("/v1/accounts/{cvu}/movements")]
 pub async fn movements(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
@@ -211,8 +210,8 @@ pub async fn post(
     tag = "Vouchers",
     params(
         PageParams,
-        ("desde" = Option<String>, Query, description = "a date or date-time; not before it"),
-        ("hasta" = Option<String>, Query, description = "a date (the whole day) or date-time; not after it"),
+        ("desde" = Option<DayOrInstant>, Query, description = "a date or date-time; not before it"),
+        ("hasta" = Option<DayOrInstant>, Query, description = "a date (the whole day) or date-time; not after it"),
         ("cvu" = Option<String>, Query, description = "only of this CVU"),
         ("tipo" = Option<String>, Query, description = "a direction or the code of a voucher type"),
         ("importeMin" = Option<String>, Query, description = "at least this amount"),

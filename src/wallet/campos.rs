@@ -1,12 +1,17 @@
 //! Readers of what clients of the wallet family send: codes as text or number, dates either way
 //! round, a CUIT with its dashes.
 
+use std::borrow::Cow;
+
 use caudal_actors::failure::Failure;
 use caudal_ledger::cuit::{Cuit, CuitError};
 use caudal_ledger::kyc;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::vouchers::ExternalDate;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::body::read as read_body;
 use crate::http::caller::Caller;
@@ -105,6 +110,30 @@ fn turned(text: &str) -> String {
 /// A business day, `YYYY-MM-DD` or `DD-MM-YYYY`. With a time after it, it is the day that is written.
 pub fn day(text: &str) -> Result<BusinessDay, Mistake> {
     dated(text).ok_or(Mistake::NotADateEitherWay)
+}
+
+/// How the document shows the tenant's own date of a movement, which is shown as it was sent.
+#[derive(Debug)]
+pub struct FechaExterna;
+
+impl PartialSchema for FechaExterna {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some(
+                r"^([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{2}-[0-9]{2}-[0-9]{4})([T ].+)?$",
+            ))
+            .max_length(Some(ExternalDate::SENT_MAX))
+            .description(Some("A date, either way round, also with a time."))
+            .examples(["2026-03-01", "01-03-2026"])
+            .into()
+    }
+}
+
+impl ToSchema for FechaExterna {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("FechaExterna")
+    }
 }
 
 /// The tenant's own date of a movement: like [`day`], with the text as it was sent.

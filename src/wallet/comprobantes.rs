@@ -16,6 +16,7 @@ use caudal_ledger::vouchers::{ExternalDate, Voucher};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::campos::FechaExterna;
 use super::importe::Importe;
 use super::{campos, nombres};
 use crate::bodies::counterparty::Contraparte;
@@ -87,7 +88,7 @@ pub struct ComprobanteBody {
     /// The tenant's own words.
     pub referencia: Option<String>,
     /// The tenant's own date, as it was sent.
-    #[schema(format = "date-as-sent")]
+    #[schema(value_type = Option<FechaExterna>)]
     pub fecha_externa: Option<String>,
     /// The other side; null for adjustments.
     pub contraparte: Option<Contraparte>,
@@ -194,7 +195,7 @@ request! {
         /// The tenant's own date, `YYYY-MM-DD` or `DD-MM-YYYY`, also with a time: shown as it is sent here.
         fecha_externa: Option<ExternalDate> =
             optional("fechaExterna", read_body::text(campos::external_date))
-            as Option<String> { max_length = 40 };
+            as Option<FechaExterna>;
     }
 }
 

@@ -216,6 +216,19 @@ impl PartialSchema for CuentaSort {
 
 impl ToSchema for CuentaSort {}
 
+/// A page of wallet accounts, as the document shows it.
+#[derive(ToSchema)]
+#[schema(as = CuentasListResponse, rename_all = "camelCase")]
+#[expect(dead_code, reason = "what the document shows is never made")]
+struct CuentasPage {
+    /// How many pages there are.
+    total_pages: u64,
+    /// How many accounts match in all.
+    total_records: u64,
+    /// The accounts of this page.
+    items: Vec<CuentaBody>,
+}
+
 /// Lists the wallet accounts of the realm, newest first.
 ///
 /// Filter by text and state; go on by page or with `X-Next-Cursor` as `cursor`.
@@ -228,7 +241,7 @@ impl ToSchema for CuentaSort {}
         ("habilitado" = Option<bool>, Query, description = "only enabled, or only disabled"),
         ("sort" = Option<CuentaSort>, Query, description = "`id` when absent")
     ),
-    responses((status = 200, body = Pagina<CuentaBody>), Problems)
+    responses((status = 200, body = CuentasPage), Problems)
 )]
 #[get("/wallet/v1/Cuentas")]
 pub async fn list(caller: Caller, mut query: Query) -> Answer {

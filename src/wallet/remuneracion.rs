@@ -57,8 +57,8 @@ pub struct RemuneracionAlta {
     /// `BAJA` when it is over.
     #[schema(value_type = EstadoWord)]
     pub estado: &'static str,
-    /// When it was asked for.
-    pub fecha_alta: String,
+    /// When it was asked for; null only when nothing is enrolled.
+    pub fecha_alta: Option<String>,
 }
 
 impl From<&EnrolmentView> for RemuneracionAlta {
@@ -72,9 +72,7 @@ impl From<&EnrolmentView> for RemuneracionAlta {
             cuenta_comitente: code.unwrap_or_default(),
             fondo: known.and_then(|it| it.fund.clone()),
             estado: estado(known.map(|it| it.state)),
-            fecha_alta: known
-                .map(|it| it.requested_at.to_string())
-                .unwrap_or_default(),
+            fecha_alta: known.map(|it| it.requested_at.to_string()),
         }
     }
 }

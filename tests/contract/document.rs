@@ -190,8 +190,12 @@ fn closed_sets_times_and_money_have_their_types() {
                 "{schema}.{name} is no date-time"
             );
             let spanish = name.starts_with("fecha");
+            let formats = ["date", "date-time"];
+            let known = property["format"]
+                .as_str()
+                .is_some_and(|it| formats.contains(&it));
             assert!(
-                !(text && spanish) || property["format"].is_string(),
+                !(text && spanish) || known,
                 "{schema}.{name} is neither a day nor an instant"
             );
             let money = ["amount", "available", "held", "total"].contains(&name.as_str());
@@ -230,6 +234,51 @@ fn closed_sets_times_and_money_have_their_types() {
     let mut parameters = holds["parameters"].as_array().unwrap().iter();
     let status = parameters.find(|it| it["name"] == "status").unwrap();
     assert_eq!(status["schema"]["$ref"], "#/components/schemas/HoldStatus");
+}
+
+#[test]
+fn answers_have_the_names_of_the_interface_and_ends_of_periods_both_of_their_forms() {
+    let document = Document::of_the_service();
+    let schema = |id: &str| {
+        let operation = document.operation(id);
+        operation["responses"]["200"]["content"]["application/json"]["schema"].clone()
+    };
+    let named = |name: &str| serde_json::json!({"$ref": format!("#/components/schemas/{name}")});
+    for id in ["listMovements", "listPositionMovements"] {
+        assert_eq!(schema(id)["items"], named("LedgerMovementResponse"), "{id}");
+    }
+    assert_eq!(schema("listCuentas"), named("CuentasListResponse"));
+    let schemas = &document.0["components"]["schemas"];
+    let fields = |name: &str| schemas[name]["properties"].clone();
+    assert_eq!(
+        fields("LedgerMovementResponse"),
+        fields("ComprobanteResponse")
+    );
+
+    let formats = schemas["DayOrInstant"]["anyOf"].as_array().unwrap().iter();
+    let formats: Vec<_> = formats.map(|it| it["format"].as_str().unwrap()).collect();
+    assert_eq!(formats, ["date", "date-time"]);
+    for (id, names) in [
+        ("listMovements", ["from", "to"]),
+        ("listTransfers", ["from", "to"]),
+        ("listInternalComprobantes", ["desde", "hasta"]),
+        ("listComprobantesByFilters", ["fechaDesde", "fechaHasta"]),
+    ] {
+        let operation = document.operation(id);
+        for name in names {
+            let mut parameters = operation["parameters"].as_array().unwrap().iter();
+            let found = parameters.find(|it| it["name"] == name).unwrap();
+            assert_eq!(found["schema"], named("DayOrInstant"), "{id}: {name}");
+        }
+    }
+    // What is shown as it was sent is one of the forms in which it may be sent.
+    for name in ["CreateWalletComprobanteDto", "Movimiento"] {
+        let choices = fields(name)["fechaExterna"]["oneOf"].to_string();
+        assert!(
+            choices.contains("schemas/FechaExterna\""),
+            "{name}: {choices}"
+        );
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ use crate::http::params::PaginaParams;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::respond::{json, paged};
+use crate::http::shapes::DayOrInstant;
 use crate::http::words::Mistake;
 use crate::wallet::tesoreria::queries;
 use crate::wallet::{Pagina, campos};
@@ -86,8 +87,8 @@ fn asked(query: &mut Query) -> (Asked, ListPage) {
     tag = "Wallet",
     params(
         PaginaParams,
-        ("fechaDesde" = Option<String>, Query, description = "a date or date-time; not before it"),
-        ("fechaHasta" = Option<String>, Query, description = "a date (the whole day) or date-time; not after it"),
+        ("fechaDesde" = Option<DayOrInstant>, Query, description = "a date or date-time; not before it"),
+        ("fechaHasta" = Option<DayOrInstant>, Query, description = "a date (the whole day) or date-time; not after it"),
         ("idCuenta" = Option<u64>, Query, description = "only of this account"),
         ("idTipoComprobante" = Option<u64>, Query, description = "only posted with the type of this number, also when it was removed"),
         ("codigo" = Option<String>, Query, description = "only of types of this code: a code that is used again names several"),

@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 
 use crate::bodies::counterparty::Contraparte;
 use crate::bodies::words::{CurrencyWord, LedgerTypeWord, SentidoWord, SignoWord};
+use crate::wallet::campos::FechaExterna;
 use crate::wallet::comprobantes::{sentido, signo};
 use crate::wallet::corte::Corte;
 use crate::wallet::importe::Importe;
@@ -238,7 +239,7 @@ pub struct Movimiento {
     /// A line for people.
     pub referencia: Option<String>,
     /// The tenant's own date.
-    #[schema(format = "date-as-sent")]
+    #[schema(value_type = Option<FechaExterna>)]
     pub fecha_externa: Option<String>,
     /// The other side, as far as it was known then; null for adjustments, holds and fees.
     pub contraparte: Option<Contraparte>,
