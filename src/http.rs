@@ -14,6 +14,7 @@ pub mod encoding;
 pub mod errors;
 pub mod frame;
 pub mod gate;
+pub mod nearest;
 pub mod params;
 pub mod paths;
 pub mod persons;

@@ -6,6 +6,7 @@
 
 pub mod read;
 mod same;
+pub mod why;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,6 +20,7 @@ use serde_json::value::RawValue;
 
 use super::bytes::{Bytes, Json, is_json};
 use super::errors::ApiError;
+use super::nearest::{nearest, shown};
 use super::words::{Mistake, Refusal, Wrong};
 
 pub use same::{Fingerprint, canonical};
@@ -61,7 +63,7 @@ impl Body {
     /// 400 when it is anything else.
     pub fn parse(bytes: &[u8]) -> Result<Self, ApiError> {
         let text = std::str::from_utf8(bytes).map_err(|_| Refusal::NotUtf8)?;
-        serde_json::from_str(text).map_err(|_| Refusal::NotAnObject.into())
+        serde_json::from_str(text).map_err(|_| why::no_body(text).into())
     }
 
     /// What distinguishes a repeat of a request from another request.
@@ -88,6 +90,7 @@ impl Body {
         Fields {
             values: self.0,
             prefix: String::new(),
+            known: Vec::new(),
             errors: Vec::new(),
             lenient: false,
         }
@@ -148,6 +151,8 @@ pub(super) fn is_blank(raw: &str) -> bool {
 pub struct Fields {
     values: BTreeMap<String, Box<RawValue>>,
     prefix: String,
+    /// The names that it may have, as far as they were declared.
+    known: Vec<&'static [&'static str]>,
     errors: Vec<Wrong>,
     lenient: bool,
 }
@@ -250,7 +255,7 @@ impl Fields {
     /// An object inside, taken apart by `take`.
     pub fn object<T>(&mut self, name: &str, take: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let body = self.optional(name, |raw| {
-            serde_json::from_str::<Body>(raw).map_err(|_| Mistake::NotAnObject)
+            serde_json::from_str::<Body>(raw).map_err(|_| why::no_object(raw))
         })?;
         Some(self.nested(name, body, take))
     }
@@ -310,7 +315,7 @@ impl Fields {
     ) -> Option<Vec<T>> {
         let bodies = self.optional(name, |raw| {
             let bodies = serde_json::from_str::<Vec<Body>>(raw);
-            let bodies = bodies.map_err(|_| Mistake::NotObjects)?;
+            let bodies = bodies.map_err(|_| why::no_objects(raw))?;
             if bodies.len() > max {
                 Err(Mistake::TooManyEntries { max })
             } else {
@@ -341,6 +346,7 @@ impl Fields {
         let mut inner = Self {
             values: body.0,
             prefix,
+            known: Vec::new(),
             errors: Vec::new(),
             lenient: self.lenient,
         };
@@ -355,9 +361,14 @@ impl Fields {
             return;
         }
         for name in std::mem::take(&mut self.values).into_keys() {
-            let shown: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
-            self.wrong(&shown, Mistake::UnknownField);
+            let known = self.known.iter().copied().flatten().copied();
+            self.wrong(&shown(&name), unknown(&name, known));
         }
+    }
+
+    /// Declares fields that may come: one that is unknown is told which of them was probably meant.
+    pub fn know(&mut self, names: &'static [&'static str]) {
+        self.known.push(names);
     }
 
     /// Adds a mistake that concerns several fields.
@@ -386,6 +397,14 @@ impl Fields {
     pub fn finish<T>(mut self, made: Option<T>) -> Result<T, ApiError> {
         self.refuse_unknown();
         whole(made, self.errors)
+    }
+}
+
+/// What is wrong with a field that is not one of these.
+pub(super) fn unknown(name: &str, known: impl IntoIterator<Item = &'static str>) -> Mistake {
+    match nearest(name, known) {
+        Some(near) => Mistake::MistakenField { near },
+        None => Mistake::UnknownField,
     }
 }
 

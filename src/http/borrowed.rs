@@ -9,12 +9,11 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::errors::ApiError;
+use super::nearest::shown;
 use super::words::{Mistake, Wrong};
 
 /// How many unknown fields of one object are named.
 const UNKNOWN_MAX: usize = 8;
-/// How much of an unknown field's name is shown, in characters.
-const NAME_SHOWN: usize = 40;
 
 /// The fields of an object, by the names that it may have.
 struct Names<const N: usize>([&'static str; N]);
@@ -135,9 +134,7 @@ impl<'a, const N: usize> Slots<'a, N> {
     /// 400 with every mistake.
     pub fn finish<T>(mut self, whole: Option<T>) -> Result<T, ApiError> {
         for name in std::mem::take(&mut self.unknown) {
-            let shown = name.chars().filter(|c| !c.is_control());
-            let shown: String = shown.take(NAME_SHOWN).collect();
-            self.add(&shown, Mistake::UnknownField);
+            self.add(&shown(&name), super::body::unknown(&name, self.names));
         }
         super::body::whole(whole, self.wrong)
     }

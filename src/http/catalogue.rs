@@ -134,7 +134,7 @@ rows! {
     route_not_found Tenants: "There is no such path.", "Compare the path with this document.";
     unsupported_media_type Tenants: "The body came without `Content-Type: application/json`.", "Send that header.";
     body_too_large Tenants: "The body is larger than 64 KiB (1 MiB for a batch).", "Send less, or split the batch.";
-    malformed_body Tenants: "The body is not one JSON object in UTF-8, or has a field twice.", "Correct the JSON.";
+    malformed_body Tenants: "The body is not one JSON object in UTF-8, or has a field twice; `message` says where.", "Correct the JSON.";
     invalid_request Tenants: "Fields or parameters are missing, wrong or unknown; `errors` names each.", "Correct every field in `errors`.";
     // Repeats.
     idempotency_key_required Tenants: "The operation needs an `Idempotency-Key`.", "Send one that is new for this order, and the same one when you repeat it.";

@@ -14,6 +14,7 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 
 use super::cursors;
 use super::errors::ApiError;
+use super::nearest::{nearest, shown};
 use super::paths::is_wallet;
 use super::words::{Mistake, Wrong};
 
@@ -32,8 +33,6 @@ pub const ORDERS: [(&str, SortOrder); 2] = [
 pub const DRY_RUN: &str = "dryRun";
 /// The longest text that is searched for, in characters.
 const TEXT_MAX: usize = 100;
-/// The most of an unknown name that is shown, in characters.
-const NAME_SHOWN: usize = 40;
 /// What a date-time of the wallet family lacks when it has no zone.
 const ZONE: &str = "-03:00";
 
@@ -302,25 +301,13 @@ pub fn refuse_unknown<T: AsRef<str>>(request: &HttpRequest, known: &[T]) -> Resu
     Err(ApiError::invalid(wrong.collect()))
 }
 
-fn shown(name: &str) -> String {
-    let visible = name.chars().filter(|c| !c.is_control());
-    visible.take(NAME_SHOWN).collect()
-}
-
 /// What is wrong with a name that an operation does not have.
 fn mistaken<T: AsRef<str>>(name: &str, known: &[T]) -> Mistake {
     if known.is_empty() {
         return Mistake::NoParameters;
     }
-    let name = shown(name).to_lowercase();
-    let far = |known: &str| strsim::damerau_levenshtein(&name, &known.to_lowercase());
-    let by_distance = known
-        .iter()
-        .map(|known| (far(known.as_ref()), known.as_ref()));
-    // Of which at least half is right.
-    let near = by_distance.filter(|(far, known)| far.strict_mul(2) <= name.len().max(known.len()));
-    match near.min() {
-        Some((_, near)) => Mistake::MistakenParameter {
+    match nearest(name, known.iter().map(AsRef::as_ref)) {
+        Some(near) => Mistake::MistakenParameter {
             near: near.to_owned(),
         },
         None => {

@@ -80,6 +80,7 @@ macro_rules! request {
                 source: &mut $crate::http::body::Fields
                 $(, $arg: $needs)*
             ) -> Option<Self> {
+                source.know(&[$($wire),+]);
                 $(
                     request!(@let ($($sent)?) {
                         let $first = &mut *source;

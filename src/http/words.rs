@@ -16,7 +16,7 @@ use std::fmt;
 use super::current::Language;
 
 pub use mistakes::{FieldError, Mistake, Wrong};
-pub use refusals::Refusal;
+pub use refusals::{Expected, Refusal};
 
 /// What is said to people, in any language.
 pub trait Say {

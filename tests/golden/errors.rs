@@ -47,7 +47,7 @@ pub const ERRORS: &[Golden] = &[
             "message":"has a wrong check digit: it should be 3"},{"field":"holderName",
             "message":"is required"},{"field":"alias",
             "message":"must have 6 to 20 characters: letters without accents, digits, dots and dashes"},
-            {"field":"extra","message":"is not a field of this request"}]}"#,
+            {"field":"extra","message":"is not a field of this request; did you mean externalId?"}]}"#,
     },
     Golden {
         request: "POST /v1/accounts",
@@ -55,7 +55,7 @@ pub const ERRORS: &[Golden] = &[
         status: 400,
         answer: r#"
             {"statusCode":400,
-            "message":"the body must be one JSON object without duplicate fields",
+            "message":"the body is not valid JSON at line 1, column 1: expected more: it ends too early",
             "timestamp":"<now>","code":"malformed_body","requestId":"golden"}"#,
     },
     Golden {

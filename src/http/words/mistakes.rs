@@ -25,6 +25,9 @@ pub enum Mistake {
         "is required: a list of holders, the account's own first",
         "es obligatorio: una lista de titulares, primero el de la cuenta";
     UnknownField = "is not a field of this request", "no es un campo de esta solicitud";
+    MistakenField { near: &'static str } =
+        "is not a field of this request; did you mean {near}?",
+        "no es un campo de esta solicitud; ¿quiso decir {near}?";
     NoParameters =
         "is not a parameter of this request, which has none",
         "no es un parámetro de esta solicitud, que no tiene ninguno";
@@ -42,9 +45,9 @@ pub enum Mistake {
     NotANumberOrString = "must be a number or a string", "debe ser un número o un texto";
     NotABoolean = "must be true or false", "debe ser true o false";
     NotAnObject = "must be an object", "debe ser un objeto";
-    NotAPlainObject =
-        "must be an object without duplicate fields",
-        "debe ser un objeto sin campos repetidos";
+    FieldTwice { name: String } =
+        "must not have the field {name} twice",
+        "no debe tener dos veces el campo {name}";
     NotObjects = "must be a list of objects", "debe ser una lista de objetos";
     NotSomeObjects { max: usize } =
         "must be a list of 1 to {max} objects",

@@ -40,6 +40,34 @@ macro_rules! refusals {
     };
 }
 
+words! {
+/// What would have been right in a text that is no JSON.
+#[derive(Copy)]
+pub enum Expected {
+    Colon = "a colon after the name of a field", "dos puntos después del nombre de un campo";
+    End = "the end: nothing may follow the object", "el final: nada puede seguir al objeto";
+    Escape =
+        "a valid escape after the backslash, such as \\n or \\u00f1",
+        "un escape válido después de la barra invertida, como \\n o \\u00f1";
+    Json = "JSON", "JSON";
+    ListGoesOn = "a comma or the end of the list", "una coma o el final de la lista";
+    More = "more: it ends too early", "más texto: termina antes de tiempo";
+    Name =
+        "the name of a field in double quotes",
+        "el nombre de un campo entre comillas dobles";
+    NoComma = "no comma after the last entry", "ninguna coma después del último elemento";
+    NoControl =
+        "no control character in a text; write it as an escape, such as \\n",
+        "ningún carácter de control en un texto; escríbalo como escape, por ejemplo \\n";
+    Number = "a number such as 10.50", "un número como 10.50";
+    ObjectGoesOn = "a comma or the end of the object", "una coma o el final del objeto";
+    Quote = "the double quote that ends a text", "la comilla doble que cierra un texto";
+    Value =
+        "a value: a text in double quotes, a number, true, false, null, a list or an object",
+        "un valor: un texto entre comillas dobles, un número, true, false, null, una lista o un objeto";
+}
+}
+
 refusals! {
 /// A request that is refused at the door.
 pub enum Refusal {
@@ -96,13 +124,19 @@ pub enum Refusal {
         "No se pudo leer el cuerpo de la solicitud";
     NoBody = BAD_REQUEST, "malformed_body",
         "the request needs a JSON body",
-        "El cuerpo debe ser un objeto JSON en UTF-8 sin campos repetidos";
+        "La solicitud necesita un cuerpo JSON";
     NotUtf8 = BAD_REQUEST, "malformed_body",
         "the body is not UTF-8",
-        "El cuerpo debe ser un objeto JSON en UTF-8 sin campos repetidos";
+        "El cuerpo no está en UTF-8";
     NotAnObject = BAD_REQUEST, "malformed_body",
-        "the body must be one JSON object without duplicate fields",
-        "El cuerpo debe ser un objeto JSON en UTF-8 sin campos repetidos";
+        "the body must be a JSON object",
+        "El cuerpo debe ser un objeto JSON";
+    NotValidJson { line: usize, column: usize, expected: Expected } = BAD_REQUEST, "malformed_body",
+        "the body is not valid JSON at line {line}, column {column}: expected {expected}",
+        "El cuerpo no es JSON válido en la línea {line}, columna {column}: se esperaba {expected}";
+    FieldTwice { name: String } = BAD_REQUEST, "malformed_body",
+        "the body has the field {name} twice; send it once",
+        "El cuerpo tiene dos veces el campo {name}; envíelo una sola vez";
     NoIdempotencyKey = BAD_REQUEST, "idempotency_key_required",
         "the Idempotency-Key header is required",
         "Falta la cabecera Idempotency-Key";

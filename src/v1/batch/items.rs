@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::ITEMS_MAX;
 use crate::bodies::words::BatchModeWord;
 use crate::http::body::read::{amount, line, string, text};
-use crate::http::body::{self, Fingerprint};
+use crate::http::body::{self, Fingerprint, why};
 use crate::http::errors::ApiError;
 use crate::http::request::request;
 use crate::http::shapes::AmountDto;
@@ -38,7 +38,8 @@ request! {
         cvu: Cvu = required("cvu", text(Cvu::parse)) as String { pattern = "^000[0-9]{19}$" };
         /// A custom type of the tenant.
         voucher_type_code: TypeCode =
-            required("voucherTypeCode", text(TypeCode::parse)) as String;
+            required("voucherTypeCode", text(TypeCode::parse))
+                as String { pattern = "^[A-Za-z0-9_-]{2,40}$" };
         /// ARS, greater than 0, at most 2 decimals; a string or a number.
         amount: Amount = required("amount", amount) as AmountDto;
         /// The tenant's own id: with the direction of the type, idempotent over the realm.
@@ -63,7 +64,7 @@ request! {
 
 fn item(raw: &RawValue) -> Result<Adjustment, ApiError> {
     let whole = BatchItem::read(raw.get());
-    let sent = whole.unwrap_or_else(|| Err(ApiError::field("item", Mistake::NotAPlainObject)))?;
+    let sent = whole.unwrap_or_else(|| Err(ApiError::field("item", why::no_object(raw.get()))))?;
     Ok(Adjustment {
         target: Target::Cvu(sent.cvu),
         voucher_type: TypeRef::Code(sent.voucher_type_code),
@@ -97,7 +98,7 @@ fn list(raw: &str) -> Result<Vec<&RawValue>, Mistake> {
 
 fn parts(body: &[u8]) -> Result<Batch<'_>, ApiError> {
     let body = std::str::from_utf8(body).map_err(|_| Refusal::NotUtf8)?;
-    Batch::read(body).ok_or(Refusal::NotAnObject)?
+    Batch::read(body).ok_or_else(|| why::no_body(body))?
 }
 
 /// Reads the body of a batch.
