@@ -14,7 +14,8 @@ use crate::time::Timestamp;
 pub use of_realm::{CreateVoucherType, VoucherTypes};
 pub use shapes::{Origin, Sense, VoucherType};
 
-/// The code of a voucher type: 2 to 40 of `A` to `Z`, `0` to `9`, `_` and `-`.
+/// The code of a voucher type: 2 to 40 letters without accents, digits, underscores or dashes; letters are
+/// capitals.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TypeCode(String);

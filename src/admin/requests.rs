@@ -173,7 +173,8 @@ request! {
     /// One entry of a fee schedule.
     strict_part pub struct FeeRequest as NewFee {
         /// The type of voucher that it is for.
-        code: TypeCode = required("voucherTypeCode", text(TypeCode::parse)) as String { example = "TRANSFER_OUT" };
+        code: TypeCode = required("voucherTypeCode", text(TypeCode::parse))
+            as String { example = "TRANSFER_OUT", pattern = "^[A-Za-z0-9_-]{2,40}$" };
         /// Of the amount, in percent; 0 when absent.
         percentage: Option<Decimal> = optional("percentage", percent) as Option<String> { example = "0.6" };
         /// Whatever the amount; 0 when absent.

@@ -121,7 +121,7 @@ impl FeePreview {
     params(
         declared::CvuInQuery,
         ("importe" = String, Query, description = "ARS, greater than 0, at most 2 decimals"),
-        ("voucherTypeCode" = String, Query, description = "the code of a voucher type, system or custom")
+        ("voucherTypeCode" = String, Query, description = "the code of a voucher type, system or custom", pattern = "^[A-Za-z0-9_-]{2,40}$")
     ),
     responses((status = 200, body = FeePreview), Problems)
 )]

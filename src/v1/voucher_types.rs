@@ -52,7 +52,7 @@ pub async fn list(caller: Caller, query: Query) -> Answer {
 request! {
     /// A new voucher type.
     strict struct NewVoucherType as CreateVoucherTypeDto {
-        /// 2–40 letters, digits and underscores; lower case is raised.
+        /// 2–40 letters without accents, digits, underscores or dashes; lower case is raised.
         code: TypeCode = required("code", read_body::text(TypeCode::parse))
             as String { pattern = "^[A-Za-z0-9_-]{2,40}$" };
         /// 1–80 characters.

@@ -145,7 +145,8 @@ request! {
     strict struct CreateComprobante as CreateComprobanteDto {
         /// A custom type of the tenant.
         voucher_type_code: TypeCode =
-            required("voucherTypeCode", text(TypeCode::parse)) as String;
+            required("voucherTypeCode", text(TypeCode::parse))
+                as String { pattern = "^[A-Za-z0-9_-]{2,40}$" };
         /// ARS, greater than 0, at most 2 decimals; a string or a number.
         amount: Amount = required("amount", amount) as AmountDto;
         /// The tenant's own id: with the direction of the type, idempotent over the realm.

@@ -185,7 +185,8 @@ request! {
             optional("idTipoComprobante", campos::number) as Option<u64>;
         /// The code of a custom type.
         codigo: Option<TypeCode> =
-            optional("codigo", campos::code_as(TypeCode::parse)) as Option<String>;
+            optional("codigo", campos::code_as(TypeCode::parse))
+                as Option<String> { pattern = "^[A-Za-z0-9_-]{2,40}$" };
         /// The tenant's own id: with the direction of the type, idempotent over the realm.
         id_externo: ExternalId = required("idExterno", campos::code_as(ExternalId::parse))
             as String { min_length = 1, max_length = 64 };

@@ -163,7 +163,7 @@ request! {
         /// 1–80 characters.
         nombre: String = required("nombre", read_body::line(NOMBRE_MAX))
             as String { min_length = 1, max_length = 80 };
-        /// 2–40 letters, digits and underscores; lower case is raised.
+        /// 2–40 letters without accents, digits, underscores or dashes; lower case is raised.
         codigo: TypeCode = required("codigo", campos::code_as(TypeCode::parse))
             as String { pattern = "^[A-Za-z0-9_-]{2,40}$" };
         /// A line for people.

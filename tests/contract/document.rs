@@ -5,6 +5,7 @@ use std::path::Path;
 
 use caudal::server::catalogue::Catalogue;
 use caudal_ledger::events::EventKind;
+use caudal_ledger::voucher_types::TypeCode;
 
 use super::schema::Document;
 use crate::support::Value;
@@ -278,6 +279,43 @@ fn answers_have_the_names_of_the_interface_and_ends_of_periods_both_of_their_for
             choices.contains("schemas/FechaExterna\""),
             "{name}: {choices}"
         );
+    }
+}
+
+/// As text, pattern and error have it.
+#[test]
+fn the_code_of_a_voucher_type_has_one_rule() {
+    let document = Document::of_the_service();
+    let schemas = &document.0["components"]["schemas"];
+    let sent = [
+        ("CreateVoucherTypeDto", "code"),
+        ("CreateTipoComprobanteDto", "codigo"),
+        ("CreateComprobanteDto", "voucherTypeCode"),
+        ("CreateWalletComprobanteDto", "codigo"),
+        ("BatchItemDto", "voucherTypeCode"),
+    ];
+    let fields = sent.map(|(schema, name)| schemas[schema]["properties"][name].clone());
+    let operation = document.operation("previewFee");
+    let mut parameters = operation["parameters"].as_array().unwrap().iter();
+    let in_query = parameters
+        .find(|it| it["name"] == "voucherTypeCode")
+        .unwrap();
+    for field in fields.iter().chain([&in_query["schema"]]) {
+        assert_eq!(field["pattern"], "^[A-Za-z0-9_-]{2,40}$", "{field}");
+    }
+    for field in &fields[..2] {
+        let said = field["description"].as_str().unwrap();
+        assert!(said.contains("underscores or dashes"), "{said}");
+    }
+    let error = TypeCode::parse("x").unwrap_err().to_string();
+    assert!(error.ends_with("digits, underscores or dashes"), "{error}");
+    for (code, good) in [
+        ("a-b_1", true),
+        ("A", false),
+        ("Ñandú", false),
+        ("a.b", false),
+    ] {
+        assert_eq!(TypeCode::parse(code).is_ok(), good, "{code}");
     }
 }
 
