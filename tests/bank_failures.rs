@@ -76,6 +76,13 @@ async fn refused() {
         (&why["bankStatus"], &why["bankBody"]["code"]),
         (&json!(409), &json!("TX040"))
     );
+    // The bank's own words, beside its answer, wherever the transfer is shown.
+    assert_eq!(why["reason"], why["bankBody"]["message"]);
+    assert!(!why["reason"].as_str().unwrap().is_empty(), "{why}");
+    let listed = rig.a.get("/v1/transfers?status=rejected").await;
+    assert_eq!(listed.is(200)["items"][0]["rejection"], *why);
+    let events = rig.a.get("/v1/events?types=transfer.rejected").await;
+    assert_eq!(events.is(200)["items"][0]["data"]["rejection"], *why);
     assert_eq!(calls(&ended), [call("transfer", 409)]);
     assert_eq!(rig.at_bank(&sent).await, None);
     assert_eq!(reconciled(&rig, &sent).await.0, Value::Null);

@@ -48,23 +48,33 @@ pub struct ChargesBody {
 #[serde(rename_all = "camelCase")]
 #[schema(as = TransferRejection)]
 pub struct RejectionBody {
-    /// A sentence for people.
+    /// A sentence for people, whatever the bank answered: the bank's own words where it has said any, or
+    /// those of the person who decided.
     pub reason: String,
     /// The bank's status, when it refused the request itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub bank_status: Option<u16>,
-    /// The bank's body.
+    /// The bank's body, when it refused the request itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Object, required = false)]
     pub bank_body: Option<serde_json::Value>,
+}
+
+/// Why a transfer was rejected, in the bank's words where it has said any.
+pub fn reason(rejection: &TransferRejection) -> String {
+    let body = rejection.bank.as_ref().map(|refusal| &refusal.body);
+    let body = body.and_then(|body| serde_json::from_str::<serde_json::Value>(body).ok());
+    let said = body.as_ref().and_then(|body| body.get("message")?.as_str());
+    let said = said.map(str::trim).filter(|said| !said.is_empty());
+    said.unwrap_or(&rejection.reason).to_owned()
 }
 
 impl From<&TransferRejection> for RejectionBody {
     fn from(rejection: &TransferRejection) -> Self {
         let bank = rejection.bank.as_ref();
         Self {
-            reason: rejection.reason.clone(),
+            reason: reason(rejection),
             bank_status: bank.map(|refusal| refusal.status),
             bank_body: bank
                 .and_then(|refusal| serde_json::from_str(&refusal.body).ok())

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{Kind, Operation, Other, State};
+use crate::bodies::transfers;
 
 /// A flat notice.
 #[derive(Debug, Serialize)]
@@ -164,7 +165,7 @@ fn sent(event: &Event, view: &TransferView) -> Result<OperationNotice, serde_jso
         alias_contraparte: other.alias,
         coelsa_id: transfer.coelsa_id.clone(),
         id_externo: Some(transfer.external_id.to_string()),
-        motivo_rechazo: rejection.map(|rejection| rejection.reason.clone()),
+        motivo_rechazo: rejection.map(transfers::reason),
         comprobante_id: id.0.to_string(),
         comprobante_devolucion_id: None,
         fecha_creacion: transfer.created_at.to_string(),

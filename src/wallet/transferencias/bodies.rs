@@ -6,6 +6,7 @@ use caudal_ledger::transfers::Transfer;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::bodies::transfers;
 use crate::wallet::importe::Importe;
 use crate::walletentidad::{Kind, Operation, Other, State};
 
@@ -113,8 +114,7 @@ fn voucher(realm: RealmId, view: &TransferView) -> String {
 }
 
 fn reason(transfer: &Transfer) -> Option<String> {
-    let rejection = transfer.rejection.as_ref();
-    rejection.map(|rejection| rejection.reason.clone())
+    transfer.rejection.as_ref().map(transfers::reason)
 }
 
 /// One of the details of an operation.
