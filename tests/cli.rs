@@ -1,12 +1,16 @@
 //! The commands around a service, each as a program of its own.
 
+mod cuts;
+
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 
 use caudal::service::TEST_ADMIN_KEY;
+use caudal_sandbox as sandbox;
 use tempfile::TempDir;
 
-use crate::support::{SOON, TestService, Value, json, wait_until};
+use crate::support::{Client, SOON, TestService, Value, json, wait_until};
 use crate::webhooks::inbox::Inbox;
 
 /// A command without the variables of whoever runs the tests.
@@ -100,6 +104,54 @@ impl Drop for Going {
     fn drop(&mut self) {
         self.0.kill().ok();
         self.0.wait().ok();
+    }
+}
+
+#[test]
+fn serve_without_settings_says_where_to_get_some() {
+    let (code, out, why) = said(&caudal(&["serve"]).output().unwrap());
+    assert_eq!((code, out.as_str()), (Some(2), ""), "{why}");
+    assert!(
+        why.contains("caudal serve --example > caudal.toml"),
+        "{why}"
+    );
+    assert!(why.contains("--config FILE"), "{why}");
+    let (code, out, _) = said(&caudal(&["serve", "--example"]).output().unwrap());
+    assert_eq!(code, Some(0));
+    assert!(out.contains("[bank"), "{out}");
+}
+
+#[actix_web::test]
+async fn a_sandbox_bank_begins_with_the_funds_in_pesos_that_it_is_given() {
+    for (sent, there) in [(None, "0.00"), (Some("1234.5"), "1234.50")] {
+        let mut bank = caudal(&["sandbox-bank", "--listen", "127.0.0.1:0"]);
+        bank.args(sent.iter().flat_map(|pesos| ["--funds", pesos]));
+        let mut going = Going(bank.stdout(Stdio::piped()).spawn().unwrap());
+        let mut line = String::new();
+        let out = going.0.stdout.take().unwrap();
+        BufReader::new(out).read_line(&mut line).unwrap();
+        let bank = Client::new(line.split_whitespace().last().unwrap(), None);
+        let user = json!({"username": sandbox::USERNAME, "password": sandbox::PASSWORD});
+        let login = bank.post("/v1/login/jwt", &user).await.is(200);
+        let token = format!("JWT {}", login["token"].as_str().unwrap());
+        let path = format!("/v1/banks/322/accounts/{}/owner", sandbox::COLLECTOR);
+        let found = bank
+            .get(&path)
+            .header("authorization", &token)
+            .await
+            .is(200);
+        assert_eq!(
+            found["balance"],
+            json!({"currency": "ARS", "amount": there})
+        );
+    }
+    for wrong in ["-1", "1.234", "mucho"] {
+        let (code, _, why) = said(
+            &caudal(&["sandbox-bank", "--funds", wrong])
+                .output()
+                .unwrap(),
+        );
+        assert_eq!(code, Some(2), "{why}");
     }
 }
 

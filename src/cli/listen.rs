@@ -21,6 +21,8 @@ use super::terminal::{self, Hangup, Signals, say};
 
 /// How long the URL has for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Without a byte for so long, the stream is cut: while nothing happens, it brings a comment every 15 seconds.
+const SILENCE: Duration = Duration::from_secs(45);
 /// How long is waited before the stream is asked for again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest message of the stream, in bytes.
@@ -117,6 +119,7 @@ impl Forward {
         };
         let client = Client::builder()
             .redirect(redirect::Policy::none())
+            .read_timeout(SILENCE)
             .no_proxy();
         let plain = [&stream, &args.forward]
             .iter()

@@ -17,12 +17,7 @@ use super::terminal::{self, Hangup, Signals, say};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The file with the settings (TOML)
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "CAUDAL_CONFIG",
-        required_unless_present = "example"
-    )]
+    #[arg(long, value_name = "FILE", env = "CAUDAL_CONFIG")]
     config: Option<PathBuf>,
     /// Print all settings with their meanings and defaults, then exit
     #[arg(long)]
@@ -31,9 +26,15 @@ pub struct Args {
 
 /// Runs it until a signal.
 pub fn run(args: &Args) -> Result<(), Exit> {
-    let Some(file) = args.config.as_ref().filter(|_| !args.example) else {
+    if args.example {
         return say(EXAMPLE.trim_end());
-    };
+    }
+    let file = args.config.as_ref().ok_or_else(|| {
+        Exit::usage(
+            "which settings? Set --config FILE (or CAUDAL_CONFIG). `caudal serve --example > caudal.toml` \
+             writes a file with every setting to begin with; `caudal dev` needs none.",
+        )
+    })?;
     process::keep_files_private();
     let settings = Settings::load(file).map_err(Exit::usage)?;
     let (format, log) = (settings.log_format, settings.log.clone());

@@ -97,11 +97,11 @@ pub struct RemuneracionEstado {
     pub fecha_alta: Option<String>,
     /// Units of the fund, with 4 decimals.
     pub cuotapartes: Option<Exacto>,
-    /// The last price that was published, for 1000 units, with 6 decimals.
+    /// The last price that was published, in pesos for 1000 units, with 6 decimals.
     pub valor_cuotaparte: Option<Exacto>,
     /// The business day of that price, `YYYY-MM-DD`.
     pub fecha_valor: Option<String>,
-    /// Units × price ÷ 1000, to the centavo. Apart from the balance, and never part of it.
+    /// In pesos: units × price ÷ 1000, to the centavo. Apart from the balance, and never part of it.
     pub saldo_valuado: Option<Importe>,
     /// The price against that of the business day before, in percent with 6 decimals; a weekend's
     /// yield is in that of the next business day.
