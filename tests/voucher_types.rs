@@ -227,6 +227,41 @@ async fn types_that_cannot_be_read_name_every_field() {
     service.a.post("/v1/voucher-types", &longest).await.is(201);
 }
 
+/// Whatever became of its type since: a removed one, also one whose code is another type's now.
+#[actix_web::test]
+async fn a_repeat_that_names_a_removed_type_by_its_number_is_a_repeat() {
+    let mut service = TestService::start().await;
+    let cvu = service.a.cvu().await;
+    let account = service.a.get(&format!("/v1/accounts/{cvu}")).await.is(200);
+    let sent = |amount: &str, number: u64| {
+        json!({
+            "idCuenta": account["walletAccountId"], "importe": amount, "idTipoComprobante": number,
+            "idExterno": "once",
+        })
+    };
+    service.a.create_type("REUSED", "credit").await;
+    let path = "/wallet/v1/Comprobante";
+    let first = service.a.post(path, &sent("9.00", 1000)).await.is(201);
+    service.a.delete("/v1/voucher-types/REUSED").await.is(204);
+    for step in ["removed", "used again", "crashed"] {
+        let again = service.a.post(path, &sent("9.00", 1000)).await.is(201);
+        assert!(again.replayed(), "{step}");
+        assert_eq!(again["id"], first["id"], "{step}");
+        let other = service.a.post(path, &sent("9.01", 1000)).await;
+        other.refused(409, "id_externo_reused");
+        if step == "removed" {
+            service.a.create_type("REUSED", "debit").await;
+        } else {
+            service.crash().await;
+        }
+    }
+    // The new type of the code has a number of its own, and the id is free in its direction.
+    let debit = service.a.post(path, &sent("1.00", 1001)).await.is(201);
+    assert_ne!(debit["id"], first["id"]);
+    let never = service.a.post(path, &sent("9.00", 1002)).await;
+    never.refused(400, "voucher_type_unknown");
+}
+
 /// A code that is used again gets another number, and vouchers keep the one that they were posted with.
 #[actix_web::test]
 async fn vouchers_keep_the_number_of_their_type() {
