@@ -55,7 +55,8 @@ request! {
         /// Tax id, 11 digits with a right check digit.
         cuit: Cuit = required("cuit", cuit(caller))
             as String { pattern = "^[0-9]{11}$", example = "20267565393" };
-        /// The holder's name.
+        /// The holder's name. The bank has 5 to 40 letters of Spanish, digits and dots: it is told the nearest
+        /// that it can write, which is what payers see and `GET /v1/lookup/cbu/{cvu}` shows.
         holder_name: String = required("holderName", line(NAME_MAX))
             as String { min_length = 1, max_length = 100 };
         /// `human` or `legal`; follows from the CUIT when absent.

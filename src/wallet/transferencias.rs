@@ -117,7 +117,9 @@ fn unnamed() -> Result<ExternalId, ApiError> {
 /// Sends money: final at once to an account of the realm; through the bank to any other, which is
 /// answered before the bank is asked.
 ///
-/// `cuit_destino` and `emails` are accepted and of no effect.
+/// `cuit_destino` and `emails` are accepted and of no effect: CBU, CVU or alias alone say who receives, the order
+/// is accepted before the bank is asked, and the service sends no mail. To see whose account it is, ask
+/// `CuentaCVUByCbuCvuOrAlias` before; `cuitCuilContraparte` of the operation says who it was.
 #[utoipa::path(
     operation_id = "walletTransferir",
     tag = "Wallet: transfers",
