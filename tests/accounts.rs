@@ -228,12 +228,14 @@ async fn the_largest_opening_is_taken_and_found_again() {
         .is(201);
     assert!(again.replayed() && again.text == opened.text);
     let taken = json!({"cuit": cuit(fresh()), "holderName": "Otra", "externalId": wave.repeat(64)});
-    service
+    let taken = service
         .a
         .post("/v1/accounts", &taken)
         .key("taken")
         .await
         .refused(409, "account_code_taken");
+    let details = json!({"cvu": opened["cvu"], "walletAccountId": opened["walletAccountId"]});
+    assert_eq!(taken["details"], details);
     assert_eq!(
         service
             .a

@@ -64,7 +64,16 @@ async fn a_hold_is_confirmed_and_released_in_parts() {
     assert_eq!(read.is(200).json, done.json);
     for step in ["confirm", "release"] {
         let late = service.a.step(&hold, step, "0.01").await;
-        late.refused(400, "hold_not_open");
+        let late = late.refused(400, "hold_not_open");
+        let last = service
+            .a
+            .get(&format!("/v1/accounts/{cvu}/movements?limit=1"));
+        let ended = last.await.json[0]["createdAt"].clone();
+        let right = json!({"holdId": hold["id"], "status": "confirmed", "endedAt": ended});
+        assert_eq!(late["details"], right, "{step}");
+        let said = late["message"].as_str().unwrap();
+        let how = format!("it was confirmed at {}", ended.as_str().unwrap());
+        assert!(said.contains(id(&hold)) && said.contains(&how), "{said}");
     }
     let path = format!("/v1/accounts/{cvu}/movements?order=asc&referenceType=hold");
     let movements = service.a.get(&path).await.is(200).json;
@@ -244,7 +253,9 @@ async fn a_hold_whose_time_has_come_releases_itself() {
             (&json!(status), &json!("0.00"))
         );
         let late = service.a.step(hold, "confirm", "1.00").await;
-        late.refused(400, "hold_not_open");
+        let late = late.refused(400, "hold_not_open");
+        assert_eq!(late["details"]["status"], status);
+        assert_eq!(late["details"]["endedAt"], "2026-03-02T13:00:00.000Z");
     }
     service.verified().await;
 }

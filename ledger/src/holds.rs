@@ -42,6 +42,9 @@ pub struct Hold {
     pub expires_at: Option<Timestamp>,
     /// When it was opened.
     pub created_at: Timestamp,
+    /// When nothing of it was left any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
 }
 
 /// How a hold stands.
@@ -99,6 +102,7 @@ impl Hold {
             description: voucher.description.clone(),
             expires_at: voucher.expires_at,
             created_at: voucher.at,
+            ended_at: None,
         })
     }
 
@@ -126,6 +130,9 @@ impl Hold {
                 self.expired = self.expired || self.is_due(step.at);
             }
             Direction::Credit | Direction::Debit | Direction::Hold => {}
+        }
+        if self.remaining().is_none() {
+            self.ended_at = self.ended_at.or(Some(step.at));
         }
     }
 

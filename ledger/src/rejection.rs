@@ -2,10 +2,12 @@
 
 use crate::balance::Direction;
 use crate::cvu::Cvu;
-use crate::ids::{TransferId, VoucherId};
+use crate::holds::HoldStatus;
+use crate::ids::{AccountNo, HoldId, TransferId, VoucherId};
 use crate::kyc::KycError;
 use crate::limits::{Breach, Quantity};
 use crate::money::{Amount, Money};
+use crate::time::Timestamp;
 use crate::transfers::TransferStatus;
 use crate::voucher_types::TypeCode;
 
@@ -51,11 +53,17 @@ pub enum Rejection {
     #[error("the balance would exceed what an account can hold")]
     AmountOverflow,
     /// The alias belongs to another account, or is reserved to another holder.
-    #[error("the alias is taken")]
-    AliasTaken,
+    #[error("the alias is taken{}", owned(.by.as_ref()))]
+    AliasTaken {
+        /// The account of the realm that has it; none where it is not known, or of another realm.
+        by: Option<Owner>,
+    },
     /// The code belongs to another wallet account.
-    #[error("an account with this external id exists already")]
-    AccountCodeTaken,
+    #[error("an account with this external id exists already{}", owned(.by.as_ref()))]
+    AccountCodeTaken {
+        /// The account that has it; none where it is being opened.
+        by: Option<Owner>,
+    },
     /// The CUIT of an account with a CVU is what it is.
     #[error("the CUIT cannot be changed once the account has a CVU")]
     CuitImmutable,
@@ -171,8 +179,11 @@ pub enum Rejection {
     #[error("hold not found")]
     HoldNotFound,
     /// Nothing of the hold is left.
-    #[error("the hold is not open any more")]
-    HoldNotOpen,
+    #[error("{}", over(.ended.as_deref()))]
+    HoldNotOpen {
+        /// The hold, and how it ended, where that is known.
+        ended: Option<Box<EndedHold>>,
+    },
     /// More than is left of the hold.
     #[error("{requested} is more than remains of the hold: {remaining}")]
     HoldRemaining {
@@ -264,6 +275,48 @@ pub enum Rejection {
         /// The most keys of a tenant and mode: [`crate::tenants::Platform::KEYS_MAX`].
         maximum: usize,
     },
+}
+
+/// An account of the same realm that has what was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Owner {
+    /// The account.
+    pub account: AccountNo,
+    /// Its CVU, if it has one.
+    pub cvu: Option<Cvu>,
+}
+
+fn owned(owner: Option<&Owner>) -> String {
+    match owner {
+        None => String::new(),
+        Some(Owner { cvu: Some(cvu), .. }) => format!(": your account {cvu} has it"),
+        Some(Owner { account, cvu: None }) => format!(": your wallet account {account} has it"),
+    }
+}
+
+/// A hold of which nothing is left.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EndedHold {
+    /// Its id.
+    pub id: HoldId,
+    /// How it ended.
+    pub status: HoldStatus,
+    /// When; none of one of which the step that ended it is not known.
+    pub at: Option<Timestamp>,
+}
+
+fn over(ended: Option<&EndedHold>) -> String {
+    let Some(EndedHold { id, status, at }) = ended else {
+        return "the hold is not open any more".to_owned();
+    };
+    let how = match status {
+        HoldStatus::Open => "ended",
+        HoldStatus::Confirmed => "was confirmed",
+        HoldStatus::Released => "was released",
+        HoldStatus::Expired => "expired",
+    };
+    let when = at.map(|at| format!(" at {at}")).unwrap_or_default();
+    format!("the hold {id} is not open any more: it {how}{when}")
 }
 
 fn sentence(breach: &Breach) -> String {

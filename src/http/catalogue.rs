@@ -152,11 +152,11 @@ rows! {
     account_not_suspended Tenants: "The account is to be reactivated and is not suspended.", "Nothing: it is in the state that you want, or closed.";
     account_disabled Tenants: "The wallet account is disabled.", "Enable it first.";
     account_not_empty Tenants: "Your tenant's policy closes only empty accounts.", "Move the balance out first.";
-    account_code_taken Tenants: "Another account has this external id (`codigo`).", "Use another code, or read the account that has it.";
+    account_code_taken Tenants: "Another account has this external id (`codigo`); `details` names it.", "Use another code, or read the account that has it.";
     too_many_accounts Tenants: "The realm has as many accounts as it may have.", "Ask the operator for more.";
     operation_in_flight Tenants: "Another operation of the same account waits for the bank.", "Repeat the request after `Retry-After` seconds.";
     name_required Tenants: "The change would leave the holder without a name.", "Send a name: given and family name, or that of a firm.";
-    alias_taken Tenants: "The alias belongs to another account.", "Choose another alias.";
+    alias_taken Tenants: "The alias belongs to another account; `details` names it if it is yours.", "Choose another alias.";
     cuit_immutable Tenants: "The CUIT of an account with a CVU cannot change.", "Open another account for the other CUIT.";
     first_holder_differs Tenants: "The first of `titulares` does not have the CUIT of the CVU.", "Put the account's own holder first.";
     holder_twice Tenants: "A CUIT is in `titulares` twice.", "Name each holder once.";
@@ -175,7 +175,7 @@ rows! {
     voucher_not_found Tenants: "The voucher does not exist, or belongs to another tenant.", "Check the id.";
     batch_rejected Tenants: "An item of an atomic batch was rejected, so nothing was posted; `details` has the result of each item.", "Correct or remove the rejected items.";
     hold_not_found Tenants: "The hold does not exist, or belongs to another tenant.", "Check the id.";
-    hold_not_open Tenants: "Nothing of the hold is left to confirm or release.", "Read the hold to see how it ended.";
+    hold_not_open Tenants: "Nothing of the hold is left to confirm or release; `details` says how and when it ended.", "Read the hold to see how it ended.";
     hold_remaining Tenants: "More was asked for than remains of the hold; `details` has both amounts.", "Ask for at most `details.remaining`.";
     expiry_in_the_past Tenants: "`expiresAt` is not in the future.", "Send a later instant.";
     too_many_open_holds Tenants: "The account has as many open holds as it may have.", "Confirm or release some first.";

@@ -342,6 +342,16 @@ fn about(error: ApiError, rejection: &Rejection) -> ApiError {
             requested,
         } => error.with(short("remaining", there.money(), *requested)),
         Rejection::LimitExceeded(breach) => error.with(of_breach(breach)),
+        Rejection::AliasTaken { by: Some(owner) }
+        | Rejection::AccountCodeTaken { by: Some(owner) } => error.with(json!({
+            "cvu": owner.cvu.map(|cvu| cvu.to_string()),
+            "walletAccountId": owner.account.0,
+        })),
+        Rejection::HoldNotOpen { ended: Some(ended) } => error.with(json!({
+            "holdId": ended.id.to_string(),
+            "status": ended.status.as_str(),
+            "endedAt": ended.at.map(|at| at.to_string()),
+        })),
         // Status, word and sentence say it all: those no rule is without.
         _ => error,
     }

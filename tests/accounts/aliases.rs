@@ -29,7 +29,9 @@ async fn aliases_are_compared_without_case_and_reserved_to_their_holder() {
     assert_eq!(service.bank.calls("set_alias").await, calls);
     for taken in ["Rio.De.Plata", "RIO.DE.PLATA", "rio.de.plata"] {
         let refused = set(two_cvu, taken).await.refused(409, "alias_taken");
-        assert!(!refused.text.contains(one_cvu));
+        // Of the same tenant and mode, the account that has it is named.
+        assert_eq!(refused["details"]["cvu"], one_cvu);
+        assert!(refused["message"].as_str().unwrap().contains(one_cvu));
         let body = json!({"cuit": cuit(fresh()), "holderName": "Otra", "alias": taken});
         service
             .a

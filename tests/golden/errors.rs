@@ -101,8 +101,10 @@ pub const ERRORS: &[Golden] = &[
         body: r#"{"cuit":"20267565393","holderName":"Juana Azurduy","alias":"RIO.DE.ORO"}"#,
         status: 409,
         answer: r#"
-            {"statusCode":409,"message":"the alias is taken","timestamp":"<now>",
-            "code":"alias_taken","requestId":"golden"}"#,
+            {"statusCode":409,
+            "message":"the alias is taken: your account 0000999100000257958477 has it",
+            "timestamp":"<now>","code":"alias_taken","requestId":"golden",
+            "details":{"cvu":"0000999100000257958477","walletAccountId":2}}"#,
     },
     Golden {
         request: "POST /v1/voucher-types",

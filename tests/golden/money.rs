@@ -59,8 +59,11 @@ pub const MONEY: &[Golden] = &[
         body: r#"{"amount":1}"#,
         status: 400,
         answer: r#"
-            {"statusCode":400,"message":"the hold is not open any more","timestamp":"<now>",
-            "code":"hold_not_open","requestId":"golden"}"#,
+            {"statusCode":400,
+            "message":"the hold hld_0000004000000020000000559hyh6tet is not open any more: it was confirmed at 2026-03-02T15:04:05.678Z",
+            "timestamp":"<now>","code":"hold_not_open","requestId":"golden",
+            "details":{"endedAt":"2026-03-02T15:04:05.678Z",
+            "holdId":"hld_0000004000000020000000559hyh6tet","status":"confirmed"}}"#,
     },
     Golden {
         request: "POST /v1/transfers",

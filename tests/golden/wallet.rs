@@ -226,7 +226,8 @@ pub const WALLET: &[Golden] = &[
         status: 409,
         answer: r#"
             {"statusCode":409,"message":"Ya existe una cuenta con ese código","timestamp":"<now>",
-            "code":"account_code_taken","requestId":"golden"}"#,
+            "code":"account_code_taken","requestId":"golden",
+            "details":{"cvu":"0000999100000219821526","walletAccountId":1}}"#,
     },
     Golden {
         request: "PUT /wallet/v1/Cuenta/1",

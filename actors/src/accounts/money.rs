@@ -9,11 +9,12 @@ use caudal_ledger::fees::quotes::Quote;
 use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
 use caudal_ledger::ids::{HoldId, VoucherId};
 use caudal_ledger::money::Amount;
-use caudal_ledger::rejection::Rejection;
+use caudal_ledger::rejection::{EndedHold, Rejection};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{CashIn, Suspense};
 use caudal_ledger::voucher_types::VoucherType;
 use caudal_ledger::vouchers::{Outcome, PostAdjustment, Voucher};
+use caudal_storage::StoreError;
 
 use super::{AccountActor, BalanceView, Desk, Heard, HoldView, Placed, Share};
 use crate::failure::Failure;
@@ -256,21 +257,43 @@ impl Desk {
     }
 
     /// Why there is no open hold of an id: it has ended, or it never was.
-    fn no_open_hold(&self, HoldId(VoucherId { sequence, tag, .. }): HoldId) -> Failure {
-        let number = sequence;
-        let ended = self
-            .unsettled
-            .iter()
-            .any(|v| Hold::of_step(v) == Some(number));
-        let Desk {
-            shared, account, ..
-        } = self;
-        match reads::money::hold(shared.store.as_ref(), shared.realm, account.number, number) {
-            Ok(Some(found)) if found.tag != tag => Rejection::HoldNotFound.into(),
-            Ok(None) if !ended => Rejection::HoldNotFound.into(),
-            Ok(_) => Rejection::HoldNotOpen.into(),
-            Err(why) => why.into(),
+    fn no_open_hold(&self, id: HoldId) -> Failure {
+        let hold = match self.ended_hold(id) {
+            Ok(Some(hold)) => hold,
+            Ok(None) => return Rejection::HoldNotFound.into(),
+            Err(why) => return why.into(),
+        };
+        let ended = EndedHold {
+            id,
+            status: hold.status(),
+            at: hold.ended_at,
+        };
+        let ended = Some(Box::new(ended));
+        Rejection::HoldNotOpen { ended }.into()
+    }
+
+    /// A hold of the account that is not open, with its last step.
+    fn ended_hold(
+        &self,
+        HoldId(VoucherId { sequence, tag, .. }): HoldId,
+    ) -> Result<Option<Hold>, StoreError> {
+        let Shared { store, realm, .. } = &*self.shared;
+        let kept = reads::money::hold(store.as_ref(), *realm, self.account.number, sequence)?;
+        let unsettled = || self.unsettled.iter().map(|voucher| &**voucher);
+        let opened = || {
+            let mut opened = unsettled().filter_map(Hold::opened);
+            opened.find(|hold| hold.sequence == sequence)
+        };
+        let Some(mut hold) = kept.or_else(opened).filter(|hold| hold.tag == tag) else {
+            return Ok(None);
+        };
+        if hold.remaining().is_some() {
+            // The index has not taken in yet how it ended.
+            unsettled()
+                .filter(|step| Hold::of_step(step) == Some(sequence))
+                .for_each(|step| hold.apply(step));
         }
+        Ok(Some(hold))
     }
 
     /// What a movement would cost.

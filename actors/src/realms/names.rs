@@ -5,10 +5,11 @@ use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::AccountNo;
-use caudal_ledger::rejection::Rejection;
+use caudal_ledger::rejection::{Owner, Rejection};
 
 use super::RealmSupervisor;
 use crate::failure::Failure;
+use crate::records::projection::Listed;
 use crate::records::reads;
 use crate::reply::ClaimGuard;
 use crate::scribe::Shared;
@@ -47,11 +48,21 @@ impl RealmSupervisor {
         } = &*self.shared;
         let name = [b"c", code.as_bytes()].concat();
         let claim = claims.claim(*realm, name, account, false);
-        let guard = claim.map_err(|_| Rejection::AccountCodeTaken)?;
+        let guard = claim.map_err(|_| Rejection::AccountCodeTaken { by: None })?;
         match reads::account_of_code(store.as_ref(), *realm, code)? {
-            Some(owner) if owner != account => Err(Rejection::AccountCodeTaken.into()),
+            Some(owner) if owner != account => {
+                let by = self.owner(owner)?;
+                Err(Rejection::AccountCodeTaken { by }.into())
+            }
             Some(_) | None => Ok(guard),
         }
+    }
+
+    /// An account of the realm that has what another one asks for.
+    fn owner(&self, account: AccountNo) -> Result<Option<Owner>, Failure> {
+        let Shared { realm, store, .. } = &*self.shared;
+        let listed = reads::listed(store.as_ref(), *realm, account)?;
+        Ok(listed.map(|Listed { cvu, .. }| Owner { account, cvu }))
     }
 
     /// Claims an alias in the realm. What another realm has, the bank refuses. Requests of one account share
@@ -70,7 +81,11 @@ impl RealmSupervisor {
         } = &*self.shared;
         let name = [b"a", alias.folded().as_bytes()].concat();
         let claim = claims.claim(*realm, name, account, true);
-        let guard = claim.map_err(|_| Rejection::AliasTaken)?;
+        let guard = claim.map_err(|_| Rejection::AliasTaken { by: None })?;
+        let taken = |owner| -> Result<ClaimGuard, Failure> {
+            let by = self.owner(owner)?;
+            Err(Rejection::AliasTaken { by }.into())
+        };
         match reads::alias_owner(store.as_ref(), *realm, alias)? {
             None => Ok(guard),
             Some(owner) if owner.account == account => Ok(guard),
@@ -79,11 +94,11 @@ impl RealmSupervisor {
                 let listed = reads::listed(store.as_ref(), *realm, owner.account)?;
                 let closed = listed.is_some_and(|it| it.status == Status::Closed);
                 match owner.current && !closed {
-                    true => Err(Rejection::AliasTaken.into()),
+                    true => taken(owner.account),
                     false => Ok(guard),
                 }
             }
-            Some(_) => Err(Rejection::AliasTaken.into()),
+            Some(owner) => taken(owner.account),
         }
     }
 

@@ -122,7 +122,7 @@ impl Projection for Rows {
 
 impl Projection for RowsUnder {
     fn version(&self) -> u32 {
-        14
+        15
     }
 
     fn project(

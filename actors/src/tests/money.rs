@@ -89,7 +89,13 @@ async fn a_hold_is_opened_once_and_goes_in_parts() {
     let last = value(step(&harness, 2, HoldStep::Release, None).await);
     assert_eq!(last.hold.status(), HoldStatus::Confirmed);
     let none = step(&harness, 2, HoldStep::Release, None).await;
-    assert_eq!(none, Err(Failure::Rejected(Rejection::HoldNotOpen)));
+    let Err(Failure::Rejected(Rejection::HoldNotOpen { ended: Some(ended) })) = none else {
+        panic!("{none:?}");
+    };
+    let id = HoldId(place(&harness, 1, 2));
+    assert_eq!((ended.id, ended.status), (id, HoldStatus::Confirmed));
+    assert_eq!(ended.at, last.hold.ended_at);
+    assert!(ended.at.is_some());
     // A repeat says what the first answer said.
     let repeat = value(harness.hold(1, 300, "h", None).await);
     assert_eq!(repeat, Outcome::Replayed(first));

@@ -1,6 +1,7 @@
 //! Openings and aliases: the bank is asked, and whatever it does the account is one or none.
 
 use super::*;
+use caudal_ledger::rejection::Owner;
 
 #[actix::test]
 async fn an_opening_whose_outcome_is_unknown_is_asked_again_until_it_is_known() {
@@ -84,9 +85,15 @@ async fn an_opening_cut_off_by_a_crash_is_finished_after_the_restart() {
     // Another opening gets another account.
     let other = value(world.open(None, None).await);
     assert_eq!(other.account.number, AccountNo(2));
+    let first = Target::Account(AccountNo(1));
+    let first = world.engine.view(REALM, first).await.unwrap();
+    let by = Some(Owner {
+        account: AccountNo(1),
+        cvu: first.account.cvu,
+    });
     assert_eq!(
         world.open(Some("ANA.prueba"), None).await,
-        Err(Failure::Rejected(Rejection::AliasTaken))
+        Err(Failure::Rejected(Rejection::AliasTaken { by }))
     );
 }
 

@@ -260,8 +260,10 @@ impl Account {
         amount: Option<Amount>,
         context: &Context<'_>,
     ) -> Result<Vec<Voucher>, Rejection> {
-        let hold = self.holds.get(&hold).ok_or(Rejection::HoldNotOpen)?;
-        let remaining = hold.remaining().ok_or(Rejection::HoldNotOpen)?;
+        let ended = Rejection::HoldNotOpen { ended: None };
+        let open = self.holds.get(&hold);
+        let open = open.and_then(|hold| Some((hold, hold.remaining()?)));
+        let (hold, remaining) = open.ok_or(ended)?;
         let movement = match step {
             HoldStep::Confirm => Movement::Confirm,
             HoldStep::Release => Movement::Release,

@@ -174,7 +174,7 @@ rules! {
     VoucherNotFound: NOT_FOUND, "El comprobante no existe";
     LimitExceeded: BAD_REQUEST, "La operación supera un límite de la cuenta; ver details";
     HoldNotFound: NOT_FOUND, "La retención no existe";
-    HoldNotOpen: BAD_REQUEST, "La retención ya no está abierta";
+    HoldNotOpen: BAD_REQUEST, "La retención ya no está abierta; ver details";
     HoldRemaining: BAD_REQUEST, "El importe supera lo que queda de la retención";
     ExpiryInThePast: BAD_REQUEST, "El vencimiento debe estar en el futuro";
     TooManyOpenHolds: BAD_REQUEST, "La cuenta alcanzó la cantidad máxima de retenciones abiertas";

@@ -156,7 +156,7 @@ fn a_hold_is_confirmed_and_released_in_parts_until_nothing_is_left() {
     step(&mut account, number, HoldStep::Confirm, None).unwrap();
     assert_eq!(balance(&account), (600, 0));
     let again = step(&mut account, number, HoldStep::Release, None);
-    assert_eq!(again, Err(Rejection::HoldNotOpen));
+    assert_eq!(again, Err(Rejection::HoldNotOpen { ended: None }));
 }
 
 #[test]
