@@ -19,12 +19,14 @@ pub mod tipos;
 pub mod transferencias;
 
 use actix_web::web;
+use caudal_actors::engine::lists::{ListPage, Listing};
 use caudal_ledger::ids::AccountNo;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::http::errors::ApiError;
+use crate::http::query::pages;
 use crate::http::words::Mistake;
 
 /// The name of the field and of the parameter that names an account by its number.
@@ -94,21 +96,20 @@ pub fn routes(config: &mut ServiceConfig) {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Pagina<T> {
-    /// How many pages there are.
+    /// How many pages there are; where `X-Total-Count` is absent and there is more, one more than this page.
     pub total_pages: u64,
-    /// How many records match in all.
+    /// How many records match in all; where `X-Total-Count` is absent, how many there are at least.
     pub total_records: u64,
     /// The records of this page.
     pub items: Vec<T>,
 }
 
 impl<T> Pagina<T> {
-    /// A page of so many records a page.
-    pub fn of(items: Vec<T>, total: u64, size: usize) -> Self {
-        let size = u64::try_from(size).unwrap_or(u64::MAX).max(1);
+    /// The records of a page of a list.
+    pub fn of<V>(items: Vec<T>, listing: &Listing<V>, page: &ListPage) -> Self {
         Self {
-            total_pages: total.div_ceil(size),
-            total_records: total,
+            total_pages: pages(listing, page),
+            total_records: listing.total,
             items,
         }
     }

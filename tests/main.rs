@@ -64,6 +64,8 @@ mod limits;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod looks;
+#[cfg(test)]
 mod lookups;
 #[cfg(test)]
 mod movements;

@@ -92,6 +92,7 @@ pub struct Engine {
     state: Arc<RwLock<Arc<Platform>>>,
     realms: Arc<Realms>,
     read_slots: read_slots::ReadSlots,
+    list_rows: u64,
     /// Replaced when it has died.
     treasury: RwLock<Mailbox<Treasury>>,
 }
@@ -259,6 +260,7 @@ impl Engine {
             state,
             realms,
             read_slots: read_slots::ReadSlots::default(),
+            list_rows: options.list_rows,
             treasury,
         })
     }

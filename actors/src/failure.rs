@@ -29,6 +29,14 @@ pub enum Failure {
     /// `If-Match` names another version of the account.
     #[error("the account has changed since; read it again")]
     Stale,
+    /// The rows before a page that was asked for by its number are more than one page looks at.
+    #[error(
+        "the page begins behind more rows than one request looks at; go on by cursor, or narrow the dates"
+    )]
+    PageTooFar,
+    /// The rows that were to be sorted are more than one page looks at.
+    #[error("there are more rows than one request sorts; narrow the dates, or leave out sort")]
+    TooManyToSort,
     /// A mailbox or the store's queue is full. Nothing was done.
     #[error("the service is overloaded; try again shortly")]
     Overloaded,

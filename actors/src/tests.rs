@@ -40,6 +40,7 @@ mod full_store;
 mod harness;
 mod lists;
 mod lives;
+mod looks;
 mod money;
 mod openings;
 mod rest;

@@ -104,54 +104,144 @@ struct List {
     whole: bool,
 }
 
+/// The lists: name, path up to the parameters of a page, whether pages have numbers, and whether only the first one
+/// is asked for. Nothing is of a type `NONE`: such a page looks as far as one may.
+const LISTS: [(&str, &str, bool, bool); 30] = [
+    ("accounts", "/v1/accounts?", false, false),
+    (
+        "accounts, status",
+        "/v1/accounts?status=active&",
+        false,
+        false,
+    ),
+    ("accounts, q", "/v1/accounts?q=prueba%2077&", false, true),
+    (
+        "accounts by name",
+        "/v1/accounts?sort=holderName&",
+        false,
+        false,
+    ),
+    ("movements", "/v1/accounts/{hot}/movements?", false, false),
+    (
+        "comprobantes",
+        "/v1/accounts/{hot}/comprobantes?",
+        false,
+        false,
+    ),
+    (
+        "movements, q",
+        "/v1/accounts/{hot}/movements?q=77&",
+        false,
+        true,
+    ),
+    (
+        "movements, type",
+        "/v1/accounts/{hot}/movements?type=NONE&",
+        false,
+        true,
+    ),
+    (
+        "movements, date and type",
+        "/v1/accounts/{hot}/movements?type=NONE&to=2020-01-01&",
+        false,
+        true,
+    ),
+    (
+        "movements, reference",
+        "/v1/accounts/{hot}/movements?referenceType=hold&",
+        false,
+        true,
+    ),
+    (
+        "movements, CUIT",
+        "/v1/accounts/{hot}/movements?counterpartyCuit=20267565393&",
+        false,
+        true,
+    ),
+    ("internal", "/v1/comprobantes/internal?", false, false),
+    (
+        "internal, type",
+        "/v1/comprobantes/internal?tipo=NONE&",
+        false,
+        true,
+    ),
+    (
+        "internal, amount",
+        "/v1/comprobantes/internal?importeMin=99&",
+        false,
+        true,
+    ),
+    (
+        "internal, dates",
+        "/v1/comprobantes/internal?desde=2020-01-01&",
+        false,
+        true,
+    ),
+    (
+        "transfers, status",
+        "/v1/transfers?status=audit&",
+        false,
+        true,
+    ),
+    (
+        "holds, open",
+        "/v1/accounts/{hot}/holds?status=open&",
+        false,
+        true,
+    ),
+    ("holds", "/v1/accounts/{hot}/holds?", false, true),
+    ("positions", "/v1/treasury/positions?", false, false),
+    (
+        "positions, total",
+        "/v1/treasury/positions?min=99999999&",
+        false,
+        true,
+    ),
+    (
+        "positions, q",
+        "/v1/treasury/positions?q=prueba%2077&",
+        false,
+        true,
+    ),
+    (
+        "accounts by name, q",
+        "/v1/accounts?sort=holderName&q=nobody&",
+        false,
+        true,
+    ),
+    ("ByFilters", "/wallet/v1/ComprobantesByFilters?", true, true),
+    (
+        "ByFilters, dates",
+        "/wallet/v1/ComprobantesByFilters?fechaDesde=2020-01-01&",
+        true,
+        true,
+    ),
+    (
+        "ByFilters, code",
+        "/wallet/v1/ComprobantesByFilters?codigo=NONE&",
+        true,
+        true,
+    ),
+    (
+        "ByFilters, sign",
+        "/wallet/v1/ComprobantesByFilters?signo=-1&",
+        true,
+        true,
+    ),
+    ("Cuentas", "/wallet/v1/Cuentas?", true, false),
+    ("SaldosActuales", "/wallet/v1/SaldosActuales?", true, false),
+    ("SaldosClientes", "/wallet/v1/SaldosClientes?", true, false),
+    ("treasury", "/v1/treasury", false, true),
+];
+
 fn lists(hot: &str) -> Vec<List> {
-    let list = |name, path: &str, numbered, whole| List {
+    let list = |(name, path, numbered, whole): (_, &str, _, _)| List {
         name,
         path: path.replace("{hot}", hot),
         numbered,
         whole,
     };
-    vec![
-        list("accounts", "/v1/accounts?", false, false),
-        list(
-            "accounts, status",
-            "/v1/accounts?status=active&",
-            false,
-            false,
-        ),
-        list("accounts, q", "/v1/accounts?q=prueba%2077&", false, true),
-        list(
-            "accounts by name",
-            "/v1/accounts?sort=holderName&",
-            false,
-            false,
-        ),
-        list("movements", "/v1/accounts/{hot}/movements?", false, false),
-        list(
-            "comprobantes",
-            "/v1/accounts/{hot}/comprobantes?",
-            false,
-            false,
-        ),
-        list(
-            "movements, q",
-            "/v1/accounts/{hot}/movements?q=77&",
-            false,
-            true,
-        ),
-        list("internal", "/v1/comprobantes/internal?", false, false),
-        list(
-            "internal, amount",
-            "/v1/comprobantes/internal?importeMin=99&",
-            false,
-            true,
-        ),
-        list("positions", "/v1/treasury/positions?", false, false),
-        list("Cuentas", "/wallet/v1/Cuentas?", true, false),
-        list("SaldosActuales", "/wallet/v1/SaldosActuales?", true, false),
-        list("SaldosClientes", "/wallet/v1/SaldosClientes?", true, false),
-        list("treasury", "/v1/treasury", false, true),
-    ]
+    LISTS.map(list).into()
 }
 
 /// The pages of a list that are asked for, with their paths.
@@ -342,7 +432,7 @@ mod tests {
             },
         };
         let listed = super::super::on_system(run(folder.path(), &plan)).unwrap();
-        assert_eq!((listed.small, listed.lines.len()), (300, 34));
+        assert_eq!((listed.small, listed.lines.len()), (300, 50));
         assert!(listed.dearest_cursor() > Some(Thousandths(0)));
         for line in listed.lines {
             let first = line.page == FIRST;

@@ -144,6 +144,9 @@ rows! {
     id_externo_reused Tenants: "The `idExterno` was used with other data; `errors` names the fields that differ, `details` what holds it.", "Use a new `idExterno` for a new order.";
     id_externo_in_flight Tenants: "Another request with this `idExterno` is not finished.", "Repeat the request after `Retry-After` seconds.";
     version_mismatch Tenants: "`If-Match` names another version than the present one.", "Read the account again, then decide whether the change still applies.";
+    // Lists.
+    page_too_far Tenants: "The page was asked for by its number or offset, and more rows than one request looks at lie before it.", "Go on with `X-Next-Cursor` of an earlier page as `cursor`, or narrow the dates.";
+    too_many_to_sort Tenants: "An order by amount was asked for over more rows than one request sorts.", "Narrow the dates, or leave out `sort`.";
     // Accounts.
     account_not_found Tenants: "The account does not exist, or belongs to another tenant.", "Check the CVU or the number, and that the key is of the right realm.";
     account_without_cvu Tenants: "The wallet account has no CVU yet.", "Create its CVU first.";

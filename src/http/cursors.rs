@@ -50,6 +50,7 @@ mod tests {
                 items: vec![()],
                 total: 3,
                 next: Some(next),
+                looked: None,
             };
             assert_eq!(read(&written(&listing).unwrap()), Some(next));
         }

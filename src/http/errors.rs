@@ -294,7 +294,9 @@ impl From<&Failure> for ApiError {
             Failure::Bank(BankError::Refused(why)) if alias_is_taken(why) => {
                 of(StatusCode::CONFLICT)
             }
-            Failure::Bank(BankError::Refused(_)) => of(StatusCode::BAD_REQUEST),
+            Failure::Bank(BankError::Refused(_)) | Failure::PageTooFar | Failure::TooManyToSort => {
+                of(StatusCode::BAD_REQUEST)
+            }
             Failure::Bank(BankError::Failed { .. }) => of(StatusCode::BAD_GATEWAY),
             Failure::Bank(BankError::TimedOut) => of(StatusCode::GATEWAY_TIMEOUT),
             Failure::KeyReused { .. } => of(StatusCode::CONFLICT),

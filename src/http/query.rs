@@ -325,10 +325,18 @@ pub fn is_dry(request: &HttpRequest) -> bool {
     pairs.any(|(name, value)| name == DRY_RUN && value.eq_ignore_ascii_case("true"))
 }
 
-/// How many pages of this size a list has.
+/// How many pages of this size a list has; where only a part of it was looked at, this page, and one more if it
+/// goes on.
 pub fn pages<T>(listing: &Listing<T>, page: &ListPage) -> u64 {
-    let size = u64::try_from(page.limit).unwrap_or(u64::MAX).max(1);
-    listing.total.div_ceil(size)
+    let whole = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    let size = whole(page.limit).max(1);
+    match listing.looked {
+        None => listing.total.div_ceil(size),
+        Some(_) => {
+            let this = whole(page.offset).div_euclid(size) + 1;
+            this + u64::from(listing.next.is_some())
+        }
+    }
 }
 
 #[cfg(test)]

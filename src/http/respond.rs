@@ -5,7 +5,7 @@ use actix_web::http::header::{ContentType, HeaderName};
 use actix_web::{HttpRequest, HttpResponse};
 use caudal_actors::accounts::Versions;
 use caudal_actors::engine::Asker;
-use caudal_actors::engine::lists::Listing;
+use caudal_actors::engine::lists::{Listing, Part};
 use caudal_actors::failure::Failure;
 use caudal_actors::reply::{Answered, Given, Keyed, Rendered, Scope};
 use caudal_ledger::vouchers::Outcome;
@@ -28,6 +28,8 @@ pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key
 pub const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const TOTAL: HeaderName = HeaderName::from_static("x-total-count");
 const NEXT: HeaderName = HeaderName::from_static("x-next-cursor");
+const LOOKED_ROWS: HeaderName = HeaderName::from_static("x-looked-rows");
+const LOOKED_UNTIL: HeaderName = HeaderName::from_static("x-looked-until");
 const KEY_CHARS_MAX: usize = 255;
 
 /// An answer with a JSON body.
@@ -48,9 +50,20 @@ pub fn array<T, R: Serialize>(listing: &Listing<T>, render: impl Fn(&T) -> R) ->
     paged(listing, json(StatusCode::OK, &items))
 }
 
-/// Adds the headers of a page.
+/// Adds the headers of a page: its total, or, where only a part of the list was looked at, how far that went.
 pub fn paged<T>(listing: &Listing<T>, mut answer: HttpResponse) -> HttpResponse {
-    answer.headers_mut().insert(TOTAL, listing.total.into());
+    let headers = answer.headers_mut();
+    match listing.looked {
+        None => {
+            headers.insert(TOTAL, listing.total.into());
+        }
+        Some(Part { rows, until }) => {
+            headers.insert(LOOKED_ROWS, rows.into());
+            if let Some(until) = until.and_then(|at| at.to_string().try_into().ok()) {
+                headers.insert(LOOKED_UNTIL, until);
+            }
+        }
+    }
     next(listing, answer)
 }
 

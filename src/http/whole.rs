@@ -55,7 +55,12 @@ impl WholeParams {
         let next = page.last().filter(|_| more);
         let next = next.map(|(number, _)| Cursor::from(*number));
         let items = page.into_iter().map(|(_, item)| item).collect();
-        Ok(Listing { items, total, next })
+        Ok(Listing {
+            items,
+            total,
+            next,
+            looked: None,
+        })
     }
 }
 

@@ -2,18 +2,37 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use caudal_actors::engine::lists::{ListPage, Listing};
+use caudal_actors::engine::lists::{ListPage, Listing, Part};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::http::cursors;
 use crate::http::respond::{json, paged};
+
+/// How much of a list a page has looked at that did not look at all of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct Looked {
+    /// How many rows.
+    pub rows: u64,
+    /// When the last of them was written; null where the list is not in the order of time.
+    pub until: Option<String>,
+}
+
+impl From<Part> for Looked {
+    fn from(part: Part) -> Self {
+        Self {
+            rows: part.rows,
+            until: part.until.map(|at| at.to_string()),
+        }
+    }
+}
 
 /// A page of a list.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct PageOf<T> {
     /// What is listed.
     pub items: Vec<T>,
-    /// How many match in all.
+    /// How many match in all; with `looked` how many there are at least.
     pub total: u64,
     /// The size of the page.
     pub limit: usize,
@@ -21,6 +40,9 @@ pub struct PageOf<T> {
     pub offset: usize,
     /// What to send as `cursor` for the next page; null when there is no more.
     pub next: Option<String>,
+    /// How far the page has looked, where that was not the whole list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looked: Option<Looked>,
 }
 
 impl<T: Serialize> PageOf<T> {
@@ -32,6 +54,7 @@ impl<T: Serialize> PageOf<T> {
             limit: page.limit,
             offset: page.offset,
             next: cursors::written(found),
+            looked: found.looked.map(Looked::from),
         }
     }
 
@@ -60,7 +83,7 @@ macro_rules! page {
             struct Shape {
                 $(#[$items])+
                 items: Vec<$item>,
-                /// How many match in all.
+                /// How many match in all; with `looked` how many there are at least.
                 total: u64,
                 /// The size of the page.
                 limit: usize,
@@ -68,6 +91,10 @@ macro_rules! page {
                 offset: usize,
                 /// What to send as `cursor` for the next page; null when there is no more.
                 next: Option<String>,
+                /// How far the page has looked, where that was not the whole list: one request looks at
+                /// so much at most, so the page may be short or empty; go on with `next`.
+                #[schema(nullable = false)]
+                looked: Option<$crate::v1::pages::Looked>,
             }
 
             impl utoipa::PartialSchema for $name {

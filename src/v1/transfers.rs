@@ -175,7 +175,7 @@ pub async fn send(request: HttpRequest, caller: Caller, mut query: Query, body: 
         ("status" = Option<TransferStatusWord>, Query, description = "only transfers in this state"),
         ("fromCvu" = Option<String>, Query, description = "only from this CVU"),
         PeriodParams,
-        ("counterpartyCuit" = Option<String>, Query, description = "only to whom has this CUIT, as the bank resolved it before sending; like every filter but idExterno it looks at all transfers of the realm", pattern = "^[0-9]{11}$"),
+        ("counterpartyCuit" = Option<String>, Query, description = "only to whom has this CUIT, as the bank resolved it before sending; it looks at all transfers that the period or fromCvu leaves, so many on one page at most: `looked` says where that was not all", pattern = "^[0-9]{11}$"),
         ("idExterno" = Option<String>, Query, description = "the one transfer with the tenant's own id; found without looking at any other", min_length = 1, max_length = 64)
     ),
     responses((status = 200, body = TransfersPage), Problems)
@@ -197,11 +197,7 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
     query.done()?;
     let listing = match caller.engine().transfers(realm, filter, page).await {
         // Another's CVU sent nothing here, as one that does not exist.
-        Err(Failure::Rejected(Rejection::AccountNotFound)) => Listing {
-            items: vec![],
-            total: 0,
-            next: None,
-        },
+        Err(Failure::Rejected(Rejection::AccountNotFound)) => Listing::default(),
         found => found?,
     };
     Ok(TransfersPage::answer(&listing, &page, |view| {

@@ -75,7 +75,7 @@ params! {
         /// counterparty.
         q: Option<String> = text("q") as Option<String>;
         /// Only with this CUIT on the other side. Like every filter but the dates it looks at each
-        /// movement of the period, so give `from` and `to` where an account has many.
+        /// movement of the period, so many on one page at most: `X-Looked-Rows` says where that was not all.
         counterparty_cuit: Option<Cuit> = read("counterpartyCuit", Cuit::parse_relaxed)
             as Option<String> { pattern = "^[0-9]{11}$" };
         /// `createdAt` (when absent) or `amount`.
@@ -114,7 +114,8 @@ pub(super) async fn history(caller: &Caller, path: &web::Path<String>, mut query
 /// Lists the vouchers of an account, newest first.
 ///
 /// Each voucher carries the balances after it. Filter by type, reference, period and text; go on with
-/// `X-Next-Cursor` as `cursor`.
+/// `X-Next-Cursor` as `cursor` until it is absent: a filtered page of a long history may be short or empty, and
+/// `X-Looked-Rows` and `X-Looked-Until` then say how far it has looked.
 #[utoipa::path(
     operation_id = "listComprobantes",
     tag = "Vouchers",
@@ -217,7 +218,7 @@ pub async fn post(
         ("tipo" = Option<String>, Query, description = "a direction or the code of a voucher type"),
         ("importeMin" = Option<String>, Query, description = "at least this amount"),
         ("importeMax" = Option<String>, Query, description = "at most this amount"),
-        ("counterpartyCuit" = Option<String>, Query, description = "only with this CUIT on the other side; every voucher that the other filters leave is looked at, so give desde and hasta where there are many", pattern = "^[0-9]{11}$"),
+        ("counterpartyCuit" = Option<String>, Query, description = "only with this CUIT on the other side; every voucher that the other filters leave is looked at, so many on one page at most: `looked` says where that was not all", pattern = "^[0-9]{11}$"),
         ("sort" = Option<VoucherSortWord>, Query, description = "`createdAt` (when absent) or `amount`.")
     ),
     responses((status = 200, body = VouchersPage), Problems)
@@ -250,11 +251,7 @@ pub async fn internal(caller: Caller, mut query: Query) -> Answer {
             let target = caudal_actors::realms::Target::Cvu(cvu);
             match engine.movements(realm, target, filter, sort, page).await {
                 Err(caudal_actors::failure::Failure::Rejected(Rejection::AccountNotFound)) => {
-                    caudal_actors::engine::lists::Listing {
-                        items: vec![],
-                        total: 0,
-                        next: None,
-                    }
+                    caudal_actors::engine::lists::Listing::default()
                 }
                 found => found?,
             }

@@ -260,7 +260,7 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
         .await?;
     let items = listing.items.iter();
     let items = items.map(|account| CuentaBody::of(&caller, account));
-    let body = Pagina::of(items.collect(), listing.total, page.limit);
+    let body = Pagina::of(items.collect(), &listing, &page);
     Ok(respond::paged(&listing, json(StatusCode::OK, &body)))
 }
 

@@ -105,22 +105,14 @@ async fn balances(
     if at.is_none() {
         let all = AccountFilter::default();
         let found = engine.balances(realm, all, page).await?;
-        return Ok(Listing {
-            items: found.items.iter().map(Saldo::from).collect(),
-            total: found.total,
-            next: found.next,
-        });
+        return Ok(found.with(|items| items.iter().map(Saldo::from).collect()));
     }
     let filter = PositionFilter {
         at,
         ..PositionFilter::default()
     };
     let found = engine.positions(realm, filter, page).await?;
-    Ok(Listing {
-        items: found.items.iter().map(Saldo::from).collect(),
-        total: found.total,
-        next: found.next,
-    })
+    Ok(found.with(|items| items.iter().map(Saldo::from).collect()))
 }
 
 /// Lists the balances of the accounts with a CVU, newest account first: 200 a page when `pageSize` is
@@ -146,7 +138,7 @@ pub async fn current(caller: Caller, mut query: Query) -> Answer {
     let listing = balances(&caller, at, page).await?;
     let body = Saldos {
         saldos: listing.items.clone(),
-        page: Pagina::of(listing.items.clone(), listing.total, page.limit),
+        page: Pagina::of(listing.items.clone(), &listing, &page),
         corte: Corte::of(&caller, at, &page).await?,
     };
     Ok(respond::paged(&listing, json(StatusCode::OK, &body)))

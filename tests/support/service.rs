@@ -61,6 +61,8 @@ pub struct Setup {
     pub wrong_keys: u32,
     /// How long requests in flight have to finish when the service stops.
     pub grace: Duration,
+    /// How much one page of a list looks at at most, in rows.
+    pub list_rows: u64,
 }
 
 impl Default for Setup {
@@ -80,6 +82,7 @@ impl Default for Setup {
             answer: wire::ANSWER_PATIENCE,
             wrong_keys: u32::MAX,
             grace: Duration::from_secs(5),
+            list_rows: engine::Options::default().list_rows,
         }
     }
 }
@@ -106,6 +109,7 @@ impl Setup {
                 webhooks: self.schedule,
                 treasury_every: self.treasury_every,
                 treasury_patience: self.treasury_patience,
+                list_rows: self.list_rows,
                 ..engine::EngineOptions::default()
             },
             storage: caudal_storage::StoreOptions::small(),

@@ -1,12 +1,14 @@
 //! Lists: movements of an account, vouchers of a realm, accounts.
 //!
 //! **Shape.** What needs no filter is a range of sequence numbers and costs what the page costs.
-//! With a filter, the range that dates leave is scanned, off the actors' threads.
+//! With a filter, the range that dates leave is looked at, off the actors' threads.
 //!
-//! **Bounds.** See [`super::read_slots`].
+//! **Bounds.** A page looks at a part of a long range (see [`look`]); pages take turns (see
+//! [`super::read_slots`]).
 
 mod accounts;
 mod internal;
+pub(in crate::engine) mod look;
 mod pages;
 mod realm;
 
@@ -30,13 +32,15 @@ use crate::failure::Failure;
 use crate::realms::Target;
 use crate::records::projection::{Line, Place};
 use crate::records::{LEDGER, account_stream, reads};
-pub(super) use accounts::listed;
+pub(super) use accounts::{directory, listed};
+use look::{Look, VOUCHER};
+pub(super) use pages::Range;
 use pages::sorted;
-pub(super) use pages::{Picker, Range};
 
 pub use accounts::{AccountFilter, AccountScope, AccountSort};
 pub use caudal_storage::SortOrder;
-pub use pages::{Cursor, ListPage, Listing, Mark};
+pub use look::ROWS as ROWS_MAX;
+pub use pages::{Cursor, ListPage, Listing, Mark, Part};
 
 /// How many records a scan reads at once.
 const SCAN_PAGE: usize = 1000;
@@ -199,12 +203,20 @@ impl Engine {
     ) -> Result<Listing<Placed>, Failure> {
         let head = self.balance(realm, target).await?;
         let cost = Cost::scan_if(!filter.is_range(sort));
-        self.scan(realm, cost, move |store| {
+        let bound = self.list_rows;
+        self.look(realm, cost, move |books| {
             let range = Range {
                 first: 1,
                 last: head.sequence,
             };
-            movements(store, realm, head.account, range, &filter, sort, &page)
+            let store = books.cells.of(realm);
+            let look = Look {
+                page: &page,
+                bound,
+                cost: (VOUCHER, VOUCHER),
+            };
+            let of = (realm, head.account);
+            movements(store.as_ref(), of, range, &filter, sort, &look)
         })
         .await
     }
@@ -218,8 +230,10 @@ impl Engine {
         page: ListPage,
     ) -> Result<Listing<Placed>, Failure> {
         let cost = Cost::scan_if(!filter.is_everything(sort));
-        self.scan(realm, cost, move |store| {
-            internal::list(store, realm, &filter, sort, &page)
+        let bound = self.list_rows;
+        self.look(realm, cost, move |books| {
+            let store = books.cells.of(realm);
+            internal::list(store.as_ref(), realm, &filter, sort, (&page, bound))
         })
         .await
     }
@@ -231,8 +245,10 @@ impl Engine {
         filter: VoucherFilter,
         page: ListPage,
     ) -> Result<Listing<Placed>, Failure> {
-        self.scan(realm, Cost::Scan, move |store| {
-            realm::list(store, realm, &filter, &page)
+        let bound = self.list_rows;
+        self.look(realm, Cost::Scan, move |books| {
+            let store = books.cells.of(realm);
+            realm::list(store.as_ref(), realm, &filter, (&page, bound))
         })
         .await
     }
@@ -247,8 +263,10 @@ impl Engine {
     ) -> Result<Listing<Account>, Failure> {
         let skips = sort != AccountSort::CreatedAt && page.offset > SCAN_PAGE;
         let cost = Cost::scan_if(filter.text.is_some() || skips);
-        self.scan(realm, cost, move |store| {
-            accounts::accounts(store, realm, &filter, sort, &page)
+        let bound = self.list_rows;
+        self.look(realm, cost, move |books| {
+            let store = books.cells.of(realm);
+            accounts::accounts(store.as_ref(), realm, &filter, sort, (&page, bound))
         })
         .await
     }
@@ -283,14 +301,14 @@ fn within_dates(
 
 fn movements(
     store: &dyn Index,
-    realm: RealmId,
-    account: AccountNo,
+    (realm, account): (RealmId, AccountNo),
     range: Range,
     filter: &VoucherFilter,
     sort: VoucherSort,
-    page: &ListPage,
-) -> Result<Listing<Placed>, StoreError> {
+    look: &Look<'_>,
+) -> Result<Listing<Placed>, Failure> {
     let range = within_dates(store, realm, account, range, filter)?;
+    let page = look.page;
     let placed = |voucher| Placed {
         account,
         voucher: Arc::new(voucher),
@@ -302,55 +320,44 @@ fn movements(
             0 => Vec::new(),
             _ => reads::vouchers(store, realm, account, ends, page.order, page.limit)?,
         };
-        let items = vouchers.into_iter().map(placed).collect();
         return Ok(Listing {
-            items,
+            items: vouchers.into_iter().map(placed).collect(),
             total: range.len(),
             next,
+            looked: None,
         });
     }
-    let order = if sort == VoucherSort::Amount {
-        SortOrder::Ascending
-    } else {
-        page.order
+    let read = |order| {
+        move |rest: Range, size| {
+            let ends = (rest.first, rest.last);
+            let found = reads::vouchers(store, realm, account, ends, order, size)?;
+            Ok(found.into_iter().map(|it| (it.sequence, it)).collect())
+        }
     };
-    let mut picker = Picker::new(*page);
-    let mut by_amount = Vec::new();
-    let mut rest = range;
-    while rest.len() > 0 {
-        let vouchers = reads::vouchers(
-            store,
-            realm,
-            account,
-            (rest.first, rest.last),
-            order,
-            SCAN_PAGE,
-        )?;
-        let Some(last) = vouchers.last() else { break };
-        match order {
-            SortOrder::Ascending => rest.first = last.sequence.saturating_add(1),
-            SortOrder::Descending if last.sequence == 0 => break,
-            SortOrder::Descending => rest.last = last.sequence.saturating_sub(1),
-        }
-        for voucher in vouchers
-            .into_iter()
-            .filter(|v| filter.lets(realm, account, v))
-        {
-            let sequence = voucher.sequence;
-            match sort {
-                VoucherSort::CreatedAt => picker.offer(sequence, placed(voucher)),
-                VoucherSort::Amount => by_amount.push(((voucher.amount, sequence), sequence)),
-            }
-        }
-    }
-    if sort == VoucherSort::CreatedAt {
-        return Ok(picker.listing());
-    }
+    let lets = |voucher: &Voucher| filter.lets(realm, account, voucher);
     let find = |sequence| reads::voucher(store, realm, Place { account, sequence });
+    if sort == VoucherSort::CreatedAt {
+        let take = |_, voucher, _: &mut _| Ok(Some(voucher).filter(lets).map(placed));
+        let time = |sequence| Ok(find(sequence)?.map(|voucher| voucher.at));
+        return look.over(range, read(page.order), take, time);
+    }
+    look.sorts(range)?;
+    let mut by_amount = Vec::new();
+    let (mut rest, order) = (range, SortOrder::Ascending);
+    while rest.len() > 0 {
+        let vouchers: Vec<(u64, Voucher)> = read(order)(rest, SCAN_PAGE)?;
+        let Some((last, _)) = vouchers.last() else {
+            break;
+        };
+        rest = rest.behind(*last, order);
+        let found = vouchers.into_iter().filter(|(_, voucher)| lets(voucher));
+        by_amount.extend(found.map(|(sequence, it)| ((it.amount, sequence), sequence)));
+    }
     let mark = page.after().map(find).transpose()?.flatten();
     let mark = mark.map(|voucher| (voucher.amount, voucher.sequence));
-    let Listing { items, total, next } = sorted(by_amount, mark.as_ref(), page);
-    let found: Result<Vec<_>, _> = items.into_iter().map(find).collect();
-    let items = found?.into_iter().flatten().map(placed).collect();
-    Ok(Listing { items, total, next })
+    let listing = sorted(by_amount, mark.as_ref(), page);
+    Ok(listing.try_with(|sequences| {
+        let found: Result<Vec<_>, StoreError> = sequences.into_iter().map(find).collect();
+        Ok::<_, StoreError>(found?.into_iter().flatten().map(placed).collect())
+    })?)
 }

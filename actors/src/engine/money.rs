@@ -14,7 +14,8 @@ use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::Outcome;
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::lists::{ListPage, Listing, Picker, Range};
+use super::lists::look::{ACCOUNT, Look, SINGLE, VOUCHER};
+use super::lists::{Cursor, ListPage, Listing, Mark, Range};
 use super::read_slots::Cost;
 use super::{Asker, DEADLINE, Engine};
 use crate::accounts::BatchMode;
@@ -28,8 +29,8 @@ pub use crate::accounts::{Heard, HoldView, ItemOutcome, TransferView};
 
 /// How many calls to the bank are shown with a transfer, the newest ones.
 const CALLS_MAX: usize = 100;
-/// How many rows a scan reads at once.
-const SCAN_PAGE: usize = 1000;
+/// The letter of cursors over the transfers of one account, whose numbers are their own.
+const OF_ACCOUNT: u8 = b'f';
 
 /// Which transfers are listed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -140,9 +141,17 @@ impl Engine {
         page: ListPage,
     ) -> Result<Listing<HoldView>, Failure> {
         // Releases what is due, and waits for all that is in flight.
-        let account = self.balance(realm, target).await?.account;
-        self.scan(realm, Cost::Scan, move |store| {
-            holds(store, realm, account, status, &page)
+        let now = self.balance(realm, target).await?;
+        let bound = self.list_rows;
+        self.look(realm, Cost::Scan, move |books| {
+            let store = books.cells.of(realm);
+            let look = Look {
+                page: &page,
+                bound,
+                cost: (ACCOUNT, ACCOUNT),
+            };
+            let of = (now.account, now.sequence);
+            holds(store.as_ref(), realm, of, status, &look)
         })
         .await
     }
@@ -218,13 +227,23 @@ impl Engine {
         page: ListPage,
     ) -> Result<Listing<TransferView>, Failure> {
         let from = match filter.from {
-            Some(target) => Some(self.balance(realm, target).await?.account),
+            Some(target) => {
+                let now = self.balance(realm, target).await?;
+                Some((now.account, now.sequence))
+            }
             None => None,
         };
         let point = filter == TransferFilter::default() || filter.external_id.is_some();
         let cost = Cost::scan_if(!point);
-        self.scan(realm, cost, move |store| {
-            transfers(store, realm, &filter, from, &page)
+        let bound = self.list_rows;
+        self.look(realm, cost, move |books| {
+            let store = books.cells.of(realm);
+            let look = Look {
+                page: &page,
+                bound,
+                cost: (SINGLE, SINGLE),
+            };
+            transfers(store.as_ref(), realm, &filter, from, &look)
         })
         .await
     }
@@ -278,73 +297,132 @@ pub(super) fn not_found(why: Failure, what: Rejection) -> Failure {
     }
 }
 
+/// The holds of an account that has so many movements. Those that are open have rows of their own.
 fn holds(
     store: &dyn Index,
     realm: RealmId,
-    account: AccountNo,
+    (account, movements): (AccountNo, u64),
     status: Option<HoldStatus>,
-    page: &ListPage,
-) -> Result<Listing<HoldView>, StoreError> {
-    let prefix = keys::holds(realm, account);
-    let mut picker = Picker::new(*page);
-    let (mut from, mut to) = (prefix.clone(), keys::after_prefix(&prefix));
-    loop {
-        let rows = store.scan(&from, &to, page.order, SCAN_PAGE)?;
-        for (_, row) in &rows {
-            let hold: Hold = decode(row)?;
-            if status.is_none_or(|wanted| wanted == hold.status()) {
-                picker.offer(hold.sequence, HoldView { account, hold });
-            }
-        }
-        match rows.last() {
-            Some((key, _)) if rows.len() == SCAN_PAGE => match page.order {
-                SortOrder::Ascending => from = [key.as_slice(), &[0]].concat(),
-                SortOrder::Descending => to.clone_from(key),
-            },
-            Some(_) | None => return Ok(picker.listing()),
-        }
-    }
+    look: &Look<'_>,
+) -> Result<Listing<HoldView>, Failure> {
+    let open = status == Some(HoldStatus::Open);
+    let place = if open { keys::open_hold } else { keys::hold };
+    let find = |sequence| reads::money::hold(store, realm, account, sequence);
+    let all = Range {
+        first: 1,
+        last: movements,
+    };
+    look.over(
+        all,
+        |rest, size| {
+            let from = place(realm, account, rest.first);
+            let to = keys::after_prefix(&place(realm, account, rest.last));
+            let rows = store.scan(&from, &to, look.page.order, size)?;
+            let read = |(key, row): &(Vec<u8>, Vec<u8>)| {
+                let sequence = keys::number_of(key)?;
+                let hold: Option<Hold> = match open {
+                    true => find(sequence)?,
+                    false => Some(decode(row)?),
+                };
+                Ok((sequence, hold))
+            };
+            rows.iter().map(read).collect()
+        },
+        |_, hold: Option<Hold>, _| {
+            let hold = hold.filter(|hold| status.is_none_or(|wanted| wanted == hold.status()));
+            Ok(hold.map(|hold| HoldView { account, hold }))
+        },
+        |sequence| Ok(find(sequence)?.map(|hold| hold.created_at)),
+    )
 }
 
 fn transfers(
     store: &dyn Index,
     realm: RealmId,
     filter: &TransferFilter,
-    from: Option<AccountNo>,
-    page: &ListPage,
-) -> Result<Listing<TransferView>, StoreError> {
+    from: Option<(AccountNo, u64)>,
+    look: &Look<'_>,
+) -> Result<Listing<TransferView>, Failure> {
+    let page = look.page;
     if let Some(id) = &filter.external_id {
-        return by_external(store, realm, (id, filter), from, page);
+        let from = from.map(|(account, _)| account);
+        return Ok(by_external(store, realm, (id, filter), from, page)?);
+    }
+    if let Some(from) = from {
+        return of_account(store, realm, filter, from, look);
     }
     let count = keys::count_in(store.get(&keys::transfer_count(realm))?.as_deref())?;
-    let mut range = Range {
-        first: 1,
-        last: count,
-    };
     if *filter == TransferFilter::default() {
-        let (shown, next) = range.page(page);
+        let all = Range {
+            first: 1,
+            last: count,
+        };
+        let (shown, next) = all.page(page);
         let rows = transfer_range(store, realm, shown, page.order, page.limit)?;
         return Ok(Listing {
             items: rows.into_iter().map(|(_, view)| view).collect(),
             total: count,
             next,
+            looked: None,
         });
     }
-    let mut picker = Picker::new(*page);
-    while range.len() > 0 {
-        let rows = transfer_range(store, realm, range, page.order, SCAN_PAGE)?;
-        let Some((last, _)) = rows.last() else { break };
-        match page.order {
-            SortOrder::Ascending => range.first = last.saturating_add(1),
-            SortOrder::Descending => range.last = last.saturating_sub(1),
-        }
-        for (ordinal, view) in rows {
-            if filter.lets(&view.transfer) && from.is_none_or(|from| from == view.account) {
-                picker.offer(ordinal, view);
-            }
-        }
+    let time = |ordinal| Ok(transfer_at(store, realm, ordinal)?.map(|it| it.transfer.created_at));
+    let range = Range::within(count, (filter.since, filter.until), time)?;
+    look.over(
+        range,
+        |rest, size| transfer_range(store, realm, rest, page.order, size),
+        |_, view, _| Ok(Some(view).filter(|view| filter.lets(&view.transfer))),
+        time,
+    )
+}
+
+/// The transfers of one account that has so many movements: its own rows, by the number of each.
+fn of_account(
+    store: &dyn Index,
+    realm: RealmId,
+    filter: &TransferFilter,
+    (account, movements): (AccountNo, u64),
+    look: &Look<'_>,
+) -> Result<Listing<TransferView>, Failure> {
+    let mut page = *look.page;
+    if let Some(Cursor { number, mark }) = page.cursor
+        && mark.is_none_or(|mark| mark.by() != OF_ACCOUNT)
+    {
+        // Earlier versions gave the place in the realm.
+        let found = transfer_at(store, realm, number)?;
+        let found = found.filter(|view| view.account == account);
+        page.cursor = found.map(|view| view.transfer.sequence.into());
     }
-    Ok(picker.listing())
+    let look = Look {
+        page: &page,
+        cost: (VOUCHER, VOUCHER),
+        ..*look
+    };
+    let all = Range {
+        first: 1,
+        last: movements,
+    };
+    let find = |sequence| reads::money::transfer(store, realm, Place { account, sequence });
+    let mut listing = look.over(
+        all,
+        |rest, size| {
+            let from = keys::transfer(realm, account, rest.first);
+            let to = keys::after_prefix(&keys::transfer(realm, account, rest.last));
+            let rows = store.scan(&from, &to, page.order, size)?;
+            let read = |(key, row): &(Vec<u8>, Vec<u8>)| Ok((keys::number_of(key)?, decode(row)?));
+            rows.iter().map(read).collect()
+        },
+        |_, transfer: Transfer, _| {
+            let lets = filter.lets(&transfer);
+            Ok(lets.then_some(TransferView { account, transfer }))
+        },
+        |sequence| Ok(find(sequence)?.map(|transfer| transfer.created_at)),
+    )?;
+    listing.next = listing.next.map(|Cursor { number, .. }| Cursor {
+        number,
+        mark: Mark::new(OF_ACCOUNT, &[]),
+    });
+    Ok(listing)
 }
 
 /// The transfer of an external id, where the filter lets it: an id names one transfer at most.
@@ -368,8 +446,22 @@ fn by_external(
     Ok(Listing {
         items,
         total,
-        next: None,
+        ..Listing::default()
     })
+}
+
+/// The transfer of an ordinal.
+fn transfer_at(
+    store: &dyn Index,
+    realm: RealmId,
+    ordinal: u64,
+) -> Result<Option<TransferView>, StoreError> {
+    let only = Range {
+        first: ordinal,
+        last: ordinal,
+    };
+    let mut found = transfer_range(store, realm, only, SortOrder::Ascending, 1)?;
+    Ok(found.pop().map(|(_, view)| view))
 }
 
 fn transfer_range(

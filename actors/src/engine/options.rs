@@ -5,6 +5,7 @@ use std::time::Duration;
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::events::rules::RuleSets;
 
+use super::lists;
 use crate::settings::Pauses;
 use crate::treasury;
 
@@ -29,6 +30,8 @@ pub struct EngineOptions {
     /// How long a snapshot of the treasury waits for the bank; then it is answered with the
     /// bank's last word, or without.
     pub treasury_patience: Duration,
+    /// How much one page of a list looks at at most, in rows of the index.
+    pub list_rows: u64,
 }
 
 impl Default for EngineOptions {
@@ -41,6 +44,7 @@ impl Default for EngineOptions {
             event_rules: RuleSets::ALL.newest(),
             treasury_every: treasury::BANK_EVERY,
             treasury_patience: treasury::PATIENCE,
+            list_rows: lists::ROWS_MAX,
         }
     }
 }

@@ -20,9 +20,10 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::money::Money;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Index, SortOrder, StoreError};
+use caudal_storage::{Index, StoreError};
 
-use super::lists::{AccountFilter, ListPage, Listing, Picker, listed};
+use super::lists::look::{ACCOUNT, BALANCE, Left, Look};
+use super::lists::{AccountFilter, ListPage, Listing, Range, directory, listed};
 use super::read_slots::{Books, Cost};
 use super::{DEADLINE, Engine, Realms, wait};
 use crate::banks::OnCollector;
@@ -31,8 +32,7 @@ use crate::mailbox::{Mailbox, Waiting};
 use crate::ports::BankGateway as _;
 use crate::realms::{RealmMessage, Target};
 use crate::records::account_sets::Among;
-use crate::records::projection::Listed;
-use crate::records::{decode, keys, reads};
+use crate::records::reads;
 use crate::reply::Reply;
 use crate::treasury::{MAILBOX, Standing, TakeSnapshot, Treasury, Whose};
 
@@ -176,8 +176,10 @@ impl Engine {
         page: ListPage,
     ) -> Result<Listing<Position>, Failure> {
         let cost = Cost::scan_if(!filter.is_everyone());
-        self.scan(realm, cost, move |store| {
-            positions(store, realm, &filter, &page)
+        let bound = self.list_rows;
+        self.look(realm, cost, move |books| {
+            let store = books.cells.of(realm);
+            positions(store.as_ref(), realm, &filter, (&page, bound))
         })
         .await
     }
@@ -224,11 +226,13 @@ impl PositionFilter {
         store: &dyn Index,
         realm: RealmId,
         (number, status): (AccountNo, Status),
+        left: &mut Left,
     ) -> Result<Option<Option<Funds>>, StoreError> {
         let closed = status == Status::Closed && self.at.is_none();
         if !closed && self.min.is_none() && self.max.is_none() {
             return Ok(Some(None));
         }
+        left.spend(BALANCE);
         let found = self.funds(store, realm, number)?;
         let total = found.0.total();
         let shown = !(closed && total == Money::ZERO)
@@ -253,59 +257,71 @@ fn everyone(
     let census = reads::totals(store, realm)?.census;
     // Of closed accounts the census does not know which have money.
     let known = (census.closed == 0 || !among.alive).then(|| census.with_cvu());
-    let Listing { items, total, next } = listed(store, realm, (&among, known), page)?;
-    let items = items.into_iter().map(|number| (number, None)).collect();
-    Ok(Listing { items, total, next })
+    let listing = listed(store, realm, (&among, known), page)?;
+    Ok(listing.with(|items| items.into_iter().map(|number| (number, None)).collect()))
 }
 
-/// The page of those that a filter leaves: the whole directory is looked at.
+/// The page of those that a filter leaves: the directory is looked at.
 fn filtered(
     store: &dyn Index,
     realm: RealmId,
     filter: &PositionFilter,
-    page: &ListPage,
-) -> Result<Listing<(AccountNo, Option<Funds>)>, StoreError> {
+    (page, bound): (&ListPage, u64),
+) -> Result<Listing<(AccountNo, Option<Funds>)>, Failure> {
     let accounts = AccountFilter {
         text: filter.text.clone(),
         ..AccountFilter::default()
     }
     .folded();
-    let mut picker = Picker::new(*page);
-    let prefix = keys::directory(realm);
-    let (mut from, mut to) = (prefix.clone(), keys::after_prefix(&prefix));
-    loop {
-        let rows = store.scan(&from, &to, page.order, SCAN_PAGE)?;
-        for (key, row) in &rows {
-            let number = keys::account_of(key)?;
-            let row: Listed = decode(row)?;
+    let all = Range {
+        first: 1,
+        last: reads::last_account(store, realm)?,
+    };
+    let closed = reads::totals(store, realm)?.census.closed > 0 && filter.at.is_none();
+    let most = match closed || filter.min.is_some() || filter.max.is_some() {
+        true => ACCOUNT + BALANCE,
+        false => ACCOUNT,
+    };
+    let look = Look {
+        page,
+        bound,
+        cost: (ACCOUNT, most),
+    };
+    look.over(
+        all,
+        |rest, size| directory(store, realm, rest, (page.order, size)),
+        |number, row, left| {
+            let number = AccountNo(number);
             if !accounts.lets(number, &row) {
-                continue;
+                return Ok(None);
             }
-            if let Some(known) = filter.looks(store, realm, (number, row.status))? {
-                picker.offer(number.0, (number, known));
-            }
-        }
-        match rows.last() {
-            Some((key, _)) if rows.len() == SCAN_PAGE => match page.order {
-                SortOrder::Ascending => from = [key.as_slice(), &[0]].concat(),
-                SortOrder::Descending => to.clone_from(key),
-            },
-            Some(_) | None => return Ok(picker.listing()),
-        }
-    }
+            let known = filter.looks(store, realm, (number, row.status), left)?;
+            Ok(known.map(|known| (number, known)))
+        },
+        |number| Ok(reads::listed(store, realm, AccountNo(number))?.map(|it| it.created_at)),
+    )
 }
 
 fn positions(
     store: &dyn Index,
     realm: RealmId,
     filter: &PositionFilter,
-    page: &ListPage,
-) -> Result<Listing<Position>, StoreError> {
-    let Listing { items, total, next } = if filter.is_everyone() {
+    (page, bound): (&ListPage, u64),
+) -> Result<Listing<Position>, Failure> {
+    let listing = if filter.is_everyone() {
         everyone(store, realm, filter, page)?
     } else {
-        filtered(store, realm, filter, page)?
+        filtered(store, realm, filter, (page, bound))?
     };
+    Ok(listing.try_with(|items| shown(store, realm, filter, items))?)
+}
+
+fn shown(
+    store: &dyn Index,
+    realm: RealmId,
+    filter: &PositionFilter,
+    items: Vec<(AccountNo, Option<Funds>)>,
+) -> Result<Vec<Position>, StoreError> {
     let mut found = Vec::with_capacity(items.len());
     for (number, known) in items {
         let Some(account) = reads::profile(store, realm, number)? else {
@@ -319,9 +335,5 @@ fn positions(
             last_movement_at,
         });
     }
-    Ok(Listing {
-        items: found,
-        total,
-        next,
-    })
+    Ok(found)
 }

@@ -80,10 +80,6 @@ impl Engine {
                 items.push(wait(answer, DEADLINE).await?);
             }
         }
-        Ok(Listing {
-            items,
-            total: listing.total,
-            next: listing.next,
-        })
+        Ok(listing.with(|_| items))
     }
 }

@@ -205,5 +205,6 @@ fn listing(items: Vec<DeliveryView>, next: Option<u64>) -> Listing<DeliveryView>
         total: u64::try_from(items.len()).unwrap_or(u64::MAX),
         next: next.map(Cursor::from),
         items,
+        looked: None,
     }
 }

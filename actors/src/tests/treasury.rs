@@ -228,13 +228,32 @@ async fn every_snapshot_is_the_sum_of_the_positions_at_its_sequence() {
 
 /// A store that counts what is asked of it.
 #[derive(Debug)]
-struct Counted {
+pub(super) struct Counted {
     inner: Arc<dyn Store>,
     gets: AtomicU64,
     others: AtomicU64,
+    /// Rows and entries that were given.
+    pub(super) rows: AtomicU64,
 }
 
 impl Counted {
+    pub(super) fn over(inner: Arc<dyn Store>) -> Self {
+        Self {
+            inner,
+            gets: AtomicU64::new(0),
+            others: AtomicU64::new(0),
+            rows: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts what a read gives.
+    fn given<T>(&self, found: Stored<Vec<T>>) -> Stored<Vec<T>> {
+        let count = found.as_ref().map_or(0, Vec::len);
+        self.rows
+            .fetch_add(u64::try_from(count).unwrap(), Ordering::Relaxed);
+        found
+    }
+
     fn other(&self) -> &dyn Store {
         self.others.fetch_add(1, Ordering::Relaxed);
         self.inner.as_ref()
@@ -258,16 +277,18 @@ impl Index for Counted {
         order: caudal_storage::SortOrder,
         limit: usize,
     ) -> Stored<Vec<Entry>> {
-        self.other().read(stream, from, to, order, limit)
+        self.given(self.other().read(stream, from, to, order, limit))
     }
     fn seq_at(&self, stream: StreamId, at: u64) -> Stored<Option<u64>> {
         self.other().seq_at(stream, at)
     }
     fn entry(&self, position: Position) -> Stored<Entry> {
+        self.rows.fetch_add(1, Ordering::Relaxed);
         self.other().entry(position)
     }
     fn get(&self, key: &[u8]) -> Stored<Option<Vec<u8>>> {
         self.gets.fetch_add(1, Ordering::Relaxed);
+        self.rows.fetch_add(1, Ordering::Relaxed);
         self.inner.get(key)
     }
     fn scan(
@@ -277,7 +298,7 @@ impl Index for Counted {
         order: caudal_storage::SortOrder,
         limit: usize,
     ) -> Stored<Vec<Pair>> {
-        self.other().scan(from, to, order, limit)
+        self.given(self.other().scan(from, to, order, limit))
     }
     fn replay(
         &self,
@@ -307,7 +328,7 @@ impl Store for Counted {
 }
 
 /// Has so many accounts opened.
-fn opened(store: &FaultyStore, accounts: u64) {
+pub(super) fn opened(store: &FaultyStore, accounts: u64) {
     for number in 1..=accounts {
         let stream = crate::records::account_stream(REALM, AccountNo(number), PROFILE);
         let registered = AccountFact::Registered(Registration {
@@ -364,7 +385,7 @@ pub(super) fn first_voucher() -> Voucher {
 }
 
 /// A store where so many accounts have a voucher each.
-fn filled(accounts: u64) -> Arc<FaultyStore> {
+pub(super) fn filled(accounts: u64) -> Arc<FaultyStore> {
     let store = FaultyStore::new(Arc::new(Rows), 1);
     store.set_automatic(true);
     let mut voucher = first_voucher();
@@ -388,11 +409,7 @@ fn filled(accounts: u64) -> Arc<FaultyStore> {
 #[test]
 fn a_snapshot_costs_one_read_however_many_accounts_there_are() {
     for accounts in [1000, 100_000] {
-        let counted = Counted {
-            inner: filled(accounts),
-            gets: AtomicU64::new(0),
-            others: AtomicU64::new(0),
-        };
+        let counted = Counted::over(filled(accounts));
         let totals = reads::totals(&counted, REALM).unwrap();
         assert_eq!(totals.sequence, accounts);
         assert_eq!(totals.available.centavos(), i128::from(accounts) * 12_345);
@@ -406,11 +423,7 @@ async fn a_page_of_positions_costs_what_its_rows_cost() {
     for accounts in [1000, 5000] {
         let store = filled(accounts);
         opened(&store, accounts);
-        let counted = Arc::new(Counted {
-            inner: store,
-            gets: AtomicU64::new(0),
-            others: AtomicU64::new(0),
-        });
+        let counted = Arc::new(Counted::over(store));
         let banks = Arc::new(|_: &Relation| {
             let bank: Arc<dyn BankGateway> = Arc::<TestBank>::default();
             Ok(bank)

@@ -9,7 +9,7 @@ use super::ledger::alias_is_taken;
 /// The status and the stable word of wrong fields.
 pub const INVALID: (StatusCode, &str) = (StatusCode::BAD_REQUEST, "invalid_request");
 /// The statuses and stable words of what the actors say beside rules, for the catalogue.
-pub const FAILURES: [(StatusCode, &str); 15] = [
+pub const FAILURES: [(StatusCode, &str); 17] = [
     (StatusCode::BAD_REQUEST, "bank_refused"),
     (StatusCode::BAD_GATEWAY, "bank_failed"),
     (StatusCode::GATEWAY_TIMEOUT, "bank_timeout"),
@@ -17,6 +17,8 @@ pub const FAILURES: [(StatusCode, &str); 15] = [
     (StatusCode::CONFLICT, "idempotency_in_flight"),
     (StatusCode::NOT_FOUND, "idempotency_key_not_found"),
     (StatusCode::PRECONDITION_FAILED, "version_mismatch"),
+    (StatusCode::BAD_REQUEST, "page_too_far"),
+    (StatusCode::BAD_REQUEST, "too_many_to_sort"),
     (StatusCode::SERVICE_UNAVAILABLE, "overloaded"),
     (StatusCode::SERVICE_UNAVAILABLE, "read_only"),
     (StatusCode::SERVICE_UNAVAILABLE, "clock_in_doubt"),
@@ -39,6 +41,8 @@ pub fn code(failure: &Failure) -> &'static str {
         Failure::KeyInFlight => "idempotency_in_flight",
         Failure::KeyUnknown => "idempotency_key_not_found",
         Failure::Stale => "version_mismatch",
+        Failure::PageTooFar => "page_too_far",
+        Failure::TooManyToSort => "too_many_to_sort",
         Failure::Overloaded => "overloaded",
         Failure::ReadOnly => "read_only",
         Failure::ClockInDoubt => "clock_in_doubt",

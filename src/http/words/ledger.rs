@@ -273,6 +273,12 @@ impl Say for Failure {
             }
             Self::KeyUnknown => "No se conoce ninguna solicitud con este Idempotency-Key",
             Self::Stale => "La cuenta cambió desde que se leyó (If-Match)",
+            Self::PageTooFar => {
+                "La página está detrás de más registros de los que una consulta recorre; siga con cursor o acote las fechas"
+            }
+            Self::TooManyToSort => {
+                "Hay más registros de los que una consulta ordena; acote las fechas u omita sort"
+            }
             Self::Overloaded => "El servicio está ocupado; reintente en unos segundos",
             Self::ReadOnly => "Por el momento no se aceptan cambios; reintente más tarde",
             Self::ClockInDoubt => {

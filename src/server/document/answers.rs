@@ -50,15 +50,34 @@ const RETRY_AFTER: AnswerHeader = AnswerHeader {
 };
 const TOTAL: AnswerHeader = AnswerHeader {
     name: "X-Total-Count",
-    about: "How many rows match in all.",
+    about: "How many rows match in all; absent where the page has looked at a part of the list only.",
     kind: Type::Integer,
+};
+const LOOKED_ROWS: AnswerHeader = AnswerHeader {
+    name: "X-Looked-Rows",
+    about: "How many rows the page has looked at, where that is not the whole list: no index answers the filter, and one request looks at so much at most. The page may then be short or empty; go on with `X-Next-Cursor` until it is absent.",
+    kind: Type::Integer,
+};
+const LOOKED_UNTIL: AnswerHeader = AnswerHeader {
+    name: "X-Looked-Until",
+    about: "With `X-Looked-Rows`: when the last of those rows was written; absent where the list is not in the order of time.",
+    kind: Type::String,
 };
 const NEXT: AnswerHeader = AnswerHeader {
     name: "X-Next-Cursor",
     about: "What to send as `cursor` for the next page; absent on the last.",
     kind: Type::String,
 };
-const HEADERS: [AnswerHeader; 6] = [REQUEST_ID, REPLAYED, ETAG, RETRY_AFTER, TOTAL, NEXT];
+const HEADERS: [AnswerHeader; 8] = [
+    REQUEST_ID,
+    REPLAYED,
+    ETAG,
+    RETRY_AFTER,
+    TOTAL,
+    NEXT,
+    LOOKED_ROWS,
+    LOOKED_UNTIL,
+];
 
 impl AnswerHeader {
     fn mention(&self, answer: &mut Response) {
@@ -163,6 +182,8 @@ fn successes(operation: &mut Operation, schemas: &Schemas) {
     let keyed = takes(operation, ParameterIn::Header, "Idempotency-Key");
     let versioned = takes(operation, ParameterIn::Header, "If-None-Match");
     let paged = takes(operation, ParameterIn::Query, "cursor");
+    // A list that is given whole has no order to ask for, and is never looked at in parts.
+    let looks = takes(operation, ParameterIn::Query, "order");
     for (status, answer) in &mut operation.responses.responses {
         let RefOr::T(answer) = answer else { continue };
         if answer.description.is_empty() {
@@ -178,6 +199,10 @@ fn successes(operation: &mut Operation, schemas: &Schemas) {
         }
         if paged {
             NEXT.mention(answer);
+        }
+        if looks {
+            LOOKED_ROWS.mention(answer);
+            LOOKED_UNTIL.mention(answer);
         }
         if paged || shape.as_deref() == Some("array") {
             TOTAL.mention(answer);

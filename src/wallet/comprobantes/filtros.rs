@@ -125,7 +125,7 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
         .collect();
     let body = Comprobantes {
         comprobantes: items.clone(),
-        page: Pagina::of(items, listing.total, page.limit),
+        page: Pagina::of(items, &listing, &page),
     };
     Ok(paged(&listing, json(StatusCode::OK, &body)))
 }

@@ -1,5 +1,5 @@
 //! The list of accounts: a page of the account sets or of the rows that keep accounts sorted; with a text,
-//! what a scan of the directory finds.
+//! what a look at the directory finds.
 
 use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::cuit::Cuit;
@@ -8,7 +8,9 @@ use caudal_ledger::text::folded;
 use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::SCAN_PAGE;
-use super::pages::{Cursor, ListPage, Listing, Mark};
+use super::look::{ACCOUNT, Left, Look};
+use super::pages::{Cursor, ListPage, Listing, Mark, Part, Range};
+use crate::failure::Failure;
 use crate::records::account_sets::{Among, Members};
 use crate::records::keys::Sorted;
 use crate::records::projection::Listed;
@@ -88,6 +90,24 @@ impl AccountSort {
             number: number.0,
             mark: mark.and_then(|(by, value)| Mark::new(by, value)),
         }
+    }
+
+    /// Where the keys of a page begin and end.
+    fn behind_cursor(
+        self,
+        store: &dyn Index,
+        realm: RealmId,
+        page: &ListPage,
+    ) -> Result<(Vec<u8>, Vec<u8>), StoreError> {
+        let prefix = self.rows(realm);
+        let (mut from, mut to) = (prefix.clone(), keys::after_prefix(&prefix));
+        let behind = page.cursor.map(|cursor| self.behind(store, realm, cursor));
+        match (behind.transpose()?.flatten(), page.order) {
+            (Some(key), SortOrder::Ascending) => from = [key.as_slice(), &[0]].concat(),
+            (Some(key), SortOrder::Descending) => to = key,
+            (None, _) => {}
+        }
+        Ok((from, to))
     }
 
     /// The key behind which a page begins: of what the last account shown had then, so that nothing is shown twice
@@ -220,31 +240,64 @@ fn names_wallet(number: AccountNo, row: &Listed, wanted: &str) -> bool {
 }
 
 /// A page of accounts. What asks for no text is found by the account sets, or by the rows that keep accounts
-/// sorted; with a text the directory is scanned.
+/// sorted; with a text the directory is looked at.
 pub(super) fn accounts(
     store: &dyn Index,
     realm: RealmId,
     filter: &AccountFilter,
     sort: AccountSort,
-    page: &ListPage,
-) -> Result<Listing<Account>, StoreError> {
-    let Listing { items, total, next } = match (&filter.text, sort) {
-        (Some(_), _) => searched(store, realm, filter, sort, page)?,
+    (page, bound): (&ListPage, u64),
+) -> Result<Listing<Account>, Failure> {
+    let all = Range {
+        first: 1,
+        last: reads::last_account(store, realm)?,
+    };
+    let look = Look {
+        page,
+        bound,
+        cost: (ACCOUNT, ACCOUNT),
+    };
+    let listing = match (&filter.text, sort) {
+        (Some(_), AccountSort::CreatedAt) => {
+            let filter = filter.folded();
+            look.over(
+                all,
+                |rest, size| directory(store, realm, rest, (page.order, size)),
+                |number, row, _| {
+                    let number = AccountNo(number);
+                    Ok(filter.lets(number, &row).then_some(number))
+                },
+                |number| Ok(reads::listed(store, realm, AccountNo(number))?.map(|it| it.created_at)),
+            )?
+        }
+        (Some(_), _) if look.fits(all) => searched(store, realm, filter, sort, page)?,
         (None, AccountSort::CreatedAt) => {
             let known = filter.total(&reads::totals(store, realm)?.census);
             listed(store, realm, (&filter.among(), known), page)?
         }
-        (None, _) => in_order(store, realm, &filter.among(), sort, page)?,
+        (_, _) => in_order(store, realm, filter, sort, &look)?,
     };
-    let found: Result<Vec<_>, _> = items
-        .into_iter()
-        .map(|number| reads::profile(store, realm, number))
-        .collect();
-    Ok(Listing {
-        items: found?.into_iter().flatten().collect(),
-        total,
-        next,
-    })
+    Ok(listing.try_with(|numbers| {
+        let numbers = numbers.into_iter();
+        let found: Result<Vec<_>, _> = numbers
+            .map(|number| reads::profile(store, realm, number))
+            .collect();
+        Ok::<_, StoreError>(found?.into_iter().flatten().collect())
+    })?)
+}
+
+/// Rows of the directory with numbers in a range, so many at most.
+pub(in crate::engine) fn directory(
+    store: &dyn Index,
+    realm: RealmId,
+    rest: Range,
+    (order, size): (SortOrder, usize),
+) -> Result<Vec<(u64, Listed)>, StoreError> {
+    let from = keys::directory_of(realm, AccountNo(rest.first));
+    let to = keys::after_prefix(&keys::directory_of(realm, AccountNo(rest.last)));
+    let rows = store.scan(&from, &to, order, size)?;
+    let read = |(key, row): &(Vec<u8>, Vec<u8>)| Ok((keys::number_of(key)?, decode(row)?));
+    rows.iter().map(read).collect()
 }
 
 /// A page of the account sets, in the order of registration; its total is counted unless it is known.
@@ -260,46 +313,62 @@ pub(in crate::engine) fn listed(
     let total = known.map_or_else(|| account_sets::count(store, realm, among), Ok)?;
     let next = items.last().filter(|_| more);
     let next = next.map(|number| number.0.into());
-    Ok(Listing { items, total, next })
+    Ok(Listing {
+        items,
+        total,
+        next,
+        looked: None,
+    })
 }
 
-/// A page of accounts that are kept sorted. Pages by offset walk over the keys before them.
+/// A page of accounts that are kept sorted. It walks over the keys of accounts that are not asked for, and of those
+/// that an offset skips, up to the bound of its look.
 fn in_order(
     store: &dyn Index,
     realm: RealmId,
-    among: &Among,
+    filter: &AccountFilter,
     sort: AccountSort,
-    page: &ListPage,
-) -> Result<Listing<AccountNo>, StoreError> {
-    let members = Members::read(store, realm, among)?;
-    let prefix = sort.rows(realm);
-    let (mut from, mut to) = (prefix.clone(), keys::after_prefix(&prefix));
-    let behind = page.cursor.map(|cursor| sort.behind(store, realm, cursor));
-    match (behind.transpose()?.flatten(), page.order) {
-        (Some(key), SortOrder::Ascending) => from = [key.as_slice(), &[0]].concat(),
-        (Some(key), SortOrder::Descending) => to = key,
-        (None, _) => {}
-    }
+    look: &Look<'_>,
+) -> Result<Listing<AccountNo>, Failure> {
+    let (page, filter) = (look.page, filter.folded());
+    let members = Members::read(store, realm, &filter.among())?;
+    let mut left = Left::of(look.bound);
+    let lets = |number, left: &mut Left| {
+        left.spend(1);
+        if filter.text.is_none() || !members.has(number) {
+            return Ok::<_, StoreError>(members.has(number));
+        }
+        left.spend(ACCOUNT);
+        let row = reads::listed(store, realm, number)?;
+        Ok(row.is_some_and(|row| filter.lets(number, &row)))
+    };
+    let (mut from, mut to) = sort.behind_cursor(store, realm, page)?;
     let mut skip = page.cursor.map_or(page.offset, |_| 0);
-    let (mut items, mut more) = (Vec::with_capacity(page.limit), false);
-    let mut last = None;
+    let (mut items, mut matched) = (Vec::with_capacity(page.limit), 0_u64);
+    let (mut looked, mut last, mut next) = (0_u64, None, None);
     let mut size = page.limit.saturating_add(1).min(SCAN_PAGE);
     'pages: loop {
+        size = size.min(left.rows(1));
         let rows = store.scan(&from, &to, page.order, size)?;
         for (key, _) in &rows {
             let number = keys::account_of(key)?;
-            if !members.has(number) {
-                continue;
-            }
-            if skip > 0 {
-                skip = skip.saturating_sub(1);
-            } else if items.len() < page.limit {
-                items.push(number);
-                last = Some(sort.cursor(realm, number, key));
-            } else {
-                more = true;
+            if left.is_spent() {
+                next = last;
                 break 'pages;
             }
+            looked += 1;
+            if lets(number, &mut left)? {
+                matched += 1;
+                if skip > 0 {
+                    skip -= 1;
+                } else if items.len() < page.limit {
+                    items.push(number);
+                } else {
+                    next = last;
+                    break 'pages;
+                }
+            }
+            last = Some(sort.cursor(realm, number, key));
         }
         match rows.last() {
             Some((key, _)) if rows.len() == size => match page.order {
@@ -310,9 +379,20 @@ fn in_order(
         }
         size = SCAN_PAGE;
     }
-    let next = last.filter(|_| more);
-    let total = members.len();
-    Ok(Listing { items, total, next })
+    if left.is_spent() && skip > 0 && next.is_some() {
+        return Err(Failure::PageTooFar);
+    }
+    let short = left.is_spent() && items.len() < page.limit && next.is_some();
+    let part = Part {
+        rows: looked,
+        until: None,
+    };
+    Ok(Listing {
+        items,
+        total: filter.text.as_ref().map_or(members.len(), |_| matched),
+        next,
+        looked: (short || filter.text.is_some()).then_some(part),
+    })
 }
 
 /// A page of the accounts that a text leaves: the whole directory is looked at.
@@ -371,5 +451,10 @@ fn cut(
     let last = shown.last().filter(|_| more);
     let next = last.map(|(key, number)| cursor(key, *number));
     let items = shown.into_iter().map(|(_, number)| number).collect();
-    Listing { items, total, next }
+    Listing {
+        items,
+        total,
+        next,
+        looked: None,
+    }
 }

@@ -10,9 +10,11 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::pages::{Picker, Range, sorted};
+use super::look::{Left, Look, SINGLE};
+use super::pages::{Range, sorted};
 use super::{ListPage, Listing, SCAN_PAGE, VoucherFilter, VoucherSort};
 use crate::accounts::Placed;
+use crate::failure::Failure;
 use crate::records::projection::Line;
 use crate::records::{keys, reads};
 
@@ -60,57 +62,67 @@ pub(super) fn list(
     realm: RealmId,
     filter: &VoucherFilter,
     sort: VoucherSort,
-    page: &ListPage,
-) -> Result<Listing<Placed>, StoreError> {
+    (page, bound): (&ListPage, u64),
+) -> Result<Listing<Placed>, Failure> {
     let count = keys::count_in(store.get(&keys::internal_count(realm))?.as_deref())?;
     let period = (filter.from, filter.to);
-    let mut rest = Range::within(count, period, |ordinal| time(store, realm, ordinal))?;
+    let range = Range::within(count, period, |ordinal| time(store, realm, ordinal))?;
     if filter.is_everything(sort) {
-        let (shown, next) = rest.page(page);
+        let (shown, next) = range.page(page);
         let shown = lines(store, realm, shown, page.order, page.limit)?;
         let shown = shown.into_iter().map(|(_, line)| line).collect();
         return Ok(Listing {
             items: placed(store, realm, shown)?,
             total: count,
             next,
+            looked: None,
         });
     }
-    let order = match sort {
-        VoucherSort::Amount => SortOrder::Ascending,
-        VoucherSort::CreatedAt => page.order,
+    let most = if filter.is_of_lines() { 1 } else { 1 + SINGLE };
+    let look = Look {
+        page,
+        bound,
+        cost: (1, most),
     };
-    let mut picker = Picker::new(*page);
-    let mut by_amount = Vec::new();
+    let listing = match sort {
+        VoucherSort::CreatedAt => look.over(
+            range,
+            |rest, size| lines(store, realm, rest, page.order, size),
+            |_, line, left| Ok(lets(store, realm, filter, &line, left)?.then_some(line)),
+            |ordinal| time(store, realm, ordinal),
+        )?,
+        VoucherSort::Amount => by_amount(store, realm, filter, range, &look)?,
+    };
+    Ok(listing.try_with(|shown| placed(store, realm, shown))?)
+}
+
+/// A page of a range by amount.
+fn by_amount(
+    store: &dyn Index,
+    realm: RealmId,
+    filter: &VoucherFilter,
+    range: Range,
+    look: &Look<'_>,
+) -> Result<Listing<Line>, Failure> {
+    look.sorts(range)?;
+    let (mut rest, order) = (range, SortOrder::Ascending);
+    let (mut found, mut left) = (Vec::new(), Left::of(look.bound));
     while rest.len() > 0 {
         let rows = lines(store, realm, rest, order, SCAN_PAGE)?;
         let Some((last, _)) = rows.last() else { break };
-        match order {
-            SortOrder::Ascending => rest.first = last.saturating_add(1),
-            SortOrder::Descending => rest.last = last.saturating_sub(1),
-        }
+        rest = rest.behind(*last, order);
         for (ordinal, line) in rows {
-            if !lets(store, realm, filter, &line)? {
-                continue;
-            }
-            match sort {
-                VoucherSort::CreatedAt => picker.offer(ordinal, line),
-                VoucherSort::Amount => by_amount.push(((line.amount, ordinal), line)),
+            if lets(store, realm, filter, &line, &mut left)? {
+                found.push(((line.amount, ordinal), line));
             }
         }
     }
-    let Listing { items, total, next } = match sort {
-        VoucherSort::CreatedAt => picker.listing(),
-        VoucherSort::Amount => {
-            let shown = |ordinal| store.get(&keys::internal(realm, ordinal));
-            let row = page.after().map(shown).transpose()?.flatten();
-            let line = row.map(|row| Line::from_bytes(&row)).transpose()?;
-            let at = page.after().zip(line);
-            let mark = at.map(|(ordinal, line)| (line.amount, ordinal));
-            sorted(by_amount, mark.as_ref(), page)
-        }
-    };
-    let items = placed(store, realm, items)?;
-    Ok(Listing { items, total, next })
+    let shown = |ordinal| store.get(&keys::internal(realm, ordinal));
+    let row = look.page.after().map(shown).transpose()?.flatten();
+    let line = row.map(|row| Line::from_bytes(&row)).transpose()?;
+    let at = look.page.after().zip(line);
+    let mark = at.map(|(ordinal, line)| (line.amount, ordinal));
+    Ok(sorted(found, mark.as_ref(), look.page))
 }
 
 fn lets(
@@ -118,10 +130,12 @@ fn lets(
     realm: RealmId,
     filter: &VoucherFilter,
     line: &Line,
+    left: &mut Left,
 ) -> Result<bool, StoreError> {
     if !filter.lets_line(line) || filter.is_of_lines() {
         return Ok(filter.lets_line(line));
     }
+    left.spend(SINGLE);
     let voucher = reads::voucher(store, realm, line.place)?;
     Ok(voucher.is_some_and(|voucher| filter.lets(realm, line.place.account, &voucher)))
 }

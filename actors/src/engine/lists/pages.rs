@@ -70,15 +70,76 @@ impl ListPage {
     }
 }
 
+/// How much of a list a page has looked at that did not look at all of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// How many rows it has looked at.
+    pub rows: u64,
+    /// When the last of them was written, where the list is in the order of time.
+    pub until: Option<Timestamp>,
+}
+
 /// A page of a list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listing<T> {
     /// The rows of the page.
     pub items: Vec<T>,
-    /// How many rows match in all.
+    /// How many rows match in all; with [`Self::looked`] how many there are at least.
     pub total: u64,
     /// Where the next page begins; `None` on the last.
     pub next: Option<Cursor>,
+    /// How far the page has looked, where that was not the whole list: then it may be short, though there
+    /// is a next one.
+    pub looked: Option<Part>,
+}
+
+impl<T> Default for Listing<T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            total: 0,
+            next: None,
+            looked: None,
+        }
+    }
+}
+
+impl<T> Listing<T> {
+    /// The same page with other rows.
+    pub fn with<U>(self, items: impl FnOnce(Vec<T>) -> Vec<U>) -> Listing<U> {
+        let Self {
+            items: old,
+            total,
+            next,
+            looked,
+        } = self;
+        Listing {
+            items: items(old),
+            total,
+            next,
+            looked,
+        }
+    }
+
+    /// The same page with rows that have to be read.
+    pub(in crate::engine) fn try_with<U, E>(
+        self,
+        items: impl FnOnce(Vec<T>) -> Result<Vec<U>, E>,
+    ) -> Result<Listing<U>, E> {
+        let Self {
+            items: old,
+            total,
+            next,
+            looked,
+        } = self;
+        let items = items(old)?;
+        Ok(Listing {
+            items,
+            total,
+            next,
+            looked,
+        })
+    }
 }
 
 /// A range of numbers, both ends included; empty when `first > last`.
@@ -172,7 +233,7 @@ pub(in crate::engine) struct Picker<T> {
     seen: u64,
     skipped: usize,
     items: Vec<(u64, T)>,
-    pub(in crate::engine) more: bool,
+    more: bool,
 }
 
 impl<T> Picker<T> {
@@ -207,12 +268,23 @@ impl<T> Picker<T> {
         }
     }
 
+    /// Whether the page has all the rows that it takes.
+    pub(in crate::engine) const fn is_full(&self) -> bool {
+        self.items.len() >= self.page.limit
+    }
+
+    /// Whether rows are still to be skipped.
+    pub(in crate::engine) const fn skips(&self) -> bool {
+        self.page.cursor.is_none() && self.skipped < self.page.offset
+    }
+
     pub(in crate::engine) fn listing(self) -> Listing<T> {
         let last = self.items.last().map(|(place, _)| *place);
         Listing {
             total: self.seen,
             next: last.filter(|_| self.more).map(Cursor::from),
             items: self.items.into_iter().map(|(_, row)| row).collect(),
+            looked: None,
         }
     }
 }
@@ -242,5 +314,10 @@ pub(in crate::engine) fn sorted<T, K: Ord>(
         last = Some(number);
     }
     let next = last.filter(|_| rest.next().is_some()).map(Cursor::from);
-    Listing { items, total, next }
+    Listing {
+        items,
+        total,
+        next,
+        looked: None,
+    }
 }

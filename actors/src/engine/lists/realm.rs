@@ -4,18 +4,20 @@
 //! events, and its cursor is such a number.
 //!
 //! **Cost.** Where only dates are asked for, the vouchers near both ends of the period and those of the page
-//! are read, and the others are counted by their rows. Any other filter reads all of the period.
+//! are read, and the others are seen by their rows. Any other filter reads each voucher that it looks at.
 
 use std::sync::Arc;
 
 use caudal_ledger::events::EventKind;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Index, SortOrder, StoreError};
+use caudal_storage::{Index, StoreError};
 
-use super::pages::{Picker, Range};
-use super::{ListPage, Listing, SCAN_PAGE, TIME_SLACK, VoucherFilter, VoucherSort};
+use super::look::{Left, Look, SINGLE};
+use super::pages::Range;
+use super::{ListPage, Listing, TIME_SLACK, VoucherFilter, VoucherSort};
 use crate::accounts::Placed;
+use crate::failure::Failure;
 use crate::records::projection::EventRow;
 use crate::records::reads;
 
@@ -39,45 +41,47 @@ pub(super) fn list(
     store: &dyn Index,
     realm: RealmId,
     filter: &VoucherFilter,
-    page: &ListPage,
-) -> Result<Listing<Placed>, StoreError> {
-    let last = reads::totals(store, realm)?.events;
-    let time = |number| time(store, realm, number);
-    let mut rest = Range::within(last, (filter.from, filter.to), time)?;
-    let sure = match filter.is_range(VoucherSort::CreatedAt) {
+    (page, bound): (&ListPage, u64),
+) -> Result<Listing<Placed>, Failure> {
+    let totals = reads::totals(store, realm)?;
+    let (last, time) = (totals.events, |number| time(store, realm, number));
+    let range = Range::within(last, (filter.from, filter.to), time)?;
+    let by_dates = filter.is_range(VoucherSort::CreatedAt);
+    let sure = match by_dates {
         true => Range::within(last, core(filter), time)?,
-        false => Range { first: 1, last: 0 },
+        false => Range::NONE,
     };
-    let mut picker = Picker::new(*page);
-    while rest.len() > 0 {
-        let rows = reads::events::told_within(
-            store,
-            realm,
-            (rest.first, rest.last),
-            page.order,
-            SCAN_PAGE,
-        )?;
-        let Some((end, _)) = rows.last() else { break };
-        match page.order {
-            SortOrder::Ascending => rest.first = end.strict_add(1),
-            SortOrder::Descending => rest.last = end.strict_sub(1),
+    let look = Look {
+        page,
+        bound,
+        cost: (1, if by_dates { 1 } else { 1 + SINGLE }),
+    };
+    let read = |rest: Range, size| {
+        let ends = (rest.first, rest.last);
+        reads::events::told_within(store, realm, ends, page.order, size)
+    };
+    let take = |number, row: EventRow, left: &mut Left| {
+        if row.kind != EventKind::VoucherCreated {
+            return Ok(None);
         }
-        for (number, row) in rows {
-            let is_voucher = row.kind == EventKind::VoucherCreated;
-            let counts = || sure.has(number).then_some(Ok(true));
-            let looked_at = || Ok(filter.lets(realm, row.account, &placed(store, &row)?.voucher));
-            if is_voucher && counts().unwrap_or_else(looked_at)? {
-                picker.offer(number, row);
-            }
+        if sure.has(number) {
+            return Ok(Some(row));
         }
+        left.spend(SINGLE);
+        let found = placed(store, &row)?;
+        let lets = filter.lets(realm, row.account, &found.voucher);
+        Ok(lets.then_some(row))
+    };
+    let mut listing = look.over(range, read, take, time)?;
+    if *filter == VoucherFilter::default() {
+        listing.total = totals.sequence;
+        listing.looked = listing.looked.filter(|_| listing.items.len() < page.limit);
     }
-    let Listing { items, total, next } = picker.listing();
-    let items: Result<_, StoreError> = items.iter().map(|row| placed(store, row)).collect();
-    Ok(Listing {
-        items: items?,
-        total,
-        next,
-    })
+    Ok(listing.try_with(|rows| {
+        rows.iter()
+            .map(|row| placed(store, row))
+            .collect::<Result<_, StoreError>>()
+    })?)
 }
 
 fn placed(store: &dyn Index, row: &EventRow) -> Result<Placed, StoreError> {

@@ -1,0 +1,171 @@
+//! The bounded look: how a list is read whose filter no rows of the index answer.
+//!
+//! **Shape.** A list is a range of numbers: sequences of an account, ordinals or events of a realm, accounts.
+//! Dates cut the range before anything is read. What a filter asks beyond that is seen in the row, or in what
+//! the row leads to, so each has to be looked at. A page looks at no more than its bound.
+//!
+//! **Bounds.** [`ROWS`] rows of the index, or what costs as much: vouchers that are read one behind the other
+//! count as [`VOUCHER`] rows each, one that is read alone as [`SINGLE`], an account's row as [`ACCOUNT`], a
+//! balance as [`BALANCE`]. A range within the bound is looked at whole on every page, so its total is exact. A
+//! longer one is looked at from the cursor on, until the page is full or the bound is reached: then the page may
+//! be short or even empty, its cursor leads behind the last row looked at, and [`Listing::looked`] says how far
+//! that was.
+//!
+//! **Order.** That of the range, so whoever follows the cursors sees each row once.
+//!
+//! **Failure.** A page by offset whose rows begin behind the bound is refused ([`Failure::PageTooFar`]), and so is
+//! an order by amount over more than the bound ([`Failure::TooManyToSort`]): neither can be answered by a part.
+
+use caudal_ledger::time::Timestamp;
+use caudal_storage::{SortOrder, StoreError};
+
+use super::SCAN_PAGE;
+use super::pages::{ListPage, Listing, Part, Picker, Range};
+use crate::failure::Failure;
+
+/// What a page looks at at most, in rows of the index, unless an option says otherwise.
+pub const ROWS: u64 = 120_000;
+/// A voucher among its neighbours in the stream of its account, or the row of a transfer among its own, in rows.
+pub const VOUCHER: u64 = 8;
+/// A voucher or a transfer that is read alone, in rows.
+pub const SINGLE: u64 = 40;
+/// A row of the directory or of a hold, in rows.
+pub const ACCOUNT: u64 = 5;
+/// The balance of an account that is read from its last movement, in rows.
+pub const BALANCE: u64 = 80;
+
+/// What is left of a bound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Left(u64);
+
+impl Left {
+    /// A whole bound; one that allows nothing allows a row, so that every page gets on.
+    pub fn of(bound: u64) -> Self {
+        Self(bound.max(1))
+    }
+
+    /// Notes what something costs.
+    pub fn spend(&mut self, rows: u64) {
+        self.0 -= rows.min(self.0);
+    }
+
+    /// How many rows of so much each may still be looked at, at least one: reads that are spent end after it.
+    pub fn rows(self, cost: u64) -> usize {
+        let rows = self.0.div_euclid(cost.max(1)).max(1);
+        usize::try_from(rows).unwrap_or(usize::MAX)
+    }
+
+    /// Whether nothing more may be looked at.
+    pub const fn is_spent(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// A page that looks for its rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    /// The page.
+    pub page: &'a ListPage,
+    /// What it may look at, in rows.
+    pub bound: u64,
+    /// What a row costs, and what it costs at most when what it leads to has to be read.
+    pub cost: (u64, u64),
+}
+
+impl Look<'_> {
+    /// Whether all of a range may be looked at.
+    pub fn fits(&self, range: Range) -> bool {
+        let all = range.len().checked_mul(self.cost.1);
+        all.is_some_and(|all| all <= self.bound)
+    }
+
+    /// The page of a range: `read` gives so many of its rows at most, in the order of the page, each with its
+    /// number; `take` what a row shows, if it is asked for; `time` when the row of a number was written.
+    pub fn over<R, T>(
+        &self,
+        range: Range,
+        read: impl Fn(Range, usize) -> Result<Vec<(u64, R)>, StoreError>,
+        mut take: impl FnMut(u64, R, &mut Left) -> Result<Option<T>, StoreError>,
+        time: impl Fn(u64) -> Result<Option<Timestamp>, StoreError>,
+    ) -> Result<Listing<T>, Failure> {
+        let (page, whole) = (self.page, self.fits(range));
+        let mut left = Left::of(if whole { u64::MAX } else { self.bound });
+        let mut rest = match page.after() {
+            Some(number) if !whole => range.behind(number, page.order),
+            _ => range,
+        };
+        let mut picker = Picker::new(*page);
+        let (mut looked, mut last) = (0_u64, None);
+        let mut size = if whole { SCAN_PAGE } else { page.limit };
+        'reads: while rest.len() > 0 {
+            let rows = read(rest, size.min(left.rows(self.cost.0)).clamp(1, SCAN_PAGE))?;
+            if rows.is_empty() {
+                rest = Range::NONE;
+            }
+            for (number, row) in rows {
+                if !whole && (left.is_spent() || picker.is_full()) {
+                    break 'reads;
+                }
+                left.spend(self.cost.0);
+                if let Some(found) = take(number, row, &mut left)? {
+                    picker.offer(number, found);
+                }
+                rest = rest.behind(number, page.order);
+                looked += 1;
+                last = Some(number);
+            }
+            if !whole && (left.is_spent() || picker.is_full()) {
+                break;
+            }
+            size = size.max(1) * 2;
+        }
+        let ended = rest.len() == 0;
+        if whole || (ended && page.cursor.is_none()) {
+            return Ok(picker.listing());
+        }
+        if !ended && picker.skips() {
+            return Err(Failure::PageTooFar);
+        }
+        let until = last.map(time).transpose()?.flatten();
+        Ok(Listing {
+            next: last.filter(|_| !ended).map(Into::into),
+            looked: Some(Part {
+                rows: looked,
+                until,
+            }),
+            ..picker.listing()
+        })
+    }
+
+    /// Refuses an order that needs all of a range at once, where that is too much.
+    pub fn sorts(&self, range: Range) -> Result<(), Failure> {
+        match self.fits(range) {
+            true => Ok(()),
+            false => Err(Failure::TooManyToSort),
+        }
+    }
+}
+
+impl Range {
+    /// No number.
+    pub const NONE: Self = Self { first: 1, last: 0 };
+
+    /// What of it is behind a number.
+    pub fn behind(self, number: u64, order: SortOrder) -> Self {
+        let next = match order {
+            SortOrder::Ascending => number.checked_add(1),
+            SortOrder::Descending => number.checked_sub(1),
+        };
+        match (next, order) {
+            (None, _) => Self::NONE,
+            (Some(next), SortOrder::Ascending) => Self {
+                first: next.max(self.first),
+                ..self
+            },
+            (Some(next), SortOrder::Descending) => Self {
+                last: next.min(self.last),
+                ..self
+            },
+        }
+    }
+}

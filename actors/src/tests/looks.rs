@@ -1,0 +1,161 @@
+//! What a page of a filtered list reads: no more than its bound, however much there is.
+
+use std::sync::atomic::Ordering;
+
+use caudal_ledger::facts::LedgerFact;
+use caudal_ledger::voucher_types::TypeCode;
+use caudal_ledger::vouchers::Voucher;
+use caudal_storage::{Commit, SortOrder, Store as _};
+
+use super::treasury::{Counted, filled, first_voucher, opened};
+use super::*;
+use crate::banks::Relation;
+use crate::engine::lists::{
+    AccountFilter, AccountSort, Cursor, ListPage, Part, VoucherFilter, VoucherSort,
+};
+use crate::engine::treasury::PositionFilter;
+use crate::ports::BankGateway;
+use crate::records::{LEDGER, account_stream, entry};
+
+/// What a page looks at, in rows: some vouchers, fewer than there are.
+const BOUND: u64 = 300;
+/// What a page reads beside the rows that it looks at: heads, sums, the way to a date, and its own rows.
+const BESIDE: u64 = 100;
+
+/// An engine over so many accounts with a voucher each, the first of them with as many more.
+async fn engine(accounts: u64) -> (Engine, Arc<Counted>) {
+    let store = filled(accounts);
+    opened(&store, accounts);
+    let first = first_voucher();
+    let more = (2..=accounts).map(|sequence| {
+        let voucher = Voucher {
+            sequence,
+            after: caudal_ledger::balance::Balance {
+                available: caudal_ledger::money::Money::from_centavos(
+                    12_345 * i64::try_from(sequence).unwrap(),
+                ),
+                ..first.after
+            },
+            ..first.clone()
+        };
+        let stream = account_stream(REALM, AccountNo(1), LEDGER);
+        let fact = LedgerFact::Posted(voucher);
+        entry(stream, sequence, first.at, &fact).unwrap()
+    });
+    let commit = Commit {
+        entries: more.collect(),
+        hints: Vec::new(),
+    };
+    store.submit(commit, Box::new(|done| assert!(done.is_ok())));
+    let counted = Arc::new(Counted::over(store));
+    let banks = Arc::new(|_: &Relation| {
+        let bank: Arc<dyn BankGateway> = Arc::<TestBank>::default();
+        Ok(bank)
+    });
+    let options = Options {
+        arbiters: 0,
+        list_rows: BOUND,
+        ..Options::default()
+    };
+    let clock = Arc::<TestClock>::default();
+    let engine = Engine::start(Arc::<Counted>::clone(&counted), clock, banks, options);
+    let engine = engine.unwrap();
+    furnish(&engine).await;
+    (engine, counted)
+}
+
+/// The lists of this test.
+const LISTS: [&str; 7] = [
+    "movements, type",
+    "movements, text",
+    "internal, type",
+    "internal, amount",
+    "realm, type",
+    "accounts, text",
+    "positions, total",
+];
+
+/// A page of a list with a filter that nothing matches.
+async fn page(
+    engine: &Engine,
+    list: &str,
+    page: ListPage,
+) -> (usize, Option<Cursor>, Option<Part>) {
+    let none = VoucherFilter {
+        type_code: Some(TypeCode::parse("NONE").unwrap()),
+        ..VoucherFilter::default()
+    };
+    let text = Some("nobody".to_owned());
+    let (target, sort) = (Target::Account(AccountNo(1)), VoucherSort::CreatedAt);
+    let vouchers = match list {
+        "movements, type" => engine.movements(REALM, target, none, sort, page).await,
+        "movements, text" => {
+            let filter = VoucherFilter {
+                text,
+                ..VoucherFilter::default()
+            };
+            engine.movements(REALM, target, filter, sort, page).await
+        }
+        "internal, type" => engine.internal(REALM, none, sort, page).await,
+        "internal, amount" => {
+            let filter = VoucherFilter {
+                min: Some(i64::MAX),
+                ..VoucherFilter::default()
+            };
+            engine.internal(REALM, filter, sort, page).await
+        }
+        "realm, type" => engine.vouchers(REALM, none, page).await,
+        "accounts, text" => {
+            let filter = AccountFilter {
+                text,
+                ..AccountFilter::default()
+            };
+            let found = engine
+                .accounts(REALM, filter, AccountSort::Alias, page)
+                .await;
+            let found = found.unwrap();
+            return (found.items.len(), found.next, found.looked);
+        }
+        _ => {
+            let filter = PositionFilter {
+                min: Some(i64::MAX),
+                ..PositionFilter::default()
+            };
+            let found = engine.positions(REALM, filter, page).await.unwrap();
+            return (found.items.len(), found.next, found.looked);
+        }
+    };
+    let found = vouchers.unwrap();
+    (found.items.len(), found.next, found.looked)
+}
+
+#[actix::test]
+async fn a_filtered_page_reads_no_more_than_its_bound_and_goes_on_behind_it() {
+    for accounts in [500, 2000] {
+        let (engine, counted) = engine(accounts).await;
+        for list in LISTS {
+            let mut asked = ListPage {
+                order: SortOrder::Descending,
+                limit: 10,
+                offset: 0,
+                cursor: None,
+            };
+            let mut looked = 0;
+            loop {
+                counted.rows.store(0, Ordering::Relaxed);
+                let (found, next, part) = page(&engine, list, asked).await;
+                let read = counted.rows.load(Ordering::Relaxed);
+                assert_eq!(found, 0, "{list}");
+                assert!(read <= BOUND + BESIDE, "{list}: {read} of {accounts}");
+                let part = part.unwrap();
+                assert!(part.rows > 0 || next.is_none(), "{list}");
+                looked += part.rows;
+                asked.cursor = next;
+                if next.is_none() {
+                    break;
+                }
+            }
+            assert!(looked >= accounts, "{list}: {looked} of {accounts}");
+        }
+    }
+}
