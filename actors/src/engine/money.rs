@@ -314,7 +314,7 @@ fn holds(
     };
     look.over(
         all,
-        |rest, size| {
+        |rest, size, _| {
             let from = place(realm, account, rest.first);
             let to = keys::after_prefix(&place(realm, account, rest.last));
             let rows = store.scan(&from, &to, look.page.order, size)?;
@@ -370,7 +370,7 @@ fn transfers(
     let range = Range::within(count, (filter.since, filter.until), time)?;
     look.over(
         range,
-        |rest, size| transfer_range(store, realm, rest, page.order, size),
+        |rest, size, _| transfer_range(store, realm, *rest, page.order, size),
         |_, view, _| Ok(Some(view).filter(|view| filter.lets(&view.transfer))),
         time,
     )
@@ -405,7 +405,7 @@ fn of_account(
     let find = |sequence| reads::money::transfer(store, realm, Place { account, sequence });
     let mut listing = look.over(
         all,
-        |rest, size| {
+        |rest, size, _| {
             let from = keys::transfer(realm, account, rest.first);
             let to = keys::after_prefix(&keys::transfer(realm, account, rest.last));
             let rows = store.scan(&from, &to, page.order, size)?;

@@ -289,7 +289,7 @@ fn filtered(
     };
     look.over(
         all,
-        |rest, size| directory(store, realm, rest, (page.order, size)),
+        |rest, size, _| directory(store, realm, *rest, (page.order, size)),
         |number, row, left| {
             let number = AccountNo(number);
             if !accounts.lets(number, &row) {

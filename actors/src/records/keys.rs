@@ -2,7 +2,7 @@
 //! of a realm lies under its number; the one exception says why.
 
 mod cases;
-
+mod marks;
 mod numbers;
 
 use std::borrow::Cow;
@@ -15,6 +15,7 @@ use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 
+pub use marks::{Marked, marks};
 pub use numbers::{account_of, count_in, number_of, numbers_of};
 
 pub use cases::{
@@ -59,6 +60,7 @@ const PROGRESS: u8 = 0x36;
 const DELIVERY: u8 = 0x37;
 const ORIGIN: u8 = 0x40;
 const USAGE: u8 = 0x41;
+// 0x42 is in `marks`.
 /// So many bytes of a text count where accounts are sorted by it.
 pub const SORTED_BYTES_MAX: usize = 160;
 

@@ -9,16 +9,18 @@ use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Index, StoreError};
 
 use crate::records::account_sets::Standing;
-use crate::records::keys::Sorted;
+use crate::records::keys::{Marked, Sorted};
+use crate::records::marks::{self, BLOCK, Marks};
 use crate::records::projection::{self, Line, Listed};
 use crate::records::{account_sets, keys, reads};
 
 /// How many lines each realm has: they stand in the order of the journal.
 #[derive(Debug, Default)]
-pub(super) struct Lines(BTreeMap<RealmId, u64>);
+pub(super) struct Lines(BTreeMap<RealmId, (u64, Marks)>);
 
 impl Lines {
-    /// Whether the next voucher of the journal has its line, if it is internal to its realm.
+    /// Whether the next voucher of the journal has its line, if it is internal to its realm, and the block that it
+    /// ends its marks.
     pub fn agree(
         &mut self,
         store: &dyn Index,
@@ -28,10 +30,17 @@ impl Lines {
         if !voucher.is_internal() {
             return Ok(true);
         }
-        let count = self.0.entry(realm).or_default();
+        let (count, open) = self.0.entry(realm).or_default();
         *count += 1;
+        *open = open.and(Marks::of(voucher));
         let row = store.get(&keys::internal(realm, *count))?;
-        Ok(row == Some(Line::of(account, voucher).to_bytes()))
+        let mut right = row == Some(Line::of(account, voucher).to_bytes());
+        if marks::is_last(*count) {
+            let block = count.div_euclid(BLOCK);
+            let row = store.get(&keys::marks(realm, Marked::Internal, block))?;
+            right &= row.as_deref() == Some(std::mem::take(open).to_bytes().as_slice());
+        }
+        Ok(right)
     }
 }
 

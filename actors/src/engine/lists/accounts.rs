@@ -262,7 +262,7 @@ pub(super) fn accounts(
             let filter = filter.folded();
             look.over(
                 all,
-                |rest, size| directory(store, realm, rest, (page.order, size)),
+                |rest, size, _| directory(store, realm, *rest, (page.order, size)),
                 |number, row, _| {
                     let number = AccountNo(number);
                     Ok(filter.lets(number, &row).then_some(number))

@@ -10,11 +10,12 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::look::{Left, Look, SINGLE};
+use super::look::{Left, Look, SINGLE, passed};
 use super::pages::{Range, sorted};
 use super::{ListPage, Listing, SCAN_PAGE, VoucherFilter, VoucherSort};
 use crate::accounts::Placed;
 use crate::failure::Failure;
+use crate::records::keys::Marked;
 use crate::records::projection::Line;
 use crate::records::{keys, reads};
 
@@ -84,10 +85,14 @@ pub(super) fn list(
         bound,
         cost: (1, most),
     };
+    let (list, wanted) = ((realm, Marked::Internal), filter.marks());
     let listing = match sort {
         VoucherSort::CreatedAt => look.over(
             range,
-            |rest, size| lines(store, realm, rest, page.order, size),
+            |rest, size, left| {
+                let some = passed(store, list, &wanted, (rest, page.order), left)?;
+                lines(store, realm, some, page.order, size)
+            },
             |_, line, left| Ok(lets(store, realm, filter, &line, left)?.then_some(line)),
             |ordinal| time(store, realm, ordinal),
         )?,

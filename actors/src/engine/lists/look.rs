@@ -4,6 +4,9 @@
 //! Dates cut the range before anything is read. What a filter asks beyond that is seen in the row, or in what
 //! the row leads to, so each has to be looked at. A page looks at no more than its bound.
 //!
+//! Lists of a realm have marks of their blocks ([`marks`]): where a type, a reference or a direction is asked for,
+//! blocks that have none are passed over, for the price of a row each ([`passed`]).
+//!
 //! **Bounds.** [`ROWS`] rows of the index, or what costs as much: vouchers that are read one behind the other
 //! count as [`VOUCHER`] rows each, one that is read alone as [`SINGLE`], an account's row as [`ACCOUNT`], a
 //! balance as [`BALANCE`]. A range within the bound is looked at whole on every page, so its total is exact. A
@@ -16,12 +19,15 @@
 //! **Failure.** A page by offset whose rows begin behind the bound is refused ([`Failure::PageTooFar`]), and so is
 //! an order by amount over more than the bound ([`Failure::TooManyToSort`]): neither can be answered by a part.
 
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{SortOrder, StoreError};
+use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::SCAN_PAGE;
 use super::pages::{ListPage, Listing, Part, Picker, Range};
 use crate::failure::Failure;
+use crate::records::keys::Marked;
+use crate::records::marks::{self, BLOCK, Marks};
 
 /// What a page looks at at most, in rows of the index, unless an option says otherwise.
 pub const ROWS: u64 = 120_000;
@@ -80,11 +86,11 @@ impl Look<'_> {
     }
 
     /// The page of a range: `read` gives so many of its rows at most, in the order of the page, each with its
-    /// number; `take` what a row shows, if it is asked for; `time` when the row of a number was written.
+    /// number, and may take off its beginning what it has passed over; `take` what a row shows, if it is asked for; `time` when the row of a number was written.
     pub fn over<R, T>(
         &self,
         range: Range,
-        read: impl Fn(Range, usize) -> Result<Vec<(u64, R)>, StoreError>,
+        read: impl Fn(&mut Range, usize, &mut Left) -> Result<Vec<(u64, R)>, StoreError>,
         mut take: impl FnMut(u64, R, &mut Left) -> Result<Option<T>, StoreError>,
         time: impl Fn(u64) -> Result<Option<Timestamp>, StoreError>,
     ) -> Result<Listing<T>, Failure> {
@@ -95,11 +101,13 @@ impl Look<'_> {
             _ => range,
         };
         let mut picker = Picker::new(*page);
-        let (mut looked, mut last) = (0_u64, None);
+        let mut looked = 0_u64;
         let mut size = if whole { SCAN_PAGE } else { page.limit };
         'reads: while rest.len() > 0 {
-            let rows = read(rest, size.min(left.rows(self.cost.0)).clamp(1, SCAN_PAGE))?;
-            if rows.is_empty() {
+            let (most, before) = (left.rows(self.cost.0), rest.len());
+            let rows = read(&mut rest, size.min(most).clamp(1, SCAN_PAGE), &mut left)?;
+            looked += before - rest.len();
+            if rows.is_empty() && !left.is_spent() {
                 rest = Range::NONE;
             }
             for (number, row) in rows {
@@ -112,7 +120,6 @@ impl Look<'_> {
                 }
                 rest = rest.behind(number, page.order);
                 looked += 1;
-                last = Some(number);
             }
             if !whole && (left.is_spent() || picker.is_full()) {
                 break;
@@ -126,9 +133,10 @@ impl Look<'_> {
         if !ended && picker.skips() {
             return Err(Failure::PageTooFar);
         }
-        let until = last.map(time).transpose()?.flatten();
+        let seen = rest.before(page.order).filter(|_| !ended);
+        let until = seen.map(time).transpose()?.flatten();
         Ok(Listing {
-            next: last.filter(|_| !ended).map(Into::into),
+            next: seen.map(Into::into),
             looked: Some(Part {
                 rows: looked,
                 until,
@@ -150,6 +158,14 @@ impl Range {
     /// No number.
     pub const NONE: Self = Self { first: 1, last: 0 };
 
+    /// The number before it, in an order.
+    const fn before(self, order: SortOrder) -> Option<u64> {
+        match order {
+            SortOrder::Ascending => self.first.checked_sub(1),
+            SortOrder::Descending => self.last.checked_add(1),
+        }
+    }
+
     /// What of it is behind a number.
     pub fn behind(self, number: u64, order: SortOrder) -> Self {
         let next = match order {
@@ -168,4 +184,35 @@ impl Range {
             },
         }
     }
+}
+
+/// Takes the blocks off the beginning of a range, in an order, that have nothing of what is asked for, and gives the
+/// part of the rest that is in one block; all of it where nothing is asked for that has marks.
+pub fn passed(
+    store: &dyn Index,
+    list: (RealmId, Marked),
+    wanted: &[Marks],
+    (rest, order): (&mut Range, SortOrder),
+    left: &mut Left,
+) -> Result<Range, StoreError> {
+    if wanted.is_empty() || rest.len() == 0 {
+        return Ok(*rest);
+    }
+    let (start, end) = match order {
+        SortOrder::Ascending => (rest.first, rest.last),
+        SortOrder::Descending => (rest.last, rest.first),
+    };
+    let start = marks::skip(store, list, wanted, (start, end, order), &mut left.0)?;
+    match order {
+        SortOrder::Ascending => rest.first = start,
+        SortOrder::Descending => rest.last = start,
+    }
+    if left.is_spent() {
+        return Ok(Range::NONE);
+    }
+    let first = start - start.rem_euclid(BLOCK);
+    Ok(Range {
+        first: rest.first.max(first),
+        last: rest.last.min(first + BLOCK - 1),
+    })
 }

@@ -15,6 +15,7 @@ use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 use super::events::{self, EventRow, Noted};
 use super::{Landed, Line, Place, cases, totals, unbooked, usage};
 use crate::records::keys::{self, Rail};
+use crate::records::marks::Marks;
 use crate::records::{account_sets, decode, encode};
 
 /// What a voucher adds.
@@ -37,10 +38,12 @@ pub fn posted(
     {
         index.put(&keys::external(realm, voucher.direction, id), &place);
     }
+    let mut internal = None;
     if voucher.is_internal() {
         let ordinal = index.next(&keys::internal_count(realm))?;
         let line = Line::of(account, voucher);
         index.put(&keys::internal(realm, ordinal), &line.to_bytes());
+        internal = Some(ordinal);
     }
     if voucher.is_at_the_bank() {
         let day = voucher.at.business_day();
@@ -65,7 +68,8 @@ pub fn posted(
         index.put(&key, &encode(&landed)?);
     }
     usage::posted(realm, voucher, index)?;
-    let number = totals::update(realm, index, |totals| {
+    let marks = (Marks::of(voucher), internal);
+    let number = totals::marked(realm, index, marks, |totals| {
         totals.posted(voucher);
         totals.count_event()
     })?;

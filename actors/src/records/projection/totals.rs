@@ -1,8 +1,9 @@
 //! The row of a realm's sums: one of fixed size, rewritten with every voucher.
 //!
-//! **Shape.** Eight words of 16 bytes, big-endian: available, held, outgoing, incoming, fees (each
-//! an `i128`), then vouchers and active accounts, suspended and closed accounts (each two `u64`), and
-//! accounts without a CVU (`u64`) with the set of rules of events (`u16`) and events (48 bits).
+//! **Shape.** Ten words of 16 bytes, big-endian: available, held, outgoing, incoming, fees (each
+//! an `i128`), then vouchers and active accounts, suspended and closed accounts (each two `u64`),
+//! accounts without a CVU (`u64`) with the set of rules of events (`u16`) and events (48 bits), and the
+//! marks of the blocks of both lists that are not full (see [`marks`]).
 //! It is projected on the committer's thread with every voucher, so it is no record of MessagePack
 //! and its key takes no allocation.
 
@@ -10,7 +11,8 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::treasury::{Census, Sum, Totals};
 use caudal_storage::{IndexWriter, StoreError};
 
-use crate::records::keys;
+use crate::records::keys::{self, Marked};
+use crate::records::marks::{self, BLOCK, Marks, Open};
 
 /// How many bits the count of events has.
 const EVENT_BITS: u32 = 48;
@@ -23,17 +25,47 @@ pub fn update<T>(
     index: &mut dyn IndexWriter,
     change: impl FnOnce(&mut Totals) -> T,
 ) -> Result<T, StoreError> {
+    marked(realm, index, (Marks::default(), None), change)
+}
+
+/// The same for a voucher, with what it is, and with its place in what is internal to its realm.
+pub fn marked<T>(
+    realm: RealmId,
+    index: &mut dyn IndexWriter,
+    (of, ordinal): (Marks, Option<u64>),
+    change: impl FnOnce(&mut Totals) -> T,
+) -> Result<T, StoreError> {
     let key = keys::totals(realm);
-    let mut totals = parse(index.get(&key)?.as_deref())?;
+    let (mut totals, mut open) = read(index.get(&key)?.as_deref())?;
+    let before = totals.events;
     let found = change(&mut totals);
-    index.put(&key, row(&totals).as_flattened());
+    open.events = open.events.and(of);
+    let mut close = |list, number: u64, open: &mut Marks| {
+        if marks::is_last(number) {
+            let key = keys::marks(realm, list, number.div_euclid(BLOCK));
+            index.put(&key, &open.to_bytes());
+            *open = Marks::default();
+        }
+    };
+    if totals.events != before {
+        close(Marked::Events, totals.events, &mut open.events);
+    }
+    if let Some(ordinal) = ordinal {
+        open.internal = open.internal.and(of);
+        close(Marked::Internal, ordinal, &mut open.internal);
+    }
+    index.put(&key, row(&totals, open).as_flattened());
     Ok(found)
 }
 
 /// The sums that a row says; nothing where there is none.
 pub fn parse(row: Option<&[u8]>) -> Result<Totals, StoreError> {
+    read(row).map(|(totals, _)| totals)
+}
+
+fn read(row: Option<&[u8]>) -> Result<(Totals, Open), StoreError> {
     let Some(row) = row else {
-        return Ok(Totals::default());
+        return Ok((Totals::default(), Open::default()));
     };
     let (words, cut) = row.as_chunks::<16>();
     let (
@@ -46,6 +78,8 @@ pub fn parse(row: Option<&[u8]>) -> Result<Totals, StoreError> {
             counts,
             more,
             rest,
+            events,
+            internal,
         ],
         [],
     ) = (words, cut)
@@ -59,7 +93,11 @@ pub fn parse(row: Option<&[u8]>) -> Result<Totals, StoreError> {
     let (suspended, closed) = apart(*more);
     let (registered, counted) = apart(*rest);
     let event_rules = u16::try_from(counted.wrapping_shr(EVENT_BITS)).unwrap_or(u16::MAX);
-    Ok(Totals {
+    let open = Open {
+        events: Marks::from_bytes(events)?,
+        internal: Marks::from_bytes(internal)?,
+    };
+    let totals = Totals {
         sequence,
         available: sum(available),
         held: sum(held),
@@ -74,10 +112,11 @@ pub fn parse(row: Option<&[u8]>) -> Result<Totals, StoreError> {
             closed,
             registered,
         },
-    })
+    };
+    Ok((totals, open))
 }
 
-fn row(totals: &Totals) -> [[u8; 16]; 8] {
+fn row(totals: &Totals, open: Open) -> [[u8; 16]; 10] {
     let Totals {
         sequence,
         available,
@@ -100,6 +139,8 @@ fn row(totals: &Totals) -> [[u8; 16]; 8] {
         together(*sequence, census.active),
         together(census.suspended, census.closed),
         together(census.registered, counted),
+        open.events.to_bytes(),
+        open.internal.to_bytes(),
     ]
 }
 
@@ -138,10 +179,16 @@ mod tests {
                 registered: 9,
             },
         };
-        let written = row(&totals);
-        assert_eq!(parse(Some(written.as_flattened())).unwrap(), totals);
+        let direction = caudal_ledger::balance::Direction::Debit;
+        let open = Open {
+            events: Marks::direction(direction),
+            internal: Marks::default(),
+        };
+        let written = row(&totals, open);
+        let found = read(Some(written.as_flattened())).unwrap();
+        assert_eq!(found, (totals, open));
         assert_eq!(parse(None).unwrap(), Totals::default());
-        for cut in [0, 1, 112, 127] {
+        for cut in [0, 1, 112, 128, 159] {
             assert!(
                 parse(Some(&written.as_flattened()[..cut])).is_err(),
                 "{cut}"
