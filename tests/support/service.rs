@@ -82,7 +82,7 @@ impl Default for Setup {
             answer: wire::ANSWER_PATIENCE,
             wrong_keys: u32::MAX,
             grace: Duration::from_secs(5),
-            list_rows: engine::Options::default().list_rows,
+            list_rows: engine::EngineOptions::default().list_rows,
         }
     }
 }

@@ -52,10 +52,10 @@ async fn engine(accounts: u64) -> (Engine, Arc<Counted>) {
         let bank: Arc<dyn BankGateway> = Arc::<TestBank>::default();
         Ok(bank)
     });
-    let options = Options {
+    let options = EngineOptions {
         arbiters: 0,
         list_rows: BOUND,
-        ..Options::default()
+        ..EngineOptions::default()
     };
     let clock = Arc::<TestClock>::default();
     let engine = Engine::start(Arc::<Counted>::clone(&counted), clock, banks, options);
