@@ -312,6 +312,10 @@ impl Settings {
         if let Some(blocks) = storage.block_cache_mib {
             wrong.range("storage.block_cache_mib", blocks, 0, 65_536);
         }
+        let after = storage.compress_after_segments;
+        wrong.range("storage.compress_after_segments", after, 0, 1_000_000);
+        let frames = storage.frame_cache_mib;
+        wrong.range("storage.frame_cache_mib", frames, 0, 256);
         let floor = storage.free_space_floor_mib;
         wrong.range("storage.free_space_floor_mib", floor, 0, 1 << 30);
     }
@@ -353,6 +357,8 @@ impl Storage {
             free_space_floor: self.free_space_floor_mib.saturating_mul(MIB),
             check_bytes_per_second: u64::from(self.check_mib_per_second) * MIB,
             check_every: Duration::from_secs(u64::from(self.check_every_hours) * 3_600),
+            compress_after_segments: self.compress_after_segments,
+            frame_cache_bytes: self.frame_cache_mib * MIB,
             abort_on_poison: true,
             ..caudal_storage::StoreOptions::default()
         }

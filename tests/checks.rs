@@ -115,3 +115,81 @@ async fn operators_see_how_far_the_check_is_and_what_it_found() {
     assert!(why.contains("0000000002.segment at offset 4096"), "{why}");
     assert!(fs::read(&segment).unwrap() == rotten, "it was changed");
 }
+
+/// Every voucher of an account, page after page.
+async fn vouchers(client: &Client, cvu: &str) -> Vec<Value> {
+    let (mut all, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let path = format!("/v1/accounts/{cvu}/comprobantes?limit=200{cursor}");
+        let page = client.get(&path).await.is(200);
+        all.extend(page.json.as_array().unwrap().iter().cloned());
+        match page.headers.get("x-next-cursor") {
+            Some(next) => cursor = format!("&cursor={}", next.to_str().unwrap()),
+            None => return all,
+        }
+    }
+}
+
+#[actix_web::test]
+async fn old_segments_are_compressed_and_everything_is_read_as_before() {
+    let dir = TempDir::new().unwrap();
+    let compressing = |data: &Path| {
+        let mut options = options(data);
+        options.storage.compress_after_segments = 1;
+        options.storage.frame_cache_bytes = 64 << 10;
+        options
+    };
+    let service = Service::start(options(dir.path())).unwrap();
+    let tenant = service.create_tenant("uno").await.unwrap();
+    let key = service.issue_key(&tenant.id, Mode::Test).await.unwrap();
+    let client = Client::new(&service.url, Some(&key));
+    client.in_and_out().await;
+    let cvu = client.cvu().await;
+    for batch in 0..6 {
+        let item = |n| {
+            let id = format!("v-{batch}-{n}");
+            json!({"cvu": cvu, "voucherTypeCode": "IN", "amount": "1", "idExterno": id})
+        };
+        let items: Vec<_> = (0..500).map(item).collect();
+        let body = json!({"mode": "independent", "items": items});
+        client.post("/v1/comprobantes/batch", &body).await.is(200);
+    }
+    let before = vouchers(&client, &cvu).await;
+    assert_eq!(before.len(), 3_000);
+    assert_eq!(journal(&service).await["compressedSegments"], 0);
+    service.stop().await.unwrap();
+    let service = Service::start(compressing(dir.path())).unwrap();
+    let client = Client::new(&service.url, Some(&key));
+    let seen = wait_until("old segments are compressed", SOON, async || {
+        let seen = journal(&service).await;
+        (seen["compressedSegments"].as_u64() > Some(5)).then_some(seen)
+    })
+    .await;
+    assert!(
+        seen["compressedSavedBytes"].as_u64() > Some((5 * 32) << 10),
+        "{seen}"
+    );
+    assert!(vouchers(&client, &cvu).await == before, "they differ");
+    let cache = journal(&service).await;
+    assert_eq!(cache["frameCacheBytesMax"], 64 << 10);
+    assert!(
+        cache["frameCacheBytes"].as_u64() <= Some(64 << 10),
+        "{cache}"
+    );
+    let (_, metrics) = ask(&service, "/metrics").await;
+    let gauge = "caudal_journal_compressed_segments ";
+    assert!(metrics.contains(gauge), "{metrics}");
+    client.voucher(&cvu, "IN", "1", "later").await.is(201);
+    service.stop().await.unwrap();
+    // and one that compresses nothing reads what was compressed
+    let service = Service::start(options(dir.path())).unwrap();
+    let client = Client::new(&service.url, Some(&key));
+    assert_eq!(vouchers(&client, &cvu).await.len(), 3_001);
+    let url = format!("{}/admin/verify", service.admin_url);
+    let http = reqwest::Client::builder().tls_certs_only([]).no_proxy();
+    let asked = http.build().unwrap().post(url);
+    let answer = asked.header("x-admin-key", TEST_ADMIN_KEY).send().await;
+    let report: Value = serde_json::from_str(&answer.unwrap().text().await.unwrap()).unwrap();
+    assert_eq!((&report["ok"], &report["count"]), (&json!(true), &json!(0)));
+    service.stop().await.unwrap();
+}

@@ -203,6 +203,7 @@ fn store(page: &mut Page, desk: &OperatorDesk) {
         "Bytes of the journal on disk.",
         stats.journal_disk_bytes,
     );
+    compressed(page, &stats);
     let lag = stats.last_commit.saturating_sub(stats.indexed_commit);
     page.gauge(
         "index_lag_commits",
@@ -255,6 +256,30 @@ fn check(page: &mut Page, checks: &Checks) {
         "opening_index_bytes",
         "Bytes of the index that were read to open the store.",
         checks.opening_index_bytes,
+    );
+}
+
+/// Segments of the journal that are compressed.
+fn compressed(page: &mut Page, stats: &Stats) {
+    page.gauge(
+        "journal_compressed_segments",
+        "Full segments of the journal that are compressed.",
+        stats.compressed_segments,
+    );
+    page.gauge(
+        "journal_compressed_saved_bytes",
+        "Bytes by which they are smaller than they were.",
+        stats.compressed_saved_bytes,
+    );
+    page.gauge(
+        "journal_frame_cache_bytes",
+        "Bytes that unpacked pieces of them take.",
+        stats.frame_cache_bytes,
+    );
+    page.gauge(
+        "journal_frame_cache_bytes_max",
+        "Bytes that unpacked pieces of them take at most.",
+        stats.frame_cache_bytes_max,
     );
 }
 

@@ -43,7 +43,14 @@ struct JournalBody {
     /// Durable commits that the index on disk does not hold yet.
     index_lag: u64,
     index_runs: u64,
+    /// Bytes of the journal's files.
     journal_disk_bytes: u64,
+    /// Full segments that are compressed (`storage.compress_after_segments`), and by how much they are smaller.
+    compressed_segments: u64,
+    compressed_saved_bytes: u64,
+    /// Bytes that unpacked pieces of them take now, and at most (`storage.frame_cache_mib`).
+    frame_cache_bytes: u64,
+    frame_cache_bytes_max: u64,
     index_disk_bytes: u64,
     /// Blocks of the index that were read from its files, and those that were found in the cache,
     /// since the start of this process.
@@ -148,6 +155,10 @@ pub async fn journal(desk: web::Data<OperatorDesk>) -> HttpResponse {
         index_lag: stats.last_commit.saturating_sub(stats.indexed_commit),
         index_runs: stats.index_runs,
         journal_disk_bytes: stats.journal_disk_bytes,
+        compressed_segments: stats.compressed_segments,
+        compressed_saved_bytes: stats.compressed_saved_bytes,
+        frame_cache_bytes: stats.frame_cache_bytes,
+        frame_cache_bytes_max: stats.frame_cache_bytes_max,
         index_disk_bytes: stats.index_disk_bytes,
         check: desk.door.engine.checks().into(),
         index_blocks_read: stats.index_blocks_read,

@@ -40,6 +40,10 @@ pub(super) struct Storage {
     /// The size of the cache of the index's blocks, in MiB; 0 keeps none; without it, a part of
     /// `memory_bytes`.
     pub(super) block_cache_mib: Option<u64>,
+    /// How many segments the index is ahead of one that is compressed; 0 compresses none.
+    pub(super) compress_after_segments: u32,
+    /// The size of the cache of unpacked frames, in MiB.
+    pub(super) frame_cache_mib: u64,
 }
 
 impl Default for Storage {
@@ -51,6 +55,8 @@ impl Default for Storage {
             check_mib_per_second: 8,
             check_every_hours: 24,
             block_cache_mib: None,
+            compress_after_segments: 0,
+            frame_cache_mib: 8,
         }
     }
 }

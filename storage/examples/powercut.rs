@@ -72,8 +72,11 @@ fn body(lane: u64, seq: u64) -> Vec<u8> {
 
 fn options() -> StoreOptions {
     StoreOptions {
-        segment_bytes: 1 << 20,
-        table_bytes: 300_000,
+        segment_bytes: 256 << 10,
+        table_bytes: 100_000,
+        // cuts shall meet each step of it
+        compress_after_segments: 1,
+        check_bytes_per_second: 64 << 20,
         merge_fan_in: 3,
         free_space_floor: 0,
         ..StoreOptions::default()
@@ -130,13 +133,27 @@ fn write(folder: &Path, acks: &Path) {
     });
 }
 
+/// Whether the cut left a segment unfinished, or in both forms.
+fn half_compressed(folder: &Path) -> bool {
+    let Ok(names) = std::fs::read_dir(folder.join("journal")) else {
+        return false;
+    };
+    let names: Vec<_> = names.map(|item| item.unwrap().path()).collect();
+    names.iter().any(|path| {
+        let ends = |with: &str| path.extension().is_some_and(|e| e == with);
+        ends("packing") || ends("packed") && names.contains(&path.with_extension("segment"))
+    })
+}
+
 fn check(folder: &Path, acks: &Path) {
     let text = std::fs::read_to_string(acks).unwrap();
     if text.is_empty() && !folder.exists() {
         println!("nothing was acknowledged");
         return;
     }
+    let compressing = half_compressed(folder);
     let store = DurableStore::open(folder, options(), Arc::new(Rows)).unwrap();
+    let compressed = store.stats().compressed_segments;
     let last = store.stats().last_commit;
     let mut entries = 0;
     for line in text.lines() {
@@ -188,7 +205,8 @@ fn check(folder: &Path, acks: &Path) {
             .starts_with("index.damaged")
     });
     println!(
-        "{entries} of {all} entries{}",
+        "{entries} of {all} entries, {compressed} segments compressed{}{}",
+        if compressing { ", one half" } else { "" },
         if rebuilt { ", rebuilt" } else { "" }
     );
 }

@@ -239,6 +239,14 @@ pub struct Stats {
     pub indexed_commit: u64,
     /// Bytes of all journal segments on disk.
     pub journal_disk_bytes: u64,
+    /// Segments that are compressed.
+    pub compressed_segments: u64,
+    /// Bytes by which they are smaller than they were.
+    pub compressed_saved_bytes: u64,
+    /// Bytes that their frames take which are kept unpacked, at most.
+    pub frame_cache_bytes_max: u64,
+    /// Bytes that they take.
+    pub frame_cache_bytes: u64,
     /// Bytes of the index on disk.
     pub index_disk_bytes: u64,
     /// How many runs the index has.

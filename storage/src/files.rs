@@ -193,6 +193,13 @@ impl Files {
         folder.sync()
     }
 
+    /// Takes a name away and makes that durable.
+    pub(crate) fn remove(&self, folder: &Folder, name: &str) -> io::Result<()> {
+        self.tick()?;
+        folder.remove(name)?;
+        self.sync_folder(folder)
+    }
+
     /// Renames inside a folder to a name that nothing has, and makes the new name durable.
     pub(crate) fn rename(&self, folder: &Folder, from: &str, to: &str) -> io::Result<()> {
         self.tick()?;

@@ -81,6 +81,11 @@ impl Stamp {
         })
     }
 
+    /// The size of the file, in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
     /// As 48 bytes, numbers big-endian.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut b = Vec::with_capacity(48);

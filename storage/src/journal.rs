@@ -3,7 +3,8 @@
 //!
 //! **Shape.** `<store>/journal/0000000001.segment` and so on, each written full of zeros before
 //! its first record (overwriting allocated space syncs in half the time of appending). One record
-//! holds one group of commits; see [`mod@format`] for the bytes.
+//! holds one group of commits; see [`mod@format`] for the bytes. A segment that takes no more records may
+//! be compressed later, `0000000001.packed` in place of the file; see [`packed`].
 //!
 //! **Bounds.** A segment is under 4 GiB, so a [`Position`] is segment and offset in 64 bits. A
 //! record that is larger than a segment gets a segment of its own size.
@@ -16,14 +17,17 @@
 
 pub(crate) mod check;
 pub(crate) mod format;
+mod frames;
+pub(crate) mod names;
+pub(crate) mod packed;
+pub(crate) mod packing;
 pub(crate) mod prepare;
+pub(crate) mod reread;
 pub(crate) mod seal;
 pub(crate) mod writer;
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
@@ -32,11 +36,15 @@ use crate::api::{CommitNo, Entry, Position, StoreError};
 use crate::files::Files;
 use crate::folder::Folder;
 use crate::health::Health;
-use crate::journal::check::{Checked, segment_name, segment_path};
+use crate::journal::check::Checked;
 use crate::journal::format::{
     EntryRef, FrameError, Hash, RECORD_HEADER, Record, RecordHeader, SEGMENT_HEADER,
 };
-use crate::num::{low32, u64_of};
+use crate::journal::frames::Frames;
+use crate::journal::names::{find, place_of};
+use crate::journal::packed::Source;
+use crate::journal::seal::Wrong;
+use crate::num::low32;
 use crate::sync::{lock, read, write};
 
 /// The most segments kept open for reading.
@@ -53,6 +61,25 @@ pub(crate) struct SegmentInfo {
     pub(crate) size: u32,
     /// The number of the first commit in it, 0 while there is none.
     pub(crate) first_commit: u64,
+    /// Bytes of its file when that is compressed.
+    pub(crate) packed: Option<u32>,
+}
+
+impl SegmentInfo {
+    /// Bytes of its file.
+    fn disk(&self) -> u32 {
+        self.packed.unwrap_or(self.size)
+    }
+}
+
+/// What compressed segments take, and the frames of them that are unpacked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Compressed {
+    pub(crate) segments: u64,
+    /// Bytes by which their files are smaller than the segments.
+    pub(crate) saved: u64,
+    /// Bytes of frames that are kept unpacked: at most, and now.
+    pub(crate) frames: (u64, u64),
 }
 
 /// Segment and offset as one number.
@@ -74,7 +101,8 @@ pub(crate) struct Journal {
     segments: RwLock<Vec<SegmentInfo>>,
     /// Where the durable records end.
     end: AtomicU64,
-    handles: Mutex<HashMap<u32, Arc<File>>>,
+    handles: Mutex<HashMap<u32, Arc<Source>>>,
+    frames: Frames,
 }
 
 impl Journal {
@@ -84,20 +112,17 @@ impl Journal {
         folder: Arc<Folder>,
         health: Arc<Health>,
         checked: &Checked,
+        frame_cache: u64,
     ) -> Self {
         Self {
             health,
+            frames: Frames::new(frame_cache),
             files: files.clone(),
             folder,
             segments: RwLock::new(checked.segments.clone()),
             end: AtomicU64::new(position(checked.segment, checked.offset).0),
             handles: Mutex::new(HashMap::new()),
         }
-    }
-
-    /// Where a segment lies, for messages.
-    fn path(&self, segment: u32) -> PathBuf {
-        segment_path(self.folder.path(), segment)
     }
 
     /// How many segments with records there are.
@@ -107,7 +132,35 @@ impl Journal {
 
     /// Bytes of all segments.
     pub(crate) fn disk_bytes(&self) -> u64 {
-        read(&self.segments).iter().map(|s| u64::from(s.size)).sum()
+        let segments = read(&self.segments);
+        segments.iter().map(|s| u64::from(s.disk())).sum()
+    }
+
+    /// What is compressed of it.
+    pub(crate) fn compressed(&self) -> Compressed {
+        let (mut segments, mut saved) = (0, 0);
+        for info in read(&self.segments).iter() {
+            if info.packed.is_some() {
+                segments += 1;
+                saved += u64::from(info.size) - u64::from(info.disk().min(info.size));
+            }
+        }
+        Compressed {
+            segments,
+            saved,
+            frames: self.frames.bytes(),
+        }
+    }
+
+    /// A segment lies there in compressed form from now on, in so many bytes.
+    pub(crate) fn packed(&self, number: u32, bytes: u32) {
+        let mut segments = write(&self.segments);
+        if let Some(info) = segments.iter_mut().find(|s| s.number == number) {
+            info.packed = Some(bytes);
+        }
+        drop(segments);
+        // the room of a file that was removed is free when nobody has it open
+        lock(&self.handles).remove(&number);
     }
 
     /// Where the durable records end.
@@ -135,13 +188,15 @@ impl Journal {
         self.end.store(end.0, Ordering::Release);
     }
 
-    fn handle(&self, segment: u32) -> Result<Arc<File>, StoreError> {
+    fn handle(&self, segment: u32) -> Result<Arc<Source>, StoreError> {
         let mut handles = lock(&self.handles);
         if let Some(file) = handles.get(&segment) {
             return Ok(Arc::clone(file));
         }
-        let file = self.files.read(&self.folder, &segment_name(segment));
-        let file = file.map_err(|e| self.refused("opening", position(segment, 0), &e))?;
+        let open = |name: &str| self.files.read(&self.folder, name);
+        let found = find(segment, open);
+        let found = found.map_err(|e| self.refused("opening", position(segment, 0), &e))?;
+        let file = Source::of(segment, found).map_err(|why| self.wrong(segment, 0, why))?;
         if handles.len() >= HANDLES_MAX {
             handles.clear();
         }
@@ -178,19 +233,33 @@ impl Journal {
     }
 
     /// Reads what is there; what lies beyond the end of the file stays zero.
-    fn fill(&self, f: &File, segment: u32, into: &mut [u8], at: u32) -> Result<(), StoreError> {
-        let mut done = 0;
-        while let Some(rest) = into.get_mut(done..)
-            && !rest.is_empty()
-        {
-            match f.read_at(rest, u64::from(at) + u64_of(done)) {
-                Ok(0) => break,
-                Ok(n) => done += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(self.refused("reading", position(segment, at), &e)),
-            }
+    fn fill(
+        &self,
+        file: &Source,
+        segment: u32,
+        into: &mut [u8],
+        at: u32,
+    ) -> Result<(), StoreError> {
+        let mut unpack = |nth| match file {
+            Source::Packed(packed) => self.frames.get(packed, nth),
+            Source::Plain(_) => Ok(Arc::default()),
+        };
+        let read = file.read(into, u64::from(at), &mut unpack);
+        read.map(drop).map_err(|why| self.wrong(segment, at, why))
+    }
+
+    fn wrong(&self, segment: u32, at: u32, why: Wrong) -> StoreError {
+        match why {
+            Wrong::Refused(_, e) => self.refused("reading", position(segment, at), &e),
+            Wrong::Damaged { offset, why } => self.damaged(segment, low32(offset), &why),
         }
-        Ok(())
+    }
+
+    /// Where a segment lies, for messages.
+    fn path(&self, segment: u32) -> PathBuf {
+        let segments = read(&self.segments);
+        let packed = |s: &SegmentInfo| s.number == segment && s.packed.is_some();
+        place_of(self.folder.path(), segment, segments.iter().any(packed))
     }
 
     fn refused(&self, what: &str, at: Position, e: &io::Error) -> StoreError {

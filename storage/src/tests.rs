@@ -16,6 +16,7 @@ mod held;
 mod kill;
 mod model;
 mod opening;
+mod packs;
 mod passing;
 mod reads;
 mod rounds;

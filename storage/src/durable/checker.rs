@@ -4,10 +4,11 @@
 //! **Shape.** A round reads each segment that takes no more records and each run of the index that was
 //! there when it began, in order; the note of each says in which round it was last read, so a round goes
 //! on after a restart. What a start reads counts for the round that is under way, or for the next one.
+//! Between two pieces of a round it compresses segments that are old enough ([`pack`]).
 //!
 //! **Bounds.** [`StoreOptions::check_bytes_per_second`](crate::StoreOptions) is the rate, in pieces of about
 //! a megabyte; a round begins [`StoreOptions::check_every`](crate::StoreOptions) after the last one ended.
-//! [`FINDINGS_MAX`] findings are kept.
+//! A hundred findings are kept.
 //!
 //! **Order.** A segment is noted after its own fsync, and how far the index reaches after all segments
 //! before that place; see [`super::checkpoint`].
@@ -19,31 +20,34 @@
 //! the next round. The fsync of a segment that fails poisons the store; a checkpoint that cannot be
 //! written does not.
 
+mod pack;
+mod report;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::api::{Checks, Finding};
+use crate::api::Checks;
+use crate::durable::checker::pack::Packs;
 use crate::durable::checkpoint::{Checkpoint, Found, KnownIndex, KnownRun, Rounds, Slot};
 use crate::durable::seals::{Fresh, Seals};
 use crate::files::Files;
 use crate::folder::{Folder, Stamp};
 use crate::health::Health;
 use crate::index::SortedRows;
-use crate::index::again::{Again, bytes_of};
+use crate::index::again::Again;
 use crate::index::manifest::Mark;
 use crate::index::run::RunInfo;
 use crate::index::trouble::Trouble;
-use crate::journal::check::{Checked, segment_name};
+use crate::journal::Journal;
+use crate::journal::check::Checked;
 use crate::journal::format::StoreId;
-use crate::journal::position;
-use crate::journal::prepare::exhausted;
-use crate::journal::seal::{Attested, Reread, Seal, Wrong};
-use crate::num::low32;
+use crate::journal::names::{find, segment_name};
+use crate::journal::packing::Packing;
+use crate::journal::reread::Reread;
+use crate::journal::seal::{Attested, Seal};
 use crate::sync::{lock, wait_for};
 
-/// The most findings that are kept; all are counted.
-const FINDINGS_MAX: usize = 100;
 /// How long the thread sleeps at most.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
@@ -52,6 +56,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(250);
 enum Current {
     Segment(Reread),
     Run(Again),
+    Packing(Packing),
 }
 
 /// What the checker does one at a time.
@@ -69,6 +74,7 @@ struct Work {
     /// What could not be read in this round.
     refused: BTreeSet<u32>,
     index_done: bool,
+    packs: Packs,
 }
 
 /// The background check of one store.
@@ -83,6 +89,10 @@ pub(crate) struct Checker {
     seals: Arc<Seals>,
     rate: u64,
     every: Duration,
+    /// The journal as it is read.
+    reader: Arc<Journal>,
+    compress_after: u32,
+    floor: u64,
     work: Mutex<Work>,
     shown: Mutex<Checks>,
 }
@@ -99,6 +109,11 @@ pub(crate) struct Parts {
     pub(crate) seals: Arc<Seals>,
     pub(crate) rate: u64,
     pub(crate) every: Duration,
+    pub(crate) reader: Arc<Journal>,
+    /// See [`StoreOptions::compress_after_segments`](crate::StoreOptions).
+    pub(crate) compress_after: u32,
+    /// Free bytes that a compressed segment has to leave.
+    pub(crate) floor: u64,
 }
 
 fn now_ms() -> u64 {
@@ -133,6 +148,9 @@ impl Checker {
             seals,
             rate,
             every,
+            reader,
+            compress_after,
+            floor,
         } = parts;
         let read: BTreeMap<u32, Fresh> = checked
             .read
@@ -156,6 +174,7 @@ impl Checker {
             current: None,
             refused: BTreeSet::new(),
             index_done: false,
+            packs: Packs::of(checked),
         };
         let known = found.slot.iter().flat_map(|s| s.index.runs.iter());
         work.runs.extend(known.map(|run| (run.id, run.round)));
@@ -179,6 +198,9 @@ impl Checker {
             seals,
             rate,
             every,
+            reader,
+            compress_after,
+            floor,
             work: Mutex::new(work),
             shown: Mutex::new(shown),
         };
@@ -269,8 +291,9 @@ impl Checker {
         seal: Seal,
         before: Option<Stamp>,
     ) -> std::io::Result<Option<Attested>> {
-        let file = match self.files.read(&self.journal, &segment_name(seal.number)) {
-            Ok(file) => file,
+        let open = |name: &str| self.files.read(&self.journal, name);
+        let file = match find(seal.number, open) {
+            Ok((file, _)) => file,
             // the watch says what is gone
             Err(_) => return Ok(None),
         };
@@ -324,14 +347,24 @@ impl Checker {
         let read = match current {
             Some(Current::Segment(reread)) => self.segment(&mut work, reread),
             Some(Current::Run(again)) => self.run_of_index(&mut work, again),
+            Some(Current::Packing(packing)) => self.pack(&mut work, packing),
             None => 0,
         };
         self.show(&work);
         read
     }
 
-    /// What to read next. Begins a round when one is due, and ends one that has nothing left.
+    /// What to do next: a segment is compressed and something is read by turns, while there is both.
     fn choose(&self, work: &mut Work) -> Option<Current> {
+        let pack = |work: &mut Work| self.to_pack(work).map(Current::Packing);
+        if std::mem::take(&mut work.packs.was_last) {
+            return self.to_read(work).or_else(|| pack(work));
+        }
+        pack(work).or_else(|| self.to_read(work))
+    }
+
+    /// What to read next. Begins a round when one is due, and ends one that has nothing left.
+    fn to_read(&self, work: &mut Work) -> Option<Current> {
         let Rounds {
             begun,
             ended,
@@ -348,12 +381,7 @@ impl Checker {
             work.index_done = false;
         }
         while let Some(seal) = work.next_segment() {
-            match Reread::open(
-                &self.files,
-                (&self.journal, &segment_name(seal.number)),
-                &self.id,
-                seal,
-            ) {
+            match Reread::open(&self.files, &self.journal, &self.id, seal) {
                 Ok(reread) => return Some(Current::Segment(reread)),
                 Err(wrong) => {
                     if !self.found(work, seal.number, wrong) {
@@ -427,74 +455,5 @@ impl Checker {
                 1
             }
         }
-    }
-
-    /// Reports what is wrong with a segment; false when it is to be tried again shortly.
-    fn found(&self, work: &mut Work, number: u32, wrong: Wrong) -> bool {
-        let name = segment_name(number);
-        match wrong {
-            Wrong::Refused(_, e) if exhausted(&e) => {
-                tracing::warn!(segment = name, error = %e, "the check of the journal waits");
-                return false;
-            }
-            Wrong::Refused(offset, e) => {
-                let why = format!("reading {name} at offset {offset}: {e}");
-                let at = position(number, low32(offset));
-                self.health.unreadable(&why, Some(at));
-                work.refused.insert(number);
-                self.keep(&name, Some(offset), format!("it cannot be read: {e}"));
-            }
-            Wrong::Damaged { offset, why } => {
-                let place = self.journal.path().join(&name);
-                self.health.rot(&place, offset, &why);
-                // the next start reads it
-                work.attested.remove(&number);
-                work.checkpoint.row(number, None);
-                self.keep(&name, Some(offset), why);
-            }
-        }
-        true
-    }
-
-    fn keep(&self, place: &str, offset: Option<u64>, why: String) {
-        let mut shown = lock(&self.shown);
-        shown.found += 1;
-        if shown.findings.len() < FINDINGS_MAX {
-            shown.findings.push(Finding {
-                place: place.to_owned(),
-                offset,
-                why,
-                at: now_ms(),
-            });
-        }
-    }
-
-    fn show(&self, work: &Work) {
-        let Rounds {
-            begun,
-            ended,
-            ended_at,
-        } = work.rounds;
-        let (mut done, mut total) = (0, 0);
-        for row in work.attested.values() {
-            let bytes = u64::from(row.seal.size);
-            total += bytes;
-            done += if row.round >= begun { bytes } else { 0 };
-        }
-        for run in self.index.on_disk().1 {
-            let bytes = bytes_of(run.blocks);
-            total += bytes;
-            let read = work.runs.get(&run.id).is_none_or(|round| *round >= begun);
-            done += if read { bytes } else { 0 };
-        }
-        done += match &work.current {
-            Some(Current::Segment(reread)) => reread.offset(),
-            Some(Current::Run(again)) => again.bytes(),
-            None => 0,
-        };
-        let mut shown = lock(&self.shown);
-        (shown.round, shown.rounds, shown.ended_at) = (begun, ended, ended_at);
-        shown.done_bytes = done.min(total);
-        shown.total_bytes = total;
     }
 }

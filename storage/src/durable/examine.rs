@@ -27,8 +27,9 @@ use crate::index::manifest::Mark;
 use crate::index::open::Wanted;
 use crate::index::trouble::Trouble;
 use crate::index::{SortedRows, Tuning};
-use crate::journal::check::{Checked, Trust, check, segment_numbers, segment_path};
+use crate::journal::check::{Checked, Trust, check, segment_numbers};
 use crate::journal::format::{SEGMENT_HEADER, StoreId, genesis};
+use crate::journal::names::segment_path;
 use crate::journal::writer::Place;
 use crate::journal::{Journal, position, split};
 
@@ -60,7 +61,13 @@ impl Site {
     ) -> Result<(Checked, Arc<Journal>), OpenError> {
         let checked = check(&self.journal, &self.id, trust, &|p| options.report(p))?;
         let (folder, health) = (Arc::clone(&self.journal), Arc::clone(&self.health));
-        let journal = Journal::new(&self.files, folder, health, &checked);
+        let journal = Journal::new(
+            &self.files,
+            folder,
+            health,
+            &checked,
+            options.frame_cache_bytes,
+        );
         Ok((checked, Arc::new(journal)))
     }
 
@@ -94,7 +101,7 @@ impl Site {
 
     pub(super) fn checker(
         &self,
-        index: &Arc<SortedRows>,
+        (index, reader): (&Arc<SortedRows>, &Arc<Journal>),
         options: &StoreOptions,
         seals: Arc<Seals>,
     ) -> Parts {
@@ -108,6 +115,9 @@ impl Site {
             seals,
             rate: options.check_bytes_per_second,
             every: options.check_every,
+            reader: Arc::clone(reader),
+            compress_after: options.compress_after_segments,
+            floor: options.free_space_floor,
         }
     }
 }

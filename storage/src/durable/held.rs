@@ -25,7 +25,8 @@ use crate::durable::witness::WITNESS;
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::{Folder, Id};
-use crate::journal::check::{segment_name, segment_numbers};
+use crate::journal::check::segment_numbers;
+use crate::journal::names::{packed_name, segment_name};
 use crate::sync::lock;
 
 /// The file that is there to be locked.
@@ -189,7 +190,12 @@ impl Held {
         let Ok(numbers) = segment_numbers(&self.journal) else {
             return Ok(());
         };
-        if let Some(gone) = (1..=segments).find(|n| numbers.binary_search(n).is_err()) {
+        // a list is not made at one moment: one that was compressed meanwhile may be missing in it
+        let there = |n: u32| {
+            let is = |name: String| !matches!(self.journal.id(&name), Ok(None));
+            numbers.binary_search(&n).is_ok() || is(segment_name(n)) || is(packed_name(n))
+        };
+        if let Some(gone) = (1..=segments).find(|n| !there(*n)) {
             return Err(gone_from(
                 &self.path.join(JOURNAL).join(segment_name(gone)),
                 "removed",

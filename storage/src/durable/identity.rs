@@ -12,8 +12,9 @@ use crate::durable::held::{IDENTITY, JOURNAL, LOCK};
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::Folder;
-use crate::journal::check::{Trust, check, segment_name, segment_numbers};
+use crate::journal::check::{Trust, check, segment_numbers};
 use crate::journal::format::StoreId;
+use crate::journal::names::segment_name;
 use crate::journal::prepare::prepare;
 
 const UNFINISHED: &str = "IDENTITY.new";

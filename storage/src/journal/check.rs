@@ -17,7 +17,6 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::api::CommitNo;
@@ -30,7 +29,9 @@ use crate::journal::format::{
     Hash, RECORD_HEADER, RECORD_MAGIC, Record, RecordHeader, SEGMENT_HEADER, SegmentHeader,
     StoreId, genesis,
 };
-use crate::journal::seal::{Attested, Seal};
+use crate::journal::names::{find, number_in, place_of, segment_path};
+use crate::journal::packed::Source;
+use crate::journal::seal::{Attested, Seal, Wrong};
 use crate::log::Tail;
 use crate::num::{u32_of, u64_of, usize_of, usize_of32};
 
@@ -67,16 +68,18 @@ pub(crate) struct Trust<'a> {
 }
 
 impl Trust<'_> {
-    /// What is attested of a segment whose file is still the same, if it may be believed.
-    fn seal(&self, folder: &Folder, number: u32) -> Option<Seal> {
+    /// What is attested of a segment whose file is still the same, if it may be believed; and the bytes of that
+    /// file when it is compressed.
+    fn seal(&self, folder: &Folder, number: u32) -> Option<(Seal, Option<u32>)> {
         if number >= self.before {
             return None;
         }
         let known = usize_of32(number).checked_sub(1);
         let known = self.attested.get(known?)?.as_ref()?;
-        let file = folder.read(&segment_name(number)).ok()?;
+        let (file, packed) = find(number, |name| folder.read(name)).ok()?;
         let same = Stamp::of(&file).is_ok_and(|stamp| stamp == known.stamp);
-        (same && known.seal.number == number).then_some(known.seal)
+        let bytes = packed.then(|| u32_of(usize_of(known.stamp.size())));
+        (same && known.seal.number == number).then_some((known.seal, bytes))
     }
 }
 
@@ -91,21 +94,13 @@ pub(crate) struct Torn {
     pub(crate) length: u32,
 }
 
-/// The name of a segment's file.
-pub(crate) fn segment_path(dir: &Path, number: u32) -> PathBuf {
-    dir.join(segment_name(number))
-}
-
-/// The file name of a segment.
-pub(crate) fn segment_name(number: u32) -> String {
-    format!("{number:010}.segment")
-}
-
-/// The numbers of the segments in a folder, ascending.
+/// The numbers of the segments in a folder, compressed or not, ascending.
 pub(crate) fn segment_numbers(folder: &Folder) -> io::Result<Vec<u32>> {
-    let number = |name: &OsString| name.to_str()?.strip_suffix(".segment")?.parse().ok();
+    let number = |name: &OsString| number_in(name.to_str()?);
     let mut numbers: Vec<u32> = folder.names()?.iter().filter_map(number).collect();
     numbers.sort_unstable();
+    // one whose compressed form has just got its name has both
+    numbers.dedup();
     Ok(numbers)
 }
 
@@ -128,11 +123,12 @@ pub(crate) fn check(
             return Err(OpenError::damaged(&path, 0, "the segment is missing"));
         }
         let sealed = trust.seal(folder, expected);
-        if sealed.is_some_and(|seal| walk.skip(&seal)) {
+        if sealed.is_some_and(|(seal, packed)| walk.skip(&seal, packed)) {
             continue;
         }
         let stamp = walk.load(expected)?;
         walk.segment(expected, stamp)?;
+        walk.as_it_says(expected)?;
         progress(Progress::Checking {
             segment: expected,
             of: u32_of(numbers.len()),
@@ -146,6 +142,8 @@ struct Walk<'a> {
     dir: &'a Path,
     id: &'a StoreId,
     data: Vec<u8>,
+    /// What the segment in `data` says of itself when it is compressed.
+    packed: Option<Seal>,
     found: Checked,
     /// The first segment in which nothing more may come, and why.
     ended: Option<u32>,
@@ -169,6 +167,7 @@ impl<'a> Walk<'a> {
             dir: folder.path(),
             id,
             data: Vec::new(),
+            packed: None,
             found,
             ended: None,
             broken: None,
@@ -177,7 +176,7 @@ impl<'a> Walk<'a> {
 
     /// Takes what is attested of a segment instead of reading it; false when it does not continue
     /// what was found so far.
-    fn skip(&mut self, seal: &Seal) -> bool {
+    fn skip(&mut self, seal: &Seal, packed: Option<u32>) -> bool {
         let here = self.tail();
         let found = &mut self.found;
         if self.broken.is_some() || found.torn.is_some() || seal.before != here {
@@ -196,28 +195,45 @@ impl<'a> Walk<'a> {
             number: seal.number,
             size: seal.size,
             first_commit: seal.first_commit,
+            packed,
         });
         true
     }
 
+    /// Where the segment lies that is walked over.
+    fn place(&self, number: u32) -> PathBuf {
+        place_of(self.dir, number, self.packed.is_some())
+    }
+
     /// Reads a segment and checks its header; gives what its file was before.
     fn load(&mut self, number: u32) -> Result<Stamp, OpenError> {
+        self.packed = None;
         let path = segment_path(self.dir, number);
-        let file = self.folder.read(&segment_name(number));
-        let file = file.map_err(|e| OpenError::io("opening", &path, e))?;
+        let found = find(number, |name| self.folder.read(name));
+        let (file, packed) = found.map_err(|e| OpenError::io("opening", &path, e))?;
+        let path = place_of(self.dir, number, packed);
         let stamp = Stamp::of(&file).map_err(|e| OpenError::io("reading", &path, e))?;
-        let length = file
-            .metadata()
-            .map_err(|e| OpenError::io("reading", &path, e))?
-            .len();
+        self.found.bytes += stamp.size();
+        let wrong = |why| match why {
+            Wrong::Refused(_, e) => OpenError::io("reading", &path, e),
+            Wrong::Damaged { offset, why } => OpenError::damaged(&path, offset, &why),
+        };
         let damaged = |why: &str| Err(OpenError::damaged(&path, 0, why));
+        let source = Source::of(number, (file, packed)).map_err(wrong)?;
+        let length = match &source {
+            Source::Plain(_) => stamp.size(),
+            Source::Packed(packed) => {
+                self.packed = Some(*packed.seal());
+                u64::from(packed.seal().size)
+            }
+        };
         if length < u64::from(SEGMENT_HEADER) || length > u64::from(u32::MAX) {
             return damaged("the file has a length that no segment has; it was cut or overwritten");
         }
         self.data.resize(usize_of(length), 0);
-        file.read_exact_at(&mut self.data, 0)
-            .map_err(|e| OpenError::io("reading", &path, e))?;
-        self.found.bytes += length;
+        if source.read_once(&mut self.data, 0).map_err(wrong)? < self.data.len() {
+            return damaged("the file was cut while it was read");
+        }
         let block = self
             .data
             .get(..usize_of32(SEGMENT_HEADER))
@@ -229,6 +245,18 @@ impl<'a> Walk<'a> {
             Ok(h) if u64::from(h.size) != length => damaged("the file is not as long as it was"),
             Ok(_) => Ok(stamp),
         }
+    }
+
+    /// Refuses a compressed segment that holds something else than it says of itself.
+    fn as_it_says(&self, number: u32) -> Result<(), OpenError> {
+        let (Some(says), Some((is, _))) = (self.packed, self.found.read.last()) else {
+            return Ok(());
+        };
+        if says == *is {
+            return Ok(());
+        }
+        let why = "the compressed segment does not hold what its header says";
+        Err(OpenError::damaged(&self.place(number), 0, why))
     }
 
     fn tail(&self) -> Tail {
@@ -247,6 +275,7 @@ impl<'a> Walk<'a> {
             number,
             size,
             first_commit: 0,
+            packed: self.packed.map(|_| u32_of(usize_of(stamp.size()))),
         };
         let mut offset = start;
         let data = std::mem::take(&mut self.data);
@@ -283,7 +312,7 @@ impl<'a> Walk<'a> {
 
     /// Takes one record that is sound in itself.
     fn accept(&mut self, number: u32, at: usize, record: &Record<'_>) -> Result<(), OpenError> {
-        let path = segment_path(self.dir, number);
+        let path = self.place(number);
         let damaged = |why: &str| Err(OpenError::damaged(&path, u64_of(at), why));
         if let Some((segment, offset, why)) = self.broken {
             let broken = segment_path(self.dir, segment);
@@ -312,11 +341,14 @@ impl<'a> Walk<'a> {
 
     /// Decides what bytes are that are neither records nor zeros.
     fn broken_at(&mut self, number: u32, at: usize, rest: &[u8]) -> Result<(), OpenError> {
-        let path = segment_path(self.dir, number);
+        let path = self.place(number);
         let damaged = |why: &str| Err(OpenError::damaged(&path, u64_of(at), why));
         if let Some((segment, offset, why)) = self.broken {
             let broken = segment_path(self.dir, segment);
             return Err(OpenError::damaged(&broken, u64::from(offset), why));
+        }
+        if self.packed.is_some() {
+            return damaged("the record there is broken");
         }
         if self.ended.is_some() {
             return damaged("bytes that are no record stand where nothing was written");
@@ -340,6 +372,14 @@ impl<'a> Walk<'a> {
     }
 
     fn finish(mut self) -> Result<Checked, OpenError> {
+        let last = self.found.segments.iter().rev();
+        let mut last = last.filter(|s| s.number == self.found.segment);
+        if last.next().is_some_and(|s| s.packed.is_some()) {
+            let path = place_of(self.dir, self.found.segment, true);
+            let why = "the journal ends with a compressed segment; there was one behind it with \
+                       newer records, which is missing or was replaced";
+            return Err(OpenError::damaged(&path, u64::from(self.found.offset), why));
+        }
         // a torn first record of a segment lies one segment after the last good one; the tail
         // stays where the last good record ended, and the next record goes wherever it fits
         if self.found.last_commit == 0 {

@@ -21,8 +21,8 @@ use crate::api::StoreError;
 use crate::files::Files;
 use crate::folder::Folder;
 use crate::health::Health;
-use crate::journal::check::segment_name;
 use crate::journal::format::{SegmentHeader, StoreId};
+use crate::journal::names::segment_name;
 use crate::num::{u64_of, usize_of};
 use crate::sync::lock;
 

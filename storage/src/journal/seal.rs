@@ -1,4 +1,4 @@
-//! Segments that take no more records: what is known of one, and reading it again piece by piece.
+//! Segments that take no more records: what is known of one.
 //!
 //! **Shape.** A row of `CHECKPOINT`, 256 bytes, numbers big-endian:
 //! ```text
@@ -11,32 +11,22 @@
 //! **Order.** A row is written after an fsync of its segment, so a segment that is attested was on
 //! disk, with the times of its file.
 //!
-//! **Bounds.** One step of reading takes [`WINDOW`] bytes, or one record where that is larger.
-//!
 //! **Failure.** A row proves nothing unless every bit of it is right and the file is the one that
 //! was attested: its inode, its size and the times of its last change, which no copy has and no
 //! program can set back.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 use crate::api::CommitNo;
 use crate::codec::{Cursor, all_zero};
-use crate::files::Files;
-use crate::folder::{Folder, Stamp};
-use crate::journal::format::{
-    RECORD_HEADER, Record, RecordHeader, SEGMENT_HEADER, SegmentHeader, StoreId,
-};
+use crate::folder::Stamp;
+use crate::journal::format::StoreId;
 use crate::log::Tail;
-use crate::num::{u64_of, usize_of, usize_of32};
 
 /// Bytes of a row.
 pub(crate) const ROW: usize = 256;
 const MAGIC: [u8; 4] = *b"CdS1";
 const USED: usize = 180;
-/// Bytes of a segment that one step reads.
-pub(crate) const WINDOW: usize = 1 << 20;
 
 /// What is known of a segment that takes no more records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,12 +56,12 @@ pub(crate) struct Attested {
     pub(crate) round: u64,
 }
 
-fn put_tail(b: &mut Vec<u8>, tail: &Tail) {
+pub(crate) fn put_tail(b: &mut Vec<u8>, tail: &Tail) {
     b.extend_from_slice(&tail.commit.0.to_be_bytes());
     b.extend_from_slice(&tail.hash);
 }
 
-fn take_tail(c: &mut Cursor<'_>) -> Option<Tail> {
+pub(crate) fn take_tail(c: &mut Cursor<'_>) -> Option<Tail> {
     Some(Tail {
         commit: CommitNo(c.u64()?),
         hash: c.array()?,
@@ -134,168 +124,10 @@ pub(crate) enum Wrong {
     Refused(u64, io::Error),
 }
 
-/// A segment that is being read again.
-#[derive(Debug)]
-pub(crate) struct Reread {
-    seal: Seal,
-    file: File,
-    /// How far it is known to be right.
-    offset: u64,
-    tail: Tail,
-    window: Vec<u8>,
-}
-
-fn damaged(offset: u64, why: &str) -> Wrong {
+/// Damage at a place.
+pub(crate) fn damaged(offset: u64, why: &str) -> Wrong {
     Wrong::Damaged {
         offset,
         why: why.to_owned(),
-    }
-}
-
-impl Reread {
-    /// Opens a segment, the file of this name, and reads its header.
-    pub(crate) fn open(
-        files: &Files,
-        (folder, name): (&Folder, &str),
-        id: &StoreId,
-        seal: Seal,
-    ) -> Result<Self, Wrong> {
-        let file = match files.read(folder, name) {
-            Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                return Err(damaged(0, "the segment is missing"));
-            }
-            Err(e) => return Err(Wrong::Refused(0, e)),
-        };
-        let length = file.metadata().map_err(|e| Wrong::Refused(0, e))?.len();
-        if length != u64::from(seal.size) {
-            return Err(damaged(0, "the file is not as long as it was"));
-        }
-        let mut head = vec![0; usize_of32(SEGMENT_HEADER)];
-        file.read_exact_at(&mut head, 0)
-            .map_err(|e| Wrong::Refused(0, e))?;
-        match SegmentHeader::parse(&head) {
-            Err(why) => return Err(damaged(0, why)),
-            Ok(h) if h.number != seal.number || h.id != *id || h.size != seal.size => {
-                return Err(damaged(0, "the file is another segment under this name"));
-            }
-            Ok(_) => {}
-        }
-        Ok(Self {
-            seal,
-            file,
-            offset: u64::from(SEGMENT_HEADER),
-            tail: seal.before,
-            window: Vec::new(),
-        })
-    }
-
-    /// Which segment it is.
-    pub(crate) fn seal(&self) -> &Seal {
-        &self.seal
-    }
-
-    /// How far it is known to be right.
-    pub(crate) fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    /// Whether all of it was read.
-    pub(crate) fn done(&self) -> bool {
-        self.offset >= u64::from(self.seal.size)
-    }
-
-    /// Reads and checks the next piece; gives its bytes.
-    pub(crate) fn step(&mut self) -> Result<u64, Wrong> {
-        let mut window = std::mem::take(&mut self.window);
-        let read = self.piece(&mut window);
-        // one huge record must not keep its memory for ever
-        window.truncate(WINDOW);
-        window.shrink_to(WINDOW);
-        self.window = window;
-        read
-    }
-
-    fn fill(&self, window: &mut Vec<u8>, bytes: usize) -> Result<(), Wrong> {
-        window.resize(bytes, 0);
-        let read = self.file.read_exact_at(window, self.offset);
-        read.map_err(|e| match e.kind() {
-            io::ErrorKind::UnexpectedEof => damaged(self.offset, "the file ends before its end"),
-            _ => Wrong::Refused(self.offset, e),
-        })
-    }
-
-    fn piece(&mut self, window: &mut Vec<u8>) -> Result<u64, Wrong> {
-        let (end, size) = (u64::from(self.seal.end), u64::from(self.seal.size));
-        if self.offset >= end {
-            return self.zeros(window, size);
-        }
-        let bytes = usize_of(end - self.offset).min(WINDOW);
-        self.fill(window, bytes)?;
-        // a record that is larger than the window is read whole
-        if let Some(total) = RecordHeader::parse(window).map(|h| h.total())
-            && total > window.len()
-        {
-            if u64_of(total) > end - self.offset {
-                return Err(damaged(self.offset, "a record reaches beyond its segment"));
-            }
-            self.fill(window, total)?;
-        }
-        let mut at = 0;
-        while let Some(rest) = window.get(at..).filter(|rest| !rest.is_empty()) {
-            let Some(record) = Record::parse(rest) else {
-                let cut = rest.len() < RECORD_HEADER
-                    || RecordHeader::parse(rest).is_some_and(|h| h.total() > rest.len());
-                if at > 0 && cut && self.offset + u64_of(rest.len()) < end {
-                    break;
-                }
-                return Err(damaged(self.offset, "the record there is broken"));
-            };
-            self.accept(&record)?;
-            at += record.bytes.len();
-        }
-        if self.offset == end && self.tail != self.seal.after {
-            return Err(damaged(
-                end,
-                "the records end with another one than was written",
-            ));
-        }
-        Ok(u64_of(window.len()))
-    }
-
-    fn accept(&mut self, record: &Record<'_>) -> Result<(), Wrong> {
-        if record.header.first_commit != self.tail.commit.0 + 1 {
-            return Err(damaged(self.offset, "a commit there has another number"));
-        }
-        if record.header.previous != self.tail.hash {
-            let why = "the record does not name the one before it: it was replaced";
-            return Err(damaged(self.offset, why));
-        }
-        if !record.visit(&mut |_, _, _| true) {
-            return Err(damaged(
-                self.offset,
-                "an entry in the record fails its checksum",
-            ));
-        }
-        self.tail = Tail {
-            commit: CommitNo(record.header.last_commit()),
-            hash: record.hash(),
-        };
-        self.offset += u64_of(record.bytes.len());
-        Ok(())
-    }
-
-    /// Behind the records there is nothing.
-    fn zeros(&mut self, window: &mut Vec<u8>, size: u64) -> Result<u64, Wrong> {
-        let bytes = usize_of(size - self.offset).min(WINDOW);
-        self.fill(window, bytes)?;
-        if !all_zero(window)
-            && let Some(first) = window.iter().position(|b| *b != 0)
-        {
-            let why = "bytes that are no record stand where nothing was written";
-            return Err(damaged(self.offset + u64_of(first), why));
-        }
-        self.offset += u64_of(bytes);
-        Ok(u64_of(bytes))
     }
 }

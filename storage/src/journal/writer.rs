@@ -12,8 +12,10 @@ use crate::durable::seals::Seals;
 use crate::files::Files;
 use crate::folder::{Folder, Id};
 use crate::health::Health;
-use crate::journal::check::{Checked, Torn, segment_name};
+use crate::journal::check::{Checked, Torn};
 use crate::journal::format::{SEGMENT_HEADER, StoreId};
+use crate::journal::names::segment_name;
+use crate::journal::packing::tidy;
 use crate::journal::prepare::{NoSegment, Preparer, Segment, exhausted, prepare, stalled};
 use crate::journal::seal::Seal;
 use crate::journal::{Journal, SegmentInfo, position};
@@ -115,6 +117,7 @@ impl Writer {
         if let Some(torn) = checked.torn {
             cut(&files, &folder, torn)?;
         }
+        tidy(&files, &folder);
         let reopen = |info: &SegmentInfo| -> io::Result<Segment> {
             let file = files.open(&folder, &segment_name(info.number))?;
             Ok(Segment {
@@ -211,6 +214,7 @@ impl Writer {
                 number: self.active.number,
                 size: self.active.size,
                 first_commit: self.first_commit,
+                packed: None,
             },
             offset: self.offset,
             end: position(self.active.number, self.offset + length),

@@ -11,13 +11,25 @@ use std::time::Duration;
 
 use super::support::Rng;
 use crate::conformance::{Words, commit, entry, stream};
-use crate::{DurableStore, Index, SortOrder, StoreOptions};
+use crate::{DurableStore, Index, SortOrder, Store as _, StoreOptions};
 
 const CHILD: &str = "CAUDAL_KILL_CHILD";
 
+/// Segments are compressed as soon as they may be, so that kills meet each step of it.
+fn options() -> StoreOptions {
+    StoreOptions {
+        segment_bytes: 64 << 10,
+        table_bytes: 20_000,
+        compress_after_segments: 1,
+        check_bytes_per_second: 1 << 30,
+        check_every: Duration::from_secs(86_400),
+        ..StoreOptions::small()
+    }
+}
+
 /// What the child does until it is killed: the same test, started with [`CHILD`].
 fn child(path: &str) {
-    let store = DurableStore::open(path, StoreOptions::small(), Arc::new(Words)).unwrap();
+    let store = DurableStore::open(path, options(), Arc::new(Words)).unwrap();
     let (give, take) = channel::<(u64, u64)>();
     for lane in 0..32u64 {
         let (store, give) = (Arc::clone(&store), give.clone());
@@ -86,6 +98,17 @@ fn round(path: &Path, moment: &Moment, acked: &mut [u64; 32]) -> u64 {
     lines.len() as u64
 }
 
+/// Whether a kill left a segment half compressed, or in both forms.
+fn left_unfinished(path: &Path) -> bool {
+    let names = std::fs::read_dir(path.join("journal")).unwrap();
+    let names: Vec<_> = names.map(|item| item.unwrap().path()).collect();
+    let ends = |path: &Path, with: &str| path.extension().is_some_and(|e| e == with);
+    names.iter().any(|path| {
+        let both = ends(path, "packed") && names.contains(&path.with_extension("segment"));
+        both || ends(path, "packing")
+    })
+}
+
 #[test]
 fn nothing_acknowledged_is_lost() {
     if let Ok(path) = std::env::var(CHILD) {
@@ -95,15 +118,15 @@ fn nothing_acknowledged_is_lost() {
     let kills: u64 = std::env::var("CAUDAL_KILLS").map_or(8, |v| v.parse().unwrap());
     let mut rng = Rng(std::process::id().into());
     let mut acked = [0; 32];
-    let mut total = 0;
+    let (mut total, mut unfinished, mut compressed) = (0, 0, 0);
     for n in 0..kills {
         let moment = match n % 4 {
             3 => Moment::Early(Duration::from_millis(rng.below(100))),
             _ => Moment::After(1 + rng.below(400)),
         };
         total += round(base.path(), &moment, &mut acked);
-        let store =
-            DurableStore::open(base.path(), StoreOptions::small(), Arc::new(Words)).unwrap();
+        unfinished += usize::from(left_unfinished(base.path()));
+        let store = DurableStore::open(base.path(), options(), Arc::new(Words)).unwrap();
         for (lane, seq) in (0u64..).zip(acked) {
             let head = store.head(stream(lane)).unwrap().map_or(0, |h| h.seq);
             let twin = store.head(stream(lane + 100)).unwrap().map_or(0, |h| h.seq);
@@ -118,7 +141,11 @@ fn nothing_acknowledged_is_lost() {
             assert!(read.iter().zip(1u64..).all(|(e, n)| e.seq == n));
             assert_eq!(read.len() as u64, head);
         }
+        compressed = store.stats().compressed_segments;
     }
     assert!(total > 0, "the child acknowledged nothing");
-    println!("{kills} kills, {total} acknowledged commits, 0 lost");
+    println!(
+        "{kills} kills, {unfinished} while a segment was compressed, {total} acknowledged commits, 0 lost; \
+         {compressed} segments compressed"
+    );
 }

@@ -1,0 +1,195 @@
+//! Reads a segment that takes no more records again, piece by piece, and checks each.
+//!
+//! **Bounds.** One step takes [`WINDOW`] bytes, or one record where that is larger.
+//!
+//! **Failure.** What is not what was written is reported with its offset in the segment; nothing is changed.
+
+use crate::api::CommitNo;
+use crate::codec::all_zero;
+use crate::files::Files;
+use crate::folder::Folder;
+use crate::journal::format::{
+    RECORD_HEADER, Record, RecordHeader, SEGMENT_HEADER, SegmentHeader, StoreId,
+};
+use crate::journal::packed::Source;
+use crate::journal::seal::{Seal, Wrong, damaged};
+use crate::log::Tail;
+use crate::num::{u64_of, usize_of, usize_of32};
+
+/// Bytes of a segment that one step reads.
+pub(crate) const WINDOW: usize = 1 << 20;
+
+/// Takes records that were read and are right.
+pub(crate) type Take<'a> = &'a mut dyn FnMut(&[u8]);
+
+/// A segment that is being read again.
+#[derive(Debug)]
+pub(crate) struct Reread {
+    seal: Seal,
+    source: Source,
+    /// How far it is known to be right.
+    offset: u64,
+    tail: Tail,
+    window: Vec<u8>,
+}
+
+impl Reread {
+    /// Opens a segment and reads its header.
+    pub(crate) fn open(
+        files: &Files,
+        folder: &Folder,
+        id: &StoreId,
+        seal: Seal,
+    ) -> Result<Self, Wrong> {
+        let source = Source::open(seal.number, |name| files.read(folder, name))?;
+        Self::over(source, id, seal)
+    }
+
+    /// Reads the header of a segment that was opened.
+    pub(crate) fn over(source: Source, id: &StoreId, seal: Seal) -> Result<Self, Wrong> {
+        let another = || damaged(0, "the file is another segment under this name");
+        match &source {
+            Source::Packed(packed) if *packed.seal() != seal || packed.id() != id => {
+                return Err(another());
+            }
+            Source::Packed(_) => {}
+            Source::Plain(file) => {
+                let length = file.metadata().map_err(|e| Wrong::Refused(0, e))?.len();
+                if length != u64::from(seal.size) {
+                    return Err(damaged(0, "the file is not as long as it was"));
+                }
+                let mut head = vec![0; usize_of32(SEGMENT_HEADER)];
+                source.read_once(&mut head, 0)?;
+                match SegmentHeader::parse(&head) {
+                    Err(why) => return Err(damaged(0, why)),
+                    Ok(h) if h.number != seal.number || h.id != *id || h.size != seal.size => {
+                        return Err(another());
+                    }
+                    Ok(_) => {}
+                }
+            }
+        }
+        Ok(Self {
+            seal,
+            source,
+            offset: u64::from(SEGMENT_HEADER),
+            tail: seal.before,
+            window: Vec::new(),
+        })
+    }
+
+    /// Which segment it is.
+    pub(crate) fn seal(&self) -> &Seal {
+        &self.seal
+    }
+
+    /// How far it is known to be right.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Whether all of it was read.
+    pub(crate) fn done(&self) -> bool {
+        self.offset >= u64::from(self.seal.size)
+    }
+
+    /// Reads and checks the next piece; gives its bytes.
+    pub(crate) fn step(&mut self) -> Result<u64, Wrong> {
+        self.step_with(&mut |_| ())
+    }
+
+    /// The same; `take` gets the records of the piece when all of them are right.
+    pub(crate) fn step_with(&mut self, take: Take<'_>) -> Result<u64, Wrong> {
+        let mut window = std::mem::take(&mut self.window);
+        let read = self.piece(&mut window, take);
+        // one huge record must not keep its memory for ever
+        window.truncate(WINDOW);
+        window.shrink_to(WINDOW);
+        self.window = window;
+        read
+    }
+
+    fn fill(&self, window: &mut Vec<u8>, bytes: usize) -> Result<(), Wrong> {
+        window.resize(bytes, 0);
+        if self.source.read_once(window, self.offset)? < bytes {
+            return Err(damaged(self.offset, "the file ends before its end"));
+        }
+        Ok(())
+    }
+
+    fn piece(&mut self, window: &mut Vec<u8>, take: Take<'_>) -> Result<u64, Wrong> {
+        let (end, size) = (u64::from(self.seal.end), u64::from(self.seal.size));
+        if self.offset >= end {
+            return self.zeros(window, size);
+        }
+        let bytes = usize_of(end - self.offset).min(WINDOW);
+        self.fill(window, bytes)?;
+        // a record that is larger than the window is read whole
+        if let Some(total) = RecordHeader::parse(window).map(|h| h.total())
+            && total > window.len()
+        {
+            if u64_of(total) > end - self.offset {
+                return Err(damaged(self.offset, "a record reaches beyond its segment"));
+            }
+            self.fill(window, total)?;
+        }
+        let mut at = 0;
+        while let Some(rest) = window.get(at..).filter(|rest| !rest.is_empty()) {
+            let Some(record) = Record::parse(rest) else {
+                let cut = rest.len() < RECORD_HEADER
+                    || RecordHeader::parse(rest).is_some_and(|h| h.total() > rest.len());
+                if at > 0 && cut && self.offset + u64_of(rest.len()) < end {
+                    break;
+                }
+                return Err(damaged(self.offset, "the record there is broken"));
+            };
+            self.accept(&record)?;
+            at += record.bytes.len();
+        }
+        if self.offset == end && self.tail != self.seal.after {
+            return Err(damaged(
+                end,
+                "the records end with another one than was written",
+            ));
+        }
+        let (records, _) = window.split_at(at);
+        take(records);
+        Ok(u64_of(window.len()))
+    }
+
+    fn accept(&mut self, record: &Record<'_>) -> Result<(), Wrong> {
+        if record.header.first_commit != self.tail.commit.0 + 1 {
+            return Err(damaged(self.offset, "a commit there has another number"));
+        }
+        if record.header.previous != self.tail.hash {
+            let why = "the record does not name the one before it: it was replaced";
+            return Err(damaged(self.offset, why));
+        }
+        if !record.visit(&mut |_, _, _| true) {
+            return Err(damaged(
+                self.offset,
+                "an entry in the record fails its checksum",
+            ));
+        }
+        self.tail = Tail {
+            commit: CommitNo(record.header.last_commit()),
+            hash: record.hash(),
+        };
+        self.offset += u64_of(record.bytes.len());
+        Ok(())
+    }
+
+    /// Behind the records there is nothing.
+    fn zeros(&mut self, window: &mut Vec<u8>, size: u64) -> Result<u64, Wrong> {
+        let bytes = usize_of(size - self.offset).min(WINDOW);
+        self.fill(window, bytes)?;
+        if !all_zero(window)
+            && let Some(first) = window.iter().position(|b| *b != 0)
+        {
+            let why = "bytes that are no record stand where nothing was written";
+            return Err(damaged(self.offset + u64_of(first), why));
+        }
+        self.offset += u64_of(bytes);
+        Ok(u64_of(bytes))
+    }
+}
