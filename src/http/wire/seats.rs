@@ -12,7 +12,7 @@
 //! One peer has [`ConnectionLimits::per_peer`] connections, an IPv6 peer being its /64; proxies may have all.
 //!
 //! **Failure.** What is refused, asked to leave and cut off is counted, and reported in one line of the
-//! log every [`TELL_EVERY`].
+//! log every [`REPORT_EVERY`].
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
