@@ -315,7 +315,7 @@ fn over(ended: Option<&EndedHold>) -> String {
         HoldStatus::Released => "was released",
         HoldStatus::Expired => "expired",
     };
-    let when = at.map(|at| format!(" at {at}")).unwrap_or_default();
+    let when = at.map_or_else(String::new, |at| format!(" at {at}"));
     format!("the hold {id} is not open any more: it {how}{when}")
 }
 

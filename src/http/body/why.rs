@@ -68,7 +68,9 @@ pub fn no_object(raw: &str) -> Mistake {
 
 /// Why a value of a body is not a list of such objects.
 pub fn no_objects(raw: &str) -> Mistake {
-    let entries: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();
+    let Ok(entries) = serde_json::from_str::<Vec<&RawValue>>(raw) else {
+        return Mistake::NotObjects;
+    };
     let mut wrong = entries.into_iter().map(|it| no_object(it.get()));
     let twice = wrong.find(|it| matches!(it, Mistake::FieldTwice { .. }));
     twice.unwrap_or(Mistake::NotObjects)

@@ -44,7 +44,7 @@ words! {
 /// What would have been right in a text that is no JSON.
 #[derive(Copy)]
 pub enum Expected {
-    Colon = "a colon after the name of a field", "dos puntos después del nombre de un campo";
+    Colon = "a colon after the name of a field", "el signo : después del nombre de un campo";
     End = "the end: nothing may follow the object", "el final: nada puede seguir al objeto";
     Escape =
         "a valid escape after the backslash, such as \\n or \\u00f1",
@@ -55,10 +55,12 @@ pub enum Expected {
     Name =
         "the name of a field in double quotes",
         "el nombre de un campo entre comillas dobles";
-    NoComma = "no comma after the last entry", "ninguna coma después del último elemento";
+    NoComma =
+        "another entry or the end: there is a comma too many",
+        "otro elemento o el final: sobra una coma";
     NoControl =
-        "no control character in a text; write it as an escape, such as \\n",
-        "ningún carácter de control en un texto; escríbalo como escape, por ejemplo \\n";
+        "an escape, such as \\n, instead of a control character",
+        "un escape, por ejemplo \\n, en lugar de un carácter de control";
     Number = "a number such as 10.50", "un número como 10.50";
     ObjectGoesOn = "a comma or the end of the object", "una coma o el final del objeto";
     Quote = "the double quote that ends a text", "la comilla doble que cierra un texto";
