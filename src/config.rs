@@ -350,21 +350,6 @@ impl Settings {
     }
 }
 
-impl Storage {
-    fn options(self) -> caudal_storage::StoreOptions {
-        caudal_storage::StoreOptions {
-            segment_bytes: self.segment_mib.saturating_mul(1 << 20),
-            free_space_floor: self.free_space_floor_mib.saturating_mul(MIB),
-            check_bytes_per_second: u64::from(self.check_mib_per_second) * MIB,
-            check_every: Duration::from_secs(u64::from(self.check_every_hours) * 3_600),
-            compress_after_segments: self.compress_after_segments,
-            frame_cache_bytes: self.frame_cache_mib * MIB,
-            abort_on_poison: true,
-            ..caudal_storage::StoreOptions::default()
-        }
-    }
-}
-
 impl Bank {
     /// Notes what of a bank of live keys is that of test keys, however much of either is missing: all that is wrong
     /// with the settings is said at once.

@@ -1,7 +1,11 @@
 //! Settings of sizes: the actors, and what the store keeps.
 
+use std::time::Duration;
+
 use caudal_actors::engine;
 use serde::Deserialize;
+
+use super::MIB;
 
 /// How many threads the actors have, and how many accounts stay in memory.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -57,6 +61,22 @@ impl Default for Storage {
             block_cache_mib: None,
             compress_after_segments: 0,
             frame_cache_mib: 8,
+        }
+    }
+}
+
+impl Storage {
+    /// What the store is opened with, but for what `memory_bytes` decides.
+    pub(super) fn options(self) -> caudal_storage::StoreOptions {
+        caudal_storage::StoreOptions {
+            segment_bytes: self.segment_mib.saturating_mul(1 << 20),
+            free_space_floor: self.free_space_floor_mib.saturating_mul(MIB),
+            check_bytes_per_second: u64::from(self.check_mib_per_second) * MIB,
+            check_every: Duration::from_secs(u64::from(self.check_every_hours) * 3_600),
+            compress_after_segments: self.compress_after_segments,
+            frame_cache_bytes: self.frame_cache_mib * MIB,
+            abort_on_poison: true,
+            ..caudal_storage::StoreOptions::default()
         }
     }
 }
