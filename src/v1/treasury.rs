@@ -378,7 +378,8 @@ pub async fn take(caller: Caller, mut query: Query) -> Answer {
 /// money. With `date` or `asOf` it is what they had then, by the accounts that there are today: all pages
 /// of one instant are one cut, and the first has the sums of all accounts.
 ///
-/// Filter by text and by a range of totals; go on with `X-Next-Cursor` as `cursor`.
+/// Filter by text and by a range of totals; go on with `X-Next-Cursor` as `cursor` until it is absent: a filtered
+/// page of many accounts may be short, and `looked` then says how far it has looked.
 #[utoipa::path(
     operation_id = "listPositions",
     tag = "Treasury",

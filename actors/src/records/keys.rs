@@ -15,7 +15,7 @@ use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 
-pub use marks::{Marked, marks};
+pub use marks::{Marked, day, days, marks};
 pub use numbers::{account_of, count_in, number_of, numbers_of};
 
 pub use cases::{
@@ -60,7 +60,7 @@ const PROGRESS: u8 = 0x36;
 const DELIVERY: u8 = 0x37;
 const ORIGIN: u8 = 0x40;
 const USAGE: u8 = 0x41;
-// 0x42 is in `marks`.
+// 0x42 and 0x43 are in `marks`.
 /// So many bytes of a text count where accounts are sorted by it.
 pub const SORTED_BYTES_MAX: usize = 160;
 

@@ -36,7 +36,8 @@ pub use events::{EventRow, Noted, known as known_rules};
 pub use landed::Landed;
 pub use lines::Line;
 pub use money::origin_place;
-pub(super) use totals::parse as parse_totals;
+pub use totals::Added;
+pub(super) use totals::{newest_day, parse as parse_totals};
 pub(super) use usage::parse as parse_usage;
 
 /// The projection of this service. Bump `version` whenever a row changes; which facts are events
@@ -122,7 +123,7 @@ impl Projection for Rows {
 
 impl Projection for RowsUnder {
     fn version(&self) -> u32 {
-        15
+        16
     }
 
     fn project(
@@ -234,8 +235,7 @@ enum Whom {
     Fund,
 }
 
-/// Whom the account waits for after a fact, or waits for no more; `None` where the fact says nothing
-/// of that.
+/// Whom the account waits for after a fact, or no more; `None` where the fact says nothing of that.
 const fn waits(fact: &AccountFact) -> Option<(Whom, bool)> {
     match fact {
         AccountFact::OpeningRequested { .. }

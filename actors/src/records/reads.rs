@@ -26,7 +26,7 @@ use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Index, Pair, Position, SortOrder, StoreError, StreamId};
 use serde::de::DeserializeOwned;
 
-use super::projection::{Listed, Place, parse_totals, parse_usage};
+use super::projection::{Added, Listed, Place, newest_day, parse_totals, parse_usage};
 use super::{ANSWER_PARTS, BANK, LEDGER, PROFILE, account_stream, decode, keys};
 
 /// How many entries are read at once while folding a stream.
@@ -357,6 +357,21 @@ pub fn total_usage(store: &dyn Index, realm: RealmId) -> Result<TotalUsage, Stor
 /// The sums of a realm, as of one commit.
 pub fn totals(store: &dyn Index, realm: RealmId) -> Result<Totals, StoreError> {
     parse_totals(store.get(&keys::totals(realm))?.as_deref())
+}
+
+/// What the business days of a realm have added that have ended by an instant.
+pub fn added_until(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<Added, StoreError> {
+    let day = newest_day(store.get(&keys::totals(realm))?.as_deref())?;
+    // The newest day may get its row in this moment.
+    let before = day.last.min(at.plus_millis(1).millis());
+    let to = keys::day(realm, Timestamp::from_millis(before));
+    let rows = store.scan(&keys::days(realm), &to, SortOrder::Ascending, usize::MAX)?;
+    let newest = match day.last <= at.millis() {
+        true => day.added,
+        false => Added::default(),
+    };
+    let mut rows = rows.iter();
+    rows.try_fold(newest, |sum, (_, row)| Ok(sum.plus(Added::parse(row)?)))
 }
 
 /// The sums of some realms, all as of one commit. Several are read in one scan, which passes over

@@ -169,3 +169,43 @@ async fn a_filtered_page_reads_no_more_than_its_bound_and_goes_on_behind_it() {
         }
     }
 }
+
+#[actix::test]
+async fn sums_of_a_past_day_are_those_of_all_accounts_and_read_none_of_them() {
+    const DAY: u64 = 86_400_000;
+    for accounts in [50, 500_u64] {
+        let store = FaultyStore::new(Arc::new(Rows), 1);
+        store.set_automatic(true);
+        let first = first_voucher();
+        // The first account is of the fourth day, the next ones of earlier ones, too.
+        let at = |n: u64| first.at.plus_millis(n * 7 % 5 * DAY);
+        for n in 1..=accounts {
+            let stream = account_stream(REALM, AccountNo(n), LEDGER);
+            let at = at(n);
+            let fact = LedgerFact::Posted(Voucher {
+                at,
+                ..first.clone()
+            });
+            let commit = Commit {
+                entries: vec![entry(stream, 1, at, &fact).unwrap()],
+                hints: Vec::new(),
+            };
+            store.submit(commit, Box::new(|done| assert!(done.is_ok())));
+        }
+        let counted = Counted::over(store);
+        for day in 0..6 {
+            let end = first.at.plus_millis(day * DAY).business_day().end();
+            let right = (1..=accounts).filter(|n| at(*n) <= end).count();
+            let right = u64::try_from(right).unwrap();
+            counted.rows.store(0, Ordering::Relaxed);
+            let found = crate::records::reads::added_until(&counted, REALM, end).unwrap();
+            let available = i128::from(right) * 12_345;
+            assert_eq!(
+                (found.vouchers, found.available.centavos()),
+                (right, available),
+                "{day}"
+            );
+            assert!(counted.rows.load(Ordering::Relaxed) <= 6);
+        }
+    }
+}

@@ -10,6 +10,7 @@ use caudal_ledger::facts::RealmFact;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::limits::TotalUsage;
 use caudal_ledger::money::Amount;
+use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{Suspense, TransferFact, TransferRecord, TransferStatus};
 use caudal_ledger::treasury::{Census, Totals};
 use caudal_ledger::vouchers::Voucher;
@@ -249,6 +250,14 @@ impl Sums {
             if still && reads::total_usage(store, realm)? != usage {
                 report.differs(format!(
                     "realm {}: the usage of the index is not that of the journal",
+                    realm.0
+                ));
+            }
+            let days = reads::added_until(store, realm, Timestamp::MAX)?;
+            let days = (days.vouchers, days.available, days.held);
+            if still && days != (right.sequence, right.available, right.held) {
+                report.differs(format!(
+                    "realm {}: the sums of its days are not those of the journal",
                     realm.0
                 ));
             }

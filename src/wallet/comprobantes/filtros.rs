@@ -81,7 +81,9 @@ fn asked(query: &mut Query) -> (Asked, ListPage) {
 
 /// Lists the vouchers of the realm, or of one account, newest first.
 ///
-/// Filter by account, type, sign and dates; go on by page or with `X-Next-Cursor` as `cursor`.
+/// Filter by account, type, sign and dates; go on by page or with `X-Next-Cursor` as `cursor`. One request looks at so
+/// many vouchers at most: of a long list a page may be short, `X-Total-Count` is then absent, and the next page is
+/// found by `cursor`, or by narrower dates.
 #[utoipa::path(
     operation_id = "listComprobantesByFilters",
     tag = "Wallet",

@@ -159,9 +159,9 @@ impl From<&Position> for SaldoCliente {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SaldosPage {
-    /// How many pages there are.
+    /// How many pages there are; where `X-Total-Count` is absent and there is more, one more than this page.
     pub total_pages: u64,
-    /// How many clients match.
+    /// How many clients match; where `X-Total-Count` is absent, how many there are at least.
     pub total_records: u64,
     /// The clients.
     pub items: Vec<SaldoCliente>,

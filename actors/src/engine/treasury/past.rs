@@ -2,8 +2,8 @@
 //!
 //! **Shape.** Every movement keeps the balance after it and its instant, so what an account had then is
 //! its last movement up to the instant; nothing is written at the end of a day. A page of positions
-//! costs its own rows, like one of today. The sums of the cut cost a read of every account, so they are
-//! made once for a walk, with its first page.
+//! costs its own rows, like one of today. The sums at the end of a day are those of the days up to it, of which each
+//! has a row; those of any other instant cost a read of every account, so they are made once for a walk, with its first page.
 //!
 //! **Consistency.** What is decided at an instant is on disk a moment later. So a cut of the last
 //! [`SETTLING`] may still grow; an older one is final, and all pages of it are the same cut.
@@ -17,7 +17,7 @@ use caudal_storage::{Index, SortOrder, StoreError};
 use super::{Engine, Funds, SCAN_PAGE};
 use crate::engine::read_slots::Cost;
 use crate::failure::Failure;
-use crate::records::projection::Place;
+use crate::records::projection::{Added, Place};
 use crate::records::{LEDGER, account_stream, keys, reads};
 
 /// How long after an instant its cut may still grow, in milliseconds.
@@ -59,7 +59,30 @@ pub(super) fn then(
     Ok((funds.unwrap_or_default(), sequence))
 }
 
+/// Whether an instant is the last one of its day.
+fn ends_a_day(at: Timestamp) -> bool {
+    at == at.business_day().end()
+}
+
+/// The cut at the end of a day: what all days up to it have added.
+fn of_days(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<Cut, StoreError> {
+    let Added {
+        available,
+        held,
+        vouchers,
+    } = reads::added_until(store, realm, at)?;
+    Ok(Cut {
+        at,
+        sequence: vouchers,
+        available,
+        held,
+    })
+}
+
 fn cut(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<Cut, StoreError> {
+    if ends_a_day(at) {
+        return of_days(store, realm, at);
+    }
     let mut cut = Cut {
         at,
         sequence: 0,
@@ -87,9 +110,11 @@ fn cut(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<Cut, StoreErr
 }
 
 impl Engine {
-    /// What clients had in all at an instant: reads every account.
+    /// What clients had in all at an instant: sums up the days at the end of one, and reads every account at any
+    /// other.
     pub async fn cut(&self, realm: RealmId, at: Timestamp) -> Result<Cut, Failure> {
-        self.scan(realm, Cost::Scan, move |store| cut(store, realm, at))
+        let cost = Cost::scan_if(!ends_a_day(at));
+        self.scan(realm, cost, move |store| cut(store, realm, at))
             .await
     }
 

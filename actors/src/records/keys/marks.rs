@@ -1,10 +1,12 @@
-//! Keys of the marks of blocks.
+//! Keys of what is summed up: the marks of blocks, the sums of days.
 
 use caudal_ledger::ids::RealmId;
+use caudal_ledger::time::Timestamp;
 
 use super::key;
 
 const MARKS: u8 = 0x42;
+const DAY: u8 = 0x43;
 
 /// Which list a block is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,4 +29,14 @@ impl Marked {
 /// Realm, list, block → what its vouchers are.
 pub fn marks(realm: RealmId, list: Marked, block: u64) -> Vec<u8> {
     key(MARKS, realm, &[&[list.byte()], &block.to_be_bytes()])
+}
+
+/// All days of a realm.
+pub fn days(realm: RealmId) -> Vec<u8> {
+    key(DAY, realm, &[])
+}
+
+/// Realm, the last instant of a day → what it has added.
+pub fn day(realm: RealmId, end: Timestamp) -> Vec<u8> {
+    key(DAY, realm, &[&end.millis().to_be_bytes()])
 }

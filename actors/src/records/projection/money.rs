@@ -15,7 +15,6 @@ use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 use super::events::{self, EventRow, Noted};
 use super::{Landed, Line, Place, cases, totals, unbooked, usage};
 use crate::records::keys::{self, Rail};
-use crate::records::marks::Marks;
 use crate::records::{account_sets, decode, encode};
 
 /// What a voucher adds.
@@ -68,8 +67,7 @@ pub fn posted(
         index.put(&key, &encode(&landed)?);
     }
     usage::posted(realm, voucher, index)?;
-    let marks = (Marks::of(voucher), internal);
-    let number = totals::marked(realm, index, marks, |totals| {
+    let number = totals::posted(realm, index, (voucher, internal), |totals| {
         totals.posted(voucher);
         totals.count_event()
     })?;
