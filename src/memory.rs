@@ -1,10 +1,11 @@
-//! The memory of the process: one figure in bytes, divided over caches, tables and accounts, and kept.
+//! The memory of the process: one figure in bytes, divided over caches, tables and accounts, and aimed at.
 //!
 //! **Shape.** [`Plan::of`] divides what the process may take. Caches and tables have fixed parts. Accounts get what
-//! is left: how many are in memory follows from what the process really takes ([`next`]), which [`watch`] looks
+//! is left: how many are in memory follows from what the process really takes ([`Plan::next`]), which [`watch`] looks
 //! at each second, so nobody has to know how large an account is.
 //!
-//! **Bounds.** Below the limit accounts may come until it is reached. Beyond it the longest untouched leave, a
+//! **Bounds.** The limit bounds what is kept; what the system counts may be more, for freed memory that lies scattered
+//! is used again and not given back. Below the limit accounts may come until it is reached. Beyond it the longest untouched leave, a
 //! twentieth of all in a second at most, and a part of those that the plan has room for always stays.
 //!
 //! **Failure.** Where the system does not say what the process takes, the plan's number of accounts holds.
@@ -158,7 +159,7 @@ pub fn taken() -> Option<u64> {
     pages.checked_mul(u64::try_from(rustix::param::page_size()).ok()?)
 }
 
-/// Keeps the process within the plan until the handle is aborted.
+/// Has as many accounts in memory as the plan has room for, until the handle is aborted.
 pub fn watch(engine: Arc<Engine>, plan: Plan) -> JoinHandle<()> {
     rt::spawn(async move {
         loop {

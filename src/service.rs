@@ -151,7 +151,7 @@ pub struct ServiceOptions {
     pub clock: Arc<dyn Clock>,
     /// The days on which banks are closed.
     pub calendar: Arc<Calendar>,
-    /// The memory that the process keeps to; without it, nobody looks.
+    /// The memory that the process aims at; without it, nobody looks.
     pub memory: Option<Plan>,
     /// Routes that the caller adds to the public listener.
     pub extra: server::Extra,

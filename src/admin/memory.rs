@@ -14,7 +14,7 @@ use crate::memory;
 #[serde(rename_all = "camelCase")]
 #[schema(as = Memory)]
 pub(super) struct MemoryBody {
-    /// What the process keeps to (`memory_bytes`); null when nobody looks.
+    /// What the process aims at (`memory_bytes`); null when nobody looks.
     pub limit_bytes: Option<u64>,
     /// What it takes of the machine's memory; null where the system does not say.
     pub taken_bytes: Option<u64>,
@@ -57,7 +57,7 @@ impl MemoryBody {
         let all = [
             (
                 "memory_limit_bytes",
-                "What the process keeps to.",
+                "What the process aims at.",
                 self.limit_bytes,
             ),
             (

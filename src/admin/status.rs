@@ -62,7 +62,7 @@ struct JournalFigures {
 #[serde(rename_all = "camelCase")]
 #[schema(as = StatusOfMemory)]
 struct MemoryFigures {
-    /// What it takes, in bytes, and what it keeps to.
+    /// What it takes, in bytes, and what it aims at.
     taken_bytes: Option<u64>,
     limit_bytes: Option<u64>,
     /// Accounts in memory.

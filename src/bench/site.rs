@@ -85,7 +85,7 @@ pub struct Layout {
     pub workers: usize,
     /// Threads for actors.
     pub arbiters: usize,
-    /// What the process keeps to, in bytes; nobody looks without it.
+    /// What the process aims at, in bytes; nobody looks without it.
     pub memory: Option<u64>,
 }
 
