@@ -1,5 +1,7 @@
 //! Pages: ranges of numbers, rows that come in order, rows that have to be sorted.
 
+use std::convert::Infallible;
+
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{SortOrder, StoreError};
 
@@ -107,18 +109,8 @@ impl<T> Default for Listing<T> {
 impl<T> Listing<T> {
     /// The same page with other rows.
     pub fn with<U>(self, items: impl FnOnce(Vec<T>) -> Vec<U>) -> Listing<U> {
-        let Self {
-            items: old,
-            total,
-            next,
-            looked,
-        } = self;
-        Listing {
-            items: items(old),
-            total,
-            next,
-            looked,
-        }
+        let Ok(page) = self.try_with(|old| Ok::<_, Infallible>(items(old)));
+        page
     }
 
     /// The same page with rows that have to be read.
