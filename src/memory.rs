@@ -4,8 +4,8 @@
 //! is left: how many are in memory follows from what the process really takes ([`Plan::next`]), which [`watch`] looks
 //! at each second, so nobody has to know how large an account is.
 //!
-//! **Bounds.** The limit bounds what is kept; what the system counts may be more, for freed memory that lies scattered
-//! is used again and not given back. Below the limit accounts may come until it is reached. Beyond it the longest untouched leave, a
+//! **Bounds.** The limit is aimed at: only accounts leave when it is passed, and the process may stay beyond it. Below
+//! it accounts may come until it is reached. Beyond it the longest untouched leave, a
 //! twentieth of all in a second at most, and a part of those that the plan has room for always stays.
 //!
 //! **Failure.** Where the system does not say what the process takes, the plan's number of accounts holds.
