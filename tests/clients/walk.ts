@@ -1,5 +1,5 @@
-// A client in TypeScript, with types that openapi-typescript makes of the document: an account, a posting and
-// its retry, a transfer, a hold, and a webhook that the library of Standard Webhooks verifies.
+// The client in TypeScript against a running service: an account with money, a posting and its retry, a transfer, a
+// hold, lists page by page, a webhook, and what the client does when the service is in trouble.
 //
 // node walk.js DEV_JSON, where DEV_JSON is the file that `caudal dev` writes into its folder.
 
@@ -7,35 +7,32 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import createClient from "openapi-fetch";
-import { Webhook } from "standardwebhooks";
-import type { components, paths } from "./schema.js";
-
-type Event = components["schemas"]["Event"];
+import { Caudal, CaudalError, type Event, NoAnswerError, verifyWebhook } from "caudal-client";
 
 const dev = JSON.parse(readFileSync(process.argv[2]!, "utf8"));
-const api = createClient<paths>({ baseUrl: dev.url, headers: { "x-api-key": dev.testKey } });
+const api = new Caudal({ url: dev.url, key: dev.testKey });
 const run = `ts-${process.pid}`;
 
-// The data of a success; an error of the API stops the walk with its code and its message.
-async function done<T>(
-  call: Promise<{ data?: T; error?: components["schemas"]["Error"]; response: Response }>,
-): Promise<{ data: T; response: Response }> {
-  const { data, error, response } = await call;
-  if (error) throw new Error(`${response.status} ${error.code}: ${error.message}`);
-  return { data: data!, response };
+/** The error that something fails with. */
+async function failure<E>(call: Promise<unknown>, kind: new (...of: never[]) => E): Promise<E> {
+  const why = await call.then(() => assert.fail("it did not fail"), (why: unknown) => why);
+  assert.ok(why instanceof kind, String(why));
+  return why;
 }
 
 // A receiver of webhooks on this machine: what was sent, as soon as its signature is right.
 let secret = "";
+let forged = 0;
 const received: Event[] = [];
 const waiting: { type: string; take: (event: Event) => void }[] = [];
 const receiver = createServer((request, response) => {
   const parts: Buffer[] = [];
   request.on("data", (part: Buffer) => parts.push(part));
   request.on("end", () => {
-    const headers = request.headers as Record<string, string>;
-    const event = new Webhook(secret).verify(Buffer.concat(parts).toString(), headers) as Event;
+    const body = Buffer.concat(parts);
+    const event = verifyWebhook(secret, request.headers, body);
+    assert.throws(() => verifyWebhook(secret, request.headers, `${body} `));
+    forged += 1;
     response.writeHead(204).end();
     received.push(event);
     for (const one of waiting.filter((it) => it.type === event.type)) one.take(event);
@@ -51,44 +48,34 @@ function next<T extends Event["type"]>(type: T): Promise<Extract<Event, { type: 
 }
 
 const port = (receiver.address() as AddressInfo).port;
-const hook = await done(
-  api.POST("/v1/webhooks", { body: { url: `http://127.0.0.1:${port}/`, types: ["voucher.created"] } }),
-);
-secret = hook.data.secret!;
+const hook = await api.createWebhook({ body: { url: `http://127.0.0.1:${port}/`, types: ["voucher.created"] } });
+secret = hook.secret!;
 
 // Two accounts; a repeat with the same key is the same account.
-async function open(cuit: string, holderName: string, key: string) {
-  return done(
-    api.POST("/v1/accounts", {
-      params: { header: { "Idempotency-Key": `${run}-${key}` } },
-      body: { cuit, holderName },
-    }),
-  );
-}
+const open = (cuit: string, holderName: string, key: string) =>
+  api.answer("createAccount", { idempotencyKey: `${run}-${key}`, body: { cuit, holderName } });
 const ana = await open("20267565393", "Ana Prueba", "ana");
 const again = await open("20267565393", "Ana Prueba", "ana");
 assert.equal(again.data.cvu, ana.data.cvu);
-assert.equal(again.response.headers.get("Idempotent-Replayed"), "true");
+assert.deepEqual([ana.replayed, again.replayed], [false, true]);
 const bea = await open("27123456780", "Bea Prueba", "bea");
 const cvu = ana.data.cvu;
 
 // A posting and its retry: one voucher.
 const type = `TS_${process.pid}`;
-await done(api.POST("/v1/voucher-types", { body: { code: type, name: "Top-up", sense: "credit" } }));
-async function post(amount: number | string) {
-  return api.POST("/v1/accounts/{cvu}/comprobantes", {
-    params: { path: { cvu } },
-    body: { voucherTypeCode: type, amount, idExterno: `${run}-1` },
-  });
-}
+await api.createVoucherType({ body: { code: type, name: "Top-up", sense: "credit" } });
+const post = (amount: number | string) =>
+  api.answer("createComprobante", { cvu, body: { voucherTypeCode: type, amount, idExterno: `${run}-1` } });
 const told = next("voucher.created");
-const first = await done(post(1500.5));
-const retry = await done(post("1500.50"));
+const first = await post(1500.5);
+const retry = await post("1500.50");
 assert.equal(retry.data.id, first.data.id);
-assert.equal(retry.response.headers.get("Idempotent-Replayed"), "true");
-const other = await post("1.00");
-assert.equal(other.response.status, 409);
-assert.equal(other.error?.code, "id_externo_reused");
+assert.ok(retry.replayed);
+const other = await failure(post("1.00"), CaudalError);
+assert.deepEqual([other.status, other.code], [409, "id_externo_reused"]);
+const wrong = await failure(api.createHold({ cvu, body: { amount: "0", idExterno: `${run}-0` } }), CaudalError);
+assert.equal(wrong.code, "invalid_request");
+assert.equal(wrong.errors[0]?.field, "amount");
 
 // The webhook brings the same voucher; its type says which data it has.
 const event = await told;
@@ -96,34 +83,74 @@ assert.equal(event.data.id, first.data.id);
 assert.equal(event.data.availableAfter, "1500.50");
 
 // A transfer to the other account is final at once.
-const sent = await done(
-  api.POST("/v1/transfers", {
-    body: { fromCvu: cvu, to: { cvu: bea.data.cvu }, amount: "100.25", idExterno: `${run}-p2p` },
-  }),
-);
-assert.equal(sent.data.kind, "internal");
-const status: components["schemas"]["TransferStatus"] = sent.data.status;
-assert.equal(status, "completed");
+const sent = await api.createTransfer({
+  body: { fromCvu: cvu, to: { cvu: bea.data.cvu }, amount: "100.25", idExterno: `${run}-p2p` },
+});
+assert.deepEqual([sent.kind, sent.status], ["internal", "completed"]);
 
-// A hold: part of it leaves, the rest returns.
-const hold = await done(
-  api.POST("/v1/accounts/{cvu}/holds", {
-    params: { path: { cvu } },
-    body: { amount: 400, idExterno: `${run}-hold` },
-  }),
-);
-const id = hold.data.id;
-await done(api.POST("/v1/holds/{id}/confirm", { params: { path: { id } }, body: { amount: "150.25" } }));
-const released = await done(api.POST("/v1/holds/{id}/release", { params: { path: { id } }, body: {} }));
-assert.equal(released.data.remaining, "0.00");
+// A hold: part of it leaves, the rest returns. The client makes a key for each step.
+const hold = await api.createHold({ cvu, body: { amount: 400, idExterno: `${run}-hold` } });
+await api.confirmHold({ id: hold.id, body: { amount: "150.25" } });
+assert.equal((await api.releaseHold({ id: hold.id })).remaining, "0.00");
+const balance = await api.readBalance({ cvu });
+assert.deepEqual([balance.available, balance.held], ["1250.00", "0.00"]);
 
-const balance = await done(api.GET("/v1/accounts/{cvu}/balance", { params: { path: { cvu } } }));
-assert.deepEqual([balance.data.available, balance.data.held], ["1250.00", "0.00"]);
+// Lists page by page: the same rows in as many pages as there are, in both forms of a list.
+const whole = (await api.listMovements({ cvu })).map((row) => row.id);
+const rows: string[] = [];
+for await (const row of api.each("listMovements", { cvu, limit: 1 })) rows.push(row.id);
+assert.ok(rows.length >= 3);
+assert.deepEqual(rows, whole);
+const accounts: string[] = [];
+for await (const row of api.each("listAccounts", { limit: 1 })) accounts.push(row.cvu);
+assert.ok(accounts.includes(cvu) && accounts.includes(bea.data.cvu));
+let cuentas = 0;
+for await (const _ of api.each("listCuentas", { pageSize: 1, page: 1 })) cuentas += 1;
+assert.equal(cuentas, accounts.length);
+let events = 0;
+for await (const _ of api.each("listEvents", { limit: 100 })) events += 1;
+assert.ok(events > 5);
+
+// A service in trouble, before the real one: what may be sent again is, under the same name; what may not is not.
+const keys: (string | undefined)[] = [];
+const trouble = (statuses: number[], headers: Record<string, string> = {}, code = "overloaded") =>
+  new Caudal({
+    url: dev.url,
+    key: dev.testKey,
+    retries: { pauseMs: 1, patienceMs: 2_000, attempts: 4 },
+    fetch: async (url, init) => {
+      keys.push((init?.headers as Record<string, string>)["Idempotency-Key"]);
+      const status = statuses.shift();
+      if (status === undefined) return fetch(url, init);
+      if (status === 0) throw new TypeError("connection reset");
+      // What was done, and nobody was told.
+      if (status === 200) await fetch(url, init).then((it) => it.text());
+      if (status === 200) throw new TypeError("connection reset");
+      return new Response(JSON.stringify({ code, message: "no" }), { status, headers });
+    },
+  });
+const more = { voucherTypeCode: type, amount: "1.00", idExterno: `${run}-2` };
+await trouble([503, 200, 502]).createComprobante({ cvu, body: more });
+assert.deepEqual(keys.splice(0), Array(4).fill(undefined));
+await trouble([200, 0]).createVoucherType({ body: { code: `${type}_2`, name: "Fee", sense: "debit" } });
+assert.ok(keys[0] !== undefined && keys.length === 3 && keys.every((key) => key === keys[0]));
+keys.length = 0;
+await trouble([0, 500]).readBalance({ cvu });
+assert.equal((await api.readBalance({ cvu })).available, "1251.00");
+const away = await failure(trouble([0, 0, 0, 0]).readBalance({ cvu }), NoAnswerError);
+assert.match(away.message, /connection reset/);
+const blind = trouble([502], {}, "unknown").setAlias({ cvu, body: { alias: `${type}.alias` } });
+assert.equal((await failure(blind, CaudalError)).status, 502);
+await trouble([429], { "Retry-After": "1" }).setAlias({ cvu, body: { alias: `ts.prueba.${process.pid}` } });
+const patient = await failure(trouble([503], { "Retry-After": "60" }).readBalance({ cvu }), CaudalError);
+assert.equal(patient.retryAfterMs, 60_000);
 
 // A try of the webhook has a type of its own.
 const tried = next("webhook.test");
-await done(api.POST("/v1/webhooks/{id}/test", { params: { path: { id: hook.data.id } } }));
-assert.equal((await tried).data.webhookId, hook.data.id);
-await done(api.DELETE("/v1/webhooks/{id}", { params: { path: { id: hook.data.id } } }));
+await api.testWebhook({ id: hook.id });
+assert.equal((await tried).data.webhookId, hook.id);
+await api.deleteWebhook({ id: hook.id });
 receiver.close();
-console.log(`TypeScript: ${received.length} events verified, balance ${balance.data.available}`);
+receiver.closeAllConnections();
+assert.equal(forged, received.length);
+console.log(`TypeScript: ${received.length} events verified, ${rows.length} movements, balance ${balance.available}`);

@@ -1,0 +1,176 @@
+// The client: every operation as a method, and what all of them share.
+
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CaudalError, NoAnswerError } from "./errors.js";
+import { operations as table } from "./generated/operations.js";
+import type { operations } from "./generated/schema.js";
+import { pauseBefore, type Retries, USUAL } from "./retries.js";
+
+/** The name of an operation, as the API's document has it. */
+export type OperationName = keyof typeof table;
+
+type Parameters<N extends OperationName> = operations[N]["parameters"];
+type Path<N extends OperationName> = Parameters<N> extends { path: infer P } ? P : {};
+type Query<N extends OperationName> = Parameters<N> extends { query: infer Q }
+  ? Q
+  : Parameters<N> extends { query?: infer Q }
+    ? [Exclude<Q, undefined>] extends [never]
+      ? {}
+      : Partial<Exclude<Q, undefined>>
+    : {};
+type Body<N extends OperationName> = operations[N] extends { requestBody: { content: { "application/json": infer B } } }
+  ? { body: B }
+  : operations[N] extends { requestBody?: { content: { "application/json": infer B } } }
+    ? { body?: B }
+    : {};
+type HeaderNames = { "Idempotency-Key": "idempotencyKey"; "If-Match": "ifMatch" };
+type Headed<N extends OperationName> = Parameters<N> extends { header?: infer H }
+  ? { [K in keyof Exclude<H, undefined> as K extends keyof HeaderNames ? HeaderNames[K] : never]?: string }
+  : {};
+
+/** What an operation takes: its parameters, `body`, and where it heeds them `idempotencyKey` and `ifMatch`. */
+export type Input<N extends OperationName> = Path<N> & Query<N> & Body<N> & Headed<N> & { signal?: AbortSignal };
+type Arguments<N extends OperationName> = {} extends Input<N> ? [input?: Input<N>] : [input: Input<N>];
+
+type Content<R> = R extends { content: { "application/json": infer D } } ? D : undefined;
+type Responses<N extends OperationName> = operations[N]["responses"];
+/** What an operation gives. */
+export type Output<N extends OperationName> = {
+  [S in Extract<keyof Responses<N>, 200 | 201 | 202 | 204>]: Content<Responses<N>[S]>;
+}[Extract<keyof Responses<N>, 200 | 201 | 202 | 204>];
+
+type Methods = { [N in OperationName]: (...input: Arguments<N>) => Promise<Output<N>> };
+
+/** The operations that give a list by pages. */
+export type ListName = {
+  [N in OperationName]: Parameters<N> extends { query?: { cursor?: string } } ? N : never;
+}[OperationName];
+type ItemOf<D> = D extends readonly (infer T)[] ? T : D extends { items: readonly (infer T)[] } ? T : never;
+/** A row of a list. */
+export type Item<N extends ListName> = ItemOf<Output<N>>;
+
+/** An answer with what its headers say. */
+export interface Answer<D> {
+  data: D;
+  status: number;
+  headers: Headers;
+  /** Whether this is the answer of an earlier request with the same key or `idExterno`. */
+  replayed: boolean;
+}
+
+/** How a client is made. */
+export interface CaudalOptions {
+  /** Where the service is, for instance `http://127.0.0.1:8080`. */
+  url: string;
+  /** The API key. */
+  key: string;
+  /** Bounds of trying again; what is absent is as usual. */
+  retries?: Partial<Retries>;
+  /** How long one attempt may take, in milliseconds; 30,000 when absent. */
+  timeoutMs?: number;
+  /** In place of the platform's `fetch`. */
+  fetch?: typeof fetch;
+}
+
+interface Loose {
+  body?: unknown;
+  idempotencyKey?: string;
+  ifMatch?: string;
+  signal?: AbortSignal;
+  [parameter: string]: unknown;
+}
+
+/** A client of one realm: a tenant's live or test mode, as the key is. */
+export interface Caudal extends Methods {}
+
+export class Caudal {
+  readonly #options: CaudalOptions & { timeoutMs: number; retries: Retries };
+
+  constructor(options: CaudalOptions) {
+    this.#options = { timeoutMs: 30_000, ...options, retries: { ...USUAL, ...options.retries } };
+  }
+
+  /**
+   * Calls an operation, and gives its answer with the headers. A POST that takes an `Idempotency-Key` gets one,
+   * unless `idempotencyKey` or an `idExterno` in the body is there already, so that it can be sent again.
+   *
+   * @throws {CaudalError} The service refused, or went on failing.
+   * @throws {NoAnswerError} No attempt was answered.
+   */
+  async answer<N extends OperationName>(name: N, ...[input]: Arguments<N>): Promise<Answer<Output<N>>> {
+    const { url, method, key, repeatable, body, headers, signal } = this.#request(name, (input ?? {}) as Loose);
+    const { retries, timeoutMs } = this.#options;
+    const ask = this.#options.fetch ?? fetch;
+    for (let attempt = 1, waited = 0; ; attempt += 1) {
+      signal?.throwIfAborted();
+      let failure: CaudalError | NoAnswerError;
+      try {
+        const limit = AbortSignal.timeout(timeoutMs);
+        const within = signal ? AbortSignal.any([signal, limit]) : limit;
+        const response = await ask(url, { method, headers, body, signal: within });
+        const text = await response.text();
+        if (response.ok) {
+          const data = (text === "" ? undefined : JSON.parse(text)) as Output<N>;
+          const replayed = response.headers.get("Idempotent-Replayed") === "true";
+          return { data, status: response.status, headers: response.headers, replayed };
+        }
+        failure = new CaudalError(response, text, key);
+      } catch (cause) {
+        signal?.throwIfAborted();
+        failure = new NoAnswerError(cause, key);
+      }
+      const pause = pauseBefore(failure, repeatable, attempt, waited, retries);
+      if (pause === undefined) throw failure;
+      waited += pause;
+      await sleep(pause, undefined, signal ? { signal } : {});
+    }
+  }
+
+  /** All rows of a list from the beginning or from `cursor`, page after page as they are taken. */
+  async *each<N extends ListName>(name: N, ...[input]: Arguments<N>): AsyncGenerator<Item<N>, void, undefined> {
+    let asked = { ...input } as Input<N>;
+    for (;;) {
+      const { data, headers } = await this.answer(name, ...([asked] as unknown as Arguments<N>));
+      const page = data as Item<N>[] | { items: Item<N>[] };
+      yield* Array.isArray(page) ? page : page.items;
+      const cursor = headers.get("X-Next-Cursor");
+      if (cursor === null) return;
+      // The cursor stands for where the page began, too.
+      const { offset: _, after: _a, page: _p, pageNumber: _n, ...rest } = asked as Loose;
+      asked = { ...rest, cursor } as unknown as Input<N>;
+    }
+  }
+
+  #request(name: OperationName, input: Loose) {
+    const { method, path, takesKey } = table[name] as { method: string; path: string; takesKey: boolean };
+    const { body, idempotencyKey, ifMatch, signal, ...parameters } = input;
+    const filled = path.replace(/\{(\w+)\}/g, (_, part: string) => {
+      const value = parameters[part];
+      delete parameters[part];
+      if (value === undefined || value === "") throw new TypeError(`${name} needs ${part}`);
+      return encodeURIComponent(String(value));
+    });
+    const url = new URL(this.#options.url.replace(/\/$/, "") + filled);
+    for (const [parameter, value] of Object.entries(parameters)) {
+      if (value !== undefined && value !== null) url.searchParams.set(parameter, String(value));
+    }
+    const isTry = parameters["dryRun"] === true;
+    const named = typeof body === "object" && body !== null && "idExterno" in body && body.idExterno != null;
+    const key = idempotencyKey ?? (takesKey && !named && !isTry ? randomUUID() : undefined);
+    const headers: Record<string, string> = { "x-api-key": this.#options.key, accept: "application/json" };
+    if (body !== undefined) headers["content-type"] = "application/json";
+    if (key !== undefined) headers["Idempotency-Key"] = key;
+    if (ifMatch !== undefined) headers["If-Match"] = ifMatch;
+    const repeatable = method === "GET" || key !== undefined || named || isTry;
+    return { url, method, key, repeatable, headers, signal, body: body === undefined ? null : JSON.stringify(body) };
+  }
+}
+
+for (const name of Object.keys(table) as OperationName[]) {
+  Object.defineProperty(Caudal.prototype, name, {
+    value: async function (this: Caudal, ...input: Arguments<typeof name>) {
+      return (await this.answer(name, ...input)).data;
+    },
+  });
+}
