@@ -8,6 +8,7 @@
 //! change of a tenant and one verification at a time; wrong keys as [`crate::http::strangers`] says.
 
 mod actors;
+mod backup;
 mod cases;
 mod clock;
 mod document;
@@ -15,6 +16,7 @@ mod fees;
 mod health;
 mod keys;
 mod memory;
+mod outgoing;
 mod relations;
 mod requests;
 mod shapes;
@@ -177,6 +179,13 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(at("/clock/confirm", "POST").post(clock::confirm))
         .service(at("/journal", "GET").get(storage::journal))
         .service(at("/memory", "GET").get(memory::show))
+        .service(
+            at("/backup", "GET, POST")
+                .get(backup::show)
+                .post(backup::ship),
+        )
+        .service(at("/outgoing", "GET").get(outgoing::show))
+        .service(at("/outgoing/release", "POST").post(outgoing::release))
         .service(at("/verify", "POST").post(storage::verify))
         .default_service(web::to(not_found))
         .wrap(from_fn(authorize));

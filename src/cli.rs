@@ -2,25 +2,30 @@
 //!
 //! Exit codes: 0 done; 1 it failed (a supervisor may try again), or a verification found
 //! differences; 2 wrong usage or settings; 3 the store refuses to open, and trying again will not
-//! help (the message says what to do).
+//! help (the message says what to do); 4 another node took the cell.
 
 mod admin;
+mod backup;
 mod dev;
 mod health;
 mod listen;
 mod process;
 mod remote;
+mod restore;
 mod sandbox_bank;
 mod serve;
+mod shell;
 mod status;
+mod stopped;
 mod terminal;
 mod verify;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use caudal_actors::failure::Failure;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use caudal::server::catalogue::Catalogue;
 use caudal::service::StartError;
@@ -54,11 +59,25 @@ enum Command {
     Health(health::Args),
     Listen(Box<listen::Args>),
     Verify(verify::Args),
+    Backup(Box<backup::Args>),
+    Restore(restore::Args),
     /// Print the OpenAPI document of the API, or one of its catalogues as Markdown
     Openapi {
         /// Print this catalogue instead of the document
         #[arg(long, value_enum)]
         catalogue: Option<CatalogueName>,
+    },
+    /// Print what a shell completes this command line with
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Write the pages of the manual, one for each command
+    Man {
+        /// The folder that gets them
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
     },
     Bench(Box<caudal_bench::Args>),
     #[command(name = caudal_bench::reopen::COMMAND, hide = true)]
@@ -73,6 +92,9 @@ enum CatalogueName {
     /// Event types: when each occurs and what its data is
     Events,
 }
+
+/// The exit code of a service whose cell another node took.
+const DEPOSED: u8 = 4;
 
 /// Why a command ends with another code than 0.
 #[derive(Debug)]
@@ -127,7 +149,11 @@ pub fn run() -> ExitCode {
         Command::Health(args) => health::run(&args),
         Command::Listen(args) => listen::run(*args),
         Command::Verify(args) => verify::run(args),
+        Command::Backup(args) => backup::run(*args),
+        Command::Restore(args) => restore::run(args),
         Command::Openapi { catalogue } => openapi(catalogue),
+        Command::Completions { shell } => shell::completions(shell, Cli::command()),
+        Command::Man { folder } => shell::manual(&folder, Cli::command()),
         Command::Bench(args) => bench(&args),
         Command::BenchReopen(args) => caudal_bench::reopen::run(&args).map_err(Exit::failed),
     };

@@ -2,12 +2,15 @@
 //!
 //! **Failure.** A wrong or unknown setting stops the start with a message that names it.
 
+mod backup;
+mod cell;
 mod connections;
 mod rates;
 mod sizes;
 mod webhooks;
+mod wrong;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -28,6 +31,7 @@ use crate::webhooks::AttemptLimits;
 use crate::{bank, calendar, memory, service};
 use rates::RateLimit;
 use sizes::{Actors, Storage};
+use wrong::{Wrong, is_empty};
 
 /// The settings with their meanings and defaults, ready to be filled in.
 pub const EXAMPLE: &str = include_str!("config/example.toml");
@@ -42,12 +46,6 @@ const NOT_SETTINGS: [&str; 4] = [
 ];
 /// The shortest secret, in characters.
 pub const SECRET_CHARS_MIN: usize = 32;
-/// The fewest different characters of a secret: a line of zeros is none.
-const SECRET_VARIETY_MIN: usize = 10;
-/// Words of secrets that were copied from somewhere.
-const SECRET_WORDS: [&str; 7] = [
-    "change", "example", "replace", "password", "default", "of-tests", "sandbox",
-];
 /// The sandbox bank of test realms, unless set.
 const SANDBOX_URL: &str = "http://127.0.0.1:8082";
 /// What is logged, unless set; the one beneath the server writes of whatever strangers send.
@@ -92,10 +90,12 @@ pub struct Settings {
     memory_bytes: Option<u64>,
     actors: Actors,
     storage: Storage,
+    cell: cell::Cell,
     connections: connections::Connections,
     rate_limit: Option<RateLimit>,
     realm_rate_limit: RateLimit,
     bank: Banks,
+    backup: backup::BackupTo,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -145,10 +145,12 @@ impl Default for Settings {
             memory_bytes: None,
             actors: Actors::default(),
             storage: Storage::default(),
+            cell: cell::Cell::default(),
             connections: connections::Connections::default(),
             rate_limit: None,
             realm_rate_limit: RateLimit::of(REALM_RATE),
             bank: Banks::default(),
+            backup: backup::BackupTo::default(),
         }
     }
 }
@@ -218,16 +220,7 @@ impl Settings {
         if data.is_none() {
             wrong.add("data", "is not set: the folder that keeps everything");
         }
-        if collide(self.listen, self.admin_listen) {
-            wrong.add(
-                "admin_listen",
-                "must not be the address of listen: choose another port",
-            );
-        }
-        let admin_key = wrong.secret("admin_key", self.admin_key.as_ref());
-        if admin_key.is_none() {
-            wrong.add("admin_key", "is not set: the credential of the admin API");
-        }
+        let admin_key = self.administration(&mut wrong);
         let pepper = wrong.secret("pepper", self.pepper.as_ref());
         wrong.range("workers", self.workers, 0, 1024);
         wrong.range(
@@ -241,9 +234,11 @@ impl Settings {
             wrong.range("bank_catch_up_seconds", seconds, 10, 86_400);
         }
         self.sizes(&mut wrong);
+        let cell = self.cell.elsewhere(pepper.is_some(), &mut wrong);
         let banking = self.banking(&mut wrong);
         let (reach, limits) = (self.reach(&mut wrong), self.connections.limits(&mut wrong));
         let (attempt, schedule) = (self.attempt(&mut wrong), self.schedule(&mut wrong));
+        let backup = self.backup.plan(&mut wrong);
         let calendar =
             calendar::load(self.calendar.as_deref()).map_err(|why| wrong.add("calendar", why));
         let (Some(data), Some(admin_key), Some(banking), Ok(calendar), true) =
@@ -261,6 +256,7 @@ impl Settings {
                 ..engine::EngineOptions::default()
             },
             storage: self.storage.options(),
+            cell,
             banking,
             calendar: Arc::new(calendar),
             pepper,
@@ -273,11 +269,27 @@ impl Settings {
             realm_rate: Some(self.realm_rate_limit.rate()),
             grace: Duration::from_secs(self.shutdown_grace_seconds),
             log_every: self.log_requests_every,
+            backup,
             catch_up: (self.bank_catch_up_seconds > 0)
                 .then(|| Duration::from_secs(self.bank_catch_up_seconds)),
             ..ServiceOptions::local(data, admin_key)
         }
         .within(self.plan()))
+    }
+
+    /// The credential of the admin API, which has a port of its own.
+    fn administration(&self, wrong: &mut Wrong) -> Option<SecretString> {
+        if collide(self.listen, self.admin_listen) {
+            wrong.add(
+                "admin_listen",
+                "must not be the address of listen: choose another port",
+            );
+        }
+        let admin_key = wrong.secret("admin_key", self.admin_key.as_ref());
+        if admin_key.is_none() {
+            wrong.add("admin_key", "is not set: the credential of the admin API");
+        }
+        admin_key
     }
 
     /// How the memory is divided; what is set of a part holds.
@@ -431,10 +443,6 @@ impl Bank {
     }
 }
 
-fn is_empty(secret: &SecretString) -> bool {
-    secret.expose_secret().is_empty()
-}
-
 /// The parser's words, without the lines of the file that it quotes: they may hold secrets.
 fn unquoted(why: &str) -> String {
     let quoted = |line: &&str| line.contains('|');
@@ -449,41 +457,6 @@ fn unquoted(why: &str) -> String {
 fn collide(a: SocketAddr, b: SocketAddr) -> bool {
     let meet = a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified();
     a.port() != 0 && a.port() == b.port() && meet
-}
-
-/// The mistakes so far.
-#[derive(Debug, Default)]
-struct Wrong(Vec<String>);
-
-impl Wrong {
-    fn add(&mut self, setting: &str, why: impl fmt::Display) {
-        self.0.push(format!("{setting} {why}"));
-    }
-
-    fn range<T: PartialOrd + fmt::Display>(&mut self, setting: &str, value: T, min: T, max: T) {
-        if value < min || value > max {
-            self.add(
-                setting,
-                format_args!("is {value}; it must be from {min} to {max}"),
-            );
-        }
-    }
-
-    /// A secret that is long and varied enough to be one.
-    fn secret(&mut self, setting: &str, value: Option<&SecretString>) -> Option<SecretString> {
-        let value = value.filter(|value| !is_empty(value))?;
-        let text = value.expose_secret();
-        let variety = text.chars().collect::<BTreeSet<_>>().len();
-        let lower = text.to_lowercase();
-        let hint = "make one with: openssl rand -base64 32";
-        if text.chars().count() < SECRET_CHARS_MIN {
-            let why = format!("is too short: at least {SECRET_CHARS_MIN} characters; {hint}");
-            self.add(setting, why);
-        } else if variety < SECRET_VARIETY_MIN || SECRET_WORDS.iter().any(|w| lower.contains(w)) {
-            self.add(setting, format_args!("looks like a placeholder; {hint}"));
-        }
-        Some(value.clone())
-    }
 }
 
 #[cfg(test)]

@@ -40,8 +40,10 @@ use caudal_actors::engine::Engine;
 use caudal_ledger::calendar::Calendar;
 use ipnet::IpNet;
 
+use crate::backup::run::Backup;
 use crate::keys::Keyring;
 use crate::memory::Plan;
+use crate::outgoing::Outgoing;
 use crate::webhooks::{Reach, Sealer};
 
 /// What every handler works with; shared by all workers.
@@ -69,6 +71,12 @@ pub struct Door {
     pub rate: Option<Arc<rate::RateLimit>>,
     /// How the memory of the process is divided, where it is watched.
     pub memory: Option<Plan>,
+    /// How the journal is shipped elsewhere, where it is.
+    pub backup: Option<Arc<Backup>>,
+    /// Whether what leaves is held, after a restore to the past.
+    pub outgoing: Arc<Outgoing>,
+    /// The figures of the store's log, where that is elsewhere.
+    pub log: Option<Arc<caudal_postgres::Status>>,
     /// Peers that are believed when they say for whom they ask.
     pub proxies: Arc<[IpNet]>,
 }

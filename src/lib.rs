@@ -5,6 +5,7 @@
 //! bench. It starts the sandbox bank, a crate below it, and knows neither bench nor command line.
 
 pub mod admin;
+pub mod backup;
 pub mod bank;
 pub mod bodies;
 pub mod calendar;
@@ -16,6 +17,7 @@ pub mod keys;
 pub mod log;
 pub mod memory;
 pub mod notices;
+pub mod outgoing;
 pub mod pages;
 pub mod server;
 pub mod service;

@@ -13,6 +13,7 @@
 mod assembly;
 mod banks;
 mod catch_up;
+mod cell;
 mod descriptors;
 mod folder;
 
@@ -34,7 +35,7 @@ use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::{BankRelations, Mode, Policy, Tenant};
 use caudal_storage::OpenError;
 use secrecy::SecretString;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use crate::admin::IssueKey;
 use crate::clock::GuardedClock;
@@ -46,11 +47,14 @@ use crate::http::{Door, strangers, wire};
 use crate::keys::Keyring;
 use crate::memory::Plan;
 use crate::webhooks::{AttemptLimits, Reach};
-use crate::{admin, calendar, server};
+use crate::{admin, backup, calendar, server};
 
 pub use banks::Usual;
+pub use cell::{CellLog, LEASE};
 pub use folder::new_secret;
-pub use folder::{BANK, clear, hold, knows_a_store, open as open_store};
+pub use folder::{
+    BANK, clear, for_restore, hold, hold_outgoing, knows_a_store, open as open_store, pepper_mark,
+};
 pub use folder::{read as read_file, write as write_file};
 
 /// How long requests in flight have to finish when the service stops.
@@ -116,6 +120,8 @@ pub struct ServiceOptions {
     pub engine: engine::EngineOptions,
     /// Limits of the store.
     pub storage: caudal_storage::StoreOptions,
+    /// Where the store's log is, when it is not the store's own journal.
+    pub cell: Option<CellLog>,
     /// Who plays the bank.
     pub banking: Banking,
     /// The credential of the admin API.
@@ -153,6 +159,8 @@ pub struct ServiceOptions {
     pub calendar: Arc<Calendar>,
     /// The memory that the process aims at; without it, nobody looks.
     pub memory: Option<Plan>,
+    /// Where the journal is shipped to, if anywhere.
+    pub backup: Option<backup::run::Plan>,
     /// Routes that the caller adds to the public listener.
     pub extra: server::Extra,
 }
@@ -169,6 +177,7 @@ impl ServiceOptions {
             workers: 0,
             engine: engine::EngineOptions::default(),
             storage: caudal_storage::StoreOptions::default(),
+            cell: None,
             banking: Banking::Sandbox {
                 listen: free,
                 data: Some(data.join(BANK)),
@@ -191,6 +200,7 @@ impl ServiceOptions {
             clock: Arc::new(GuardedClock::of_machine()),
             calendar: Arc::new(calendar::load(None).unwrap_or_default()),
             memory: None,
+            backup: None,
             extra: None,
             data,
         }
@@ -271,6 +281,7 @@ pub struct Service {
     door: Door,
     stop: oneshot::Sender<()>,
     ended: oneshot::Receiver<Result<(), Failure>>,
+    deposed: Arc<Notify>,
     thread: JoinHandle<()>,
 }
 
@@ -294,7 +305,10 @@ struct Started {
 
 impl Service {
     /// Starts a service; when this returns it takes requests. Blocks while the store is checked.
-    pub fn start(options: ServiceOptions) -> Result<Self, StartError> {
+    pub fn start(mut options: ServiceOptions) -> Result<Self, StartError> {
+        let deposed = Arc::new(Notify::new());
+        let tell = Arc::clone(&deposed);
+        options.storage.deposed = Some(Arc::new(move || tell.notify_one()));
         let (send, started) = mpsc::channel();
         let (stop, stopped) = oneshot::channel();
         let (end, ended) = oneshot::channel();
@@ -318,6 +332,7 @@ impl Service {
             door: started.door,
             stop,
             ended,
+            deposed,
             thread,
         })
     }
@@ -388,6 +403,12 @@ impl Service {
     pub async fn issue_key(&self, tenant: &str, mode: Mode) -> Result<String, ApiError> {
         let (text, _) = admin::issue_key(&self.door, tenant, IssueKey::of(mode)).await?;
         Ok(text)
+    }
+
+    /// Waits until another node takes the cell: from then on nothing is written here.
+    pub fn deposed(&self) -> impl Future<Output = ()> + use<> {
+        let deposed = Arc::clone(&self.deposed);
+        async move { deposed.notified().await }
     }
 
     /// Waits until the service ends without having been told to, which it should not.

@@ -41,24 +41,50 @@ async fn journal(service: &Service) -> Value {
     serde_json::from_str(&body).unwrap()
 }
 
-#[actix_web::test]
-async fn operators_see_how_far_the_check_is_and_what_it_found() {
-    let dir = TempDir::new().unwrap();
-    let service = Service::start(options(dir.path())).unwrap();
+/// A service with some full segments.
+struct Filled {
+    service: Service,
+    key: String,
+    client: Client,
+    cvu: String,
+}
+
+/// Starts a service in an empty folder, and posts so many vouchers of one peso to one account, in batches
+/// of 500.
+async fn filled(data: &Path, vouchers: usize) -> Filled {
+    let service = Service::start(options(data)).unwrap();
     let tenant = service.create_tenant("uno").await.unwrap();
     let key = service.issue_key(&tenant.id, Mode::Test).await.unwrap();
     let client = Client::new(&service.url, Some(&key));
     client.in_and_out().await;
     let cvu = client.cvu().await;
-    for batch in 0..3 {
-        let item = |n| {
-            let id = format!("v-{batch}-{n}");
+    let items: Vec<_> = (0..vouchers)
+        .map(|n| {
+            let id = format!("v-{n}");
             json!({"cvu": cvu, "voucherTypeCode": "IN", "amount": "1", "idExterno": id})
-        };
-        let items: Vec<_> = (0..500).map(item).collect();
+        })
+        .collect();
+    for items in items.chunks(500) {
         let body = json!({"mode": "independent", "items": items});
         client.post("/v1/comprobantes/batch", &body).await.is(200);
     }
+    Filled {
+        service,
+        key,
+        client,
+        cvu,
+    }
+}
+
+#[actix_web::test]
+async fn operators_see_how_far_the_check_is_and_what_it_found() {
+    let dir = TempDir::new().unwrap();
+    let Filled {
+        service,
+        client,
+        cvu,
+        ..
+    } = filled(dir.path(), 1_500).await;
     let sound = wait_until("two rounds over full segments", SOON, async || {
         let check = journal(&service).await["check"].clone();
         let rounds = check["rounds"].as_u64().unwrap();
@@ -139,21 +165,12 @@ async fn old_segments_are_compressed_and_everything_is_read_as_before() {
         options.storage.frame_cache_bytes = 64 << 10;
         options
     };
-    let service = Service::start(options(dir.path())).unwrap();
-    let tenant = service.create_tenant("uno").await.unwrap();
-    let key = service.issue_key(&tenant.id, Mode::Test).await.unwrap();
-    let client = Client::new(&service.url, Some(&key));
-    client.in_and_out().await;
-    let cvu = client.cvu().await;
-    for batch in 0..6 {
-        let item = |n| {
-            let id = format!("v-{batch}-{n}");
-            json!({"cvu": cvu, "voucherTypeCode": "IN", "amount": "1", "idExterno": id})
-        };
-        let items: Vec<_> = (0..500).map(item).collect();
-        let body = json!({"mode": "independent", "items": items});
-        client.post("/v1/comprobantes/batch", &body).await.is(200);
-    }
+    let Filled {
+        service,
+        key,
+        client,
+        cvu,
+    } = filled(dir.path(), 3_000).await;
     let before = vouchers(&client, &cvu).await;
     assert_eq!(before.len(), 3_000);
     assert_eq!(journal(&service).await["compressedSegments"], 0);

@@ -1,6 +1,7 @@
 //! The commands around a service, each as a program of its own.
 
 mod cuts;
+mod shell;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -14,7 +15,7 @@ use crate::support::{Client, SOON, TestService, Value, json, wait_until};
 use crate::webhooks::inbox::Inbox;
 
 /// A command without the variables of whoever runs the tests.
-fn caudal(arguments: &[&str]) -> Command {
+pub fn caudal(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_caudal"));
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("CAUDAL_") {
@@ -25,7 +26,7 @@ fn caudal(arguments: &[&str]) -> Command {
     command
 }
 
-fn said(ended: &Output) -> (Option<i32>, String, String) {
+pub fn said(ended: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     (
         ended.status.code(),

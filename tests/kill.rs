@@ -33,6 +33,10 @@ struct Process {
 
 impl Process {
     async fn start(data: &Path) -> Self {
+        Self::start_with(data, &[]).await
+    }
+
+    async fn start_with(data: &Path, more: &[&str]) -> Self {
         let free = "127.0.0.1:0";
         let child = Command::new(env!("CARGO_BIN_EXE_caudal"))
             .args([
@@ -46,6 +50,7 @@ impl Process {
                 "--data",
             ])
             .arg(data)
+            .args(more)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -363,4 +368,65 @@ async fn sigterm_ends_with_0_and_keeps_everything() {
     verified(folder.path());
     let process = Process::start(folder.path()).await;
     check(&process.client, &known, &cvus).await;
+}
+
+/// What is broken in a round of [`nothing_acknowledged_is_lost_when_service_or_database_die`].
+const BREAKS: [&str; 4] = ["the service", "the database", "both", "the connections"];
+
+#[actix_web::test]
+async fn nothing_acknowledged_is_lost_when_service_or_database_die() {
+    let Some(server) = caudal_postgres::server::own() else {
+        return;
+    };
+    let kills: usize = std::env::var("CAUDAL_KILLS").map_or(4, |text| text.parse().unwrap());
+    let (folder, since) = (TempDir::new().unwrap(), Instant::now());
+    let known = Arc::new(Mutex::new(Known::default()));
+    let url = format!("postgres://postgres@127.0.0.1:{}/postgres", server.port);
+    let log = ["--log", url.as_str()];
+    let mut process = Process::start_with(folder.path(), &log).await;
+    let cvus = prepare(&process.client, &known).await;
+    let (mut broken, mut kept) = (BTreeMap::new(), 0);
+    for round in 0..kills {
+        let (stop, tasks) = begin(&process.client, &known, &cvus, round);
+        random_moment(&known).await;
+        let what = BREAKS[round % BREAKS.len()];
+        *broken.entry(what).or_insert(0) += 1;
+        match what {
+            "the connections" => {
+                let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+                           WHERE application_name = 'caudal'";
+                assert_ne!(server.sql("postgres", end), "0");
+            }
+            "the service" => process.signal("KILL"),
+            "the database" => server.kill(),
+            _ => {
+                process.signal("KILL");
+                server.kill();
+            }
+        }
+        if !matches!(what, "the service" | "the connections") {
+            server.start(&[]);
+        }
+        if matches!(what, "the service" | "both") {
+            process.ended().await;
+            process = Process::start_with(folder.path(), &log).await;
+        } else {
+            // The same process goes on.
+            random_moment(&known).await;
+        }
+        stop.store(true, Ordering::Relaxed);
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let acknowledged = known.lock().unwrap().done.len();
+        kept = check(&process.client, &known, &cvus).await;
+        assert!(kept >= acknowledged);
+    }
+    process.signal("TERM");
+    assert!(process.ended().await.success());
+    verified(folder.path());
+    println!(
+        "{kills} breaks {broken:?}, {kept} vouchers, 0 lost, 0 twice, in {:?}",
+        since.elapsed()
+    );
 }

@@ -8,6 +8,8 @@ mod accounts;
 #[cfg(test)]
 mod agreement;
 #[cfg(test)]
+mod backup;
+#[cfg(test)]
 mod balances;
 #[cfg(test)]
 mod bank;
@@ -73,6 +75,8 @@ mod movements;
 mod notices;
 #[cfg(test)]
 mod pages;
+#[cfg(test)]
+mod postgres;
 #[cfg(test)]
 mod reconciliation;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use caudal_actors::engine::Asker;
 use caudal_actors::realms::Target;
-use caudal_ledger::accounts::Order;
+use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::cvu::Cvu;
 
 use crate::support::client::fresh;
@@ -102,7 +102,7 @@ async fn enable(service: &TestService, cvu: &str, enabled: bool) {
     };
     let (target, order) = (
         Target::Cvu(Cvu::parse(cvu).unwrap()),
-        Order::SetEnabled(enabled),
+        ProfileOrder::SetEnabled(enabled),
     );
     let changed = engine.change(realm, target, order, None, asker).await;
     changed.unwrap();

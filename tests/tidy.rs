@@ -13,6 +13,7 @@ const LINES_MAX: usize = 500;
 const ARROWS: &[(&str, &[&str])] = &[
     ("ledger", &[]),
     ("storage", &[]),
+    ("storage/postgres", &["caudal-storage"]),
     ("actors", &["caudal-ledger", "caudal-storage"]),
     (
         "proptests",
@@ -25,6 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "caudal-actors",
             "caudal-ledger",
+            "caudal-postgres",
             "caudal-sandbox",
             "caudal-signing",
             "caudal-storage",
@@ -46,6 +48,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "caudal-actors",
             "caudal-bench",
             "caudal-ledger",
+            "caudal-postgres",
             "caudal-sandbox",
             "caudal-service",
             "caudal-storage",

@@ -41,11 +41,10 @@ use tokio::sync::oneshot;
 
 pub use batch::{BULK_PART, BatchMode, Gather, Share, is_kept};
 pub use cases::CaseTurn;
-pub use child::{Booked, Child};
+pub use child::{Child, Reserved};
 pub use desk::Desk;
 pub use enrolment::FundTurn;
 pub use joint::{Convoy, Joint};
-pub use loading::LOADS_MAX;
 pub use messages::AccountMessage;
 pub use money::MoneyTurn;
 pub use profile::ProfileTurn;

@@ -25,7 +25,7 @@ use actix::{
     Actor, ActorContext as _, ActorFutureExt as _, AsyncContext as _, Context, Handler,
     SpawnHandle, WrapFuture as _,
 };
-use caudal_ledger::deliveries::{Ended, Word};
+use caudal_ledger::deliveries::{Ended, Response};
 use caudal_ledger::events::Subject;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, StoreError};
@@ -209,7 +209,7 @@ impl Courier {
             event: job.number,
             at: now,
             millis: 0,
-            word: Word::Status(0),
+            response: Response::Status(0),
             retry_after: None,
         };
         let sink = Arc::clone(&self.shared.sink);
@@ -285,9 +285,9 @@ impl Courier {
 /// What a courier waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Next {
-    /// The next event.
+    /// Whether the next event of the realm, whichever webhook wants it, is to wake it.
     events: bool,
-    /// An instant.
+    /// The instant at which it wakes at the latest; `None` when no time matters.
     at: Option<Timestamp>,
 }
 
@@ -306,9 +306,9 @@ fn as_answered(ended: Ended, sent: Sent) -> Ended {
     let millis = |pause: Duration| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
     Ended {
         millis: sent.millis,
-        word: match sent.result {
-            Ok(status) => Word::Status(status),
-            Err(why) => Word::Trouble(why.as_str().to_owned()),
+        response: match sent.result {
+            Ok(status) => Response::Status(status),
+            Err(why) => Response::Trouble(why.as_str().to_owned()),
         },
         retry_after: sent.retry_after.map(millis),
         ..ended

@@ -31,7 +31,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use actix::{Actor as _, Arbiter, ArbiterHandle};
-use caudal_ledger::accounts::Order;
+use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::facts::{Answer, Registration};
@@ -355,7 +355,7 @@ impl Engine {
         &self,
         realm: RealmId,
         target: Target,
-        order: Order,
+        order: ProfileOrder,
         if_match: Option<Versions>,
         asker: Asker<AccountView>,
     ) -> Answered<AccountView> {

@@ -65,7 +65,9 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         match error {
             // An account that doubted itself was reloaded meanwhile: nothing was done.
-            StoreError::Overloaded | StoreError::OutOfSequence { .. } => Self::Overloaded,
+            StoreError::Overloaded
+            | StoreError::OutOfSequence { .. }
+            | StoreError::Unreachable(_) => Self::Overloaded,
             StoreError::Full(_) => Self::ReadOnly,
             StoreError::Poisoned(_) | StoreError::Unreadable(_) | StoreError::Deposed => {
                 Self::OutcomeUnknown

@@ -23,6 +23,7 @@ pub mod engine;
 pub mod failure;
 pub mod lanes;
 pub mod life;
+mod loads;
 pub mod lookout;
 pub mod mailbox;
 mod meter;

@@ -1,6 +1,6 @@
 //! Mailboxes with a limit that holds: what waits for an actor is counted, and beyond a named limit it is refused.
 //!
-//! **Shape.** [`Mailbox::tell`] wraps a message into a [`Queued`] that has a [`Place`]. The place is
+//! **Shape.** [`Mailbox::tell`] wraps a message into a [`Queued`] that has a [`Permit`]. The permit is
 //! given back when the message is taken, or dropped with the actor. actix's own capacity bounds
 //! nothing here: each clone of an address may always put one message more, and every sender has a
 //! clone of its own. So this is the only module that may call `try_send`.
@@ -32,27 +32,27 @@ impl Waiting {
         self.0.load(Ordering::Acquire)
     }
 
-    /// A place, whether there is room or not: for what was refused or granted room before.
-    pub fn place(&self) -> Place {
+    /// A permit, whether there is room or not: for what was refused or granted room before.
+    pub fn permit(&self) -> Permit {
         self.0.fetch_add(1, Ordering::AcqRel);
-        Place(self.clone())
+        Permit(self.clone())
     }
 
-    /// A place, if fewer than `most` wait.
-    fn place_below(&self, most: usize) -> Option<Place> {
+    /// A permit, if fewer than `most` wait.
+    fn permit_below(&self, most: usize) -> Option<Permit> {
         let more = |count: usize| count.checked_add(1).filter(|count| *count <= most);
         let taken = self
             .0
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
-        taken.ok().map(|_| Place(self.clone()))
+        taken.ok().map(|_| Permit(self.clone()))
     }
 }
 
-/// A place in a mailbox. It is given back when this is dropped.
+/// The right to one place in a mailbox. It is given back when this is dropped.
 #[derive(Debug)]
-pub struct Place(Waiting);
+pub struct Permit(Waiting);
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -108,11 +108,11 @@ impl<M: Asked> Drop for Untaken<M> {
     }
 }
 
-/// A message that waits, with its place.
+/// A message that waits, with its permit.
 #[derive(Debug)]
 pub struct Queued<M: Asked> {
     message: Untaken<M>,
-    place: Place,
+    permit: Permit,
 }
 
 impl<M: Asked> Message for Queued<M> {
@@ -127,8 +127,8 @@ impl<M: Asked> Queued<M> {
 
     /// Takes the message: its turn has come, and its place is free.
     pub fn take(self) -> M {
-        let Self { message, place } = self;
-        drop(place);
+        let Self { message, permit } = self;
+        drop(permit);
         message.take()
     }
 }
@@ -176,9 +176,9 @@ impl<A: Actor> Mailbox<A> {
         self.waiting.count() >= self.most
     }
 
-    /// A place for a message that comes later; there is room, or the caller has looked.
-    pub fn book(&self) -> Place {
-        self.waiting.place()
+    /// A permit for a message that comes later; there is room, or the caller has looked.
+    pub fn reserve(&self) -> Permit {
+        self.waiting.permit()
     }
 
     /// Puts a message into the mailbox.
@@ -191,11 +191,11 @@ impl<A: Actor> Mailbox<A> {
         A: Handler<Queued<M>>,
         A::Context: ToEnvelope<A, Queued<M>>,
     {
-        let place = self.waiting.place_below(self.most);
-        self.put(place.ok_or(Failure::Overloaded)?, message)
+        let permit = self.waiting.permit_below(self.most);
+        self.put(permit.ok_or(Failure::Overloaded)?, message)
     }
 
-    /// Puts a message into a place that was booked, or that need not be asked for: what finishes
+    /// Puts a message into a place that was reserved, or that need not be asked for: what finishes
     /// something that is done already is never refused.
     ///
     /// # Errors
@@ -204,7 +204,7 @@ impl<A: Actor> Mailbox<A> {
         clippy::disallowed_methods,
         reason = "the one place where messages are sent, and they are counted"
     )]
-    pub fn put<M>(&self, place: Place, message: M) -> Result<(), Failure>
+    pub fn put<M>(&self, permit: Permit, message: M) -> Result<(), Failure>
     where
         M: Asked + Send + 'static,
         A: Handler<Queued<M>>,
@@ -212,7 +212,7 @@ impl<A: Actor> Mailbox<A> {
     {
         let queued = Queued {
             message: message.into(),
-            place,
+            permit,
         };
         // A clone that has sent nothing yet: never parked, so actix takes what we have counted.
         match self.addr.clone().try_send(queued) {
@@ -285,10 +285,10 @@ mod tests {
     async fn what_is_dropped_gives_its_place_back() {
         let waiting = Waiting::default();
         let mailbox = Mailbox::new(Sink::default().start(), waiting.clone(), 1);
-        drop(mailbox.book());
-        let booked = mailbox.book();
+        drop(mailbox.reserve());
+        let reserved = mailbox.reserve();
         assert_eq!(mailbox.tell(Vec::new()), Err(Failure::Overloaded));
-        assert_eq!(mailbox.put(booked, Vec::new()), Ok(()));
+        assert_eq!(mailbox.put(reserved, Vec::new()), Ok(()));
         assert_eq!(waiting.count(), 1);
     }
 }

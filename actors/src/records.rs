@@ -7,6 +7,7 @@ pub mod keys;
 pub mod marks;
 pub mod projection;
 pub mod reads;
+mod short;
 
 #[cfg(test)]
 mod tests;
@@ -51,8 +52,10 @@ pub const CASES: u8 = 12;
 /// arrival); what people decide about it, by the realm (0).
 pub const UNBOOKED: u8 = 13;
 
-/// The format of every record: named fields of MessagePack.
-const FORMAT: u8 = 1;
+/// The format of a record: named fields of MessagePack.
+const NAMED: u8 = 1;
+/// The same with short forms of its names; see [`short`].
+const SHORT: u8 = 2;
 
 /// The most of an answer's body that one entry has, in bytes.
 pub const ANSWER_PART_BYTES: usize = 512 << 10;
@@ -62,7 +65,7 @@ pub fn unknown_kind(kind: u8) -> StoreError {
     StoreError::Corrupt(format!("a stream has the unknown kind {kind}").into())
 }
 
-/// The platform's stream.
+/// The stream of the platform: tenants, keys and banks. It is of no realm, so its realm is 0.
 pub const PLATFORM_STREAM: StreamId = StreamId {
     realm: 0,
     kind: PLATFORM,
@@ -87,21 +90,38 @@ pub const fn account_stream(realm: RealmId, account: AccountNo, kind: u8) -> Str
     }
 }
 
-/// Encodes a record.
+/// Encodes a record: a byte for the format, then MessagePack with the names of fields or their short forms.
+///
+/// # Errors
+/// [`StoreError::Invalid`] when serde refuses a value. Its size is not looked at here.
 pub fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
-    let mut bytes = Vec::with_capacity(512);
-    bytes.push(FORMAT);
-    rmp_serde::encode::write_named(&mut bytes, record)
+    let mut named = Vec::with_capacity(512);
+    rmp_serde::encode::write_named(&mut named, record)
         .map_err(|why| StoreError::Invalid(format!("a record could not be encoded: {why}")))?;
-    Ok(bytes)
+    let mut bytes = Vec::with_capacity(named.len());
+    bytes.push(SHORT);
+    Ok(match short::shorten(&named, &mut bytes) {
+        Some(()) => bytes,
+        None => [&[NAMED], named.as_slice()].concat(),
+    })
 }
 
-/// Decodes a record.
+/// Decodes a record of any format, also one from before fields with a default were added.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] when it is empty, of an unknown format, or not such a record.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
     let corrupt = |why: String| StoreError::Corrupt(why.into());
+    let read = |named: &[u8]| {
+        rmp_serde::from_slice(named)
+            .map_err(|why| corrupt(format!("a record could not be decoded: {why}")))
+    };
     match bytes.split_first() {
-        Some((&FORMAT, record)) => rmp_serde::from_slice(record)
-            .map_err(|why| corrupt(format!("a record could not be decoded: {why}"))),
+        Some((&NAMED, named)) => read(named),
+        Some((&SHORT, record)) => {
+            let named = short::expand(record);
+            read(&named.ok_or_else(|| corrupt("a short record could not be read".into()))?)
+        }
         Some((format, _)) => Err(corrupt(format!("a record has the unknown format {format}"))),
         None => Err(corrupt("a record is empty".into())),
     }
@@ -112,7 +132,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
 pub struct Tail {
     /// The sequence of the last entry; 0 when there is none.
     pub seq: u64,
-    /// Its time.
+    /// When it happened; the next entry is never before it.
     pub at: Timestamp,
 }
 

@@ -62,13 +62,13 @@ pub struct Residents {
 }
 
 impl Residents {
-    /// One more.
+    /// Counts an account that has come into memory.
     pub fn begin(&mut self) {
         self.count = self.count.strict_add(1);
         self.of.living.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One less.
+    /// Counts an account that has left it; the counterpart of [`Self::begin`].
     pub fn end(&mut self) {
         self.count = self.count.strict_sub(1);
         self.of.living.fetch_sub(1, Ordering::Relaxed);

@@ -23,6 +23,7 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 use crate::failure::Failure;
 use crate::lanes::Lane;
 use crate::life::Life;
+use crate::loads::Loads;
 use crate::lookout::Lookout;
 use crate::mailbox::Waiting;
 use crate::meter::{Meter, Taken};
@@ -53,8 +54,8 @@ pub struct Shared {
     pub bank: Arc<dyn BankGateway>,
     /// The calls about transfers that the realm may have under way at the bank.
     pub bank_slots: Arc<Semaphore>,
-    /// The accounts of the realm that may be read at the same time.
-    pub loads: Arc<Semaphore>,
+    /// The accounts of the realm that wait to be read.
+    pub loads: Arc<Loads>,
     /// Keeps orders back until the bank's list was looked through.
     pub lookout: Arc<Lookout>,
     /// How long the bank is left alone between tries of a transfer.

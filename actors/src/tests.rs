@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use caudal_ledger::accounts::{Holder, Order, SuspensionCode};
+use caudal_ledger::accounts::{Holder, ProfileOrder, SuspensionCode};
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::facts::{BankRefusal, Registration};
@@ -390,7 +390,7 @@ async fn if_match_lets_only_the_version_pass_that_was_read() {
     let world = World::new().await;
     value(world.open(None, None).await);
     let target = Target::Account(AccountNo(1));
-    let suspend = || Order::Suspend {
+    let suspend = || ProfileOrder::Suspend {
         reason: "why".into(),
         code: SuspensionCode::Other,
     };

@@ -40,8 +40,8 @@ use crate::vouchers::Voucher;
 
 pub use movements::Movement;
 pub use shapes::{
-    Account, BankAnswer, Context, HOLDERS_MAX, Holder, Identity, Movements, Order, Pending, Status,
-    Suspension, SuspensionCode, Terms,
+    Account, BankAnswer, Context, HOLDERS_MAX, Holder, Identity, Movements, Pending, ProfileOrder,
+    Status, Suspension, SuspensionCode, Terms,
 };
 
 impl Account {
@@ -102,9 +102,13 @@ impl Account {
     /// # Errors
     /// When the state of the account does not allow it, another operation waits for the bank, or
     /// the order contradicts what is known of the holder.
-    pub fn decide(&self, order: &Order, policy: &Policy) -> Result<Vec<AccountFact>, Rejection> {
+    pub fn decide(
+        &self,
+        order: &ProfileOrder,
+        policy: &Policy,
+    ) -> Result<Vec<AccountFact>, Rejection> {
         match order {
-            Order::Suspend { reason, code } => {
+            ProfileOrder::Suspend { reason, code } => {
                 let fact = AccountFact::Suspended {
                     reason: reason.clone(),
                     code: *code,
@@ -112,23 +116,23 @@ impl Account {
                 let suspended = self.open_for_changes()? == Status::Suspended;
                 Ok(if suspended { Vec::new() } else { vec![fact] })
             }
-            Order::Reactivate if self.open_for_changes()? == Status::Suspended => {
+            ProfileOrder::Reactivate if self.open_for_changes()? == Status::Suspended => {
                 Ok(vec![AccountFact::Reactivated])
             }
-            Order::Reactivate => Err(Rejection::AccountNotSuspended),
-            Order::SetAlias(alias) => self.decide_alias(alias),
-            Order::SetIdentity {
+            ProfileOrder::Reactivate => Err(Rejection::AccountNotSuspended),
+            ProfileOrder::SetAlias(alias) => self.decide_alias(alias),
+            ProfileOrder::SetIdentity {
                 person_type,
                 holders,
             } => self.decide_identity(*person_type, holders),
-            Order::Close => self.decide_close(policy),
-            Order::ChangeKyc {
+            ProfileOrder::Close => self.decide_close(policy),
+            ProfileOrder::ChangeKyc {
                 kyc,
                 email,
                 phone,
                 cleared,
             } => self.decide_kyc(kyc, email, phone, cleared),
-            Order::ChangeLimits(change) => {
+            ProfileOrder::ChangeLimits(change) => {
                 self.open_for_changes()?;
                 let limits = self.limits.changed(*change);
                 let fact = AccountFact::LimitsChanged(limits);
@@ -138,17 +142,19 @@ impl Account {
                     vec![fact]
                 })
             }
-            Order::ChangeFees(fees) => {
+            ProfileOrder::ChangeFees(fees) => {
                 self.open_for_changes()?;
                 let same = *fees == self.fees;
                 let fact = AccountFact::FeesChanged(fees.clone());
                 Ok(if same { Vec::new() } else { vec![fact] })
             }
-            Order::SetEnabled(_) | Order::Open { .. } if self.status == Status::Void => {
+            ProfileOrder::SetEnabled(_) | ProfileOrder::Open { .. }
+                if self.status == Status::Void =>
+            {
                 Err(Rejection::AccountNotFound)
             }
             // The switch is the wallet account's, whatever becomes of its CVU.
-            Order::SetEnabled(enabled) => {
+            ProfileOrder::SetEnabled(enabled) => {
                 let fact = AccountFact::EnabledChanged { enabled: *enabled };
                 Ok(if *enabled == self.enabled {
                     Vec::new()
@@ -156,14 +162,14 @@ impl Account {
                     vec![fact]
                 })
             }
-            Order::ChangeParticulars(change) => self.decide_particulars(change),
-            Order::GetCvu {
+            ProfileOrder::ChangeParticulars(change) => self.decide_particulars(change),
+            ProfileOrder::GetCvu {
                 client_id,
                 name,
                 automatic_alias,
             } => self.decide_cvu(*client_id, name.as_ref(), *automatic_alias),
-            Order::Open { .. } if self.cvu.is_some() => Ok(Vec::new()),
-            Order::Open { client_id, alias } => {
+            ProfileOrder::Open { .. } if self.cvu.is_some() => Ok(Vec::new()),
+            ProfileOrder::Open { client_id, alias } => {
                 self.nothing_pending()?;
                 let alias = alias.clone();
                 Ok(vec![AccountFact::OpeningRequested {

@@ -187,14 +187,14 @@ pub enum Ending {
 
 /// What the receiver answered: a status, or the word for why there was none.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Word {
+pub enum Response {
     /// The HTTP status that it answered.
     Status(u16),
     /// A stable word for why there was no answer, such as a timeout or a refused address.
     Trouble(String),
 }
 
-impl Word {
+impl Response {
     /// Whether the receiver has it: any 2xx, nothing else.
     pub const fn is_delivered(&self) -> bool {
         matches!(self, Self::Status(200..=299))
@@ -210,8 +210,9 @@ pub struct Try {
     pub at: Timestamp,
     /// How long it took, in milliseconds.
     pub millis: u64,
-    /// What the receiver answered.
-    pub word: Word,
+    /// What the receiver answered. The journal has it under its first name.
+    #[serde(rename = "word")]
+    pub response: Response,
     /// What follows for the event.
     pub ending: Ending,
     /// When the next try is due, after one that failed.
@@ -292,7 +293,7 @@ pub struct Ended {
     /// How long it took, in milliseconds.
     pub millis: u64,
     /// What the receiver answered.
-    pub word: Word,
+    pub response: Response,
     /// How long the receiver asks to be left alone, in milliseconds.
     pub retry_after: Option<u64>,
 }
@@ -395,11 +396,11 @@ impl Progress {
             event: ended.event,
             at: ended.at,
             millis: ended.millis,
-            word: ended.word,
+            response: ended.response,
             ending: Ending::Delivered,
             due: None,
         };
-        if attempt.word.is_delivered() {
+        if attempt.response.is_delivered() {
             (lane.seen, lane.head) = (ended.event, None);
             self.delivered = self.delivered.saturating_add(1);
             self.streak = 0;
@@ -436,10 +437,10 @@ impl Progress {
         }
         self.streak = self.streak.saturating_add(1);
         self.rest(ended.retry_after, schedule, now);
-        let reason = match attempt.word {
-            Word::Status(410) => Some(StopReason::Gone),
+        let reason = match attempt.response {
+            Response::Status(410) => Some(StopReason::Gone),
             _ if over && !took_others => Some(StopReason::Unreachable),
-            Word::Status(_) | Word::Trouble(_) => None,
+            Response::Status(_) | Response::Trouble(_) => None,
         };
         if let Some(reason) = reason {
             self.stopped = Some(Stop {

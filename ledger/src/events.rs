@@ -68,7 +68,7 @@ macro_rules! kinds {
         }
 
         impl EventKind {
-            /// Every kind.
+            /// Every kind, in the order of their numbers.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
             /// The word on the wire.

@@ -129,7 +129,7 @@ impl fmt::Display for Amount {
 pub struct Money(i64);
 
 impl Money {
-    /// 0.00 pesos.
+    /// No money: 0.00 pesos.
     pub const ZERO: Self = Self(0);
 
     /// So many centavos; negative where a balance or a difference may be.

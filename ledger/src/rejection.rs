@@ -280,7 +280,7 @@ pub enum Rejection {
 /// An account of the same realm that has what was asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Owner {
-    /// The account.
+    /// The account of the realm that has it.
     pub account: AccountNo,
     /// Its CVU, if it has one.
     pub cvu: Option<Cvu>,
@@ -297,9 +297,9 @@ fn owned(owner: Option<&Owner>) -> String {
 /// A hold of which nothing is left.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EndedHold {
-    /// Its id.
+    /// The hold as the order named it.
     pub id: HoldId,
-    /// How it ended.
+    /// Whether it was confirmed, released, or its time came.
     pub status: HoldStatus,
     /// When; none of one of which the step that ended it is not known.
     pub at: Option<Timestamp>,

@@ -104,7 +104,7 @@ pub enum SystemType {
     P2pIn,
     /// The sending half of one.
     P2pOut,
-    /// Takes a fee.
+    /// Takes the charge for a movement.
     Fee,
     /// Takes the tax on a fee.
     FeeTax,

@@ -183,7 +183,7 @@ impl Webhook {
 /// What a tenant may order of its webhooks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WebhookOrder {
-    /// Create a webhook.
+    /// Add a webhook to those of the realm.
     Create {
         /// The address to which events are posted.
         url: String,

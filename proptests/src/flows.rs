@@ -2,7 +2,7 @@
 //!
 //! **Shape.** [`ops`] are the operations, [`book`] is the naive model: lists of [`events`] and nothing
 //! else, everything that is asked of it counted out from the lists each time ([`tariff`] for limits
-//! and fees, [`orders`] and [`remote`] for what may happen). [`desk`] drives the real rules of
+//! and fees, [`orders`] and [`remote`] for what may happen). [`machine`] drives the real rules of
 //! `ledger` as its actors do; [`compare`] holds one against the other after every step; [`tally`]
 //! counts what the runs came to.
 //!
@@ -11,8 +11,8 @@
 pub mod answer;
 pub mod book;
 pub mod compare;
-pub mod desk;
 pub mod events;
+pub mod machine;
 pub mod operations;
 pub mod ops;
 pub mod orders;

@@ -7,7 +7,7 @@ use caudal_ledger::transfers::OPEN_TRANSFERS_MAX;
 use caudal_proptests::flows::answer::Answer;
 use caudal_proptests::flows::book::Book;
 use caudal_proptests::flows::compare;
-use caudal_proptests::flows::desk::Desk;
+use caudal_proptests::flows::machine::FlowMachine;
 use caudal_proptests::flows::ops::{End, Op, Pick, To, op};
 use caudal_proptests::flows::tally::{SEEN, Tally};
 use caudal_proptests::{cases, config};
@@ -19,27 +19,27 @@ const OFTEN: u32 = 20;
 
 /// One run: after every step the answers, the states and the invariants.
 fn run(ops: &[Op], tally: &mut Tally) {
-    let (mut book, mut desk) = (Book::new(), Desk::new());
-    assert_eq!(compare::same_all(&desk, &book), Ok(()));
+    let (mut book, mut machine) = (Book::new(), FlowMachine::new());
+    assert_eq!(compare::same_all(&machine, &book), Ok(()));
     for op in ops {
         book.step(op);
-        let answer = desk.step(op, &book);
+        let answer = machine.step(op, &book);
         assert_eq!(
             answer, book.answer,
             "the rules (left) against the book, at {op:?}"
         );
         assert_eq!(
-            compare::same(&desk, &book, &book.touched),
+            compare::same(&machine, &book, &book.touched),
             Ok(()),
             "at {op:?}"
         );
-        assert_eq!(desk.check_step(&book.touched), Ok(()), "at {op:?}");
+        assert_eq!(machine.check_step(&book.touched), Ok(()), "at {op:?}");
         tally.count(op, &answer);
     }
-    assert_eq!(compare::same_all(&desk, &book), Ok(()));
-    assert_eq!(desk.check_all(), Ok(()));
-    assert_eq!(desk.restart(), Ok(()));
-    assert_eq!(compare::same_all(&desk, &book), Ok(()));
+    assert_eq!(compare::same_all(&machine, &book), Ok(()));
+    assert_eq!(machine.check_all(), Ok(()));
+    assert_eq!(machine.restart(), Ok(()));
+    assert_eq!(compare::same_all(&machine, &book), Ok(()));
     states(&book, tally);
 }
 
@@ -90,7 +90,7 @@ fn money_on_its_way_moves_as_the_book_says() {
 /// transfers that wait for the bank, and not one more.
 #[test]
 fn what_is_open_is_bounded() {
-    let (mut book, mut desk) = (Book::new(), Desk::new());
+    let (mut book, mut machine) = (Book::new(), FlowMachine::new());
     let opening = [
         Op::CashIn {
             account: 0,
@@ -101,14 +101,14 @@ fn what_is_open_is_bounded() {
     ];
     for op in &opening {
         book.step(op);
-        assert_eq!(desk.step(op, &book), book.answer);
+        assert_eq!(machine.step(op, &book), book.answer);
     }
     for (most, op, code) in [
         (OPEN_HOLDS_MAX, hold(), "too_many_open_holds"),
         (OPEN_TRANSFERS_MAX, send(), "too_many_open_transfers"),
     ] {
         // The same one again and again, up to one less than there may be.
-        let account = &mut desk.slots[0].account;
+        let account = &mut machine.slots[0].account;
         let (hold, transfer) = (account.holds[&2].clone(), account.transfers[&3].clone());
         for number in 1_000.. {
             if code == "too_many_open_holds" && account.holds.len() < most - 1 {
@@ -120,9 +120,9 @@ fn what_is_open_is_bounded() {
             }
         }
         book.step(&op);
-        assert!(matches!(desk.step(&op, &book), Answer::Recorded(_)));
+        assert!(matches!(machine.step(&op, &book), Answer::Recorded(_)));
         book.step(&op);
-        assert_eq!(desk.step(&op, &book), Answer::Refused(code));
+        assert_eq!(machine.step(&op, &book), Answer::Refused(code));
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod days;
 mod engine;
+mod fencing;
 mod flows;
 mod keys;
 mod ledger;

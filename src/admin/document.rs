@@ -11,7 +11,8 @@ use utoipa::openapi::{OpenApi, Ref, RefOr};
 use utoipa::{OpenApi as _, ToSchema as _};
 
 use super::{
-    actors, cases, clock, fees, keys, memory, status, storage, tenants, treasury, webhooks,
+    actors, backup, cases, clock, fees, keys, memory, outgoing, status, storage, tenants, treasury,
+    webhooks,
 };
 use crate::http::catalogue::{Audience, ErrorCode, codes_for};
 use crate::http::errors::ErrorBody;
@@ -45,6 +46,10 @@ use crate::http::words::FieldError;
         clock::confirm,
         storage::journal,
         memory::show,
+        backup::show,
+        backup::ship,
+        outgoing::show,
+        outgoing::release,
         storage::verify
     ),
     components(schemas(ErrorBody, FieldError))
@@ -71,7 +76,7 @@ const TAGS: [(&str, &str); 5] = [
     ),
     (
         "Operation",
-        "Journal, verification, clock, collector accounts, and the webhooks of all tenants.",
+        "Journal, backup, verification, clock, collector accounts, and the webhooks of all tenants.",
     ),
 ];
 

@@ -8,7 +8,7 @@ use caudal_actors::engine::Asker;
 use caudal_actors::failure::Failure;
 use caudal_actors::realms::Target;
 use caudal_actors::reply::Given;
-use caudal_ledger::accounts::Order;
+use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::fees::{CHARGED, FeeRule};
 use caudal_ledger::ids::RealmId;
@@ -76,7 +76,7 @@ pub async fn set(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: B
     let (realm, account) = engine.locate(cvu).await?;
     let fees = rules(fees);
     can_be_charged(&desk.door, &[realm], &fees).await?;
-    let order = Order::ChangeFees(fees);
+    let order = ProfileOrder::ChangeFees(fees);
     let asker = Asker {
         keyed: None,
         request_id: current::request().id,

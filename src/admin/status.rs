@@ -8,6 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::OperatorDesk;
+use super::backup::BackupBody;
 use super::memory::MemoryBody;
 use super::{health, webhooks};
 use crate::http::errors::ApiError;
@@ -28,9 +29,13 @@ struct StatusBody {
     /// Why not.
     reason: Option<String>,
     clock_in_doubt: bool,
+    /// Whether transfers and webhooks are held, after a restore to the past: see `/admin/outgoing`.
+    outgoing_held: bool,
     tenants: usize,
     realms: RealmsBody,
     journal: JournalFigures,
+    /// Null when the journal is kept nowhere besides.
+    backup: Option<BackupFigures>,
     memory: MemoryFigures,
     cases: CasesFigures,
     webhooks: WebhooksFigures,
@@ -55,6 +60,17 @@ struct JournalFigures {
     /// Commits that wait for the journal now.
     queued: u64,
     disk_bytes: u64,
+}
+
+/// Where the journal is kept besides; `GET /admin/backup` says more.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = StatusOfBackup)]
+struct BackupFigures {
+    /// How old the oldest commit is that is not there, in seconds at most.
+    lag_seconds: u64,
+    /// Why it does not go on.
+    error: Option<String>,
 }
 
 /// The memory of the process.
@@ -127,6 +143,7 @@ pub async fn show(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiErro
     let behind = hooks.iter().filter(|row| row.progress.behind > 0);
     let stopped = |row: &&webhooks::Row| matches!(row.status, "parked" | "gone");
     let memory = MemoryBody::now(&desk);
+    let backup = BackupBody::now(&desk);
     let ready = health::readyz(desk.clone()).await;
     let body = StatusBody {
         version: env!("CARGO_PKG_VERSION"),
@@ -135,6 +152,7 @@ pub async fn show(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiErro
         ready: ready.is_ok(),
         reason: ready.err().map(|why| why.to_string()),
         clock_in_doubt: engine.clock_doubt().is_some(),
+        outgoing_held: desk.door.outgoing.is_held(),
         tenants: platform.tenants.len(),
         realms: RealmsBody {
             count: realms(&platform).count(),
@@ -145,6 +163,10 @@ pub async fn show(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiErro
             queued: stats.queued,
             disk_bytes: stats.journal_disk_bytes,
         },
+        backup: backup.lag_seconds.map(|lag_seconds| BackupFigures {
+            lag_seconds,
+            error: backup.error,
+        }),
         memory: MemoryFigures {
             taken_bytes: memory.taken_bytes,
             limit_bytes: memory.limit_bytes,

@@ -100,7 +100,7 @@ fn text(value: &Value) -> String {
 }
 
 const NOBODY: &str = "/admin/tenants/tnt_nobody";
-const PATHS: [(&str, &str); 15] = [
+const PATHS: [(&str, &str); 19] = [
     ("GET", "/admin/tenants"),
     ("POST", "/admin/tenants"),
     ("GET", NOBODY),
@@ -115,6 +115,10 @@ const PATHS: [(&str, &str); 15] = [
     ("GET", "/admin/webhooks"),
     ("GET", "/admin/journal"),
     ("GET", "/admin/memory"),
+    ("GET", "/admin/backup"),
+    ("POST", "/admin/backup"),
+    ("GET", "/admin/outgoing"),
+    ("POST", "/admin/outgoing/release"),
     ("POST", "/admin/verify"),
 ];
 

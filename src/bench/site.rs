@@ -17,6 +17,7 @@ use caudal::http::wire::{self, Bounds, Listening};
 use caudal::http::{Door, Hooks};
 use caudal::keys::Keyring;
 use caudal::memory::{Plan, watch};
+use caudal::outgoing::Outgoing;
 use caudal::server::{self, Running};
 use caudal::service::GRACE;
 use caudal::webhooks::{HttpSink, Reach, Sealer, Secret};
@@ -211,6 +212,9 @@ impl Site {
             strangers: Arc::default(),
             rate: None,
             memory,
+            backup: None,
+            outgoing: Arc::new(Outgoing::free()),
+            log: None,
             proxies: Arc::default(),
         };
         let listener = TcpListener::bind(("127.0.0.1", 0))?;

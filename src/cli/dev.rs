@@ -3,13 +3,18 @@
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use caudal::backup::depot;
+use caudal::backup::run::Plan;
+use caudal::backup::ship::Cut;
 use caudal::log::LogFormat;
-use caudal::memory::{self, Plan};
-use caudal::service::{self, Banking, Service, ServiceOptions, StartError};
+use caudal::memory;
+use caudal::service::{self, Banking, CellLog, LEASE, Service, ServiceOptions, StartError};
 use caudal_actors::platform::NewTenant;
 use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::{BankRelations, Mode, Policy};
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use super::Exit;
@@ -25,6 +30,8 @@ const DEV_FILE_LAST: &str = "dev.json.last";
 /// What each collector account has to begin with, in centavos: what a first look credits by adjustments
 /// is covered.
 const ENDOWMENT: u64 = 100_000_000;
+/// How often the journal is shipped, where it is.
+const SHIP_EVERY: Duration = Duration::from_secs(1);
 /// The folder, unless another is asked for.
 pub const DATA: &str = "./caudal-data";
 
@@ -44,6 +51,13 @@ pub struct Args {
     /// Where the sandbox bank listens
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8082")]
     bank_listen: SocketAddr,
+    /// Ship the journal to this folder, which is made if it is missing, every second: for trying out backups
+    #[arg(long, value_name = "PLACE")]
+    backup_to: Option<String>,
+    /// Keep the log in this database (`postgres://…`) instead of the folder, which has a copy then: `cell.log` of
+    /// `caudal serve` says more
+    #[arg(long, value_name = "URL")]
+    log: Option<SecretString>,
     /// Begin anew: remove what an earlier `caudal dev` kept in the folder
     #[arg(long)]
     reset: bool,
@@ -128,6 +142,16 @@ fn reset(data: &Path) -> Result<(), Exit> {
     Ok(())
 }
 
+/// The cell of a first look.
+fn cell(url: SecretString) -> Result<CellLog, Exit> {
+    let log = caudal_postgres::Settings::new(&url, None);
+    Ok(CellLog {
+        log: log.map_err(|why| Exit::usage(format!("--log: {why}")))?,
+        node: "dev".to_owned(),
+        lease: LEASE,
+    })
+}
+
 /// Starts it; when this returns it takes requests and `dev.json` is there.
 async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
     let data = args.data;
@@ -136,8 +160,12 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
         Some(last) => last.admin_key.clone(),
         None => format!("cdl_admin_{}", service::new_secret()?),
     };
+    let cell = args.log.map(cell).transpose()?;
     let line = terminal::progress("opening");
+    let backup = args.backup_to.as_deref().map(plan).transpose()?;
     let options = ServiceOptions {
+        backup,
+        cell,
         listen: args.listen,
         admin_listen: args.admin_listen,
         banking: Banking::Sandbox {
@@ -152,7 +180,7 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
         },
         ..ServiceOptions::local(&data, admin_key.clone().into())
     }
-    .within(Plan::of(memory::usual()));
+    .within(memory::Plan::of(memory::usual()));
     // Whoever waits for the file must not find the one of the last run.
     let (now, before) = (data.join(DEV_FILE), data.join(DEV_FILE_LAST));
     let moved = now.exists() && std::fs::rename(&now, &before).is_ok();
@@ -177,6 +205,15 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
         tracing::warn!(%why, "{} cannot be removed", before.display());
     }
     Ok((service, file))
+}
+
+/// How the journal is shipped to a place.
+fn plan(place: &str) -> Result<Plan, Exit> {
+    Ok(Plan {
+        depot: depot::open(place, true)?,
+        every: SHIP_EVERY,
+        cut: Cut::default(),
+    })
 }
 
 /// Makes the demo tenant and its keys, as far as they are not there.
@@ -282,9 +319,11 @@ mod tests {
         let free = SocketAddr::from(([127, 0, 0, 1], 0));
         Args {
             data: dir.path().join("data"),
+            log: None,
             listen: free,
             admin_listen: free,
             bank_listen: free,
+            backup_to: None,
             reset: false,
         }
     }

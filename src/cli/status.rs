@@ -36,6 +36,16 @@ pub fn run(args: Args) -> Result<(), Exit> {
     }
 }
 
+fn backup(status: &Value) -> String {
+    match status.get("backup") {
+        None | Some(Value::Null) => "backup    none: backup.to is not set".to_owned(),
+        Some(it) => match it.get("error").and_then(Value::as_str) {
+            None => format!("backup    {} s behind", shown(it, "lagSeconds")),
+            Some(why) => format!("backup    {} s behind: {why}", shown(it, "lagSeconds")),
+        },
+    }
+}
+
 fn page(status: &Value) -> String {
     let figure = |name| shown(status, name);
     let of = |part: &str, name| shown(status.get(part).unwrap_or(&Value::Null), name);
@@ -66,6 +76,7 @@ fn page(status: &Value) -> String {
             of(journal, "queued"),
             of(journal, "diskBytes")
         ),
+        backup(status),
         format!(
             "memory    {} bytes of {}, {} accounts",
             of("memory", "takenBytes"),
@@ -84,6 +95,13 @@ fn page(status: &Value) -> String {
             of(webhooks, "eventsBehind"),
             of(webhooks, "failing"),
             of(webhooks, "stopped")
+        ),
+        format!(
+            "outgoing  {}",
+            match status.get("outgoingHeld") {
+                Some(Value::Bool(true)) => "held: see /admin/outgoing",
+                _ => "free",
+            }
         ),
         format!(
             "clock     {}",

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use super::Exit;
+use super::{DEPOSED, Exit};
 
 /// The variable that filters the log, for instance `info,caudal::bank=debug`.
 pub const LOG: &str = "CAUDAL_LOG";
@@ -125,6 +125,16 @@ pub fn progress(what: &str) -> ProgressBar {
     line
 }
 
+/// A bar over so many bytes on standard error, hidden when nobody watches.
+pub fn bytes(what: &str, all: u64) -> ProgressBar {
+    let bar = ProgressBar::new(all);
+    let style = "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+    let style = ProgressStyle::with_template(style);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_message(what.to_owned());
+    bar
+}
+
 /// Shows how the opening of a store goes on.
 pub fn watch_opening(line: &ProgressBar) -> OnProgress {
     let line = line.clone();
@@ -140,12 +150,15 @@ pub fn watch_opening(line: &ProgressBar) -> OnProgress {
     })
 }
 
-/// Runs a service until a signal; a second signal ends it at once.
+/// Runs a service until a signal; a second signal ends it at once. It ends, too, when another node took the
+/// cell.
 pub async fn serve(mut service: Service, mut signals: Signals) -> Result<(), Exit> {
-    tokio::select! {
-        () = signals.next() => {}
+    let taken = service.deposed();
+    let deposed = tokio::select! {
+        () = signals.next() => false,
+        () = taken => true,
         () = service.ended() => return Err(Exit::failed("the service ended by itself; see the log")),
-    }
+    };
     tracing::info!("stopping: requests in flight finish first");
     let stopped = tokio::select! {
         stopped = service.stop() => stopped,
@@ -155,6 +168,13 @@ pub async fn serve(mut service: Service, mut signals: Signals) -> Result<(), Exi
             std::process::exit(1)
         }
     };
+    if deposed {
+        let message = "another node took the cell. Started again, this one waits for it to be free";
+        return Err(Exit {
+            code: DEPOSED,
+            message: message.to_owned(),
+        });
+    }
     stopped.map_err(|why| Exit::failed(format!("the store did not close well: {why}")))?;
     tracing::info!("stopped");
     Ok(())

@@ -1,18 +1,15 @@
 //! `caudal verify`: replays every account's history and compares it with what is kept beside it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use caudal::admin::VerifyBody;
-use caudal::service;
-use caudal_actors::records::projection::Rows;
 use caudal_actors::verify;
-use caudal_storage::StoreOptions;
 use reqwest::Method;
 use serde_json::Value;
 
 use super::Exit;
 use super::remote::{Which, shown};
+use super::stopped::Stopped;
 use super::terminal::{self, say, wait};
 
 /// Verify the ledger: replay every history and compare it with the index and the actors
@@ -35,7 +32,10 @@ pub struct Args {
 /// Verifies.
 pub fn run(args: Args) -> Result<(), Exit> {
     let report = match args.data {
-        Some(data) => serde_json::to_value(folder(&data)?).map_err(Exit::failed)?,
+        Some(data) => {
+            terminal::log(caudal::log::LogFormat::Text, "warn")?;
+            serde_json::to_value(folder(&data)?).map_err(Exit::failed)?
+        }
         None => {
             let remote = args.which.find()?;
             let line = terminal::progress("the service verifies");
@@ -58,26 +58,11 @@ pub fn run(args: Args) -> Result<(), Exit> {
     }
 }
 
-fn folder(data: &Path) -> Result<VerifyBody, Exit> {
-    // Nothing is made here: a folder that never had a store is the wrong one.
-    if !service::knows_a_store(data)? {
-        let why = format!(
-            "{0} holds no store: {0}/store/IDENTITY is missing. Name the folder that the service has \
-             as `data`, or a whole copy of it",
-            data.display()
-        );
-        return Err(Exit::usage(why));
-    }
-    terminal::log(caudal::log::LogFormat::Text, "warn")?;
+/// Verifies the folder of a stopped service.
+pub(super) fn folder(data: &Path) -> Result<VerifyBody, Exit> {
     let line = terminal::progress("opening");
-    let _held = service::hold(data)?;
-    let options = StoreOptions {
-        create: false,
-        check_all: true,
-        progress: Some(terminal::watch_opening(&line)),
-        ..StoreOptions::default()
-    };
-    let store = service::open_store(data, options, Arc::new(Rows))?;
+    let stopped = Stopped::open(data, true, &line)?;
+    let store = &stopped.store;
     line.set_message("entries replayed:");
     let verified = verify::store(store.as_ref(), &mut |entries| line.set_position(entries));
     line.finish_and_clear();
@@ -89,7 +74,8 @@ fn folder(data: &Path) -> Result<VerifyBody, Exit> {
     Ok(VerifyBody::from(report))
 }
 
-fn show(report: &Value) -> Result<(), Exit> {
+/// Shows what was found.
+pub(super) fn show(report: &Value) -> Result<(), Exit> {
     let figure = |name| shown(report, name);
     say(&format!(
         "{} entries up to commit {}: {} accounts, {} vouchers, {} live actors",

@@ -1,5 +1,7 @@
 //! Settings as operators write them, rightly and wrongly.
 
+use std::collections::BTreeSet;
+
 use super::*;
 
 const KEY: &str = "q3Jx9vT0bWz5LrM2cHn8YdKs7PfGa1Eu";
@@ -52,16 +54,74 @@ fn the_example_is_complete_and_names_what_must_be_set() {
         settings.rate_limit = None;
         settings.pepper = None;
         settings.calendar = None;
+        settings.backup.to = None;
         // Without them, they follow from the machine.
         settings.memory_bytes = None;
         settings.actors.resident = None;
         settings.storage.index_cache_mib = None;
         settings.storage.block_cache_mib = None;
+        // These have no default.
+        settings.cell = cell::Cell {
+            lease_seconds: settings.cell.lease_seconds,
+            ..cell::Cell::default()
+        };
         settings.bank.live = Some(Bank::default());
         settings.bank.test = Bank::default();
         format!("{settings:?}")
     };
     assert_eq!(with(&shown), with(EXAMPLE));
+}
+
+/// The settings of a section, as the refusal of an unknown one names them; none if it is no section.
+fn settings_of(section: &str) -> Vec<String> {
+    let head = match section {
+        "" => String::new(),
+        section => format!("[{section}]\n"),
+    };
+    let why = parse(&format!("{head}no_such = 1\n"), &[]).unwrap_err();
+    let why = why.to_string();
+    let known = why.split_once("unknown field `no_such`, expected ");
+    let known = known.map_or("", |(_, known)| known.split(" for key ").next().unwrap());
+    let names = known.split('`').skip(1).step_by(2);
+    names.map(str::to_owned).collect()
+}
+
+/// All settings of a section and of those in it, in full.
+fn all_settings(section: &str) -> Vec<String> {
+    let within = |name: &String| match section {
+        "" => name.clone(),
+        section => format!("{section}.{name}"),
+    };
+    let own = settings_of(section);
+    let own = own.iter().map(within);
+    let found = own.flat_map(|name| match all_settings(&name) {
+        inner if inner.is_empty() => vec![name],
+        inner => inner,
+    });
+    found.collect()
+}
+
+#[test]
+fn the_example_has_every_setting() {
+    let is_name = |text: &str| text.chars().all(|c| c == '_' || c.is_ascii_lowercase());
+    let mut section = String::new();
+    let mut shown = BTreeSet::new();
+    for line in EXAMPLE.lines() {
+        let line = line.trim_start_matches('#');
+        if let Some(name) = line.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
+            section = format!("{name}.");
+        } else if let Some((name, _)) = line.split_once(" = ").filter(|(name, _)| is_name(name)) {
+            shown.insert(format!("{section}{name}"));
+        }
+    }
+    let all = all_settings("");
+    assert!(all.len() > 40, "{all:?}");
+    // A bank of test keys is set like one of live keys, and shown in short.
+    let live = |name: &String| name.replace("bank.test.", "bank.live.");
+    let missing = all.iter().filter(|name| !shown.contains(&live(name)));
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<&String>::new());
+    let unknown = shown.iter().filter(|name| !all.contains(name));
+    assert_eq!(unknown.collect::<Vec<_>>(), Vec::<&String>::new());
 }
 
 #[test]
@@ -326,5 +386,42 @@ fn all_that_is_wrong_is_said_at_once() {
         "connections.most is 1",
     ] {
         assert!(why.contains(expected), "{expected}: {why}");
+    }
+}
+
+#[test]
+fn a_log_elsewhere_is_named_by_its_url_and_needs_the_pepper() {
+    let url = "log = \"postgres://u:s3cr3t@db1:1,db2:2/books\"";
+    let pepper = format!("pepper = \"{NOTICES}\"\n[cell]\n");
+    let found = options(&enough(&format!("{pepper}{url}\nnode = \"one\"")), &[]).unwrap();
+    let cell = found.cell.unwrap();
+    assert_eq!(cell.log.place(), "db1:1,db2:2/books");
+    assert!(cell.log.encrypts());
+    assert_eq!((cell.node.as_str(), cell.lease.as_secs()), ("one", 5));
+    assert!(!format!("{cell:?}").contains("s3cr3t"));
+    let none = options(&enough("[cell]\nlog = \"\""), &[]).unwrap();
+    assert!(none.cell.is_none());
+    let wrong = [
+        (format!("[cell]\n{url}"), "pepper is not set"),
+        (
+            format!("{pepper}log = \"postgres://u:s3cr3t@h\""),
+            "cell.log it names no database",
+        ),
+        (
+            format!("{pepper}log = \"mysql://u:s3cr3t@h/d\""),
+            "cell.log it is not of the form",
+        ),
+        (
+            format!("{pepper}{url}\nlease_seconds = 1"),
+            "cell.lease_seconds is 1",
+        ),
+        (
+            format!("{pepper}{url}\nnode = \"{}\"", "n".repeat(65)),
+            "cell.node has to be",
+        ),
+    ];
+    for (text, expected) in wrong {
+        let why = options(&enough(&text), &[]).err().unwrap();
+        assert!(why.contains(expected) && !why.contains("s3cr3t"), "{why}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::{Arc, Weak, mpsc};
 use std::time::{Duration, Instant};
 
@@ -14,13 +15,14 @@ use caudal_actors::ports::webhooks::WebhookSink;
 use caudal_actors::records::projection::Rows;
 use caudal_ledger::calendar::Calendar;
 use caudal_sandbox::{self as sandbox, Sandbox};
-use caudal_storage::Store;
+use caudal_storage::{Records, Store};
 use secrecy::SecretString;
 use tokio::sync::oneshot;
 
 use super::banks::{Usual, maker};
 use super::catch_up;
-use super::{Banking, ServiceOptions, StartError, Started, descriptors, folder};
+use super::{Banking, ServiceOptions, StartError, Started, cell, descriptors, folder};
+use crate::backup::run;
 use crate::bank::{self, HttpGateway};
 use crate::http::gate::Gate;
 use crate::http::rate::RateLimit;
@@ -30,6 +32,7 @@ use crate::http::wire::{Bounds, ConnectionLimits, Listening};
 use crate::http::{Door, Hooks};
 use crate::keys::Keyring;
 use crate::notices;
+use crate::outgoing::Outgoing;
 use crate::webhooks::resolve::SystemLookup;
 use crate::webhooks::{AttemptLimits, HttpSink, Reach, Sealer};
 use crate::{admin, memory, server};
@@ -47,6 +50,7 @@ struct Parts {
     sandbox: Option<sandbox::Running>,
     catch_up: Option<JoinHandle<()>>,
     watch: Option<JoinHandle<()>>,
+    backup: Option<run::Running>,
     grace: Duration,
     store: Weak<dyn Store>,
     /// The lock of the data folder.
@@ -104,14 +108,16 @@ impl Parts {
         folder::prepare(&options.data)?;
         let held = folder::hold(&options.data)?;
         let pepper = folder::pepper(&options.data, options.pepper.as_ref())?;
-        let store = folder::open(&options.data, options.storage, Arc::new(Rows))?;
+        let rows = Arc::new(Rows);
+        let (store, records, log) = cell::open(&options.data, options.storage, rows, options.cell)?;
         folder::remember(&options.data, &pepper)?;
         let weak = Arc::downgrade(&store);
         let notices = folder::notice_secret(&pepper);
         let (banks, sandbox) = banks(&options.banking, &options.calendar, &notices)?;
-        let clock = Arc::clone(&options.clock);
         let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
-        let engine = Engine::carrying(store, clock, banks, sink, options.engine)?;
+        let (outgoing, banks, sink) = leaving(&options.data, banks, sink)?;
+        let engine = Engine::carrying(store, options.clock, banks, sink, options.engine)?;
+        let backup = ship(options.backup, records, &options.data)?;
         let door = Door {
             engine: Arc::new(engine),
             keyring: Arc::new(Keyring::new(&pepper)),
@@ -125,6 +131,9 @@ impl Parts {
             rate: (options.rate.is_some() || options.realm_rate.is_some())
                 .then(|| Arc::new(RateLimit::new(options.rate, options.realm_rate))),
             memory: options.memory,
+            outgoing,
+            backup: backup.as_ref().map(|it| Arc::clone(&it.backup)),
+            log,
             proxies: options.limits.proxies.as_slice().into(),
         };
         let listener = listen(options.admin_listen, "admin_listen")?;
@@ -132,10 +141,7 @@ impl Parts {
         let admin = admin::start(door.clone(), &options.admin_key, listener).map_err(failed)?;
         let listener = listen(options.listen, "listen")?;
         let how = Listening {
-            workers: match options.workers {
-                0 => std::thread::available_parallelism().map_or(2, usize::from),
-                some => some,
-            },
+            workers: workers(options.workers),
             bounds: Arc::new(bounds(options.limits, room, &door.gate)),
             head: options.deadlines.head,
             answer: options.answer,
@@ -150,14 +156,14 @@ impl Parts {
             sandbox.notify(Some(&url), None).map_err(failed)?;
         }
         let engine = &door.engine;
-        let catch_up = options
-            .catch_up
-            .map(|every| catch_up::start(Arc::clone(engine), every));
+        let caught_up = |every| catch_up::start(Arc::clone(engine), every);
+        let catch_up = options.catch_up.map(caught_up);
         let watched = |plan| memory::watch(Arc::clone(engine), plan);
         let watch = options.memory.map(watched);
         Ok(Self {
             catch_up,
             watch,
+            backup,
             door,
             public,
             admin,
@@ -189,6 +195,9 @@ impl Parts {
             Ok(())
         };
         stop(&self.admin.handle, gracefully, self.grace).await;
+        if let Some(backup) = self.backup {
+            backup.stop(gracefully).await;
+        }
         drop(self.door);
         if let Some(sandbox) = self.sandbox
             && let Err(why) = sandbox.stop().await
@@ -227,6 +236,41 @@ fn bounds(limits: ConnectionLimits, room: usize, gate: &Arc<Gate>) -> Bounds {
         ..limits
     };
     Bounds::new(limits, Arc::clone(gate))
+}
+
+/// How many threads the public listener has.
+fn workers(set: usize) -> usize {
+    match set {
+        0 => std::thread::available_parallelism().map_or(2, usize::from),
+        some => some,
+    }
+}
+
+/// What leaves, behind what holds it.
+type Leaving = (Arc<Outgoing>, Banks, Arc<dyn WebhookSink>);
+
+/// Puts what leaves behind what holds it, where the folder says so.
+fn leaving(data: &Path, banks: Banks, sink: Arc<dyn WebhookSink>) -> Result<Leaving, StartError> {
+    let outgoing = Arc::new(folder::outgoing(data)?);
+    if !outgoing.is_held() {
+        return Ok((outgoing, banks, sink));
+    }
+    tracing::warn!("transfers and webhooks are held until POST /admin/outgoing/release");
+    let (sink, holds) = (outgoing.sink(sink), Arc::clone(&outgoing));
+    let banks: Banks = Arc::new(move |relation| Ok(holds.bank(banks(relation)?)));
+    Ok((outgoing, banks, sink))
+}
+
+/// Begins to ship the journal to where it is kept besides, if anywhere.
+fn ship(
+    plan: Option<run::Plan>,
+    records: Records,
+    data: &Path,
+) -> Result<Option<run::Running>, StartError> {
+    let Some(plan) = plan else { return Ok(None) };
+    let failed = |why| StartError::io("starting the backup", why);
+    let running = run::start(plan, records, folder::pepper_mark(data)?);
+    running.map(Some).map_err(failed)
 }
 
 /// Where this machine reaches a listener that may listen everywhere.

@@ -14,20 +14,21 @@
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::{hmac, rand};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use caudal_storage::{DurableStore, OpenError, Projection, Store};
+use caudal_storage::{DurableStore, OpenError, Projection, Records, Store};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::StartError;
+use crate::outgoing::Outgoing;
 
 /// The store, in the data folder.
-const STORE: &str = "store";
+pub(super) const STORE: &str = "store";
 /// What the embedded sandbox bank keeps.
 pub const BANK: &str = "bank";
 /// The pepper, when no setting gives it.
@@ -36,6 +37,8 @@ const PEPPER: &str = "pepper";
 const PEPPER_CHECK: &str = "pepper.check";
 /// Which store the folder has.
 const STORE_ID: &str = "store.id";
+/// Says that what leaves is held.
+const OUTGOING_HELD: &str = "outgoing.held";
 /// The largest file that is read whole, in bytes.
 const FILE_MAX: u64 = 4096;
 
@@ -123,7 +126,7 @@ fn had_store(data: &Path) -> Result<bool, StartError> {
 }
 
 /// The id of the folder's store as it was noted, if it was.
-fn known(data: &Path) -> Result<Option<String>, StartError> {
+pub(super) fn known(data: &Path) -> Result<Option<String>, StartError> {
     let path = data.join(STORE_ID);
     let Some(bytes) = read(&path)? else {
         return Ok(None);
@@ -141,8 +144,70 @@ fn known(data: &Path) -> Result<Option<String>, StartError> {
     id.map(Some).ok_or_else(refuse)
 }
 
+/// Makes the folder, if it is missing, for a store that is restored into it, and gives the store's place in it.
+/// `mark` is that of [`pepper_mark`], and is put there first: a restore that is cut off leaves no folder that
+/// never had a store.
+///
+/// # Errors
+/// When the folder holds anything but a pepper and a restore that was cut off, or the system refuses.
+pub fn for_restore(data: &Path, mark: Option<&[u8]>) -> Result<PathBuf, StartError> {
+    let failed = |why| StartError::io(format!("looking into {}", data.display()), why);
+    let names = match std::fs::read_dir(data) {
+        Ok(names) => names.collect::<io::Result<Vec<_>>>().map_err(failed)?,
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(why) => return Err(failed(why)),
+    };
+    let ours = [STORE, PEPPER, PEPPER_CHECK, OUTGOING_HELD];
+    // A write that was cut off leaves one that ends so.
+    let ours = |name: &str| name.ends_with(".half") || ours.contains(&name);
+    let other = |name: &std::ffi::OsString| !name.to_str().is_some_and(ours);
+    let mut names = names.into_iter().map(|it| it.file_name());
+    if let Some(name) = names.find(other) {
+        return Err(StartError::Setting(format!(
+            "{} is not empty: it holds {}. Nothing was changed; restore into a new folder (a file `{PEPPER}` may lie \
+             in it)",
+            data.display(),
+            name.display()
+        )));
+    }
+    prepare(data)?;
+    let path = data.join(STORE);
+    if DurableStore::id_of(&path)?.is_some() {
+        return Err(StartError::Setting(format!(
+            "{} holds a store. Nothing was changed; restore into a new folder",
+            data.display()
+        )));
+    }
+    if let (Some(mark), None) = (mark, pepper_mark(data)?) {
+        write(&data.join(PEPPER_CHECK), mark)?;
+    }
+    Ok(path)
+}
+
+/// By what the folder's pepper is recognised, once it is known.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn pepper_mark(data: &Path) -> Result<Option<Vec<u8>>, StartError> {
+    read(&data.join(PEPPER_CHECK))
+}
+
+/// Holds what leaves, from the next start on, until an operator releases it.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn hold_outgoing(data: &Path) -> Result<(), StartError> {
+    write(&data.join(OUTGOING_HELD), b"restored to the past\n")
+}
+
+/// Whether what leaves is held.
+pub(super) fn outgoing(data: &Path) -> Result<Outgoing, StartError> {
+    let failed = |why| StartError::io(format!("looking into {}", data.display()), why);
+    Outgoing::read(data.join(OUTGOING_HELD)).map_err(failed)
+}
+
 /// Opens the folder's own store and no other. A folder that never had one gets one, if `options`
-/// say so.
+/// say so. Gives a way to its records, too.
 ///
 /// # Errors
 /// When the store is missing, another than it was, or does not open.
@@ -150,7 +215,7 @@ pub fn open(
     data: &Path,
     options: caudal_storage::StoreOptions,
     projection: Arc<dyn Projection>,
-) -> Result<Arc<dyn Store>, StartError> {
+) -> Result<(Arc<dyn Store>, Records), StartError> {
     let path = data.join(STORE);
     let (known, had) = (known(data)?, had_store(data)?);
     let refuse = |why: String| Err(StartError::from(OpenError::NotAStore(why)));
@@ -183,17 +248,23 @@ pub fn open(
     };
     let store = DurableStore::open(path, options, projection)?;
     if known.is_none() {
-        let noted = write(
-            &data.join(STORE_ID),
-            format!("store {}\n", store.id()).as_bytes(),
-        );
+        let noted = note(data, &store.id());
         // A folder of an older version may be on a full disk, and is served all the same.
         noted.or_else(|why| {
             tracing::warn!(%why, "{STORE_ID} could not be written; the next start tries again");
             if had { Ok(()) } else { Err(why) }
         })?;
     }
-    Ok(store)
+    let records = store.records();
+    Ok((store, records))
+}
+
+/// Notes which store the folder has.
+///
+/// # Errors
+/// `Io` when it cannot be written.
+pub(super) fn note(data: &Path, id: &str) -> Result<(), StartError> {
+    write(&data.join(STORE_ID), format!("store {id}\n").as_bytes())
 }
 
 /// The pepper: the given one, else the folder's, made there the first time.

@@ -12,7 +12,7 @@ use actix_web::http::header::ETAG;
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, put, web};
 use caudal_actors::accounts::AccountView;
 use caudal_actors::engine::lists::{AccountFilter, AccountSort};
-use caudal_ledger::accounts::{Holder, Order, Status, SuspensionCode};
+use caudal_ledger::accounts::{Holder, ProfileOrder, Status, SuspensionCode};
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::{Cuit, PersonType};
 use caudal_ledger::facts::Registration;
@@ -243,7 +243,7 @@ async fn change(
     request: &HttpRequest,
     caller: &Caller,
     path: &web::Path<String>,
-    order: Order,
+    order: ProfileOrder,
 ) -> Answer {
     let if_match = respond::if_match(request);
     let target = target(path)?;
@@ -260,7 +260,7 @@ async fn change_by_post(
     caller: &Caller,
     path: &web::Path<String>,
     body: &Body,
-    order: Order,
+    order: ProfileOrder,
 ) -> Answer {
     let asker = asker(request, caller, body, |view: &AccountView| {
         (StatusCode::OK, text::json(&AccountBody::from(view)))
@@ -285,7 +285,7 @@ async fn change_by_post(
 )]
 #[delete("/v1/accounts/{cvu}")]
 pub async fn close(request: HttpRequest, caller: Caller, path: web::Path<String>) -> Answer {
-    change(&request, &caller, &path, Order::Close).await
+    change(&request, &caller, &path, ProfileOrder::Close).await
 }
 
 request! {
@@ -321,7 +321,7 @@ pub async fn suspend(
     let kept = body.clone_fields();
     let SuspendAccount { reason, code } = SuspendAccount::read(body)?;
     let code = code.unwrap_or(SuspensionCode::Other);
-    let order = Order::Suspend { reason, code };
+    let order = ProfileOrder::Suspend { reason, code };
     change_by_post(&request, &caller, &path, &kept, order).await
 }
 
@@ -341,7 +341,7 @@ pub async fn reactivate(request: HttpRequest, caller: Caller, path: web::Path<St
         &caller,
         &path,
         &Body::default(),
-        Order::Reactivate,
+        ProfileOrder::Reactivate,
     )
     .await
 }
@@ -374,5 +374,5 @@ pub async fn set_alias(
     body: Body,
 ) -> Answer {
     let SetAlias { alias } = SetAlias::read(body)?;
-    change(&request, &caller, &path, Order::SetAlias(alias)).await
+    change(&request, &caller, &path, ProfileOrder::SetAlias(alias)).await
 }

@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, get, patch, post, put, web};
 use caudal_actors::accounts::AccountView;
 use caudal_actors::engine::lists::{AccountFilter, AccountScope, AccountSort};
 use caudal_actors::realms::Target;
-use caudal_ledger::accounts::{Holder, Order};
+use caudal_ledger::accounts::{Holder, ProfileOrder};
 use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::particulars::Particulars;
@@ -122,7 +122,7 @@ pub async fn change(
 ) -> Answer {
     let number = number(&path, "id")?;
     let sent = UpdateWalletAccount::read(body, &caller)?;
-    let order = Order::ChangeParticulars(sent.into());
+    let order = ProfileOrder::ChangeParticulars(sent.into());
     changed(&request, &caller, number, order).await
 }
 
@@ -130,7 +130,7 @@ async fn changed(
     request: &HttpRequest,
     caller: &Caller,
     number: AccountNo,
-    order: Order,
+    order: ProfileOrder,
 ) -> Answer {
     let (target, if_match) = (Target::Account(number), respond::if_match(request));
     let answered = caller
@@ -167,7 +167,7 @@ pub async fn enable(
 ) -> Answer {
     let number = number(&path, "id")?;
     let Habilitado { habilitado } = Habilitado::read(body)?;
-    let order = Order::SetEnabled(habilitado);
+    let order = ProfileOrder::SetEnabled(habilitado);
     changed(&request, &caller, number, order).await
 }
 

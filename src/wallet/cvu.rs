@@ -5,7 +5,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, delete, patch, post, web};
 use caudal_actors::accounts::AccountView;
 use caudal_actors::realms::Target;
-use caudal_ledger::accounts::Order;
+use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
@@ -159,7 +159,7 @@ pub async fn assign_alias(
         Some(false) | None => account(&caller, id.0)?,
     };
     let realm = caller.realm();
-    let order = Order::SetAlias(sent.alias);
+    let order = ProfileOrder::SetAlias(sent.alias);
     let answered = caller
         .engine()
         .change(
@@ -193,7 +193,7 @@ pub async fn close(request: HttpRequest, caller: Caller, path: web::Path<String>
         .change(
             caller.realm(),
             Target::Account(named),
-            Order::Close,
+            ProfileOrder::Close,
             if_match(&request),
             plain(&caller),
         )

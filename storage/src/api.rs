@@ -144,6 +144,9 @@ pub enum StoreError {
     /// The system refused to read. That says nothing about the bytes on disk, and it may pass.
     #[error("the disk refuses reads: {0}")]
     Unreadable(Arc<str>),
+    /// The log of the cell cannot be reached, or takes nothing: nothing was done, try again shortly.
+    #[error("the log cannot be reached: {0}")]
+    Unreachable(Arc<str>),
     /// Bytes on disk are not what was written.
     #[error("{0}")]
     Corrupt(Arc<str>),

@@ -26,6 +26,8 @@ mod open;
 pub(crate) mod options;
 pub(crate) mod project;
 mod queue;
+mod records;
+mod restore;
 mod role;
 pub(crate) mod seals;
 mod space;
@@ -48,6 +50,7 @@ use crate::api::{
 use crate::codec::hex;
 use crate::durable::checker::Checker;
 use crate::durable::held::Held;
+use crate::durable::identity::Identity;
 use crate::durable::queue::{Item, Queue};
 use crate::durable::role::Role;
 use crate::durable::watch::Watch;
@@ -59,7 +62,7 @@ use crate::health::Health;
 use crate::index::SortedRows;
 use crate::index::manifest::Mark;
 use crate::journal::Journal;
-use crate::journal::format::{StoreId, commit_bytes};
+use crate::journal::format::commit_bytes;
 use crate::log::Log;
 use crate::num::u64_of;
 use crate::rows::{FIRST_KEY, check_commit, check_row, parse_stream_value, stream_key};
@@ -68,7 +71,9 @@ use crate::sync::lock;
 pub use held::exclusive;
 #[cfg(test)]
 pub(crate) use open::disk_log;
-pub use options::{OnProgress, Part, Progress, StoreOptions};
+pub use options::{OnDeposed, OnProgress, Part, Progress, StoreOptions};
+pub use records::{Records, Spot};
+pub use restore::Restore;
 
 /// Figures since the start of the process.
 #[derive(Debug, Default)]
@@ -169,7 +174,7 @@ impl Shared {
 pub struct DurableStore {
     shared: Arc<Shared>,
     path: PathBuf,
-    id: StoreId,
+    identity: Identity,
     closed: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
     ids: Vec<ThreadId>,
@@ -217,9 +222,16 @@ impl DurableStore {
         open::join(path.into(), options, projection, log, part)
     }
 
-    /// What distinguishes this store from every other, as text; the same for its whole life and in copies.
+    /// What distinguishes this store from every other, as text; the same for its whole life and in copies,
+    /// but not in one that was made a history of its own.
     pub fn id(&self) -> String {
-        hex(&self.id)
+        hex(&self.identity.history)
+    }
+
+    /// Its records, for whoever copies them elsewhere.
+    pub fn records(&self) -> Records {
+        let journal = Arc::clone(&self.shared.journal);
+        Records::new(journal, self.identity)
     }
 
     /// The same of a store that is not open; `None` when the folder holds none.
@@ -229,7 +241,7 @@ impl DurableStore {
     pub fn id_of(path: &Path) -> Result<Option<String>, OpenError> {
         let fail = |e| OpenError::io("opening", path, e);
         match Folder::open(path) {
-            Ok(folder) => Ok(identity::read(&folder)?.map(|id| hex(&id))),
+            Ok(folder) => Ok(identity::read(&folder)?.map(|id| hex(&id.history))),
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 Ok(None)
             }
@@ -462,10 +474,12 @@ impl Store for DurableStore {
     fn ready(&self) -> Result<(), StoreError> {
         self.gate()?;
         let health = &self.shared.health;
-        let refused = self.shared.role.refusing().or_else(|| health.damaged());
+        let role = &self.shared.role;
+        let refused = role.refusing().or_else(|| health.damaged());
         refused
             .or_else(|| health.refusing())
             .or_else(|| health.reads_fail())
+            .or_else(|| role.lapsed())
             .map_or(Ok(()), Err)
     }
 

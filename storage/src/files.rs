@@ -1,8 +1,11 @@
 //! Every change to the journal's and identity's files goes through here, so that a test can make
 //! the n-th one fail.
 //!
-//! **Bounds.** Files are created 0600 and folders 0700. **Failure.** Nothing is retried: an error
-//! from a write or a sync goes up as it is, and the store that gets it stops.
+//! **Bounds.** Files are created 0600 and folders 0700.
+//!
+//! **Failure.** Every function gives the system's error as it is, or the one that a test has injected.
+//! Nothing is retried but an opening for which a descriptor was kept back. The store that gets an error
+//! of a write or a sync stops.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -108,7 +111,7 @@ impl Files {
         self.spares.refill();
     }
 
-    /// Opens with a descriptor that was kept back when there is no other.
+    /// Opens with a descriptor that was kept back when there is no other; gives what `open` gives in the end.
     pub(crate) fn with_spares(&self, open: impl Fn() -> io::Result<File>) -> io::Result<File> {
         loop {
             match open() {
@@ -118,12 +121,12 @@ impl Files {
         }
     }
 
-    /// Counts one change and fails it when its turn has come.
+    /// Counts one change; it fails when a test has asked for that.
     pub(crate) fn tick(&self) -> io::Result<()> {
         self.faults.as_ref().map_or(Ok(()), |f| f.hit())
     }
 
-    /// A new file, empty, 0600; an error when there is one of that name.
+    /// A new file, empty, 0600; `EEXIST` when there is one of that name.
     pub(crate) fn create(&self, folder: &Folder, name: &str) -> io::Result<File> {
         self.tick()?;
         let refused = self.faults.as_ref();
@@ -133,12 +136,12 @@ impl Files {
         }
     }
 
-    /// An existing file for reading and writing.
+    /// An existing file for reading and writing; `NotFound` when there is none.
     pub(crate) fn open(&self, folder: &Folder, name: &str) -> io::Result<File> {
         self.with_spares(|| folder.write(name))
     }
 
-    /// An existing file for reading.
+    /// An existing file for reading; `NotFound` when there is none.
     pub(crate) fn read(&self, folder: &Folder, name: &str) -> io::Result<File> {
         self.with_spares(|| folder.read(name))
     }
@@ -165,7 +168,8 @@ impl Files {
         Folder::open(path)
     }
 
-    /// Writes all of `bytes` at `offset`. An injected failure leaves half of them written.
+    /// Writes all of `bytes` at `offset`, counted from the beginning of the file. A failure may leave any part
+    /// of them written, an injected one leaves half.
     pub(crate) fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
         if let Err(e) = self.tick() {
             let half = bytes.get(..bytes.len() / 2).unwrap_or_default();
@@ -193,14 +197,14 @@ impl Files {
         folder.sync()
     }
 
-    /// Takes a name away and makes that durable.
+    /// Takes a name away and makes that durable; one that nothing has is no error.
     pub(crate) fn remove(&self, folder: &Folder, name: &str) -> io::Result<()> {
         self.tick()?;
         folder.remove(name)?;
         self.sync_folder(folder)
     }
 
-    /// Renames inside a folder to a name that nothing has, and makes the new name durable.
+    /// Renames inside a folder to a name that nothing has (`EEXIST` otherwise), and makes the new name durable.
     pub(crate) fn rename(&self, folder: &Folder, from: &str, to: &str) -> io::Result<()> {
         self.tick()?;
         folder.rename(from, to)?;

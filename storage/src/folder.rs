@@ -5,6 +5,8 @@
 //!
 //! **Order.** Nothing that is there is ever replaced: files are made with `O_EXCL`, and renamed
 //! only to names that nothing has.
+//!
+//! **Failure.** Every function gives the system's error as it is.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -26,17 +28,11 @@ pub(crate) struct Id {
 
 impl Id {
     /// The identity of something open.
-    ///
-    /// # Errors
-    /// When the system cannot say.
     pub(crate) fn of(file: &File) -> io::Result<Self> {
         Ok(Self::from(&rustix::fs::fstat(file)?))
     }
 
     /// The identity of what a path leads to; `None` when it leads nowhere.
-    ///
-    /// # Errors
-    /// When the system cannot say.
     pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
         match rustix::fs::stat(path) {
             Ok(found) => Ok(Some(Self::from(&found))),
@@ -61,16 +57,13 @@ impl From<&rustix::fs::Stat> for Id {
 pub(crate) struct Stamp {
     inode: u64,
     size: u64,
-    /// Seconds and nanoseconds.
+    /// When its bytes or names last changed: seconds since 1970 UTC and nanoseconds.
     changed: (i64, u64),
     modified: (i64, u64),
 }
 
 impl Stamp {
     /// The stamp of an open file, as it is now.
-    ///
-    /// # Errors
-    /// When the system cannot say.
     pub(crate) fn of(file: &File) -> io::Result<Self> {
         let stat = rustix::fs::fstat(file)?;
         Ok(Self {
@@ -113,7 +106,7 @@ impl Stamp {
 /// was made (seconds, nanoseconds). A copy has others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Birth {
-    /// The inode number.
+    /// The inode number on its file system.
     pub(crate) inode: u64,
     /// When the inode was made: seconds since 1970 and nanoseconds.
     pub(crate) made: (i64, u32),
@@ -127,12 +120,12 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Opens the folder that `path` leads to.
+    /// Opens the folder that `path` leads to; `NotFound` when there is none.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Self::open_in(CWD, path, path.to_path_buf())
     }
 
-    /// Opens a folder inside.
+    /// Opens a folder inside; `NotFound` when there is none.
     pub(crate) fn folder(&self, name: &str) -> io::Result<Self> {
         Self::open_in(&self.file, Path::new(name), self.path.join(name))
     }
@@ -162,17 +155,17 @@ impl Folder {
         if same { way } else { self.path.clone() }
     }
 
-    /// A file inside, for reading.
+    /// A file inside, for reading; `NotFound` when there is none.
     pub(crate) fn read(&self, name: &str) -> io::Result<File> {
         self.file_with(name, OFlags::RDONLY)
     }
 
-    /// A file inside, for reading and writing.
+    /// A file inside, for reading and writing; `NotFound` when there is none.
     pub(crate) fn write(&self, name: &str) -> io::Result<File> {
         self.file_with(name, OFlags::RDWR)
     }
 
-    /// A new file inside, empty, 0600; an error when there is one of that name.
+    /// A new file inside, empty, 0600; `EEXIST` when there is one of that name.
     pub(crate) fn create(&self, name: &str) -> io::Result<File> {
         self.file_with(name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)
     }
@@ -183,7 +176,7 @@ impl Folder {
         Ok(File::from(file))
     }
 
-    /// Makes a folder inside, 0700.
+    /// Makes a folder inside, 0700; `EEXIST` when something has the name.
     pub(crate) fn make_folder(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(&self.file, name, Mode::RWXU)?)
     }
@@ -213,7 +206,7 @@ impl Folder {
         None
     }
 
-    /// Whether there is a folder of that name inside.
+    /// Whether there is a folder of that name inside; a file of that name is none.
     pub(crate) fn has_folder(&self, name: &str) -> io::Result<bool> {
         let is = |s: &rustix::fs::Stat| FileType::from_raw_mode(s.st_mode) == FileType::Directory;
         Ok(self.stat(name)?.as_ref().is_some_and(is))
@@ -228,9 +221,6 @@ impl Folder {
     }
 
     /// The names of all files and folders inside.
-    ///
-    /// # Errors
-    /// When the folder cannot be read.
     pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
         for item in Dir::read_from(&self.file)? {
@@ -250,7 +240,7 @@ impl Folder {
         }
     }
 
-    /// Renames inside; an error when something has the new name already.
+    /// Renames inside; `EEXIST` when something has the new name already.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let dir = &self.file;
         match rustix::fs::renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
@@ -268,7 +258,7 @@ impl Folder {
         self.file.sync_all()
     }
 
-    /// When names in it last changed, as seconds and nanoseconds.
+    /// When names in it last changed: seconds since 1970 UTC and nanoseconds.
     pub(crate) fn changed(&self) -> io::Result<(i64, u64)> {
         let stat = rustix::fs::fstat(&self.file)?;
         Ok((stat.st_mtime, stat.st_mtime_nsec))

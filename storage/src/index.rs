@@ -23,6 +23,7 @@ pub(crate) mod bloom;
 pub(crate) mod build;
 pub(crate) mod bytes;
 pub(crate) mod cache;
+pub(crate) mod compression;
 pub(crate) mod maintain;
 pub(crate) mod manifest;
 pub(crate) mod merge;
@@ -70,9 +71,9 @@ pub(crate) struct Frozen {
 struct State {
     active: Table,
     active_bytes: usize,
-    /// Newest first.
+    /// Tables that wait to become runs, newest first.
     frozen: Vec<Arc<Frozen>>,
-    /// Newest first.
+    /// The runs on disk, newest first.
     runs: Arc<Vec<Arc<Run>>>,
 }
 

@@ -293,6 +293,22 @@ impl Journal {
         position(number, SEGMENT_HEADER)
     }
 
+    /// Bytes between two positions, with the zeros at the ends of segments.
+    pub(crate) fn between(&self, from: Position, to: Position) -> u64 {
+        let ((first, offset), (last, end)) = (split(from), split(to));
+        if first >= last {
+            return u64::from(end.max(offset) - offset);
+        }
+        let segments = read(&self.segments);
+        let size = |s: &SegmentInfo| u64::from(s.size) - u64::from(SEGMENT_HEADER.min(s.size));
+        let passed = segments
+            .iter()
+            .filter(|s| (first..last).contains(&s.number));
+        let passed: u64 = passed.map(size).sum();
+        let read = offset.max(SEGMENT_HEADER) - SEGMENT_HEADER;
+        passed + u64::from(end.max(SEGMENT_HEADER) - SEGMENT_HEADER) - u64::from(read)
+    }
+
     /// Every durable record from `from` on, in order, with its position.
     ///
     /// # Errors
@@ -332,7 +348,11 @@ impl Journal {
         Ok(())
     }
 
-    /// Every entry from commit `from` on until `visit` says stop.
+    /// Every entry from commit `from` on until `visit` says stop (`false`); gives the number of the last
+    /// commit visited, 0 when there was none.
+    ///
+    /// # Errors
+    /// As [`Self::records`]. Entries before the place that cannot be read were visited.
     pub(crate) fn replay(
         &self,
         from: CommitNo,
@@ -363,6 +383,9 @@ impl Journal {
 
     /// Whether the record before `at` has `hash` and ends with `commit`, by looking at the record
     /// after it; the caller has checked the chain and compares the last one itself.
+    ///
+    /// # Errors
+    /// `Unreadable` when the system refuses. A place where no whole record lies is no error: false.
     pub(crate) fn follows(
         &self,
         at: Position,

@@ -34,7 +34,10 @@ mod sync;
 mod tests;
 
 pub use api::*;
-pub use durable::{DurableStore, OnProgress, Part, Progress, StoreOptions, exclusive};
+pub use durable::{
+    DurableStore, OnDeposed, OnProgress, Part, Progress, Records, Restore, Spot, StoreOptions,
+    exclusive,
+};
 pub use error::OpenError;
 pub use faulty::FaultyStore;
 pub use files::Faults;

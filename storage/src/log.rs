@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::api::{CommitNo, StoreError};
-use crate::journal::format::{Record, RecordBuilder};
+use crate::journal::format::{Record, RecordBuilder, genesis};
 
 pub use crate::journal::format::Hash;
 pub(crate) use tail::TailWatch;
@@ -45,12 +45,22 @@ pub struct Lease {
 }
 
 /// The end of a log.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Tail {
     /// The last commit of the last record; 0 while there is none.
     pub commit: CommitNo,
     /// The hash that the next record names as its predecessor's.
     pub hash: Hash,
+}
+
+impl Tail {
+    /// The end of a log that has no record yet.
+    pub fn none(id: &LogId) -> Self {
+        Self {
+            commit: CommitNo(0),
+            hash: genesis(id),
+        }
+    }
 }
 
 /// A record that was sealed: commits under their numbers, the predecessor's hash, checksums, and
@@ -66,6 +76,12 @@ impl<'a> Sealed<'a> {
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let record = Record::parse(bytes)?;
         (record.bytes.len() == bytes.len()).then(|| Self::of(record))
+    }
+
+    /// The record at the beginning of `bytes`, whatever follows it; `None` unless it is whole and every
+    /// checksum holds.
+    pub fn first(bytes: &'a [u8]) -> Option<Self> {
+        Record::parse(bytes).map(Self::of)
     }
 
     /// Completes a record behind `tail`: from here on its bytes and its hash are fixed. Gives the offsets
@@ -94,6 +110,22 @@ impl<'a> Sealed<'a> {
     /// How many commits it holds, at least one.
     pub fn commits(&self) -> u32 {
         self.record.header.commits
+    }
+
+    /// How many entries it holds.
+    pub fn entries(&self) -> u32 {
+        self.record.header.entries
+    }
+
+    /// The latest time of its entries, in milliseconds since 1970 UTC; 0 when it has none, `None` when an
+    /// entry fails its checksum.
+    pub fn latest(&self) -> Option<u64> {
+        let mut latest = 0;
+        let whole = self.record.visit(&mut |_, _, entry| {
+            latest = latest.max(entry.at);
+            true
+        });
+        whole.then_some(latest)
     }
 
     /// The end of the log once it is appended.

@@ -19,6 +19,7 @@ mod opening;
 mod packs;
 mod passing;
 mod reads;
+mod restoring;
 mod rounds;
 mod support;
 mod torn;

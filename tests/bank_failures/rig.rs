@@ -9,7 +9,7 @@ use caudal::service::{Banking, Service, ServiceOptions};
 use caudal_actors::engine::{self, Asker, Engine};
 use caudal_actors::realms::Target;
 use caudal_actors::settings::Pauses;
-use caudal_ledger::accounts::Order;
+use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::tenants::Mode;
 use caudal_sandbox::{self as sandbox, Sandbox};
@@ -246,7 +246,7 @@ impl Rig {
     pub async fn enable(&self, enabled: bool) {
         let cvu = Cvu::parse(&self.cvu).unwrap();
         let (realm, account) = self.engine().locate(cvu).await.unwrap();
-        let (target, order) = (Target::Account(account), Order::SetEnabled(enabled));
+        let (target, order) = (Target::Account(account), ProfileOrder::SetEnabled(enabled));
         let asker = Asker {
             keyed: None,
             request_id: "enable".to_owned(),

@@ -9,7 +9,7 @@ pub const WEBHOOKS: &[Golden] = &[
         body: r#""#,
         status: 200,
         answer: r#"
-            {"items":[{"id":"evt_00000040000000000000002awp9nz033","sequence":1,
+            {"items":[{"id":"evt_000000400000000000000021wwcxfdgj","sequence":1,
             "type":"account.created","timestamp":"2026-03-02T15:04:05.678Z",
             "data":{"cvu":"0000999100000287336728","alias":"Mar.De.Sal","status":"active",
             "holder":{"cuit":"27312547568","name":"Ana Paz","personType":"human"},
@@ -26,7 +26,7 @@ pub const WEBHOOKS: &[Golden] = &[
             "held":"0.00","total":"0.00","sequence":0,"asOf":"2026-03-02T15:04:05.678Z"},
             "limits":{"own":{"maxPerTransaction":null,"dailyAmount":null,"dailyCount":null,
             "monthlyAmount":null,"monthlyCount":null,"maxBalance":null}},"remuneration":null}},
-            {"id":"evt_00000040000000000000005bcdb6y7qr","sequence":2,"type":"voucher_type.created",
+            {"id":"evt_000000400000000000000044p9pdxcz0","sequence":2,"type":"voucher_type.created",
             "timestamp":"2026-03-02T15:04:05.678Z","data":{"code":"CARGA","name":"Type CARGA",
             "sense":"credit","active":true,"system":false,"id":"vty_1000","legacyId":1000,"description":null,"movementKind":null,
             "tenantId":"tnt_first"}},{"id":"evt_00000040000000000000006c4yb8vryk","sequence":3,

@@ -2,9 +2,11 @@
 //! that outlives restarts, two tenants, and keys for them.
 
 use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use caudal::backup::run::Plan;
 use caudal::http::body::Deadlines;
 use caudal::http::streams::StreamOptions;
 use caudal::http::wire;
@@ -61,6 +63,8 @@ pub struct Setup {
     pub wrong_keys: u32,
     /// How long requests in flight have to finish when the service stops.
     pub grace: Duration,
+    /// Where the journal is shipped to.
+    pub backup: Option<Plan>,
     /// How much one page of a list looks at at most, in rows.
     pub list_rows: u64,
 }
@@ -82,6 +86,7 @@ impl Default for Setup {
             answer: wire::ANSWER_PATIENCE,
             wrong_keys: u32::MAX,
             grace: Duration::from_secs(5),
+            backup: None,
             list_rows: engine::EngineOptions::default().list_rows,
         }
     }
@@ -103,6 +108,7 @@ impl Setup {
             wrong_keys: whole(self.wrong_keys),
             grace: self.grace,
             banking: bank.banking(self.patience),
+            backup: self.backup,
             streams: self.streams,
             engine: engine::EngineOptions {
                 arbiters: 1,
@@ -332,6 +338,16 @@ impl TestService {
     pub fn lose_index(&self) {
         let index = self.options.data.join("store").join("index");
         std::fs::remove_dir_all(index).unwrap();
+    }
+
+    /// The data folder.
+    pub fn data(&self) -> &Path {
+        &self.options.data
+    }
+
+    /// Has another data folder from the next beginning on.
+    pub fn moves(&mut self, data: PathBuf) {
+        self.options.data = data;
     }
 
     /// Sends webhooks to other places from the next beginning on.

@@ -98,6 +98,50 @@ fn slug(heading: &str) -> String {
         .replace(' ', "-")
 }
 
+/// What the Debian package takes from here, and what the build of the image may see.
+#[test]
+fn what_is_packed_is_there() {
+    let files = files();
+    let text = |path: &str| {
+        let (_, text) = files.iter().find(|(name, _)| name == path).unwrap();
+        text.as_str()
+    };
+    let (_, assets) = text("Cargo.toml").split_once("\nassets = [").unwrap();
+    let assets = assets.lines().filter_map(|line| {
+        let source = line.trim().strip_prefix("[\"")?.split('"').next()?;
+        (!source.starts_with("target/")).then_some(source)
+    });
+    let image = text("src/packaging/Dockerfile.dockerignore").lines();
+    let image: Vec<_> = image.filter_map(|line| line.strip_prefix('!')).collect();
+    let assets: Vec<_> = assets.collect();
+    assert!(assets.len() > 3 && image.len() > 5, "{assets:?} {image:?}");
+    let is_there = |path: &&str| {
+        let (begin, end) = path.split_once('*').unwrap_or((path, ""));
+        files.iter().any(|(name, _)| {
+            let rest = name.strip_prefix(begin);
+            rest.is_some_and(|rest| {
+                rest.is_empty() || rest.starts_with('/') || !end.is_empty() && rest.ends_with(end)
+            })
+        })
+    };
+    let missing = assets.iter().chain(&image).filter(|path| !is_there(path));
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<&&str>::new());
+    // Each room of the workspace is built there.
+    let (_, rooms) = text("Cargo.toml").split_once("\nmembers = [").unwrap();
+    let rooms = rooms
+        .split(']')
+        .next()
+        .unwrap()
+        .split('"')
+        .skip(1)
+        .step_by(2);
+    let tops = rooms
+        .filter_map(|room| room.split('/').next())
+        .filter(|top| *top != ".");
+    let unseen = tops.filter(|top| !image.contains(top));
+    assert_eq!(unseen.collect::<Vec<_>>(), Vec::<&str>::new());
+}
+
 /// What stands between backticks in a document, but for its blocks.
 fn code(text: &str) -> Vec<String> {
     let prose = text.split("```").step_by(2);

@@ -1,9 +1,9 @@
-//! An account's actor as others hold it: its mailbox, its pulse, and a place booked with it.
+//! An account's actor as others hold it: its mailbox, its pulse, and a place reserved in it.
 
 use std::sync::Arc;
 
 use super::{AccountActor, AccountMessage};
-use crate::mailbox::{Mailbox, Place};
+use crate::mailbox::{Mailbox, Permit};
 use crate::scribe::Vitals;
 
 /// One actor and its pulse.
@@ -21,13 +21,13 @@ impl Child {
     /// Forwards a message. There is room: whoever found it has checked that.
     pub fn send(&self, message: AccountMessage) {
         // A dropped message answers "outcome unknown"; the actor is gone.
-        drop(self.mailbox.put(self.mailbox.book(), message));
+        drop(self.mailbox.put(self.mailbox.reserve(), message));
     }
 
-    /// Books a place in its mailbox, so that it stays until the message comes.
-    pub fn book(self) -> Booked {
-        Booked {
-            place: self.mailbox.book(),
+    /// Reserves a place in its mailbox, so that it stays until the message comes.
+    pub fn reserve(self) -> Reserved {
+        Reserved {
+            permit: self.mailbox.reserve(),
             child: self,
         }
     }
@@ -40,14 +40,14 @@ impl Child {
 
 /// A place in an actor's mailbox. Given back when it is dropped.
 #[derive(Debug)]
-pub struct Booked {
+pub struct Reserved {
     child: Child,
-    place: Place,
+    permit: Permit,
 }
 
-impl Booked {
-    /// Sends the message that the place was booked for.
+impl Reserved {
+    /// Sends the message that the place was reserved for.
     pub fn send(self, message: AccountMessage) {
-        drop(self.child.mailbox.put(self.place, message));
+        drop(self.child.mailbox.put(self.permit, message));
     }
 }

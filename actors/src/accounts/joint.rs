@@ -32,7 +32,7 @@ use caudal_storage::StoreError;
 use tokio::sync::oneshot;
 
 use super::{
-    AccountActor, AccountMessage, BULK_PART, BatchMode, Booked, Desk, ItemOutcome, TransferView,
+    AccountActor, AccountMessage, BULK_PART, BatchMode, Desk, ItemOutcome, Reserved, TransferView,
     is_kept,
 };
 use crate::failure::Failure;
@@ -47,14 +47,14 @@ pub struct Convoy {
     /// What is to be decided at the end.
     pub order: Joint,
     /// The accounts that are still to be passed, highest number first.
-    pub ahead: Vec<Booked>,
+    pub ahead: Vec<Reserved>,
     /// The desks that were lent.
     lent: Vec<Lent>,
 }
 
 impl Convoy {
     /// An order that will pass `ahead`, highest number first, after the account that it is sent to.
-    pub fn new(order: Joint, ahead: Vec<Booked>) -> Self {
+    pub fn new(order: Joint, ahead: Vec<Reserved>) -> Self {
         Self {
             order,
             ahead,

@@ -3,8 +3,7 @@
 //! **Shape.** The supervisor starts the actor and goes on; the account is read on a thread that does
 //! nothing else, and the actor begins when it is there.
 //!
-//! **Bounds.** [`LOADS_MAX`] accounts of a realm are read at the same time; the others wait for their
-//! turn, each with what its mailbox holds.
+//! **Bounds.** Those of [`crate::loads`]; an account waits for its turn with what its mailbox holds.
 //!
 //! **Order.** What is sent meanwhile waits in the mailbox, in its order. An actor that loads is lent:
 //! nobody sends it away.
@@ -24,11 +23,8 @@ use caudal_storage::StoreError;
 use super::{AccountActor, AccountMessage, Desk};
 use crate::failure::Failure;
 use crate::mailbox::Asked as _;
-use crate::records::reads::{self, Loaded};
+use crate::records::reads::Loaded;
 use crate::scribe::{Shared, Vitals};
-
-/// Accounts of one realm that are read at the same time.
-pub const LOADS_MAX: usize = 8;
 
 /// How an actor comes to its account.
 #[derive(Debug)]
@@ -110,15 +106,8 @@ impl AccountActor {
 
 /// Reads an account off this thread, when it is its turn.
 async fn read(shared: Arc<Shared>, number: AccountNo) -> Result<Loaded, Failure> {
-    let turn = shared.loads.acquire().await;
-    let _turn = turn.map_err(|_| Failure::ShuttingDown)?;
-    let (store, realm) = (Arc::clone(&shared.store), shared.realm);
-    let read = tokio::task::spawn_blocking(move || reads::load(store.as_ref(), realm, number));
-    let read = read.await.map_err(|why| {
-        tracing::error!(%why, account = number.0, realm = realm.0, "an account was not read");
-        Failure::Bug
-    })?;
-    let loaded = read?.ok_or(Rejection::AccountNotFound)?;
+    let read = shared.loads.read(number);
+    let loaded = read.await?.ok_or(Rejection::AccountNotFound)?;
     // Nothing of it is in flight, so that what is open is as of its last movement.
     if !loaded.account.holds_what_is_set_apart() {
         let why = format!("account {} holds another sum than is set apart", number.0);

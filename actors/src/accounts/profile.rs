@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use actix::{Addr, AsyncContext as _, Context};
-use caudal_ledger::accounts::{BankAnswer, Order, Status};
+use caudal_ledger::accounts::{BankAnswer, ProfileOrder, Status};
 use caudal_ledger::clients::{Client, Mark, UNCODED_MAX, client_in};
 use caudal_ledger::facts::{AccountFact, BankCall, Registration};
 use caudal_ledger::rejection::Rejection;
@@ -37,14 +37,14 @@ pub enum ProfileTurn {
         /// The fact that makes the account.
         registration: Registration,
         /// The order to open it.
-        opening: Option<Order>,
+        opening: Option<ProfileOrder>,
         /// Who waits for the answer.
         ticket: Ticket<AccountView>,
     },
     /// Change who the account is or what it may, by an order.
     Change {
         /// What is to change.
-        order: Order,
+        order: ProfileOrder,
         /// The versions that the asker has seen; any when `None`.
         if_match: Option<Versions>,
         /// Who waits for the answer.
@@ -99,7 +99,7 @@ impl Desk {
         &mut self,
         home: Addr<AccountActor>,
         registration: Registration,
-        opening: Option<&Order>,
+        opening: Option<&ProfileOrder>,
         ticket: Ticket<AccountView>,
     ) {
         let at = self.account.created_at;
@@ -127,7 +127,7 @@ impl Desk {
     fn change(
         &mut self,
         home: Addr<AccountActor>,
-        order: &Order,
+        order: &ProfileOrder,
         if_match: Option<&Versions>,
         ticket: Ticket<AccountView>,
     ) {
@@ -152,7 +152,7 @@ impl Desk {
     }
 
     /// An order with its client id, where the bank is to be asked for a CVU.
-    fn drawn(&mut self, order: &Order) -> Result<Order, Failure> {
+    fn drawn(&mut self, order: &ProfileOrder) -> Result<ProfileOrder, Failure> {
         let order = order.clone();
         Ok(match order.draws() {
             true => order.drawn(self.draw()?),

@@ -115,6 +115,6 @@ pub type ItemOutcome = Result<Outcome<Placed>, Failure>;
 pub struct Placed {
     /// The account that it moved.
     pub account: AccountNo,
-    /// The voucher itself.
+    /// The voucher with its number in the account's history, its amount in centavos and the balance after it.
     pub voucher: Arc<Voucher>,
 }

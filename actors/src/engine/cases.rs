@@ -27,7 +27,7 @@ use crate::records::reads;
 pub enum Case {
     /// A transfer, with the instant since which it waits for a person, if it does.
     Transfer(Box<TransferView>, Option<Timestamp>),
-    /// Money in suspense.
+    /// Money that arrived from the bank and that no account could take, with what was decided about it.
     Suspense(Box<Parked>),
     /// What the bank says and the ledger could not book.
     Unbooked(Box<Unbooked>),

@@ -24,11 +24,11 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, sleep};
 
 use super::{Engine, Realms, Supervised};
-use crate::accounts;
 use crate::banks::{RealmBank, Relation};
 use crate::failure::Failure;
 use crate::lanes::Lane;
 use crate::life::{self, Gone};
+use crate::loads::Loads;
 use crate::lookout::Lookout;
 use crate::mailbox::{Mailbox, Waiting};
 use crate::realms::{self, RealmMessage, RealmSupervisor};
@@ -177,12 +177,12 @@ impl Realms {
         let shared = Shared {
             realm,
             life,
+            loads: Loads::new(Arc::clone(&store), realm),
             store,
             lane: Arc::clone(&lane),
             clock: Arc::clone(&self.clock),
             bank,
             bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
-            loads: Arc::new(Semaphore::new(accounts::LOADS_MAX)),
             lookout: Arc::new(Lookout::since(last)),
             pauses: self.pauses,
             schedule: self.schedule,
@@ -256,7 +256,7 @@ impl Keeper {
             lane,
             mut gone,
         } = started;
-        let retire = || drop(mailbox.put(mailbox.book(), RealmMessage::Retire));
+        let retire = || drop(mailbox.put(mailbox.reserve(), RealmMessage::Retire));
         let retired = loop {
             tokio::select! {
                 () = gone.wait() => break None,

@@ -1,7 +1,7 @@
 //! The door for what the wallet family alone asks: a CVU for an account that is there, accounts of a
 //! CUIT, balances of many.
 
-use caudal_ledger::accounts::{Account, Order};
+use caudal_ledger::accounts::{Account, ProfileOrder};
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::ids::{AccountNo, RealmId};
 
@@ -29,7 +29,7 @@ impl Engine {
         automatic_alias: bool,
         asker: Asker<AccountView>,
     ) -> Answered<AccountView> {
-        let order = Order::GetCvu {
+        let order = ProfileOrder::GetCvu {
             // The account draws it.
             client_id: 0,
             name,

@@ -58,7 +58,11 @@ impl Engine {
         .await
     }
 
-    /// A webhook.
+    /// A webhook by its number in the realm, with how far it has come.
+    ///
+    /// # Errors
+    /// [`Rejection::WebhookNotFound`] when the realm has none of this number or it was removed; as every read of
+    /// the index else.
     pub async fn webhook(&self, realm: RealmId, number: u64) -> Result<WebhookView, Failure> {
         let found = self.scan(realm, Cost::Point, move |store| {
             let found = reads::webhooks::webhook(store, realm, number)?;

@@ -55,7 +55,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// A stable word.
+    /// The name of the cause on the wire and in the log, the same for ever.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Jumped => "jumped",
@@ -68,7 +68,7 @@ impl Cause {
 /// A clock that is not believed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Doubt {
-    /// Why.
+    /// By what the clock was found to be wrong.
     pub cause: Cause,
     /// What the machine's clock says.
     pub says: Timestamp,

@@ -34,11 +34,11 @@ pub struct Parcel {
     pub caused_by: Option<Arc<str>>,
     /// The tenant that it is for.
     pub tenant: String,
-    /// Where to.
+    /// The address to which it is posted, as the tenant gave it.
     pub url: String,
     /// The secrets to sign with, the newest first; while one rotates, both count.
     pub secrets: Vec<Sealed>,
-    /// What.
+    /// What the body is made of.
     pub contents: Contents,
     /// How the body looks.
     pub format: WebhookFormat,

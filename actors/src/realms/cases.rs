@@ -68,7 +68,7 @@ pub enum CaseMessage {
         number: u64,
         /// The bank's own id of what came back, its id on the rail, and how much.
         arrived: (String, String, Amount),
-        /// Who asks.
+        /// Who waits to hear what became of the notice.
         ticket: Ticket<Heard>,
     },
 }
@@ -191,7 +191,7 @@ impl RealmSupervisor {
             if passed.is_ok() {
                 let message = RealmMessage::Case(message.take());
                 // Whoever asked is told when the supervisor is gone.
-                home.put(home.book(), message).ok();
+                home.put(home.reserve(), message).ok();
             } else if let Some(asker) = message.message().asker() {
                 asker.refuse(Failure::Bank(BankError::TimedOut));
             }

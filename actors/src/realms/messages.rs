@@ -24,13 +24,13 @@ pub enum RealmMessage {
     Transfer(TransferMessage),
     /// Money in suspense, and what could not be booked.
     Case(CaseMessage),
-    /// Remuneration.
+    /// Enrolments of accounts in a fund, and what the fund says of them.
     Fund(FundMessage),
     /// Who the accounts are.
     Profile(ProfileMessage),
-    /// Voucher types.
+    /// The kinds of vouchers that the realm's tenant has.
     Types(TypesMessage),
-    /// Webhooks.
+    /// Webhooks, and the events that they are sent.
     Webhook(WebhookMessage),
     /// The actors of the accounts, for operators.
     Actors(ActorsMessage),

@@ -29,28 +29,28 @@ use crate::scribe::{Shared, Ticket, Write};
 /// What a supervisor can be asked about the money of its accounts.
 #[derive(Debug)]
 pub enum MoneyMessage {
-    /// Open a hold.
+    /// Set money of an account apart until the hold is confirmed, released, or over.
     OpenHold {
-        /// The account.
+        /// The account whose money is set apart.
         target: Target,
-        /// The order.
+        /// The amount in centavos, the tenant's own id, and for how long.
         order: OpenHold,
         /// Only say what would happen.
         dry_run: bool,
-        /// Who asks.
+        /// Where the hold goes, with the voucher that opens it, and the key of the request.
         ticket: Ticket<Outcome<HoldView>>,
     },
     /// Confirm or release a hold.
     StepHold {
-        /// The hold.
+        /// The hold, which names its account.
         id: HoldId,
-        /// What to do.
+        /// Whether it is confirmed or released.
         step: HoldStep,
         /// How much; the rest when `None`.
         amount: Option<Amount>,
         /// Only say what would happen.
         dry_run: bool,
-        /// Who asks.
+        /// Where the hold goes as it is afterwards, and the key of the request.
         ticket: Ticket<HoldView>,
     },
     /// An open hold as it is; `None` when it is not open.
@@ -212,7 +212,7 @@ impl RealmSupervisor {
         let found: Result<Vec<_>, _> = accounts
             .iter()
             .rev()
-            .map(|number| self.children.get(*number).map(|child| child.book()))
+            .map(|number| self.children.get(*number).map(|child| child.reserve()))
             .collect();
         match found {
             Err(why) => self.end(Err(why), ticket),

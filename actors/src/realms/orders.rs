@@ -10,7 +10,7 @@ use caudal_ledger::vouchers::ExternalDate;
 /// How an order names its account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
-    /// By its CVU.
+    /// By its CVU, which is looked up in the index of the realm.
     Cvu(Cvu),
     /// By its number in the realm.
     Account(AccountNo),
@@ -19,7 +19,7 @@ pub enum Target {
 /// How an order names a voucher type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TypeRef {
-    /// By its code.
+    /// By its code, which is unique in the realm while the type lives.
     Code(TypeCode),
     /// By its numeric id.
     Legacy(u64),
@@ -28,11 +28,11 @@ pub enum TypeRef {
 /// An adjustment as it was asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Adjustment {
-    /// The account.
+    /// The account to which it is posted.
     pub target: Target,
-    /// The type.
+    /// The type of the voucher, which says whether it credits or debits.
     pub voucher_type: TypeRef,
-    /// How much.
+    /// How much it moves, in centavos.
     pub amount: Amount,
     /// The tenant's own id.
     pub external_id: ExternalId,
@@ -47,7 +47,7 @@ pub struct Adjustment {
 /// How the actors of a realm are doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RealmReport {
-    /// Actors that live.
+    /// Actors of accounts that are in memory now.
     pub resident: usize,
     /// Messages that wait in their mailboxes.
     pub queued: usize,

@@ -32,15 +32,15 @@ type Named = HashMap<(u8, ExternalId), (AccountNo, Amount, TypeCode)>;
 /// What a supervisor can be asked about adjustments.
 #[derive(Debug)]
 pub enum PostingMessage {
-    /// Post one.
+    /// Post one adjustment to the account that it names.
     Post(Adjustment, Ticket<Outcome<Placed>>),
     /// Post many, each for itself, or all of them or nothing.
     Batch {
-        /// The adjustments.
+        /// The adjustments in the order of the request, which is that of the outcomes.
         items: Vec<Adjustment>,
-        /// How.
+        /// Whether each is posted for itself, or all of them or nothing.
         mode: BatchMode,
-        /// Who asks.
+        /// Where the outcomes go, one for each item, and the key of the request.
         ticket: Ticket<Vec<ItemOutcome>>,
     },
     /// The rest of a batch that is on its way.
@@ -71,7 +71,7 @@ impl PostingMessage {
 }
 
 impl RealmSupervisor {
-    /// Routes adjustments.
+    /// Takes a message about adjustments: it is routed to the account, or the batch goes on.
     pub(super) fn posting(&mut self, message: PostingMessage, ctx: &mut Context<Self>) {
         match message {
             PostingMessage::Post(order, ticket) => self.post(order, ticket),
@@ -229,7 +229,7 @@ impl RealmSupervisor {
         if bulk.items.len() > 0 {
             // It is let in already, so it is not refused for want of room.
             let home = self.home(ctx);
-            drop(home.put(home.book(), PostingMessage::More(bulk).into()));
+            drop(home.put(home.reserve(), PostingMessage::More(bulk).into()));
             give_way(ctx);
         } else if let BulkAsker::All {
             resolved,
@@ -276,7 +276,7 @@ impl RealmSupervisor {
         );
     }
 
-    /// Its own mailbox.
+    /// The supervisor's own mailbox, counted as anybody's: for what it tells itself in a later turn.
     pub(super) fn home(&self, ctx: &Context<Self>) -> Mailbox<Self> {
         Mailbox::new(ctx.address(), self.waiting.clone(), MAILBOX)
     }
@@ -400,7 +400,7 @@ enum BulkAsker {
         mode: BatchMode,
         ticket: Ticket<Vec<ItemOutcome>>,
     },
-    /// Each for itself.
+    /// Each item is posted for itself as soon as it is resolved; the outcomes are gathered.
     Each(Arc<Gather>),
 }
 
@@ -438,6 +438,9 @@ fn gather(
             return;
         }
         // The realm keeps the key's answer. It is done, so it is not refused for want of room.
-        drop(home.put(home.book(), PostingMessage::Done(outcomes, ticket).into()));
+        drop(home.put(
+            home.reserve(),
+            PostingMessage::Done(outcomes, ticket).into(),
+        ));
     }))
 }

@@ -52,10 +52,10 @@ impl RealmSupervisor {
     /// Has the lane say when it is eased.
     fn call_back(&self, ctx: &Context<Self>) {
         let home = self.home(ctx);
-        let place = home.book();
+        let permit = home.reserve();
         self.shared.lane.when_eased(Box::new(move || {
             // A supervisor that is gone has nobody waiting.
-            drop(home.put(place, RealmMessage::Eased));
+            drop(home.put(permit, RealmMessage::Eased));
         }));
     }
 

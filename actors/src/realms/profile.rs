@@ -1,6 +1,6 @@
 //! Routing of orders and questions about who an account is.
 
-use caudal_ledger::accounts::Order;
+use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::AccountNo;
@@ -23,18 +23,18 @@ pub enum ProfileMessage {
         open: bool,
         /// The alias asked for.
         alias: Option<Alias>,
-        /// Who asks.
+        /// Where the account goes as it is afterwards, and the key of the request.
         ticket: Ticket<AccountView>,
     },
     /// Change the profile of an account.
     Change {
-        /// The account.
+        /// The account that is changed.
         target: Target,
-        /// The order.
-        order: Order,
+        /// What is to change, or to be done with it.
+        order: ProfileOrder,
         /// The versions that the asker has seen; any when `None`.
         if_match: Option<Versions>,
-        /// Who asks.
+        /// Where the account goes as it is afterwards, and the key of the request.
         ticket: Ticket<AccountView>,
     },
     /// The account as it is.
@@ -103,7 +103,7 @@ impl RealmSupervisor {
                 ticket.guards.extend(guards);
                 // The account draws the client id.
                 let client_id = 0;
-                let opening = open.then_some(Order::Open { client_id, alias });
+                let opening = open.then_some(ProfileOrder::Open { client_id, alias });
                 child.send(AccountMessage::Profile(ProfileTurn::Register {
                     registration,
                     opening,
@@ -117,7 +117,7 @@ impl RealmSupervisor {
     fn change(
         &mut self,
         target: Target,
-        order: Order,
+        order: ProfileOrder,
         if_match: Option<Versions>,
         ticket: Ticket<AccountView>,
     ) {
@@ -129,8 +129,8 @@ impl RealmSupervisor {
             Err(why) => return self.end(Err(why), ticket),
         };
         let claimed = match &order {
-            Order::SetAlias(alias) => Some(self.claim_for(alias, number)),
-            Order::ChangeParticulars(change) => change
+            ProfileOrder::SetAlias(alias) => Some(self.claim_for(alias, number)),
+            ProfileOrder::ChangeParticulars(change) => change
                 .code
                 .as_ref()
                 .map(|code| self.claim_code(code, number)),

@@ -14,7 +14,7 @@ use crate::scribe::Ticket;
 /// What a supervisor can be asked about remuneration.
 #[derive(Debug)]
 pub enum FundMessage {
-    /// Enrol an account.
+    /// Enrol an account in the fund that the tenant's bank offers.
     Enrol(Target, Enrol, Ticket<EnrolmentView>),
     /// The last enrolment of an account.
     EnrolmentOf(Target, Reply<Result<EnrolmentView, Failure>>),

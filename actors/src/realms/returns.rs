@@ -74,7 +74,7 @@ impl Errand {
             let (sender, over) = oneshot::channel();
             let message = RealmMessage::Case(CaseMessage::Said(said, sender));
             // What the bank has said is never refused.
-            if home.put(home.book(), message).is_err() {
+            if home.put(home.reserve(), message).is_err() {
                 // The supervisor is gone; another takes it up again.
                 return;
             }

@@ -25,11 +25,11 @@ pub enum TransferMessage {
     Send {
         /// The account that sends.
         from: Target,
-        /// The order.
+        /// To whom, how much in centavos, and the tenant's own id.
         order: Send,
         /// Only say what would happen.
         dry_run: bool,
-        /// Who asks.
+        /// Where the transfer goes as it is once the money is held or moved, and the key of the request.
         ticket: Ticket<Outcome<TransferView>>,
     },
     /// A transfer that waits for the bank, as it is; `None` when it does not wait.
@@ -38,35 +38,35 @@ pub enum TransferMessage {
     Notice {
         /// The account that sent.
         account: AccountNo,
-        /// The transfer.
+        /// The number of the transfer in its account.
         transfer: u64,
-        /// What it says.
+        /// The transfer as the notice reports it.
         said: BankTransfer,
-        /// Who asks.
+        /// Who waits to hear what became of the notice.
         ticket: Ticket<Heard>,
     },
     /// A transfer came back.
     Reverse {
         /// The account that sent.
         account: AccountNo,
-        /// The transfer.
+        /// The number of the transfer in its account.
         transfer: u64,
-        /// How much.
+        /// What came back, in centavos.
         amount: Amount,
         /// The id of the reversal on the rail.
         coelsa_id: String,
-        /// Who asks.
+        /// Who waits to hear what became of the notice.
         ticket: Ticket<Heard>,
     },
     /// A person decides about a transfer that waits for the bank.
     Decide {
-        /// The transfer.
+        /// The transfer, which names its account.
         transfer: TransferId,
         /// What, and whether they insist though the bank has not given up.
         verdict: (Verdict, bool),
         /// By whom and why.
         decision: Box<Decision>,
-        /// Who asks.
+        /// Where the transfer goes as it is after the decision.
         ticket: Ticket<TransferView>,
     },
     /// Money left by an order that the ledger does not know.

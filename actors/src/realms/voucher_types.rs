@@ -15,13 +15,13 @@ use crate::scribe::{Ticket, Write};
 /// What a supervisor can be asked about voucher types.
 #[derive(Debug)]
 pub enum TypesMessage {
-    /// All of them.
+    /// All types of the realm, the system's own among them.
     All(Reply<Result<VoucherTypes, Failure>>),
-    /// Create one.
+    /// Create a type under a code that the realm does not have.
     Create(CreateVoucherType, Ticket<VoucherType>),
     /// Switch one on or off.
     Toggle(TypeCode, bool, Ticket<VoucherType>),
-    /// Remove one.
+    /// Remove the type of a code; its vouchers stay.
     Remove(TypeCode, Ticket<VoucherType>),
 }
 

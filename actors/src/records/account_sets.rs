@@ -190,7 +190,7 @@ pub(super) fn posted(
 /// What the account sets hold of an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// Its state.
+    /// Where it is between registered and closed.
     pub status: Status,
     /// Whether it is enabled.
     pub enabled: bool,

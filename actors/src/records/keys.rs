@@ -409,7 +409,7 @@ pub fn origin(origin: OriginId) -> Vec<u8> {
 /// Which kind of thing an id of the rail is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rail {
-    /// Money that arrived.
+    /// Money that arrived, under the rail's id of it.
     Arrival,
     /// A transfer of ours that came back.
     Return,

@@ -78,7 +78,7 @@ impl Marks {
         Self::bit(TYPES + hash.rem_euclid(TYPE_BITS))
     }
 
-    /// Both together.
+    /// What is marked in either of them.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -89,7 +89,7 @@ impl Marks {
         self.0 & other.0 != 0
     }
 
-    /// The row.
+    /// The 128 bits as a row keeps them, big-endian.
     pub const fn to_bytes(self) -> [u8; BYTES] {
         self.0.to_be_bytes()
     }
@@ -108,7 +108,7 @@ impl Marks {
 /// The marks of the blocks of a realm that are not full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Open {
-    /// Of its events.
+    /// Of the block of the realm's events that is being filled.
     pub events: Marks,
     /// Of what is internal to it.
     pub internal: Marks,

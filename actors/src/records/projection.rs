@@ -52,20 +52,20 @@ pub struct RowsUnder(pub RuleSets);
 /// Where a voucher is: account and sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// The account.
+    /// The account that the voucher moved.
     pub account: AccountNo,
     /// The sequence in it.
     pub sequence: u64,
 }
 
 impl Place {
-    /// Sixteen bytes.
+    /// The place as 16 bytes, both numbers big-endian, so that places of one account sort by sequence.
     pub fn to_bytes(self) -> [u8; 16] {
         let joined = u128::from(self.account.0).wrapping_shl(64) | u128::from(self.sequence);
         joined.to_be_bytes()
     }
 
-    /// Reads them back.
+    /// Reads what [`Self::to_bytes`] wrote; [`StoreError::Corrupt`] when there are less than 16 bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StoreError> {
         let (account, sequence) = bytes
             .split_first_chunk::<8>()
@@ -82,19 +82,19 @@ impl Place {
 /// What lists and searches need to know of an account.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Listed {
-    /// Its CVU.
+    /// The CVU that the bank has given it; `None` before.
     pub cvu: Option<Cvu>,
-    /// Its alias.
+    /// The alias that it has at the bank; `None` without one.
     pub alias: Option<Alias>,
-    /// The holder's CUIT.
+    /// The CUIT of its holder, which other accounts may have, too.
     pub cuit: Cuit,
     /// The holder's name, folded for search and sorting.
     pub name: String,
     /// The tenant's own code.
     pub code: Option<String>,
-    /// E-mail.
+    /// The e-mail of its holder as it was given, not folded.
     pub email: Option<String>,
-    /// Its state.
+    /// Where it is between registered and closed.
     pub status: Status,
     /// Whether it is enabled.
     pub enabled: bool,
@@ -229,7 +229,7 @@ fn profile(
 /// Whom an account waits for.
 #[derive(Clone, Copy)]
 enum Whom {
-    /// The bank.
+    /// The bank, because of something that was asked of it for the account itself.
     Bank,
     /// The fund, beside what the bank is asked.
     Fund,

@@ -442,7 +442,15 @@ fn records_of_every_version_are_read() {
 
 #[test]
 fn other_formats_and_rubbish_are_refused_not_guessed() {
-    for bytes in [&[][..], &[0], &[2, 0x80], &[1], &[1, 0xc1]] {
+    let more = [
+        &[2][..],
+        &[2, 0xc1],
+        &[2, 0xc1, 255],
+        &[2, 0x81, 0x00],
+        &[2, 0x81, 0x7f, 0xc0],
+        &[3, 0x80],
+    ];
+    for bytes in [&[][..], &[0], &[1], &[1, 0xc1]].into_iter().chain(more) {
         assert!(decode::<LedgerFact>(bytes).is_err(), "{bytes:?}");
     }
 }

@@ -56,9 +56,9 @@ impl LogLine {
 /// What goes into one commit.
 #[derive(Debug, Default)]
 pub struct Write {
-    /// Facts.
+    /// The facts, in the order in which they are to be applied.
     pub entries: Vec<Entry>,
-    /// Caches.
+    /// Rows of the index that can be lost without losing anything: snapshots of accounts.
     pub hints: Vec<Row>,
     /// The last movement among the entries.
     pub sequence: Option<u64>,

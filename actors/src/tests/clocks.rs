@@ -16,7 +16,7 @@ async fn a_clock_that_is_set_back_stops_nothing_and_no_stream_goes_back() {
     let early = value(world.post("IN", 100, "b").await).into_inner();
     assert!(early.voucher.at >= late.voucher.at);
     let target = Target::Account(AccountNo(1));
-    let order = Order::SetAlias(Alias::parse("otra.prueba").unwrap());
+    let order = ProfileOrder::SetAlias(Alias::parse("otra.prueba").unwrap());
     value(
         world
             .engine

@@ -215,8 +215,8 @@ impl Town {
                 }
                 2 => {
                     let order = match dice.chance(50) {
-                        true => Order::Reactivate,
-                        false => Order::Suspend {
+                        true => ProfileOrder::Reactivate,
+                        false => ProfileOrder::Suspend {
                             reason: "a doubt".into(),
                             code: SuspensionCode::Other,
                         },

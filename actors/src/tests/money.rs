@@ -168,7 +168,7 @@ async fn money_goes_to_another_account_once() {
     assert_eq!(fields, ["amount"]);
     let alias = Destination::Alias(Alias::parse("otra.prueba").unwrap());
     let target = Target::Account(AccountNo(3));
-    let order = Order::SetAlias(Alias::parse("otra.prueba").unwrap());
+    let order = ProfileOrder::SetAlias(Alias::parse("otra.prueba").unwrap());
     let changed = harness.engine.change(REALM, target, order, None, plain());
     value(changed.await);
     value(harness.send(1, alias.clone(), 10, "by-alias").await);
@@ -176,7 +176,7 @@ async fn money_goes_to_another_account_once() {
     assert_eq!(itself, Err(Failure::Rejected(Rejection::SameAccount)));
     let closing = harness
         .engine
-        .change(REALM, target, Order::Close, None, plain());
+        .change(REALM, target, ProfileOrder::Close, None, plain());
     value(closing.await);
     let closed = harness.give((1, 3), 10, "closed").await;
     assert_eq!(closed, Err(Failure::Rejected(Rejection::DestinationClosed)));

@@ -172,7 +172,7 @@ async fn a_refused_change_of_alias_changes_nothing() {
     };
     world.bank.will_say(BankError::Refused(refusal.clone()));
     let target = Target::Account(AccountNo(1));
-    let order = Order::SetAlias(Alias::parse("otra.prueba").unwrap());
+    let order = ProfileOrder::SetAlias(Alias::parse("otra.prueba").unwrap());
     let refused = world
         .engine
         .change(REALM, target, order, None, plain())

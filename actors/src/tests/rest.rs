@@ -75,8 +75,8 @@ async fn step(harness: &Harness, n: u64, dice: &mut Dice) {
         }
         8 => {
             let order = match dice.chance(50) {
-                true => Order::Reactivate,
-                false => Order::Suspend {
+                true => ProfileOrder::Reactivate,
+                false => ProfileOrder::Suspend {
                     reason: "of the test".into(),
                     code: SuspensionCode::Other,
                 },

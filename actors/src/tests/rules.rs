@@ -178,12 +178,12 @@ async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() 
         panic!("{opened:?}");
     };
     let account = Target::Account(opened.account.number);
-    let suspend = Order::Suspend {
+    let suspend = ProfileOrder::Suspend {
         reason: "x".into(),
         code: SuspensionCode::Other,
     };
-    let other = Order::SetAlias(Alias::parse("otra.segunda").unwrap());
-    for order in [suspend, Order::Reactivate, other] {
+    let other = ProfileOrder::SetAlias(Alias::parse("otra.segunda").unwrap());
+    for order in [suspend, ProfileOrder::Reactivate, other] {
         let done = engine.change(GOLDEN, account, order, None, plain()).await;
         done.unwrap();
     }
@@ -246,11 +246,11 @@ async fn two_histories_of_one_past_have_no_other_id_in_common() {
             panic!("not opened");
         };
         let account = Target::Account(opened.account.number);
-        let suspend = Order::Suspend {
+        let suspend = ProfileOrder::Suspend {
             reason: format!("in history {history}"),
             code: SuspensionCode::Other,
         };
-        for order in [suspend, Order::Reactivate] {
+        for order in [suspend, ProfileOrder::Reactivate] {
             let done = engine.change(GOLDEN, account, order, None, plain()).await;
             done.unwrap();
         }

@@ -32,7 +32,7 @@ pub(super) struct Sums {
     usage: BTreeMap<RealmId, TotalUsage>,
     /// Transfers that wait for the bank, with their amounts and states.
     open: BTreeMap<(RealmId, AccountNo, u64), (Amount, TransferStatus)>,
-    /// Money in suspense.
+    /// Money that arrived and that no account could take, by where it waits; in centavos.
     parked: BTreeMap<(RealmId, SuspensePlace), Amount>,
     /// What the bank says and the ledger has not booked.
     unbooked: BTreeMap<(RealmId, SuspensePlace), Digest>,
@@ -56,7 +56,10 @@ impl Sums {
         projection::known_rules(self.sets, number)
     }
 
-    /// Counts a voucher.
+    /// Counts a voucher among the sums of its realm, what has left it, and its events.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when the realm has taken up rules of events that this program does not know.
     pub fn voucher(&mut self, realm: RealmId, voucher: &Voucher) -> Result<(), StoreError> {
         let rules = self.rules(realm)?;
         let usage = self.usage.entry(realm).or_default();

@@ -268,7 +268,7 @@ pub struct Account {
 
 /// An order about the profile of an account.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Order {
+pub enum ProfileOrder {
     /// Block outgoing movements; one that is suspended stays as it is.
     Suspend {
         /// A sentence for people: why.
@@ -310,7 +310,7 @@ pub enum Order {
     ChangeParticulars(Particulars),
     /// Get a CVU for a wallet account that existed before and has none, or get one back that is closed.
     GetCvu {
-        /// The id by which the bank will know the account: see [`Order::drawn`].
+        /// The id by which the bank will know the account: see [`ProfileOrder::drawn`].
         client_id: u64,
         /// What the tenant calls the CVU.
         name: Option<String>,
@@ -319,14 +319,14 @@ pub enum Order {
     },
     /// Get a CVU for a new account.
     Open {
-        /// The id by which the bank will know the account: see [`Order::drawn`].
+        /// The id by which the bank will know the account: see [`ProfileOrder::drawn`].
         client_id: u64,
         /// The alias asked for.
         alias: Option<Alias>,
     },
 }
 
-impl Order {
+impl ProfileOrder {
     /// Whether a client id has to be drawn for it before it is decided.
     pub const fn draws(&self) -> bool {
         matches!(self, Self::GetCvu { .. } | Self::Open { .. })

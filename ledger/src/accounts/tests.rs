@@ -46,7 +46,7 @@ fn account() -> Account {
     let cvu = Cvu::compose(999, 1).unwrap();
     run(
         &mut account,
-        &Order::Open {
+        &ProfileOrder::Open {
             client_id: 1,
             alias: None,
         },
@@ -59,7 +59,7 @@ fn account() -> Account {
     account
 }
 
-fn run(account: &mut Account, order: &Order) -> usize {
+fn run(account: &mut Account, order: &ProfileOrder) -> usize {
     let facts = account.decide(order, &Policy::default()).unwrap();
     for fact in &facts {
         account.apply(fact, account.profile_seq + 1, Timestamp::from_millis(2));
@@ -73,8 +73,8 @@ fn settle(account: &mut Account, answer: &BankAnswer) {
     }
 }
 
-fn suspend() -> Order {
-    Order::Suspend {
+fn suspend() -> ProfileOrder {
+    ProfileOrder::Suspend {
         reason: "why".into(),
         code: SuspensionCode::Other,
     }
@@ -180,7 +180,7 @@ fn a_retry_gets_the_first_voucher_whatever_happened_since() {
     let mut account = account();
     let first_order = order(Direction::Credit, 500, "e");
     let first = post(&mut account, &first_order).unwrap();
-    run(&mut account, &Order::Close);
+    run(&mut account, &ProfileOrder::Close);
     settle(&mut account, &BankAnswer::Done);
     assert_eq!(account.status, Status::Closed);
     let again = account.decide_post(&first_order, seen(&first), &context());
@@ -219,11 +219,11 @@ fn the_state_of_an_account_decides_which_postings_pass() {
     for (state, enabled, credit, debit) in table {
         let mut account = account();
         post(&mut account, &order(Direction::Credit, 1_000, "first")).unwrap();
-        run(&mut account, &Order::SetEnabled(enabled));
+        run(&mut account, &ProfileOrder::SetEnabled(enabled));
         match state {
             "suspended" => assert_eq!(run(&mut account, &suspend()), 1),
             "closed" => {
-                run(&mut account, &Order::Close);
+                run(&mut account, &ProfileOrder::Close);
                 settle(&mut account, &BankAnswer::Done);
             }
             _ => {}
@@ -262,18 +262,18 @@ fn types_are_judged_before_money() {
 fn states_change_as_the_contract_says() {
     let mut account = account();
     assert_eq!(
-        account.decide(&Order::Reactivate, &Policy::default()),
+        account.decide(&ProfileOrder::Reactivate, &Policy::default()),
         Err(Rejection::AccountNotSuspended)
     );
     assert_eq!(run(&mut account, &suspend()), 1);
     assert_eq!(run(&mut account, &suspend()), 0);
-    assert_eq!(run(&mut account, &Order::Reactivate), 1);
-    let same = Order::SetAlias(Alias::parse("ana.prueba").unwrap());
+    assert_eq!(run(&mut account, &ProfileOrder::Reactivate), 1);
+    let same = ProfileOrder::SetAlias(Alias::parse("ana.prueba").unwrap());
     assert_eq!(run(&mut account, &same), 0);
-    let other = Order::SetAlias(Alias::parse("otra.prueba").unwrap());
+    let other = ProfileOrder::SetAlias(Alias::parse("otra.prueba").unwrap());
     assert_eq!(run(&mut account, &other), 1);
     assert_eq!(
-        account.decide(&Order::Close, &Policy::default()),
+        account.decide(&ProfileOrder::Close, &Policy::default()),
         Err(Rejection::OperationInFlight)
     );
     settle(
@@ -290,13 +290,16 @@ fn states_change_as_the_contract_says() {
         ..Policy::default()
     };
     assert_eq!(
-        account.decide(&Order::Close, &strict).unwrap_err().code(),
+        account
+            .decide(&ProfileOrder::Close, &strict)
+            .unwrap_err()
+            .code(),
         "account_not_empty"
     );
-    assert_eq!(run(&mut account, &Order::Close), 1);
+    assert_eq!(run(&mut account, &ProfileOrder::Close), 1);
     settle(&mut account, &BankAnswer::Done);
     assert_eq!(account.balance.total(), Money::from_centavos(5));
-    assert_eq!(run(&mut account, &Order::Close), 0);
+    assert_eq!(run(&mut account, &ProfileOrder::Close), 0);
     assert_eq!(
         account.decide(&suspend(), &Policy::default()),
         Err(Rejection::AccountClosed)
@@ -314,7 +317,7 @@ fn holders_are_checked() {
         person_type: PersonType::Human,
     };
     let set = |holders: Vec<Holder>, person_type| {
-        let order = Order::SetIdentity {
+        let order = ProfileOrder::SetIdentity {
             person_type,
             holders,
         };

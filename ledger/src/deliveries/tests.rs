@@ -21,7 +21,7 @@ fn ended(account: AccountNo, event: u64, status: u16, when: u64) -> Ended {
         event,
         at: at(when),
         millis: 3,
-        word: Word::Status(status),
+        response: Response::Status(status),
         retry_after: None,
     }
 }
@@ -77,9 +77,13 @@ fn only_2xx_is_a_delivery_and_each_further_try_waits_longer() {
         (300, false),
         (302, false),
     ] {
-        assert_eq!(Word::Status(status).is_delivered(), delivered, "{status}");
+        assert_eq!(
+            Response::Status(status).is_delivered(),
+            delivered,
+            "{status}"
+        );
     }
-    assert!(!Word::Trouble("timed_out".into()).is_delivered());
+    assert!(!Response::Trouble("timed_out".into()).is_delivered());
     let mut progress = looked();
     let mut now = 0;
     for (tries, seconds) in (1..).zip(PAUSES) {

@@ -10,7 +10,7 @@ use caudal_actors::failure::Failure;
 use caudal_actors::ports::Notice;
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_actors::reply::{Answered, Given, Keyed, Rendered, Scope};
-use caudal_ledger::accounts::{Order as Change, SuspensionCode};
+use caudal_ledger::accounts::{ProfileOrder, SuspensionCode};
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::holds::{HoldStep, OpenHold};
 use caudal_ledger::ids::{AccountNo, HoldId, OriginId, RealmId};
@@ -168,9 +168,9 @@ pub(super) async fn ask(engine: Rc<Engine>, asked: Asked) -> Result<Outcome, Fai
         Order::Suspend(of) => {
             let reason = "a doubt".to_owned();
             let code = SuspensionCode::Other;
-            change(&engine, of, Change::Suspend { reason, code }).await
+            change(&engine, of, ProfileOrder::Suspend { reason, code }).await
         }
-        Order::Reactivate(of) => change(&engine, of, Change::Reactivate).await,
+        Order::Reactivate(of) => change(&engine, of, ProfileOrder::Reactivate).await,
         Order::Again(_) => panic!("it was resolved before"),
     }
 }
@@ -210,7 +210,7 @@ async fn send(
 }
 
 /// A suspension has no id: the book does not know it.
-async fn change(engine: &Engine, of: u64, order: Change) -> Result<Outcome, Failure> {
+async fn change(engine: &Engine, of: u64, order: ProfileOrder) -> Result<Outcome, Failure> {
     let changed = engine.change(REALM, target(of), order, None, asker());
     match given(changed.await) {
         Ok(_) | Err(Failure::Rejected(Rejection::AccountNotSuspended)) => Ok(Outcome::Untold),

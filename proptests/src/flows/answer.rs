@@ -1,4 +1,4 @@
-//! What an operation comes to, in plain words that book and desk share.
+//! What an operation comes to, in plain words that book and machine share.
 
 /// What an operation should answer, and what the rules did answer.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,4 +1,4 @@
-//! The desk against the book: the ledger's words in plain ones, and all that should be equal.
+//! The machine against the book: the ledger's words in plain ones, and all that should be equal.
 
 use caudal_ledger::ids::{HoldId, TransferId, VoucherId};
 use caudal_ledger::limits::{Levels, Quantity};
@@ -9,7 +9,7 @@ use caudal_ledger::vouchers::Voucher;
 
 use super::answer::{Answer, Breach, Line};
 use super::book::{Book, State};
-use super::desk::{Desk, Slot};
+use super::machine::{FlowMachine, Slot};
 use crate::hold;
 use crate::invariants::Check;
 
@@ -86,25 +86,25 @@ pub fn effective(levels: &Levels) -> [Option<i128>; 6] {
 }
 
 /// Balances, sequences, usage and states of all accounts; holds and transfers of those named.
-pub fn same(desk: &Desk, book: &Book, closely: &[usize]) -> Check {
-    for index in 0..desk.slots.len() {
-        same_money(desk, book, index)?;
+pub fn same(machine: &FlowMachine, book: &Book, closely: &[usize]) -> Check {
+    for index in 0..machine.slots.len() {
+        same_money(machine, book, index)?;
     }
     for index in closely {
-        same_holds(desk, book, *index)?;
-        same_transfers(desk, book, *index)?;
+        same_holds(machine, book, *index)?;
+        same_transfers(machine, book, *index)?;
     }
     Ok(())
 }
 
 /// Everything of every account.
-pub fn same_all(desk: &Desk, book: &Book) -> Check {
-    let all: Vec<usize> = (0..desk.slots.len()).collect();
-    same(desk, book, &all)
+pub fn same_all(machine: &FlowMachine, book: &Book) -> Check {
+    let all: Vec<usize> = (0..machine.slots.len()).collect();
+    same(machine, book, &all)
 }
 
-fn same_money(desk: &Desk, book: &Book, index: usize) -> Check {
-    let (account, purse) = (&desk.slots[index].account, &book.purses[index]);
+fn same_money(machine: &FlowMachine, book: &Book, index: usize) -> Check {
+    let (account, purse) = (&machine.slots[index].account, &book.purses[index]);
     let state = match account.status.as_str() {
         "registered" => State::Registered,
         "active" => State::Active,
@@ -151,8 +151,8 @@ fn same_money(desk: &Desk, book: &Book, index: usize) -> Check {
     Ok(())
 }
 
-fn same_holds(desk: &Desk, book: &Book, index: usize) -> Check {
-    let slot = &desk.slots[index];
+fn same_holds(machine: &FlowMachine, book: &Book, index: usize) -> Check {
+    let slot = &machine.slots[index];
     let places = book.holds(index);
     hold!(
         places.len() == slot.shown.len(),
@@ -190,8 +190,8 @@ fn same_holds(desk: &Desk, book: &Book, index: usize) -> Check {
     Ok(())
 }
 
-fn same_transfers(desk: &Desk, book: &Book, index: usize) -> Check {
-    let slot = &desk.slots[index];
+fn same_transfers(machine: &FlowMachine, book: &Book, index: usize) -> Check {
+    let slot = &machine.slots[index];
     let deeds: Vec<_> = book.deeds.iter().filter(|d| d.from == index).collect();
     hold!(deeds.len() == slot.sent.len(), "transfers of {index}");
     for (deed, (number, sent)) in deeds.into_iter().zip(&slot.sent) {

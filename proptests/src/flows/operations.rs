@@ -1,6 +1,6 @@
-//! The turns of the desk: each operation as the actors would do it.
+//! The turns of the machine: each operation as the actors would do it.
 
-use caudal_ledger::accounts::{Account, BankAnswer, Movements, Order};
+use caudal_ledger::accounts::{Account, BankAnswer, Movements, ProfileOrder};
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::fees::FeeRule;
@@ -22,13 +22,13 @@ use caudal_ledger::vouchers::{Outcome, PostAdjustment, Voucher};
 use super::answer::Answer;
 use super::book::Book;
 use super::compare::refusal;
-use super::desk::{Desk, Own, cvu, only_vouchers, refused};
+use super::machine::{FlowMachine, Own, cvu, only_vouchers, refused};
 use super::ops::{Fee, Level, Life, Op, To, Word};
 use super::{CHARGED, RATES, WORLD};
 use crate::generators::keys;
 use crate::machine::convert::amount;
 
-impl Desk {
+impl FlowMachine {
     /// Does what the book just did; `book` is the book after the operation.
     pub fn step(&mut self, op: &Op, book: &Book) -> Answer {
         self.now = Timestamp::from_millis(book.now);
@@ -308,9 +308,9 @@ impl Desk {
         self.turn(index);
         match change {
             Life::Suspend => self.profile(index, &Self::suspension(), None),
-            Life::Reactivate => self.profile(index, &Order::Reactivate, None),
-            Life::Enable(enabled) => self.profile(index, &Order::SetEnabled(enabled), None),
-            Life::Close => self.profile(index, &Order::Close, Some(&BankAnswer::Done)),
+            Life::Reactivate => self.profile(index, &ProfileOrder::Reactivate, None),
+            Life::Enable(enabled) => self.profile(index, &ProfileOrder::SetEnabled(enabled), None),
+            Life::Close => self.profile(index, &ProfileOrder::Close, Some(&BankAnswer::Done)),
             Life::Open(yes) => self.open(index, yes),
         }
     }
@@ -334,7 +334,7 @@ impl Desk {
             }
             Err(index) => {
                 self.turn(index);
-                self.profile(index, &Order::ChangeLimits(change), None)
+                self.profile(index, &ProfileOrder::ChangeLimits(change), None)
             }
         }
     }
@@ -348,7 +348,7 @@ impl Desk {
             }
             Err(index) => {
                 self.turn(index);
-                self.profile(index, &Order::ChangeFees(fees), None)
+                self.profile(index, &ProfileOrder::ChangeFees(fees), None)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The life of an account through the real rules.
 
 use caudal_ledger::accounts::{
-    Account, BankAnswer, Holder, Order, Pending, Status, SuspensionCode,
+    Account, BankAnswer, Holder, Pending, ProfileOrder, Status, SuspensionCode,
 };
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::{Cuit, PersonType};
@@ -139,41 +139,41 @@ fn slot(index: usize, at: Timestamp) -> Slot {
     }
 }
 
-fn real_order(slot: &Slot, order: &Profile) -> Order {
+fn real_order(slot: &Slot, order: &Profile) -> ProfileOrder {
     let own = Holder {
         name: "Otro Nombre".to_owned(),
         ..slot.account.holder.clone()
     };
     let other = holder(77);
     match order {
-        Profile::Suspend(reason) => Order::Suspend {
+        Profile::Suspend(reason) => ProfileOrder::Suspend {
             reason: reason.clone(),
             code: SuspensionCode::CourtOrder,
         },
-        Profile::Reactivate => Order::Reactivate,
-        Profile::SetAlias(alias) => Order::SetAlias(Alias::parse(alias).unwrap()),
-        Profile::Close => Order::Close,
-        Profile::Contact(email) => Order::ChangeKyc {
+        Profile::Reactivate => ProfileOrder::Reactivate,
+        Profile::SetAlias(alias) => ProfileOrder::SetAlias(Alias::parse(alias).unwrap()),
+        Profile::Close => ProfileOrder::Close,
+        Profile::Contact(email) => ProfileOrder::ChangeKyc {
             kyc: Kyc::default(),
             email: email.map(str::to_owned),
             phone: None,
             cleared: Cleared::default(),
         },
-        Profile::DailyAmount(amount) => Order::ChangeLimits(LimitsChange {
+        Profile::DailyAmount(amount) => ProfileOrder::ChangeLimits(LimitsChange {
             daily_amount: amount.map_or(Change::Inherit, |a| {
                 Change::Set(Money::from_centavos(i64::from(a)))
             }),
             ..LimitsChange::default()
         }),
-        Profile::SetEnabled(enabled) => Order::SetEnabled(*enabled),
+        Profile::SetEnabled(enabled) => ProfileOrder::SetEnabled(*enabled),
         Profile::Open => {
             let client_id = slot.account.number.bank_client_id(slot.realm);
-            Order::Open {
+            ProfileOrder::Open {
                 client_id,
                 alias: None,
             }
         }
-        Profile::Identity(who) => Order::SetIdentity {
+        Profile::Identity(who) => ProfileOrder::SetIdentity {
             person_type: (*who == Who::WrongType).then_some(PersonType::Legal),
             holders: match who {
                 Who::Self_ | Who::WrongType => vec![own],

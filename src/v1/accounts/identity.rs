@@ -1,7 +1,7 @@
 //! Who holds an account: names and co-holders.
 
 use actix_web::{HttpRequest, patch, web};
-use caudal_ledger::accounts::{HOLDERS_MAX, Holder, Order};
+use caudal_ledger::accounts::{HOLDERS_MAX, Holder, ProfileOrder};
 use caudal_ledger::cuit::{Cuit, PersonType};
 
 use super::{Answer, NAME_MAX};
@@ -88,7 +88,7 @@ pub async fn change(
             Mistake::DiffersFrom { other },
         ));
     }
-    let order = Order::SetIdentity {
+    let order = ProfileOrder::SetIdentity {
         person_type: sent.person_type,
         holders: sent.titulares.into_iter().map(Holder::from).collect(),
     };

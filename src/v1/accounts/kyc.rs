@@ -1,7 +1,7 @@
 //! What is known about the holder of an account: KYC and registry data.
 
 use actix_web::{HttpRequest, patch, web};
-use caudal_ledger::accounts::Order;
+use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::kyc::{self, Address, AddressMarks, Kyc, KycMarks, Marks as _};
 use caudal_ledger::particulars::Cleared;
 use caudal_ledger::time::Timestamp;
@@ -70,7 +70,7 @@ macro_rules! kyc_request {
             }
         }
 
-        impl From<UpdateAccountKyc> for Order {
+        impl From<UpdateAccountKyc> for ProfileOrder {
             fn from(sent: UpdateAccountKyc) -> Self {
                 let (no_address, address) = match sent.address {
                     Some(Some(sent)) => sent.split(),

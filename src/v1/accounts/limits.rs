@@ -2,7 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, get, patch, web};
-use caudal_ledger::accounts::Order;
+use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::limits::{Change, LimitsChange};
 use caudal_ledger::money::Money;
 
@@ -92,6 +92,6 @@ pub async fn change(
     path: web::Path<String>,
     body: Body,
 ) -> Answer {
-    let order = Order::ChangeLimits(UpdateLimits::read(body)?.into());
+    let order = ProfileOrder::ChangeLimits(UpdateLimits::read(body)?.into());
     super::change(&request, &caller, &path, order).await
 }

@@ -2,7 +2,7 @@
 
 use caudal_actors::engine::webhooks::{DeliveryView, WebhookView};
 use caudal_actors::ports::webhooks::{Sent, Trouble};
-use caudal_ledger::deliveries::{Ending, Lane, Progress, StopReason, Try, Word};
+use caudal_ledger::deliveries::{Ending, Lane, Progress, Response, StopReason, Try};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId};
 use serde::Serialize;
@@ -170,9 +170,9 @@ const fn outcome(ending: Ending) -> &'static str {
 }
 
 fn attempt(tried: &Try) -> AttemptBody {
-    let (response_status, error) = match &tried.word {
-        Word::Status(status) => (Some(*status), None),
-        Word::Trouble(why) => (None, Some(why.clone())),
+    let (response_status, error) = match &tried.response {
+        Response::Status(status) => (Some(*status), None),
+        Response::Trouble(why) => (None, Some(why.clone())),
     };
     AttemptBody {
         at: tried.at.to_string(),

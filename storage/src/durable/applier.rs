@@ -49,7 +49,11 @@ impl Applier {
         self.mark
     }
 
-    /// Adds the rows of a record that lies at `at` in the journal.
+    /// Adds the rows of the record that lies at `at` in the journal; readers see all of them at once.
+    ///
+    /// # Errors
+    /// What the projection or the index said of the first entry that could not be projected. Rows of the
+    /// entries before it are not shown; the applier is of no use any more.
     pub(crate) fn record(&mut self, at: Position, sealed: &Sealed<'_>) -> Result<(), StoreError> {
         let (segment, offset) = split(at);
         let mut failed = None;
@@ -69,8 +73,11 @@ impl Applier {
         Ok(())
     }
 
-    /// Adds the rows of a record whose commits are still in memory, and what they bring besides;
-    /// `places` are the offsets of their entries within the record.
+    /// Adds the rows of a record whose commits are still in memory, and the hints that they bring;
+    /// `places` are the offsets of their entries within the record, one for each, in the same order.
+    ///
+    /// # Errors
+    /// As [`Self::record`].
     pub(crate) fn commits(
         &mut self,
         commits: &[Commit],
@@ -124,7 +131,11 @@ impl Applier {
         self.overlay.publish(&self.index);
     }
 
-    /// Freezes the table of rows when it is full; waits when the flusher is behind.
+    /// Freezes the table of rows when it is full; waits while the flusher is behind.
+    ///
+    /// # Errors
+    /// `Poisoned` when a write has failed, here or in the thread that flushes, and `Closed` when the
+    /// store stops while this waits.
     pub(crate) fn settle(&self) -> Result<(), StoreError> {
         self.index.freeze_if_full(self.mark)
     }

@@ -4,17 +4,32 @@
 //! readers. Where the journal is the log, the last steps find it done.
 //!
 //! **Failure.** When the answer to an append is lost, the record is asked for by its hash: it is
-//! there, or it is appended again, or another owner has come. Nobody is answered meanwhile.
+//! there, or it is appended again, or another owner has come. Nobody is answered meanwhile. A try
+//! that was lost may still arrive, so from then on no refusal of the same record says that nothing was
+//! done. One that is found counts once a write behind it is durable: that it can be seen does not say
+//! that its copies have it.
 
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use crate::api::CommitNo;
+use crate::durable::watch::Watch;
 use crate::journal::writer::{Placed, Refused, Writer};
-use crate::log::{Epoch, Log, LogError, Sealed, Tail};
+use crate::log::{Epoch, Lease, Log, LogError, Sealed, Tail};
 use crate::sync::lock;
 
 /// How often an append whose answer is lost is asked about before the store gives up.
 const TRIES: u32 = 5;
+/// A lease is renewed this often in its length.
+const RENEWALS: u32 = 3;
+
+/// A lease that has to be renewed.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    length: Duration,
+    /// When it was last asked for.
+    asked: Instant,
+}
 
 /// The log of a cell, and this node's part in it.
 #[derive(Debug)]
@@ -22,15 +37,20 @@ pub(crate) struct Cell {
     log: Box<dyn Log>,
     /// The epoch of this node's lease; 0 on a follower.
     epoch: Epoch,
+    lease: Option<Held>,
+    /// The log is not this node's journal: it keeps deadlines of its own.
+    elsewhere: bool,
     local: Arc<Mutex<Writer>>,
 }
 
 impl Cell {
-    /// A cell that nobody owns yet.
-    pub(crate) fn new(log: Box<dyn Log>, local: Arc<Mutex<Writer>>) -> Self {
+    /// A cell that nobody owns yet, whose log is this node's journal or `elsewhere`.
+    pub(crate) fn new(log: Box<dyn Log>, local: Arc<Mutex<Writer>>, elsewhere: bool) -> Self {
         Self {
             log,
             epoch: Epoch::default(),
+            lease: None,
+            elsewhere,
             local,
         }
     }
@@ -40,9 +60,49 @@ impl Cell {
         self.log.as_mut()
     }
 
-    /// From now on this node appends, under this epoch.
-    pub(crate) fn own(&mut self, epoch: Epoch) {
-        self.epoch = epoch;
+    /// From now on this node appends.
+    ///
+    /// # Errors
+    /// As [`Log::acquire`].
+    pub(crate) fn own(&mut self, name: &str, length: Duration) -> Result<(), LogError> {
+        let asked = Instant::now();
+        let lease = self.log.acquire(name, length)?;
+        self.epoch = lease.epoch;
+        self.holds(&lease, asked);
+        Ok(())
+    }
+
+    fn holds(&mut self, lease: &Lease, asked: Instant) {
+        self.lease = lease.length.map(|length| Held { length, asked });
+    }
+
+    /// How long the lease need not be renewed; `None` where it never has to be.
+    pub(crate) fn rests(&self) -> Option<Duration> {
+        let held = self.lease?;
+        let every = held.length / RENEWALS;
+        Some(
+            every
+                .checked_sub(held.asked.elapsed())
+                .unwrap_or(Duration::ZERO),
+        )
+    }
+
+    /// Renews the lease, if there is one to renew.
+    ///
+    /// # Errors
+    /// As [`Log::renew`].
+    pub(crate) fn renew(&mut self) -> Result<(), LogError> {
+        if let Some(held) = self.lease {
+            let asked = Instant::now();
+            let lease = self.log.renew(self.epoch, held.length)?;
+            self.holds(&lease, asked);
+        }
+        Ok(())
+    }
+
+    /// Until when this node is surely the owner; `None` where that has no end.
+    pub(crate) fn sure_until(&self) -> Option<Instant> {
+        self.lease.map(|held| held.asked + held.length)
     }
 
     /// Lets somebody else append, if this node may.
@@ -59,17 +119,27 @@ impl Cell {
         lock(&self.local).tail()
     }
 
-    /// Makes a record durable and gives its place in this node's journal.
+    /// Makes a record durable and gives its place in this node's journal; `watch` sees how long the
+    /// disk takes.
     ///
     /// # Errors
     /// As [`Log::append`], but never `Unknown`: an answer that stays lost makes the log `Lost`.
-    pub(crate) fn append(&mut self, sealed: &Sealed<'_>) -> Result<Placed, LogError> {
-        match self.log.append(self.epoch, sealed) {
-            Ok(()) => {}
-            Err(LogError::Unknown(why)) => self.resolve(sealed, &why)?,
-            Err(e) => return Err(e),
+    pub(crate) fn append(
+        &mut self,
+        sealed: &Sealed<'_>,
+        watch: &Watch,
+    ) -> Result<Placed, LogError> {
+        if !self.elsewhere {
+            watch.begin();
         }
-        self.take(sealed)
+        let appended = match self.log.append(self.epoch, sealed) {
+            Err(LogError::Unknown(why)) => self.resolve(sealed, &why),
+            done => done,
+        };
+        watch.begin();
+        let placed = appended.and_then(|()| self.take(sealed));
+        watch.end();
+        placed
     }
 
     /// Puts a record that is in the log into this node's journal, and flushes it.
@@ -102,14 +172,18 @@ impl Cell {
                 false
             });
             match (asked, found) {
-                (Ok(()), Some(hash)) if hash == sealed.hash() => return Ok(()),
+                (Ok(()), Some(hash)) if hash == sealed.hash() => match self.renew() {
+                    Err(LogError::Yet(_) | LogError::Unknown(_)) => {}
+                    done => return done,
+                },
                 (Ok(()), Some(_)) => {
                     return Err(LogError::Deposed {
                         epoch: Epoch(self.epoch.0 + 1),
                     });
                 }
                 (Ok(()), None) => match self.log.append(self.epoch, sealed) {
-                    Err(LogError::Unknown(_)) => {}
+                    // What was sent before may have arrived meanwhile, or may yet.
+                    Err(LogError::Unknown(_) | LogError::Yet(_) | LogError::Gap { .. }) => {}
                     done => return done,
                 },
                 (Err(_), _) => {}
@@ -118,10 +192,15 @@ impl Cell {
         Err(LogError::Lost(Arc::from(why)))
     }
 
-    /// Waits a while for records behind this node's journal, and visits each once it is in it.
+    /// Waits, at most so long, for records behind this node's journal. Each is put into the journal and
+    /// flushed, then visited, until `visit` says stop (`false`).
+    ///
+    /// # Errors
+    /// As [`Log::watch`], [`Log::read`] and [`Self::take`]. Records that were visited before stay in the
+    /// journal.
     pub(crate) fn follow(
         &self,
-        most: std::time::Duration,
+        most: Duration,
         visit: &mut dyn FnMut(&Placed, &Sealed<'_>) -> bool,
     ) -> Result<(), LogError> {
         let own = self.tail().commit;

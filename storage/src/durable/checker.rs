@@ -63,7 +63,7 @@ enum Current {
 #[derive(Debug)]
 struct Work {
     checkpoint: Checkpoint,
-    /// By number.
+    /// Segments that were found as they were written, by their number from 1.
     attested: BTreeMap<u32, Attested>,
     /// When each run was last read.
     runs: BTreeMap<u64, u64>,
@@ -218,7 +218,7 @@ impl Checker {
         lock(&self.shown).clone()
     }
 
-    /// Ends the thread.
+    /// Ends the thread after the piece that it is reading.
     pub(crate) fn stop(&self) {
         lock(&self.seals.waiting).1 = true;
         self.seals.changed.notify_all();

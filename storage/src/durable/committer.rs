@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::api::{Commit, CommitNo, Done, Entry, Head, StoreError, StreamId};
 use crate::durable::Shared;
@@ -122,11 +122,11 @@ impl Committer {
     /// Works until the store closes or is lost.
     pub(crate) fn run(mut self) {
         let options = self.shared.options.clone();
-        while let Some(items) = self
-            .shared
-            .queue
-            .take(options.group_commits, options.group_bytes)
-        {
+        while let Some(items) = self.shared.queue.take(
+            options.group_commits,
+            options.group_bytes,
+            self.cell.rests(),
+        ) {
             let mut outcomes = Vec::with_capacity(items.len());
             let closing = self.group(items, &mut outcomes);
             for (done, result) in outcomes {
@@ -145,12 +145,26 @@ impl Committer {
                 }
                 return;
             }
+            self.renew();
             let ended = self.shared.health.poisoned();
             if let Some(e) = ended.or_else(|| self.shared.role.refusing()) {
                 self.shared.fail_waiting(&e);
                 return;
             }
             self.heads.trim(options.heads_max);
+        }
+    }
+
+    /// Renews the lease when it is time. While the log cannot be reached, the lease may end: whoever takes
+    /// the cell then, this node's appends change nothing.
+    fn renew(&mut self) {
+        if self.cell.rests() != Some(Duration::ZERO) {
+            return;
+        }
+        match self.cell.renew() {
+            Ok(()) => self.shared.role.sure_until(self.cell.sure_until()),
+            Err(LogError::Deposed { .. }) => self.shared.role.depose(),
+            Err(e) => tracing::warn!(error = %e, "the lease of the cell was not renewed"),
         }
     }
 
@@ -234,9 +248,7 @@ impl Committer {
 /// Appends under the eyes of the watch.
 fn append(shared: &Shared, cell: &mut Cell, sealed: &Sealed<'_>) -> Result<Placed, LogError> {
     let start = Instant::now();
-    shared.watch.begin();
-    let placed = cell.append(sealed);
-    shared.watch.end();
+    let placed = cell.append(sealed, &shared.watch);
     if let Some(e) = shared.health.poisoned() {
         return Err(LogError::Lost(Arc::from(e.to_string())));
     }

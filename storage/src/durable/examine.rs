@@ -30,7 +30,7 @@ use crate::index::{SortedRows, Tuning};
 use crate::journal::check::{Checked, Trust, check, segment_numbers};
 use crate::journal::format::{SEGMENT_HEADER, StoreId, genesis};
 use crate::journal::names::segment_path;
-use crate::journal::writer::Place;
+use crate::journal::writer::WriterParts;
 use crate::journal::{Journal, position, split};
 
 /// A store's folder, locked.
@@ -82,13 +82,13 @@ impl Site {
         Ok(checkpoint::read(&self.folder, &self.id, last))
     }
 
-    pub(super) fn place(
+    pub(super) fn writer(
         &self,
         held: &Arc<Held>,
         seals: &Arc<Seals>,
         options: &StoreOptions,
-    ) -> Place {
-        Place {
+    ) -> WriterParts {
+        WriterParts {
             files: self.files.clone(),
             folder: Arc::clone(&self.journal),
             held: Arc::clone(held),
@@ -122,7 +122,13 @@ impl Site {
     }
 }
 
-/// Finds out what there is, and refuses what contradicts itself.
+/// Finds out what there is: checks the journal as far as the checkpoint does not attest it, then
+/// opens the index. Nothing of the journal is changed.
+///
+/// # Errors
+/// `Corrupt` when the journal is damaged, or lacks a commit that the witness or the index names, or
+/// has another one in its place. `Io` when the system refuses to read, also the index. An index that is
+/// damaged or of another version is no error: `index` has what a new one is made of.
 pub(super) fn examine<'a>(
     site: &'a Site,
     options: &StoreOptions,
@@ -320,7 +326,11 @@ fn open_index<'a>(
     }
 }
 
-/// Opens the index; a panic of sled is an error.
+/// Opens the index; `fresh` when its folder is new. A panic of sled becomes an error.
+///
+/// # Errors
+/// `Damaged` when the index has to be made anew, `Read` or `Write` when the system refused something
+/// that says nothing of the bytes on disk.
 pub(super) fn try_index(wanted: &Wanted<'_>, fresh: bool) -> Result<SortedRows, Trouble> {
     let open = AssertUnwindSafe(|| SortedRows::open(wanted, fresh));
     catch_unwind(open).unwrap_or_else(|panic| Err(Trouble::panicked(panic.as_ref())))

@@ -33,6 +33,8 @@ use crate::sync::lock;
 pub(crate) const LOCK: &str = "LOCK";
 /// The file that says which store the folder holds.
 pub(crate) const IDENTITY: &str = "IDENTITY";
+/// What `IDENTITY` is called while a restore writes the journal.
+pub(crate) const RESTORE: &str = "RESTORE";
 /// The folder of segments.
 pub(crate) const JOURNAL: &str = "journal";
 
@@ -47,7 +49,11 @@ pub(crate) struct Locks {
 }
 
 impl Locks {
-    /// Takes the folder and its `LOCK`, or says that somebody else has them.
+    /// Takes the folder and its `LOCK`, which is made where it is missing.
+    ///
+    /// # Errors
+    /// `Busy` when another process keeps one of them for a second, `Io` when the system cannot open or
+    /// lock it.
     pub(crate) fn take(folder: &Folder, files: &Files) -> Result<Self, OpenError> {
         let fail = |e| OpenError::io("locking", folder.path(), e);
         let itself = folder.file().try_clone().map_err(fail)?;
@@ -64,6 +70,10 @@ impl Locks {
     }
 
     /// Takes the identity, too, once there is one.
+    ///
+    /// # Errors
+    /// `Busy` when another process keeps it for a second, `Io` when it is missing or cannot be opened or
+    /// locked.
     pub(crate) fn take_identity(
         &mut self,
         folder: &Folder,
@@ -124,7 +134,11 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Holds an open store: `path` is the name under which it was opened.
+    /// Holds an open store: `path` is the name under which it was opened, and all names are kept as full
+    /// paths.
+    ///
+    /// # Errors
+    /// What the system says when it cannot tell what a name leads to.
     pub(crate) fn new(
         path: &Path,
         folder: &Arc<Folder>,
@@ -154,19 +168,27 @@ impl Held {
         })
     }
 
-    /// The folder.
+    /// The folder of the store, by its descriptor.
     pub(crate) fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// Another segment is written from now on.
+    /// From now on the segment of this number is being written, and `file` is what its name leads to.
+    ///
+    /// # Errors
+    /// What the system says when it cannot tell which file it is. Then the segment before it goes on being
+    /// looked for.
     pub(crate) fn set_active(&self, number: u32, file: &File) -> io::Result<()> {
         let path = self.path.join(JOURNAL).join(segment_name(number));
         *lock(&self.active) = (path, Some(Id::of(file)?));
         Ok(())
     }
 
-    /// Whether the segment that is being written is still found under its name.
+    /// Looks for the segment that is being written under its full name; before the first one was set there
+    /// is nothing to look for.
+    ///
+    /// # Errors
+    /// A sentence for operators when the name leads nowhere or to another file.
     pub(crate) fn check_active(&self) -> Result<(), String> {
         let active = lock(&self.active);
         match &*active {
@@ -175,7 +197,11 @@ impl Held {
         }
     }
 
-    /// Whether everything is where it was; `segments` is how many segments with records there are.
+    /// Looks whether everything is where it was; `segments` is how many segments with records there are,
+    /// which are numbered from 1.
+    ///
+    /// # Errors
+    /// A sentence for operators with the first name that leads nowhere or to something else.
     pub(crate) fn check(&self, segments: u32) -> Result<(), String> {
         for (path, id) in &self.names {
             self.check_name(path, id)?;

@@ -1,5 +1,8 @@
 //! Which store a folder holds.
 //!
+//! **Shape.** Text: the id of the journal, on which its chain of hashes begins; below it, where the folder
+//! went on from an older copy as a history of its own, the id of that. The two are one in every other folder.
+//!
 //! **Order.** Creation: `IDENTITY.new` in an empty folder, then the journal with its first
 //! segment, then the rename to `IDENTITY`. So a folder with `IDENTITY` always had a journal, and
 //! one that has records but no `IDENTITY` has lost it and is refused.
@@ -8,7 +11,7 @@ use std::ffi::OsString;
 use std::io::{self, Read};
 
 use crate::codec::{hex, unhex};
-use crate::durable::held::{IDENTITY, JOURNAL, LOCK};
+use crate::durable::held::{IDENTITY, JOURNAL, LOCK, RESTORE};
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::Folder;
@@ -16,33 +19,62 @@ use crate::journal::check::{Trust, check, segment_numbers};
 use crate::journal::format::StoreId;
 use crate::journal::names::segment_name;
 use crate::journal::prepare::prepare;
+use crate::log::LogId;
 
 const UNFINISHED: &str = "IDENTITY.new";
 const FIRST_LINE: &str = "caudal store, format 1";
 /// The largest file that is read, in bytes.
 const TEXT_MAX: u64 = 4096;
 
-fn text(id: &StoreId) -> String {
-    let head = format!("{FIRST_LINE}\nid {}\n", hex(id));
-    format!("{head}crc {:08x}\n", crc32c::crc32c(head.as_bytes()))
+/// Which store it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Identity {
+    /// Of the journal: its chain begins with it, and all its files name it.
+    pub(crate) log: LogId,
+    /// Of the store; another than `log` when it went on from an older copy.
+    pub(crate) history: LogId,
 }
 
-fn parse(content: &str) -> Option<StoreId> {
-    let id = content.lines().nth(1)?.strip_prefix("id ")?;
-    let id: StoreId = unhex(id)?.try_into().ok()?;
-    (text(&id) == content).then_some(id)
+impl From<LogId> for Identity {
+    fn from(log: LogId) -> Self {
+        Self { log, history: log }
+    }
 }
 
-/// The identity in a folder; `None` when there is no such file.
-pub(crate) fn read(folder: &Folder) -> Result<Option<StoreId>, OpenError> {
+impl Identity {
+    /// The content of the file.
+    pub(crate) fn text(&self) -> String {
+        let mut head = format!("{FIRST_LINE}\nid {}\n", hex(&self.log));
+        if self.history != self.log {
+            head.push_str(&format!("history {}\n", hex(&self.history)));
+        }
+        format!("{head}crc {:08x}\n", crc32c::crc32c(head.as_bytes()))
+    }
+
+    fn parse(content: &str) -> Option<Self> {
+        let id = |text: &str| -> Option<StoreId> { unhex(text)?.try_into().ok() };
+        let mut lines = content.lines().skip(1);
+        let log = id(lines.next()?.strip_prefix("id ")?)?;
+        let history = lines.next()?.strip_prefix("history ");
+        let history = history.map_or(Some(log), id)?;
+        let identity = Self { log, history };
+        (identity.text() == content).then_some(identity)
+    }
+}
+
+/// The identity in a folder; `None` when there is no such file. At most 4 KiB of it are read.
+///
+/// # Errors
+/// `Corrupt` when the file is not what was written or of a newer format, `Io` when it cannot be read.
+pub(crate) fn read(folder: &Folder) -> Result<Option<Identity>, OpenError> {
     let path = folder.path().join(IDENTITY);
     let content = match read_text(folder, IDENTITY) {
         Ok(content) => content,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(OpenError::io("reading", &path, e)),
     };
-    let id = std::str::from_utf8(&content).ok().and_then(parse);
-    id.map(Some).ok_or_else(|| {
+    let identity = std::str::from_utf8(&content).ok();
+    identity.and_then(Identity::parse).map(Some).ok_or_else(|| {
         OpenError::damaged(&path, 0, "it is not what was written, or of a newer format")
     })
 }
@@ -54,11 +86,21 @@ fn read_text(folder: &Folder, name: &str) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Refuses to create a store where there is anything else.
+/// Makes sure that a store may be created here: the folder has nothing but a `LOCK` and what a
+/// creation that was cut short has left.
+///
+/// # Errors
+/// `NotAStore`, naming what else there is; `Io` when the folder cannot be listed.
 pub(crate) fn check_empty(folder: &Folder) -> Result<(), OpenError> {
     let dir = folder.path();
     let names = folder.names();
     let names = names.map_err(|e| OpenError::io("listing", dir, e))?;
+    if names.iter().any(|name| name == RESTORE) {
+        return Err(OpenError::NotAStore(format!(
+            "a restore into {} was cut off. Nothing was changed; restore into it again",
+            dir.display()
+        )));
+    }
     let unfinished = names.iter().any(|name| name == UNFINISHED);
     let ours =
         |name: &OsString| name == LOCK || unfinished && (name == UNFINISHED || name == JOURNAL);
@@ -83,9 +125,9 @@ fn clear_unfinished(folder: &Folder) -> Result<(), OpenError> {
         return Ok(());
     }
     let id = read_text(folder, UNFINISHED).ok();
-    let id = id.and_then(|text| parse(std::str::from_utf8(&text).ok()?));
+    let id = id.and_then(|text| Identity::parse(std::str::from_utf8(&text).ok()?));
     let checked = id
-        .map(|id| check(&journal, &id, &Trust::default(), &|_| {}))
+        .map(|id| check(&journal, &id.log, &Trust::default(), &|_| {}))
         .transpose()?;
     if checked.is_none_or(|c| c.last_commit > 0 || c.torn.is_some()) {
         return Err(OpenError::NotAStore(format!(
@@ -100,8 +142,13 @@ fn clear_unfinished(folder: &Folder) -> Result<(), OpenError> {
         .map_err(fail)
 }
 
-/// Makes the identity, that `of` a log or a new one, and the first segment; a creation that was cut short is begun anew, but only
-/// when its journal has no record.
+/// Makes the identity, that `of` a log or a new one, and the first segment, of `segment` bytes. A
+/// creation that was cut short is begun anew, but only when its journal has no record.
+///
+/// # Errors
+/// `NotAStore` when there is something else in the folder or a record in its journal, `Corrupt` when
+/// that journal is damaged, `Io` when the system refuses something. Until the last step the folder has
+/// no `IDENTITY`, so the same may be tried again.
 pub(crate) fn create(
     folder: &Folder,
     files: &Files,
@@ -121,7 +168,7 @@ pub(crate) fn create(
     let make = || -> io::Result<()> {
         folder.remove(UNFINISHED)?;
         let file = files.create(folder, UNFINISHED)?;
-        files.write_at(&file, text(&id).as_bytes(), 0)?;
+        files.write_at(&file, Identity::from(id).text().as_bytes(), 0)?;
         files.sync_all(&file)?;
         files.sync_folder(folder)?;
         let journal = files.folder(folder, JOURNAL)?;
@@ -133,7 +180,8 @@ pub(crate) fn create(
     Ok(id)
 }
 
-fn drawn() -> io::Result<StoreId> {
+/// An id that no other store has.
+pub(crate) fn drawn() -> io::Result<StoreId> {
     let mut id: StoreId = [0; 16];
     let filled = aws_lc_rs::rand::fill(&mut id);
     filled.map_err(|_| io::Error::other("no randomness"))?;

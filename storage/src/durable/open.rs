@@ -22,6 +22,7 @@ use crate::durable::cell::Cell;
 use crate::durable::checker::Checker;
 use crate::durable::examine::{Examined, Site, examine, try_index};
 use crate::durable::held::{Held, JOURNAL, Locks};
+use crate::durable::identity::Identity;
 use crate::durable::options::{Part, SEGMENT_MIN, StoreOptions};
 use crate::durable::queue::Queue;
 use crate::durable::role::Role;
@@ -46,6 +47,9 @@ use crate::log::Log;
 use crate::log::disk::DiskLog;
 
 /// Opens or creates the store in `path`, whose journal is the log of its cell.
+///
+/// # Errors
+/// As [`DurableStore::open`].
 pub(super) fn open(
     path: PathBuf,
     options: StoreOptions,
@@ -56,17 +60,21 @@ pub(super) fn open(
     let part = Part::Owner {
         name: String::new(),
         lease: Duration::ZERO,
+        patience: Duration::ZERO,
     };
-    start(opened, Cell::new(log, local), &part)
+    start(opened, Cell::new(log, local, false), &part)
 }
 
 /// The journal of a store as the log of its cell.
 fn log_of(opened: &Opened, local: &Arc<Mutex<Writer>>) -> DiskLog {
     let journal = Arc::clone(&opened.shared.journal);
-    DiskLog::new(opened.id, Arc::clone(local), journal)
+    DiskLog::new(opened.identity.log, Arc::clone(local), journal)
 }
 
 /// The log of a cell on one machine without anything above it, and what has to live as long.
+///
+/// # Errors
+/// As [`DurableStore::open`].
 #[cfg(test)]
 pub(crate) fn disk_log(
     path: &Path,
@@ -78,6 +86,9 @@ pub(crate) fn disk_log(
 }
 
 /// Opens or creates this node's copy of a cell whose log is elsewhere.
+///
+/// # Errors
+/// As [`DurableStore::join`].
 pub(super) fn join(
     path: PathBuf,
     options: StoreOptions,
@@ -87,7 +98,7 @@ pub(super) fn join(
 ) -> Result<Arc<DurableStore>, OpenError> {
     let owns = matches!(part, Part::Owner { .. });
     let (opened, local) = prepare(path, options, projection, Some(log.id()), owns)?;
-    start(opened, Cell::new(log, local), part)
+    start(opened, Cell::new(log, local, true), part)
 }
 
 /// Checks what has to be checked and gets ready to write.
@@ -99,13 +110,13 @@ fn prepare(
     owns: bool,
 ) -> Result<(Opened, Arc<Mutex<Writer>>), OpenError> {
     let files = Files::with(options.faults.clone());
-    let (folder, locks, id) = enter(&path, &files, &options, of)?;
+    let (folder, locks, identity) = enter(&path, &files, &options, of)?;
     let health = Arc::new(Health::new(Arc::clone(&folder), options.abort_on_poison));
     let site = Site {
         journal: journal_in(&folder, &path.join(JOURNAL))?,
         folder,
         files,
-        id,
+        id: identity.log,
         health,
         path,
     };
@@ -131,12 +142,12 @@ fn prepare(
         end: position(checked.segment, checked.offset),
     };
     let fail = |e| OpenError::io("opening", path, e);
-    let witness = Witness::open(folder, files, &id, testimony, end).map_err(fail)?;
+    let witness = Witness::open(folder, files, &site.id, testimony, end).map_err(fail)?;
     let held = Held::new(path, folder, &site.journal, locks).map_err(fail)?;
     let held = Arc::new(held);
     let seals = Arc::new(Seals::default());
-    let place = site.place(&held, &seals, &options);
-    let writer = Writer::open(place, &checked, Arc::clone(&journal)).map_err(fail)?;
+    let parts = site.writer(&held, &seals, &options);
+    let writer = Writer::open(parts, &checked, Arc::clone(&journal)).map_err(fail)?;
     let index_rebuilt = index.is_err() && checked.last_commit > 0;
     let index = match index {
         Ok(index) => index,
@@ -155,7 +166,7 @@ fn prepare(
         counters: Counters::default(),
         watch: Watch::new(),
         witness,
-        role: Role::new(owns),
+        role: Role::new(owns, options.deposed.clone()),
         held,
         files: files.clone(),
         index_rebuilt,
@@ -164,7 +175,7 @@ fn prepare(
     watch::look_at_space(&shared);
     let opened = Opened {
         path: path.clone(),
-        id,
+        identity,
         shared,
         last: checked.last_commit,
     };
@@ -187,7 +198,7 @@ fn enter(
     files: &Files,
     options: &StoreOptions,
     of: Option<StoreId>,
-) -> Result<(Arc<Folder>, Locks, StoreId), OpenError> {
+) -> Result<(Arc<Folder>, Locks, Identity), OpenError> {
     let folder = if options.create {
         files.open_folder(path)
     } else {
@@ -204,23 +215,24 @@ fn enter(
         identity::check_empty(&folder)?;
     }
     let mut locks = Locks::take(&folder, files)?;
-    let id = match identity::read(&folder)? {
-        Some(id) => id,
+    let identity = match identity::read(&folder)? {
+        Some(identity) => identity,
         None => {
             let segment = options.segment_bytes.max(SEGMENT_MIN);
-            identity::create(&folder, files, segment, of)?
+            identity::create(&folder, files, segment, of)?.into()
         }
     };
-    if let Some(of) = of.filter(|of| *of != id) {
+    // a history of its own is no copy of the log from which it went on
+    if let Some(of) = of.filter(|of| *of != identity.history) {
         return Err(OpenError::NotAStore(format!(
             "{} holds a copy of log {}, not of {}. Nothing was changed",
             path.display(),
-            hex(&id),
+            hex(&identity.history),
             hex(&of)
         )));
     }
     locks.take_identity(&folder, files)?;
-    Ok((Arc::new(folder), locks, id))
+    Ok((Arc::new(folder), locks, identity))
 }
 
 /// Moves the index aside, if there is one, or removes it where there is little room, and begins an

@@ -37,6 +37,8 @@ pub enum Part {
         name: String,
         /// How long the lease lasts; engines round up to what they can keep.
         lease: Duration,
+        /// How long another owner's lease is waited for to end.
+        patience: Duration,
     },
     /// It follows what the owner appends, and takes no commits.
     Follower,
@@ -44,6 +46,9 @@ pub enum Part {
 
 /// Called while a store opens, on the thread that opens it.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// Called once, on a thread of the store, when another node has taken the cell.
+pub type OnDeposed = Arc<dyn Fn() + Send + Sync>;
 
 /// The limits of a durable store. The defaults suit production; tests make them small.
 #[derive(Clone)]
@@ -98,6 +103,8 @@ pub struct StoreOptions {
     pub check_all: bool,
     /// Called while the store opens.
     pub progress: Option<OnProgress>,
+    /// Called when another node has taken the cell: the store appends nothing more.
+    pub deposed: Option<OnDeposed>,
     /// Makes the n-th change to files fail: for tests.
     pub faults: Option<Arc<Faults>>,
 }
@@ -128,6 +135,7 @@ impl Default for StoreOptions {
             check_every: Duration::from_secs(24 * 60 * 60),
             check_all: false,
             progress: None,
+            deposed: None,
             faults: None,
         }
     }

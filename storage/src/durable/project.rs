@@ -25,7 +25,11 @@ impl Overlay {
         }
     }
 
-    /// Adds the rows of one entry.
+    /// Adds the rows of one entry, which lies at `position`, to those that wait for [`Self::publish`].
+    ///
+    /// # Errors
+    /// What the projection says, or `Invalid` when it wrote a key or a value beyond its limits. Rows that it
+    /// had written before that stay, so nothing may be published any more.
     pub(crate) fn entry(
         &mut self,
         index: &SortedRows,
@@ -135,7 +139,10 @@ impl IndexWriter for GroupWriter<'_> {
     }
 }
 
-/// A counter's value; 0 when there is none.
+/// The value of a counter's row, 8 bytes, big-endian; 0 when there is none.
+///
+/// # Errors
+/// `Invalid` when the row is not of 8 bytes.
 pub(crate) fn parse_counter(value: Option<&[u8]>) -> Result<u64, StoreError> {
     let Some(value) = value else { return Ok(0) };
     let bytes = value

@@ -5,9 +5,10 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
 
 use crate::api::{Commit, Done, Row, StoreError};
-use crate::sync::{lock, wait};
+use crate::sync::{lock, wait, wait_for};
 
 /// What the committer is asked for.
 pub(crate) enum Item {
@@ -27,7 +28,7 @@ struct Waiting {
     commits: usize,
     bytes: u64,
     notes: usize,
-    /// The committer sleeps.
+    /// Whether the committer sleeps, so that whoever adds something has to wake it.
     idle: bool,
     /// Nothing more is taken.
     closed: bool,
@@ -54,7 +55,12 @@ impl Queue {
         }
     }
 
-    /// Adds an item, or gives it back with the reason.
+    /// Adds an item behind the others.
+    ///
+    /// # Errors
+    /// Gives the item back with `Closed` once the queue takes nothing more, or with `Overloaded`: as many
+    /// commits or notes wait as may, or the bytes of commits would be too many. A commit is never too large for an
+    /// empty queue, and barriers are always taken.
     pub(crate) fn push(&self, item: Item) -> Result<(), (Item, StoreError)> {
         let mut waiting = lock(&self.waiting);
         if waiting.closed {
@@ -87,16 +93,28 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits for one item and takes all that wait, up to the limits of a group. `None` when the
-    /// queue was shut.
-    pub(crate) fn take(&self, commits_max: usize, bytes_max: u64) -> Option<Vec<Item>> {
+    /// Waits for one item, at most so long, and takes all that wait, up to the limits of a group.
+    /// `None` when the queue was shut.
+    pub(crate) fn take(
+        &self,
+        commits_max: usize,
+        bytes_max: u64,
+        most: Option<Duration>,
+    ) -> Option<Vec<Item>> {
+        let began = Instant::now();
         let mut waiting = lock(&self.waiting);
         while waiting.items.is_empty() {
             if waiting.dropped {
                 return None;
             }
             waiting.idle = true;
-            waiting = wait(&self.some, waiting);
+            waiting = match most {
+                None => wait(&self.some, waiting),
+                Some(most) => match most.checked_sub(began.elapsed()) {
+                    Some(left) => wait_for(&self.some, waiting, left),
+                    None => break,
+                },
+            };
         }
         if waiting.dropped {
             return None;

@@ -24,7 +24,10 @@ const PIECE: usize = 1 << 20;
 /// What an index takes however small it is.
 const INDEX_LEAST: u64 = 2 << 20;
 
-/// Gives the reserve up; whether there was one.
+/// Gives the reserve up, so that its room is free; false when there was none.
+///
+/// # Errors
+/// What the system says when it cannot look for the file or remove it.
 pub(crate) fn give_up(folder: &Folder) -> io::Result<bool> {
     let there = folder.id(RESERVE)?.is_some();
     folder.remove(RESERVE)?;
@@ -58,7 +61,11 @@ pub(crate) fn keep(folder: &Folder, files: &Files, options: &StoreOptions) {
     }
 }
 
-/// Refuses a rebuild that would not fit. Says whether the old index has to go first.
+/// Makes sure that a rebuild of the index fits. True when it does only once the old index has gone.
+///
+/// # Errors
+/// `NoRoom`, with the figures, when it fits in neither way; `Io` when the system does not say how much
+/// is free.
 pub(crate) fn for_rebuild(
     folder: &Folder,
     checked: &Checked,

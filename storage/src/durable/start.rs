@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::api::StoreError;
 use crate::codec::all_zero;
@@ -19,26 +19,35 @@ use crate::durable::applier::Applier;
 use crate::durable::aside::drop_old;
 use crate::durable::cell::Cell;
 use crate::durable::committer::Committer;
+use crate::durable::identity::Identity;
 use crate::durable::options::{Part, Progress};
 use crate::durable::{DurableStore, Shared, follower, watch};
 use crate::error::OpenError;
-use crate::journal::format::StoreId;
 use crate::log::{LogError, Sealed};
 use crate::num::u64_of;
+
+/// The pause between two tries to take a cell that another owner holds.
+const HELD_PAUSE: Duration = Duration::from_millis(50);
 
 /// A store that was checked, before its threads.
 pub(crate) struct Opened {
     /// The path under which it was opened.
     pub(super) path: PathBuf,
-    /// Its identity.
-    pub(super) id: StoreId,
+    /// Which store it is, and which log it keeps.
+    pub(super) identity: Identity,
     /// What all its threads share.
     pub(super) shared: Arc<Shared>,
     /// The number of the last commit of this node's journal.
     pub(super) last: u64,
 }
 
-/// Starts the threads and brings the index up to the journal and to the log.
+/// Starts the threads, brings the index up to the journal and to the log, and takes the lease if this
+/// node is to own the cell.
+///
+/// # Errors
+/// `Rebuild` when an entry cannot be projected, `Corrupt` when the journal is not a beginning of the
+/// log, `Log` when the log refuses the lease or cannot be read, `Io` when a thread cannot be started.
+/// Threads that were started are ended by then, but not where `Io` is the reason.
 pub(super) fn start(
     opened: Opened,
     mut cell: Cell,
@@ -46,7 +55,7 @@ pub(super) fn start(
 ) -> Result<Arc<DurableStore>, OpenError> {
     let Opened {
         path,
-        id,
+        identity,
         shared,
         last,
     } = opened;
@@ -102,7 +111,7 @@ pub(super) fn start(
     Ok(Arc::new(DurableStore {
         shared,
         path,
-        id,
+        identity,
         closed,
         threads: Mutex::new(threads),
         ids,
@@ -155,9 +164,22 @@ fn apply(
     let mut applier = Applier::new(index, projection, shared.options.heads_max);
     catch_up(shared, &mut applier, last).map_err(OpenError::Rebuild)?;
     compare(cell)?;
-    if let Part::Owner { name, lease } = part {
-        let taken = cell.log().acquire(name, *lease).map_err(OpenError::Log)?;
-        cell.own(taken.epoch);
+    if let Part::Owner {
+        name,
+        lease,
+        patience,
+    } = part
+    {
+        let began = Instant::now();
+        loop {
+            match cell.own(name, *lease) {
+                Err(LogError::Held { .. }) if began.elapsed() < *patience => {
+                    std::thread::sleep(HELD_PAUSE);
+                }
+                done => break done.map_err(OpenError::Log)?,
+            }
+        }
+        shared.role.sure_until(cell.sure_until());
     }
     loop {
         follower::catch_up(shared, cell, &mut applier, Duration::ZERO).map_err(OpenError::Log)?;
@@ -205,14 +227,14 @@ fn catch_up(shared: &Shared, applier: &mut Applier, last: u64) -> Result<(), Sto
     if from.commit < last {
         tracing::info!(from = from.commit, to = last, "indexing the journal");
     }
-    let mut reported = std::time::Instant::now();
+    let mut reported = Instant::now();
     let mut read = 0;
     shared.journal.records(from.end, &mut |at, record| {
         applier.record(at, &Sealed::of(*record))?;
         applier.settle()?;
         read += u64_of(record.bytes.len());
         if reported.elapsed().as_secs() >= 1 {
-            reported = std::time::Instant::now();
+            reported = Instant::now();
             let commit = applier.mark().commit;
             shared
                 .options

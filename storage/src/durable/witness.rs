@@ -101,7 +101,11 @@ pub(crate) fn decode(slot: &[u8]) -> Option<(StoreId, u64, Mark)> {
     (c.u32()? == crc32c::crc32c(used)).then_some((id, serial, mark))
 }
 
-/// The newest slot of the file in a store's folder; `None` when there is no file.
+/// The newest slot of the file in a store's folder: its serial number and the last record that it
+/// names. `None` when there is no file.
+///
+/// # Errors
+/// `Corrupt` when no slot is whole, or one belongs to another store; `Io` when it cannot be read.
 pub(crate) fn read(folder: &Folder, id: &StoreId) -> Result<Option<(u64, Mark)>, OpenError> {
     let path = folder.path().join(WITNESS);
     let fail = |e| OpenError::io("reading", &path, e);
@@ -145,7 +149,11 @@ pub(crate) fn refused(path: &Path, why: &str) -> OpenError {
 }
 
 impl Witness {
-    /// Of a journal that ends at `mark`; makes the file when there is none.
+    /// Of a journal that ends at `mark`; `found` is what [`read`] gave. Where that is `None` the file is
+    /// made, and names `mark`.
+    ///
+    /// # Errors
+    /// What the system says when the file cannot be made or opened.
     pub(crate) fn open(
         folder: &Folder,
         files: &Files,
@@ -197,7 +205,10 @@ impl Witness {
         lock(&self.state).written
     }
 
-    /// Writes the last durable record, if it is not there yet.
+    /// Writes the last durable record into the older slot and flushes it, if it is not there yet.
+    ///
+    /// # Errors
+    /// What the system says. Whether the slot is on disk is not known then; the other one is untouched.
     pub(crate) fn write(&self) -> io::Result<()> {
         let _one = lock(&self.writing);
         let (mark, serial) = {

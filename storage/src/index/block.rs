@@ -84,9 +84,9 @@ pub(crate) struct Block {
 
 impl Block {
     /// Of a payload that passed its checks.
-    pub(crate) fn new(payload: &[u8]) -> Self {
+    pub(crate) fn new(payload: Box<[u8]>) -> Self {
         Self {
-            payload: payload.into(),
+            payload,
             rows: OnceLock::new(),
         }
     }

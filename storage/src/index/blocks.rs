@@ -54,6 +54,8 @@ pub(crate) enum Kind {
     Fences,
     /// A part of the Bloom filter.
     Bloom,
+    /// Rows, sorted by key, compressed.
+    CompressedRows,
 }
 
 impl Kind {
@@ -64,6 +66,7 @@ impl Kind {
             Self::Piece => 2,
             Self::Fences => 3,
             Self::Bloom => 4,
+            Self::CompressedRows => 5,
         }
     }
 }
@@ -124,7 +127,12 @@ pub(crate) struct BlockStore {
 
 impl BlockStore {
     /// Opens or creates sled in a store's folder, with so many bytes for sled's own cache and for
-    /// that of blocks; the error says what it did.
+    /// that of blocks. sled's files are private and durable then. A lock that a process which is ending
+    /// still holds is waited for.
+    ///
+    /// # Errors
+    /// `Read` when the system refuses something or the lock stays held, `Damaged` when sled says or shows by
+    /// a panic that its files are not what it wrote.
     pub(crate) fn open(
         store: &Arc<Folder>,
         (cache, blocks): (u64, u64),
@@ -203,7 +211,10 @@ impl BlockStore {
         Ok(())
     }
 
-    /// Makes everything written durable.
+    /// Makes everything written durable: sled's flush, and then an fdatasync of its file.
+    ///
+    /// # Errors
+    /// `Write` when either fails. What is on disk is not known then.
     pub(crate) fn sync(&self) -> Result<(), Trouble> {
         let _one = lock(&self.writing);
         self.db.flush().map_err(|e| Trouble::writing(&e))?;
@@ -212,7 +223,10 @@ impl BlockStore {
             .map_err(|e| Trouble::writing(&e))
     }
 
-    /// Removes the blocks of a run that nothing refers to any more.
+    /// Removes so many blocks of a run that nothing refers to any more, from the first.
+    ///
+    /// # Errors
+    /// As [`Self::remove_one`]; the blocks before that one are removed.
     pub(crate) fn remove(&self, run: u64, blocks: u32) -> Result<(), Trouble> {
         (0..blocks).try_for_each(|block| self.remove_one(run, block))
     }
@@ -227,7 +241,11 @@ impl BlockStore {
         removed.map(drop).map_err(|e| Trouble::writing(&e))
     }
 
-    /// The value under a key.
+    /// The value under a key; `None` when there is none.
+    ///
+    /// # Errors
+    /// `Read` when the system refuses, `Damaged` when sled panics or finds its files wrong. The value itself
+    /// is not checked here.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<IVec>, Trouble> {
         match catch_unwind(AssertUnwindSafe(|| self.db.get(key))) {
             Ok(Ok(value)) => Ok(value),
@@ -236,7 +254,10 @@ impl BlockStore {
         }
     }
 
-    /// The first item behind `key`.
+    /// The first item whose key is greater than `key`; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
     pub(crate) fn after(&self, key: &[u8]) -> Result<Option<(IVec, IVec)>, Trouble> {
         match catch_unwind(AssertUnwindSafe(|| self.db.get_gt(key))) {
             Ok(Ok(item)) => Ok(item),
@@ -245,7 +266,10 @@ impl BlockStore {
         }
     }
 
-    /// Visits these blocks of a run in order.
+    /// Visits these blocks of a run in order; those that are missing are passed over.
+    ///
+    /// # Errors
+    /// As [`Self::get`], and what `visit` gives, which ends the walk.
     pub(crate) fn scan(
         &self,
         run: u64,
@@ -270,7 +294,11 @@ impl BlockStore {
     }
 }
 
-/// Reads sled's files from end to end: an error says that it is not their bytes that are wrong.
+/// Reads sled's files from end to end, to find out whether the system reads them at all.
+///
+/// # Errors
+/// `Read` when the system refuses, so that it is not the bytes that are wrong; `Damaged` when the folder
+/// is missing.
 pub(crate) fn probe(store: &Folder) -> Result<(), Trouble> {
     let look = || -> std::io::Result<()> {
         for item in fs::read_dir(store.steady_path().join(INDEX))? {

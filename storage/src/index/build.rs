@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::index::block::{FAR, GONE};
 use crate::index::blocks::{BlockStore, Kind, OVERHEAD, PAYLOAD_MAX, VALUE_MAX, block_key, seal};
 use crate::index::bloom::{self, Bloom};
+use crate::index::compression::RowCompressor;
 use crate::index::run::{Fences, Run, RunInfo};
 use crate::index::trouble::Trouble;
 use crate::num::{u16_of, u32_of};
@@ -20,6 +21,11 @@ const PIECES_HELD_MAX: usize = 256;
 /// Blocks given to sled in one go.
 const BATCH: usize = 32;
 
+/// A payload with the room before it that [`seal`] fills.
+fn with_room(payload: &[u8]) -> Vec<u8> {
+    [&[0; OVERHEAD], payload].concat()
+}
+
 /// Packs sorted rows into a run and writes its blocks as they fill.
 pub(crate) struct RunBuilder<'a> {
     store: &'a BlockStore,
@@ -31,14 +37,23 @@ pub(crate) struct RunBuilder<'a> {
     bloom: Bloom,
     digest: aws_lc_rs::digest::Context,
     batch: Vec<([u8; 12], Vec<u8>)>,
+    compressor: RowCompressor,
     /// Blocks of pieces that belong behind the row block being filled.
     pieces: Vec<Vec<u8>>,
 }
 
 impl<'a> RunBuilder<'a> {
     /// A run of at most so many keys (rows, and streams among them).
-    pub(crate) fn new(store: &'a BlockStore, id: u64, level: u8, keys: u64) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// When there is no memory to compress with.
+    pub(crate) fn new(
+        store: &'a BlockStore,
+        id: u64,
+        level: u8,
+        keys: u64,
+    ) -> Result<Self, Trouble> {
+        Ok(Self {
             store,
             info: RunInfo {
                 id,
@@ -53,11 +68,15 @@ impl<'a> RunBuilder<'a> {
             bloom: Bloom::new(keys),
             digest: aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256),
             batch: Vec::with_capacity(BATCH),
+            compressor: RowCompressor::new()?,
             pieces: Vec::new(),
-        }
+        })
     }
 
-    /// Adds the next row; keys ascend.
+    /// Adds the next row; keys ascend, and `None` is a key that was removed.
+    ///
+    /// # Errors
+    /// As [`BlockStore::put`]. The run cannot be finished then; its blocks are removed at the next start.
     pub(crate) fn add(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), Trouble> {
         let in_place = value.map_or(0, |v| if v.len() > IN_PLACE_MAX { 8 } else { v.len() });
         if self.block.len() + 5 + key.len() + in_place > VALUE_MAX {
@@ -109,11 +128,7 @@ impl<'a> RunBuilder<'a> {
                 self.block.extend_from_slice(rest);
                 self.block.extend_from_slice(&first.to_be_bytes());
                 self.block.extend_from_slice(&u32_of(v.len()).to_be_bytes());
-                for piece in v.chunks(PAYLOAD_MAX) {
-                    let mut block = vec![0; OVERHEAD];
-                    block.extend_from_slice(piece);
-                    self.pieces.push(block);
-                }
+                self.pieces.extend(v.chunks(PAYLOAD_MAX).map(with_room));
             }
             Some(v) => {
                 self.block.extend_from_slice(&u16_of(v.len()).to_be_bytes());
@@ -127,12 +142,12 @@ impl<'a> RunBuilder<'a> {
         if self.block.len() == OVERHEAD {
             return Ok(());
         }
-        let rows = std::mem::replace(&mut self.block, {
-            let mut next = Vec::with_capacity(VALUE_MAX);
-            next.resize(OVERHEAD, 0);
-            next
-        });
-        self.write(rows, Kind::Rows)?;
+        let rows = self.block.get(OVERHEAD..).unwrap_or_default();
+        match self.compressor.compress(rows)? {
+            Some(frame) => self.write(with_room(&frame), Kind::CompressedRows)?,
+            None => self.write(self.block.clone(), Kind::Rows)?,
+        }
+        self.block.truncate(OVERHEAD);
         for piece in std::mem::take(&mut self.pieces) {
             self.write(piece, Kind::Piece)?;
         }
@@ -154,14 +169,15 @@ impl<'a> RunBuilder<'a> {
     fn write_long(&mut self, bytes: &[u8], kind: Kind) -> Result<u32, Trouble> {
         let start = self.info.blocks;
         for chunk in bytes.chunks(PAYLOAD_MAX) {
-            let mut value = vec![0; OVERHEAD];
-            value.extend_from_slice(chunk);
-            self.write(value, kind)?;
+            self.write(with_room(chunk), kind)?;
         }
         Ok(start)
     }
 
-    /// Writes what is left; the run is complete but not yet synced.
+    /// Writes what is left, fences and filter; the run is complete but not yet synced.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
     pub(crate) fn finish(mut self) -> Result<Arc<Run>, Trouble> {
         self.end_block()?;
         let fences = std::mem::take(&mut self.fences);

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     fn block() -> Arc<Block> {
-        Arc::new(Block::new(&[0; 4096]))
+        Arc::new(Block::new(vec![0; 4096].into()))
     }
 
     #[test]

@@ -31,6 +31,10 @@ impl SortedRows {
     /// Freezes the table when it is full; `mark` is the end of what it holds. Waits while too many
     /// tables wait for the flusher. While the disk is nearly full nothing is frozen: no commits are
     /// taken then, and what is in memory is in the journal.
+    ///
+    /// # Errors
+    /// `Poisoned` when a write has failed, `Closed` when the store stops while this waits. The table is as it
+    /// was.
     pub(crate) fn freeze_if_full(&self, mark: Mark) -> Result<(), StoreError> {
         let small = read(&self.state).active_bytes < self.tuning.table_bytes;
         if small || self.health.full().is_some() {
@@ -39,7 +43,10 @@ impl SortedRows {
         self.freeze(mark)
     }
 
-    /// Freezes the table as it is.
+    /// Freezes the table as it is; `mark` is the end of what it holds.
+    ///
+    /// # Errors
+    /// As [`Self::freeze_if_full`].
     pub(crate) fn freeze(&self, mark: Mark) -> Result<(), StoreError> {
         self.wait_until(|frozen| frozen < self.tuning.frozen_max)?;
         let mut state = write(&self.state);
@@ -52,7 +59,10 @@ impl SortedRows {
         Ok(())
     }
 
-    /// Waits until all frozen tables are on disk.
+    /// Waits until all frozen tables are on disk, or the disk is nearly full.
+    ///
+    /// # Errors
+    /// As [`Self::freeze_if_full`].
     pub(crate) fn wait_flushed(&self) -> Result<(), StoreError> {
         self.wait_until(|frozen| frozen == 0)
     }
@@ -131,7 +141,7 @@ impl SortedRows {
                 .keys()
                 .filter(|k| stream_prefix(k.as_slice()).is_some());
             let keys = u64_of(frozen.table.len() + streams.count());
-            let mut builder = RunBuilder::new(&self.store, self.take_run_id(), 0, keys);
+            let mut builder = RunBuilder::new(&self.store, self.take_run_id(), 0, keys)?;
             for (n, (key, value)) in frozen.table.iter().enumerate() {
                 if n % 4096 == 0 && self.stopped() {
                     return Ok(false);
@@ -240,7 +250,7 @@ impl SortedRows {
                 cursor.map_err(|e| self.unreadable(e))?,
             )));
         }
-        let mut builder = RunBuilder::new(&self.store, self.take_run_id(), level, keys);
+        let mut builder = RunBuilder::new(&self.store, self.take_run_id(), level, keys)?;
         let mut stopped = false;
         let mut rows = 0u64;
         merge(

@@ -19,9 +19,9 @@ pub(crate) enum Source<'a> {
         std::slice::Iter<'a, (Bytes, Option<Bytes>)>,
         Option<Row<'a>>,
     ),
-    /// A frozen table.
+    /// Rows of a frozen table, the next one, and the order of the walk.
     Table(Range<'a, Bytes, Option<Bytes>>, Option<Row<'a>>, SortOrder),
-    /// A run.
+    /// Rows of a run on disk.
     Run(Box<RunCursor<'a>>),
 }
 
@@ -91,6 +91,9 @@ pub(crate) struct RunCursor<'a> {
 impl<'a> RunCursor<'a> {
     /// Over `from <= key < to`; no `to` means to the end. A walk over whole runs leaves the cache
     /// of blocks as it is.
+    ///
+    /// # Errors
+    /// As [`Run::rows`]; also `Damaged` when the rows of a block cannot be told apart.
     pub(crate) fn new(
         store: &'a BlockStore,
         run: &Arc<Run>,
@@ -212,6 +215,9 @@ type Visit<'a> = &'a mut dyn FnMut(&[u8], Stored<'_>, Option<&Run>) -> Result<bo
 
 /// Visits every key once, with the value from the first source that has it; sources come newest
 /// first. `visit` gets the run that a large value lies in, and says whether to go on.
+///
+/// # Errors
+/// What `visit` gives; as [`Run::rows`] for the next block of a run; `Damaged` when a row has no value.
 pub(crate) fn merge(
     sources: &mut [Source<'_>],
     order: SortOrder,

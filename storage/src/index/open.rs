@@ -42,7 +42,11 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl SortedRows {
-    /// Opens what is in the folder, or says why that cannot be used. `fresh`: the folder is new.
+    /// Opens what is in the folder. `fresh`: the folder is new, and an empty index is made in it.
+    ///
+    /// # Errors
+    /// `Damaged`, with the reason, when it is missing, of another store, of another version of the
+    /// projection, or not what was written; `Read` or `Write` when the system refused something.
     pub(crate) fn open(wanted: &Wanted<'_>, fresh: bool) -> Result<Self, Trouble> {
         let missing = |e: std::io::Error| Trouble::looking(&e);
         if !fresh && wanted.store.id("index/db").map_err(missing)?.is_none() {

@@ -13,6 +13,7 @@ use crate::codec::Cursor;
 use crate::index::block::{Block, Stored};
 use crate::index::blocks::{BlockStore, Kind, OVERHEAD, block_key, unseal};
 use crate::index::bloom::Bloom;
+use crate::index::compression::decompress;
 use crate::index::trouble::Trouble;
 use crate::num::{u32_of, u64_of, usize_of32};
 
@@ -114,25 +115,30 @@ impl Fences {
 }
 
 impl Run {
-    /// The checked payload of a block.
-    pub(crate) fn payload(
-        &self,
-        store: &BlockStore,
-        block: u32,
-        kind: Kind,
-    ) -> Result<IVec, Trouble> {
+    /// A block that passed its checks, and its kind; its payload begins behind the first `OVERHEAD` bytes.
+    ///
+    /// # Errors
+    /// As [`BlockStore::get`]; `Damaged`, naming the block, when it is missing or fails its checksum.
+    fn block(&self, store: &BlockStore, block: u32) -> Result<(u8, IVec), Trouble> {
         let id = self.info.id;
         let place = || format!("run {id}, block {block}");
         let value = store.get(&block_key(id, block))?;
         let value = value.ok_or_else(|| format!("{} is missing", place()))?;
         match unseal(&value, id, block) {
-            Some((k, ..)) if k == kind.byte() => Ok(value),
-            Some(_) => Err(format!("{} is of another kind", place()).into()),
+            Some((kind, ..)) => Ok((kind, value)),
             None => Err(format!("{} fails its checksum", place()).into()),
         }
     }
 
-    /// The value under `key` in this run; the inner `None` is a removed key.
+    fn of_another_kind(&self, block: u32) -> Trouble {
+        format!("run {}, block {block} is of another kind", self.info.id).into()
+    }
+
+    /// The value under `key` in this run; `hash` is that of the key for the filter. The outer `None` is a key
+    /// that the run does not know, the inner one a key that was removed.
+    ///
+    /// # Errors
+    /// As [`Self::rows_once`]. A key that the filter does not have costs no read and cannot fail.
     pub(crate) fn get(
         &self,
         store: &BlockStore,
@@ -155,6 +161,9 @@ impl Run {
     }
 
     /// A block of rows, from the cache or into it.
+    ///
+    /// # Errors
+    /// As [`Self::rows_once`]; a block in the cache cannot fail.
     pub(crate) fn rows(&self, store: &BlockStore, block: u32) -> Result<Arc<Block>, Trouble> {
         let key = (self.info.id, block);
         if let Some(found) = store.cache.get(key) {
@@ -166,14 +175,25 @@ impl Run {
     }
 
     /// A block of rows that nobody asks for again soon: past the cache.
+    ///
+    /// # Errors
+    /// As [`BlockStore::get`]; `Damaged`, naming the block, when it is missing, broken, or not one of rows.
     pub(crate) fn rows_once(&self, store: &BlockStore, block: u32) -> Result<Arc<Block>, Trouble> {
-        let value = self.payload(store, block, Kind::Rows)?;
-        Ok(Arc::new(Block::new(
-            value.get(OVERHEAD..).unwrap_or_default(),
-        )))
+        let (kind, value) = self.block(store, block)?;
+        let payload = value.get(OVERHEAD..).unwrap_or_default();
+        let rows = match kind {
+            k if k == Kind::CompressedRows.byte() => decompress(payload)?.into(),
+            k if k == Kind::Rows.byte() => payload.into(),
+            _ => return Err(self.of_another_kind(block)),
+        };
+        Ok(Arc::new(Block::new(rows)))
     }
 
-    /// The whole value of a row.
+    /// The whole value of a row, put together when it lies in blocks of its own; `None` for a key that was
+    /// removed.
+    ///
+    /// # Errors
+    /// As [`BlockStore::get`]; `Damaged` when a block of the value is missing, broken, of another kind, or empty.
     pub(crate) fn value(
         &self,
         store: &BlockStore,
@@ -187,7 +207,10 @@ impl Run {
         let mut whole = Vec::with_capacity(length.min(crate::api::VALUE_BYTES_MAX));
         let mut block = first;
         while whole.len() < length {
-            let value = self.payload(store, block, Kind::Piece)?;
+            let (kind, value) = self.block(store, block)?;
+            if kind != Kind::Piece.byte() {
+                return Err(self.of_another_kind(block));
+            }
             let piece = value.get(OVERHEAD..).unwrap_or_default();
             if piece.is_empty() {
                 return Err(format!("run {}, block {block} is empty", self.info.id).into());
@@ -200,6 +223,10 @@ impl Run {
 }
 
 /// Reads every block of a run, checks it, and makes the run ready.
+///
+/// # Errors
+/// As [`BlockStore::scan`]; `Damaged` when a block is missing or wrong, or all of them together do not
+/// have the digest that the manifest names.
 pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, Trouble> {
     let mut digest = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
     let (mut fences, mut bloom) = (Vec::new(), Vec::new());

@@ -94,7 +94,10 @@ pub(crate) struct Torn {
     pub(crate) length: u32,
 }
 
-/// The numbers of the segments in a folder, compressed or not, ascending.
+/// The numbers of the segments in a folder, compressed or not, ascending, each once.
+///
+/// # Errors
+/// What the system says when it cannot list the folder.
 pub(crate) fn segment_numbers(folder: &Folder) -> io::Result<Vec<u32>> {
     let number = |name: &OsString| number_in(name.to_str()?);
     let mut numbers: Vec<u32> = folder.names()?.iter().filter_map(number).collect();
@@ -104,7 +107,12 @@ pub(crate) fn segment_numbers(folder: &Folder) -> io::Result<Vec<u32>> {
     Ok(numbers)
 }
 
-/// Checks every byte of the journal in `folder` but of segments that `trust` attests.
+/// Checks every byte of the journal in `folder` but of segments that `trust` attests. `progress` is
+/// called after each segment that was read.
+///
+/// # Errors
+/// `Corrupt`, with file and offset, when a segment is missing or something in it is not what was written,
+/// but for a record at the very end that was not finished; `Io` when the system refuses to read.
 pub(crate) fn check(
     folder: &Folder,
     id: &StoreId,

@@ -84,7 +84,10 @@ impl SegmentHeader {
         b
     }
 
-    /// Reads the first block; the error says what is wrong.
+    /// Reads the first block of a segment, all of its [`SEGMENT_HEADER`] bytes.
+    ///
+    /// # Errors
+    /// A sentence for operators: cut short, no header, of a newer format, or not what was written.
     pub(crate) fn parse(block: &[u8]) -> Result<Self, &'static str> {
         let mut c = Cursor::new(block);
         let short = "the segment header is cut short";
@@ -256,7 +259,11 @@ pub(crate) enum FrameError {
 }
 
 impl<'a> EntryRef<'a> {
-    /// The frame at the start of `bytes` and its length.
+    /// The frame at the start of `bytes` and its length in bytes; what comes behind it is not looked at.
+    ///
+    /// # Errors
+    /// [`FrameError::Short`] when more bytes are needed to tell, [`FrameError::Bad`] when no more bytes would
+    /// make it a frame.
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<(Self, usize), FrameError> {
         let mut c = Cursor::new(bytes);
         let length = usize_of32(c.u32().ok_or(FrameError::Short(8))?);

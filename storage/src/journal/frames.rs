@@ -21,7 +21,7 @@ struct Kept {
     bytes: u64,
 }
 
-/// The frames.
+/// The frames that are kept unpacked, and how many bytes they may take.
 #[derive(Debug)]
 pub(crate) struct Frames {
     most: u64,
@@ -37,7 +37,10 @@ impl Frames {
         }
     }
 
-    /// A frame of a segment, unpacked.
+    /// A frame of a segment, counted from 0, unpacked; from those that are kept, or read and kept.
+    ///
+    /// # Errors
+    /// As [`Packed::unpack`]; one that is kept cannot fail.
     pub(crate) fn get(&self, packed: &Packed, nth: u32) -> Result<Arc<Vec<u8>>, Wrong> {
         let key = (packed.seal().number, nth);
         if let Some(found) = self.look(key) {

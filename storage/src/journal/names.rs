@@ -31,6 +31,9 @@ pub(crate) fn number_in(name: &str) -> Option<u32> {
 
 /// The file of a segment, and whether it is the compressed one. That of its first form counts where there are
 /// both: it is removed only once the other one has its name on disk.
+///
+/// # Errors
+/// What `open` gives; `NotFound` when there is neither.
 pub(crate) fn find(
     number: u32,
     open: impl Fn(&str) -> io::Result<File>,

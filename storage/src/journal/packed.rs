@@ -52,7 +52,7 @@ pub(crate) fn body_of(frames: u32) -> u64 {
 /// One frame in its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Frame {
-    /// Where it begins.
+    /// Where it begins, in bytes from the beginning of the file.
     pub(crate) at: u32,
     pub(crate) length: u32,
     /// Of its bytes as they lie there.
@@ -152,6 +152,10 @@ pub(crate) struct Packed {
 
 impl Packed {
     /// Reads header and table of segment `number`.
+    ///
+    /// # Errors
+    /// `Damaged` when the file is not as long as its header says, is another segment, or header or table fail
+    /// their checksum; `Refused` when the system does not read them. Frames are checked when they are read.
     pub(crate) fn open(file: File, number: u32) -> Result<Self, Wrong> {
         let refused = |e| Wrong::Refused(0, e);
         let length = file.metadata().map_err(refused)?.len();
@@ -200,7 +204,11 @@ impl Packed {
         &self.id
     }
 
-    /// Reads, checks and unpacks a frame.
+    /// Reads, checks and unpacks a frame, counted from 0; at most [`FRAME`] bytes.
+    ///
+    /// # Errors
+    /// `Damaged` at the offset that the frame has in the segment when there is none of that number or its
+    /// bytes are not what was written; `Refused` when the system does not read them.
     pub(crate) fn unpack(&self, nth: u32) -> Result<Arc<Vec<u8>>, Wrong> {
         let begin = SEGMENT_HEADER + nth * FRAME;
         let offset = u64::from(begin);
@@ -224,7 +232,11 @@ impl Packed {
         }
     }
 
-    /// Puts into `into` what the segment has at `at`; gives how much of it there is.
+    /// Puts into `into` what the segment as it was written has from `at` on; gives how many bytes, which is
+    /// less than asked for only at the segment's end. Behind the records there are zeros.
+    ///
+    /// # Errors
+    /// What `unpack` gives, and `Damaged` when a frame is shorter than it was.
     pub(crate) fn copy(
         &self,
         into: &mut [u8],
@@ -288,12 +300,15 @@ fn places(table: &[u8], frames: u32, length: u32) -> Option<Vec<Frame>> {
 pub(crate) enum Source {
     /// As it was written.
     Plain(File),
-    /// Compressed.
+    /// In frames that are unpacked when they are read.
     Packed(Packed),
 }
 
 impl Source {
     /// Opens segment `number`: the file as it was written where there is one, else the compressed one.
+    ///
+    /// # Errors
+    /// `Damaged` when there is neither, `Refused` when the system does not open it, and as [`Packed::open`].
     pub(crate) fn open(
         number: u32,
         open: impl Fn(&str) -> io::Result<File>,
@@ -308,6 +323,9 @@ impl Source {
     }
 
     /// The file of segment `number` that was found, and whether it is the compressed one.
+    ///
+    /// # Errors
+    /// As [`Packed::open`]; the header of a file as it was written is not looked at here.
     pub(crate) fn of(number: u32, (file, packed): (File, bool)) -> Result<Self, Wrong> {
         if packed {
             Packed::open(file, number).map(Self::Packed)
@@ -316,7 +334,11 @@ impl Source {
         }
     }
 
-    /// Puts into `into` what the segment has at `at`; gives how much of it there is.
+    /// Puts into `into` what the segment has from `at` on; gives how many bytes, which is less than asked for
+    /// only at its end.
+    ///
+    /// # Errors
+    /// `Refused` when the system does not read, and as [`Packed::copy`].
     pub(crate) fn read(
         &self,
         into: &mut [u8],
@@ -342,6 +364,9 @@ impl Source {
     }
 
     /// The same without keeping what was unpacked.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
     pub(crate) fn read_once(&self, into: &mut [u8], at: u64) -> Result<usize, Wrong> {
         match self {
             Self::Plain(_) => self.read(into, at, &mut |_| Err(damaged(at, "no frames"))),

@@ -132,6 +132,10 @@ impl Writing {
 
 impl Packing {
     /// Begins with a segment, of which what lies in `folder` is as it was written.
+    ///
+    /// # Errors
+    /// [`Kept::Segment`] when its header is wrong, [`Kept::File`] when no file can be made beside it,
+    /// [`Kept::Untrue`] when a compressed file that a stop left is wrong.
     pub(crate) fn begin(
         files: &Files,
         folder: &Folder,
@@ -154,7 +158,11 @@ impl Packing {
         &self.seal
     }
 
-    /// Takes the next step. After an error nothing is left but the segment as it was.
+    /// Takes the next step: one window is read and written, or read again. After an error nothing is left but
+    /// the segment as it was.
+    ///
+    /// # Errors
+    /// [`Kept`] says why the segment is not compressed; any of its variants.
     pub(crate) fn step(self, files: &Files, folder: &Folder) -> Result<(Self, Step), Kept> {
         let number = self.seal.number;
         let done = self.next(files, folder);

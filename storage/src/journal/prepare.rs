@@ -66,7 +66,11 @@ pub(crate) fn no_room(e: &io::Error) -> bool {
     matches!(Errno::from_io_error(e), Some(Errno::NOSPC | Errno::DQUOT))
 }
 
-/// Makes segment `number` of `size` bytes; an error when there is one of that name.
+/// Makes segment `number` of `size` bytes, header and zeros, durable under its name.
+///
+/// # Errors
+/// `ENOSPC` before anything is written when `size` bytes are not free, `EEXIST` when there is a segment of
+/// that name, else what the system says. Nothing of an unfinished one is left, if it can be removed.
 pub(crate) fn prepare(
     files: &Files,
     folder: &Folder,
@@ -146,7 +150,10 @@ pub(crate) struct Preparer {
 }
 
 impl Preparer {
-    /// Starts the thread.
+    /// Starts the thread, which makes segments of `size` bytes.
+    ///
+    /// # Errors
+    /// What the system says when it has no thread.
     pub(crate) fn start(
         files: Files,
         folder: Arc<Folder>,
@@ -186,8 +193,12 @@ impl Preparer {
         }
     }
 
-    /// Waits for the segment that was ordered; `None` when none was. When the machine lacks what
-    /// it takes for longer than [`PATIENCE`], the store takes no commits until it is made.
+    /// Waits for the segment that was ordered; `None` when none was.
+    ///
+    /// # Errors
+    /// [`NoSegment::Yet`] when the machine has lacked what it takes for longer than [`PATIENCE`]: the store
+    /// takes no commits until it is made, and this may be called again. [`NoSegment::Ever`] when it cannot be
+    /// made, or the thread has ended.
     pub(crate) fn take(&mut self) -> Result<Option<Segment>, NoSegment> {
         if !self.waiting {
             return Ok(None);

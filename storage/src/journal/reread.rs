@@ -35,6 +35,9 @@ pub(crate) struct Reread {
 
 impl Reread {
     /// Opens a segment and reads its header.
+    ///
+    /// # Errors
+    /// As [`Source::open`] and [`Self::over`].
     pub(crate) fn open(
         files: &Files,
         folder: &Folder,
@@ -46,6 +49,10 @@ impl Reread {
     }
 
     /// Reads the header of a segment that was opened.
+    ///
+    /// # Errors
+    /// `Damaged` when it is another segment, or its file is not as long as it was; `Refused` when the system
+    /// does not read it.
     pub(crate) fn over(source: Source, id: &StoreId, seal: Seal) -> Result<Self, Wrong> {
         let another = || damaged(0, "the file is another segment under this name");
         match &source {
@@ -93,12 +100,21 @@ impl Reread {
         self.offset >= u64::from(self.seal.size)
     }
 
-    /// Reads and checks the next piece; gives its bytes.
+    /// Reads and checks the next piece; gives how many bytes it has.
+    ///
+    /// # Errors
+    /// `Damaged`, with the offset, when a record there is not what was written, does not follow the one before
+    /// it, or is not the last that the seal names, and when there is anything but zeros behind the last.
+    /// [`Self::offset`] says up to where it is right. `Refused` when the system does not read; then the same piece
+    /// may be read again.
     pub(crate) fn step(&mut self) -> Result<u64, Wrong> {
         self.step_with(&mut |_| ())
     }
 
-    /// The same; `take` gets the records of the piece when all of them are right.
+    /// The same; `take` gets the bytes of the piece's records when all of them are right, none for zeros.
+    ///
+    /// # Errors
+    /// As [`Self::step`]; `take` is not called then.
     pub(crate) fn step_with(&mut self, take: Take<'_>) -> Result<u64, Wrong> {
         let mut window = std::mem::take(&mut self.window);
         let read = self.piece(&mut window, take);

@@ -82,7 +82,7 @@ impl From<io::Error> for Refused {
 
 /// What a writer needs besides the journal that was checked.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct WriterParts {
     /// The way to the files.
     pub(crate) files: Files,
     /// The folder of segments.
@@ -104,8 +104,12 @@ impl Writer {
     ///
     /// # Errors
     /// When the system refuses something.
-    pub(crate) fn open(place: Place, checked: &Checked, journal: Arc<Journal>) -> io::Result<Self> {
-        let Place {
+    pub(crate) fn open(
+        parts: WriterParts,
+        checked: &Checked,
+        journal: Arc<Journal>,
+    ) -> io::Result<Self> {
+        let WriterParts {
             files,
             folder,
             held,
@@ -113,7 +117,7 @@ impl Writer {
             id,
             segment_bytes,
             seals,
-        } = place;
+        } = parts;
         if let Some(torn) = checked.torn {
             cut(&files, &folder, torn)?;
         }
@@ -186,6 +190,9 @@ impl Writer {
 
     /// Writes a record behind the last one. It is neither durable nor shown to readers before
     /// [`Self::sync`] and [`Self::show`]. The record that was put last is given its place again.
+    ///
+    /// # Errors
+    /// [`Refused`] says what of it was written: nothing, or nobody knows.
     pub(crate) fn put(&mut self, record: &Sealed<'_>) -> Result<Placed, Refused> {
         if let Some(last) = self.last
             && record.tail() == self.tail
@@ -225,7 +232,11 @@ impl Writer {
         Ok(placed)
     }
 
-    /// Makes durable what was put.
+    /// Makes durable what was put, and looks whether the segment is still under its name.
+    ///
+    /// # Errors
+    /// What the system says, or that the segment was moved, replaced or removed. What was put may be on disk
+    /// or not, and nothing more may be written.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.dirty) {
             self.files.sync_data(&self.active.file)?;

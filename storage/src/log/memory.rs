@@ -2,14 +2,14 @@
 //! and owners and followers are tested on it.
 //!
 //! **Shape.** [`MemoryLog::new`] makes the log, [`MemoryLog::handle`] another way to it, as another
-//! node has. Time passes only by [`MemoryLog::pass`], and answers are lost only by
-//! [`MemoryLog::lose_answers`], so that the same calls give the same history.
+//! node has. Time passes only by [`MemoryLog::pass`], and appends are lost, late or refused only by
+//! [`MemoryLog::lose_answers`], [`MemoryLog::hold_back`] and [`MemoryLog::refuse`], so that the same calls give the
+//! same history.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::api::CommitNo;
-use crate::journal::format::genesis;
+use crate::api::{CommitNo, StoreError};
 use crate::log::{Epoch, Lease, Log, LogError, LogId, Sealed, Tail, TailWatch};
 use crate::sync::lock;
 
@@ -25,6 +25,12 @@ struct State {
     now: Duration,
     /// The answers of so many appends are lost from now on.
     lost: u32,
+    /// So many appends are held back from now on.
+    held_back: u32,
+    /// So many appends are refused from now on.
+    refused: u32,
+    /// What was held back, in order, with its epoch.
+    late: Vec<(Epoch, Arc<[u8]>)>,
 }
 
 #[derive(Debug)]
@@ -41,15 +47,13 @@ pub struct MemoryLog(Arc<Core>);
 impl MemoryLog {
     /// An empty log of this identity, with no owner.
     pub fn new(id: LogId) -> Self {
-        let hash = genesis(&id);
-        let commit = CommitNo(0);
         Self(Arc::new(Core {
             id,
             state: Mutex::new(State {
                 first: CommitNo(1),
                 ..State::default()
             }),
-            tail: TailWatch::new(Tail { commit, hash }),
+            tail: TailWatch::new(Tail::none(&id)),
         }))
     }
 
@@ -65,9 +69,52 @@ impl MemoryLog {
         state.now += time;
     }
 
+    /// How long the lease lasts still; `None` while nobody holds it.
+    pub fn left(&self) -> Option<Duration> {
+        let state = lock(&self.0.state);
+        state.until?.checked_sub(state.now)
+    }
+
     /// The next `count` appends are made, and their answers are lost.
     pub fn lose_answers(&self, count: u32) {
         lock(&self.0.state).lost = count;
+    }
+
+    /// The next `count` appends find nobody: their senders do not know the outcome, and each arrives before
+    /// the next append, or with [`Self::arrive`], and is judged as if it were sent then.
+    pub fn hold_back(&self, count: u32) {
+        lock(&self.0.state).held_back = count;
+    }
+
+    /// The next `count` appends that are not held back are refused: nothing is done.
+    pub fn refuse(&self, count: u32) {
+        lock(&self.0.state).refused = count;
+    }
+
+    /// What was held back arrives.
+    pub fn arrive(&self) {
+        let mut state = lock(&self.0.state);
+        for (epoch, bytes) in std::mem::take(&mut state.late) {
+            #[expect(clippy::expect_used, reason = "only whole records are held back")]
+            let record = Sealed::parse(&bytes).expect("a record as it was sent");
+            let done = self.put(&mut state, epoch, &record);
+            tracing::debug!(?done, "an append came late");
+        }
+    }
+
+    /// Appends, if the condition holds.
+    fn put(&self, state: &mut State, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError> {
+        Self::current(state, epoch)?;
+        let tail = self.0.tail.now();
+        if !record.follows(&tail) {
+            let offered = record.first_commit();
+            return Err(LogError::Gap { tail, offered });
+        }
+        let after = record.tail();
+        let bytes = Arc::from(record.bytes());
+        state.records.push((after.commit, bytes));
+        self.0.tail.moved(after);
+        Ok(())
     }
 
     fn current(state: &State, epoch: Epoch) -> Result<(), LogError> {
@@ -116,18 +163,19 @@ impl Log for MemoryLog {
     }
 
     fn append(&mut self, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError> {
+        self.arrive();
         let mut state = lock(&self.0.state);
-        Self::current(&state, epoch)?;
-        let tail = self.0.tail.now();
-        if !record.follows(&tail) {
-            let offered = record.first_commit();
-            return Err(LogError::Gap { tail, offered });
+        if let Some(left) = state.held_back.checked_sub(1) {
+            state.held_back = left;
+            state.late.push((epoch, Arc::from(record.bytes())));
+            return Err(LogError::Unknown(Arc::from("the request is late")));
         }
-        let after = record.tail();
-        state
-            .records
-            .push((after.commit, Arc::from(record.bytes())));
-        self.0.tail.moved(after);
+        if let Some(left) = state.refused.checked_sub(1) {
+            state.refused = left;
+            let why = "the test says so";
+            return Err(LogError::Yet(StoreError::Unreachable(Arc::from(why))));
+        }
+        self.put(&mut state, epoch, record)?;
         match state.lost.checked_sub(1) {
             Some(left) => {
                 state.lost = left;

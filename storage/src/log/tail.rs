@@ -23,7 +23,7 @@ impl TailWatch {
         }
     }
 
-    /// The end.
+    /// The end as it is now.
     pub(crate) fn now(&self) -> Tail {
         *lock(&self.tail)
     }

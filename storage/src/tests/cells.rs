@@ -54,6 +54,7 @@ fn owner(name: &str) -> Part {
     Part::Owner {
         name: name.to_owned(),
         lease: LEASE,
+        patience: Duration::ZERO,
     }
 }
 
@@ -152,6 +153,68 @@ fn an_append_whose_answer_is_lost_is_made_once() {
     })
     .unwrap();
     assert_eq!(commits, history.commits);
+}
+
+#[test]
+fn an_append_that_arrives_late_is_made_once_and_is_not_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = MemoryLog::new([9; 16]);
+    let (mut history, mut rng) = (History::default(), Rng(17));
+    let store = join(dir.path(), &log, &owner("one")).unwrap();
+    for _ in 0..10 {
+        // It arrives between the question and the second try,
+        log.hold_back(1);
+        history.write(store.as_ref(), 1, &mut rng);
+        // or while that is refused,
+        log.hold_back(1);
+        log.refuse(1);
+        history.write(store.as_ref(), 1, &mut rng);
+        // or twice.
+        log.hold_back(2);
+        history.write(store.as_ref(), 1, &mut rng);
+        // What is refused at first is surely not there.
+        log.refuse(1);
+        let refused = submit(store.as_ref(), history.make(&mut rng));
+        assert!(matches!(refused, Err(StoreError::Unreachable(_))));
+    }
+    history.check(store.as_ref());
+    let place = tempfile::tempdir().unwrap();
+    history.check(join(place.path(), &log, &Part::Follower).unwrap().as_ref());
+}
+
+#[test]
+fn a_lease_is_renewed_while_nobody_writes() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = MemoryLog::new([10; 16]);
+    let short = Duration::from_millis(60);
+    let part = Part::Owner {
+        name: "one".to_owned(),
+        lease: short,
+        patience: Duration::ZERO,
+    };
+    let store = join(&dir.path().join("one"), &log, &part).unwrap();
+    // The log's own time stands still, so each renewal is one that the node made by itself.
+    for _ in 0..5 {
+        log.pass(short.mul_f32(0.9));
+        let began = Instant::now();
+        while log.left() != Some(short) {
+            assert!(began.elapsed() < HANG, "the lease is not renewed");
+            std::thread::yield_now();
+        }
+    }
+    store.ready().unwrap();
+    // Deposed, it hears of it without writing.
+    log.pass(short);
+    let mut other = log.handle();
+    let began = Instant::now();
+    while other.acquire("two", LEASE).is_err() {
+        log.pass(short);
+        assert!(began.elapsed() < HANG, "the lease does not end");
+    }
+    while !matches!(store.ready(), Err(StoreError::NotOwner { .. })) {
+        assert!(began.elapsed() < HANG, "it does not hear of it");
+        std::thread::yield_now();
+    }
 }
 
 #[test]

@@ -25,9 +25,9 @@ pub enum AccountSort {
     CreatedAt,
     /// By the holder's name.
     HolderName,
-    /// By CVU.
+    /// By the digits of the CVU; accounts without one come before all others.
     Cvu,
-    /// By alias.
+    /// By the alias in lower case; accounts without one come before all others.
     Alias,
     /// By the tenant's own code.
     Code,
@@ -155,7 +155,7 @@ pub struct AccountFilter {
     pub status: Option<Status>,
     /// Only enabled, or only disabled.
     pub enabled: Option<bool>,
-    /// Which accounts.
+    /// Which accounts the list is about at all, and where `text` is looked for.
     pub scope: AccountScope,
 }
 

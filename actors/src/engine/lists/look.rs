@@ -70,7 +70,7 @@ impl Left {
 /// A page that looks for its rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Look<'a> {
-    /// The page.
+    /// The page that is asked for: its order, where it goes on, and how many rows it takes at most.
     pub page: &'a ListPage,
     /// What it may look at, in rows.
     pub bound: u64,
@@ -155,7 +155,7 @@ impl Look<'_> {
 }
 
 impl Range {
-    /// No number.
+    /// The range that holds no number.
     pub const NONE: Self = Self { first: 1, last: 0 };
 
     /// The number before it, in an order.

@@ -137,9 +137,9 @@ impl<T> Listing<T> {
 /// A range of numbers, both ends included; empty when `first > last`.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct Range {
-    /// The first number.
+    /// The smallest number of the range.
     pub(in crate::engine) first: u64,
-    /// The last number.
+    /// The largest number of the range.
     pub(in crate::engine) last: u64,
 }
 

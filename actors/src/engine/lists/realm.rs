@@ -65,7 +65,7 @@ pub(super) fn list(
             return Ok(Vec::new());
         }
         let ends = (some.first, some.last);
-        reads::events::told_within(store, realm, ends, page.order, size)
+        reads::events::rows_within(store, realm, ends, page.order, size)
     };
     let take = |number, row: EventRow, left: &mut Left| {
         if row.kind != EventKind::VoucherCreated {

@@ -29,9 +29,9 @@ pub type Mark = (BusinessDay, Timestamp, String);
 /// Which days are compared, and which rows are wanted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wanted {
-    /// The first day.
+    /// The first day that is compared, included.
     pub from: BusinessDay,
-    /// The last day.
+    /// The last day that is compared, included.
     pub to: BusinessDay,
     /// Only rows of which this follows.
     pub result: Option<Agreement>,
@@ -52,7 +52,7 @@ pub struct Counted {
     pub tally: Tally,
 }
 
-/// What was compared.
+/// What the ledger and the bank have of some days, put side by side: one page of rows, and the figures of all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Comparison {
     /// The rows of the page, each with its day.

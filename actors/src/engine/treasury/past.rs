@@ -26,7 +26,7 @@ pub const SETTLING: u64 = 60_000;
 /// The sums of a realm at an instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cut {
-    /// The instant.
+    /// The instant up to which vouchers count, itself included.
     pub at: Timestamp,
     /// The vouchers that it counts.
     pub sequence: u64,

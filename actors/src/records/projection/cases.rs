@@ -21,7 +21,7 @@ use crate::records::{decode, encode};
 /// How many cases of a realm are open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CaseCounts {
-    /// Transfers in `audit`.
+    /// Transfers in `audit`, whose outcome the bank does not say.
     pub transfers: u64,
     /// Money in suspense, with what the bank is being asked to return.
     pub suspense: u64,
@@ -54,7 +54,10 @@ fn counted(
     Ok(())
 }
 
-/// A case opens.
+/// Makes the rows of a case that waits since an instant, and counts it.
+///
+/// # Errors
+/// When the realm's row of counts cannot be read or is not what was written.
 pub fn opens(
     realm: RealmId,
     kind: CaseKind,

@@ -24,7 +24,7 @@ use crate::records::{decode, encode, keys};
 /// What a row of an event says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EventRow {
-    /// What happened.
+    /// What kind of thing happened, by which subscriptions choose.
     pub kind: EventKind,
     /// The account that it is of; 0 for what concerns the realm.
     pub account: AccountNo,

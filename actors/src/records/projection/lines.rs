@@ -18,7 +18,7 @@ pub struct Line {
     pub at: Timestamp,
     /// Its amount, in centavos.
     pub amount: i64,
-    /// Its direction.
+    /// Which balance it moved, and which way.
     pub direction: Direction,
 }
 
@@ -47,7 +47,10 @@ impl Line {
         .concat()
     }
 
-    /// Reads it back.
+    /// Reads what [`Self::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when it is not of 33 bytes or has no direction.
     pub fn from_bytes(row: &[u8]) -> Result<Self, StoreError> {
         Self::read(row).ok_or_else(|| StoreError::Corrupt("a line of a realm is cut short".into()))
     }

@@ -13,7 +13,10 @@ use caudal_storage::{IndexWriter, StoreError};
 
 use crate::records::keys;
 
-/// Counts a voucher.
+/// Counts a voucher among what has left its realm, if it is of that.
+///
+/// # Errors
+/// When the row of what has left cannot be read or is not what was written.
 pub fn posted(
     realm: RealmId,
     voucher: &Voucher,

@@ -27,7 +27,7 @@ pub fn rows_after(
     limit: usize,
 ) -> Result<Vec<(u64, EventRow)>, StoreError> {
     let numbers = (after.saturating_add(1), u64::MAX);
-    told_within(store, realm, numbers, SortOrder::Ascending, limit)
+    rows_within(store, realm, numbers, SortOrder::Ascending, limit)
 }
 
 /// One event of a realm, if there is one of that number.
@@ -41,7 +41,7 @@ pub fn row_at(
 }
 
 /// The events of a realm with numbers in a range, both ends included, at most `limit`.
-pub fn told_within(
+pub fn rows_within(
     store: &dyn Index,
     realm: RealmId,
     (first, last): (u64, u64),

@@ -73,7 +73,10 @@ pub fn open(store: &dyn Index, realm: RealmId, account: &mut Account) -> Result<
     Ok(())
 }
 
-/// A hold.
+/// A hold of an account by its number there, open or over; `None` when there is none.
+///
+/// # Errors
+/// When the index cannot be read, or the row is not what was written.
 pub fn hold(
     store: &dyn Index,
     realm: RealmId,

@@ -15,7 +15,10 @@ pub fn webhooks(store: &dyn Index, realm: RealmId) -> Result<Vec<Webhook>, Store
     rows.iter().map(|(_, row)| decode(row)).collect()
 }
 
-/// A webhook.
+/// A webhook of a realm by its number; `None` when there is none or it was removed.
+///
+/// # Errors
+/// When the index cannot be read, or the row is not what was written.
 pub fn webhook(
     store: &dyn Index,
     realm: RealmId,

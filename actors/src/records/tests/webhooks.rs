@@ -1,7 +1,7 @@
 //! Samples of what tenants want of their webhooks, and of what couriers write down.
 
 use caudal_ledger::deliveries::{
-    Course, DeliveryFact, Ending, Head, Lane, Progress, Stop, StopReason, Try, Word,
+    Course, DeliveryFact, Ending, Head, Lane, Progress, Response, Stop, StopReason, Try,
 };
 use caudal_ledger::webhooks::{Replay, Secret, Webhook, WebhookFact, WebhookFormat};
 
@@ -62,16 +62,21 @@ pub fn facts() -> Vec<WebhookFact> {
 }
 
 pub fn notes() -> Vec<DeliveryFact> {
-    let tried = |event, word, ending, due| Try {
+    let tried = |event, response, ending, due| Try {
         event,
         at: at(event),
         millis: 12,
-        word,
+        response,
         ending,
         due,
     };
-    let failed = tried(9, Word::Status(500), Ending::Failed, Some(at(20)));
-    let silent = tried(10, Word::Trouble("timeout".into()), Ending::Parked, None);
+    let failed = tried(9, Response::Status(500), Ending::Failed, Some(at(20)));
+    let silent = tried(
+        10,
+        Response::Trouble("timeout".into()),
+        Ending::Parked,
+        None,
+    );
     let head = Head {
         event: 9,
         tries: 1,
@@ -112,7 +117,7 @@ pub fn notes() -> Vec<DeliveryFact> {
         resumed: 2,
     });
     let note = |tries, progress| DeliveryFact { tries, progress };
-    let taken = tried(8, Word::Status(204), Ending::Delivered, None);
+    let taken = tried(8, Response::Status(204), Ending::Delivered, None);
     vec![
         note(vec![taken], begun),
         note(vec![failed, silent], stopped),

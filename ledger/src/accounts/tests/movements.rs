@@ -304,7 +304,7 @@ fn limits_refuse_what_leaves_and_a_release_gives_back() {
         daily_count: Change::Set(2),
         ..LimitsChange::default()
     };
-    run(&mut account, &Order::ChangeLimits(change));
+    run(&mut account, &ProfileOrder::ChangeLimits(change));
     let number = hold(&mut account, 400, None);
     let debit = order(Direction::Debit, 200, "d");
     let refused = account.decide_post(&debit, None, &context()).unwrap_err();
@@ -401,11 +401,11 @@ fn the_state_of_an_account_decides_which_movements_pass() {
     ];
     for (state, enabled, row) in table {
         let mut account = account();
-        run(&mut account, &Order::SetEnabled(enabled));
+        run(&mut account, &ProfileOrder::SetEnabled(enabled));
         match state {
             "suspended" => assert_eq!(run(&mut account, &suspend()), 1),
             "closed" => {
-                run(&mut account, &Order::Close);
+                run(&mut account, &ProfileOrder::Close);
                 settle(&mut account, &BankAnswer::Done);
             }
             _ => {}
@@ -442,7 +442,7 @@ fn a_clock_that_is_set_back_opens_no_limit_and_gives_back_where_it_was_counted()
         daily_amount: Change::Set(Money::from_centavos(900)),
         ..LimitsChange::default()
     };
-    run(&mut account, &Order::ChangeLimits(change));
+    run(&mut account, &ProfileOrder::ChangeLimits(change));
     let first = account
         .decide_post(&order(Direction::Debit, 900, "d"), None, &on(20))
         .unwrap()

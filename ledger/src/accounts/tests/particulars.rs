@@ -40,8 +40,8 @@ fn refusal() -> BankAnswer {
     })
 }
 
-const fn get_cvu() -> Order {
-    Order::GetCvu {
+const fn get_cvu() -> ProfileOrder {
+    ProfileOrder::GetCvu {
         client_id: 2,
         name: None,
         automatic_alias: true,
@@ -51,7 +51,10 @@ const fn get_cvu() -> Order {
 #[test]
 fn a_name_waits_for_the_bank_only_where_the_bank_knows_the_account() {
     let mut bare = registered();
-    assert_eq!(run(&mut bare, &Order::ChangeParticulars(named("Paz"))), 1);
+    assert_eq!(
+        run(&mut bare, &ProfileOrder::ChangeParticulars(named("Paz"))),
+        1
+    );
     assert_eq!(
         (bare.holder.name.as_str(), bare.pending.is_none()),
         ("Ana Prueba Paz", true)
@@ -59,17 +62,20 @@ fn a_name_waits_for_the_bank_only_where_the_bank_knows_the_account() {
     assert_eq!(bare.holders, [bare.holder.clone()]);
     let mut open = account();
     let before = open.holder.clone();
-    run(&mut open, &Order::ChangeParticulars(named("Paz")));
+    run(&mut open, &ProfileOrder::ChangeParticulars(named("Paz")));
     assert!(open.pending.is_some() && open.holder == before && open.email.is_none());
     // Meanwhile, what needs no bank goes on, and what does has to wait.
     let mail = Particulars {
         email: Some("x@y.example".into()),
         ..Particulars::default()
     };
-    run(&mut open, &Order::ChangeParticulars(mail));
+    run(&mut open, &ProfileOrder::ChangeParticulars(mail));
     assert!(open.pending.is_some() && open.email.is_some());
     assert_eq!(
-        open.decide(&Order::ChangeParticulars(named("Otra")), &Policy::default()),
+        open.decide(
+            &ProfileOrder::ChangeParticulars(named("Otra")),
+            &Policy::default()
+        ),
         Err(Rejection::OperationInFlight)
     );
     let mut refused = open.clone();
@@ -82,13 +88,16 @@ fn a_name_waits_for_the_bank_only_where_the_bank_knows_the_account() {
     assert_eq!(open.holder.name, "Ana Prueba Paz");
     assert_eq!(open.email.as_deref(), Some("Paz@a.example"));
     // The same once more changes nothing.
-    assert_eq!(run(&mut open, &Order::ChangeParticulars(named("Paz"))), 0);
+    assert_eq!(
+        run(&mut open, &ProfileOrder::ChangeParticulars(named("Paz"))),
+        0
+    );
 }
 
 #[test]
 fn the_cuit_is_fixed_by_the_cvu() {
     let change = |cuit: &str| {
-        Order::ChangeParticulars(Particulars {
+        ProfileOrder::ChangeParticulars(Particulars {
             cuit: Cuit::parse(cuit).ok(),
             ..Particulars::default()
         })
@@ -112,7 +121,7 @@ fn a_closed_cvu_is_asked_for_under_its_own_client_id_and_comes_back_as_it_was() 
     run(&mut own, &get_cvu());
     let cvu = Cvu::compose(999, 7).unwrap();
     settle(&mut own, &BankAnswer::Opened { cvu, alias: None });
-    run(&mut own, &Order::Close);
+    run(&mut own, &ProfileOrder::Close);
     settle(&mut own, &BankAnswer::Done);
     let closed_at = own.closed_at;
     assert!(closed_at.is_some() && own.reopened_at.is_none());
@@ -125,7 +134,10 @@ fn a_closed_cvu_is_asked_for_under_its_own_client_id_and_comes_back_as_it_was() 
     run(&mut own, &drawn);
     let in_flight = Err(Rejection::OperationInFlight);
     assert_eq!(own.decide(&drawn, &Policy::default()), in_flight);
-    assert_eq!(own.decide(&Order::Close, &Policy::default()), in_flight);
+    assert_eq!(
+        own.decide(&ProfileOrder::Close, &Policy::default()),
+        in_flight
+    );
     settle(&mut own, &refusal());
     assert_eq!((own.status, own.closed_at), (Status::Closed, closed_at));
     run(&mut own, &drawn);
@@ -162,10 +174,13 @@ fn a_refused_cvu_leaves_the_account_as_it_was() {
     assert_eq!((bare.status, bare.cvu), (Status::Active, Some(cvu)));
     assert!(bare.refusal.is_none());
     assert_eq!(run(&mut bare, &get_cvu()), 0);
-    run(&mut bare, &Order::Close);
+    run(&mut bare, &ProfileOrder::Close);
     settle(&mut bare, &BankAnswer::Done);
     assert_eq!(
-        bare.decide(&Order::ChangeParticulars(named("Paz")), &Policy::default()),
+        bare.decide(
+            &ProfileOrder::ChangeParticulars(named("Paz")),
+            &Policy::default()
+        ),
         Err(Rejection::AccountClosed)
     );
 }
@@ -188,9 +203,9 @@ fn what_is_cleared_is_gone_and_what_is_required_stays() {
         },
         ..Particulars::default()
     };
-    assert_eq!(run(&mut bare, &Order::ChangeParticulars(given)), 1);
+    assert_eq!(run(&mut bare, &ProfileOrder::ChangeParticulars(given)), 1);
     let clears = |cleared: Cleared| {
-        Order::ChangeParticulars(Particulars {
+        ProfileOrder::ChangeParticulars(Particulars {
             cleared,
             ..Particulars::default()
         })
@@ -231,7 +246,7 @@ fn what_is_cleared_is_gone_and_what_is_required_stays() {
         },
         ..Particulars::default()
     };
-    assert_eq!(run(&mut bare, &Order::ChangeParticulars(firm)), 1);
+    assert_eq!(run(&mut bare, &ProfileOrder::ChangeParticulars(firm)), 1);
     assert_eq!(run(&mut bare, &family), 1);
     assert_eq!(
         (bare.holder.name.as_str(), &bare.names.family),
@@ -244,7 +259,7 @@ fn what_is_cleared_is_gone_and_what_is_required_stays() {
 #[test]
 fn an_identity_document_fits_the_kind_that_is_known() {
     let mut open = account();
-    let change = |kind: Option<&str>, number: Option<&str>| Order::ChangeKyc {
+    let change = |kind: Option<&str>, number: Option<&str>| ProfileOrder::ChangeKyc {
         kyc: Kyc {
             document_type: kind.map(str::to_owned),
             dni: number.map(str::to_owned),
@@ -271,7 +286,7 @@ fn a_rename_keeps_the_family_name_that_it_ends_with() {
             name: name.to_owned(),
             ..open.holder.clone()
         };
-        let order = Order::SetIdentity {
+        let order = ProfileOrder::SetIdentity {
             person_type: None,
             holders: vec![own],
         };

@@ -83,7 +83,7 @@ fn references_are_of_what_is_asked_for_and_for_the_how_manieth_time() {
     };
     let first = referred(&mut own, &other);
     run(&mut own, &suspend());
-    run(&mut own, &Order::Reactivate);
+    run(&mut own, &ProfileOrder::Reactivate);
     let second = referred(&mut own, &order);
     assert_eq!(referred(&mut copy, &order), second);
     assert_eq!(referred(&mut copy, &other), first);
@@ -122,19 +122,19 @@ fn the_state_of_an_account_decides_whether_its_money_may_go_to_a_fund() {
     bare.status = Status::Registered;
     assert_eq!(ask(&mut bare, &order), Err(Rejection::AccountWithoutCvu));
     let mut off = account();
-    run(&mut off, &Order::SetEnabled(false));
+    run(&mut off, &ProfileOrder::SetEnabled(false));
     assert_eq!(ask(&mut off, &order), Err(Rejection::AccountDisabled));
     let mut blocked = account();
     run(&mut blocked, &suspend());
     assert_eq!(ask(&mut blocked, &order), Err(Rejection::AccountSuspended));
-    run(&mut blocked, &Order::Reactivate);
+    run(&mut blocked, &ProfileOrder::Reactivate);
     assert_eq!(ask(&mut blocked, &order), Ok(true));
     // Suspended later, it stays what it is, and the fund is heard.
     run(&mut blocked, &suspend());
     assert_eq!(ask(&mut blocked, &order), Ok(false));
     assert!(hear(&mut blocked, EnrolmentState::Active));
     let mut closing = account();
-    run(&mut closing, &Order::Close);
+    run(&mut closing, &ProfileOrder::Close);
     assert_eq!(ask(&mut closing, &order), Err(Rejection::OperationInFlight));
     settle(&mut closing, &BankAnswer::Done);
     assert_eq!(ask(&mut closing, &order), Err(Rejection::AccountClosed));

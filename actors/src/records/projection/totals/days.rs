@@ -16,7 +16,7 @@ use crate::records::keys;
 /// A word of a row.
 type Word = [u8; 16];
 
-/// What vouchers add.
+/// What vouchers add to the sums of a realm, in centavos; debits are below zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Added {
     /// To what can be spent.
@@ -28,7 +28,7 @@ pub struct Added {
 }
 
 impl Added {
-    /// Both together.
+    /// The sums of both, each for itself.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -86,7 +86,7 @@ impl Day {
         [together(self.first, self.last), available, held, vouchers]
     }
 
-    /// Reads it.
+    /// Reads what [`Self::words`] gave.
     pub fn of([ends, available, held, vouchers]: [Word; 4]) -> Self {
         let (first, last) = apart(ends);
         Self {

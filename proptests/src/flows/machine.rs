@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use caudal_ledger::accounts::{
-    Account, BankAnswer, Context, Holder, Movements, Order, SuspensionCode, Terms,
+    Account, BankAnswer, Context, Holder, Movements, ProfileOrder, SuspensionCode, Terms,
 };
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::Cuit;
@@ -89,7 +89,7 @@ impl Own {
 
 /// The whole service, as far as there are rules for it.
 #[derive(Debug)]
-pub struct Desk {
+pub struct FlowMachine {
     pub now: Timestamp,
     pub slots: Vec<Slot>,
     pub psp: BTreeMap<u32, Own>,
@@ -107,11 +107,11 @@ pub fn cvu(index: usize) -> Cvu {
     Cvu::compose(PSP, AccountNo(number).bank_client_id(RealmId(realm))).unwrap()
 }
 
-impl Desk {
+impl FlowMachine {
     /// The world of the book, reached by orders like any other.
     pub fn new() -> Self {
         let now = Timestamp::from_millis(BEGINNING);
-        let mut desk = Self {
+        let mut machine = Self {
             now,
             slots: (0..WORLD.len()).map(|index| slot(index, now)).collect(),
             psp: BTreeMap::from([(1, Own::default()), (2, Own::default())]),
@@ -121,9 +121,9 @@ impl Desk {
             sent: BTreeMap::new(),
         };
         for index in (0..WORLD.len()).filter(|index| *index != WITHOUT_CVU) {
-            desk.open(index, true);
+            machine.open(index, true);
         }
-        desk
+        machine
     }
 
     /// What a movement is judged with.
@@ -198,7 +198,7 @@ impl Desk {
     /// Gives an account its CVU, or not, as the bank says.
     pub(super) fn open(&mut self, index: usize, yes: bool) -> Answer {
         let slot = &self.slots[index];
-        let order = Order::Open {
+        let order = ProfileOrder::Open {
             client_id: slot.account.number.bank_client_id(slot.realm),
             alias: None,
         };
@@ -217,7 +217,7 @@ impl Desk {
     pub(super) fn profile(
         &mut self,
         index: usize,
-        order: &Order,
+        order: &ProfileOrder,
         answer: Option<&BankAnswer>,
     ) -> Answer {
         let slot = &mut self.slots[index];
@@ -235,8 +235,8 @@ impl Desk {
         Answer::Changed(changed)
     }
 
-    pub(super) fn suspension() -> Order {
-        Order::Suspend {
+    pub(super) fn suspension() -> ProfileOrder {
+        ProfileOrder::Suspend {
             reason: "court".to_owned(),
             code: SuspensionCode::CourtOrder,
         }
@@ -328,7 +328,7 @@ impl Desk {
     }
 }
 
-impl Default for Desk {
+impl Default for FlowMachine {
     fn default() -> Self {
         Self::new()
     }

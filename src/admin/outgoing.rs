@@ -1,0 +1,80 @@
+//! What leaves a restored service: whether it is held, and an operator's word that it may leave.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::OperatorDesk;
+use crate::http::body::Body;
+use crate::http::body::read::line;
+use crate::http::errors::ApiError;
+use crate::http::request::request;
+use crate::http::respond::json;
+
+/// The longest name of who releases, in characters.
+const BY_MAX: usize = 80;
+/// The longest reason, in characters.
+const REASON_MAX: usize = 500;
+
+/// Whether what leaves is held.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Outgoing)]
+struct OutgoingBody {
+    /// After a restore to the past, until it is released: transfers, returns and enrolments do not reach the bank, no event
+    /// reaches a webhook, and the bank opens, renames and closes nothing.
+    held: bool,
+    /// Why it could not be released; null when it could, or was not asked to be.
+    error: Option<String>,
+}
+
+fn shown(desk: &OperatorDesk, error: Option<String>) -> HttpResponse {
+    let held = desk.door.outgoing.is_held();
+    json(StatusCode::OK, &OutgoingBody { held, error })
+}
+
+/// Says whether what leaves is held.
+#[utoipa::path(
+    get,
+    path = "/admin/outgoing",
+    operation_id = "readOutgoing",
+    tag = "Operation",
+    responses((status = 200, body = OutgoingBody))
+)]
+pub async fn show(desk: web::Data<OperatorDesk>) -> HttpResponse {
+    shown(&desk, None)
+}
+
+request! {
+    /// An operator's word that what waits may leave.
+    strict struct ReleaseOutgoing as OutgoingRelease {
+        /// Who says so.
+        by: String = required("by", line(BY_MAX)) as String { max_length = 80 };
+        /// Why.
+        reason: String = required("reason", line(REASON_MAX)) as String { max_length = 500 };
+    }
+}
+
+/// Lets everything leave that waits, for good; who said so and why is in the log. Nothing happens if nothing is held.
+#[utoipa::path(
+    post,
+    path = "/admin/outgoing/release",
+    operation_id = "releaseOutgoing",
+    tag = "Operation",
+    request_body(content = ReleaseOutgoing),
+    responses((status = 200, body = OutgoingBody))
+)]
+pub async fn release(desk: web::Data<OperatorDesk>, sent: Body) -> Result<HttpResponse, ApiError> {
+    let ReleaseOutgoing { by, reason } = ReleaseOutgoing::read(sent)?;
+    let held = desk.door.outgoing.is_held();
+    let error = desk
+        .door
+        .outgoing
+        .release()
+        .err()
+        .map(|why| why.to_string());
+    if held && error.is_none() {
+        tracing::warn!(by, reason, "what leaves was released");
+    }
+    Ok(shown(&desk, error))
+}

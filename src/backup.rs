@@ -1,0 +1,78 @@
+//! Backups of the journal: kept elsewhere as it grows, checked without being restored, restored.
+//!
+//! **Shape.** A store's records lie in a depot ([`depot`]) as objects of consecutive records, in the bytes that
+//! they have in the journal, compressed:
+//! ```text
+//! STORE/full/FIRST-LAST-HASH.zst   a run of about 16 MiB of records
+//! STORE/tail/FIRST-LAST-HASH.zst   what came since, a few seconds each
+//! STORE/pepper.check               by which a wrong pepper is recognised
+//! ```
+//! `STORE` is the id of the store, `FIRST` and `LAST` are the numbers of commits, and `HASH` is that of the last
+//! record. When enough tails lie there, one full object takes their place, and they are removed.
+//!
+//! **Order.** An object is written whole or not at all, and never over another. Where shipping goes on follows
+//! from the names alone, held against the journal, so nothing else is kept and a shipper may die anywhere.
+//!
+//! **Failure.** No manifest is believed: whoever restores or checks follows the chain of hashes from the first
+//! record. A depot that holds what the journal does not is never written to.
+
+pub mod chain;
+pub mod depot;
+pub mod names;
+pub mod object;
+pub mod restore;
+pub mod run;
+pub mod ship;
+
+use caudal_storage::{OpenError, StoreError};
+
+/// Why a backup, a check or a restore does not go on.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The depot refused something; it may pass.
+    #[error("{what}: {why}")]
+    Depot {
+        /// What was being done, and on which object.
+        what: String,
+        /// What the depot said.
+        why: String,
+    },
+    /// An object is not what was written.
+    #[error("{object} at offset {offset}: {why}")]
+    Damaged {
+        /// The name of the object.
+        object: String,
+        /// Where in its records, in bytes from the first; 0 where the object itself is wrong.
+        offset: usize,
+        /// What is wrong there.
+        why: String,
+    },
+    /// It must not be done; the message says what to do.
+    #[error("{0}")]
+    Refused(String),
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] StoreError),
+    /// The store that is being restored cannot be written.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+}
+
+impl BackupError {
+    /// What the depot refused.
+    pub fn depot(what: impl Into<String>, why: impl ToString) -> Self {
+        Self::Depot {
+            what: what.into(),
+            why: why.to_string(),
+        }
+    }
+
+    /// Damage at a place.
+    pub(crate) fn damaged(object: &str, offset: usize, why: impl Into<String>) -> Self {
+        Self::Damaged {
+            object: object.to_owned(),
+            offset,
+            why: why.into(),
+        }
+    }
+}

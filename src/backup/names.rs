@@ -1,0 +1,221 @@
+//! The names of objects, and which of them make up a chain.
+//!
+//! **Bounds.** Names that are not of this kind are passed over.
+
+use std::fmt::Write as _;
+
+use caudal_storage::CommitNo;
+use caudal_storage::log::{Hash, LogId, Tail};
+
+use super::depot::Listed;
+
+/// Where the mark lies by which a wrong pepper is recognised.
+pub const PEPPER_CHECK: &str = "pepper.check";
+const ENDING: &str = ".zst";
+
+/// What an object holds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// What came since the last full one.
+    Tail,
+    /// A run of records that is not added to any more.
+    Full,
+}
+
+impl Kind {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Tail => "tail",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// An object with records, as its name says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Named {
+    /// Its whole name.
+    pub name: String,
+    /// What it holds.
+    pub kind: Kind,
+    /// The first commit in it.
+    pub first: u64,
+    /// Its last commit, and the hash of its last record.
+    pub end: Tail,
+    /// How many bytes it has.
+    pub size: u64,
+}
+
+/// Bytes as lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        write!(text, "{byte:02x}").ok();
+        text
+    })
+}
+
+fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    if text.len() != N.checked_mul(2)? || !text.is_ascii() {
+        return None;
+    }
+    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+/// The name of an object with these records.
+pub fn name_of(history: &LogId, kind: Kind, first: u64, end: &Tail) -> String {
+    format!(
+        "{}/{}/{first:020}-{:020}-{}{ENDING}",
+        hex(history),
+        kind.word(),
+        end.commit.0,
+        hex(&end.hash)
+    )
+}
+
+/// The store and the object of a name; `None` when it names something else.
+pub fn parse(listed: &Listed) -> Option<(LogId, Named)> {
+    let mut parts = listed.name.split('/');
+    let history = unhex(parts.next()?)?;
+    let kind = parts.next()?;
+    let all = [Kind::Tail, Kind::Full];
+    let kind = all.into_iter().find(|it| it.word() == kind)?;
+    let mut rest = parts.next()?.strip_suffix(ENDING)?.split('-');
+    let first: u64 = rest.next()?.parse().ok()?;
+    let last: u64 = rest.next()?.parse().ok()?;
+    let hash: Hash = unhex(rest.next()?)?;
+    let end = Tail {
+        commit: CommitNo(last),
+        hash,
+    };
+    let found = Named {
+        name: listed.name.clone(),
+        kind,
+        first,
+        end,
+        size: listed.size,
+    };
+    let whole = name_of(&history, kind, first, &end) == listed.name;
+    let whole = whole && first > 0 && (first..u64::MAX).contains(&last);
+    whole.then_some((history, found))
+}
+
+/// Which objects lead from the first commit how far.
+#[derive(Clone, Default, Debug)]
+pub struct Cover {
+    /// One behind the other; each begins in or right behind the one before it.
+    pub objects: Vec<Named>,
+    /// Commits that no object has, though there are later ones.
+    pub missing: Option<(u64, u64)>,
+}
+
+impl Cover {
+    /// The longest unbroken way through these objects, over as few as possible.
+    pub fn of(mut objects: Vec<Named>) -> Self {
+        objects.sort_by_key(|it| (it.first, it.end.commit, it.kind));
+        let mut cover = Self::default();
+        let mut best: Option<Named> = None;
+        let mut need = 1;
+        let mut rest = objects.into_iter().peekable();
+        loop {
+            while let Some(next) = rest.next_if(|it| it.first <= need) {
+                let further = best
+                    .as_ref()
+                    .is_none_or(|it| (it.end.commit, it.kind) < (next.end.commit, next.kind));
+                if further {
+                    best = Some(next);
+                }
+            }
+            match best.take().filter(|it| it.end.commit.0 >= need) {
+                Some(found) => {
+                    need = found.end.commit.0 + 1;
+                    cover.objects.push(found);
+                }
+                None => break,
+            }
+        }
+        let later = rest.peek();
+        cover.missing = later.map(|it| (need, it.first - 1));
+        cover
+    }
+
+    /// Where it ends, as the last name says; `None` when there is nothing.
+    pub fn end(&self) -> Option<Tail> {
+        self.objects.last().map(|it| it.end)
+    }
+
+    /// Bytes of its objects.
+    pub fn bytes(&self) -> u64 {
+        self.objects.iter().map(|it| it.size).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(kind: Kind, first: u64, last: u64) -> Named {
+        let end = Tail {
+            commit: CommitNo(last),
+            hash: [7; 32],
+        };
+        let name = name_of(&[9; 16], kind, first, &end);
+        let listed = Listed { name, size: 1 };
+        parse(&listed).unwrap().1
+    }
+
+    #[test]
+    fn a_name_says_what_it_said_and_others_are_passed_over() {
+        let named = object(Kind::Full, 1, 20);
+        assert_eq!((named.first, named.end.commit.0), (1, 20));
+        let wrong = [
+            named.name.replace("full", "half"),
+            named.name.replace(".zst", ".zst#1"),
+            named.name.replace("00001-", "1-"),
+            named.name.replacen("09", "zz", 1),
+            format!("{}/x", named.name),
+            "pepper.check".to_owned(),
+            String::new(),
+        ];
+        for name in wrong {
+            assert!(
+                parse(&Listed {
+                    name: name.clone(),
+                    size: 1
+                })
+                .is_none(),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_cover_goes_as_far_as_objects_follow_each_other() {
+        use Kind::{Full, Tail};
+        type Row<'a> = (&'a [(Kind, u64, u64)], &'a [(u64, u64)], Option<(u64, u64)>);
+        let rows: &[Row<'_>] = &[
+            (&[], &[], None),
+            (&[(Full, 1, 9), (Tail, 10, 12)], &[(1, 9), (10, 12)], None),
+            // a full object in place of tails that were not removed yet
+            (
+                &[(Tail, 1, 3), (Tail, 4, 9), (Full, 1, 9), (Tail, 10, 10)],
+                &[(1, 9), (10, 10)],
+                None,
+            ),
+            (&[(Full, 1, 9), (Tail, 5, 12)], &[(1, 9), (5, 12)], None),
+            (&[(Full, 1, 9), (Tail, 12, 14)], &[(1, 9)], Some((10, 11))),
+            (&[(Tail, 2, 3)], &[], Some((1, 1))),
+        ];
+        for (objects, expected, missing) in rows {
+            let objects = objects.iter().map(|it| object(it.0, it.1, it.2));
+            let cover = Cover::of(objects.collect());
+            let found = cover.objects.iter().map(|it| (it.first, it.end.commit.0));
+            assert_eq!(found.collect::<Vec<_>>(), *expected);
+            assert_eq!(cover.missing, *missing);
+        }
+    }
+}

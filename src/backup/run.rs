@@ -1,0 +1,315 @@
+//! Ships a running service's journal, continuously, on a thread of its own.
+//!
+//! **Shape.** Every few seconds, and when somebody asks, everything that is durable and not shipped is shipped.
+//!
+//! **Bounds.** One object at a time, for [`PATIENCE`] at most. The lag is the age of the oldest record that is not
+//! shipped, counted from before the last round that shipped everything, so it is never too small.
+//!
+//! **Failure.** Posting never waits for any of this. What fails is tried again with growing pauses, and shown.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use caudal_storage::{Records, Spot};
+use tokio::sync::{Notify, oneshot, watch};
+
+use super::BackupError;
+use super::depot::Depot;
+use super::names::hex;
+use super::ship::{Cut, Shipped, Shipper};
+
+/// How often the tail is shipped, unless set.
+pub const EVERY: Duration = Duration::from_secs(5);
+/// How long one object may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// The pause after the first failure; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// The longest pause between two tries.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How long the last round may take when the service stops.
+const LAST: Duration = Duration::from_secs(10);
+
+/// Where and how a service's journal is shipped.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Where to.
+    pub depot: Arc<dyn Depot>,
+    /// How often.
+    pub every: Duration,
+    /// How objects are cut.
+    pub cut: Cut,
+}
+
+/// How far shipping has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Where to.
+    pub place: String,
+    /// The id of the store.
+    pub store: String,
+    /// How often.
+    pub every: Duration,
+    /// The last commit that is there; `None` until that is known.
+    pub commit: Option<u64>,
+    /// How old the oldest record is that is not there; zero when everything is.
+    pub lag: Duration,
+    /// How many bytes of the journal are not there, roughly.
+    pub lag_bytes: u64,
+    /// How long ago everything was there, if it was since the start.
+    pub complete: Option<Duration>,
+    /// What was written since the start.
+    pub shipped: Shipped,
+    /// How many rounds failed since the start.
+    pub failures: u64,
+    /// Why the last round failed, if it did.
+    pub error: Option<String>,
+}
+
+#[derive(Debug)]
+struct State {
+    reached: Option<Spot>,
+    /// When the last round began after which everything was shipped; before the first, the start.
+    complete: Instant,
+    ever: bool,
+    shipped: Shipped,
+    failures: u64,
+    error: Option<String>,
+}
+
+/// A journal that is being shipped, for whoever looks at it.
+#[derive(Debug)]
+pub struct Backup {
+    plan: Plan,
+    records: Records,
+    state: Mutex<State>,
+    ring: Notify,
+    /// How many have asked for a round, and up to which of them rounds have ended.
+    asked: AtomicU64,
+    answered: watch::Sender<u64>,
+    stopping: AtomicBool,
+}
+
+/// The thread that ships.
+#[derive(Debug)]
+pub struct Running {
+    /// For whoever looks at it.
+    pub backup: Arc<Backup>,
+    graceful: Arc<AtomicBool>,
+    ended: oneshot::Receiver<()>,
+}
+
+/// Begins to ship.
+///
+/// # Errors
+/// When the thread cannot be started.
+pub fn start(
+    plan: Plan,
+    records: Records,
+    pepper_check: Option<Vec<u8>>,
+) -> std::io::Result<Running> {
+    let state = State {
+        reached: None,
+        complete: Instant::now(),
+        ever: false,
+        shipped: Shipped::default(),
+        failures: 0,
+        error: None,
+    };
+    let backup = Arc::new(Backup {
+        plan,
+        records,
+        state: Mutex::new(state),
+        ring: Notify::new(),
+        asked: AtomicU64::new(0),
+        answered: watch::Sender::new(0),
+        stopping: AtomicBool::new(false),
+    });
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().build()?;
+    let graceful = Arc::new(AtomicBool::new(false));
+    let (end, ended) = oneshot::channel();
+    let (shipping, last) = (Arc::clone(&backup), Arc::clone(&graceful));
+    std::thread::Builder::new()
+        .name("caudal-backup".to_owned())
+        .spawn(move || {
+            runtime.block_on(shipping.run(pepper_check.as_deref(), &last));
+            // a folder that hangs keeps its thread, and nobody else
+            runtime.shutdown_background();
+            drop(shipping);
+            end.send(()).ok();
+        })?;
+    Ok(Running {
+        backup,
+        graceful,
+        ended,
+    })
+}
+
+impl Running {
+    /// Ends it and waits for that; gracefully, everything durable is shipped first, if that does not take long.
+    pub async fn stop(mut self, gracefully: bool) {
+        self.graceful.store(gracefully, Ordering::Release);
+        self.end();
+        let patience = LAST + Duration::from_secs(5);
+        if tokio::time::timeout(patience, &mut self.ended)
+            .await
+            .is_err()
+        {
+            tracing::warn!("the backup does not end; the service ends without it");
+        }
+    }
+}
+
+impl Running {
+    fn end(&self) {
+        self.backup.stopping.store(true, Ordering::Release);
+        self.backup.ring.notify_one();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Backup {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How far it has come.
+    pub fn progress(&self) -> Progress {
+        let state = self.state();
+        let reached = state.reached.unwrap_or_else(|| self.records.beginning());
+        let lag_bytes = self.records.behind(&reached);
+        let since = state.complete.elapsed();
+        Progress {
+            place: self.plan.depot.place(),
+            store: hex(&self.records.history()),
+            every: self.plan.every,
+            commit: state.reached.map(|it| it.tail().commit.0),
+            lag: if lag_bytes == 0 {
+                Duration::ZERO
+            } else {
+                since
+            },
+            lag_bytes,
+            complete: state.ever.then_some(since),
+            shipped: state.shipped,
+            failures: state.failures,
+            error: state.error.clone(),
+        }
+    }
+
+    /// Ships at once; gives how far it has come when that round has ended, well or not.
+    pub async fn now(&self) -> Progress {
+        let mine = self.asked.fetch_add(1, Ordering::AcqRel) + 1;
+        self.ring.notify_one();
+        let mut answered = self.answered.subscribe();
+        // the sender lives as long as this
+        answered.wait_for(|it| *it >= mine).await.ok();
+        self.progress()
+    }
+
+    async fn run(&self, pepper_check: Option<&[u8]>, graceful: &AtomicBool) {
+        let mut shipper = None;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let last = self.stopping.load(Ordering::Acquire);
+            if last && !graceful.load(Ordering::Acquire) {
+                break;
+            }
+            let asked = self.asked.load(Ordering::Acquire);
+            let began = Instant::now();
+            let round = self.round(&mut shipper, pepper_check, last);
+            let outcome =
+                match tokio::time::timeout(if last { LAST } else { Duration::MAX }, round).await {
+                    Ok(outcome) => outcome,
+                    Err(_) => Err(BackupError::depot("the last round", "it took too long")),
+                };
+            let wait = match &outcome {
+                Ok(()) => {
+                    pause = FIRST_PAUSE;
+                    self.plan.every
+                }
+                Err(_) => {
+                    let wait = pause.max(self.plan.every.min(LONGEST_PAUSE));
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    wait
+                }
+            };
+            self.note(outcome, began);
+            self.answered.send_replace(asked);
+            if last {
+                break;
+            }
+            tokio::select! {
+                () = self.ring.notified() => {}
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+        self.answered.send_replace(u64::MAX);
+    }
+
+    /// Ships until nothing waits, or somebody wants it to end.
+    async fn round(
+        &self,
+        shipper: &mut Option<Shipper>,
+        pepper_check: Option<&[u8]>,
+        last: bool,
+    ) -> Result<(), BackupError> {
+        let Plan { depot, cut, .. } = &self.plan;
+        let late = |_| BackupError::depot(depot.place(), "it does not answer");
+        let mut ship = match shipper.take() {
+            Some(ship) => ship,
+            None => {
+                let (depot, records) = (Arc::clone(depot), self.records.clone());
+                let begin = Shipper::begin(depot, records, *cut, pepper_check);
+                let begun = tokio::time::timeout(PATIENCE, begin).await;
+                begun.map_err(late)??
+            }
+        };
+        loop {
+            self.shown(&ship);
+            let step = tokio::time::timeout(PATIENCE, ship.step()).await;
+            // a step that failed may be made again; one that was cut off has to look what is there
+            if !step.map_err(late)?? {
+                break;
+            }
+            if !last && self.stopping.load(Ordering::Acquire) {
+                break;
+            }
+        }
+        self.shown(&ship);
+        *shipper = Some(ship);
+        Ok(())
+    }
+
+    fn shown(&self, shipper: &Shipper) {
+        let mut state = self.state();
+        state.reached = Some(shipper.reached());
+        state.shipped = shipper.shipped();
+    }
+
+    fn note(&self, outcome: Result<(), BackupError>, began: Instant) {
+        let mut state = self.state();
+        match outcome {
+            Ok(()) => {
+                (state.complete, state.ever) = (began, true);
+                if state.error.take().is_some() {
+                    tracing::info!("the backup goes on");
+                }
+            }
+            Err(why) => {
+                state.failures += 1;
+                let why = why.to_string();
+                if state.error.as_ref() != Some(&why) {
+                    tracing::error!(%why, "the backup does not go on; it is tried again");
+                }
+                state.error = Some(why);
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Ships what a journal has and a depot has not, one object at a time.
+//!
+//! **Order.** Where to go on is read from the names in the depot and found in the journal. Records are shipped as
+//! tails until they make a full object or there are many; then the full object is written, and after it the tails
+//! are removed. Whatever a shipper leaves when it dies, the next one goes on from.
+//!
+//! **Failure.** A depot that is ahead of the journal, or has other records, is refused: the journal is an older
+//! copy or went its own way, and what the depot holds may be all that is left of the other.
+
+use std::sync::Arc;
+
+use caudal_storage::log::{Sealed, Tail};
+use caudal_storage::{Records, Spot};
+
+use super::BackupError;
+use super::depot::Depot;
+use super::names::{Cover, Kind, PEPPER_CHECK, hex, name_of, parse};
+use super::object::pack;
+
+/// How objects are cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// Bytes of records from which on a run is a full object.
+    pub run_bytes: u32,
+    /// How many tails there are at most before a full object replaces them.
+    pub tails: usize,
+}
+
+impl Default for Cut {
+    fn default() -> Self {
+        Self {
+            run_bytes: 16 << 20,
+            tails: 256,
+        }
+    }
+}
+
+/// What was shipped since a shipper began.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Shipped {
+    /// Objects that were written.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: usize,
+}
+
+/// Ships one store to one depot.
+#[derive(Debug)]
+pub struct Shipper {
+    depot: Arc<dyn Depot>,
+    records: Records,
+    cut: Cut,
+    /// Where the full objects end.
+    full: Spot,
+    /// Where the tails end.
+    reached: Spot,
+    /// The names of the tails behind the full objects.
+    tails: Vec<String>,
+    shipped: Shipped,
+}
+
+impl Shipper {
+    /// Finds out how far the depot is. `pepper_check` is kept beside the records.
+    ///
+    /// # Errors
+    /// When the depot has records that the journal has not, or one of them cannot be read.
+    pub async fn begin(
+        depot: Arc<dyn Depot>,
+        records: Records,
+        cut: Cut,
+        pepper_check: Option<&[u8]>,
+    ) -> Result<Self, BackupError> {
+        let history = records.history();
+        let listed = depot.list(&hex(&history)).await?;
+        let all = listed.iter().filter_map(parse);
+        let all: Vec<_> = all
+            .filter(|(of, _)| *of == history)
+            .map(|(_, named)| named)
+            .collect();
+        let fulls = all.iter().filter(|it| it.kind == Kind::Full).cloned();
+        let (full, cover) = (Cover::of(fulls.collect()).end(), Cover::of(all));
+        let place = |end: Option<Tail>| match end {
+            Some(end) => spot(&records, &end, &depot.place()),
+            None => Ok(records.beginning()),
+        };
+        let (full, reached) = (place(full)?, place(cover.end())?);
+        let tails = cover.objects.into_iter();
+        let tails = tails.filter(|it| it.end.commit > full.tail().commit);
+        let tails = tails.map(|it| it.name).collect();
+        if let Some(mark) = pepper_check {
+            let name = format!("{}/{PEPPER_CHECK}", hex(&history));
+            depot.put(&name, mark.to_vec()).await?;
+        }
+        Ok(Self {
+            depot,
+            records,
+            cut,
+            full,
+            reached,
+            tails,
+            shipped: Shipped::default(),
+        })
+    }
+
+    /// How far the depot is.
+    pub fn reached(&self) -> Spot {
+        self.reached
+    }
+
+    /// What this shipper has written.
+    pub fn shipped(&self) -> Shipped {
+        self.shipped
+    }
+
+    /// How many bytes of the journal wait, roughly.
+    pub fn behind(&self) -> u64 {
+        self.records.behind(&self.reached)
+    }
+
+    /// Ships the next object; false when nothing waits.
+    ///
+    /// # Errors
+    /// When the journal cannot be read, or the depot refuses. The same step may be made again.
+    pub async fn step(&mut self) -> Result<bool, BackupError> {
+        let from = self.reached;
+        let (run, end) = self.read(from, None)?;
+        if run.is_empty() {
+            return Ok(false);
+        }
+        let first = from.tail().commit.0 + 1;
+        if self.full == from && self.is_full(run.len()) {
+            self.put(Kind::Full, first, &run, &end).await?;
+            (self.full, self.reached) = (end, end);
+            return Ok(true);
+        }
+        let name = self.put(Kind::Tail, first, &run, &end).await?;
+        self.tails.push(name);
+        self.reached = end;
+        self.gather().await?;
+        Ok(true)
+    }
+
+    /// Puts a full object in the place of the tails when they are many or large.
+    async fn gather(&mut self) -> Result<(), BackupError> {
+        let waiting = self.records.between(&self.full, &self.reached);
+        let small = waiting < u64::from(self.cut.run_bytes);
+        if small && self.tails.len() < self.cut.tails {
+            return Ok(());
+        }
+        let (run, end) = self.read(self.full, Some(self.reached))?;
+        let first = self.full.tail().commit.0 + 1;
+        self.put(Kind::Full, first, &run, &end).await?;
+        self.full = end;
+        for name in std::mem::take(&mut self.tails) {
+            // it is covered: what stays costs room alone
+            if let Err(why) = self.depot.remove(&name).await {
+                tracing::debug!(%why, "a tail that a full object replaces stays");
+            }
+        }
+        Ok(())
+    }
+
+    fn is_full(&self, bytes: usize) -> bool {
+        usize::try_from(self.cut.run_bytes).is_ok_and(|run| bytes >= run)
+    }
+
+    /// The records behind a place: up to another, or until they make a run.
+    fn read(&self, from: Spot, to: Option<Spot>) -> Result<(Vec<u8>, Spot), BackupError> {
+        let mut run = Vec::new();
+        if to == Some(from) {
+            return Ok((run, from));
+        }
+        let mut take = |record: &Sealed<'_>| {
+            run.extend_from_slice(record.bytes());
+            match to {
+                Some(to) => record.tail().commit < to.tail().commit,
+                None => !self.is_full(run.len()),
+            }
+        };
+        let end = self.records.read(&from, &mut take)?;
+        Ok((run, end))
+    }
+
+    async fn put(
+        &mut self,
+        kind: Kind,
+        first: u64,
+        run: &[u8],
+        end: &Spot,
+    ) -> Result<String, BackupError> {
+        let name = name_of(&self.records.history(), kind, first, &end.tail());
+        let object = pack(&self.records.log(), run)?;
+        let bytes = object.len();
+        self.depot.put(&name, object).await?;
+        self.shipped.objects += 1;
+        self.shipped.bytes += bytes;
+        Ok(name)
+    }
+}
+
+/// The place in a journal where the depot ends.
+fn spot(records: &Records, end: &Tail, place: &str) -> Result<Spot, BackupError> {
+    let found = records.find(end)?;
+    found.ok_or_else(|| {
+        BackupError::Refused(format!(
+            "{place} has commit {} of this store in a record that its journal does not have: the journal is an \
+             older copy, or another copy of the store went on and was backed up there. Nothing was written. \
+             If this one is to go on, restore it with --new-history, or back it up to another place",
+            end.commit.0
+        ))
+    })
+}

@@ -1,0 +1,200 @@
+//! `caudal backup`: ships a journal elsewhere, and checks what was shipped.
+
+use std::path::{Path, PathBuf};
+
+use caudal::backup::BackupError;
+use caudal::backup::chain::{self, Kept, Walked};
+use caudal::backup::depot::{self, Depot};
+use caudal::backup::names::hex;
+use caudal::backup::ship::{Cut, Shipper};
+use caudal::service;
+use caudal_ledger::time::Timestamp;
+use clap::Subcommand;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::Exit;
+use super::process;
+use super::remote::{Which, shown};
+use super::stopped::Stopped;
+use super::terminal::{self, say, wait};
+
+/// Back up the journal, or verify a backup
+///
+/// A running service ships by itself to its setting `backup.to`; without --data, this command has it ship now and waits.
+/// A backup that is cut off goes on where it was when the command runs again.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Args {
+    #[command(subcommand)]
+    check: Option<Check>,
+    /// The data folder of a stopped service; overrides CAUDAL_ADMIN_URL
+    #[arg(long, value_name = "DIR", requires = "to")]
+    data: Option<PathBuf>,
+    /// Where to: a folder, best of another machine, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "PLACE", requires = "data")]
+    to: Option<String>,
+    #[command(flatten)]
+    which: Which,
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Check {
+    /// Verify a backup without restoring it: follow the chain of hashes from the first record to the last
+    ///
+    /// Exit code 1 when an object is damaged or missing; the message names it, and where in its records.
+    Verify(Verify),
+}
+
+#[derive(Debug, clap::Args)]
+struct Verify {
+    /// Where the backup is: a folder, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "PLACE")]
+    from: String,
+    /// Which store, by the beginning of its id, where there are several
+    #[arg(long, value_name = "ID")]
+    store: Option<String>,
+    /// Print what was found as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl From<BackupError> for Exit {
+    fn from(why: BackupError) -> Self {
+        match why {
+            BackupError::Refused(why) => Self::usage(why),
+            BackupError::Store(why) => service::StartError::from(why).into(),
+            BackupError::Depot { .. } | BackupError::Damaged { .. } | BackupError::Journal(_) => {
+                Self::failed(why)
+            }
+        }
+    }
+}
+
+/// Does it.
+pub fn run(args: Args) -> Result<(), Exit> {
+    match (args.check, args.data, args.to) {
+        (Some(Check::Verify(args)), _, _) => {
+            terminal::log(caudal::log::LogFormat::Text, "warn")?;
+            wait(verify(args))
+        }
+        (None, Some(data), Some(to)) => {
+            process::keep_files_private();
+            terminal::log(caudal::log::LogFormat::Text, "warn")?;
+            let done = folder(&data, &to)?;
+            print(&done, args.json, "stored up to commit")
+        }
+        (None, _, _) => running(args.which, args.json),
+    }
+}
+
+fn print(done: &Value, json: bool, what: &str) -> Result<(), Exit> {
+    if json {
+        return say(&serde_json::to_string_pretty(done).map_err(Exit::failed)?);
+    }
+    let part = |name| shown(done, name);
+    say(&format!(
+        "{}: {what} {} of store {}; {} objects and {} bytes written",
+        part("to"),
+        part("commit"),
+        part("store"),
+        part("objects"),
+        part("bytes")
+    ))
+}
+
+/// Backs up the folder of a stopped service.
+fn folder(data: &Path, to: &str) -> Result<Value, Exit> {
+    let depot = depot::open(to, true)?;
+    let line = terminal::progress("opening");
+    let stopped = Stopped::open(data, false, &line)?;
+    let records = stopped.records.clone();
+    line.finish_and_clear();
+    let mark = service::pepper_mark(data)?;
+    let history = hex(&records.history());
+    let done = wait(async {
+        let cut = Cut::default();
+        let mut shipper = Shipper::begin(depot, records, cut, mark.as_deref()).await?;
+        let all = shipper.behind();
+        let bar = terminal::bytes("shipping", all);
+        while shipper.step().await? {
+            bar.set_position(all - shipper.behind().min(all));
+        }
+        bar.finish_and_clear();
+        Ok(json!({
+            "to": to,
+            "store": history,
+            "commit": shipper.reached().tail().commit.0,
+            "objects": shipper.shipped().objects,
+            "bytes": shipper.shipped().bytes,
+        }))
+    });
+    let closed = stopped.store.close().map_err(Exit::failed);
+    let done = done?;
+    closed.map(|()| done)
+}
+
+/// Has a running service ship now.
+fn running(which: Which, json: bool) -> Result<(), Exit> {
+    let remote = which.find()?;
+    let line = terminal::progress("the service ships");
+    line.enable_steady_tick(std::time::Duration::from_millis(100));
+    // The first time it ships everything: no deadline fits.
+    let asked = wait(remote.ask_within(Method::POST, "/admin/backup", None, None));
+    line.finish_and_clear();
+    let done = asked?;
+    if let Some(why) = done.get("error").and_then(Value::as_str) {
+        return Err(Exit::failed(format!("the backup does not go on: {why}")));
+    }
+    if shown(&done, "to") == "-" {
+        return Err(Exit::failed(
+            "the service has no place for backups: set backup.to in its settings, or stop it and use --data and --to",
+        ));
+    }
+    print(&done, json, "shipped up to commit")
+}
+
+/// Follows a chain with a progress bar.
+async fn verify(args: Verify) -> Result<(), Exit> {
+    let depot = depot::open(&args.from, false)?;
+    let kept = chain::find(depot.as_ref(), args.store.as_deref()).await?;
+    let bar = terminal::bytes("verifying", kept.cover.bytes());
+    let mut take = |_: &caudal_storage::log::Sealed<'_>, _: u64| Ok(true);
+    let mut done = |bytes| bar.set_position(bytes);
+    let walked = chain::walk(depot.as_ref(), &kept, &mut take, &mut done).await;
+    bar.finish_and_clear();
+    let found = found(depot.as_ref(), &kept, &walked?);
+    if args.json {
+        return say(&serde_json::to_string_pretty(&found).map_err(Exit::failed)?);
+    }
+    let part = |name| shown(&found, name);
+    say(&format!(
+        "{}: store {} is whole: {} objects, commits 1 to {} in {} records, {} entries, the last of {}; chain {}",
+        part("from"),
+        part("store"),
+        part("objects"),
+        part("commit"),
+        part("records"),
+        part("entries"),
+        part("latest"),
+        part("chain"),
+    ))
+}
+
+/// What a walk found, for a person or a program.
+pub fn found(depot: &dyn Depot, kept: &Kept, walked: &Walked) -> Value {
+    json!({
+        "from": depot.place(),
+        "store": hex(&kept.history),
+        "objects": walked.objects,
+        "commit": walked.commits,
+        "records": walked.records,
+        "entries": walked.entries,
+        "bytes": walked.bytes,
+        "latest": Timestamp::from_millis(walked.latest).to_string(),
+        "chain": hex(&walked.hash),
+    })
+}

@@ -1,0 +1,33 @@
+//! `caudal completions` and `caudal man`: what shells and `man` know of the commands.
+//!
+//! Both are made of the command line itself, so they cannot differ from it.
+
+use std::fs;
+use std::path::Path;
+
+use clap::Command;
+use clap_complete::Shell;
+
+use super::Exit;
+use super::terminal::say;
+
+/// Prints what a shell completes the command line with.
+///
+/// # Errors
+/// When it cannot be printed.
+pub fn completions(shell: Shell, mut command: Command) -> Result<(), Exit> {
+    let name = command.get_name().to_owned();
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, name, &mut script);
+    say(String::from_utf8_lossy(&script).trim_end())
+}
+
+/// Writes a page for each command into a folder, which is made if it is not there: `caudal.1`, `caudal-serve.1`, ….
+///
+/// # Errors
+/// When the folder or a page cannot be written.
+pub fn manual(folder: &Path, command: Command) -> Result<(), Exit> {
+    let failed = |why| Exit::failed(format!("{}: {why}", folder.display()));
+    fs::create_dir_all(folder).map_err(failed)?;
+    clap_mangen::generate_to(command, folder).map_err(failed)
+}

@@ -1,0 +1,68 @@
+//! What is wrong with settings, gathered so that all of it is said at once.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::SECRET_CHARS_MIN;
+
+/// The fewest different characters of a secret: a line of zeros is none.
+const SECRET_VARIETY_MIN: usize = 10;
+
+/// Words of secrets that were copied from somewhere.
+const SECRET_WORDS: [&str; 7] = [
+    "change", "example", "replace", "password", "default", "of-tests", "sandbox",
+];
+
+/// Whether a secret is set to nothing.
+pub(super) fn is_empty(secret: &SecretString) -> bool {
+    secret.expose_secret().is_empty()
+}
+
+/// The mistakes so far.
+#[derive(Debug, Default)]
+pub(super) struct Wrong(pub(super) Vec<String>);
+
+impl Wrong {
+    /// Notes why a setting is wrong.
+    pub(super) fn add(&mut self, setting: &str, why: impl fmt::Display) {
+        self.0.push(format!("{setting} {why}"));
+    }
+
+    /// Notes a number that is not from `min` to `max`.
+    pub(super) fn range<T: PartialOrd + fmt::Display>(
+        &mut self,
+        setting: &str,
+        value: T,
+        min: T,
+        max: T,
+    ) {
+        if value < min || value > max {
+            self.add(
+                setting,
+                format_args!("is {value}; it must be from {min} to {max}"),
+            );
+        }
+    }
+
+    /// A secret, noted as wrong unless it is long and varied enough to be one; `None` when it is not set.
+    pub(super) fn secret(
+        &mut self,
+        setting: &str,
+        value: Option<&SecretString>,
+    ) -> Option<SecretString> {
+        let value = value.filter(|value| !is_empty(value))?;
+        let text = value.expose_secret();
+        let variety = text.chars().collect::<BTreeSet<_>>().len();
+        let lower = text.to_lowercase();
+        let hint = "make one with: openssl rand -base64 32";
+        if text.chars().count() < SECRET_CHARS_MIN {
+            let why = format!("is too short: at least {SECRET_CHARS_MIN} characters; {hint}");
+            self.add(setting, why);
+        } else if variety < SECRET_VARIETY_MIN || SECRET_WORDS.iter().any(|w| lower.contains(w)) {
+            self.add(setting, format_args!("looks like a placeholder; {hint}"));
+        }
+        Some(value.clone())
+    }
+}

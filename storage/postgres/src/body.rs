@@ -1,0 +1,38 @@
+//! A record as it lies in the database: compressed, and the same bytes when it comes out.
+
+use caudal_storage::StoreError;
+use caudal_storage::log::{Hash, Sealed};
+
+/// The level of compression: the quickest, since an owner waits for it.
+const LEVEL: i32 = 1;
+/// The largest record, in bytes, that is appended or read. One has at most a group and a commit besides
+/// ([`caudal_storage::COMMIT_BYTES_MAX`]).
+pub(crate) const RECORD_BYTES_MAX: usize = 256 << 20;
+
+/// A record for the database.
+///
+/// # Errors
+/// When it is larger than any may be, or memory runs out.
+pub(crate) fn pack(record: &Sealed<'_>) -> Result<Vec<u8>, StoreError> {
+    let bytes = record.bytes();
+    if bytes.len() > RECORD_BYTES_MAX {
+        let why = format!(
+            "a record of {} bytes; {RECORD_BYTES_MAX} is the most",
+            bytes.len()
+        );
+        return Err(StoreError::Invalid(why));
+    }
+    zstd::bulk::compress(bytes, LEVEL)
+        .map_err(|why| StoreError::Invalid(format!("compressing a record: {why}")))
+}
+
+/// The bytes of a record from the database; `None` unless they are a whole record with this hash.
+pub(crate) fn unpack(body: &[u8], length: usize, hash: &[u8]) -> Option<Vec<u8>> {
+    if length > RECORD_BYTES_MAX {
+        return None;
+    }
+    let bytes = zstd::bulk::decompress(body, length).ok()?;
+    let record = Sealed::parse(&bytes)?;
+    let expected: Hash = hash.try_into().ok()?;
+    (record.hash() == expected).then_some(bytes)
+}

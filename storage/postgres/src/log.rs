@@ -1,0 +1,410 @@
+//! The log itself: blocking calls in front of a connection that a thread of its own drives.
+//!
+//! **Order.** One call at a time. Calls that can be repeated are tried again on new connections until
+//! their patience is over; an append is sent once, and what is not known of it is said.
+//!
+//! **Failure.** After an append of unknown outcome the connection is dropped, and whoever asks next is
+//! served by whichever server takes writes then.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use caudal_storage::log::{Epoch, Lease, Log, LogError, LogId, Sealed, Tail};
+use caudal_storage::{CommitNo, StoreError};
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::body;
+use crate::session::{Params, Trouble};
+use crate::settings::Settings;
+use crate::shared::{Core, Head, column, count, damaged};
+use crate::sql;
+use crate::status::{Figures, Status};
+use crate::tls;
+
+/// How often a log is looked at by whoever waits for it to move.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How many records are read at once.
+const PAGE: i64 = 16;
+
+/// A record as a page has it.
+struct Kept {
+    first: u64,
+    last: u64,
+    bytes: Vec<u8>,
+}
+
+/// A handle to the log of one cell.
+pub struct PostgresLog {
+    core: Arc<Core>,
+    runtime: Option<Runtime>,
+    id: LogId,
+}
+
+impl PostgresLog {
+    /// Connects, refuses a server that may lose what it acknowledges, and makes what is missing: the tables,
+    /// and the cell with an empty log of a new identity.
+    ///
+    /// # Errors
+    /// When no server takes writes within the patience of the settings, or one must not be used.
+    pub fn open(settings: Settings) -> Result<Self, Trouble> {
+        let tls = tls::connector(&settings).map_err(Trouble::Unfit)?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("caudal-log")
+            .enable_all()
+            .build()
+            .map_err(|why| Trouble::Unfit(format!("starting the log's thread: {why}")))?;
+        let core = Arc::new(Core {
+            settings,
+            tls,
+            status: Arc::default(),
+            session: Mutex::default(),
+            id: Mutex::default(),
+        });
+        let begun = Arc::clone(&core);
+        let opened = wait(&runtime, async move { begun.begin().await });
+        let id = match opened {
+            Some(Ok(id)) => id,
+            Some(Err(why)) => {
+                runtime.shutdown_background();
+                return Err(why);
+            }
+            None => return Err(Trouble::Unfit("the log's thread is gone".to_owned())),
+        };
+        let log = Self {
+            core,
+            runtime: Some(runtime),
+            id,
+        };
+        log.tell();
+        Ok(log)
+    }
+
+    /// The figures of this handle, also after it was given away.
+    pub fn status(&self) -> Arc<Status> {
+        Arc::clone(&self.core.status)
+    }
+
+    fn tell(&self) {
+        let Figures { standbys, .. } = self.core.status.figures();
+        let place = self.core.settings.place();
+        if standbys == 0 {
+            tracing::warn!(
+                place,
+                "the log is on one server without a synchronous standby: there is one copy of it, and this \
+                 machine's journal"
+            );
+        } else {
+            tracing::info!(place, standbys, "the log is on PostgreSQL");
+        }
+    }
+
+    fn cell(&self) -> i64 {
+        i64::from(self.core.settings.cell)
+    }
+
+    /// Runs `work` on the log's thread and waits for it.
+    fn wait<T, W>(&self, work: impl FnOnce(Arc<Core>) -> W) -> Result<T, LogError>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T, LogError>> + Send + 'static,
+    {
+        let work = work(Arc::clone(&self.core));
+        let done = self
+            .runtime
+            .as_ref()
+            .and_then(|runtime| wait(runtime, work));
+        done.unwrap_or_else(|| Err(LogError::Lost(Arc::from("the log's thread is gone"))))
+    }
+
+    fn head(&self) -> Result<Head, LogError> {
+        let cell = self.cell();
+        self.wait(move |core| async move { core.head(cell).await })
+    }
+
+    /// Some records from the first one on that begins at or behind `from`.
+    fn page(&self, from: i64) -> Result<Vec<Kept>, LogError> {
+        let cell = self.cell();
+        let found = self.wait(move |core| async move {
+            let params: Params<'_> = &[
+                (&cell, Type::INT8),
+                (&from, Type::INT8),
+                (&PAGE, Type::INT8),
+            ];
+            core.ask(true, sql::PAGE, params).await
+        })?;
+        found.rows.iter().map(kept).collect()
+    }
+
+    /// Where reading from `from` begins.
+    fn begins(&self, from: CommitNo) -> Result<i64, LogError> {
+        let (cell, from) = (self.cell(), number(from.0)?);
+        let found = self.wait(move |core| async move {
+            let params: Params<'_> = &[(&cell, Type::INT8), (&from, Type::INT8)];
+            core.ask(true, sql::BEGINS, params).await
+        })?;
+        found.rows.first().map_or(Ok(0), |row| column(row, 0))
+    }
+
+    /// Runs a statement that can be repeated, of the cell and one or two more numbers; gives how many rows it
+    /// touched.
+    fn touch(
+        &self,
+        sql: &'static str,
+        second: i64,
+        third: Option<i64>,
+    ) -> Result<Option<u64>, LogError> {
+        let cell = self.cell();
+        let done = self.wait(move |core| async move {
+            let all: Params<'_> = &[
+                (&cell, Type::INT8),
+                (&second, Type::INT8),
+                (&third, Type::INT8),
+            ];
+            let params = if third.is_some() {
+                all
+            } else {
+                all.split_at(2).0
+            };
+            core.ask(true, sql, params).await
+        });
+        Ok(done?.touched)
+    }
+
+    /// Why an append touched nothing.
+    fn condition(&self, epoch: Epoch, record: &Sealed<'_>) -> Result<LogError, LogError> {
+        let head = self.head()?;
+        Ok(if head.epoch == epoch && epoch != Epoch(0) {
+            LogError::Gap {
+                tail: head.tail,
+                offered: record.first_commit(),
+            }
+        } else {
+            LogError::Deposed { epoch: head.epoch }
+        })
+    }
+}
+
+impl Log for PostgresLog {
+    fn id(&self) -> LogId {
+        self.id
+    }
+
+    fn acquire(&mut self, owner: &str, length: Duration) -> Result<Lease, LogError> {
+        let (cell, owner, lasts) = (self.cell(), owner.to_owned(), millis(length)?);
+        let found = self.wait(move |core| async move {
+            let params: Params<'_> = &[
+                (&cell, Type::INT8),
+                (&owner, Type::TEXT),
+                (&lasts, Type::INT8),
+            ];
+            // Where the answer to the first try is lost, its lease has to end.
+            core.ask(true, sql::ACQUIRE, params).await
+        })?;
+        match found.rows.first() {
+            Some(row) => Ok(Lease {
+                epoch: Epoch(count(row, 0)?),
+                length: Some(length),
+            }),
+            None => {
+                let address = self.head()?.owner.map(Arc::from);
+                Err(LogError::Held { address })
+            }
+        }
+    }
+
+    fn renew(&mut self, epoch: Epoch, length: Duration) -> Result<Lease, LogError> {
+        let (number, lasts) = (number(epoch.0)?, millis(length)?);
+        if epoch == Epoch(0) || self.touch(sql::RENEW, number, Some(lasts))? != Some(1) {
+            let epoch = self.head()?.epoch;
+            return Err(LogError::Deposed { epoch });
+        }
+        self.wait(move |core| async move { core.check().await })?;
+        Ok(Lease {
+            epoch,
+            length: Some(length),
+        })
+    }
+
+    fn release(&mut self, epoch: Epoch) -> Result<(), LogError> {
+        self.touch(sql::RELEASE, number(epoch.0)?, None).map(|_| ())
+    }
+
+    fn append(&mut self, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError> {
+        if epoch == Epoch(0) {
+            return Err(self.condition(epoch, record)?);
+        }
+        let body = body::pack(record).map_err(LogError::Yet)?;
+        let (length, packed) = (record.bytes().len(), body.len());
+        let (cell, under) = (self.cell(), number(epoch.0)?);
+        let (first, commits) = (
+            number(record.first_commit().0)?,
+            i64::from(record.commits()),
+        );
+        let size = i64::try_from(length).map_err(|_| too_large())?;
+        let (previous, hash) = (record.previous(), record.hash());
+        let done = self.wait(move |core| async move {
+            let params: Params<'_> = &[
+                (&cell, Type::INT8),
+                (&under, Type::INT8),
+                (&previous.as_slice(), Type::BYTEA),
+                (&first, Type::INT8),
+                (&commits, Type::INT8),
+                (&hash.as_slice(), Type::BYTEA),
+                (&size, Type::INT8),
+                (&body, Type::BYTEA),
+            ];
+            core.ask(false, sql::APPEND, params).await
+        });
+        let status = &self.core.status;
+        if matches!(done, Err(LogError::Unknown(_))) {
+            Status::count(&status.unknown);
+        }
+        if done?.touched != Some(1) {
+            return Err(self.condition(epoch, record)?);
+        }
+        Status::count(&status.appends);
+        let sum = |figure: &AtomicU64, bytes: usize| {
+            if let Ok(bytes) = u64::try_from(bytes) {
+                figure.fetch_add(bytes, Ordering::Relaxed);
+            }
+        };
+        sum(&status.bytes, length);
+        sum(&status.packed, packed);
+        Ok(())
+    }
+
+    fn tail(&self) -> Result<Tail, LogError> {
+        Ok(self.head()?.tail)
+    }
+
+    fn watch(&self, past: CommitNo, most: Duration) -> Result<Tail, LogError> {
+        let cell = self.cell();
+        self.wait(move |core| async move {
+            let began = Instant::now();
+            loop {
+                let tail = core.head(cell).await?.tail;
+                let left = most.checked_sub(began.elapsed());
+                match left {
+                    Some(left) if tail.commit <= past && left > Duration::ZERO => {
+                        tokio::time::sleep(left.min(LOOK_EVERY)).await;
+                    }
+                    Some(_) | None => return Ok(tail),
+                }
+            }
+        })
+    }
+
+    fn read(
+        &self,
+        from: CommitNo,
+        visit: &mut dyn FnMut(&Sealed<'_>) -> bool,
+    ) -> Result<(), LogError> {
+        let head = self.head()?;
+        if from.0.max(1) < head.first.0 {
+            return Err(LogError::Trimmed { first: head.first });
+        }
+        let mut next = self.begins(from)?;
+        let mut before: Option<Tail> = None;
+        loop {
+            let page = self.page(next)?;
+            for Kept { first, last, bytes } in &page {
+                let record = Sealed::parse(bytes).ok_or_else(|| damaged(*first))?;
+                if before.is_some_and(|before| !record.follows(&before)) {
+                    // What lay between was let go of meanwhile, or is missing.
+                    let first = self.head()?.first;
+                    return Err(match before {
+                        Some(before) if before.commit.0 + 1 < first.0 => {
+                            LogError::Trimmed { first }
+                        }
+                        Some(_) | None => damaged(record.first_commit().0),
+                    });
+                }
+                before = Some(record.tail());
+                next = number(*last)?.checked_add(1).ok_or_else(too_large)?;
+                if *last >= from.0 && !visit(&record) {
+                    return Ok(());
+                }
+            }
+            if page.is_empty() {
+                break;
+            }
+        }
+        // What the head named when this began has been seen.
+        let end = before.map_or(CommitNo(0), |before| before.commit);
+        if end < head.tail.commit && from <= head.tail.commit {
+            return Err(damaged(end.0 + 1));
+        }
+        Ok(())
+    }
+
+    fn trim(&mut self, keep: CommitNo) -> Result<CommitNo, LogError> {
+        // A commit behind the end keeps the last record: the next one names its hash.
+        let keep = CommitNo(keep.0.min(i64::MAX.unsigned_abs()));
+        let first = self.begins(keep)?;
+        if first > 0 {
+            self.touch(sql::TRIM_HEAD, first, None)?;
+            let kept = number(self.head()?.first.0)?;
+            self.touch(sql::TRIM, kept, None)?;
+        }
+        Ok(self.head()?.first)
+    }
+}
+
+impl Drop for PostgresLog {
+    fn drop(&mut self) {
+        self.core.drop_session();
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl fmt::Debug for PostgresLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresLog")
+            .field("settings", &self.core.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Runs `work` on the runtime's thread; `None` when it did not come to its end.
+fn wait<T: Send + 'static>(
+    runtime: &Runtime,
+    work: impl Future<Output = T> + Send + 'static,
+) -> Option<T> {
+    let (done, result) = mpsc::sync_channel(1);
+    drop(runtime.spawn(async move { done.send(work.await).is_ok() }));
+    result.recv().ok()
+}
+
+fn too_large() -> LogError {
+    LogError::Yet(StoreError::Invalid(
+        "a number that the log has no room for".to_owned(),
+    ))
+}
+
+fn number(n: u64) -> Result<i64, LogError> {
+    i64::try_from(n).map_err(|_| too_large())
+}
+
+fn millis(length: Duration) -> Result<i64, LogError> {
+    i64::try_from(length.as_millis()).map_err(|_| too_large())
+}
+
+fn kept(row: &Row) -> Result<Kept, LogError> {
+    let (first, commits, length) = (count(row, 0)?, count(row, 1)?, count(row, 3)?);
+    let (hash, body): (&[u8], &[u8]) = (column(row, 2)?, column(row, 4)?);
+    let length = usize::try_from(length).map_err(|_| damaged(first))?;
+    let bytes = body::unpack(body, length, hash).ok_or_else(|| damaged(first))?;
+    let record = Sealed::parse(&bytes).ok_or_else(|| damaged(first))?;
+    if record.first_commit().0 != first || u64::from(record.commits()) != commits {
+        return Err(damaged(first));
+    }
+    let last = record.tail().commit.0;
+    Ok(Kept { first, last, bytes })
+}

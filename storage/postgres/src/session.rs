@@ -1,0 +1,384 @@
+//! One connection to the server that takes writes, checked before it is used.
+//!
+//! **Failure.** A server that does not keep what it acknowledges is refused. One that says that it has
+//! stopped waiting for its standbys puts everything on this connection in doubt.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use caudal_storage::log::LogId;
+use futures_util::TryStreamExt as _;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::AbortHandle;
+use tokio_postgres::error::{DbError, Severity, SqlState};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{AsyncMessage, Client, Connection, Row, Socket};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::settings::Settings;
+use crate::sql;
+use crate::status::Status;
+
+/// How often the tables are tried to be made, since another process may be making them.
+const TABLE_TRIES: u32 = 20;
+/// The pause between such tries.
+const TABLE_PAUSE: Duration = Duration::from_millis(50);
+
+/// What the client says of a server that takes no writes.
+const STANDBY: &str = "does not allow writes";
+
+/// Why there is no connection that can be used.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Trouble {
+    /// It may pass: no server that takes writes answers.
+    #[error("no server takes writes: {0}")]
+    Unreachable(String),
+    /// A server answers, and must not keep a log until somebody has changed this.
+    #[error("{0}")]
+    Unfit(String),
+}
+
+/// What became of a statement.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The server refused it because of other transactions: nothing was done.
+    Again(String),
+    /// The server takes no writes any more: nothing was done.
+    Demoted(String),
+    /// The server refused it: nothing was done.
+    Refused(Box<DbError>),
+    /// The connection broke, the time was over, or the server is not sure: nobody knows.
+    Broken(String),
+}
+
+/// What a statement gave.
+pub(crate) struct Answer {
+    /// Its rows.
+    pub(crate) rows: Vec<Row>,
+    /// How many rows it touched, of a statement that touches any.
+    pub(crate) touched: Option<u64>,
+}
+
+/// A statement's parameters with their types.
+pub(crate) type Params<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
+
+/// A connection. When it is dropped, it is closed at once, whatever is under way.
+pub(crate) struct Session {
+    client: Client,
+    task: AbortHandle,
+    /// The server said that it does not wait for its standbys.
+    doubt: Arc<AtomicBool>,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Session {
+    /// Connects to the server that takes writes, and checks it.
+    pub(crate) async fn open(
+        settings: &Settings,
+        tls: MakeRustlsConnect,
+        status: &Status,
+    ) -> Result<Self, Trouble> {
+        let connected = settings.config().connect(tls).await;
+        let (client, connection) =
+            connected.map_err(|why| Trouble::Unreachable(unreachable(&why)))?;
+        let doubt = Arc::new(AtomicBool::new(false));
+        let task = tokio::spawn(drive(connection, Arc::clone(&doubt))).abort_handle();
+        Status::count(&status.connections);
+        let session = Self {
+            client,
+            task,
+            doubt,
+        };
+        // What a server warns of whoever connects came before its answer.
+        session
+            .ask(sql::HELLO, &[], settings.limits.answer)
+            .await
+            .ok();
+        session.doubt.store(false, Ordering::Release);
+        session.check(settings.limits.answer, status).await?;
+        Ok(session)
+    }
+
+    /// Whether the connection is known to have ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.client.is_closed() || self.doubt.load(Ordering::Acquire)
+    }
+
+    /// Runs a statement: the rows that it gives, and how many it touched.
+    pub(crate) async fn ask(
+        &self,
+        sql: &str,
+        params: Params<'_>,
+        most: Duration,
+    ) -> Result<Answer, Fault> {
+        let asked = tokio::time::timeout(most, self.send(sql, params)).await;
+        let asked = asked
+            .map_err(|_| Fault::Broken(format!("no answer in {} ms", most.as_millis())))?
+            .map_err(|why| fault(&why))?;
+        // It came before the answer.
+        if self.doubt.load(Ordering::Acquire) {
+            let why = "the server stopped waiting for its synchronous standbys";
+            return Err(Fault::Broken(why.to_owned()));
+        }
+        Ok(asked)
+    }
+
+    async fn send(&self, sql: &str, params: Params<'_>) -> Result<Answer, tokio_postgres::Error> {
+        let params = params.iter().map(|(value, kind)| (*value, kind.clone()));
+        let mut stream = pin!(self.client.query_typed_raw(sql, params).await?);
+        let mut rows = Vec::new();
+        // It ends when the server is ready again: after the commit, that is.
+        while let Some(row) = stream.try_next().await? {
+            rows.push(row);
+        }
+        let touched = stream.rows_affected();
+        Ok(Answer { rows, touched })
+    }
+
+    /// Refuses a server that may lose what it acknowledged; counts its synchronous standbys.
+    pub(crate) async fn check(&self, most: Duration, status: &Status) -> Result<(), Trouble> {
+        let found = self.ask(sql::PROMISES, &[], most).await.map_err(lost)?;
+        let row = found.rows.first();
+        let setting = |n: usize| -> Option<String> { row?.try_get(n).ok()? };
+        if setting(0).is_some_and(|fsync| fsync != "on") {
+            return Err(Trouble::Unfit(unfit("fsync", "off", "on")));
+        }
+        if let Some(commit) = setting(1)
+            && !matches!(commit.as_str(), "on" | "remote_apply")
+        {
+            let needed = "on or remote_apply";
+            return Err(Trouble::Unfit(unfit("synchronous_commit", &commit, needed)));
+        }
+        let standbys = setting(2).map_or(0, |names| standbys(&names));
+        status.standbys.store(standbys, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Makes what is missing: the tables, and the cell with an empty log of this identity.
+    pub(crate) async fn prepare(
+        &self,
+        settings: &Settings,
+        id: &LogId,
+        empty: &[u8],
+    ) -> Result<(), Trouble> {
+        let most = settings.limits.answer;
+        self.tables(most).await?;
+        let cell = i64::from(settings.cell);
+        let params: Params<'_> = &[
+            (&cell, Type::INT8),
+            (&id.as_slice(), Type::BYTEA),
+            (&empty, Type::BYTEA),
+        ];
+        self.ask(sql::BEGIN, params, most).await.map_err(lost)?;
+        Ok(())
+    }
+
+    /// The identity of the cell's log, which has to be there.
+    pub(crate) async fn identity(&self, settings: &Settings) -> Result<LogId, Trouble> {
+        let (cell, most) = (i64::from(settings.cell), settings.limits.answer);
+        let params: Params<'_> = &[(&cell, Type::INT8)];
+        let head = self.ask(sql::HEAD, params, most).await.map_err(lost)?;
+        let found = head
+            .rows
+            .first()
+            .and_then(|row| row.try_get::<_, &[u8]>(0).ok());
+        found.and_then(|id| id.try_into().ok()).ok_or_else(|| {
+            let why =
+                "caudal_cell has no log for this cell: the database is another, or was put back";
+            Trouble::Unfit(why.to_owned())
+        })
+    }
+
+    async fn tables(&self, most: Duration) -> Result<(), Trouble> {
+        let mut last = String::new();
+        for _ in 0..TABLE_TRIES {
+            match self.ask(sql::SCHEMA, &[], most).await {
+                Ok(found) => match found.rows.first().map(|row| row.try_get::<_, i64>(0)) {
+                    Some(Ok(sql::VERSION)) => return Ok(()),
+                    Some(version) => {
+                        let found = version.map_or("unreadable".to_owned(), |v| v.to_string());
+                        return Err(Trouble::Unfit(format!(
+                            "the tables are of version {found}, this program knows {}: use the \
+                             program that made them, or a newer one",
+                            sql::VERSION
+                        )));
+                    }
+                    None => {}
+                },
+                Err(Fault::Refused(why)) if *why.code() == SqlState::UNDEFINED_TABLE => {}
+                Err(why) => return Err(lost(why)),
+            }
+            for table in sql::TABLES {
+                match self.ask(table, &[], most).await {
+                    Ok(_) => {}
+                    // Another process makes them at the same time.
+                    Err(Fault::Again(why)) => last = why,
+                    Err(Fault::Refused(why)) if made_by_another(&why) => {
+                        last = why.message().to_owned();
+                    }
+                    Err(why) => return Err(lost(why)),
+                }
+            }
+            tokio::time::sleep(TABLE_PAUSE).await;
+        }
+        Err(Trouble::Unreachable(format!("making the tables: {last}")))
+    }
+}
+
+/// Polls the connection to its end, and listens for what the server says unasked.
+async fn drive<T>(mut connection: Connection<Socket, T>, doubt: Arc<AtomicBool>)
+where
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
+        match message {
+            Ok(AsyncMessage::Notice(notice)) if abandons(&notice) => {
+                tracing::error!(notice = notice.message(), "the log's server is in doubt");
+                doubt.store(true, Ordering::Release);
+            }
+            Ok(_) => {}
+            Err(why) => {
+                tracing::debug!(%why, "a connection to the log ended");
+                return;
+            }
+        }
+    }
+}
+
+/// Whether a notice may say that the server no longer waits for its standbys: it commits then all the same, with
+/// a warning that has no code of its own. No statement of ours brings any other.
+fn abandons(notice: &DbError) -> bool {
+    notice.parsed_severity() == Some(Severity::Warning)
+}
+
+fn made_by_another(why: &DbError) -> bool {
+    let code = why.code();
+    [
+        SqlState::UNIQUE_VIOLATION,
+        SqlState::DUPLICATE_TABLE,
+        SqlState::DUPLICATE_OBJECT,
+        SqlState::INTERNAL_ERROR,
+    ]
+    .contains(code)
+}
+
+/// What an error says of the statement. Only an `ERROR` of the server is sure: with anything that ends
+/// the connection, the statement may have been done.
+fn fault(why: &tokio_postgres::Error) -> Fault {
+    let Some(refused) = why.as_db_error() else {
+        return Fault::Broken(why.to_string());
+    };
+    let code = refused.code();
+    let unsure = *code == SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
+        || code.code().starts_with("08")
+        || code.code().starts_with("57P");
+    if unsure || refused.parsed_severity() != Some(Severity::Error) {
+        return Fault::Broken(refused.message().to_owned());
+    }
+    let again = [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+    ];
+    if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
+        return Fault::Demoted(refused.message().to_owned());
+    }
+    if again.contains(code) {
+        Fault::Again(refused.message().to_owned())
+    } else {
+        Fault::Refused(Box::new(refused.clone()))
+    }
+}
+
+/// A fault of a connection that was just made.
+pub(crate) fn lost(fault: Fault) -> Trouble {
+    match fault {
+        Fault::Again(why) | Fault::Demoted(why) | Fault::Broken(why) => Trouble::Unreachable(why),
+        Fault::Refused(why) => Trouble::Unfit(refusal(&why)),
+    }
+}
+
+/// What the server said, with its code.
+pub(crate) fn refusal(why: &DbError) -> String {
+    format!(
+        "the server refused: {} ({})",
+        why.message(),
+        why.code().code()
+    )
+}
+
+/// An error with its causes, which the client's own text leaves out.
+fn told(why: &dyn std::error::Error, before: &str) -> String {
+    let own = why.to_string();
+    let text = if before.is_empty() || before.contains(&own) {
+        own
+    } else {
+        format!("{before}: {own}")
+    };
+    match why.source() {
+        Some(source) if !text.contains(&source.to_string()) => told(source, &text),
+        _ => text,
+    }
+}
+
+fn unreachable(why: &tokio_postgres::Error) -> String {
+    let told = told(why, "");
+    if told.contains(STANDBY) {
+        format!("{told} (transaction_read_only = on: it is a standby, or set so)")
+    } else {
+        told
+    }
+}
+
+fn unfit(setting: &str, value: &str, needed: &str) -> String {
+    format!(
+        "the server has {setting} = {value}: it may lose what it has acknowledged. Set it to {needed}"
+    )
+}
+
+/// How many synchronous standbys a server waits for, from `synchronous_standby_names`.
+fn standbys(names: &str) -> u64 {
+    let names = names.trim();
+    if names.is_empty() {
+        return 0;
+    }
+    let Some((before, _)) = names.split_once('(') else {
+        return 1;
+    };
+    // `ANY 2 (…)`, `FIRST 2 (…)`, `2 (…)`; a list alone waits for its first.
+    before
+        .split_whitespace()
+        .find_map(|word| word.parse().ok())
+        .unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standbys_are_counted_as_the_server_waits_for_them() {
+        let table = [
+            ("", 0),
+            ("  ", 0),
+            ("*", 1),
+            ("s1", 1),
+            ("s1, s2", 1),
+            ("ANY 1 (s1, s2)", 1),
+            ("any 2 (s1, s2, s3)", 2),
+            ("FIRST 2 (s1, s2)", 2),
+            ("3(a,b,c)", 3),
+            ("\"s 1\"", 1),
+        ];
+        for (names, expected) in table {
+            assert_eq!(standbys(names), expected, "{names}");
+        }
+    }
+}

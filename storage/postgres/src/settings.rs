@@ -1,0 +1,219 @@
+//! Which database keeps the log, and how long it is waited for.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::str::FromStr as _;
+use std::time::Duration;
+
+use secrecy::{ExposeSecret as _, SecretString};
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+
+/// How a process shows itself in the server's list of connections, unless the URL says otherwise.
+const APPLICATION: &str = "caudal";
+/// How long a connection may be idle before it is asked whether it lives, and between two such questions.
+const KEEPALIVE: Duration = Duration::from_secs(5);
+/// How many such questions may stay without an answer.
+const KEEPALIVE_TRIES: u32 = 3;
+
+/// How long is waited for the database.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// For a connection to one server.
+    pub connect: Duration,
+    /// For the answer to one statement; after it, the connection is given up.
+    pub answer: Duration,
+    /// How long a call tries again, on new connections, before it gives up.
+    pub patience: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(3),
+            answer: Duration::from_secs(10),
+            patience: Duration::from_secs(15),
+        }
+    }
+}
+
+/// The database and the cell in it. Passwords do not appear in its `Debug`.
+#[derive(Clone)]
+pub struct Settings {
+    config: Config,
+    /// The file of certificates of authorities by which servers are known; without it the system's own.
+    pub authorities: Option<PathBuf>,
+    /// Which cell, from 0.
+    pub cell: u32,
+    /// How long is waited.
+    pub limits: Limits,
+}
+
+/// Why a URL is not taken. It does not repeat the URL, which may hold a password.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct WrongSetting(&'static str);
+
+/// What a URL has to look like.
+const FORM: &str = "it is not of the form postgres://USER@HOST:PORT,HOST:PORT/DATABASE (reserved characters of \
+                    user and password as %XX; options as ?sslmode=require)";
+
+impl Settings {
+    /// The log of cell 0 in the database at `url`, a `postgres://` URL, which may name several servers. Of those the one that
+    /// takes writes is used. `password` wins over one in the URL.
+    ///
+    /// Connections to other machines are encrypted and the server's certificate is checked, unless the URL says
+    /// `sslmode=disable`.
+    ///
+    /// # Errors
+    /// When the URL cannot be read, or names no server.
+    pub fn new(url: &SecretString, password: Option<&SecretString>) -> Result<Self, WrongSetting> {
+        let url = url.expose_secret();
+        if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+            return Err(WrongSetting(FORM));
+        }
+        let mut config = Config::from_str(url).map_err(|_| WrongSetting(FORM))?;
+        if config.get_hosts().is_empty() {
+            return Err(WrongSetting("it names no server"));
+        }
+        if config.get_dbname().is_none() {
+            return Err(WrongSetting("it names no database"));
+        }
+        if let Some(password) = password {
+            config.password(password.expose_secret());
+        }
+        if config.get_ssl_mode() == SslMode::Prefer {
+            // Never half: who listens to the first words of a connection would choose.
+            config.ssl_mode(if config.get_hosts().iter().all(is_here) {
+                SslMode::Disable
+            } else {
+                SslMode::Require
+            });
+        }
+        if config.get_application_name().is_none() {
+            config.application_name(APPLICATION);
+        }
+        config
+            .target_session_attrs(TargetSessionAttrs::ReadWrite)
+            .keepalives_idle(KEEPALIVE)
+            .keepalives_interval(KEEPALIVE)
+            .keepalives_retries(KEEPALIVE_TRIES);
+        Ok(Self {
+            config,
+            authorities: None,
+            cell: 0,
+            limits: Limits::default(),
+        })
+    }
+
+    /// Whether connections are encrypted.
+    pub fn encrypts(&self) -> bool {
+        self.config.get_ssl_mode() != SslMode::Disable
+    }
+
+    /// Where the servers are and what the database is called, for people.
+    pub fn place(&self) -> String {
+        let ports = self.config.get_ports();
+        let hosts = self.config.get_hosts().iter().enumerate().map(|(n, host)| {
+            let host = match host {
+                Host::Tcp(name) => name.clone(),
+                Host::Unix(path) => path.display().to_string(),
+            };
+            match ports.get(n).or(ports.first()) {
+                Some(port) => format!("{host}:{port}"),
+                None => host,
+            }
+        });
+        let hosts: Vec<_> = hosts.collect();
+        let place = hosts.join(",");
+        match self.config.get_dbname() {
+            Some(database) => format!("{place}/{database}"),
+            None => place,
+        }
+    }
+
+    /// How to connect.
+    pub(crate) fn config(&self) -> Config {
+        let mut config = self.config.clone();
+        config
+            .connect_timeout(self.limits.connect)
+            .tcp_user_timeout(self.limits.answer);
+        config
+    }
+}
+
+/// Whether a server is on this machine.
+fn is_here(host: &Host) -> bool {
+    match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) if name == "localhost" => true,
+        Host::Tcp(name) => IpAddr::from_str(name).is_ok_and(|ip| ip.is_loopback()),
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("place", &self.place())
+            .field("cell", &self.cell)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(url: &str) -> Result<Settings, WrongSetting> {
+        Settings::new(&SecretString::from(url), None)
+    }
+
+    #[test]
+    fn urls_are_read_or_refused_without_being_repeated() {
+        let good = [
+            (
+                "postgres://u:s3cr3t@127.0.0.1:5433/db",
+                "127.0.0.1:5433/db",
+                false,
+            ),
+            ("postgresql://u@localhost/db", "localhost/db", false),
+            ("postgres://u@%2Frun%2Fpg/db", "/run/pg/db", false),
+            ("postgres://u:s3cr3t@a:1,b:2/db", "a:1,b:2/db", true),
+            (
+                "postgres://u@a,127.0.0.1/db",
+                "a:5432,127.0.0.1:5432/db",
+                true,
+            ),
+            ("postgres://u@a:1/db?sslmode=disable", "a:1/db", false),
+            (
+                "postgres://u@127.0.0.1/db?sslmode=require",
+                "127.0.0.1/db",
+                true,
+            ),
+        ];
+        for (url, place, encrypts) in good {
+            let settings = of(url).unwrap();
+            let near = settings.place().replace(":5432", "");
+            assert_eq!(near, place.replace(":5432", ""), "{url}");
+            assert_eq!(settings.encrypts(), encrypts, "{url}");
+            let shown = format!("{settings:?}");
+            assert!(!shown.contains("s3cr3t"), "{shown}");
+        }
+        let bad = [
+            "",
+            "postgres://",
+            "postgres:///db",
+            "postgres://u:s3cr3t@h",
+            "mysql://u:s3cr3t@h/db",
+            "host=h password=s3cr3t",
+            "postgres://u@h:port/s3cr3t",
+            "postgres://u@h/db?s3cr3t=1",
+        ];
+        for url in bad {
+            let refused = of(url).expect_err(url).to_string();
+            assert!(!refused.contains("s3cr3t"), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What a handle shares with the thread that drives its connection: the connection, and how often and how
+//! long is tried again.
+//!
+//! **Failure.** Only the server's own `ERROR` says that nothing was done. After anything else an append is not
+//! sent again from here.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use caudal_storage::log::{Epoch, Hash, LogError, LogId, Tail};
+use caudal_storage::{CommitNo, StoreError};
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSql, Type};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::session::{Answer, Fault, Params, Session, Trouble, refusal};
+use crate::settings::Settings;
+use crate::sql;
+use crate::status::Status;
+
+/// The first pause before another try; each further one is twice as long.
+const PAUSE: Duration = Duration::from_millis(20);
+/// The longest pause before another try.
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+
+/// What the calls share with the thread that drives the connection.
+pub(crate) struct Core {
+    pub(crate) settings: Settings,
+    pub(crate) tls: MakeRustlsConnect,
+    pub(crate) status: Arc<Status>,
+    pub(crate) session: Mutex<Option<Arc<Session>>>,
+    /// Of the cell; `None` until it was first asked for.
+    pub(crate) id: Mutex<Option<LogId>>,
+}
+
+/// The head of a cell.
+pub(crate) struct Head {
+    pub(crate) epoch: Epoch,
+    pub(crate) owner: Option<String>,
+    pub(crate) first: CommitNo,
+    pub(crate) tail: Tail,
+}
+
+impl Core {
+    /// The first connection: makes what is missing and gives the identity of the log.
+    pub(crate) async fn begin(&self) -> Result<LogId, Trouble> {
+        let began = Instant::now();
+        let mut pause = PAUSE;
+        loop {
+            match self.session().await {
+                Err(Trouble::Unreachable(_))
+                    if began.elapsed() + pause < self.settings.limits.patience =>
+                {
+                    tokio::time::sleep(pause).await;
+                    pause = PAUSE_MAX.min(pause * 2);
+                }
+                Err(why) => return Err(why),
+                Ok(_) => break,
+            }
+        }
+        let id = *lock(&self.id);
+        id.ok_or_else(|| Trouble::Unfit("the log has no identity".to_owned()))
+    }
+
+    /// The connection, or a new one.
+    pub(crate) async fn session(&self) -> Result<Arc<Session>, Trouble> {
+        let known = lock(&self.session).clone();
+        if let Some(session) = known.filter(|session| !session.is_closed()) {
+            return Ok(session);
+        }
+        self.drop_session();
+        let session = Session::open(&self.settings, self.tls.clone(), &self.status).await?;
+        self.recognise(&session).await?;
+        let session = Arc::new(session);
+        *lock(&self.session) = Some(Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// Refuses a server that has another log under the same cell; the first one gets what it lacks.
+    async fn recognise(&self, session: &Session) -> Result<(), Trouble> {
+        let known = *lock(&self.id);
+        if known.is_none() {
+            let offered = drawn()?;
+            let empty = Tail::none(&offered).hash;
+            session.prepare(&self.settings, &offered, &empty).await?;
+        }
+        let id = session.identity(&self.settings).await?;
+        if known.is_some_and(|known| known != id) {
+            let why = "the server has another log than before for this cell";
+            return Err(Trouble::Unfit(why.to_owned()));
+        }
+        *lock(&self.id) = Some(id);
+        Ok(())
+    }
+
+    pub(crate) fn drop_session(&self) {
+        *lock(&self.session) = None;
+    }
+
+    /// Whether the server still keeps what it acknowledges.
+    pub(crate) async fn check(&self) -> Result<(), LogError> {
+        let most = self.settings.limits.answer;
+        let found = match self.session().await {
+            Ok(session) => session.check(most, &self.status).await,
+            Err(why) => Err(why),
+        };
+        found.map_err(|why| {
+            self.drop_session();
+            no_session(&why)
+        })
+    }
+
+    pub(crate) async fn head(&self, cell: i64) -> Result<Head, LogError> {
+        let found = self.ask(true, sql::HEAD, &[(&cell, Type::INT8)]).await?;
+        let row = found.rows.first().ok_or_else(|| {
+            let why = "the cell is gone from caudal_cell: the database is another, or was put back";
+            LogError::Read(StoreError::Corrupt(Arc::from(why)))
+        })?;
+        let hash: Vec<u8> = column(row, 5)?;
+        Ok(Head {
+            epoch: Epoch(count(row, 1)?),
+            owner: column(row, 2)?,
+            first: CommitNo(count(row, 3)?),
+            tail: Tail {
+                commit: CommitNo(count(row, 4)?),
+                hash: Hash::try_from(hash.as_slice()).map_err(|_| damaged(0))?,
+            },
+        })
+    }
+
+    /// Runs a statement until it is done, is refused, or patience is over. One that does not repeat is sent
+    /// again only while it is sure that nothing was done.
+    pub(crate) async fn ask(
+        &self,
+        repeats: bool,
+        sql: &str,
+        params: Params<'_>,
+    ) -> Result<Answer, LogError> {
+        let most = self.settings.limits.answer;
+        let began = Instant::now();
+        let mut pause = PAUSE;
+        loop {
+            let why = match self.session().await {
+                Err(why @ Trouble::Unreachable(_)) => no_session(&why),
+                Err(why @ Trouble::Unfit(_)) => {
+                    tracing::error!(%why, "the log's server cannot be used");
+                    no_session(&why)
+                }
+                Ok(session) => match session.ask(sql, params, most).await {
+                    Ok(done) => return Ok(done),
+                    Err(Fault::Refused(why)) => return Err(yet(&refusal(&why))),
+                    Err(Fault::Again(why)) => yet(&why),
+                    Err(Fault::Demoted(why)) => {
+                        self.drop_session();
+                        yet(&why)
+                    }
+                    Err(Fault::Broken(why)) => {
+                        self.drop_session();
+                        if !repeats {
+                            return Err(LogError::Unknown(Arc::from(why)));
+                        }
+                        yet(&why)
+                    }
+                },
+            };
+            Status::count(&self.status.retries);
+            if began.elapsed() + pause > self.settings.limits.patience {
+                return Err(why);
+            }
+            tokio::time::sleep(pause).await;
+            pause = PAUSE_MAX.min(pause * 2);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn drawn() -> Result<LogId, Trouble> {
+    let mut id = LogId::default();
+    let filled = aws_lc_rs::rand::fill(&mut id);
+    filled.map_err(|_| Trouble::Unfit("no randomness for the log's identity".to_owned()))?;
+    Ok(id)
+}
+
+pub(crate) fn yet(why: &str) -> LogError {
+    LogError::Yet(StoreError::Unreachable(Arc::from(why)))
+}
+
+pub(crate) fn no_session(why: &Trouble) -> LogError {
+    yet(&why.to_string())
+}
+
+pub(crate) fn damaged(first: u64) -> LogError {
+    LogError::Read(StoreError::Corrupt(Arc::from(format!(
+        "the record of commit {first} in the log is missing, or not what was appended"
+    ))))
+}
+
+pub(crate) fn column<'a, T: FromSql<'a>>(row: &'a Row, n: usize) -> Result<T, LogError> {
+    row.try_get(n).map_err(|why| {
+        let why = format!("the tables of the log are not those of this version: {why}");
+        LogError::Read(StoreError::Corrupt(Arc::from(why)))
+    })
+}
+
+pub(crate) fn count(row: &Row, n: usize) -> Result<u64, LogError> {
+    u64::try_from(column::<i64>(row, n)?).map_err(|_| damaged(0))
+}

@@ -1,0 +1,82 @@
+//! All SQL, in what PostgreSQL, CockroachDB and YugabyteDB have in common.
+//!
+//! **Shape.** A record is known by its first commit and its hash, so there is no second number for it. The
+//! head of a cell is one row; whoever appends moves it.
+//!
+//! **Order.** No advisory locks, no LISTEN, no sequences: every condition is in the `WHERE` of one
+//! statement.
+
+/// The version of the tables. A server whose tables are newer is refused.
+pub(crate) const VERSION: i64 = 1;
+
+/// The tables, in the order in which they are made; the version comes last.
+pub(crate) const TABLES: [&str; 4] = [
+    "CREATE TABLE IF NOT EXISTS caudal_cell (\
+     cell BIGINT PRIMARY KEY, log BYTEA NOT NULL, epoch BIGINT NOT NULL, owner TEXT, \
+     lease_until TIMESTAMPTZ, first_commit BIGINT NOT NULL, last_commit BIGINT NOT NULL, \
+     hash BYTEA NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS caudal_log (\
+     cell BIGINT NOT NULL, first_commit BIGINT NOT NULL, commits BIGINT NOT NULL, \
+     epoch BIGINT NOT NULL, previous BYTEA NOT NULL, hash BYTEA NOT NULL, length BIGINT NOT NULL, \
+     body BYTEA NOT NULL, PRIMARY KEY (cell, first_commit))",
+    "CREATE TABLE IF NOT EXISTS caudal_schema (one BIGINT PRIMARY KEY, version BIGINT NOT NULL)",
+    "INSERT INTO caudal_schema (one, version) VALUES (1, 1) ON CONFLICT (one) DO NOTHING",
+];
+
+/// The first words of a connection.
+pub(crate) const HELLO: &str = "SELECT 1";
+
+/// Which version the tables have.
+pub(crate) const SCHEMA: &str = "SELECT version FROM caudal_schema WHERE one = 1";
+
+/// What the server promises: `fsync`, `synchronous_commit`, `synchronous_standby_names`. A server that
+/// has no such setting gives NULL.
+pub(crate) const PROMISES: &str = "SELECT current_setting('fsync', true), \
+     current_setting('synchronous_commit', true), \
+     current_setting('synchronous_standby_names', true)";
+
+/// Begins a cell. `$1` cell, `$2` identity of the log, `$3` hash of the empty log.
+pub(crate) const BEGIN: &str = "INSERT INTO caudal_cell \
+     (cell, log, epoch, first_commit, last_commit, hash) VALUES ($1, $2, 0, 1, 0, $3) \
+     ON CONFLICT (cell) DO NOTHING";
+
+/// The head of a cell.
+pub(crate) const HEAD: &str = "SELECT log, epoch, owner, first_commit, last_commit, hash \
+     FROM caudal_cell WHERE cell = $1";
+
+/// Appends. `$1` cell, `$2` epoch, `$3` hash of the predecessor, `$4` first commit, `$5` commits,
+/// `$6` hash, `$7` length, `$8` body.
+pub(crate) const APPEND: &str = "WITH head AS (\
+     UPDATE caudal_cell SET last_commit = $4 + $5 - 1, hash = $6 \
+     WHERE cell = $1 AND epoch = $2 AND hash = $3 AND last_commit = $4 - 1 RETURNING cell) \
+     INSERT INTO caudal_log (cell, first_commit, commits, epoch, previous, hash, length, body) \
+     SELECT cell, $4, $5, $2, $3, $6, $7, $8 FROM head";
+
+/// Takes a cell that nobody holds, by the server's clock. `$1` cell, `$2` owner, `$3` milliseconds.
+pub(crate) const ACQUIRE: &str = "UPDATE caudal_cell SET epoch = epoch + 1, owner = $2, \
+     lease_until = now() + $3 * INTERVAL '1 millisecond' \
+     WHERE cell = $1 AND (lease_until IS NULL OR lease_until < now()) RETURNING epoch";
+
+/// Lengthens a lease. `$1` cell, `$2` epoch, `$3` milliseconds.
+pub(crate) const RENEW: &str = "UPDATE caudal_cell \
+     SET lease_until = now() + $3 * INTERVAL '1 millisecond' WHERE cell = $1 AND epoch = $2";
+
+/// Gives a lease back. `$1` cell, `$2` epoch.
+pub(crate) const RELEASE: &str =
+    "UPDATE caudal_cell SET owner = NULL, lease_until = NULL WHERE cell = $1 AND epoch = $2";
+
+/// The first commit of the record that holds a commit, or of the last one before it. `$1` cell,
+/// `$2` commit.
+pub(crate) const BEGINS: &str = "SELECT first_commit FROM caudal_log \
+     WHERE cell = $1 AND first_commit <= $2 ORDER BY first_commit DESC LIMIT 1";
+
+/// Some records in order. `$1` cell, `$2` the least first commit, `$3` how many.
+pub(crate) const PAGE: &str = "SELECT first_commit, commits, hash, length, body FROM caudal_log \
+     WHERE cell = $1 AND first_commit >= $2 ORDER BY first_commit LIMIT $3";
+
+/// A log begins later from now on. `$1` cell, `$2` first commit.
+pub(crate) const TRIM_HEAD: &str =
+    "UPDATE caudal_cell SET first_commit = $2 WHERE cell = $1 AND first_commit < $2";
+
+/// Removes what lies before. `$1` cell, `$2` first commit.
+pub(crate) const TRIM: &str = "DELETE FROM caudal_log WHERE cell = $1 AND first_commit < $2";

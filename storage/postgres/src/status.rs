@@ -1,0 +1,62 @@
+//! What an operator sees of the log, for as long as a handle lives.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Shared by a log and whoever shows its figures.
+#[derive(Debug, Default)]
+pub struct Status {
+    pub(crate) appends: AtomicU64,
+    pub(crate) unknown: AtomicU64,
+    pub(crate) retries: AtomicU64,
+    pub(crate) connections: AtomicU64,
+    pub(crate) standbys: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+    pub(crate) packed: AtomicU64,
+}
+
+/// Figures since the handle was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Figures {
+    /// Records that the server said it has.
+    pub appends: u64,
+    /// Appends whose answer was lost.
+    pub unknown: u64,
+    /// Statements that were tried again.
+    pub retries: u64,
+    /// Connections that were made.
+    pub connections: u64,
+    /// How many synchronous standbys have each record before it counts as appended.
+    pub standbys: u64,
+    /// Bytes of the records that were appended.
+    pub bytes: u64,
+    /// The same, compressed.
+    pub packed: u64,
+}
+
+impl Figures {
+    /// How many copies of a record there are before it counts as appended.
+    pub fn copies(&self) -> u64 {
+        self.standbys + 1
+    }
+}
+
+impl Status {
+    /// As of now.
+    pub fn figures(&self) -> Figures {
+        let of = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
+        Figures {
+            appends: of(&self.appends),
+            unknown: of(&self.unknown),
+            retries: of(&self.retries),
+            connections: of(&self.connections),
+            standbys: of(&self.standbys),
+            bytes: of(&self.bytes),
+            packed: of(&self.packed),
+        }
+    }
+
+    /// One more of something.
+    pub(crate) fn count(figure: &AtomicU64) {
+        figure.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,238 @@
+//! Connections, servers and owners that end in the middle of appends: what was acknowledged is there once.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use caudal_storage::conformance::{Words, commit, entry, stream, submit};
+use caudal_storage::log::{Log, LogError, Sealed};
+use caudal_storage::{
+    CommitNo, DurableStore, Index as _, Part, SortOrder, Store as _, StoreOptions,
+};
+
+use super::proxy::{Lost, Proxy};
+use super::suite::next;
+use crate::server::{Server, cell, limits, own, shared};
+use crate::{PostgresLog, Settings};
+
+const LONG: Duration = Duration::from_secs(3600);
+/// Ends the connections of all logs.
+const CUT: &str = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+                   WHERE application_name = 'caudal'";
+
+fn join(dir: &Path, settings: Settings, part: &Part) -> Arc<DurableStore> {
+    let log = Box::new(PostgresLog::open(settings).unwrap());
+    let options = StoreOptions::small();
+    DurableStore::join(dir, options, Arc::new(Words), log, part).unwrap()
+}
+
+fn owner() -> Part {
+    Part::Owner {
+        name: "one".to_owned(),
+        lease: LONG,
+        patience: Duration::ZERO,
+    }
+}
+
+/// Writes to a stream of its own until told to stop; gives how many commits were acknowledged.
+fn write(store: &DurableStore, number: u64, stop: &AtomicBool) -> u64 {
+    let mut done = 0;
+    while !stop.load(Ordering::Acquire) {
+        let one = entry(stream(number), done + 1, &done.to_be_bytes());
+        submit(store, commit(vec![one])).unwrap();
+        done += 1;
+    }
+    done
+}
+
+/// A new node that follows the log has each stream's commits, once and in order.
+fn check(settings: Settings, acknowledged: &[u64]) {
+    let dir = tempfile::tempdir().unwrap();
+    let follower = join(dir.path(), settings, &Part::Follower);
+    assert_eq!(follower.applied(), CommitNo(acknowledged.iter().sum()));
+    for (n, count) in (0..).zip(acknowledged) {
+        let order = SortOrder::Ascending;
+        let found = follower
+            .read(stream(n), 1, u64::MAX, order, 1 << 20)
+            .unwrap();
+        let bodies: Vec<_> = found.iter().map(|e| e.body.clone()).collect();
+        let expected: Vec<_> = (0..*count).map(|n: u64| n.to_be_bytes().to_vec()).collect();
+        assert!(bodies == expected, "stream {n}");
+    }
+    follower.close().unwrap();
+}
+
+/// Four clients write while `breaks` goes on.
+fn under_load(server: &Server, breaks: impl FnOnce()) -> Vec<u64> {
+    let (dir, cell) = (tempfile::tempdir().unwrap(), cell());
+    let settings = server.settings(server.port, cell);
+    let store = join(dir.path(), settings.clone(), &owner());
+    let stop = AtomicBool::new(false);
+    let acknowledged: Vec<u64> = thread::scope(|scope| {
+        let store = &store;
+        let stop = &stop;
+        let clients: Vec<_> = (0..4)
+            .map(|n| scope.spawn(move || write(store, n, stop)))
+            .collect();
+        breaks();
+        stop.store(true, Ordering::Release);
+        clients.into_iter().map(|c| c.join().unwrap()).collect()
+    });
+    store.close().unwrap();
+    check(settings, &acknowledged);
+    acknowledged
+}
+
+#[test]
+fn connections_that_are_ended_lose_and_double_nothing() {
+    // Its own server: it ends the connections of all.
+    let Some(server) = own() else { return };
+    let mut ended = 0;
+    let acknowledged = under_load(&server, || {
+        for _ in 0..30 {
+            ended += server.sql("postgres", CUT).parse::<u32>().unwrap();
+        }
+    });
+    println!("{ended} connections ended, {acknowledged:?} commits acknowledged, 0 lost");
+    assert!(ended >= 10, "{ended} connections were ended");
+}
+
+#[test]
+fn a_server_that_is_killed_loses_and_doubles_nothing() {
+    let Some(server) = own() else { return };
+    let acknowledged = under_load(&server, || {
+        for _ in 0..4 {
+            let before = server.sql("postgres", "SELECT sum(last_commit) FROM caudal_cell");
+            while server.sql("postgres", "SELECT sum(last_commit) FROM caudal_cell") == before {}
+            server.kill();
+            server.start(&[]);
+        }
+    });
+    println!("4 kills, {acknowledged:?} commits acknowledged, 0 lost");
+    assert!(acknowledged.iter().all(|n| *n > 0));
+}
+
+#[test]
+fn requests_and_answers_that_are_lost_or_late_lose_and_double_nothing() {
+    let Some(server) = shared() else { return };
+    let proxy = Proxy::new(server.port);
+    let (dir, cell) = (tempfile::tempdir().unwrap(), cell());
+    let store = join(dir.path(), server.settings(proxy.port, cell), &owner());
+    let mut late = 0;
+    for n in 0..60_u64 {
+        match n % 4 {
+            0 => proxy.lose(Lost::Answer),
+            1 => proxy.lose(Lost::Request),
+            2 => proxy.lose(Lost::Late),
+            _ => late += proxy.deliver(),
+        }
+        let one = entry(stream(0), n + 1, &n.to_be_bytes());
+        assert_eq!(
+            submit(store.as_ref(), commit(vec![one])).unwrap(),
+            CommitNo(n + 1)
+        );
+    }
+    assert_eq!((proxy.losses(), late), (45, 15));
+    store.close().unwrap();
+    check(server.settings(server.port, cell), &[60]);
+}
+
+#[test]
+fn an_append_that_comes_late_does_nothing_under_a_later_epoch() {
+    let Some(server) = shared() else { return };
+    let (proxy, cell) = (Proxy::new(server.port), cell());
+    let mut first = PostgresLog::open(server.settings(proxy.port, cell)).unwrap();
+    let mut second = server.open(cell);
+    let epoch = first
+        .acquire("first", Duration::from_millis(100))
+        .unwrap()
+        .epoch;
+    let bytes = next(&first, b"late");
+    let record = Sealed::parse(&bytes).unwrap();
+    proxy.lose(Lost::Late);
+    let unknown = first.append(epoch, &record);
+    assert!(matches!(unknown, Err(LogError::Unknown(_))), "{unknown:?}");
+    let begin = second.tail().unwrap();
+    let later = loop {
+        if let Ok(lease) = second.acquire("second", LONG) {
+            break lease.epoch;
+        }
+    };
+    assert_eq!(proxy.deliver(), 1);
+    assert_eq!(second.tail().unwrap(), begin, "it does not count");
+    let deposed = first.append(epoch, &record);
+    assert!(
+        matches!(deposed, Err(LogError::Deposed { .. })),
+        "{deposed:?}"
+    );
+    let other = next(&second, b"the second's");
+    second
+        .append(later, &Sealed::parse(&other).unwrap())
+        .unwrap();
+    // Under the same epoch it is a gap, which says that it is there.
+    proxy.lose(Lost::Late);
+    let mut third = PostgresLog::open(server.settings(proxy.port, cell)).unwrap();
+    let bytes = next(&third, b"again");
+    let record = Sealed::parse(&bytes).unwrap();
+    let unknown = third.append(later, &record);
+    assert!(matches!(unknown, Err(LogError::Unknown(_))), "{unknown:?}");
+    assert_eq!(proxy.deliver(), 1);
+    let there = third.append(later, &record);
+    assert!(matches!(there, Err(LogError::Gap { tail, .. }) if tail == record.tail()));
+}
+
+#[test]
+fn a_commit_whose_standby_is_not_waited_for_is_not_acknowledged() {
+    let Some(server) = own() else { return };
+    let cell = cell();
+    let mut log = server.open(cell);
+    let epoch = log.acquire("one", LONG).unwrap().epoch;
+    let bytes = next(&log, b"x");
+    assert_eq!(log.status().figures().copies(), 1);
+    // From now on the server waits for one that never comes.
+    let file = server.data().join("postgresql.auto.conf");
+    std::fs::write(&file, "synchronous_standby_names = 'ANY 1 (elsewhere)'\n").unwrap();
+    server.give(&file);
+    server.sql("postgres", "SELECT pg_reload_conf()");
+    while server
+        .sql("postgres", "SHOW synchronous_standby_names")
+        .is_empty()
+    {}
+    for end in ["pg_cancel_backend", "pg_terminate_backend"] {
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                let unknown = log.append(epoch, &Sealed::parse(&bytes).unwrap());
+                assert!(
+                    matches!(unknown, Err(LogError::Unknown(_))),
+                    "{end}: {unknown:?}"
+                );
+            });
+            let query = format!(
+                "SELECT count({end}(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+            );
+            while server.sql("postgres", &query) == "0" {
+                assert!(!waits.is_finished(), "it waits for the standby");
+            }
+            waits.join().unwrap();
+        });
+        // It is there, and nobody knows whether a second copy is.
+        server.sql("postgres", &format!("SET synchronous_commit = local; \
+            UPDATE caudal_cell SET last_commit = 0, hash = (SELECT previous FROM caudal_log WHERE cell = {cell}) \
+            WHERE cell = {cell}; DELETE FROM caudal_log WHERE cell = {cell}"));
+    }
+    server.stop();
+    std::fs::write(&file, "").unwrap();
+    server.start(&["synchronous_standby_names=*"]);
+    let Err(LogError::Yet(_)) = ({
+        let mut settings = server.settings(server.port, cell);
+        settings.limits.answer = Duration::from_millis(300);
+        settings.limits.patience = Duration::from_secs(2);
+        let mut log = PostgresLog::open(settings).unwrap();
+        assert_eq!(log.status().figures().copies(), 2);
+        log.renew(epoch, limits().answer)
+    }) else {
+        panic!("nothing is acknowledged without the standby")
+    };
+}

@@ -1,0 +1,219 @@
+//! Servers that are not fit to keep a log, and the wrong words to reach one.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use caudal_storage::log::Log as _;
+use secrecy::SecretString;
+
+use crate::server::{Server, cell, own, shared};
+use crate::{PostgresLog, Settings};
+
+/// What opening says when it is refused.
+fn refused(mut settings: Settings) -> String {
+    settings.limits.patience = Duration::from_millis(200);
+    match PostgresLog::open(settings) {
+        Err(why) => why.to_string(),
+        Ok(log) => panic!("{log:?} was taken"),
+    }
+}
+
+fn of(url: &str) -> Settings {
+    Settings::new(&SecretString::from(url), None).unwrap()
+}
+
+#[test]
+fn a_server_that_may_lose_what_it_acknowledged_is_refused_by_the_setting() {
+    let Some(server) = own() else { return };
+    let settings = || server.settings(server.port, 0);
+    drop(PostgresLog::open(settings()).unwrap());
+    let unsafe_settings = [
+        "fsync=off",
+        "synchronous_commit=off",
+        "synchronous_commit=local",
+        "synchronous_commit=remote_write",
+        "default_transaction_read_only=on",
+    ];
+    for setting in unsafe_settings {
+        server.stop();
+        server.start(&[setting]);
+        let why = refused(settings());
+        let name = match setting.split_once('=').unwrap() {
+            ("default_transaction_read_only", _) => "transaction_read_only",
+            (name, _) => name,
+        };
+        assert!(why.contains(name), "{setting}: {why}");
+    }
+    // A standby, as one that was never promoted.
+    server.stop();
+    let signal = server.data().join("standby.signal");
+    fs::write(&signal, "").unwrap();
+    server.give(&signal);
+    server.start(&[]);
+    let why = refused(settings());
+    assert!(why.contains("standby"), "{why}");
+}
+
+#[test]
+fn a_handle_does_not_go_on_with_a_server_that_became_unsafe() {
+    let Some(server) = own() else { return };
+    let mut settings = server.settings(server.port, cell());
+    settings.limits.patience = Duration::from_secs(2);
+    let mut log = PostgresLog::open(settings).unwrap();
+    let lease = Duration::from_secs(3600);
+    let epoch = log.acquire("one", lease).unwrap().epoch;
+    log.renew(epoch, lease).unwrap();
+    let file = server.data().join("postgresql.auto.conf");
+    fs::write(&file, "fsync = off\n").unwrap();
+    server.give(&file);
+    server.sql("postgres", "SELECT pg_reload_conf()");
+    while server.sql("postgres", "SHOW fsync") == "on" {}
+    let why = loop {
+        // The connection hears of it in its own time.
+        if let Err(why) = log.renew(epoch, lease) {
+            break why.to_string();
+        }
+    };
+    assert!(why.contains("fsync"), "{why}");
+}
+
+#[test]
+fn other_tables_and_other_logs_are_refused() {
+    let Some(server) = shared() else { return };
+    server.sql("postgres", "CREATE DATABASE newer");
+    let url = format!("postgres://postgres@127.0.0.1:{}/newer", server.port);
+    drop(PostgresLog::open(of(&url)).unwrap());
+    server.sql("newer", "UPDATE caudal_schema SET version = 2");
+    let why = refused(of(&url));
+    assert!(why.contains("version 2"), "{why}");
+    server.sql("newer", "UPDATE caudal_schema SET version = 1");
+    // The same place, and another log in it.
+    let log = PostgresLog::open(of(&url)).unwrap();
+    server.sql(
+        "newer",
+        "UPDATE caudal_cell SET log = hash; SELECT pg_terminate_backend(pid) \
+         FROM pg_stat_activity WHERE datname = 'newer' AND application_name = 'caudal'",
+    );
+    let mut settings = of(&url);
+    settings.limits.patience = Duration::from_millis(200);
+    assert!(PostgresLog::open(settings).is_err());
+    drop(log);
+}
+
+#[test]
+fn passwords_are_asked_for_and_never_shown() {
+    let Some(server) = shared() else { return };
+    let secret = "s3cr3t-word";
+    server.sql(
+        "postgres",
+        &format!("CREATE ROLE keeper LOGIN PASSWORD '{secret}'"),
+    );
+    server.sql("postgres", "CREATE DATABASE kept OWNER keeper");
+    let rules = server.data().join("pg_hba.conf");
+    let before = fs::read_to_string(&rules).unwrap();
+    let rule = "host all keeper 127.0.0.1/32 scram-sha-256\n";
+    fs::write(&rules, format!("{rule}{before}")).unwrap();
+    server.sql("postgres", "SELECT pg_reload_conf()");
+    let at = |password: &str| {
+        of(&format!(
+            "postgres://keeper{password}@127.0.0.1:{}/kept",
+            server.port
+        ))
+    };
+    // The server reads its rules in its own time.
+    while PostgresLog::open(at("")).is_ok() {}
+    let right = at(&format!(":{secret}"));
+    let shown = format!("{right:?} {:?}", PostgresLog::open(right.clone()).unwrap());
+    assert!(!shown.contains(secret), "{shown}");
+    let given = SecretString::from(secret);
+    let url = SecretString::from(format!("postgres://keeper@127.0.0.1:{}/kept", server.port));
+    drop(PostgresLog::open(Settings::new(&url, Some(&given)).unwrap()).unwrap());
+    let why = refused(at(":another-word"));
+    assert!(why.contains("password authentication failed"), "{why}");
+    assert!(!why.contains("another-word"), "{why}");
+}
+
+#[test]
+fn nobody_there_is_said_with_where() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let why = refused(of(&format!("postgres://u:s3cr3t@127.0.0.1:{port}/db")));
+    assert!(
+        why.contains("no server takes writes") && !why.contains("s3cr3t"),
+        "{why}"
+    );
+}
+
+#[test]
+fn of_several_servers_the_one_that_takes_writes_is_used() {
+    let Some(server) = shared() else { return };
+    let Some(other) = own() else { return };
+    other.stop();
+    let nobody = other.port;
+    other.start(&["default_transaction_read_only=on"]);
+    let url = format!(
+        "postgres://postgres@127.0.0.1:{nobody},127.0.0.1:{}/postgres",
+        server.port
+    );
+    let log = PostgresLog::open(of(&url)).unwrap();
+    assert_eq!(log.id(), server.open(0).id());
+}
+
+/// A certificate of an authority and one of a server, in the server's folder.
+fn certificates(server: &Server) -> bool {
+    let dir = server.data();
+    let script = "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=authority -days 2 -keyout ca.key -out ca.crt \
+        -addext basicConstraints=critical,CA:TRUE && \
+        openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server.key -out server.csr && \
+        printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\\nbasicConstraints=CA:FALSE' > ext && \
+        openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out server.crt && \
+        chmod 600 server.key";
+    let made = Command::new("sh")
+        .args(["-c", script])
+        .current_dir(&dir)
+        .output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        println!("not run: openssl makes no certificates here");
+        return false;
+    }
+    ["server.key", "server.crt"]
+        .iter()
+        .for_each(|name| server.give(&dir.join(name)));
+    true
+}
+
+#[test]
+fn encrypted_connections_know_their_server() {
+    let Some(server) = own() else { return };
+    server.stop();
+    if !certificates(&server) {
+        return;
+    }
+    server.start(&["ssl=on"]);
+    let url = format!(
+        "postgres://postgres@localhost:{}/postgres?sslmode=require",
+        server.port
+    );
+    let known = || {
+        let mut settings = of(&url);
+        settings.authorities = Some(server.data().join("ca.crt"));
+        settings
+    };
+    let log = PostgresLog::open(known()).unwrap();
+    let encrypted = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
+                     WHERE application_name = 'caudal'";
+    assert_eq!(server.sql("postgres", encrypted), "t");
+    drop(log);
+    // The system's authorities do not know it.
+    let why = refused(of(&url));
+    assert!(why.contains("ertificate"), "{why}");
+    // One that does not encrypt is not spoken to.
+    server.stop();
+    server.start(&["ssl=off"]);
+    let why = refused(known());
+    assert!(why.contains("TLS") || why.contains("tls"), "{why}");
+}

@@ -1,0 +1,122 @@
+//! The records of a store as they lie in its journal, for whoever copies them elsewhere.
+//!
+//! **Shape.** A [`Spot`] is a place between two records: where the next one begins, and the end of the
+//! chain there. It stays right when a segment is compressed.
+//!
+//! **Order.** Only durable records are shown, in the order of the chain: what is copied cannot be lost here.
+//!
+//! **Failure.** A handle keeps nothing of the store locked. Reads fail as those of [`crate::Index`] do.
+
+use std::sync::Arc;
+
+use crate::api::{Position, StoreError};
+use crate::durable::identity::Identity;
+use crate::journal::format::SEGMENT_HEADER;
+use crate::journal::{Journal, position, split};
+use crate::log::{LogId, Sealed, Tail};
+use crate::num::u32_of;
+
+/// A place between two records of one journal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spot {
+    at: Position,
+    tail: Tail,
+}
+
+impl Spot {
+    /// The end of the chain there.
+    pub fn tail(&self) -> Tail {
+        self.tail
+    }
+}
+
+/// A way to the durable records of an open store.
+#[derive(Clone, Debug)]
+pub struct Records {
+    journal: Arc<Journal>,
+    identity: Identity,
+}
+
+impl Records {
+    /// Those of a journal that belongs to a store.
+    pub(super) fn new(journal: Arc<Journal>, identity: Identity) -> Self {
+        Self { journal, identity }
+    }
+
+    /// On which the chain begins ([`Tail::none`]).
+    pub fn log(&self) -> LogId {
+        self.identity.log
+    }
+
+    /// Which store it is: the same as [`Self::log`], unless the store went on from an older copy.
+    pub fn history(&self) -> LogId {
+        self.identity.history
+    }
+
+    /// The place before the first record.
+    pub fn beginning(&self) -> Spot {
+        Spot {
+            at: position(1, SEGMENT_HEADER),
+            tail: Tail::none(&self.identity.log),
+        }
+    }
+
+    /// The place where the chain ends as `tail` says; `None` when no record here ends so. Reads one
+    /// segment at most.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn find(&self, tail: &Tail) -> Result<Option<Spot>, StoreError> {
+        let beginning = self.beginning();
+        if tail.commit == beginning.tail.commit {
+            return Ok((*tail == beginning.tail).then_some(beginning));
+        }
+        let mut found = None;
+        let from = self.journal.segment_of(tail.commit.0);
+        self.journal.records(from, &mut |at, record| {
+            let more = record.header.last_commit() < tail.commit.0;
+            if !more {
+                found = Some(Self::after(at, &Sealed::of(*record)));
+            }
+            Ok(more)
+        })?;
+        Ok(found.filter(|spot| spot.tail == *tail))
+    }
+
+    /// Visits each durable record behind `from` until `visit` says stop (`false`); gives the place behind
+    /// the last one that was visited.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn read(
+        &self,
+        from: &Spot,
+        visit: &mut dyn FnMut(&Sealed<'_>) -> bool,
+    ) -> Result<Spot, StoreError> {
+        let mut reached = *from;
+        self.journal.records(from.at, &mut |at, record| {
+            let sealed = Sealed::of(*record);
+            reached = Self::after(at, &sealed);
+            Ok(visit(&sealed))
+        })?;
+        Ok(reached)
+    }
+
+    /// How many bytes of the journal lie behind a place, roughly; 0 when no durable record does.
+    pub fn behind(&self, spot: &Spot) -> u64 {
+        self.journal.between(spot.at, self.journal.end())
+    }
+
+    /// How many bytes of the journal lie between two places, roughly.
+    pub fn between(&self, from: &Spot, to: &Spot) -> u64 {
+        self.journal.between(from.at, to.at)
+    }
+
+    fn after(at: Position, sealed: &Sealed<'_>) -> Spot {
+        let (segment, offset) = split(at);
+        Spot {
+            at: position(segment, offset + u32_of(sealed.bytes().len())),
+            tail: sealed.tail(),
+        }
+    }
+}

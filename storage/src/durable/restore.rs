@@ -1,0 +1,208 @@
+//! A store made anew of records that were kept elsewhere.
+//!
+//! **Shape.** The journal alone is written, with the bytes of the records as they were; index, witness and
+//! checkpoint are made by the first open, which reads every byte.
+//!
+//! **Order.** The file that becomes `IDENTITY` has the name `RESTORE` until every record is on disk. So a
+//! folder whose restore was cut off is no store: nothing opens it, and the next restore begins anew in it.
+//!
+//! **Failure.** A folder with anything else in it is refused and not changed. A record that does not follow
+//! the last one is refused.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use crate::durable::held::{IDENTITY, JOURNAL, LOCK, Locks, RESTORE};
+use crate::durable::identity::{Identity, drawn};
+use crate::durable::options::{SEGMENT_MIN, StoreOptions};
+use crate::error::OpenError;
+use crate::files::Files;
+use crate::folder::Folder;
+use crate::journal::format::SEGMENT_HEADER;
+use crate::journal::prepare::prepare;
+use crate::log::{LogId, Sealed, Tail};
+use crate::num::u32_of;
+
+/// The segment that is being filled.
+#[derive(Debug)]
+struct Filling {
+    number: u32,
+    size: u32,
+    file: File,
+    offset: u32,
+}
+
+/// A store that is being made. Dropping it leaves a folder that is no store.
+#[derive(Debug)]
+pub struct Restore {
+    files: Files,
+    folder: Folder,
+    journal: Folder,
+    _locks: Locks,
+    identity: Identity,
+    segment_bytes: u32,
+    filling: Option<Filling>,
+    tail: Tail,
+}
+
+impl Restore {
+    /// Begins in `path`, which is made when it is missing: a copy of the store `history`, whose chain begins
+    /// on `log`. Without a history it gets a new one, so that it is no copy of any store.
+    ///
+    /// # Errors
+    /// When the folder holds anything but a restore that was cut off, another process has it, or the
+    /// system refuses.
+    pub fn begin(
+        path: &Path,
+        options: &StoreOptions,
+        log: LogId,
+        history: Option<LogId>,
+    ) -> Result<Self, OpenError> {
+        let fail = |e| OpenError::io("restoring into", path, e);
+        let files = Files::with(options.faults.clone());
+        let folder = files.open_folder(path).map_err(fail)?;
+        check_unused(&folder)?;
+        let locks = Locks::take(&folder, &files)?;
+        let history = history.map_or_else(drawn, Ok).map_err(fail)?;
+        let identity = Identity { log, history };
+        let begin = || -> io::Result<Folder> {
+            let journal = files.folder(&folder, JOURNAL)?;
+            for name in journal.names()? {
+                let name = name.to_str();
+                journal.remove(name.ok_or_else(|| io::Error::other("a name that is not ours"))?)?;
+            }
+            files.sync_folder(&journal)?;
+            files.remove(&folder, RESTORE)?;
+            let file = files.create(&folder, RESTORE)?;
+            files.write_at(&file, identity.text().as_bytes(), 0)?;
+            files.sync_all(&file)?;
+            files.sync_folder(&folder)?;
+            Ok(journal)
+        };
+        let journal = begin().map_err(fail)?;
+        Ok(Self {
+            files,
+            folder,
+            journal,
+            _locks: locks,
+            identity,
+            segment_bytes: options.segment_bytes.max(SEGMENT_MIN),
+            filling: None,
+            tail: Tail::none(&log),
+        })
+    }
+
+    /// The end of what was put.
+    pub fn tail(&self) -> Tail {
+        self.tail
+    }
+
+    /// Which store it becomes.
+    pub fn history(&self) -> LogId {
+        self.identity.history
+    }
+
+    /// Writes the next record.
+    ///
+    /// # Errors
+    /// When it does not follow the last one, or the system refuses.
+    pub fn put(&mut self, record: &Sealed<'_>) -> Result<(), OpenError> {
+        if !record.follows(&self.tail) {
+            return Err(OpenError::Corrupt(
+                format!(
+                    "the record with commit {} does not follow the one that ends with commit {}",
+                    record.first_commit().0,
+                    self.tail.commit.0
+                )
+                .into(),
+            ));
+        }
+        let written = self.write(record.bytes());
+        written.map_err(|e| OpenError::io("writing", self.journal.path(), e))?;
+        self.tail = record.tail();
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let length = u32_of(bytes.len());
+        let fits = |it: &mut Filling| length <= it.size - it.offset;
+        let filling = match self.filling.take_if(fits) {
+            Some(filling) => filling,
+            None => self.next(length)?,
+        };
+        let filling = self.filling.insert(filling);
+        let at = u64::from(filling.offset);
+        self.files.write_at(&filling.file, bytes, at)?;
+        filling.offset += length;
+        Ok(())
+    }
+
+    /// Flushes the segment that is full and makes the next, with room for `length` bytes.
+    fn next(&mut self, length: u32) -> io::Result<Filling> {
+        let number = match self.filling.take() {
+            Some(full) => {
+                self.files.sync_all(&full.file)?;
+                full.number + 1
+            }
+            None => 1,
+        };
+        let room = u64::from(SEGMENT_HEADER) + u64::from(length);
+        let room = u32::try_from(room).map_err(io::Error::other)?;
+        let size = self.segment_bytes.max(room);
+        let made = prepare(&self.files, &self.journal, &self.identity.log, number, size)?;
+        Ok(Filling {
+            number,
+            size,
+            file: made.file,
+            offset: SEGMENT_HEADER,
+        })
+    }
+
+    /// Everything was put: makes the folder a store, durably.
+    ///
+    /// # Errors
+    /// When nothing was put, or the system refuses.
+    pub fn finish(self) -> Result<(), OpenError> {
+        let fail = |e| OpenError::io("restoring into", self.folder.path(), e);
+        let Some(last) = &self.filling else {
+            return Err(fail(io::Error::other("there is no record to restore")));
+        };
+        self.files.sync_all(&last.file).map_err(fail)?;
+        self.files.sync_folder(&self.journal).map_err(fail)?;
+        let renamed = self.files.rename(&self.folder, RESTORE, IDENTITY);
+        renamed.map_err(fail)?;
+        tracing::info!(
+            folder = %self.folder.path().display(), segments = last.number,
+            commit = self.tail.commit.0, "restored the journal"
+        );
+        Ok(())
+    }
+}
+
+/// Refuses a folder with anything but what a restore that was cut off leaves.
+fn check_unused(folder: &Folder) -> Result<(), OpenError> {
+    let dir = folder.path();
+    let fail = |e| OpenError::io("looking into", dir, e);
+    let names = folder.names().map_err(fail)?;
+    let unfinished = names.iter().any(|name| name == RESTORE);
+    for name in names {
+        let ours = match name.to_str() {
+            Some(LOCK | RESTORE) => true,
+            Some(JOURNAL) if unfinished => true,
+            Some(JOURNAL) => {
+                let journal = folder.folder(JOURNAL).map_err(fail)?;
+                journal.names().map_err(fail)?.is_empty()
+            }
+            Some(_) | None => false,
+        };
+        if !ours {
+            return Err(OpenError::NotAStore(format!(
+                "{} is not empty: it holds {}. Nothing was changed. Restore into a new folder",
+                dir.display(),
+                name.display()
+            )));
+        }
+    }
+    Ok(())
+}

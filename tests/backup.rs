@@ -1,0 +1,406 @@
+//! Backups: a running service ships its journal, a stopped folder is shipped by the command, and what was shipped is
+//! checked and restored by the commands, each as a program of its own.
+
+mod machine;
+mod past;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use caudal::backup::BackupError;
+use caudal::backup::chain;
+use caudal::backup::depot::{self, Depot, Later, Listed};
+use caudal::backup::run::Plan;
+use caudal::backup::ship::{Cut, Shipper};
+use caudal_actors::records::projection::Rows;
+use caudal_storage::{DurableStore, Store as _, StoreOptions};
+use tempfile::TempDir;
+
+use crate::cli::{caudal, said};
+use crate::support::service::Setup;
+use crate::support::{Client, SOON, TestService, Value, json, wait_until};
+
+/// Objects as small as a test needs them.
+const SMALL: Cut = Cut {
+    run_bytes: 16 << 10,
+    tails: 4,
+};
+
+/// A depot that refuses everything once so many operations were done.
+#[derive(Debug)]
+struct Dying {
+    inner: Arc<dyn Depot>,
+    left: AtomicI64,
+}
+
+impl Dying {
+    fn over(to: &Path, left: i64) -> Arc<Self> {
+        let inner = depot::open(to.to_str().unwrap(), true).unwrap();
+        let left = AtomicI64::new(left);
+        Arc::new(Self { inner, left })
+    }
+
+    fn tick(&self) -> Result<(), BackupError> {
+        match self.left.fetch_sub(1, Ordering::SeqCst) {
+            1.. => Ok(()),
+            _ => Err(BackupError::depot("the depot", "it is dead")),
+        }
+    }
+}
+
+impl Depot for Dying {
+    fn place(&self) -> String {
+        self.inner.place()
+    }
+
+    fn put<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> Later<'a, ()> {
+        Box::pin(async move {
+            self.tick()?;
+            self.inner.put(name, bytes).await
+        })
+    }
+
+    fn get<'a>(&'a self, name: &'a str) -> Later<'a, Option<Vec<u8>>> {
+        Box::pin(async move {
+            self.tick()?;
+            self.inner.get(name).await
+        })
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str) -> Later<'a, Vec<Listed>> {
+        Box::pin(async move {
+            self.tick()?;
+            self.inner.list(prefix).await
+        })
+    }
+
+    fn remove<'a>(&'a self, name: &'a str) -> Later<'a, ()> {
+        Box::pin(async move {
+            self.tick()?;
+            self.inner.remove(name).await
+        })
+    }
+}
+
+/// Ships when it is asked to, and otherwise hardly ever.
+fn asked(depot: Arc<dyn Depot>) -> Option<Plan> {
+    Some(Plan {
+        depot,
+        every: Duration::from_secs(3600),
+        cut: SMALL,
+    })
+}
+
+fn at(place: &Path) -> Option<Plan> {
+    asked(depot::open(place.to_str().unwrap(), true).unwrap())
+}
+
+async fn shipped(service: &TestService) -> Value {
+    let answer = service.admin("POST", "/admin/backup", &json!({})).await;
+    answer.is(200).json.clone()
+}
+
+/// What a command says: its code, and what it printed as JSON or said on standard error.
+fn command(arguments: &[&str]) -> (Option<i32>, Value, String) {
+    let (code, out, why) = said(&caudal(arguments).output().unwrap());
+    (code, serde_json::from_str(&out).unwrap_or(Value::Null), why)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn verified(from: &Path) -> Value {
+    let (code, found, why) = command(&["backup", "verify", "--from", text(from), "--json"]);
+    assert_eq!(code, Some(0), "{why}");
+    found
+}
+
+/// Restores into a new folder that has the pepper of another.
+fn restored(from: &Path, data: &Path, pepper: &Path, more: &[&str]) -> Value {
+    fs::create_dir_all(data).unwrap();
+    fs::copy(pepper.join("pepper"), data.join("pepper")).unwrap();
+    let mut all = vec![
+        "restore",
+        "--from",
+        text(from),
+        "--data",
+        text(data),
+        "--json",
+    ];
+    all.extend(more);
+    let (code, done, why) = command(&all);
+    assert_eq!(code, Some(0), "{why}");
+    assert_eq!(done["verified"]["ok"], true, "{done}");
+    done
+}
+
+/// Everything that a client sees of some accounts.
+async fn seen(client: &Client, cvus: &[String]) -> Vec<Value> {
+    let mut all = Vec::new();
+    for cvu in cvus {
+        let mut balance = client.balance(cvu).await;
+        balance["asOf"] = Value::Null;
+        all.push(balance);
+        let path = format!("/v1/accounts/{cvu}/movements?limit=200");
+        all.push(client.get(&path).await.is(200).json.clone());
+    }
+    let events = client.get("/v1/events?limit=200").await;
+    all.push(events.is(200).json.clone());
+    all
+}
+
+/// Accounts with movements of several kinds.
+async fn worked(service: &TestService, vouchers: usize) -> Vec<String> {
+    service.a.in_and_out().await;
+    let cvus = vec![service.a.cvu().await, service.a.cvu().await];
+    for cvu in &cvus {
+        for _ in 0..vouchers {
+            service.a.credit(cvu, "10.00").await;
+        }
+        service.a.hold(cvu, "3.00").await;
+        service.a.debit(cvu, "2.00").await;
+    }
+    cvus
+}
+
+async fn journal(service: &TestService) -> Value {
+    service
+        .admin_get("/admin/journal")
+        .await
+        .is(200)
+        .json
+        .clone()
+}
+
+#[actix_web::test]
+async fn a_service_ships_its_journal_and_goes_on_from_what_is_restored() {
+    let dir = TempDir::new().unwrap();
+    let to = dir.path().join("backup");
+    let mut service = TestService::with(Setup {
+        backup: at(&to),
+        ..Setup::default()
+    })
+    .await;
+    let cvus = worked(&service, 20).await;
+    let first = shipped(&service).await;
+    assert_eq!(
+        (&first["error"], &first["lagSeconds"], &first["lagBytes"]),
+        (&Value::Null, &json!(0), &json!(0))
+    );
+    assert_eq!(first["commit"], first["lastCommit"]);
+    assert_eq!(verified(&to)["commit"], first["commit"]);
+    // each time a little more: tails come, and full objects take their place
+    for _ in 0..12 {
+        service.a.credit(&cvus[0], "1.00").await;
+        assert_eq!(shipped(&service).await["error"], Value::Null);
+    }
+    service.a.credit(&cvus[1], "1.00").await;
+    let lag = service
+        .admin_get("/admin/backup")
+        .await
+        .is(200)
+        .json
+        .clone();
+    assert!(lag["lagBytes"].as_u64().unwrap() > 0, "{lag}");
+    let metrics = service.admin_bare("/metrics").await;
+    assert!(metrics.text.contains("\ncaudal_backup_lag_seconds "));
+    let before = seen(&service.a, &cvus).await;
+    let last = journal(&service).await;
+    // a stop ships what is left
+    service.end(true).await;
+    let whole = verified(&to);
+    assert_eq!(whole["commit"], last["lastCommit"]);
+    let new = dir.path().join("new");
+    let done = restored(&to, &new, service.data(), &[]);
+    assert_eq!(done["restored"]["cut"], false);
+    assert_eq!(done["restored"]["chain"], whole["chain"]);
+    service.moves(new.clone());
+    service.begin().await;
+    let now = journal(&service).await;
+    assert_eq!(now["lastCommit"], last["lastCommit"]);
+    assert_eq!(now["witnessChain"], whole["chain"], "the same chain");
+    assert_eq!(seen(&service.a, &cvus).await, before);
+    service.a.credit(&cvus[0], "5.00").await;
+    let on = shipped(&service).await;
+    assert_eq!(
+        (&on["error"], &on["store"]),
+        (&Value::Null, &first["store"])
+    );
+    assert_eq!(verified(&to)["commit"], on["lastCommit"]);
+    service.verified().await;
+}
+
+/// A stopped folder with a journal of many records, and the pepper beside it.
+async fn stopped(vouchers: usize) -> (TestService, Vec<String>) {
+    let mut service = TestService::start().await;
+    let cvus = worked(&service, vouchers).await;
+    service.end(true).await;
+    (service, cvus)
+}
+
+fn store_of(data: &Path) -> Arc<DurableStore> {
+    let options = StoreOptions {
+        create: false,
+        ..StoreOptions::small()
+    };
+    DurableStore::open(data.join("store"), options, Arc::new(Rows)).unwrap()
+}
+
+#[actix_web::test]
+async fn a_backup_that_dies_at_any_operation_goes_on_where_it_was() {
+    let (service, _) = stopped(40).await;
+    let store = store_of(service.data());
+    let records = store.records();
+    let end = records.read(&records.beginning(), &mut |_| true).unwrap();
+    let small = Cut {
+        run_bytes: 4 << 10,
+        tails: 3,
+    };
+    let dir = TempDir::new().unwrap();
+    let to = dir.path().join("backup");
+    let (mut deaths, mut done) = (0, false);
+    while !done {
+        // it makes a little progress in each life, or none
+        let depot = Dying::over(&to, 1 + deaths % 5);
+        let life = async {
+            let mut shipper = Shipper::begin(depot, records.clone(), small, Some(b"m")).await?;
+            while shipper.step().await? {}
+            Ok::<_, BackupError>(shipper.reached())
+        };
+        match life.await {
+            Ok(reached) => {
+                assert_eq!(reached, end);
+                done = true;
+            }
+            Err(BackupError::Depot { .. }) => deaths += 1,
+            Err(other) => panic!("{other}"),
+        }
+        assert!(deaths < 10_000, "it goes on");
+    }
+    assert!(deaths > 5, "{deaths}");
+    let depot = depot::open(text(&to), false).unwrap();
+    let kept = chain::find(depot.as_ref(), None).await.unwrap();
+    let mut all = Vec::new();
+    let mut take = |record: &caudal_storage::log::Sealed<'_>, _: u64| {
+        all.extend_from_slice(record.bytes());
+        Ok(true)
+    };
+    let walked = chain::walk(depot.as_ref(), &kept, &mut take, &mut |_| ()).await;
+    assert_eq!(walked.unwrap().hash, end.tail().hash);
+    let mut own = Vec::new();
+    let mut take = |record: &caudal_storage::log::Sealed<'_>| {
+        own.extend_from_slice(record.bytes());
+        true
+    };
+    records.read(&records.beginning(), &mut take).unwrap();
+    assert!(all == own, "byte by byte");
+    store.close().unwrap();
+}
+
+fn objects(at: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for item in fs::read_dir(at).unwrap() {
+        let path = item.unwrap().path();
+        match path.is_dir() {
+            true => all.extend(objects(&path)),
+            false => all.push(path),
+        }
+    }
+    all.retain(|path| path.extension().is_some_and(|it| it == "zst"));
+    all.sort();
+    all
+}
+
+#[actix_web::test]
+async fn damage_is_named_and_nothing_is_restored_of_it() {
+    let (service, _) = stopped(10).await;
+    let dir = TempDir::new().unwrap();
+    let to = dir.path().join("backup");
+    let data = text(service.data()).to_owned();
+    let backup = ["backup", "--data", &data, "--to", text(&to), "--json"];
+    let (code, first, why) = command(&backup);
+    assert_eq!(code, Some(0), "{why}");
+    let (_, second, _) = command(&backup);
+    assert_eq!(
+        (&second["objects"], &second["commit"]),
+        (&json!(0), &first["commit"])
+    );
+    let all = objects(&to);
+    let whole = fs::read(&all[0]).unwrap();
+    let name = all[0].file_name().unwrap().to_str().unwrap();
+    let new = dir.path().join("new");
+    fs::create_dir_all(&new).unwrap();
+    fs::copy(service.data().join("pepper"), new.join("pepper")).unwrap();
+    let restore = ["restore", "--from", text(&to), "--data", text(&new)];
+    let length = whole.len();
+    for place in [3, 10, 20, 40, length / 3, length / 2, length - 2] {
+        let mut flipped = whole.clone();
+        flipped[place] ^= 4;
+        fs::remove_file(&all[0]).unwrap();
+        fs::write(&all[0], &flipped).unwrap();
+        for command in [&["backup", "verify", "--from", text(&to)][..], &restore] {
+            let (code, _, why) = said(&caudal(command).output().unwrap());
+            assert_eq!(code, Some(1), "byte {place}: {why}");
+            assert!(why.contains(name) && why.contains(" at offset "), "{why}");
+        }
+        // what is left of it is no store
+        let (code, _, why) = command(&["verify", "--data", text(&new)]);
+        assert!(matches!(code, Some(2 | 3)), "{why}");
+    }
+    fs::write(&all[0], &whole).unwrap();
+    fs::rename(&all[0], dir.path().join("away")).unwrap();
+    let (code, _, why) = command(&["backup", "verify", "--from", text(&to)]);
+    assert!(code != Some(0), "{why}");
+    fs::rename(dir.path().join("away"), &all[0]).unwrap();
+    let (code, out, why) = said(&caudal(&restore).output().unwrap());
+    assert_eq!(code, Some(0), "{why}");
+    assert!(out.contains("nothing differs"), "{out}");
+    // a second time there is a store in it
+    let (code, _, why) = command(&restore);
+    assert_eq!(code, Some(2), "{why}");
+    assert!(why.contains("Nothing was changed"), "{why}");
+}
+
+#[actix_web::test]
+async fn a_depot_that_is_away_disturbs_nobody_and_is_tried_again() {
+    let dir = TempDir::new().unwrap();
+    let to = dir.path().join("backup");
+    let depot = Dying::over(&to, 0);
+    let mut service = TestService::with(Setup {
+        backup: asked(Arc::<Dying>::clone(&depot)),
+        ..Setup::default()
+    })
+    .await;
+    let cvus = worked(&service, 5).await;
+    let told = shipped(&service).await;
+    assert!(
+        told["error"].as_str().unwrap().contains("it is dead"),
+        "{told}"
+    );
+    assert!(
+        told["lagBytes"].as_u64().unwrap() > 0 && told["failures"] != 0,
+        "{told}"
+    );
+    service.a.credit(&cvus[0], "1.00").await;
+    service.a.get("/readyz").await.is(200);
+    depot.left.store(i64::MAX, Ordering::SeqCst);
+    let told = wait_until("it goes on", SOON, async || {
+        let told = shipped(&service).await;
+        (told["error"] == Value::Null).then_some(told)
+    })
+    .await;
+    assert_eq!(
+        (&told["lagSeconds"], &told["commit"]),
+        (&json!(0), &told["lastCommit"])
+    );
+    // a crash loses nothing of what was shipped, and the rest is shipped after it
+    service.a.credit(&cvus[0], "1.00").await;
+    service.crash().await;
+    let told = shipped(&service).await;
+    assert_eq!(told["commit"], told["lastCommit"]);
+    assert_eq!(verified(&to)["commit"], told["commit"]);
+}
