@@ -80,6 +80,8 @@ enum Command {
         folder: PathBuf,
     },
     Bench(Box<caudal_bench::Args>),
+    #[command(name = caudal_bench::counted::COMMAND, hide = true)]
+    BenchCounted(caudal_bench::counted::Args),
     #[command(name = caudal_bench::reopen::COMMAND, hide = true)]
     BenchReopen(caudal_bench::reopen::Args),
 }
@@ -155,6 +157,7 @@ pub fn run() -> ExitCode {
         Command::Completions { shell } => shell::completions(shell, Cli::command()),
         Command::Man { folder } => shell::manual(&folder, Cli::command()),
         Command::Bench(args) => bench(&args),
+        Command::BenchCounted(args) => caudal_bench::counted::run(&args).map_err(Exit::failed),
         Command::BenchReopen(args) => caudal_bench::reopen::run(&args).map_err(Exit::failed),
     };
     let code = match done {

@@ -2,7 +2,7 @@
 //!
 //! **Shape.** The service as it is served, with one route more that does nothing, and the load that
 //! asks it, in one process on one machine, so that ratios mean something where absolute rates do
-//! not. First the [`cases`] side by side, then the [`growth`] of one large store, then its [`lists`],
+//! not. What one answer costs in instructions is counted apart ([`guard`]). First the [`cases`] side by side, then the [`growth`] of one large store, then its [`lists`],
 //! then what [`webhooks`] cost.
 //!
 //! A crate above the service, which it starts and asks; only the program knows it.
@@ -13,12 +13,15 @@
 
 pub mod audit;
 pub mod bulk;
+pub mod callgrind;
 pub mod case;
 pub mod cases;
 pub mod client;
+pub mod counted;
 pub mod draw;
 pub mod figures;
 pub mod growth;
+pub mod guard;
 pub mod history;
 pub mod lists;
 pub mod load;
@@ -119,6 +122,13 @@ pub struct Args {
     /// before (`ulimit -n 20000`).
     #[arg(long, value_name = "SECONDS")]
     overload: Option<u64>,
+    /// Only count the instructions of an answer of each kind (needs valgrind), held against the table of this program; one
+    /// that costs more than 5 % more is a failure.
+    #[arg(long)]
+    instructions: bool,
+    /// Write the table of these counts to a file, and fail for none.
+    #[arg(long, value_name = "FILE", requires = "instructions")]
+    instructions_to: Option<PathBuf>,
     /// Threads that serve HTTP [default: as many as there are processors].
     #[arg(long)]
     workers: Option<usize>,
@@ -136,6 +146,7 @@ impl Args {
             workers: self.workers.unwrap_or_else(machine::processors).max(1),
             arbiters: self.arbiters,
             memory: self.memory_bytes,
+            resident: None,
         }
     }
 
@@ -241,6 +252,11 @@ impl Args {
 /// When the service cannot be started or fails.
 pub fn run(args: &Args) -> anyhow::Result<bool> {
     let folder = Folder::new(args)?;
+    if args.instructions {
+        let (holds, text) = guard::run(&folder.path, args.instructions_to.as_deref())?;
+        std::io::stdout().lock().write_all(text.as_bytes())?;
+        return Ok(holds);
+    }
     if let Some(seconds) = args.neighbours {
         let plan = neighbours::Plan {
             accounts: args.accounts.max(1),
@@ -367,6 +383,7 @@ mod tests {
                 workers: 1,
                 arbiters: 1,
                 memory: None,
+                resident: None,
             },
         };
         let compared = on_system(cases::run(folder.path(), &plan)).unwrap();

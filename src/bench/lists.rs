@@ -429,6 +429,7 @@ mod tests {
                 workers: 1,
                 arbiters: 1,
                 memory: None,
+                resident: None,
             },
         };
         let listed = super::super::on_system(run(folder.path(), &plan)).unwrap();

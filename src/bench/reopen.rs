@@ -99,7 +99,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 async fn measure(args: &Args) -> anyhow::Result<Reopened> {
     let start = Instant::now();
-    let opened = site::open(&args.dir, args.arbiters, None)?;
+    let layout = site::Layout {
+        workers: 1,
+        arbiters: args.arbiters,
+        memory: None,
+        resident: None,
+    };
+    let opened = site::open(&args.dir, layout)?;
     let engine = opened.engine;
     let realm = site::realm(&engine)?;
     let target = |number| Target::Account(AccountNo(number));

@@ -88,6 +88,8 @@ pub struct Layout {
     pub arbiters: usize,
     /// What the process aims at, in bytes; nobody looks without it.
     pub memory: Option<u64>,
+    /// The most accounts in memory; what the engine does without a setting, when there is none.
+    pub resident: Option<usize>,
 }
 
 /// The actors over a store; and how long it took.
@@ -104,16 +106,18 @@ pub struct Opened {
 ///
 /// # Errors
 /// When the store does not open.
-pub fn open(folder: &Path, arbiters: usize, memory: Option<Plan>) -> anyhow::Result<Opened> {
+pub fn open(folder: &Path, layout: Layout) -> anyhow::Result<Opened> {
     let start = Instant::now();
+    let memory = layout.memory.map(Plan::of);
     let mut options = EngineOptions {
-        arbiters,
+        arbiters: layout.arbiters,
         ..EngineOptions::default()
     };
     let mut storage = caudal_storage::StoreOptions::default();
     if let Some(plan) = memory {
         plan.lay_out(&mut options, &mut storage);
     }
+    options.resident = layout.resident.unwrap_or(options.resident);
     let store = open_with(folder, storage)?;
     let store_nanos = super::figures::nanos(start.elapsed());
     let banks = Arc::new(|_: &Relation| {
@@ -189,13 +193,15 @@ impl Site {
     /// When anything of it fails.
     pub async fn build(folder: &Path, layout: Layout, accounts: u64) -> anyhow::Result<Self> {
         let memory = layout.memory.map(Plan::of);
-        let engine = open(folder, layout.arbiters, memory)?.engine;
+        let engine = open(folder, layout)?.engine;
         let watch = memory.map(|plan| watch(Arc::clone(&engine), plan));
         let actors = Actors::now();
         let keyring = Arc::new(Keyring::new(PEPPER));
         let key = tenant(&engine, &keyring, TENANT).await?;
         let realm = realm(&engine)?;
-        let cvus = register(&engine, realm, accounts).await?;
+        // One after the other where few may be in memory: of those that are opened together all are.
+        let opening = layout.resident.map_or(OPENING, |_| 1);
+        let cvus = register(&engine, realm, accounts, opening).await?;
         let door = Door {
             calendar: Arc::default(),
             engine: Arc::clone(&engine),
@@ -248,7 +254,7 @@ impl Site {
     pub async fn neighbour(&self, accounts: u64) -> anyhow::Result<Arc<Requests>> {
         let key = tenant(&self.engine, &self.keyring, NEIGHBOUR).await?;
         let realm = realm_of(&self.engine, NEIGHBOUR)?;
-        let cvus = register(&self.engine, realm, accounts).await?;
+        let cvus = register(&self.engine, realm, accounts, OPENING).await?;
         Ok(Arc::new(Requests::new(&key, VOUCHER_TYPE, cvus)))
     }
 
@@ -355,8 +361,13 @@ fn registration(number: u64) -> anyhow::Result<Registration> {
     })
 }
 
-/// Opens accounts; gives their CVUs.
-async fn register(engine: &Engine, realm: RealmId, accounts: u64) -> anyhow::Result<Vec<String>> {
+/// Opens accounts, so many at the same time; gives their CVUs.
+async fn register(
+    engine: &Engine,
+    realm: RealmId,
+    accounts: u64,
+    opening: usize,
+) -> anyhow::Result<Vec<String>> {
     let one = |number: u64| async move {
         let registration = registration(number)?;
         let opened = engine.register(realm, registration, true, None, asker());
@@ -372,6 +383,6 @@ async fn register(engine: &Engine, realm: RealmId, accounts: u64) -> anyhow::Res
     };
     let opening = futures_util::stream::iter(1..=accounts)
         .map(one)
-        .buffered(OPENING);
+        .buffered(opening);
     opening.try_collect().await
 }

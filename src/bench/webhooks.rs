@@ -465,6 +465,7 @@ mod tests {
                 workers: 1,
                 arbiters: 1,
                 memory: None,
+                resident: None,
             },
         };
         let hooked = super::super::on_system(run(folder.path(), &plan)).unwrap();

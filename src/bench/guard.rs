@@ -1,0 +1,276 @@
+//! `caudal bench --instructions`: what one answer costs, in instructions, held against what it did cost.
+//!
+//! **Shape.** Each case of [`Counted`] runs twice under callgrind, once with more answers than the other time; the
+//! difference by the number of answers between is what one of them costs, whatever else the machine does
+//! meanwhile. `instructions.table` has the figure of each case and of the functions that it spends most in.
+//!
+//! **Bounds.** A case that costs more than [`WORSE`] in a hundred more than its figure fails, and names the functions that
+//! grew. One that costs so much less is to be written anew (`--instructions-to`), so that what was won is kept.
+//!
+//! **Failure.** Without valgrind nothing is counted, and the report says so. Counts are those of one kind of build and one kind
+//! of machine: the table is of a release build on x86-64.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use super::callgrind::{self, Profile};
+use super::counted::{self, Counted};
+
+/// How much more than its figure a case may cost, in parts of a hundred.
+const WORSE: u64 = 5;
+/// Functions that have at least one part in so many of a case are in the table.
+const PARTS: u64 = 100;
+/// Functions that are named where a case costs more.
+const NAMED: usize = 8;
+/// What is written before the table.
+const HEADER: &str = "# Instructions of one answer, by case: all of them, then the functions with a hundredth or more.\n\
+    # Written by `caudal bench --instructions --instructions-to FILE` of a release build on x86-64.\n";
+
+/// What one answer of each case costs: in all, and by function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table(BTreeMap<String, Costs>);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Costs {
+    all: u64,
+    functions: Profile,
+}
+
+impl Table {
+    /// The one that the program was built with.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn kept() -> anyhow::Result<Self> {
+        Self::parse(include_str!("instructions.table"))
+    }
+
+    fn parse(text: &str) -> anyhow::Result<Self> {
+        let mut table = BTreeMap::<String, Costs>::new();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let mut words = line.split_whitespace();
+            let (case, cost) = (words.next(), words.next());
+            let (Some(case), Some(cost)) = (case, cost) else {
+                continue;
+            };
+            let cost = cost.parse().with_context(|| format!("`{line}`"))?;
+            let costs = table.entry(case.to_owned()).or_default();
+            match words.next() {
+                None => costs.all = cost,
+                Some(function) => drop(costs.functions.insert(function.to_owned(), cost)),
+            }
+        }
+        Ok(Self(table))
+    }
+
+    /// Holds another table against this one.
+    fn compare(&self, now: &Self) -> Compared {
+        let line = |(case, now): (&String, &Costs)| {
+            let before = self.0.get(case);
+            let most = before.map(|before| before.all.strict_mul(100 + WORSE) / 100);
+            Line {
+                case: case.clone(),
+                before: before.map(|before| before.all),
+                now: now.all,
+                worse: most.is_none_or(|most| now.all > most),
+                grew: before.map_or_else(Vec::new, |before| grew(before, now)),
+            }
+        };
+        Compared(now.0.iter().map(line).collect())
+    }
+}
+
+/// The functions that cost more than before, the most first.
+fn grew(before: &Costs, now: &Costs) -> Vec<(String, u64, u64)> {
+    let more = |(name, cost): (&String, &u64)| {
+        let was = before.functions.get(name).copied().unwrap_or_default();
+        (*cost > was).then(|| (name.clone(), was, *cost))
+    };
+    let mut grew: Vec<_> = now.functions.iter().filter_map(more).collect();
+    grew.sort_by_key(|(_, was, cost)| std::cmp::Reverse(cost.strict_sub(*was)));
+    grew.truncate(NAMED);
+    grew
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(HEADER)?;
+        for (case, costs) in &self.0 {
+            writeln!(f, "\n{case} {}", costs.all)?;
+            let mut functions: Vec<_> = costs.functions.iter().collect();
+            functions.sort_by_key(|(name, cost)| (std::cmp::Reverse(**cost), (*name).clone()));
+            for (name, cost) in functions {
+                if cost.strict_mul(PARTS) >= costs.all {
+                    writeln!(f, "{case} {cost} {name}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Each case beside its figure.
+#[derive(Clone, Debug)]
+pub struct Compared(Vec<Line>);
+
+#[derive(Clone, Debug)]
+struct Line {
+    case: String,
+    before: Option<u64>,
+    now: u64,
+    worse: bool,
+    grew: Vec<(String, u64, u64)>,
+}
+
+impl Compared {
+    /// Whether no case costs more than it may.
+    pub fn holds(&self) -> bool {
+        self.0.iter().all(|line| !line.worse)
+    }
+}
+
+impl fmt::Display for Compared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<12} {:>12} {:>12}", "answer", "table", "now")?;
+        for line in &self.0 {
+            let before = line.before.map_or("none".to_owned(), |n| n.to_string());
+            let part = line.before.and_then(|n| {
+                let part = line.now.checked_mul(1000)?.checked_div(n)?;
+                Some(format!("  {}.{:03}", part / 1000, part % 1000))
+            });
+            let part = part.unwrap_or_default();
+            let end = if line.worse { "  FAIL" } else { "" };
+            writeln!(
+                f,
+                "{:<12} {before:>12} {:>12}{part}{end}",
+                line.case, line.now
+            )?;
+            if line.worse {
+                for (name, was, cost) in &line.grew {
+                    writeln!(f, "    {was:>12} {cost:>12}  {name}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Counts each case in a folder, and gives the table of now.
+///
+/// # Errors
+/// When a run fails.
+pub fn count(folder: &Path) -> anyhow::Result<Table> {
+    let program = std::env::current_exe().context("the program itself")?;
+    let mut table = BTreeMap::new();
+    for case in Counted::ALL {
+        let (few, many) = case.answers();
+        let run = |answers: u64| {
+            super::say(&format!("counting {answers} of {}", case.name()));
+            let stores = folder.join(format!("{}-{answers}", case.name()));
+            let args = [counted::COMMAND, case.name(), &answers.to_string()].map(str::to_owned);
+            let args = [&args[..], &[stores.display().to_string()]].concat();
+            callgrind::count(&program, &args, &folder.join("callgrind.out"))
+        };
+        let costs = between(&run(few)?, &run(many)?, many.strict_sub(few));
+        table.insert(case.name().to_owned(), costs);
+    }
+    Ok(Table(table))
+}
+
+/// What one of so many answers more costs.
+fn between(few: &Profile, many: &Profile, answers: u64) -> Costs {
+    let each = |(name, cost): (&String, &u64)| {
+        let more = cost.checked_sub(few.get(name).copied().unwrap_or_default())?;
+        Some((name.clone(), more.checked_div(answers)?))
+    };
+    let sum = |profile: &Profile| profile.values().sum::<u64>();
+    let more = sum(many).checked_sub(sum(few));
+    Costs {
+        all: more
+            .and_then(|more| more.checked_div(answers))
+            .unwrap_or_default(),
+        functions: many.iter().filter_map(each).collect(),
+    }
+}
+
+/// Counts, compares, and writes the report; also the table, where it is asked for. Whether all holds.
+///
+/// # Errors
+/// When a run fails, or the table cannot be read or written.
+pub fn run(folder: &Path, to: Option<&Path>) -> anyhow::Result<(bool, String)> {
+    if !callgrind::is_here() {
+        return Ok((
+            true,
+            "instructions: not run, valgrind is not installed\n".to_owned(),
+        ));
+    }
+    let (kept, now) = (Table::kept()?, count(folder)?);
+    let compared = kept.compare(&now);
+    let mut text = compared.to_string();
+    if let Some(to) = to {
+        std::fs::write(to, now.to_string()).with_context(|| format!("writing {}", to.display()))?;
+        writeln!(text, "the table is in {}", to.display())?;
+    }
+    Ok((compared.holds() || to.is_some(), text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> Table {
+        Table::parse(text).unwrap()
+    }
+
+    #[test]
+    fn what_costs_more_fails_and_names_what_grew() {
+        let kept = table("# a comment\n\npage 1000\npage 600 render\npage 300 scan\n");
+        assert!(kept.compare(&table("page 1050\npage 650 render\n")).holds());
+        let worse = kept.compare(&table(
+            "page 1051\npage 600 render\npage 351 scan\npage 90 new",
+        ));
+        assert!(!worse.holds());
+        let shown = worse.to_string();
+        let names: Vec<&str> = shown
+            .lines()
+            .skip(2)
+            .filter_map(|l| l.split_whitespace().last())
+            .collect();
+        assert_eq!(names, ["new", "scan"], "{shown}");
+        assert!(shown.contains("1.051") && shown.contains("FAIL"), "{shown}");
+    }
+
+    #[test]
+    fn a_case_without_a_figure_fails() {
+        assert!(!Table::default().compare(&table("page 1")).holds());
+    }
+
+    #[test]
+    fn every_case_has_its_figure_and_a_table_reads_back() {
+        let kept = Table::kept().unwrap();
+        let names: Vec<&str> = kept.0.keys().map(String::as_str).collect();
+        let mut cases = Counted::ALL.map(Counted::name);
+        cases.sort_unstable();
+        assert_eq!(names, cases);
+        assert!(
+            kept.0
+                .values()
+                .all(|costs| costs.all > 0 && !costs.functions.is_empty())
+        );
+        assert_eq!(table(&kept.to_string()), kept);
+    }
+
+    #[test]
+    fn one_answer_is_the_difference_by_their_number() {
+        let of =
+            |post: u64, start: u64| Profile::from([("post".into(), post), ("start".into(), start)]);
+        let one = between(&of(300, 70), &of(1100, 70), 8);
+        assert_eq!(
+            (one.all, one.functions["post"], one.functions["start"]),
+            (100, 100, 0)
+        );
+    }
+}
