@@ -32,7 +32,7 @@ mod unbooked;
 mod voucher_types;
 mod webhooks;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -45,6 +45,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::VoucherTypes;
 use caudal_ledger::webhooks::Webhooks;
 use caudal_storage::StoreError;
+use foldhash::HashMap;
 
 use crate::accounts::{AccountMessage, AccountView, ProfileTurn};
 use crate::courier::Courier;
@@ -162,10 +163,10 @@ impl RealmSupervisor {
             deferred: VecDeque::new(),
             in_a_row: 0,
             tail: Tail::default(),
-            tails: HashMap::new(),
+            tails: HashMap::default(),
             swept: None,
             next_account,
-            by_cvu: HashMap::new(),
+            by_cvu: HashMap::default(),
             children: Children::new(
                 Arc::clone(&shared),
                 residents,

@@ -176,7 +176,7 @@ impl Scope {
 
 /// Things of a realm that one request at a time may claim; a claim ends when its guard is dropped.
 #[derive(Clone, Debug, Default)]
-pub struct Claims(Arc<DashMap<(RealmId, Vec<u8>), Claim>>);
+pub struct Claims(Arc<DashMap<(RealmId, Vec<u8>), Claim, foldhash::fast::RandomState>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Claim {

@@ -6,12 +6,13 @@
 //!
 //! **Bounds.** The newest [`NOTED_MAX`] vouchers of a realm.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use caudal_ledger::ids::AccountNo;
 use caudal_storage::Entry;
+use foldhash::HashMap;
 
 use crate::records::LEDGER;
 

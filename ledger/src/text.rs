@@ -41,6 +41,9 @@ impl ExternalId {
     /// When it is empty or longer than 64 characters, begins or ends with a space, or has a
     /// character that does not show.
     pub fn parse(text: &str) -> Result<Self, TextError> {
+        if text.bytes().all(|byte| byte.is_ascii_graphic()) && (1..=64).contains(&text.len()) {
+            return Ok(Self(text.to_owned()));
+        }
         // Long texts are refused before they are counted.
         let fits = text.len() <= Self::BYTES_MAX && (1..=64).contains(&text.chars().count());
         let ends = [text.chars().next(), text.chars().next_back()];

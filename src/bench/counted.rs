@@ -92,7 +92,8 @@ impl Counted {
     /// Answers of the shorter and of the longer run.
     pub const fn answers(self) -> (u64, u64) {
         match self {
-            Self::Voucher | Self::Balance | Self::Activation => (500, 2500),
+            Self::Voucher | Self::Activation => (500, 3500),
+            Self::Balance => (500, 6500),
             Self::Transfer | Self::Page => (300, 1500),
             Self::Bulk => (2, 10),
         }

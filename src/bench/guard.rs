@@ -21,6 +21,8 @@ use super::counted::{self, Counted};
 
 /// How much more than its figure a case may cost, in parts of a hundred.
 const WORSE: u64 = 5;
+/// How often a case is counted at most.
+const TRIES: usize = 3;
 /// Functions that have at least one part in so many of a case are in the table.
 const PARTS: u64 = 100;
 /// Functions that are named where a case costs more.
@@ -66,16 +68,21 @@ impl Table {
         Ok(Self(table))
     }
 
+    /// Whether a case may cost so much.
+    fn allows(&self, case: &str, cost: u64) -> bool {
+        let most = |costs: &Costs| costs.all.strict_mul(100 + WORSE) / 100;
+        self.0.get(case).map(most).is_some_and(|most| cost <= most)
+    }
+
     /// Holds another table against this one.
     fn compare(&self, now: &Self) -> Compared {
         let line = |(case, now): (&String, &Costs)| {
             let before = self.0.get(case);
-            let most = before.map(|before| before.all.strict_mul(100 + WORSE) / 100);
             Line {
                 case: case.clone(),
                 before: before.map(|before| before.all),
                 now: now.all,
-                worse: most.is_none_or(|most| now.all > most),
+                worse: !self.allows(case, now.all),
                 grew: before.map_or_else(Vec::new, |before| grew(before, now)),
             }
         };
@@ -158,26 +165,44 @@ impl fmt::Display for Compared {
     }
 }
 
-/// Counts each case in a folder, and gives the table of now.
+/// Counts each case in a folder until it is within its figure, [`TRIES`] times at most, and gives the least of each.
+///
+/// What a busy machine adds (timers that ring more often, pages that are given back) only adds.
 ///
 /// # Errors
 /// When a run fails.
-pub fn count(folder: &Path) -> anyhow::Result<Table> {
-    let program = std::env::current_exe().context("the program itself")?;
-    let mut table = BTreeMap::new();
+fn count(folder: &Path, kept: &Table) -> anyhow::Result<Table> {
+    let mut table = Table::default();
     for case in Counted::ALL {
-        let (few, many) = case.answers();
-        let run = |answers: u64| {
-            super::say(&format!("counting {answers} of {}", case.name()));
-            let stores = folder.join(format!("{}-{answers}", case.name()));
-            let args = [counted::COMMAND, case.name(), &answers.to_string()].map(str::to_owned);
-            let args = [&args[..], &[stores.display().to_string()]].concat();
-            callgrind::count(&program, &args, &folder.join("callgrind.out"))
-        };
-        let costs = between(&run(few)?, &run(many)?, many.strict_sub(few));
-        table.insert(case.name().to_owned(), costs);
+        let mut least: Option<Costs> = None;
+        for _ in 0..TRIES {
+            let costs = count_one(folder, case)?;
+            let less = least.take().filter(|least| least.all <= costs.all);
+            let least = least.insert(less.unwrap_or(costs));
+            if kept.allows(case.name(), least.all) {
+                break;
+            }
+        }
+        let least = least.context("no try")?;
+        table.0.insert(case.name().to_owned(), least);
     }
-    Ok(Table(table))
+    Ok(table)
+}
+
+fn count_one(folder: &Path, case: Counted) -> anyhow::Result<Costs> {
+    let program = std::env::current_exe().context("the program itself")?;
+    let (few, many) = case.answers();
+    let run = |answers: u64| {
+        super::say(&format!("counting {answers} of {}", case.name()));
+        let stores = folder.join("counted");
+        let args = [counted::COMMAND, case.name(), &answers.to_string()].map(str::to_owned);
+        let args = [&args[..], &[stores.display().to_string()]].concat();
+        let profile = callgrind::count(&program, &args, &folder.join("callgrind.out"))?;
+        std::fs::remove_dir_all(&stores)
+            .with_context(|| format!("removing {}", stores.display()))?;
+        anyhow::Ok(profile)
+    };
+    Ok(between(&run(few)?, &run(many)?, many.strict_sub(few)))
 }
 
 /// What one of so many answers more costs.
@@ -207,7 +232,14 @@ pub fn run(folder: &Path, to: Option<&Path>) -> anyhow::Result<(bool, String)> {
             "instructions: not run, valgrind is not installed\n".to_owned(),
         ));
     }
-    let (kept, now) = (Table::kept()?, count(folder)?);
+    let kept = Table::kept()?;
+    // What is to be written is counted as often as may be, because nothing is enough for it.
+    let enough = if to.is_some() {
+        &Table::default()
+    } else {
+        &kept
+    };
+    let now = count(folder, enough)?;
     let compared = kept.compare(&now);
     let mut text = compared.to_string();
     if let Some(to) = to {

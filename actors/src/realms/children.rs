@@ -1,6 +1,6 @@
 //! The actors of a realm's accounts: found or loaded, replaced when in doubt, passivated when many.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -8,6 +8,7 @@ use actix::Actor as _;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
+use foldhash::HashMap;
 
 use super::{RealmReport, RealmSupervisor, Target};
 use crate::accounts::{self, AccountActor, AccountMessage, Child, Observed};
@@ -93,7 +94,7 @@ impl Children {
             shared,
             residents,
             last,
-            living: HashMap::new(),
+            living: HashMap::default(),
             queue: VecDeque::new(),
             starts: 0,
             restarts: 0,

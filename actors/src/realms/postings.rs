@@ -1,6 +1,6 @@
 //! Routing of adjustments: one to its account, a batch to all of its accounts.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use actix::fut::{ActorFutureExt as _, wrap_future};
@@ -12,6 +12,7 @@ use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::{Origin, Sense, TypeCode, VoucherType};
 use caudal_ledger::vouchers::{Outcome, PostAdjustment};
+use foldhash::HashMap;
 
 use super::{Adjustment, MAILBOX, RealmSupervisor, TypeRef};
 use crate::accounts::{
@@ -188,7 +189,7 @@ impl RealmSupervisor {
         };
         let bulk = Bulk {
             items: items.into_iter().enumerate(),
-            named: HashMap::new(),
+            named: HashMap::default(),
             asker,
         };
         self.bulk(bulk, ctx);

@@ -13,6 +13,8 @@
 
 use std::sync::LazyLock;
 
+use foldhash::HashMap;
+
 /// The words, by their places; those of a posting first.
 const WORDS: &str = "\
     Posted cvu sequence direction amount after available held type_code type_name type_number tag \
@@ -48,50 +50,27 @@ const DEPTH_MAX: u32 = 32;
 const WORD: u8 = 0xc1;
 /// The place of the first word that no key is alone.
 const ALONE: u8 = 128;
-/// Places in the table by hash: four times as many as words.
-const SLOTS: usize = 1024;
 
-/// Words by their places, and places by the hashes of their words.
+/// Words by their places, and places by their words.
+#[derive(Default)]
 struct Table {
     words: Vec<&'static [u8]>,
-    slots: Vec<Option<u8>>,
+    places: HashMap<&'static [u8], u8>,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let mut table = Table {
-        words: Vec::new(),
-        slots: vec![None; SLOTS],
-    };
+    let mut table = Table::default();
     for (place, word) in (0_u8..).zip(WORDS.split_ascii_whitespace()) {
         table.words.push(word.as_bytes());
-        let free = |slot: &&mut Option<u8>| slot.is_none();
-        let (before, from) = table.slots.split_at_mut(first_slot(word.as_bytes()));
-        if let Some(slot) = from.iter_mut().chain(before).find(free) {
-            *slot = Some(place);
-        }
+        table.places.insert(word.as_bytes(), place);
     }
     table
 });
 
-/// Where the search for a word begins (FNV-1a).
-fn first_slot(word: &[u8]) -> usize {
-    let hash = word.iter().fold(0x811c_9dc5_u32, |hash, byte| {
-        (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
-    });
-    let [high, low, ..] = hash.to_be_bytes();
-    usize::from(u16::from_be_bytes([high, low])) % SLOTS
-}
-
 impl Table {
     fn place(&self, text: &[u8]) -> Option<u8> {
-        if text.len() > WORD_MAX {
-            return None;
-        }
-        let (before, from) = self.slots.split_at_checked(first_slot(text))?;
-        let slots = from.iter().chain(before);
-        slots
-            .map_while(|slot| *slot)
-            .find(|place| self.word(*place) == Some(text))
+        let may_be = text.len() <= WORD_MAX;
+        may_be.then(|| self.places.get(text).copied()).flatten()
     }
 
     fn word(&self, place: u8) -> Option<&'static [u8]> {

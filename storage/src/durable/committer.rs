@@ -7,10 +7,11 @@
 //! **Failure.** Any error after the record was begun poisons the store. A group that finds no next
 //! segment is refused, and nothing of it was written. A commit out of sequence fails alone. A `done` that panics is contained: it belongs to somebody else.
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use foldhash::HashMap;
 
 use crate::api::{Commit, CommitNo, Done, Entry, Head, StoreError, StreamId};
 use crate::durable::Shared;

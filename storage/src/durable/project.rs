@@ -1,6 +1,6 @@
 //! Turns entries into rows of the index: the engine's own and those of the projection.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use crate::api::{Entry, IndexWriter, Position, Projection, Row, StoreError, StreamId};
 use crate::index::SortedRows;

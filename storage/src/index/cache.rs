@@ -8,9 +8,10 @@
 //! of a run never changes and numbers of runs never return, so nothing has to be taken out of date:
 //! blocks of runs that were merged away are asked for no more, and the hand takes them.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+
+use foldhash::HashMap;
 
 use crate::index::block::Block;
 use crate::num::{u64_of, usize_of};
