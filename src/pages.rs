@@ -31,7 +31,7 @@ const FRAME: &str = include_str!("pages/frame.html");
 const OPERATIONS: &str = include_str!("pages/operations.html");
 
 /// The documents: their address below [`DOCS`], what they are called, and their text.
-const DOCUMENTS: [(&str, &str, &str); 8] = [
+const DOCUMENTS: [(&str, &str, &str); 9] = [
     ("guide", "Guide", include_str!("../docs/guide.md")),
     ("events", "Events", include_str!("../docs/events.md")),
     ("errors", "Errors", include_str!("../docs/errors.md")),
@@ -46,6 +46,7 @@ const DOCUMENTS: [(&str, &str, &str); 8] = [
         include_str!("../docs/walletentidad.md"),
     ),
     ("cases", "Cases", include_str!("../docs/cases.md")),
+    ("alerts", "Alerts", include_str!("../docs/alerts.md")),
     ("evidence", "Evidence", include_str!("../docs/evidence.md")),
     ("glossary", "Glossary", include_str!("../docs/glossary.md")),
 ];

@@ -70,6 +70,8 @@ mod looks;
 #[cfg(test)]
 mod lookups;
 #[cfg(test)]
+mod monitoring;
+#[cfg(test)]
 mod movements;
 #[cfg(test)]
 mod notices;

@@ -143,6 +143,7 @@ async fn all_is_there(client: &Client, name: &str) {
         "operations",
         "walletentidad",
         "cases",
+        "alerts",
         "evidence",
         "glossary",
     ] {

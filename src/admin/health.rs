@@ -143,10 +143,11 @@ fn clock(page: &mut Page, desk: &OperatorDesk) {
         "1 while the machine's clock is not believed and no order is taken.",
         u8::from(doubt.is_some()),
     );
+    let (sign, far) = (if apart < 0 { "-" } else { "" }, apart.unsigned_abs());
     page.gauge(
-        "clock_apart_milliseconds",
+        "clock_apart_seconds",
         "How far a clock in doubt is ahead of what is believed.",
-        apart,
+        format_args!("{sign}{}.{:03}", far / 1000, far % 1000),
     );
 }
 

@@ -65,6 +65,8 @@ pub struct Setup {
     pub grace: Duration,
     /// Where the journal is shipped to.
     pub backup: Option<Plan>,
+    /// The memory that is shown as the limit, in bytes; what is kept in it stays as small as in all tests.
+    pub memory: Option<u64>,
     /// How much one page of a list looks at at most, in rows.
     pub list_rows: u64,
 }
@@ -87,6 +89,7 @@ impl Default for Setup {
             wrong_keys: u32::MAX,
             grace: Duration::from_secs(5),
             backup: None,
+            memory: None,
             list_rows: engine::EngineOptions::default().list_rows,
         }
     }
@@ -109,6 +112,7 @@ impl Setup {
             grace: self.grace,
             banking: bank.banking(self.patience),
             backup: self.backup,
+            memory: self.memory.map(caudal::memory::Plan::of),
             streams: self.streams,
             engine: engine::EngineOptions {
                 arbiters: 1,
