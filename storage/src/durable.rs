@@ -22,6 +22,8 @@ mod examine;
 mod follower;
 pub(crate) mod held;
 mod identity;
+mod member;
+mod node;
 mod open;
 pub(crate) mod options;
 pub(crate) mod project;
@@ -30,6 +32,7 @@ mod records;
 mod restore;
 mod role;
 pub(crate) mod seals;
+mod sign;
 mod space;
 mod start;
 mod watch;
@@ -69,9 +72,10 @@ use crate::rows::{FIRST_KEY, check_commit, check_row, parse_stream_value, stream
 use crate::sync::lock;
 
 pub use held::exclusive;
+pub use member::Member;
 #[cfg(test)]
 pub(crate) use open::disk_log;
-pub use options::{OnDeposed, OnProgress, Part, Progress, StoreOptions};
+pub use options::{OnDeposed, OnProgress, OnTurn, Part, Progress, StoreOptions, Turn};
 pub use records::{Records, Spot};
 pub use restore::Restore;
 
@@ -160,10 +164,8 @@ impl Shared {
                     committer::finish(done, Err(error.clone()));
                 }
                 Item::Note(_) => {}
-                Item::Close(reply) => {
-                    if reply.send(Err(error.clone())).is_err() {
-                        tracing::error!("nobody waits for the end of the store");
-                    }
+                Item::Close(reply) | Item::Yield(_, reply) => {
+                    committer::tell(&reply, Err(error.clone()));
                 }
             }
         }

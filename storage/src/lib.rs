@@ -35,8 +35,8 @@ mod tests;
 
 pub use api::*;
 pub use durable::{
-    DurableStore, OnDeposed, OnProgress, Part, Progress, Records, Restore, Spot, StoreOptions,
-    exclusive,
+    DurableStore, Member, OnDeposed, OnProgress, OnTurn, Part, Progress, Records, Restore, Spot,
+    StoreOptions, Turn, exclusive,
 };
 pub use error::OpenError;
 pub use faulty::FaultyStore;

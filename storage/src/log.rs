@@ -15,6 +15,7 @@
 
 pub mod disk;
 pub mod memory;
+pub mod nodes;
 mod tail;
 
 use std::fmt;
@@ -25,6 +26,7 @@ use crate::api::{CommitNo, StoreError};
 use crate::journal::format::{Record, RecordBuilder, genesis};
 
 pub use crate::journal::format::Hash;
+pub use nodes::{Presence, Seen, Standing};
 pub(crate) use tail::TailWatch;
 
 /// What distinguishes a log from every other: 16 random bytes, the same for its life and in every copy.
@@ -225,6 +227,25 @@ pub trait Log: Send + fmt::Debug + 'static {
     /// # Errors
     /// When the log cannot be reached.
     fn release(&mut self, epoch: Epoch) -> Result<(), LogError>;
+
+    /// Gives the right back in favour of one node: for [`nodes::OFFER`] no other can take it. Of an epoch
+    /// that is over it does nothing.
+    ///
+    /// # Errors
+    /// When the log cannot be reached.
+    fn offer(&mut self, epoch: Epoch, to: &str) -> Result<(), LogError>;
+
+    /// Says that a node is there, and how far it has come.
+    ///
+    /// # Errors
+    /// When the log cannot be reached.
+    fn report(&mut self, node: &Presence) -> Result<(), LogError>;
+
+    /// Who owns the cell, and which nodes are there.
+    ///
+    /// # Errors
+    /// When the log cannot be reached.
+    fn standing(&self) -> Result<Standing, LogError>;
 
     /// Makes a record durable behind the last one: all of it or nothing.
     ///

@@ -15,6 +15,7 @@ mod formats;
 mod held;
 mod kill;
 mod model;
+mod nodes;
 mod opening;
 mod packs;
 mod passing;

@@ -19,6 +19,7 @@
 
 mod body;
 mod log;
+mod nodes;
 #[cfg(any(test, feature = "server"))]
 #[path = "tests/server.rs"]
 pub mod server;

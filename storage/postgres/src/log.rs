@@ -11,13 +11,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use caudal_storage::log::{Epoch, Lease, Log, LogError, LogId, Sealed, Tail};
+use caudal_storage::log::{Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Standing, Tail};
 use caudal_storage::{CommitNo, StoreError};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::body;
+use crate::nodes;
 use crate::session::{Params, Trouble};
 use crate::settings::Settings;
 use crate::shared::{Core, Head, column, count, damaged};
@@ -196,11 +197,13 @@ impl Log for PostgresLog {
 
     fn acquire(&mut self, owner: &str, length: Duration) -> Result<Lease, LogError> {
         let (cell, owner, lasts) = (self.cell(), owner.to_owned(), millis(length)?);
+        let kept = nodes::kept_for(&owner);
         let found = self.wait(move |core| async move {
             let params: Params<'_> = &[
                 (&cell, Type::INT8),
                 (&owner, Type::TEXT),
                 (&lasts, Type::INT8),
+                (&kept, Type::TEXT),
             ];
             // Where the answer to the first try is lost, its lease has to end.
             core.ask(true, sql::ACQUIRE, params).await
@@ -211,7 +214,8 @@ impl Log for PostgresLog {
                 length: Some(length),
             }),
             None => {
-                let address = self.head()?.owner.map(Arc::from);
+                let owner = self.head()?.owner;
+                let address = owner.map(|owner| nodes::named(&owner).0);
                 Err(LogError::Held { address })
             }
         }
@@ -232,6 +236,21 @@ impl Log for PostgresLog {
 
     fn release(&mut self, epoch: Epoch) -> Result<(), LogError> {
         self.touch(sql::RELEASE, number(epoch.0)?, None).map(|_| ())
+    }
+
+    fn offer(&mut self, epoch: Epoch, to: &str) -> Result<(), LogError> {
+        let (cell, epoch, to) = (self.cell(), number(epoch.0)?, to.to_owned());
+        self.wait(move |core| async move { nodes::offer(&core, cell, epoch, &to).await })
+    }
+
+    fn report(&mut self, node: &Presence) -> Result<(), LogError> {
+        let (cell, node) = (self.cell(), node.clone());
+        self.wait(move |core| async move { nodes::report(&core, cell, &node).await })
+    }
+
+    fn standing(&self) -> Result<Standing, LogError> {
+        let cell = self.cell();
+        self.wait(move |core| async move { nodes::standing(&core, cell).await })
     }
 
     fn append(&mut self, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError> {
@@ -388,11 +407,11 @@ fn too_large() -> LogError {
     ))
 }
 
-fn number(n: u64) -> Result<i64, LogError> {
+pub(crate) fn number(n: u64) -> Result<i64, LogError> {
     i64::try_from(n).map_err(|_| too_large())
 }
 
-fn millis(length: Duration) -> Result<i64, LogError> {
+pub(crate) fn millis(length: Duration) -> Result<i64, LogError> {
     i64::try_from(length.as_millis()).map_err(|_| too_large())
 }
 

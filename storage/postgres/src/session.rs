@@ -203,6 +203,8 @@ impl Session {
             match self.ask(sql::SCHEMA, &[], most).await {
                 Ok(found) => match found.rows.first().map(|row| row.try_get::<_, i64>(0)) {
                     Some(Ok(sql::VERSION)) => return Ok(()),
+                    // Tables are added to those of an older version.
+                    Some(Ok(older)) if (1..sql::VERSION).contains(&older) => {}
                     Some(version) => {
                         let found = version.map_or("unreadable".to_owned(), |v| v.to_string());
                         return Err(Trouble::Unfit(format!(

@@ -7,10 +7,10 @@
 //! statement.
 
 /// The version of the tables. A server whose tables are newer is refused.
-pub(crate) const VERSION: i64 = 1;
+pub(crate) const VERSION: i64 = 2;
 
 /// The tables, in the order in which they are made; the version comes last.
-pub(crate) const TABLES: [&str; 4] = [
+pub(crate) const TABLES: [&str; 5] = [
     "CREATE TABLE IF NOT EXISTS caudal_cell (\
      cell BIGINT PRIMARY KEY, log BYTEA NOT NULL, epoch BIGINT NOT NULL, owner TEXT, \
      lease_until TIMESTAMPTZ, first_commit BIGINT NOT NULL, last_commit BIGINT NOT NULL, \
@@ -19,8 +19,12 @@ pub(crate) const TABLES: [&str; 4] = [
      cell BIGINT NOT NULL, first_commit BIGINT NOT NULL, commits BIGINT NOT NULL, \
      epoch BIGINT NOT NULL, previous BYTEA NOT NULL, hash BYTEA NOT NULL, length BIGINT NOT NULL, \
      body BYTEA NOT NULL, PRIMARY KEY (cell, first_commit))",
+    "CREATE TABLE IF NOT EXISTS caudal_node (\
+     cell BIGINT NOT NULL, node TEXT NOT NULL, address TEXT NOT NULL, applied BIGINT NOT NULL, \
+     seen TIMESTAMPTZ NOT NULL, PRIMARY KEY (cell, node))",
     "CREATE TABLE IF NOT EXISTS caudal_schema (one BIGINT PRIMARY KEY, version BIGINT NOT NULL)",
-    "INSERT INTO caudal_schema (one, version) VALUES (1, 1) ON CONFLICT (one) DO NOTHING",
+    "INSERT INTO caudal_schema (one, version) VALUES (1, 2) ON CONFLICT (one) \
+     DO UPDATE SET version = 2 WHERE caudal_schema.version < 2",
 ];
 
 /// The first words of a connection.
@@ -52,10 +56,11 @@ pub(crate) const APPEND: &str = "WITH head AS (\
      INSERT INTO caudal_log (cell, first_commit, commits, epoch, previous, hash, length, body) \
      SELECT cell, $4, $5, $2, $3, $6, $7, $8 FROM head";
 
-/// Takes a cell that nobody holds, by the server's clock. `$1` cell, `$2` owner, `$3` milliseconds.
+/// Takes a cell that nobody holds, by the server's clock, or that is kept for this owner. `$1` cell, `$2` owner,
+/// `$3` milliseconds, `$4` how the cell is kept for this owner.
 pub(crate) const ACQUIRE: &str = "UPDATE caudal_cell SET epoch = epoch + 1, owner = $2, \
      lease_until = now() + $3 * INTERVAL '1 millisecond' \
-     WHERE cell = $1 AND (lease_until IS NULL OR lease_until < now()) RETURNING epoch";
+     WHERE cell = $1 AND (lease_until IS NULL OR lease_until < now() OR owner = $4) RETURNING epoch";
 
 /// Lengthens a lease. `$1` cell, `$2` epoch, `$3` milliseconds.
 pub(crate) const RENEW: &str = "UPDATE caudal_cell \
@@ -64,6 +69,26 @@ pub(crate) const RENEW: &str = "UPDATE caudal_cell \
 /// Gives a lease back. `$1` cell, `$2` epoch.
 pub(crate) const RELEASE: &str =
     "UPDATE caudal_cell SET owner = NULL, lease_until = NULL WHERE cell = $1 AND epoch = $2";
+
+/// Gives a lease back and keeps the cell for one owner. `$1` cell, `$2` epoch, `$3` how it is kept, `$4`
+/// milliseconds.
+pub(crate) const OFFER: &str = "UPDATE caudal_cell SET owner = $3, \
+     lease_until = now() + $4 * INTERVAL '1 millisecond' WHERE cell = $1 AND epoch = $2";
+
+/// Says that a node is there. `$1` cell, `$2` node, `$3` address, `$4` the last commit that it has applied.
+pub(crate) const REPORT: &str = "INSERT INTO caudal_node (cell, node, address, applied, seen) \
+     VALUES ($1, $2, $3, $4, now()) ON CONFLICT (cell, node) \
+     DO UPDATE SET address = $3, applied = $4, seen = now()";
+
+/// The owner of a cell and the nodes that were seen lately, a row for each, or one without any. `$1` cell,
+/// `$2` milliseconds, `$3` how many nodes at most.
+pub(crate) const STANDING: &str = "SELECT c.epoch, c.owner, \
+     CAST(EXTRACT(EPOCH FROM (c.lease_until - now())) * 1000 AS BIGINT), c.last_commit, c.hash, \
+     n.node, n.address, n.applied, \
+     CAST(EXTRACT(EPOCH FROM (now() - n.seen)) * 1000 AS BIGINT) \
+     FROM caudal_cell c LEFT JOIN caudal_node n ON n.cell = c.cell \
+     AND n.seen > now() - $2 * INTERVAL '1 millisecond' \
+     WHERE c.cell = $1 ORDER BY n.seen DESC LIMIT $3";
 
 /// The first commit of the record that holds a commit, or of the last one before it. `$1` cell,
 /// `$2` commit.

@@ -3,12 +3,13 @@
 //! A new engine passes [`all`] with a function that makes empty logs.
 
 use std::any::Any;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{commit, entry, stream};
 use crate::api::{Commit, CommitNo};
 use crate::journal::format::RecordBuilder;
-use crate::log::{Epoch, Log, LogError, Sealed, Tail};
+use crate::log::{Epoch, Log, LogError, Presence, Sealed, Tail};
 
 /// How long a test waits for what comes at once.
 const SOON: Duration = Duration::from_secs(20);
@@ -45,6 +46,7 @@ pub fn all(make: MakeLog<'_>) {
     owners(make().as_ref());
     waiting(make().as_ref());
     trimming(make().as_ref());
+    offers(make().as_ref());
 }
 
 fn append(log: &mut dyn Log, epoch: Epoch, bytes: &[u8]) -> Result<Tail, LogError> {
@@ -241,4 +243,46 @@ fn trimming(logs: &dyn Logs) {
     }
     assert_eq!(log.tail().expect("reachable"), tail);
     fill(log.as_mut(), epoch, 2);
+}
+
+fn offers(logs: &dyn Logs) {
+    let (mut first, _kept) = logs.open().expect("opens");
+    let epoch = first.acquire("one", LONG).expect("nobody has it").epoch;
+    fill(first.as_mut(), epoch, 3);
+    let tail = first.tail().expect("reachable");
+    assert_eq!(first.standing().expect("reachable").tail, tail);
+    // Where only one process can have it, there is nobody to give it to.
+    let Ok((mut second, _second_kept)) = logs.open() else {
+        return;
+    };
+    for (name, applied) in [("one", 2), ("two", 1), ("two", 3)] {
+        let node = Presence {
+            name: Arc::from(name),
+            address: Arc::from(format!("{name}:1")),
+            applied: CommitNo(applied),
+        };
+        second.report(&node).expect("reachable");
+    }
+    let standing = second.standing().expect("reachable");
+    assert_eq!((standing.epoch, standing.tail), (epoch, tail));
+    assert_eq!(standing.owner.as_deref(), Some("one"));
+    assert_eq!(standing.address().map(AsRef::as_ref), Some("one:1"));
+    assert!(standing.left.is_some_and(|left| left <= LONG));
+    assert!(!standing.is_free_for("two"));
+    let mut applied: Vec<_> = standing.nodes.iter().map(|it| it.node.applied.0).collect();
+    applied.sort_unstable();
+    assert_eq!(applied, [2, 3], "each node as it was last");
+    first.offer(epoch, "two").expect("reachable");
+    let standing = first.standing().expect("reachable");
+    assert_eq!(standing.owner, None);
+    assert_eq!(standing.offered.as_deref(), Some("two"));
+    assert!(standing.is_free_for("two") && !standing.is_free_for("three"));
+    let other = first.acquire("three", LONG);
+    assert!(matches!(other, Err(LogError::Held { .. })), "{other:?}");
+    let next = second.acquire("two", LONG).expect("kept for it").epoch;
+    assert!(next > epoch);
+    first.offer(epoch, "one").expect("does nothing");
+    let again = first.acquire("one", LONG);
+    assert!(matches!(again, Err(LogError::Held { .. })), "{again:?}");
+    fill(second.as_mut(), next, 1);
 }

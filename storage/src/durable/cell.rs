@@ -105,6 +105,26 @@ impl Cell {
         self.lease.map(|held| held.asked + held.length)
     }
 
+    /// The epoch under which this node appends.
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// From now on this node only follows.
+    pub(crate) fn forget(&mut self) {
+        (self.epoch, self.lease) = (Epoch::default(), None);
+    }
+
+    /// Lets the node of this name append, and no other for a while; this one only follows then.
+    ///
+    /// # Errors
+    /// When the log cannot be reached: this node owns the cell as before.
+    pub(crate) fn offer(&mut self, to: &str) -> Result<(), LogError> {
+        self.log.offer(self.epoch, to)?;
+        self.forget();
+        Ok(())
+    }
+
     /// Lets somebody else append, if this node may.
     pub(crate) fn release(&mut self) {
         if self.epoch != Epoch::default()

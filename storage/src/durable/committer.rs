@@ -18,6 +18,7 @@ use crate::durable::Shared;
 use crate::durable::applier::Applier;
 use crate::durable::cell::Cell;
 use crate::durable::queue::Item;
+use crate::durable::sign::Sign;
 use crate::journal::format::RecordBuilder;
 use crate::journal::writer::Placed;
 use crate::log::{LogError, Sealed, Tail};
@@ -106,59 +107,106 @@ pub(crate) struct Committer {
     record: RecordBuilder,
     heads: Heads,
     applier: Applier,
+    /// How this node is shown to others, where there are any.
+    sign: Option<Sign>,
 }
 
 impl Committer {
-    /// Of a cell that this node owns and whose log is applied to its end.
-    pub(crate) fn new(shared: Arc<Shared>, cell: Cell, applier: Applier) -> Self {
+    /// Of a cell that this node owns and whose log is applied to its end; `sign` says how it is shown to
+    /// other nodes, where there are any.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        cell: Cell,
+        applier: Applier,
+        sign: Option<Sign>,
+    ) -> Self {
         Self {
             shared,
             cell,
+            sign,
             record: RecordBuilder::default(),
             heads: Heads::default(),
             applier,
         }
     }
 
-    /// Works until the store closes or is lost.
-    pub(crate) fn run(mut self) {
+    /// Works until the store closes or is lost, or, on a node among others, until it owns the cell no more:
+    /// then cell, rows and sign are given back, with which it follows.
+    pub(crate) fn run(mut self) -> Option<(Cell, Applier, Sign)> {
         let options = self.shared.options.clone();
-        while let Some(items) = self.shared.queue.take(
-            options.group_commits,
-            options.group_bytes,
-            self.cell.rests(),
-        ) {
+        while let Some(items) =
+            self.shared
+                .queue
+                .take(options.group_commits, options.group_bytes, self.rests())
+        {
             let mut outcomes = Vec::with_capacity(items.len());
-            let closing = self.group(items, &mut outcomes);
+            let last = self.group(items, &mut outcomes);
             for (done, result) in outcomes {
                 finish(done, result);
             }
             // only now: it waits when the flusher is behind
             if let Err(e) = self.applier.settle() {
-                return self.shared.fail_waiting(&e);
+                self.shared.fail_waiting(&e);
+                return None;
             }
-            if let Some(reply) = closing {
-                let written = self.shared.write_out(self.applier.mark());
-                self.cell.release();
-                self.shared.fail_waiting(&StoreError::Closed);
-                if reply.send(written).is_err() {
-                    tracing::error!("nobody waits for the end of the store");
+            match last {
+                Some(Last::Close(reply)) => {
+                    let written = self.shared.write_out(self.applier.mark());
+                    self.cell.release();
+                    self.shared.fail_waiting(&StoreError::Closed);
+                    tell(&reply, written);
+                    return None;
                 }
-                return;
+                Some(Last::Yield(to, reply)) => self.hand_over(&to, &reply),
+                None => {}
             }
             self.renew();
-            let ended = self.shared.health.poisoned();
-            if let Some(e) = ended.or_else(|| self.shared.role.refusing()) {
+            if let Some(e) = self.shared.health.poisoned() {
                 self.shared.fail_waiting(&e);
-                return;
+                return None;
+            }
+            if let Some(e) = self.shared.role.refusing() {
+                let Some(sign) = self.sign else {
+                    self.shared.fail_waiting(&e);
+                    return None;
+                };
+                self.cell.forget();
+                return Some((self.cell, self.applier, sign));
             }
             self.heads.trim(options.heads_max);
         }
+        None
+    }
+
+    /// How long this thread may sleep.
+    fn rests(&self) -> Option<Duration> {
+        match (self.cell.rests(), &self.sign) {
+            (Some(rests), Some(sign)) => Some(rests.min(sign.rests())),
+            (rests, _) => rests,
+        }
+    }
+
+    /// Lets the node of this name own the cell. Nothing waits that was not written: what is submitted from now on
+    /// is refused.
+    fn hand_over(&mut self, to: &str, reply: &Reply) {
+        if self.sign.is_none() {
+            let alone = "this store has no other nodes";
+            return tell(reply, Err(StoreError::Invalid(alone.to_owned())));
+        }
+        let given = self.cell.offer(to);
+        if given.is_ok() {
+            self.shared.role.follow();
+        }
+        let failed = |e: LogError| StoreError::Unreachable(Arc::from(e.to_string()));
+        tell(reply, given.map_err(failed));
     }
 
     /// Renews the lease when it is time. While the log cannot be reached, the lease may end: whoever takes
     /// the cell then, this node's appends change nothing.
     fn renew(&mut self) {
+        if let Some(sign) = &mut self.sign {
+            sign.show(&self.shared, &mut self.cell, self.applier.mark());
+        }
         if self.cell.rests() != Some(Duration::ZERO) {
             return;
         }
@@ -170,7 +218,7 @@ impl Committer {
     }
 
     /// Makes one group durable and visible; says when it was the last.
-    fn group(&mut self, items: Vec<Item>, outcomes: &mut Vec<Outcome>) -> Option<Reply> {
+    fn group(&mut self, items: Vec<Item>, outcomes: &mut Vec<Outcome>) -> Option<Last> {
         let mut commits = Vec::with_capacity(items.len());
         let (mut notes, mut closing) = (Vec::new(), None);
         self.record.clear();
@@ -197,7 +245,8 @@ impl Committer {
                     outcomes.push((done, Ok(CommitNo(last))));
                 }
                 Item::Note(rows) => notes.extend(rows),
-                Item::Close(reply) => closing = Some(reply),
+                Item::Yield(to, reply) => closing = Some(Last::Yield(to, reply)),
+                Item::Close(reply) => closing = Some(Last::Close(reply)),
             }
         }
         // before the group: what a note says was durable when it was submitted
@@ -258,7 +307,21 @@ fn append(shared: &Shared, cell: &mut Cell, sealed: &Sealed<'_>) -> Result<Place
     placed
 }
 
-type Reply = std::sync::mpsc::SyncSender<Result<(), StoreError>>;
+/// What ends a group, and what this thread does then.
+enum Last {
+    Close(Reply),
+    Yield(Arc<str>, Reply),
+}
+
+/// Where the outcome goes of what ends a group.
+pub(crate) type Reply = std::sync::mpsc::SyncSender<Result<(), StoreError>>;
+
+/// Says how the end of a group went.
+pub(crate) fn tell(reply: &Reply, outcome: Result<(), StoreError>) {
+    if reply.send(outcome).is_err() {
+        tracing::error!("nobody waits for what the store was asked to end");
+    }
+}
 
 /// Calls a `done`; one that panics does not take the store with it.
 pub(crate) fn finish(done: Done, result: Result<CommitNo, StoreError>) {

@@ -40,6 +40,23 @@ pub(crate) fn catch_up(
     failed.map_or(Ok(()), |e| Err(LogError::Read(e)))
 }
 
+/// Brings a node's copy of a cell up to the end that its log has now.
+///
+/// # Errors
+/// As [`catch_up`].
+pub(crate) fn to_the_end(
+    shared: &Shared,
+    cell: &mut Cell,
+    applier: &mut Applier,
+) -> Result<(), LogError> {
+    loop {
+        catch_up(shared, cell, applier, Duration::ZERO)?;
+        if cell.tail().commit >= cell.log().tail()?.commit {
+            return Ok(());
+        }
+    }
+}
+
 /// Works until the store closes or is lost.
 pub(crate) fn run(shared: &Arc<Shared>, cell: &Cell, mut applier: Applier) {
     loop {
@@ -55,6 +72,9 @@ pub(crate) fn run(shared: &Arc<Shared>, cell: &Cell, mut applier: Applier) {
             }
             Some(Some(Item::Commit(_, done, _) | Item::Barrier(done))) => {
                 super::committer::finish(done, Err(StoreError::NotOwner { address: None }));
+            }
+            Some(Some(Item::Yield(_, reply))) => {
+                super::committer::tell(&reply, Err(StoreError::NotOwner { address: None }));
             }
             Some(Some(Item::Note(_)) | None) => {}
         }

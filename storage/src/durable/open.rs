@@ -166,7 +166,7 @@ fn prepare(
         counters: Counters::default(),
         watch: Watch::new(),
         witness,
-        role: Role::new(owns, options.deposed.clone()),
+        role: Role::new(owns, options.deposed.clone(), options.turned.clone()),
         held,
         files: files.clone(),
         index_rebuilt,

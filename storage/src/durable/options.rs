@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::files::Faults;
+use crate::log::Epoch;
 
 /// The least bytes of a segment.
 pub(super) const SEGMENT_MIN: u32 = 64 << 10;
@@ -42,6 +43,25 @@ pub enum Part {
     },
     /// It follows what the owner appends, and takes no commits.
     Follower,
+    /// It follows, and owns the cell whenever nobody else does and it is told that it may
+    /// ([`super::Member`]).
+    Node {
+        /// Who it is: no other node of the cell has the name.
+        name: Arc<str>,
+        /// Where other nodes reach it.
+        address: Arc<str>,
+        /// How long the lease lasts; engines round up to what they can keep.
+        lease: Duration,
+    },
+}
+
+/// What became of a node's part in its cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// It owns the cell: the log is applied to its end, and commits are taken.
+    Owns(Epoch),
+    /// It only follows from now on: it was deposed, or has handed the cell over.
+    Follows,
 }
 
 /// Called while a store opens, on the thread that opens it.
@@ -49,6 +69,9 @@ pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// Called once, on a thread of the store, when another node has taken the cell.
 pub type OnDeposed = Arc<dyn Fn() + Send + Sync>;
+
+/// Called on a thread of the store whenever a [`Part::Node`] begins to own its cell, or ends.
+pub type OnTurn = Arc<dyn Fn(Turn) + Send + Sync>;
 
 /// The limits of a durable store. The defaults suit production; tests make them small.
 #[derive(Clone)]
@@ -105,6 +128,8 @@ pub struct StoreOptions {
     pub progress: Option<OnProgress>,
     /// Called when another node has taken the cell: the store appends nothing more.
     pub deposed: Option<OnDeposed>,
+    /// Called when a node begins to own the cell, or ends.
+    pub turned: Option<OnTurn>,
     /// Makes the n-th change to files fail: for tests.
     pub faults: Option<Arc<Faults>>,
 }
@@ -136,6 +161,7 @@ impl Default for StoreOptions {
             check_all: false,
             progress: None,
             deposed: None,
+            turned: None,
             faults: None,
         }
     }

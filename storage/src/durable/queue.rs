@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::api::{Commit, Done, Row, StoreError};
@@ -18,6 +18,8 @@ pub(crate) enum Item {
     Barrier(Done),
     /// To put rows into the index that can be lost.
     Note(Vec<Row>),
+    /// To let the node of this name own the cell, once what came before is durable.
+    Yield(Arc<str>, SyncSender<Result<(), StoreError>>),
     /// To write the index out and stop.
     Close(SyncSender<Result<(), StoreError>>),
 }
@@ -80,7 +82,7 @@ impl Queue {
                 return Err((item, StoreError::Overloaded));
             }
             Item::Note(_) => waiting.notes += 1,
-            Item::Barrier(_) => {}
+            Item::Barrier(_) | Item::Yield(..) => {}
             Item::Close(_) => waiting.closed = true,
         }
         // a note waits for what comes after it: nobody waits for a note
@@ -125,14 +127,14 @@ impl Queue {
             let Some(item) = waiting.items.pop_front() else {
                 break;
             };
-            let last = matches!(item, Item::Close(_));
+            let last = matches!(item, Item::Close(_) | Item::Yield(..));
             match &item {
                 Item::Commit(_, _, n) => {
                     commits += 1;
                     bytes += n;
                 }
                 Item::Note(_) => notes += 1,
-                Item::Barrier(_) | Item::Close(_) => {}
+                Item::Barrier(_) | Item::Yield(..) | Item::Close(_) => {}
             }
             group.push(item);
             if last {
@@ -158,7 +160,7 @@ impl Queue {
                 waiting.bytes -= bytes;
             }
             Some(Item::Note(_)) => waiting.notes -= 1,
-            Some(Item::Barrier(_) | Item::Close(_)) | None => {}
+            Some(Item::Barrier(_) | Item::Yield(..) | Item::Close(_)) | None => {}
         }
         Some(item)
     }

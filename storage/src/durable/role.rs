@@ -2,17 +2,23 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::api::StoreError;
-use crate::durable::options::OnDeposed;
+use crate::durable::options::{OnDeposed, OnTurn, Turn};
+use crate::log::{Epoch, Standing};
 use crate::sync::lock;
 
-/// Shared by the threads of a store. An owner that was deposed does not own again: its store is
-/// opened anew.
+/// Shared by the threads of a store. A node that was deposed, or has handed its cell over, owns it again only
+/// after it was told that it may: whoever acted for the owner has ended by then.
 pub(crate) struct Role {
     owns: AtomicBool,
     deposed: Option<OnDeposed>,
+    turned: Option<OnTurn>,
+    /// It may take the cell.
+    willing: AtomicBool,
+    /// What the log said of its nodes, and when it was asked.
+    standing: Mutex<Option<(Standing, Instant)>>,
     /// Until when no other node can have the cell, by this node's own clock; `None` where that has no
     /// end.
     sure_until: Mutex<Option<Instant>>,
@@ -20,10 +26,13 @@ pub(crate) struct Role {
 
 impl Role {
     /// Of an owner, or of a follower; `deposed` is called when it is no owner any more.
-    pub(crate) fn new(owns: bool, deposed: Option<OnDeposed>) -> Self {
+    pub(crate) fn new(owns: bool, deposed: Option<OnDeposed>, turned: Option<OnTurn>) -> Self {
         Self {
             owns: AtomicBool::new(owns),
             deposed,
+            turned,
+            willing: AtomicBool::new(false),
+            standing: Mutex::new(None),
             sure_until: Mutex::new(None),
         }
     }
@@ -35,12 +44,62 @@ impl Role {
 
     /// Another node owns the cell from now on.
     pub(crate) fn depose(&self) {
-        if self.owns.swap(false, Ordering::AcqRel) {
+        if self.owns.load(Ordering::Acquire) {
             tracing::error!("another node took the cell: this one appends nothing more");
+            self.follow();
             if let Some(tell) = &self.deposed {
                 tell();
             }
         }
+    }
+
+    /// This node owns the cell from now on.
+    pub(crate) fn own(&self, epoch: Epoch, until: Option<Instant>) {
+        self.sure_until(until);
+        self.owns.store(true, Ordering::Release);
+        self.turn(Turn::Owns(epoch));
+    }
+
+    /// This node only follows from now on.
+    pub(crate) fn follow(&self) {
+        if self.owns.swap(false, Ordering::AcqRel) {
+            self.sure_until(None);
+            self.willing(false);
+            self.turn(Turn::Follows);
+        }
+    }
+
+    fn turn(&self, turn: Turn) {
+        if let Some(tell) = &self.turned {
+            tell(turn);
+        }
+    }
+
+    /// Whether it may take the cell when it is free.
+    pub(crate) fn willing(&self, willing: bool) {
+        self.willing.store(willing, Ordering::Release);
+    }
+
+    /// Whether it may.
+    pub(crate) fn is_willing(&self) -> bool {
+        self.willing.load(Ordering::Acquire)
+    }
+
+    /// The log said so when it was asked at `asked`.
+    pub(crate) fn saw(&self, standing: Standing, asked: Instant) {
+        *lock(&self.standing) = Some((standing, asked));
+    }
+
+    /// What the log said last, and how long ago it was asked.
+    pub(crate) fn standing(&self) -> Option<(Standing, Duration)> {
+        let seen = lock(&self.standing);
+        seen.as_ref()
+            .map(|(standing, asked)| (standing.clone(), asked.elapsed()))
+    }
+
+    /// Whether this node owns the cell and no other can.
+    pub(crate) fn is_sure(&self) -> bool {
+        self.refusing().is_none() && self.lapsed().is_none()
     }
 
     /// The error for writers on a node that does not own the cell: nothing was done.

@@ -21,7 +21,8 @@ use crate::durable::cell::Cell;
 use crate::durable::committer::Committer;
 use crate::durable::identity::Identity;
 use crate::durable::options::{Part, Progress};
-use crate::durable::{DurableStore, Shared, follower, watch};
+use crate::durable::sign::Sign;
+use crate::durable::{DurableStore, Shared, follower, node, watch};
 use crate::error::OpenError;
 use crate::log::{LogError, Sealed};
 use crate::num::u64_of;
@@ -125,13 +126,20 @@ fn work(
     applier: Applier,
     part: &Part,
 ) -> Box<dyn FnOnce() + Send> {
-    let owns = *part != Part::Follower;
+    let part = part.clone();
     Box::new(move || {
-        let work = AssertUnwindSafe(|| {
-            if owns {
-                Committer::new(Arc::clone(&shared), cell, applier).run();
-            } else {
-                follower::run(&shared, &cell, applier);
+        let work = AssertUnwindSafe(|| match &part {
+            Part::Owner { .. } => {
+                Committer::new(Arc::clone(&shared), cell, applier, None).run();
+            }
+            Part::Follower => follower::run(&shared, &cell, applier),
+            Part::Node {
+                name,
+                address,
+                lease,
+            } => {
+                let sign = Sign::new(name, address);
+                node::run(&shared, (cell, applier, sign), *lease);
             }
         });
         if catch_unwind(work).is_err() {
@@ -181,12 +189,7 @@ fn apply(
         }
         shared.role.sure_until(cell.sure_until());
     }
-    loop {
-        follower::catch_up(shared, cell, &mut applier, Duration::ZERO).map_err(OpenError::Log)?;
-        if cell.tail().commit >= cell.log().tail().map_err(OpenError::Log)?.commit {
-            break;
-        }
-    }
+    follower::to_the_end(shared, cell, &mut applier).map_err(OpenError::Log)?;
     let last = &shared.counters.last_commit;
     last.store(applier.mark().commit, Ordering::Release);
     Ok(applier)

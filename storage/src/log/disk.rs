@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::api::CommitNo;
 use crate::journal::Journal;
 use crate::journal::writer::{Refused, Writer};
-use crate::log::{Epoch, Lease, Log, LogError, LogId, Sealed, Tail, TailWatch};
+use crate::log::{Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Standing, Tail, TailWatch};
 use crate::sync::lock;
 
 /// The only epoch.
@@ -75,6 +75,23 @@ impl Log for DiskLog {
 
     fn release(&mut self, _epoch: Epoch) -> Result<(), LogError> {
         Ok(())
+    }
+
+    /// Nobody else can have it.
+    fn offer(&mut self, _epoch: Epoch, _to: &str) -> Result<(), LogError> {
+        Ok(())
+    }
+
+    fn report(&mut self, _node: &Presence) -> Result<(), LogError> {
+        Ok(())
+    }
+
+    fn standing(&self) -> Result<Standing, LogError> {
+        Ok(Standing {
+            epoch: EPOCH,
+            tail: self.tail.now(),
+            ..Standing::default()
+        })
     }
 
     fn append(&mut self, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError> {

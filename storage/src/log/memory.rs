@@ -6,11 +6,15 @@
 //! [`MemoryLog::lose_answers`], [`MemoryLog::hold_back`] and [`MemoryLog::refuse`], so that the same calls give the
 //! same history.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::api::{CommitNo, StoreError};
-use crate::log::{Epoch, Lease, Log, LogError, LogId, Sealed, Tail, TailWatch};
+use crate::log::nodes::{NODES_MAX, OFFER};
+use crate::log::{
+    Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Seen, Standing, Tail, TailWatch,
+};
 use crate::sync::lock;
 
 #[derive(Debug, Default)]
@@ -29,6 +33,11 @@ struct State {
     held_back: u32,
     /// So many appends are refused from now on.
     refused: u32,
+    owner: Option<Arc<str>>,
+    /// For whom the cell is kept.
+    offered: Option<Arc<str>>,
+    /// What nodes said of themselves, and when.
+    nodes: BTreeMap<Arc<str>, (Presence, Duration)>,
     /// What was held back, in order, with its epoch.
     late: Vec<(Epoch, Arc<[u8]>)>,
 }
@@ -131,13 +140,15 @@ impl Log for MemoryLog {
         self.0.id
     }
 
-    fn acquire(&mut self, _owner: &str, length: Duration) -> Result<Lease, LogError> {
+    fn acquire(&mut self, owner: &str, length: Duration) -> Result<Lease, LogError> {
         let mut state = lock(&self.0.state);
-        if state.until.is_some_and(|until| state.now < until) {
+        let offered = state.offered.as_deref() == Some(owner);
+        if !offered && state.until.is_some_and(|until| state.now < until) {
             return Err(LogError::Held { address: None });
         }
         state.epoch = Epoch(state.epoch.0 + 1);
         state.until = Some(state.now + length);
+        (state.owner, state.offered) = (Some(Arc::from(owner)), None);
         Ok(Lease {
             epoch: state.epoch,
             length: Some(length),
@@ -157,9 +168,44 @@ impl Log for MemoryLog {
     fn release(&mut self, epoch: Epoch) -> Result<(), LogError> {
         let mut state = lock(&self.0.state);
         if state.epoch == epoch {
-            state.until = None;
+            (state.until, state.owner, state.offered) = (None, None, None);
         }
         Ok(())
+    }
+
+    fn offer(&mut self, epoch: Epoch, to: &str) -> Result<(), LogError> {
+        let mut state = lock(&self.0.state);
+        if state.epoch == epoch {
+            state.until = Some(state.now + OFFER);
+            (state.owner, state.offered) = (None, Some(Arc::from(to)));
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, node: &Presence) -> Result<(), LogError> {
+        let mut state = lock(&self.0.state);
+        let now = state.now;
+        state
+            .nodes
+            .insert(Arc::clone(&node.name), (node.clone(), now));
+        Ok(())
+    }
+
+    fn standing(&self) -> Result<Standing, LogError> {
+        let state = lock(&self.0.state);
+        let left = state.until.and_then(|until| until.checked_sub(state.now));
+        let seen = |(node, at): &(Presence, Duration)| Seen {
+            node: node.clone(),
+            ago: state.now.abs_diff(*at),
+        };
+        Ok(Standing {
+            epoch: state.epoch,
+            owner: state.owner.clone(),
+            offered: state.offered.clone(),
+            left: left.filter(|left| !left.is_zero()),
+            tail: self.0.tail.now(),
+            nodes: state.nodes.values().take(NODES_MAX).map(seen).collect(),
+        })
     }
 
     fn append(&mut self, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError> {

@@ -84,10 +84,10 @@ fn other_tables_and_other_logs_are_refused() {
     server.sql("postgres", "CREATE DATABASE newer");
     let url = format!("postgres://postgres@127.0.0.1:{}/newer", server.port);
     drop(PostgresLog::open(of(&url)).unwrap());
-    server.sql("newer", "UPDATE caudal_schema SET version = 2");
+    server.sql("newer", "UPDATE caudal_schema SET version = 3");
     let why = refused(of(&url));
-    assert!(why.contains("version 2"), "{why}");
-    server.sql("newer", "UPDATE caudal_schema SET version = 1");
+    assert!(why.contains("version 3"), "{why}");
+    server.sql("newer", "UPDATE caudal_schema SET version = 2");
     // The same place, and another log in it.
     let log = PostgresLog::open(of(&url)).unwrap();
     server.sql(

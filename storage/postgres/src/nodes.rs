@@ -1,0 +1,113 @@
+//! Who owns a cell and who is there, as rows.
+//!
+//! **Shape.** A cell that is kept for one node has, as its owner, that node's name behind a mark that no name has.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use caudal_storage::CommitNo;
+use caudal_storage::log::nodes::{NODES_MAX, OFFER};
+use caudal_storage::log::{Epoch, Hash, LogError, Presence, Seen, Standing, Tail};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::log::{millis, number};
+use crate::session::Params;
+use crate::shared::{Core, column, count, damaged};
+use crate::sql;
+
+/// Names have no control characters.
+const KEPT_FOR: char = '\t';
+/// How long a node that is not seen any more is told of.
+const KNOWN: Duration = Duration::from_secs(600);
+
+/// The owner of a cell that is kept for a node.
+pub(crate) fn kept_for(node: &str) -> String {
+    format!("{KEPT_FOR}{node}")
+}
+
+/// The name in an owner, and whether the cell is only kept for it.
+pub(crate) fn named(owner: &str) -> (Arc<str>, bool) {
+    match owner.strip_prefix(KEPT_FOR) {
+        Some(name) => (Arc::from(name), true),
+        None => (Arc::from(owner), false),
+    }
+}
+
+/// Gives a lease back and keeps the cell for one node.
+pub(crate) async fn offer(core: &Core, cell: i64, epoch: i64, to: &str) -> Result<(), LogError> {
+    let (kept, lasts) = (kept_for(to), millis(OFFER)?);
+    let params: Params<'_> = &[
+        (&cell, Type::INT8),
+        (&epoch, Type::INT8),
+        (&kept, Type::TEXT),
+        (&lasts, Type::INT8),
+    ];
+    core.ask(true, sql::OFFER, params).await.map(drop)
+}
+
+/// Says that a node is there.
+pub(crate) async fn report(core: &Core, cell: i64, node: &Presence) -> Result<(), LogError> {
+    let applied = number(node.applied.0)?;
+    let (name, address) = (&*node.name, &*node.address);
+    let params: Params<'_> = &[
+        (&cell, Type::INT8),
+        (&name, Type::TEXT),
+        (&address, Type::TEXT),
+        (&applied, Type::INT8),
+    ];
+    core.ask(true, sql::REPORT, params).await.map(drop)
+}
+
+/// Who owns the cell, and who is there.
+pub(crate) async fn standing(core: &Core, cell: i64) -> Result<Standing, LogError> {
+    let known = millis(KNOWN)?;
+    let most = i64::try_from(NODES_MAX).map_err(|_| damaged(0))?;
+    let params: Params<'_> = &[
+        (&cell, Type::INT8),
+        (&known, Type::INT8),
+        (&most, Type::INT8),
+    ];
+    let found = core.ask(true, sql::STANDING, params).await?;
+    let row = found.rows.first().ok_or_else(|| damaged(0))?;
+    let left: Option<i64> = column(row, 2)?;
+    let left = left.and_then(|left| u64::try_from(left).ok());
+    let hash: Vec<u8> = column(row, 4)?;
+    let owner: Option<String> = column(row, 1)?;
+    let (owner, offered) = match owner.as_deref().map(named) {
+        Some((name, true)) => (None, Some(name)),
+        Some((name, false)) => (Some(name), None),
+        None => (None, None),
+    };
+    let nodes = found.rows.iter().map(seen);
+    Ok(Standing {
+        epoch: Epoch(count(row, 0)?),
+        owner,
+        offered,
+        left: left.filter(|left| *left > 0).map(Duration::from_millis),
+        tail: Tail {
+            commit: CommitNo(count(row, 3)?),
+            hash: Hash::try_from(hash.as_slice()).map_err(|_| damaged(0))?,
+        },
+        nodes: nodes
+            .filter_map(Result::transpose)
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+/// The node of a row, if it has one.
+fn seen(row: &Row) -> Result<Option<Seen>, LogError> {
+    let name: Option<String> = column(row, 5)?;
+    let Some(name) = name else { return Ok(None) };
+    let address: String = column(row, 6)?;
+    let ago: i64 = column(row, 8)?;
+    Ok(Some(Seen {
+        node: Presence {
+            name: Arc::from(name),
+            address: Arc::from(address),
+            applied: CommitNo(count(row, 7)?),
+        },
+        // A clock that was set back shows the future.
+        ago: u64::try_from(ago).map_or(Duration::ZERO, Duration::from_millis),
+    }))
+}

@@ -1,0 +1,151 @@
+//! A node among others: it follows its cell, takes it when it is free and owns it until it is deposed or hands it
+//! over, and follows again.
+//!
+//! **Order.** The lease is taken, the log is applied to its end under it, and only then is the owner told and
+//! commits are taken. An owner that ends takes none first; whoever acted for it is waited for
+//! ([`super::Member::willing`]) before this node takes the cell again.
+//!
+//! **Bounds.** A follower looks at the log every [`LOOK_EVERY`].
+//!
+//! **Failure.** While the log cannot be reached nothing is taken, and what is known of the other nodes grows old.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::api::StoreError;
+use crate::durable::Shared;
+use crate::durable::applier::Applier;
+use crate::durable::cell::Cell;
+use crate::durable::committer::{Committer, finish, tell};
+use crate::durable::follower::{catch_up, to_the_end};
+use crate::durable::queue::Item;
+use crate::durable::sign::{Sign, look};
+use crate::log::LogError;
+
+/// How long a follower lets the log alone.
+const LOOK_EVERY: Duration = Duration::from_millis(25);
+/// What a node works with, whatever its part is.
+type Kit = (Cell, Applier, Sign);
+
+/// Works until the store closes or is lost.
+pub(crate) fn run(shared: &Arc<Shared>, kit: Kit, lease: Duration) {
+    let mut kit = Some(kit);
+    while let Some((cell, applier, sign)) = kit.and_then(|kit| follow(shared, kit, lease)) {
+        kit = Committer::new(Arc::clone(shared), cell, applier, Some(sign)).run();
+    }
+}
+
+/// Follows until this node owns the cell; `None` when the store has closed or is lost.
+fn follow(shared: &Shared, (mut cell, mut applier, mut sign): Kit, lease: Duration) -> Option<Kit> {
+    loop {
+        let items = shared.queue.take(usize::MAX, u64::MAX, Some(LOOK_EVERY))?;
+        if refuse(shared, items, &applier) {
+            return None;
+        }
+        sign.show(shared, &mut cell, applier.mark());
+        let Some(standing) = look(shared, &mut cell) else {
+            continue;
+        };
+        if standing.tail.commit > cell.tail().commit
+            && let Err(e) = caught_up(catch_up(shared, &cell, &mut applier, Duration::ZERO))
+        {
+            let lost = shared.lost(&format!("following the log: {e}"));
+            shared.fail_waiting(&lost);
+            return None;
+        }
+        if !may_take(shared) || !standing.is_free_for(&sign.name) {
+            continue;
+        }
+        match take(shared, (&mut cell, &mut applier, &sign), lease) {
+            Ok(true) => return Some((cell, applier, sign)),
+            Ok(false) => {}
+            Err(e) => {
+                let lost = shared.lost(&format!("taking the cell: {e}"));
+                shared.fail_waiting(&lost);
+                return None;
+            }
+        }
+    }
+}
+
+/// Whether this node may take the cell, and could write as its owner.
+fn may_take(shared: &Shared) -> bool {
+    let health = &shared.health;
+    let fit = health.damaged().is_none() && health.refusing().is_none();
+    fit && shared.role.is_willing()
+}
+
+/// Answers what a follower is asked; says whether that was to close.
+fn refuse(shared: &Shared, items: Vec<Item>, applier: &Applier) -> bool {
+    let mut closes = false;
+    for item in items {
+        match item {
+            Item::Commit(_, done, _) | Item::Barrier(done) => {
+                finish(done, Err(StoreError::NotOwner { address: None }));
+            }
+            Item::Note(_) => {}
+            Item::Yield(_, reply) => tell(&reply, Err(StoreError::NotOwner { address: None })),
+            Item::Close(reply) => {
+                let written = shared.write_out(applier.mark());
+                shared.fail_waiting(&StoreError::Closed);
+                tell(&reply, written);
+                closes = true;
+            }
+        }
+    }
+    closes
+}
+
+/// What of a try to follow is no reason to wait for a better time.
+fn caught_up(outcome: Result<(), LogError>) -> Result<(), LogError> {
+    match outcome {
+        Err(LogError::Yet(e)) => {
+            tracing::debug!(error = %e, "the log cannot be followed yet");
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+/// Refuses to own a log that has lost what this node has seen: whatever is appended would not follow it.
+fn same_end(cell: &mut Cell) -> Result<(), LogError> {
+    let (own, tail) = (cell.tail(), cell.log().tail()?);
+    if own == tail {
+        return Ok(());
+    }
+    let offered = own.commit;
+    Err(LogError::Gap { tail, offered })
+}
+
+/// Takes the cell, if nobody was quicker; whether this node owns it now.
+fn take(
+    shared: &Shared,
+    (cell, applier, sign): (&mut Cell, &mut Applier, &Sign),
+    lease: Duration,
+) -> Result<bool, LogError> {
+    match cell.own(&sign.name, lease) {
+        Ok(()) => {}
+        Err(LogError::Held { .. }) => return Ok(false),
+        Err(e) => {
+            tracing::warn!(error = %e, "the cell was not taken; it is tried again");
+            return Ok(false);
+        }
+    }
+    let began = Instant::now();
+    let reached = to_the_end(shared, cell, applier).and_then(|()| same_end(cell));
+    if let Err(e) = reached {
+        cell.release();
+        cell.forget();
+        return caught_up(Err(e)).map(|()| false);
+    }
+    let epoch = cell.epoch();
+    look(shared, cell);
+    tracing::info!(
+        epoch = epoch.0,
+        commit = applier.mark().commit,
+        ms = began.elapsed().as_millis(),
+        "this node owns the cell"
+    );
+    shared.role.own(epoch, cell.sure_until());
+    Ok(true)
+}

@@ -1,0 +1,71 @@
+//! How a node is shown to the others of its cell, and what it knows of them.
+//!
+//! **Bounds.** It is shown every [`SHOW_EVERY`].
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::api::CommitNo;
+use crate::durable::Shared;
+use crate::durable::cell::Cell;
+use crate::index::manifest::Mark;
+use crate::log::{Presence, Standing};
+
+/// How often a node is shown to the others.
+const SHOW_EVERY: Duration = Duration::from_secs(1);
+
+/// How a node is shown to the others, and when it was last.
+pub(crate) struct Sign {
+    pub(crate) name: Arc<str>,
+    address: Arc<str>,
+    shown: Option<Instant>,
+}
+
+impl Sign {
+    /// Of a node of this name, which others reach at this address.
+    pub(crate) fn new(name: &Arc<str>, address: &Arc<str>) -> Self {
+        Self {
+            name: Arc::clone(name),
+            address: Arc::clone(address),
+            shown: None,
+        }
+    }
+
+    /// How long it need not be shown.
+    pub(crate) fn rests(&self) -> Duration {
+        let left = |shown: Instant| SHOW_EVERY.checked_sub(shown.elapsed());
+        self.shown.and_then(left).unwrap_or(Duration::ZERO)
+    }
+
+    /// Shows the node, if it is time, and looks who is there.
+    pub(crate) fn show(&mut self, shared: &Shared, cell: &mut Cell, mark: Mark) {
+        if self.shown.is_some_and(|shown| shown.elapsed() < SHOW_EVERY) {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let presence = Presence {
+            name: Arc::clone(&self.name),
+            address: Arc::clone(&self.address),
+            applied: CommitNo(mark.commit),
+        };
+        if let Err(e) = cell.log().report(&presence) {
+            tracing::warn!(error = %e, "this node was not shown to the others");
+        }
+        look(shared, cell);
+    }
+}
+
+/// Asks the log who is there; `None` while it does not say.
+pub(crate) fn look(shared: &Shared, cell: &mut Cell) -> Option<Standing> {
+    let asked = Instant::now();
+    match cell.log().standing() {
+        Ok(standing) => {
+            shared.role.saw(standing.clone(), asked);
+            Some(standing)
+        }
+        Err(e) => {
+            tracing::debug!(error = %e, "the log does not say who owns the cell");
+            None
+        }
+    }
+}

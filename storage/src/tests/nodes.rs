@@ -1,0 +1,190 @@
+//! Nodes of one cell: each follows, takes the cell when it is free and it may, and follows again.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::api::CommitNo;
+use crate::conformance::{Words, commit, entry, stream, submit};
+use crate::log::memory::MemoryLog;
+use crate::sync::lock;
+use crate::tests::support::{HANG, History, Rng};
+use crate::{DurableStore, Index as _, Part, Store as _, StoreError, StoreOptions, Turn};
+
+const LEASE: Duration = Duration::from_secs(5);
+
+struct Node {
+    store: Arc<DurableStore>,
+    turns: Arc<Mutex<Vec<Turn>>>,
+}
+
+impl Node {
+    fn join(dir: &Path, name: &str, log: &MemoryLog) -> Self {
+        let turns: Arc<Mutex<Vec<Turn>>> = Arc::default();
+        let told = Arc::clone(&turns);
+        let options = StoreOptions {
+            turned: Some(Arc::new(move |turn| lock(&told).push(turn))),
+            ..StoreOptions::small()
+        };
+        let part = Part::Node {
+            name: Arc::from(name),
+            address: Arc::from(format!("{name}:1")),
+            lease: LEASE,
+        };
+        let log = Box::new(log.handle());
+        let store = DurableStore::join(dir.join(name), options, Arc::new(Words), log, &part);
+        let store = store.unwrap();
+        Self { store, turns }
+    }
+
+    /// Waits until it has had so many turns; gives the last one.
+    fn turn(&self, count: usize) -> Turn {
+        wait("a turn", || lock(&self.turns).get(count - 1).copied())
+    }
+
+    fn owns(&self, count: usize) {
+        assert!(matches!(self.turn(count), Turn::Owns(_)));
+        assert!(self.store.member().is_sure());
+        self.store.ready().unwrap();
+    }
+
+    fn follows(&self, count: usize) {
+        assert_eq!(self.turn(count), Turn::Follows);
+        assert!(!self.store.member().is_sure());
+        let refused = self.store.ready();
+        assert!(matches!(refused, Err(StoreError::NotOwner { .. })));
+    }
+
+    fn has(&self, history: &mut History) {
+        let commit = CommitNo(history.commits);
+        wait("it is applied", || {
+            (self.store.applied() >= commit).then_some(())
+        });
+        history.check(self.store.as_ref());
+    }
+}
+
+fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(began.elapsed() < HANG, "not in time: {what}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_node_takes_a_free_cell_when_it_may_and_gives_it_to_the_one_that_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = MemoryLog::new([21; 16]);
+    let (mut history, mut rng) = (History::default(), Rng(31));
+    let [one, two, three] = ["one", "two", "three"].map(|name| Node::join(dir.path(), name, &log));
+    let early = submit(one.store.as_ref(), history.make(&mut rng));
+    assert!(matches!(early, Err(StoreError::NotOwner { .. })));
+    history = History::default();
+    rng = Rng(31);
+    one.store.member().willing(true);
+    one.owns(1);
+    for other in [&two, &three] {
+        other.store.member().willing(true);
+    }
+    history.write(one.store.as_ref(), 120, &mut rng);
+    for node in [&two, &three] {
+        node.has(&mut history);
+        let gives = node.store.member().hand_over("one");
+        assert!(matches!(gives, Err(StoreError::NotOwner { .. })));
+    }
+    let known = wait("all are seen", || {
+        let (standing, _) = two.store.member().standing()?;
+        (standing.nodes.len() == 3).then_some(standing)
+    });
+    assert_eq!(known.owner.as_deref(), Some("one"));
+    assert_eq!(known.address().map(AsRef::as_ref), Some("one:1"));
+    // Back and forth, each time with everything that was written before.
+    let nodes = [&one, &two, &three];
+    let (mut turns, mut owner) = ([1, 0, 0], 0);
+    for step in 0..9 {
+        let next = (owner + 1 + step % 2) % 3;
+        let name = ["one", "two", "three"][next];
+        nodes[owner].store.member().hand_over(name).unwrap();
+        turns[owner] += 1;
+        nodes[owner].follows(turns[owner]);
+        turns[next] += 1;
+        nodes[next].owns(turns[next]);
+        nodes[owner].store.member().willing(true);
+        history.write(nodes[next].store.as_ref(), 20, &mut rng);
+        owner = next;
+    }
+    for node in nodes {
+        node.has(&mut history);
+        node.store.close().unwrap();
+    }
+}
+
+#[test]
+fn a_node_that_is_deposed_follows_and_does_not_own_before_it_may() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = MemoryLog::new([22; 16]);
+    let (mut history, mut rng) = (History::default(), Rng(32));
+    let [one, two] = ["one", "two"].map(|name| Node::join(dir.path(), name, &log));
+    one.store.member().willing(true);
+    one.owns(1);
+    history.write(one.store.as_ref(), 50, &mut rng);
+    two.store.member().willing(true);
+    // The first renews its lease now and then, and time passes faster than that.
+    wait("the lease ends", || {
+        log.pass(LEASE);
+        (!lock(&two.turns).is_empty()).then_some(())
+    });
+    two.owns(1);
+    history.write(two.store.as_ref(), 50, &mut rng);
+    let late = commit(vec![entry(stream(9_999), 1, b"late")]);
+    let refused = submit(one.store.as_ref(), late);
+    let told = matches!(
+        refused,
+        Err(StoreError::Deposed | StoreError::NotOwner { .. })
+    );
+    assert!(told, "{refused:?}");
+    one.follows(2);
+    one.has(&mut history);
+    // Free or not: whoever acted for it may still act.
+    two.store.close().unwrap();
+    wait("it is free", || {
+        let (standing, _) = one.store.member().standing()?;
+        (standing.left.is_none() && standing.owner.is_none()).then_some(())
+    });
+    assert_eq!(lock(&one.turns).len(), 2);
+    one.store.member().willing(true);
+    one.owns(3);
+    history.write(one.store.as_ref(), 10, &mut rng);
+    one.has(&mut history);
+    one.store.close().unwrap();
+}
+
+#[test]
+fn what_an_owner_appended_without_hearing_of_it_is_there_when_it_follows() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = MemoryLog::new([23; 16]);
+    let (mut history, mut rng) = (History::default(), Rng(33));
+    let [one, two] = ["one", "two"].map(|name| Node::join(dir.path(), name, &log));
+    one.store.member().willing(true);
+    one.owns(1);
+    for turn in 0..6 {
+        log.lose_answers(1);
+        let (from, to, name) = match turn % 2 {
+            0 => (&one, &two, "two"),
+            _ => (&two, &one, "one"),
+        };
+        history.write(from.store.as_ref(), 3, &mut rng);
+        from.store.member().hand_over(name).unwrap();
+        to.store.member().willing(true);
+        wait("it owns the cell", || {
+            to.store.member().is_sure().then_some(())
+        });
+    }
+    for node in [one, two] {
+        node.has(&mut history);
+    }
+}
