@@ -23,14 +23,16 @@ mod read_slots;
 pub mod reconciliation;
 pub mod remuneration;
 pub mod treasury;
+mod turns;
 mod vouchers;
 mod wallet;
 pub mod webhooks;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use actix::{Actor as _, Arbiter, ArbiterHandle};
+use actix::{Arbiter, ArbiterHandle};
 use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::deliveries::Schedule;
@@ -48,8 +50,10 @@ use crate::banks::{Collectors, RealmBank, Relation};
 use crate::cells::Cells;
 use crate::failure::Failure;
 use crate::lanes::{Lane, Traffic};
-use crate::mailbox::{Mailbox, Waiting};
-use crate::platform::{self, Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder};
+use crate::mailbox::Mailbox;
+use crate::platform::{
+    self, Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder, Published,
+};
 use crate::ports::Clock;
 use crate::ports::webhooks::{Nobody, WebhookSink};
 use crate::realms::{self, MoneyMessage, ProfileMessage, RealmMessage, RealmSupervisor, Target};
@@ -88,8 +92,12 @@ pub struct Engine {
     cells: Cells,
     clock: Arc<dyn Clock>,
     keys: Keys,
-    platform: Mailbox<PlatformActor>,
+    /// Replaced when the engine wakes.
+    platform: RwLock<Mailbox<PlatformActor>>,
+    published: Published,
     state: Arc<RwLock<Arc<Platform>>>,
+    /// The last fact about the platform that was looked at while the engine rested.
+    seen: AtomicU64,
     realms: Arc<Realms>,
     read_slots: read_slots::ReadSlots,
     list_rows: u64,
@@ -122,6 +130,8 @@ struct Realms {
     traffic: Arc<Traffic>,
     supervisors: DashMap<RealmId, Supervised>,
     collectors: RwLock<Arc<Collectors>>,
+    /// Whether nothing acts here, because another node owns the cell. Held while realms are taken up.
+    rests: Mutex<bool>,
 }
 
 /// A realm: what stays of it whoever supervises it, and its supervisor of now.
@@ -140,6 +150,10 @@ struct Supervised {
 impl Realms {
     /// Starts the supervisors of new tenants and tells the others their settings.
     fn follow(self: &Arc<Self>, platform: &Platform) -> Result<(), Failure> {
+        let rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
+        if *rests {
+            return Ok(());
+        }
         for (tenant, mode) in platform::realms(platform) {
             let realm = tenant.realm(mode);
             let settings = Settings::of(platform, tenant, mode);
@@ -223,13 +237,14 @@ impl Engine {
             traffic: Arc::default(),
             supervisors: DashMap::new(),
             collectors: RwLock::default(),
+            rests: Mutex::new(options.rests),
         });
         let keys = Keys::default();
         let first = Arc::new(loaded.0.clone());
         publish_keys(&keys, &first);
         realms.follow(&first)?;
         let state = Arc::new(RwLock::new(first));
-        let published = {
+        let published: Published = {
             let (keys, realms, state) =
                 (Arc::clone(&keys), Arc::clone(&realms), Arc::clone(&state));
             Arc::new(move |platform: &Arc<Platform>| {
@@ -240,24 +255,16 @@ impl Engine {
                 *state.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(platform);
             })
         };
-        let actor = PlatformActor::new(
-            Arc::clone(cells.platform()),
-            Arc::clone(&clock),
-            loaded,
-            published,
-        );
-        let platform = match realms.arbiters.first() {
-            Some(arbiter) => PlatformActor::start_in_arbiter(arbiter, move |_| actor),
-            None => actor.start(),
-        };
-        let platform = Mailbox::new(platform, Waiting::default(), platform::MAILBOX);
+        let platform = RwLock::new(realms.ministry(loaded, Arc::clone(&published)));
         let treasury = RwLock::new(realms.treasury());
         Ok(Self {
             cells,
             clock,
             keys,
             platform,
+            published,
             state,
+            seen: AtomicU64::new(0),
             realms,
             read_slots: read_slots::ReadSlots::default(),
             list_rows: options.list_rows,
@@ -430,7 +437,9 @@ impl Engine {
 
     async fn instruct(&self, order: PlatformOrder) -> Result<Arc<Platform>, Failure> {
         let (reply, answer) = Reply::new();
-        self.platform.tell(PlatformMessage(order, reply))?;
+        let platform = self.platform.read();
+        let platform = platform.unwrap_or_else(PoisonError::into_inner).clone();
+        platform.tell(PlatformMessage(order, reply))?;
         wait(answer, DEADLINE).await
     }
 }

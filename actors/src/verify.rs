@@ -217,6 +217,9 @@ pub async fn engine(engine: &Engine) -> Result<Report, Failure> {
     let held = std::sync::Arc::clone(engine.store());
     let work = tokio::task::spawn_blocking(move || store(held.as_ref(), &mut |_| {}));
     let (mut report, histories) = work.await.map_err(|_| Failure::Bug)??;
+    if engine.is_at_rest() {
+        return Ok(report);
+    }
     for (at, history) in histories {
         let Some(live) = engine.observe(at.0, Target::Account(at.1)).await? else {
             continue;

@@ -32,6 +32,17 @@ pub struct EngineOptions {
     pub treasury_patience: Duration,
     /// How much one page of a list looks at at most, in rows of the index.
     pub list_rows: u64,
+    /// Whether nothing acts at first: another node owns the cell
+    /// ([`Engine::wake`](crate::engine::Engine::wake)).
+    pub rests: bool,
+}
+
+impl EngineOptions {
+    /// The same, at rest at first or not.
+    #[must_use]
+    pub fn resting(self, rests: bool) -> Self {
+        Self { rests, ..self }
+    }
 }
 
 impl Default for EngineOptions {
@@ -45,6 +56,7 @@ impl Default for EngineOptions {
             treasury_every: treasury::BANK_EVERY,
             treasury_patience: treasury::PATIENCE,
             list_rows: lists::ROWS_MAX,
+            rests: false,
         }
     }
 }
