@@ -10,6 +10,7 @@
 mod actors;
 mod backup;
 mod cases;
+mod cells;
 mod clock;
 mod document;
 mod fees;
@@ -32,12 +33,14 @@ use std::time::{Duration, Instant};
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServerHandle, ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
 use actix_web::http::header::HeaderName;
 use actix_web::middleware::{Next, from_fn};
 use actix_web::{App, Error, HttpResponse, Resource, ResponseError as _, web};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest;
 use caudal_ledger::time::Timestamp;
+use caudal_storage::StoreError;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::{Mutex, Semaphore};
 use tracing_actix_web::TracingLogger;
@@ -175,6 +178,8 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(at("/webhooks", "GET").get(webhooks::list))
         .service(at("/treasury", "GET").get(treasury::list))
         .service(at("/status", "GET").get(status::show))
+        .service(at("/cells", "GET").get(cells::list))
+        .service(at("/cells/{cell}/hand-over", "POST").post(cells::hand_over))
         .service(at("/clock", "GET").get(clock::show))
         .service(at("/clock/confirm", "POST").post(clock::confirm))
         .service(at("/journal", "GET").get(storage::journal))
@@ -224,6 +229,10 @@ async fn authorize(
             let answer = call.into_response(unknown.error_response());
             return Ok(answer.map_into_right_body());
         }
+        if let Some(elsewhere) = desk.and_then(|desk| elsewhere(&desk.door, &call)) {
+            let answer = call.into_response(elsewhere.error_response());
+            return Ok(answer.map_into_right_body());
+        }
         return Ok(next.call(call).await?.map_into_left_body());
     }
     let usual = Refusal::NoAdminKey;
@@ -246,6 +255,20 @@ const PARAMETERS: &[(&str, &[&str])] = &[(
         "kind", "mode", "tenant", "limit", "offset", "order", "cursor",
     ],
 )];
+
+/// What every node does for itself, whether it owns the cell or not.
+const EACH: [&str; 3] = ["/admin/cells", "/admin/verify", "/admin/backup"];
+
+/// Refuses to change anything on a node that does not own the cell, and says who does.
+fn elsewhere(door: &Door, call: &ServiceRequest) -> Option<ApiError> {
+    let own = EACH.iter().any(|path| call.path().starts_with(path));
+    if call.method() == Method::GET || own || door.is_owners() {
+        return None;
+    }
+    let standing = door.node.as_ref()?.standing();
+    let address = standing.and_then(|(standing, _)| standing.owner);
+    Some(ApiError::not_ready(StoreError::NotOwner { address }))
+}
 
 /// Refuses parameters that an operation does not have.
 fn refuse_unknown(call: &ServiceRequest) -> Result<(), ApiError> {

@@ -6,6 +6,7 @@
 
 mod admin;
 mod backup;
+mod cell;
 mod dev;
 mod health;
 mod listen;
@@ -55,6 +56,9 @@ enum Command {
     /// Issue, list, rotate and revoke API keys of a running service
     #[command(subcommand)]
     Key(admin::Key),
+    /// Show the nodes of a running cell, and move it from one to another
+    #[command(subcommand)]
+    Cell(cell::Cell),
     Status(status::Args),
     Health(health::Args),
     Listen(Box<listen::Args>),
@@ -147,6 +151,7 @@ pub fn run() -> ExitCode {
         Command::SandboxBank(args) => sandbox_bank::run(args),
         Command::Tenant(errand) => admin::tenant(errand),
         Command::Key(errand) => admin::key(errand),
+        Command::Cell(errand) => cell::run(errand),
         Command::Status(args) => status::run(args),
         Command::Health(args) => health::run(&args),
         Command::Listen(args) => listen::run(*args),

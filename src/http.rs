@@ -15,6 +15,7 @@ pub mod errors;
 pub mod frame;
 pub mod gate;
 pub mod nearest;
+pub mod node;
 pub mod params;
 pub mod paths;
 pub mod persons;
@@ -79,6 +80,26 @@ pub struct Door {
     pub log: Option<Arc<caudal_postgres::Status>>,
     /// Peers that are believed when they say for whom they ask.
     pub proxies: Arc<[IpNet]>,
+    /// This node, where several share the cell.
+    pub node: Option<Arc<node::Node>>,
+    /// Who comes in here.
+    pub entrance: Entrance,
+}
+
+/// Who comes in at a listener.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entrance {
+    /// Clients.
+    Clients,
+    /// Other nodes of the cell, for their clients.
+    Nodes,
+}
+
+impl Door {
+    /// Whether the owner of the cell is here, or there is only this service.
+    pub fn is_owners(&self) -> bool {
+        self.node.as_ref().is_none_or(|node| node.serves())
+    }
 }
 
 /// What the service needs to send events out.

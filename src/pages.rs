@@ -31,7 +31,7 @@ const FRAME: &str = include_str!("pages/frame.html");
 const OPERATIONS: &str = include_str!("pages/operations.html");
 
 /// The documents: their address below [`DOCS`], what they are called, and their text.
-const DOCUMENTS: [(&str, &str, &str); 9] = [
+const DOCUMENTS: [(&str, &str, &str); 10] = [
     ("guide", "Guide", include_str!("../docs/guide.md")),
     ("events", "Events", include_str!("../docs/events.md")),
     ("errors", "Errors", include_str!("../docs/errors.md")),
@@ -39,6 +39,11 @@ const DOCUMENTS: [(&str, &str, &str); 9] = [
         "operations",
         "Operations",
         include_str!("../docs/operations.md"),
+    ),
+    (
+        "operating",
+        "Several nodes",
+        include_str!("../docs/operating.md"),
     ),
     (
         "walletentidad",

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use actix_web::dev::ServerHandle;
 use actix_web::http::StatusCode;
-use actix_web::middleware::from_fn;
+use actix_web::middleware::{Condition, from_fn};
 use actix_web::{App, HttpRequest, HttpResponse, guard, web};
 use tracing_actix_web::TracingLogger;
 use utoipa::OpenApi as _;
@@ -18,6 +18,7 @@ use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::bodies::words;
 use crate::http::errors::ApiError;
+use crate::http::node::pass;
 use crate::http::paths::{Paths, Table};
 use crate::http::trace::Requests;
 use crate::http::wire::{self, Listening};
@@ -62,10 +63,12 @@ pub fn start(
     let addr = listener.local_addr()?;
     let door = web::Data::new(door);
     let paths: Paths = &PATHS;
+    let nodes = door.node.is_some();
     let app = move || {
         let app = App::new()
             .app_data(door.clone())
             .app_data(paths)
+            .wrap(Condition::new(nodes, from_fn(pass::layer)))
             .wrap(from_fn(frame::frame))
             .wrap(TracingLogger::<Requests>::new())
             .configure(batch_by_post_alone)
@@ -190,7 +193,10 @@ pub async fn readyz(door: web::Data<Door>) -> Result<HttpResponse, ApiError> {
     if !door.gate.is_open() {
         return Err(caudal_actors::failure::Failure::ShuttingDown.into());
     }
-    door.engine.ready()?;
+    match &door.node {
+        Some(node) if node.is_served() && !node.serves() => {}
+        Some(_) | None => door.engine.ready()?,
+    }
     Ok(crate::http::respond::json(
         StatusCode::OK,
         &serde_json::json!({"status": "ready"}),

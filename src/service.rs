@@ -16,6 +16,8 @@ mod catch_up;
 mod cell;
 mod descriptors;
 mod folder;
+mod listening;
+mod nodes;
 
 use std::fmt;
 use std::io;
@@ -50,7 +52,7 @@ use crate::webhooks::{AttemptLimits, Reach};
 use crate::{admin, backup, calendar, server};
 
 pub use banks::Usual;
-pub use cell::{CellLog, LEASE};
+pub use cell::{CellLog, LEASE, Peers};
 pub use folder::new_secret;
 pub use folder::{
     BANK, clear, for_restore, hold, hold_outgoing, knows_a_store, open as open_store, pepper_mark,

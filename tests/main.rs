@@ -74,6 +74,8 @@ mod monitoring;
 #[cfg(test)]
 mod movements;
 #[cfg(test)]
+mod nodes;
+#[cfg(test)]
 mod notices;
 #[cfg(test)]
 mod pages;

@@ -141,6 +141,7 @@ async fn all_is_there(client: &Client, name: &str) {
         "events",
         "errors",
         "operations",
+        "operating",
         "walletentidad",
         "cases",
         "alerts",

@@ -11,8 +11,8 @@ use utoipa::openapi::{OpenApi, Ref, RefOr};
 use utoipa::{OpenApi as _, ToSchema as _};
 
 use super::{
-    actors, backup, cases, clock, fees, keys, memory, outgoing, status, storage, tenants, treasury,
-    webhooks,
+    actors, backup, cases, cells, clock, fees, keys, memory, outgoing, status, storage, tenants,
+    treasury, webhooks,
 };
 use crate::http::catalogue::{Audience, ErrorCode, codes_for};
 use crate::http::errors::ErrorBody;
@@ -42,6 +42,8 @@ use crate::http::words::FieldError;
         webhooks::list,
         treasury::list,
         status::show,
+        cells::list,
+        cells::hand_over,
         clock::show,
         clock::confirm,
         storage::journal,

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use super::actors::{RealmFigures, reports};
 use super::backup::BackupBody;
+use super::cells::CellBody;
 use super::memory::MemoryBody;
 use super::{OperatorDesk, webhooks};
 use crate::http::errors::ApiError;
@@ -31,6 +32,15 @@ pub async fn livez() -> HttpResponse {
 /// public listener says, which anybody may ask.
 pub async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
     let door = &desk.door;
+    if let Some(node) = &door.node
+        && door.gate.is_open()
+        && !node.serves()
+        && node.is_served()
+    {
+        let cell = CellBody::now(&desk);
+        let behind = CellBody::behind(&desk, node);
+        return Ok(json(StatusCode::OK, &Following::of(&cell, behind)));
+    }
     if door.gate.is_open()
         && let Err(why) = door.engine.store().ready()
     {
@@ -42,6 +52,28 @@ pub async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiEr
         return Ok(ready);
     }
     Ok(json(StatusCode::OK, &Limping::of(&down)))
+}
+
+/// What is ready of a node that passes requests on to the owner of the cell.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Following<'a> {
+    status: &'static str,
+    part: &'static str,
+    owner: Option<&'a str>,
+    /// How many commits this node lacks.
+    behind: u64,
+}
+
+impl<'a> Following<'a> {
+    fn of(cell: &'a CellBody, behind: u64) -> Self {
+        Self {
+            status: "ready",
+            part: "follower",
+            owner: cell.owner(),
+            behind,
+        }
+    }
 }
 
 /// What is ready while the supervisor of a realm has fallen: the others go on.

@@ -100,7 +100,7 @@ fn text(value: &Value) -> String {
 }
 
 const NOBODY: &str = "/admin/tenants/tnt_nobody";
-const PATHS: [(&str, &str); 19] = [
+const PATHS: [(&str, &str); 21] = [
     ("GET", "/admin/tenants"),
     ("POST", "/admin/tenants"),
     ("GET", NOBODY),
@@ -115,6 +115,8 @@ const PATHS: [(&str, &str); 19] = [
     ("GET", "/admin/webhooks"),
     ("GET", "/admin/journal"),
     ("GET", "/admin/memory"),
+    ("GET", "/admin/cells"),
+    ("POST", "/admin/cells/0/hand-over"),
     ("GET", "/admin/backup"),
     ("POST", "/admin/backup"),
     ("GET", "/admin/outgoing"),
@@ -470,8 +472,7 @@ async fn an_operator_sees_every_webhook_and_none_of_its_secrets() {
     let house = House::open();
     let tenant = house.tenant().await;
     let (_, key) = house.key(&tenant, "test").await;
-    let hook =
-        json!({"url": "http://127.0.0.1:1/caudal?token=canary-token", "description": "canary"});
+    let hook = json!({"url": "http://127.0.0.1:1/c?token=canary-token", "description": "canary"});
     let url = format!("{}/v1/webhooks", house.service.url);
     let request = house.client.post(url).header("x-api-key", key).json(&hook);
     let (status, made) = send(request).await;

@@ -41,6 +41,9 @@ pub struct Plan {
     pub cut: Cut,
 }
 
+/// Says whether this service is the one that ships: of several nodes, the owner of the cell.
+pub type Ships = Arc<dyn Fn() -> bool + Send + Sync>;
+
 /// How far shipping has come.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Progress {
@@ -78,16 +81,24 @@ struct State {
 }
 
 /// A journal that is being shipped, for whoever looks at it.
-#[derive(Debug)]
 pub struct Backup {
     plan: Plan,
     records: Records,
+    ships: Ships,
     state: Mutex<State>,
     ring: Notify,
     /// How many have asked for a round, and up to which of them rounds have ended.
     asked: AtomicU64,
     answered: watch::Sender<u64>,
     stopping: AtomicBool,
+}
+
+impl std::fmt::Debug for Backup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Backup")
+            .field("plan", &self.plan)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The thread that ships.
@@ -99,7 +110,7 @@ pub struct Running {
     ended: oneshot::Receiver<()>,
 }
 
-/// Begins to ship.
+/// Begins to ship, whenever `ships` says so.
 ///
 /// # Errors
 /// When the thread cannot be started.
@@ -107,6 +118,7 @@ pub fn start(
     plan: Plan,
     records: Records,
     pepper_check: Option<Vec<u8>>,
+    ships: Ships,
 ) -> std::io::Result<Running> {
     let state = State {
         reached: None,
@@ -119,6 +131,7 @@ pub fn start(
     let backup = Arc::new(Backup {
         plan,
         records,
+        ships,
         state: Mutex::new(state),
         ring: Notify::new(),
         asked: AtomicU64::new(0),
@@ -260,6 +273,11 @@ impl Backup {
         pepper_check: Option<&[u8]>,
         last: bool,
     ) -> Result<(), BackupError> {
+        if !(self.ships)() {
+            // Another node ships: what is there has to be looked at anew.
+            *shipper = None;
+            return Ok(());
+        }
         let Plan { depot, cut, .. } = &self.plan;
         let late = |_| BackupError::depot(depot.place(), "it does not answer");
         let mut ship = match shipper.take() {

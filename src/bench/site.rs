@@ -10,6 +10,7 @@ use actix_web::rt::task::JoinHandle;
 use actix_web::{HttpResponse, web};
 use anyhow::{Context as _, bail};
 use caudal::clock::GuardedClock;
+use caudal::http::Entrance;
 use caudal::http::bytes::Deadlines;
 use caudal::http::gate::Gate;
 use caudal::http::streams::Streams;
@@ -222,6 +223,8 @@ impl Site {
             outgoing: Arc::new(Outgoing::free()),
             log: None,
             proxies: Arc::default(),
+            node: None,
+            entrance: Entrance::Clients,
         };
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let how = Listening {

@@ -149,6 +149,7 @@ fn cell(url: SecretString) -> Result<CellLog, Exit> {
         log: log.map_err(|why| Exit::usage(format!("--log: {why}")))?,
         node: "dev".to_owned(),
         lease: LEASE,
+        peers: None,
     })
 }
 

@@ -1,5 +1,6 @@
 //! Settings of the cell: where its log is, when that is not this machine's disk.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use super::{Wrong, is_empty};
-use crate::service::{CellLog, LEASE};
+use crate::service::{CellLog, LEASE, Peers, read_file};
 
 /// The longest name of a node, in bytes.
 const NODE_BYTES_MAX: usize = 64;
@@ -27,6 +28,12 @@ pub(super) struct Cell {
     pub(super) node: Option<String>,
     /// How long the right to append lasts without being renewed.
     pub(super) lease_seconds: u64,
+    /// Where this node listens to the others; without it there are none.
+    pub(super) listen: Option<SocketAddr>,
+    /// Where the others reach it, unless that is where it listens.
+    pub(super) address: Option<String>,
+    /// The file of what nodes show each other.
+    pub(super) secret_file: Option<PathBuf>,
 }
 
 impl Default for Cell {
@@ -37,6 +44,9 @@ impl Default for Cell {
             log_authorities: None,
             node: None,
             lease_seconds: LEASE.as_secs(),
+            listen: None,
+            address: None,
+            secret_file: None,
         }
     }
 }
@@ -45,7 +55,12 @@ impl Cell {
     /// The log elsewhere, if one is set. `pepper` says whether there is one outside of the data folder.
     pub(super) fn elsewhere(&self, pepper: bool, wrong: &mut Wrong) -> Option<CellLog> {
         wrong.range("cell.lease_seconds", self.lease_seconds, 2, 60);
-        let url = self.log.as_ref().filter(|url| !is_empty(url))?;
+        let url = self.log.as_ref().filter(|url| !is_empty(url));
+        if url.is_none() && self.listen.is_some() {
+            let why = "is set without cell.log: nodes share a log, and the journal on a disk is one node's";
+            wrong.add("cell.listen", why);
+        }
+        let url = url?;
         if !pepper {
             let why = "is not set: with cell.log the data folder can be lost, and with it the pepper that is \
                        kept there";
@@ -68,8 +83,51 @@ impl Cell {
             log,
             node,
             lease: Duration::from_secs(self.lease_seconds),
+            peers: self.peers(wrong),
         })
     }
+
+    /// How this node and the others find each other, where there may be any.
+    fn peers(&self, wrong: &mut Wrong) -> Option<Peers> {
+        let listen = self.listen?;
+        let address = self.address.clone().filter(|address| !address.is_empty());
+        let named = address.as_deref().and_then(|it| it.rsplit_once(':'));
+        if address.is_some() && !named.is_some_and(|(host, port)| is_place(host, port)) {
+            wrong.add("cell.address", "is not of the form HOST:PORT");
+        }
+        let Some(file) = &self.secret_file else {
+            let why = "is not set: with cell.listen the nodes need a secret that they share";
+            wrong.add("cell.secret_file", why);
+            return None;
+        };
+        let secret = match read_file(file) {
+            Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).trim().to_owned(),
+            Ok(None) => {
+                wrong.add("cell.secret_file", format!("{} is missing", file.display()));
+                return None;
+            }
+            Err(why) => {
+                wrong.add("cell.secret_file", why.to_string());
+                return None;
+            }
+        };
+        let secret = wrong.secret("cell.secret_file", Some(&secret.into()));
+        if secret.is_none() {
+            wrong.add("cell.secret_file", format!("{} is empty", file.display()));
+        }
+        let secret = secret?;
+        Some(Peers {
+            listen,
+            address,
+            secret,
+        })
+    }
+}
+
+/// Whether a host and a port look like ones.
+fn is_place(host: &str, port: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    !host.is_empty() && host.chars().all(plain) && port.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
 /// The name of this machine, as far as it has one.

@@ -425,3 +425,43 @@ fn a_log_elsewhere_is_named_by_its_url_and_needs_the_pepper() {
         assert!(why.contains(expected) && !why.contains("s3cr3t"), "{why}");
     }
 }
+
+#[test]
+fn nodes_need_a_log_and_a_secret_that_they_share() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        format!("secret_file = \"{}\"", path.display())
+    };
+    let log = "log = \"postgres://u@db/books\"";
+    let cell = format!("pepper = \"{NOTICES}\"\n[cell]\n{log}\nlisten = \"10.0.0.1:8083\"");
+    let right = file("right", &format!("{NOTICES}\n"));
+    let text = enough(&format!("{cell}\n{right}\naddress = \"one.internal:8083\""));
+    let found = options(&text, &[]).unwrap().cell.unwrap();
+    assert!(!format!("{found:?}").contains(NOTICES));
+    let peers = found.peers.unwrap();
+    assert_eq!(peers.address.as_deref(), Some("one.internal:8083"));
+    let (short, empty) = (file("short", "short"), file("empty", "\n"));
+    let wrong = [
+        (cell.clone(), "cell.secret_file is not set"),
+        (format!("{cell}\n{short}"), "cell.secret_file is too short"),
+        (format!("{cell}\n{empty}"), "empty is empty"),
+        (
+            format!("{cell}\nsecret_file = \"/no/such\""),
+            "/no/such is missing",
+        ),
+        (
+            format!("{cell}\n{right}\naddress = \"one.internal\""),
+            "cell.address is not of the form",
+        ),
+        (
+            format!("[cell]\nlisten = \"10.0.0.1:8083\"\n{right}"),
+            "cell.listen is set without cell.log",
+        ),
+    ];
+    for (text, expected) in wrong {
+        let why = options(&enough(&text), &[]).err().unwrap();
+        assert!(why.contains(expected), "{expected}: {why}");
+    }
+}

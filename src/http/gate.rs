@@ -18,12 +18,17 @@ impl Gate {
         self.closing.notify_waiters();
     }
 
+    /// Has what goes on for long end itself, and takes requests as before: another node owns the cell.
+    pub fn interrupt(&self) {
+        self.closing.notify_waiters();
+    }
+
     /// Whether requests are taken.
     pub fn is_open(&self) -> bool {
         !self.closed.load(Ordering::Acquire)
     }
 
-    /// Waits until no more requests are taken: what goes on for long ends itself then.
+    /// Waits until no more requests are taken, or what goes on for long is interrupted: it ends itself then.
     pub async fn closed(&self) {
         let closing = self.closing.notified();
         tokio::pin!(closing);

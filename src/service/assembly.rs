@@ -1,18 +1,16 @@
 //! The parts of a service, put together and taken apart again on the service's own thread.
 
 use std::fs::File;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Weak, mpsc};
 use std::time::{Duration, Instant};
 
-use actix_web::dev::ServerHandle;
 use actix_web::rt::System;
 use actix_web::rt::task::JoinHandle;
 use caudal_actors::engine::{Banks, Engine};
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::webhooks::WebhookSink;
-use caudal_actors::records::projection::Rows;
 use caudal_ledger::calendar::Calendar;
 use caudal_sandbox::{self as sandbox, Sandbox};
 use caudal_storage::{Records, Store};
@@ -21,15 +19,17 @@ use tokio::sync::oneshot;
 
 use super::banks::{Usual, maker};
 use super::catch_up;
-use super::{Banking, ServiceOptions, StartError, Started, cell, descriptors, folder};
+use super::listening::{listen, stop};
+use super::{Banking, ServiceOptions, StartError, Started, descriptors, folder, nodes};
 use crate::backup::run;
 use crate::bank::{self, HttpGateway};
 use crate::http::gate::Gate;
-use crate::http::rate::RateLimit;
+use crate::http::node::Node;
+use crate::http::rate::{Rate, RateLimit};
 use crate::http::strangers::Strangers;
 use crate::http::streams::{StreamOptions, Streams};
 use crate::http::wire::{Bounds, ConnectionLimits, Listening};
-use crate::http::{Door, Hooks};
+use crate::http::{Door, Entrance, Hooks};
 use crate::keys::Keyring;
 use crate::notices;
 use crate::outgoing::Outgoing;
@@ -37,8 +37,6 @@ use crate::webhooks::resolve::SystemLookup;
 use crate::webhooks::{AttemptLimits, HttpSink, Reach, Sealer};
 use crate::{admin, memory, server};
 
-/// Connections that wait to be taken by a listener.
-const BACKLOG: u32 = 1024;
 /// How long the last holder of the store may take to let go of it.
 const RELEASE: Duration = Duration::from_secs(10);
 
@@ -49,6 +47,7 @@ struct Parts {
     admin: admin::Running,
     sandbox: Option<sandbox::Running>,
     catch_up: Option<JoinHandle<()>>,
+    nodes: Option<nodes::Running>,
     watch: Option<JoinHandle<()>>,
     backup: Option<run::Running>,
     grace: Duration,
@@ -108,16 +107,17 @@ impl Parts {
         folder::prepare(&options.data)?;
         let held = folder::hold(&options.data)?;
         let pepper = folder::pepper(&options.data, options.pepper.as_ref())?;
-        let rows = Arc::new(Rows);
-        let (store, records, log) = cell::open(&options.data, options.storage, rows, options.cell)?;
+        let (opened, joined) = nodes::open(&options, &pepper)?;
+        let (store, records) = (opened.store, opened.records);
         folder::remember(&options.data, &pepper)?;
         let weak = Arc::downgrade(&store);
         let notices = folder::notice_secret(&pepper);
         let (banks, sandbox) = banks(&options.banking, &options.calendar, &notices)?;
         let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
         let (outgoing, banks, sink) = leaving(&options.data, banks, sink)?;
-        let engine = Engine::carrying(store, options.clock, banks, sink, options.engine)?;
-        let backup = ship(options.backup, records, &options.data)?;
+        let actors = options.engine.resting(joined.is_some());
+        let engine = Engine::carrying(store, options.clock, banks, sink, actors)?;
+        let backup = ship(options.backup, records, &options.data, opened.node.as_ref())?;
         let door = Door {
             engine: Arc::new(engine),
             keyring: Arc::new(Keyring::new(&pepper)),
@@ -128,13 +128,14 @@ impl Parts {
             deadlines: options.deadlines,
             log_every: options.log_every,
             strangers: Arc::new(Strangers::new(options.wrong_keys)),
-            rate: (options.rate.is_some() || options.realm_rate.is_some())
-                .then(|| Arc::new(RateLimit::new(options.rate, options.realm_rate))),
+            rate: rate(options.rate, options.realm_rate),
             memory: options.memory,
             outgoing,
             backup: backup.as_ref().map(|it| Arc::clone(&it.backup)),
-            log,
+            log: opened.log,
             proxies: options.limits.proxies.as_slice().into(),
+            node: opened.node,
+            entrance: Entrance::Clients,
         };
         let listener = listen(options.admin_listen, "admin_listen")?;
         let failed = |why| StartError::io("starting the admin listener", why);
@@ -150,18 +151,14 @@ impl Parts {
         let failed = |why| StartError::io("starting the public listener", why);
         let public = server::start(door.clone(), listener, &how, options.extra);
         let (public, grace) = (public.map_err(failed)?, options.grace);
-        if let Some(sandbox) = &sandbox {
-            let failed = |why| StartError::io("telling the sandbox bank where notices go", why);
-            let url = format!("http://{}{}", reachable(public.addr), notices::PATH);
-            sandbox.notify(Some(&url), None).map_err(failed)?;
-        }
+        notify(sandbox.as_ref(), public.addr)?;
         let engine = &door.engine;
-        let caught_up = |every| catch_up::start(Arc::clone(engine), every);
-        let catch_up = options.catch_up.map(caught_up);
+        let (nodes, catch_up) = begin(joined, &door, (options.catch_up, &how))?;
         let watched = |plan| memory::watch(Arc::clone(engine), plan);
         let watch = options.memory.map(watched);
         Ok(Self {
             catch_up,
+            nodes,
             watch,
             backup,
             door,
@@ -184,11 +181,17 @@ impl Parts {
     }
 
     async fn end(self, gracefully: bool) -> (Result<(), Failure>, Weak<dyn Store>) {
+        if gracefully && let Some(nodes) = &self.nodes {
+            nodes.leave(&self.door).await;
+        }
         self.door.gate.close();
         for task in self.catch_up.iter().chain(&self.watch) {
             task.abort();
         }
         stop(&self.public.handle, gracefully, self.grace).await;
+        if let Some(nodes) = self.nodes {
+            nodes.end().await;
+        }
         let closed = if gracefully {
             self.door.engine.close()
         } else {
@@ -208,19 +211,6 @@ impl Parts {
     }
 }
 
-async fn stop(handle: &ServerHandle, gracefully: bool, grace: Duration) {
-    if gracefully && tokio::time::timeout(grace, handle.stop(true)).await.is_ok() {
-        return;
-    }
-    if gracefully {
-        tracing::warn!("requests were still running when the time to stop was over");
-    }
-    let at_once = tokio::time::timeout(grace, handle.stop(false)).await;
-    if at_once.is_err() {
-        tracing::error!("a listener does not stop");
-    }
-}
-
 /// The bounds of the public listener, within what descriptors leave.
 fn bounds(limits: ConnectionLimits, room: usize, gate: &Arc<Gate>) -> Bounds {
     let wanted = limits.connections;
@@ -236,6 +226,27 @@ fn bounds(limits: ConnectionLimits, room: usize, gate: &Arc<Gate>) -> Bounds {
         ..limits
     };
     Bounds::new(limits, Arc::clone(gate))
+}
+
+/// Answers other nodes, where there may be any; without them the banks' lists are read from now on.
+fn begin(
+    joined: Option<(nodes::Joined, nodes::Turns)>,
+    door: &Door,
+    (lists, how): (Option<Duration>, &Listening),
+) -> Result<(Option<nodes::Running>, Option<JoinHandle<()>>), StartError> {
+    let Some((joined, turns)) = joined else {
+        let engine = &door.engine;
+        let start = |every| catch_up::start(Arc::clone(engine), every);
+        return Ok((None, lists.map(start)));
+    };
+    let nodes = joined.begin(door, turns, (lists, how))?;
+    Ok((Some(nodes), None))
+}
+
+/// The rate limits, if there are any.
+fn rate(key: Option<Rate>, realm: Option<Rate>) -> Option<Arc<RateLimit>> {
+    let any = key.is_some() || realm.is_some();
+    any.then(|| Arc::new(RateLimit::new(key, realm)))
 }
 
 /// How many threads the public listener has.
@@ -266,11 +277,24 @@ fn ship(
     plan: Option<run::Plan>,
     records: Records,
     data: &Path,
+    node: Option<&Arc<Node>>,
 ) -> Result<Option<run::Running>, StartError> {
     let Some(plan) = plan else { return Ok(None) };
+    let node = node.cloned();
+    let ships: run::Ships = Arc::new(move || node.as_ref().is_none_or(|node| node.serves()));
     let failed = |why| StartError::io("starting the backup", why);
-    let running = run::start(plan, records, folder::pepper_mark(data)?);
+    let running = run::start(plan, records, folder::pepper_mark(data)?, ships);
     running.map(Some).map_err(failed)
+}
+
+/// Tells the embedded sandbox bank where notices go.
+fn notify(sandbox: Option<&sandbox::Running>, addr: SocketAddr) -> Result<(), StartError> {
+    let Some(sandbox) = sandbox else {
+        return Ok(());
+    };
+    let failed = |why| StartError::io("telling the sandbox bank where notices go", why);
+    let url = format!("http://{}{}", reachable(addr), notices::PATH);
+    sandbox.notify(Some(&url), None).map_err(failed)
 }
 
 /// Where this machine reaches a listener that may listen everywhere.
@@ -336,26 +360,6 @@ fn banks(
             Ok((maker(usual.clone(), usual), Some(running)))
         }
     }
-}
-
-/// Listens; a burst of connections waits instead of being turned away.
-fn listen(addr: SocketAddr, setting: &str) -> Result<TcpListener, StartError> {
-    let listen = || {
-        let socket = match addr {
-            SocketAddr::V4(_) => tokio::net::TcpSocket::new_v4()?,
-            SocketAddr::V6(_) => tokio::net::TcpSocket::new_v6()?,
-        };
-        socket.set_reuseaddr(true)?;
-        socket.bind(addr)?;
-        socket.listen(BACKLOG)?.into_std()
-    };
-    listen().map_err(|why: std::io::Error| {
-        StartError::Setting(format!(
-            "{setting}: cannot listen at {addr}: {why}; choose another address (for `dev` and \
-             `sandbox-bank` with --{}; port 0 picks a free port)",
-            setting.replace('_', "-")
-        ))
-    })
 }
 
 /// Who sends to webhooks, and what handlers need for them.

@@ -6,16 +6,21 @@
 //! **Failure.** A folder with another store, or with commits that the log does not have, is refused and not
 //! changed. One whose store is gone is filled from the log.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use caudal_postgres::{PostgresLog, Settings, Status, Trouble};
 use caudal_storage::log::Log as _;
-use caudal_storage::{DurableStore, OpenError, Part, Projection, Records, Store, StoreOptions};
+use caudal_storage::{
+    DurableStore, Member, OpenError, Part, Projection, Records, Store, StoreOptions,
+};
+use secrecy::SecretString;
 
 use super::StartError;
 use super::folder::{self, STORE};
+use crate::http::node::Membership;
 
 /// How long a lease lasts, unless set.
 pub const LEASE: Duration = Duration::from_secs(5);
@@ -33,10 +38,32 @@ pub struct CellLog {
     pub node: String,
     /// How long its right to append lasts without being renewed.
     pub lease: Duration,
+    /// How this node and the others find each other; without it the cell has this node alone.
+    pub peers: Option<Peers>,
 }
 
-/// A store, a way to its records, and the figures of its log where that is elsewhere.
-pub(super) type Opened = (Arc<dyn Store>, Records, Option<Arc<Status>>);
+/// How the nodes of a cell find each other.
+#[derive(Clone, Debug)]
+pub struct Peers {
+    /// Where this node listens to the others; port 0 picks a free one.
+    pub listen: SocketAddr,
+    /// Where the others reach it, as HOST:PORT; where it listens, unless set.
+    pub address: Option<String>,
+    /// What nodes show each other: at least 32 characters.
+    pub secret: SecretString,
+}
+
+/// A store that was opened, and what there is besides.
+pub(super) struct Opened {
+    /// The store.
+    pub(super) store: Arc<dyn Store>,
+    /// A way to its records.
+    pub(super) records: Records,
+    /// The figures of its log, where that is elsewhere.
+    pub(super) log: Option<Arc<Status>>,
+    /// This node's part in the cell, where there may be others.
+    pub(super) member: Option<Member>,
+}
 
 /// Opens the store of a folder: by its own journal, or as a copy of the log in `cell`. Gives a way to its
 /// records, and the figures of the latter.
@@ -48,12 +75,18 @@ pub(super) fn open(
     options: StoreOptions,
     projection: Arc<dyn Projection>,
     cell: Option<CellLog>,
+    member: Option<&Membership>,
 ) -> Result<Opened, StartError> {
     let noted = folder::read(&data.join(PLACE))?;
     match (cell, noted) {
         (None, None) => {
             let (store, records) = folder::open(data, options, projection)?;
-            Ok((store, records, None))
+            Ok(Opened {
+                store,
+                records,
+                log: None,
+                member: None,
+            })
         }
         (None, Some(place)) => Err(StartError::Setting(format!(
             "the store in {} is a copy of the log at {}: set cell.log to it. If that log is gone for good and \
@@ -62,7 +95,7 @@ pub(super) fn open(
             String::from_utf8_lossy(&place).trim(),
             data.join(PLACE).display()
         ))),
-        (Some(cell), _) => join(data, options, projection, cell),
+        (Some(cell), _) => join(data, options, projection, cell, member),
     }
 }
 
@@ -71,6 +104,7 @@ fn join(
     options: StoreOptions,
     projection: Arc<dyn Projection>,
     cell: CellLog,
+    member: Option<&Membership>,
 ) -> Result<Opened, StartError> {
     let place = cell.log.place();
     let log = PostgresLog::open(cell.log).map_err(|why| match why {
@@ -98,14 +132,25 @@ fn join(
         ..options
     };
     let status = log.status();
-    let part = Part::Owner {
-        name: cell.node,
-        lease: cell.lease,
-        patience: cell.lease + MARGIN,
+    let part = match member {
+        Some(member) => Part::Node {
+            name: Arc::clone(&member.name),
+            address: Arc::clone(&member.address),
+            lease: member.lease,
+        },
+        None => Part::Owner {
+            name: cell.node,
+            lease: cell.lease,
+            patience: cell.lease + MARGIN,
+        },
     };
     let store = DurableStore::join(path, options, projection, Box::new(log), &part)?;
     folder::note(data, &id)?;
     tracing::info!(place, log = id, "the store is a copy of a log elsewhere");
-    let records = store.records();
-    Ok((store, records, Some(status)))
+    Ok(Opened {
+        records: store.records(),
+        log: Some(status),
+        member: member.map(|_| store.member()),
+        store,
+    })
 }

@@ -322,6 +322,15 @@ pub(super) fn notice_secret(pepper: &[u8]) -> SecretString {
     mark.into()
 }
 
+/// What nodes of one cell show each other: those that have another secret, or another pepper, are strangers, so
+/// that a node under which every key would be wrong is seen before it takes over.
+pub(super) fn nodes_secret(pepper: &[u8], secret: &SecretString) -> SecretString {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, pepper);
+    let text = format!("caudal nodes {}", secret.expose_secret());
+    let mark = URL_SAFE_NO_PAD.encode(hmac::sign(&key, text.as_bytes()));
+    mark.into()
+}
+
 /// A small file; `None` when it is not there.
 ///
 /// # Errors

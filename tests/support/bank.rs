@@ -16,7 +16,7 @@ pub const IMPATIENT: Duration = Duration::from_millis(400);
 
 /// The sandbox bank, with its switches.
 pub struct Bank {
-    _running: sandbox::Running,
+    running: sandbox::Running,
     client: Client,
     patience: Patience,
 }
@@ -26,10 +26,17 @@ impl Bank {
         let running = Sandbox::start(sandbox::SandboxOptions::default()).unwrap();
         let client = Client::new(&running.url(), None);
         Self {
-            _running: running,
+            running,
             client,
             patience: Patience::new(PATIENT),
         }
+    }
+
+    /// Tells the service at `url` what happens, with the secret that it knows.
+    pub fn tells(&self, url: &str) {
+        let url = format!("{url}{}", caudal::notices::PATH);
+        let secret = Some(sandbox::NOTICE_SECRET.into());
+        self.running.notify(Some(&url), secret).unwrap();
     }
 
     /// Takes an operation and says nothing, for some calls or until it speaks again. It is given up soon,

@@ -1,9 +1,18 @@
 //! Metrics of a log that is elsewhere.
 
 use super::{OperatorDesk, Page};
+use crate::admin::cells;
 
 /// What the log's handle has counted; nothing where the log is this machine's disk.
 pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
+    if let Some((gauges, counters)) = cells::figures(desk) {
+        for (name, help, figure) in gauges {
+            page.gauge(name, help, figure);
+        }
+        for (name, help, figure) in counters {
+            page.counter(name, help, figure);
+        }
+    }
     let Some(status) = &desk.door.log else {
         return;
     };

@@ -10,7 +10,7 @@
 //! read stops its own stream, nobody else's. One that goes away without a word is noticed when
 //! something is written: two heartbeats at most.
 //!
-//! **Failure.** A stream ends when the service stops, the key no longer works, or the log cannot be
+//! **Failure.** A stream ends when the service stops or no longer owns the cell, the key no longer works, or the log cannot be
 //! read; the client comes back and misses nothing.
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
@@ -108,7 +108,9 @@ impl Reader {
     fn may_go_on(&self) -> bool {
         let (door, engine) = (&self.caller.door, self.caller.engine());
         let key = engine.key(&self.caller.identity.key);
-        door.gate.is_open() && key.is_some_and(|known| known.key.works_at(engine.now()))
+        door.gate.is_open()
+            && door.is_owners()
+            && key.is_some_and(|known| known.key.works_at(engine.now()))
     }
 
     fn render(&self, page: &EventPage) -> String {

@@ -1,0 +1,265 @@
+//! The cell: which node owns it, which follow and how far they are, and an operator's word that it is to move.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_storage::log::Seen;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::OperatorDesk;
+use crate::http::body::Body;
+use crate::http::body::read::line;
+use crate::http::errors::ApiError;
+use crate::http::node::{Node, SEEN};
+use crate::http::request::request;
+use crate::http::respond::json;
+
+/// The longest name of a node, in characters.
+const NAME_MAX: usize = 64;
+/// The only cell there is.
+const FIRST: u32 = 0;
+
+/// A cell: one journal, which one node at a time owns.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Cell)]
+pub(super) struct CellBody {
+    /// The number of the cell.
+    cell: u32,
+    /// The name of the node that answers; null when there are no others.
+    node: Option<String>,
+    /// Whether this node owns the cell: it serves requests, and any other passes them on to the owner.
+    owns: bool,
+    /// The name of the owner; null when nobody owns the cell now, or there are no nodes.
+    owner: Option<String>,
+    /// Counts the owners; null where there are no nodes.
+    epoch: Option<u64>,
+    /// How long the owner's lease lasts still unless it is renewed, in milliseconds; null when it is over.
+    lease_left_ms: Option<u64>,
+    /// The last commit of the log.
+    commit: u64,
+    /// How long ago the log was asked for all this, in milliseconds; null where there are no nodes.
+    asked_ms_ago: Option<u64>,
+    /// The nodes that were seen lately, the owner among them.
+    nodes: Vec<NodeBody>,
+}
+
+/// A node of a cell.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Node)]
+struct NodeBody {
+    /// Its name.
+    name: String,
+    /// Where other nodes reach it.
+    address: String,
+    /// The last commit that its rows show.
+    applied: u64,
+    /// How many commits it lacks.
+    behind: u64,
+    /// How long ago it was seen, in milliseconds.
+    seen_ms_ago: Option<u64>,
+    /// Whether it was seen so lately that it is taken to be there.
+    present: bool,
+}
+
+/// How a hand-over went.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = HandedOver)]
+struct HandedOverBody {
+    /// The node that may take the cell now, and does within moments; null when it stays where it is.
+    to: Option<String>,
+    /// Why it stays; null when it does not.
+    error: Option<String>,
+}
+
+/// Milliseconds, as far as there is a number for them.
+fn millis(time: Duration) -> Option<u64> {
+    u64::try_from(time.as_millis()).ok()
+}
+
+impl CellBody {
+    /// As this node knows it now.
+    pub(super) fn now(desk: &OperatorDesk) -> Self {
+        let door = &desk.door;
+        let alone = Self {
+            cell: FIRST,
+            node: None,
+            owns: door.is_owners(),
+            owner: None,
+            epoch: None,
+            lease_left_ms: None,
+            commit: door.engine.stats().last_commit,
+            asked_ms_ago: None,
+            nodes: Vec::new(),
+        };
+        let Some(node) = &door.node else { return alone };
+        let Some((standing, ago)) = node.standing() else {
+            return Self {
+                node: Some(node.name().to_owned()),
+                ..alone
+            };
+        };
+        let head = standing.tail.commit.0.max(alone.commit);
+        let shown = |seen: &Seen| NodeBody {
+            name: seen.node.name.to_string(),
+            address: seen.node.address.to_string(),
+            applied: seen.node.applied.0,
+            behind: head.abs_diff(seen.node.applied.0),
+            seen_ms_ago: millis(seen.ago + ago),
+            present: seen.ago + ago <= SEEN,
+        };
+        let left = standing.left.and_then(|left| left.checked_sub(ago));
+        let owner = standing.owner.as_ref().filter(|_| left.is_some());
+        Self {
+            node: Some(node.name().to_owned()),
+            owner: owner.map(ToString::to_string),
+            epoch: Some(standing.epoch.0),
+            lease_left_ms: left.and_then(millis),
+            commit: head,
+            asked_ms_ago: millis(ago),
+            nodes: standing.nodes.iter().map(shown).collect(),
+            ..alone
+        }
+    }
+
+    /// The name of the owner, if there is one.
+    pub(super) fn owner(&self) -> Option<&str> {
+        self.owner.as_deref()
+    }
+
+    /// How many commits this node lacks, as far as it knows.
+    pub(super) fn behind(desk: &OperatorDesk, node: &Node) -> u64 {
+        let applied = desk.door.engine.stats().last_commit;
+        let head = node.head().map_or(applied, |head| head.0);
+        // What the log said last may be older than what was applied.
+        head.max(applied) - applied
+    }
+}
+
+/// A figure: name, help, value.
+type Figure = (&'static str, &'static str, u64);
+
+/// What is measured of this node, as far as it is known, and what it has counted; nothing where there are no others.
+pub(super) fn figures(desk: &OperatorDesk) -> Option<(Vec<Figure>, [Figure; 6])> {
+    let node = desk.door.node.as_ref()?;
+    let body = CellBody::now(desk);
+    let passed = &node.passed;
+    let gauges = [
+        (
+            "cell_owner",
+            "1 when this node owns the cell.",
+            Some(u64::from(node.serves())),
+        ),
+        ("cell_epoch", "Counts the owners of the cell.", body.epoch),
+        (
+            "cell_lease_left_ms",
+            "How long the owner's lease lasts still, in milliseconds; absent when it is over.",
+            body.lease_left_ms,
+        ),
+        (
+            "cell_behind_commits",
+            "Commits of the log that this node lacks.",
+            Some(CellBody::behind(desk, node)),
+        ),
+    ];
+    let known = gauges.into_iter();
+    let gauges = known.filter_map(|(name, help, figure)| Some((name, help, figure?)));
+    let of = |figure: &std::sync::atomic::AtomicU64| figure.load(Ordering::Relaxed);
+    let counters = [
+        (
+            "cell_turns_total",
+            "How often this node has begun to serve.",
+            of(&passed.turns),
+        ),
+        (
+            "cell_handed_over_total",
+            "How often this node has handed the cell over.",
+            of(&passed.handed_over),
+        ),
+        (
+            "cell_passed_on_total",
+            "Requests that were passed on and answered by the owner.",
+            of(&passed.answered),
+        ),
+        (
+            "cell_passed_again_total",
+            "Waits for an owner before another try.",
+            of(&passed.again),
+        ),
+        (
+            "cell_passed_unknown_total",
+            "Requests passed on whose outcome is not known here.",
+            of(&passed.unknown),
+        ),
+        (
+            "cell_passed_refused_total",
+            "Requests for which there was no owner in time.",
+            of(&passed.refused),
+        ),
+    ];
+    Some((gauges.collect(), counters))
+}
+
+/// Shows the cells, with their owner and their nodes. Any node answers for all.
+#[utoipa::path(
+    get,
+    path = "/admin/cells",
+    operation_id = "listCells",
+    tag = "Operation",
+    responses((status = 200, body = Vec<CellBody>))
+)]
+pub async fn list(desk: web::Data<OperatorDesk>) -> HttpResponse {
+    json(StatusCode::OK, &[CellBody::now(&desk)])
+}
+
+request! {
+    /// Which node is to own the cell.
+    strict struct HandOver as CellHandOver {
+        /// Its name; the one that lacks least when there is none.
+        to: Option<String> = optional("to", line(NAME_MAX)) as Option<String> { max_length = 64 };
+    }
+}
+
+/// Gives the cell to another node, for instance before this one is upgraded. Requests wait meanwhile; `error` says
+/// why it stays where it is.
+#[utoipa::path(
+    post,
+    path = "/admin/cells/{cell}/hand-over",
+    operation_id = "handOverCell",
+    tag = "Operation",
+    params(("cell" = u32, Path, description = "the number of the cell: 0")),
+    request_body(content = HandOver),
+    responses((status = 200, body = HandedOverBody))
+)]
+pub async fn hand_over(
+    desk: web::Data<OperatorDesk>,
+    cell: web::Path<String>,
+    sent: Body,
+) -> Result<HttpResponse, ApiError> {
+    let HandOver { to } = HandOver::read(sent)?;
+    if cell.as_str() != FIRST.to_string() {
+        return super::not_found().await;
+    }
+    let given = match &desk.door.node {
+        Some(node) => {
+            let given = node.hand_over(&desk.door.engine, to.as_deref()).await;
+            given.map_err(|why| why.to_string())
+        }
+        None => Err("the cell has no other nodes: cell.listen is not set".to_owned()),
+    };
+    let body = match given {
+        Ok(to) => HandedOverBody {
+            to: Some(to.to_string()),
+            error: None,
+        },
+        Err(why) => HandedOverBody {
+            to: None,
+            error: Some(why),
+        },
+    };
+    Ok(json(StatusCode::OK, &body))
+}

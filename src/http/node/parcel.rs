@@ -1,0 +1,181 @@
+//! A request as it is sent to another node, and that node's answer as it is sent on.
+//!
+//! **Bounds.** A body is read whole, within its time and [`BODY_BYTES`], so that it can be sent again. An answer of a
+//! known length up to [`WHOLE_BYTES`] is read whole, too; any other goes through as it comes.
+
+use actix_web::body::{BoxBody, SizedStream};
+use actix_web::dev::ServiceRequest;
+use actix_web::http::{Method, StatusCode};
+use actix_web::web::Bytes;
+use actix_web::{FromRequest as _, HttpResponse};
+use caudal_actors::failure::Failure;
+use futures_util::stream::unfold;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use secrecy::ExposeSecret as _;
+
+use super::Node;
+use crate::http::bytes;
+use crate::http::current;
+use crate::http::errors::ApiError;
+
+/// The largest body, in bytes: that of a batch.
+pub(super) const BODY_BYTES: usize = 1024 * 1024;
+/// The largest answer that is read whole, in bytes.
+const WHOLE_BYTES: u64 = 1024 * 1024;
+
+/// Notices of banks come under it.
+pub(super) const NOTICES: &str = "/bank/";
+const REQUEST_ID: &str = "x-request-id";
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// Shows that a node asks.
+pub(super) const SECRET: &str = "x-caudal-node";
+/// For whom it asks.
+pub(super) const PEER: &str = "x-caudal-peer";
+/// What the other node says of a request besides its answer. Whatever answers without it is no node of this cell, or
+/// has another secret.
+pub(super) const MOVED: &str = "x-caudal-moved";
+/// It was served: the answer is the owner's.
+pub(super) const SERVED: &str = "served";
+/// Nothing was done.
+pub(super) const NOTHING: &str = "nothing";
+/// Nobody knows here.
+pub(super) const PERHAPS: &str = "perhaps";
+
+/// Headers of a connection and not of what it carries; and those that are made anew.
+const NOT_SENT: [&str; 12] = [
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "transfer-encoding",
+    "te",
+    "trailer",
+    "upgrade",
+    "expect",
+    "content-length",
+    // The node in front compresses what it sends.
+    "accept-encoding",
+    SECRET,
+    PEER,
+];
+
+/// A request, ready to be sent as often as has to be.
+pub(super) struct Parcel {
+    method: reqwest::Method,
+    path: String,
+    headers: HeaderMap,
+    /// Its body.
+    pub(super) body: Bytes,
+    /// Whether it may be sent again when nobody knows whether it was done.
+    pub(super) repeats: bool,
+}
+
+impl Parcel {
+    /// Reads a request whole.
+    ///
+    /// # Errors
+    /// When its body is too large or too slow, or its method is none.
+    pub(super) async fn of(call: &mut ServiceRequest, node: &Node) -> Result<Self, ApiError> {
+        let (request, payload) = call.parts_mut();
+        let body = bytes::Bytes::<BODY_BYTES>::from_request(request, payload);
+        let mut headers = HeaderMap::new();
+        for (name, value) in request.headers() {
+            let name = name.as_str();
+            if !NOT_SENT.contains(&name) {
+                copy(name, value.as_bytes(), &mut headers);
+            }
+        }
+        let secret = node.membership.secret.expose_secret();
+        copy(SECRET, secret.as_bytes(), &mut headers);
+        if let Some(peer) = request.peer_addr() {
+            copy(PEER, peer.to_string().as_bytes(), &mut headers);
+        }
+        headers.remove(REQUEST_ID);
+        copy(REQUEST_ID, current::request().id.as_bytes(), &mut headers);
+        let safe = matches!(*request.method(), Method::GET | Method::OPTIONS);
+        // A notice does its work once, however often it comes.
+        let repeats = safe
+            || request.headers().contains_key(IDEMPOTENCY_KEY)
+            || request.path().starts_with(NOTICES);
+        let method = request.method().as_str().as_bytes();
+        let method = reqwest::Method::from_bytes(method).map_err(|_| Failure::Bug)?;
+        let path = request.uri().path_and_query();
+        let path = path.map_or_else(|| request.path().to_owned(), ToString::to_string);
+        Ok(Self {
+            method,
+            path,
+            headers,
+            body: body.await?.0,
+            repeats,
+        })
+    }
+
+    /// The request to the node at `address`.
+    pub(super) fn to(&self, client: &reqwest::Client, address: &str) -> reqwest::RequestBuilder {
+        let url = format!("http://{address}{}", self.path);
+        let request = client.request(self.method.clone(), url);
+        let request = request.headers(self.headers.clone());
+        match self.body.is_empty() && self.method != reqwest::Method::POST {
+            true => request,
+            false => request.body(self.body.clone()),
+        }
+    }
+}
+
+/// Copies a header that is one.
+fn copy(name: &str, value: &[u8], headers: &mut HeaderMap) {
+    let name = HeaderName::from_bytes(name.as_bytes());
+    if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(value)) {
+        headers.append(name, value);
+    }
+}
+
+/// What the other node says besides its answer.
+pub(super) enum Says {
+    Served,
+    Nothing,
+    Perhaps,
+    /// It is no node of this cell.
+    Stranger,
+}
+
+/// What the other node says besides its answer.
+pub(super) fn says(answer: &reqwest::Response) -> Says {
+    let says = answer.headers().get(MOVED);
+    match says.and_then(|says| says.to_str().ok()) {
+        Some(SERVED) => Says::Served,
+        Some(NOTHING) => Says::Nothing,
+        Some(PERHAPS) => Says::Perhaps,
+        Some(_) | None => Says::Stranger,
+    }
+}
+
+/// An answer as it is sent on.
+///
+/// # Errors
+/// When the other node did not send all of a short one.
+pub(super) async fn answer(mut from: reqwest::Response) -> reqwest::Result<HttpResponse<BoxBody>> {
+    let status = StatusCode::from_u16(from.status().as_u16());
+    let mut answer = HttpResponse::build(status.unwrap_or(StatusCode::BAD_GATEWAY));
+    for (name, value) in from.headers() {
+        if !NOT_SENT.contains(&name.as_str()) && name.as_str() != MOVED {
+            answer.append_header((name.as_str(), value.as_bytes()));
+        }
+    }
+    let length = from.content_length();
+    if length.is_some_and(|length| length <= WHOLE_BYTES) {
+        return Ok(answer.body(from.bytes().await?));
+    }
+    // The first piece shows whether the other node is there still.
+    let first = from.chunk().await?;
+    let rest = unfold((first, from), |(next, mut from)| async move {
+        let piece = next?;
+        match from.chunk().await {
+            Ok(next) => Some((Ok(piece), (next, from))),
+            Err(why) => Some((Err(why), (None, from))),
+        }
+    });
+    Ok(match length {
+        Some(length) => answer.body(SizedStream::new(length, rest)),
+        None => answer.streaming(rest),
+    })
+}

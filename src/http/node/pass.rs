@@ -1,0 +1,269 @@
+//! Passes requests on to the owner of the cell.
+//!
+//! **Shape.** The innermost layer of both listeners of a node: that of clients, and that of the other nodes, where
+//! nothing is served without the secret that nodes share. What comes from a node is served or refused, and
+//! [`parcel::MOVED`] says which; it is never passed on again. The owner judges keys, limits and scopes, for the peer that the
+//! other node names.
+//!
+//! **Order.** Whether this node serves is asked before each try, so a request that waits is served here once the cell
+//! is this node's.
+//!
+//! **Failure.** What another node refused, or never got, is tried again until the patience is over. Of what it got
+//! and did not answer nobody knows the outcome: a reading, a notice and what has an idempotency key are tried
+//! again, anything else is answered so. A new epoch ends the wait for the owner before it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use actix_web::body::{BoxBody, EitherBody, MessageBody};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
+use actix_web::http::{Method, StatusCode};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpResponse, ResponseError as _, web};
+use caudal_actors::failure::Failure;
+use tokio::sync::SemaphorePermit;
+
+use super::parcel::{
+    self, BODY_BYTES, MOVED, NOTHING, PEER, PERHAPS, Parcel, SECRET, SERVED, Says,
+};
+use super::{Inside, Node, Owner};
+use crate::http::errors::ApiError;
+use crate::http::words::Refusal;
+use crate::http::{Door, Entrance, wire};
+
+/// How often a request that waits looks for an owner.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How long another node has to answer: longer than it waits for a bank.
+const ANSWER: Duration = Duration::from_secs(45);
+
+/// What this layer answers: its own answers, or those of the handlers.
+pub type Through<B> = ServiceResponse<EitherBody<B, BoxBody>>;
+
+/// The layer; see above.
+///
+/// # Errors
+/// What the inner service gives.
+pub async fn layer<B: MessageBody + 'static>(
+    call: ServiceRequest,
+    next: Next<B>,
+) -> Result<Through<B>, Error> {
+    let door = call.app_data::<web::Data<Door>>().cloned();
+    let Some((door, node)) = door.and_then(|door| Some((door.clone(), door.node.clone()?))) else {
+        return Ok(next.call(call).await?.map_into_left_body());
+    };
+    match door.entrance {
+        Entrance::Clients if travels(call.path()) => pass(call, next, &node).await,
+        Entrance::Clients => Ok(next.call(call).await?.map_into_left_body()),
+        Entrance::Nodes => serve(call, next, &node).await,
+    }
+}
+
+/// What the owner alone answers; health and pages are each node's own.
+fn travels(path: &str) -> bool {
+    let of = ["/v1", "/wallet", parcel::NOTICES];
+    of.iter().any(|family| path.starts_with(family))
+}
+
+/// Serves what another node passes on.
+async fn serve<B: MessageBody + 'static>(
+    mut call: ServiceRequest,
+    next: Next<B>,
+    node: &Arc<Node>,
+) -> Result<Through<B>, Error> {
+    let shown = call.headers_mut().remove(SECRET).next();
+    if !shown.is_some_and(|shown| node.knows(shown.as_bytes())) {
+        let refusal = ApiError::from(Refusal::NoRoute);
+        return Ok(call
+            .into_response(refusal.error_response())
+            .map_into_right_body());
+    }
+    wire::recognise(call.request());
+    let peer = call.headers_mut().remove(PEER).next();
+    let peer = peer.and_then(|peer| peer.to_str().ok()?.parse().ok());
+    call.head_mut().peer_addr = peer;
+    let Some(inside) = node.enter() else {
+        let refusal = ApiError::from(Failure::ShuttingDown);
+        let mut answer = call.into_response(refusal.error_response());
+        says(&mut answer, NOTHING);
+        return Ok(answer.map_into_right_body());
+    };
+    let mut answer = next.call(call).await?;
+    let unavailable = answer.status() == StatusCode::SERVICE_UNAVAILABLE;
+    let sure = !unavailable || node.serves();
+    says(&mut answer, if sure { SERVED } else { PERHAPS });
+    drop(inside);
+    Ok(answer.map_into_left_body())
+}
+
+fn says<B>(answer: &mut ServiceResponse<B>, what: &'static str) {
+    let headers = answer.headers_mut();
+    headers.insert(
+        HeaderName::from_static(MOVED),
+        HeaderValue::from_static(what),
+    );
+}
+
+/// Serves a client's request, or passes it on.
+async fn pass<B: MessageBody + 'static>(
+    mut call: ServiceRequest,
+    next: Next<B>,
+    node: &Arc<Node>,
+) -> Result<Through<B>, Error> {
+    if let Some(inside) = node.enter() {
+        let answer = next.call(call).await?;
+        drop(inside);
+        return Ok(answer.map_into_left_body());
+    }
+    let refused = match Held::of(&mut call, node).await {
+        Ok(held) => match held.settle(node).await {
+            Ok(Settled::Answered(answer)) => {
+                if !answer.status().is_client_error() {
+                    wire::recognise(call.request());
+                }
+                return Ok(call.into_response(answer).map_into_right_body());
+            }
+            Ok(Settled::Here(inside)) => {
+                let (_, mut body) = actix_http::h1::Payload::create(true);
+                body.unread_data(held.parcel.body.clone());
+                call.set_payload(Payload::from(body));
+                let answer = next.call(call).await?;
+                drop(inside);
+                return Ok(answer.map_into_left_body());
+            }
+            Err(failure) => failure.into(),
+        },
+        Err(refused) => refused,
+    };
+    Ok(call
+        .into_response(refused.error_response())
+        .map_into_right_body())
+}
+
+/// How a request ended that was not served at once.
+enum Settled {
+    /// It may be served here now.
+    Here(Inside),
+    /// Another node has answered it.
+    Answered(HttpResponse<BoxBody>),
+}
+
+/// What became of one try.
+enum Tried {
+    Answered(HttpResponse<BoxBody>),
+    Nothing,
+    Unknown,
+}
+
+/// A request that is kept until somebody has answered it.
+struct Held<'a> {
+    parcel: Parcel,
+    _room: SemaphorePermit<'a>,
+}
+
+impl<'a> Held<'a> {
+    /// Reads a request, if there is room for it.
+    async fn of(call: &mut ServiceRequest, node: &'a Node) -> Result<Self, ApiError> {
+        let length = call.headers().get(CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        let bare = matches!(*call.method(), Method::GET | Method::OPTIONS);
+        let most = if bare { 0 } else { BODY_BYTES };
+        let most = u32::try_from(length.unwrap_or(most).min(BODY_BYTES));
+        let room = most
+            .ok()
+            .and_then(|most| node.room.try_acquire_many(most).ok());
+        let room = room.ok_or(Failure::Overloaded)?;
+        let parcel = Parcel::of(call, node).await?;
+        Ok(Self {
+            parcel,
+            _room: room,
+        })
+    }
+
+    /// Waits until the request is answered, or may be served here.
+    async fn settle(&self, node: &Arc<Node>) -> Result<Settled, Failure> {
+        let count = |figure: &AtomicU64| figure.fetch_add(1, Ordering::Relaxed);
+        let until = Instant::now() + node.patience();
+        let mut turns = node.serves.subscribe();
+        let mut unknown = false;
+        loop {
+            if let Some(inside) = node.enter() {
+                return Ok(Settled::Here(inside));
+            }
+            let tried = match node.owner() {
+                Some(owner) => self.try_at(node, &owner).await,
+                None => Tried::Nothing,
+            };
+            match tried {
+                Tried::Answered(answer) => {
+                    count(&node.passed.answered);
+                    return Ok(Settled::Answered(answer));
+                }
+                Tried::Unknown if !self.parcel.repeats => {
+                    count(&node.passed.unknown);
+                    return Err(Failure::OutcomeUnknown);
+                }
+                Tried::Unknown => unknown = true,
+                Tried::Nothing => {}
+            }
+            if Instant::now() >= until {
+                count(&node.passed.refused);
+                return Err(match unknown {
+                    true => Failure::OutcomeUnknown,
+                    false => Failure::ShuttingDown,
+                });
+            }
+            count(&node.passed.again);
+            tokio::select! {
+                _ = turns.changed() => {}
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+
+    async fn try_at(&self, node: &Node, owner: &Owner) -> Tried {
+        let sent = async {
+            let answer = self.parcel.to(&node.client, &owner.address).send().await;
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(why) if why.is_connect() => return Tried::Nothing,
+                Err(why) => {
+                    // Without its URL, which names accounts.
+                    tracing::debug!(why = %why.without_url(), "the owner did not answer");
+                    return Tried::Unknown;
+                }
+            };
+            match parcel::says(&answer) {
+                Says::Nothing => return Tried::Nothing,
+                Says::Perhaps if self.parcel.repeats => return Tried::Unknown,
+                Says::Perhaps | Says::Served => {}
+                Says::Stranger => {
+                    node.met_stranger(&owner.address);
+                    return Tried::Nothing;
+                }
+            }
+            match parcel::answer(answer).await {
+                Ok(answer) => Tried::Answered(answer),
+                Err(_) => Tried::Unknown,
+            }
+        };
+        tokio::select! {
+            biased;
+            tried = sent => tried,
+            () = succeeded(node, owner) => Tried::Unknown,
+            () = tokio::time::sleep(ANSWER) => Tried::Unknown,
+        }
+    }
+}
+
+/// Waits until another epoch than that of an owner has begun.
+async fn succeeded(node: &Node, owner: &Owner) {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let now = node.standing();
+        if now.is_some_and(|(standing, _)| standing.epoch > owner.epoch) {
+            return;
+        }
+    }
+}

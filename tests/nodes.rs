@@ -1,0 +1,211 @@
+//! Several nodes on one log: any of them takes requests, one serves them, and another goes on when it stops.
+
+mod cluster;
+mod processes;
+
+use caudal_ledger::tenants::Mode;
+use serde_json::json;
+
+use crate::support::{Client, SOON, wait_until};
+use cluster::{Cluster, Load, SHORT};
+
+#[actix_web::test]
+async fn any_node_takes_requests_and_the_owner_judges_them() {
+    let Some(mut nodes) = Cluster::start(3).await else {
+        return;
+    };
+    let owner = nodes.owner().await;
+    let mut cvus = Vec::new();
+    for n in 0..3 {
+        let client = nodes.client(n);
+        let cvu = client.cvu().await;
+        let id = format!("one-{n}");
+        client.voucher(&cvu, "IN", "12.50", &id).await.is(201);
+        client.voucher(&cvu, "IN", "12.51", &id).await.is(409);
+        cvus.push(cvu);
+        let bare = client.with_key(None);
+        bare.get("/v1/voucher-types")
+            .await
+            .refused(401, "unauthorized");
+        client.get("/v1/nothing").await.is(404);
+    }
+    for n in 0..3 {
+        for cvu in &cvus {
+            assert_eq!(nodes.client(n).available(cvu).await, "12.50");
+        }
+        let ready = nodes.admin(n, "GET", "/readyz", None).await;
+        assert_eq!(ready.0, 200, "{}", ready.1);
+        assert_eq!(ready.1["part"] == "follower", n != owner, "{}", ready.1);
+    }
+    // What changes something is ordered at the owner; the others say who that is.
+    let body = json!({"name": "dos"});
+    let elsewhere = nodes.admin((owner + 1) % 3, "POST", "/admin/tenants", Some(&body));
+    let elsewhere = elsewhere.await;
+    assert_eq!(elsewhere.0, 503, "{}", elsewhere.1);
+    let why = elsewhere.1["message"].as_str().unwrap().to_owned();
+    assert!(why.contains(&nodes.name(owner)), "{why}");
+    nodes.stop().await;
+}
+
+#[actix_web::test]
+async fn notices_streams_and_revoked_keys_are_the_owners_at_every_node() {
+    let Some(mut nodes) = Cluster::start(3).await else {
+        return;
+    };
+    let owner = nodes.owner().await;
+    let key = nodes.key.clone();
+    let cvus = [nodes.client(owner).cvu().await];
+    let client = nodes.client((owner + 2) % 3);
+    client.voucher(&cvus[0], "IN", "12.50", "one").await.is(201);
+    let mut stream = client.get("/v1/events/stream").raw().send().await.unwrap();
+    assert_eq!(stream.headers()["content-type"], "text/event-stream");
+    let mut heard = String::new();
+    // Money that the bank tells any node of is the owner's to take in.
+    let other = (owner + 1) % 3;
+    nodes.bank_tells(other);
+    nodes.bank.cash_in(&cvus[0], "7.50").await;
+    wait_until("it arrives", SOON, async || {
+        (nodes.client(other).available(&cvus[0]).await == "20.00").then_some(())
+    })
+    .await;
+    while !heard.contains("20.00") {
+        let piece = tokio::time::timeout(SOON, stream.chunk()).await.unwrap();
+        heard += &String::from_utf8_lossy(&piece.unwrap().unwrap());
+    }
+    // A key that is revoked works nowhere from then on.
+    let id = key.split('_').nth(2).unwrap();
+    let path = format!("/admin/keys/{id}");
+    assert_eq!(nodes.admin(owner, "DELETE", &path, None).await.0, 204);
+    for n in 0..3 {
+        let client = nodes.client(n);
+        client.get("/v1/voucher-types").await.is(401);
+    }
+    nodes.stop().await;
+}
+
+#[actix_web::test]
+async fn the_listener_of_nodes_serves_nobody_else() {
+    let Some(mut nodes) = Cluster::start(1).await else {
+        return;
+    };
+    let cells = nodes.admin(0, "GET", "/admin/cells", None).await.1;
+    let address = cells[0]["nodes"][0]["address"].as_str().unwrap();
+    let stranger = Client::new(&format!("http://{address}"), Some(&nodes.key));
+    for path in [
+        "/v1/voucher-types",
+        "/livez",
+        "/readyz",
+        "/docs/",
+        "/openapi.json",
+    ] {
+        stranger.get(path).await.is(404);
+        for wrong in ["", "wrong", cluster::SECRET] {
+            let call = stranger.get(path).header("x-caudal-node", wrong);
+            call.await.is(404);
+        }
+    }
+    nodes.stop().await;
+}
+
+#[actix_web::test]
+async fn a_hand_over_under_load_shows_as_slow_requests_and_no_error() {
+    let Some(mut nodes) = Cluster::start(3).await else {
+        return;
+    };
+    let load = Load::begin(&nodes, 8).await;
+    for _ in 0..4 {
+        load.more(40).await;
+        let owner = nodes.owner().await;
+        let to = nodes.hand_over(owner).await;
+        let next = nodes.owner_but(owner).await;
+        assert_eq!(nodes.name(next), to);
+    }
+    load.more(40).await;
+    let done = load.end().await;
+    assert_eq!(done.errors, Vec::<String>::new());
+    nodes.agree(&done).await;
+    nodes.stop().await;
+}
+
+#[actix_web::test]
+async fn an_owner_that_dies_is_followed_and_nothing_acknowledged_is_lost() {
+    let Some(mut nodes) = Cluster::with(3, SHORT).await else {
+        return;
+    };
+    let load = Load::begin(&nodes, 8).await;
+    for _ in 0..2 {
+        load.more(40).await;
+        let owner = nodes.owner().await;
+        nodes.kill(owner).await;
+        let next = nodes.owner_but(owner).await;
+        assert_ne!(next, owner);
+        load.more(40).await;
+        nodes.begin(owner);
+        nodes.seen(owner).await;
+    }
+    let done = load.end().await;
+    assert!(done.acknowledged.len() > 80);
+    nodes.agree(&done).await;
+    nodes.stop().await;
+}
+
+#[actix_web::test]
+async fn an_owner_that_is_deposed_follows_in_the_same_process() {
+    let Some(mut nodes) = Cluster::with(2, SHORT).await else {
+        return;
+    };
+    let owner = nodes.owner().await;
+    let cvu = nodes.client(owner).cvu().await;
+    // By force; nobody takes the cell before the owner that was cannot be sure of it any more.
+    nodes.usurp(SHORT);
+    nodes.deposed(owner).await;
+    let next = nodes.owner().await;
+    let client = nodes.client(1 - next);
+    client
+        .voucher(&cvu, "IN", "1.00", "one")
+        .key("one")
+        .await
+        .is(201);
+    assert_eq!(nodes.client(next).available(&cvu).await, "1.00");
+    nodes.stop().await;
+}
+
+#[actix_web::test]
+async fn who_stops_hands_over_first_and_the_last_one_lets_go() {
+    let Some(mut nodes) = Cluster::start(2).await else {
+        return;
+    };
+    let load = Load::begin(&nodes, 4).await;
+    load.more(20).await;
+    let owner = nodes.owner().await;
+    nodes.seen(1 - owner).await;
+    load.avoids(owner);
+    load.more(20).await;
+    nodes.end(owner).await;
+    nodes.owner_but(owner).await;
+    load.more(20).await;
+    let done = load.end().await;
+    assert_eq!(done.errors, Vec::<String>::new());
+    let other = 1 - owner;
+    nodes.end(other).await;
+    // Nobody waits for the end of a lease.
+    nodes.begin(owner);
+    nodes.owner().await;
+    nodes.agree(&done).await;
+    nodes.stop().await;
+}
+
+#[actix_web::test]
+async fn a_key_speaks_for_its_mode_at_every_node() {
+    let Some(mut nodes) = Cluster::start(2).await else {
+        return;
+    };
+    let owner = nodes.owner().await;
+    let live = nodes.issue(owner, Mode::Live).await;
+    let other = nodes.client(1 - owner).with_key(Some(&live));
+    other.create_type("LIVE_ONLY", "credit").await;
+    let types = other.get("/v1/voucher-types").await.is(200);
+    let test = nodes.client(owner).get("/v1/voucher-types").await.is(200);
+    assert!(types.text.contains("LIVE_ONLY") && !test.text.contains("LIVE_ONLY"));
+    nodes.stop().await;
+}
