@@ -158,8 +158,10 @@ impl Realms {
             let realm = tenant.realm(mode);
             let settings = Settings::of(platform, tenant, mode);
             let relation = Relation::of(tenant, mode);
+            let open = platform.is_open(realm);
             match self.supervisors.get(&realm) {
                 Some(known) => {
+                    known.kept.serve(open);
                     known.bank.follow(&self.banks, relation);
                     let mut now = known
                         .settings
@@ -167,7 +169,7 @@ impl Realms {
                         .unwrap_or_else(PoisonError::into_inner);
                     *now = Arc::new(settings);
                 }
-                None => self.add(realm, settings, relation)?,
+                None => self.add(realm, settings, relation, open)?,
             }
         }
         self.count_collectors();
@@ -453,6 +455,7 @@ fn publish_keys(keys: &Keys, platform: &Platform) {
                 used,
                 key: key.clone(),
                 tenant: tenant.clone(),
+                open: platform.is_open(tenant.realm(key.mode)),
             };
             keys.insert(key.id.clone(), Arc::new(known));
         }

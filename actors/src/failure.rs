@@ -50,6 +50,11 @@ pub enum Failure {
     /// loaded again after a fall. Nothing was done.
     #[error("the service is shutting down; try again shortly")]
     ShuttingDown,
+    /// The realm is being filled from a file, waits to be opened, or was closed. Nothing was done.
+    #[error(
+        "this realm is closed: it is being moved; try again later, or ask whoever runs the service"
+    )]
+    RealmClosed,
     /// Storage failed while the order was on its way: it may have been done or not.
     #[error("the outcome is not known; try again with the same idExterno or Idempotency-Key")]
     OutcomeUnknown,

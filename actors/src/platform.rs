@@ -54,6 +54,8 @@ pub struct KnownKey {
     pub key: ApiKey,
     /// The tenant that it speaks for, as of the last change.
     pub tenant: Tenant,
+    /// Whether the realm that it opens is served.
+    pub open: bool,
 }
 
 /// Keys by id, for authentication.

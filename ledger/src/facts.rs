@@ -15,7 +15,7 @@ use crate::kyc::Kyc;
 use crate::limits::{Limits, TotalLimits};
 use crate::particulars::{Names, Particulars};
 use crate::remuneration::{BrokerageAccount, EnrolmentState};
-use crate::tenants::{ApiKey, BankRelation, Mode, Policy, Tenant};
+use crate::tenants::{ApiKey, BankRelation, Mode, Policy, RealmState, Tenant};
 use crate::time::Timestamp;
 use crate::voucher_types::{TypeCode, VoucherType};
 use crate::vouchers::Voucher;
@@ -270,6 +270,15 @@ pub enum PlatformFact {
     },
     /// A person confirmed the machine's clock, which was in doubt.
     ClockConfirmed(ClockWord),
+    /// A realm comes, goes, opens or closes.
+    RealmChanged {
+        /// The id of the tenant.
+        id: String,
+        /// Which of its realms.
+        mode: Mode,
+        /// How it stands from here on.
+        state: RealmState,
+    },
 }
 
 /// A call to the bank, for the auditor: what was asked, what came back, how long it took.

@@ -1,5 +1,6 @@
 //! Tenants, their two realms, their settings and their keys.
 
+pub mod moves;
 pub mod orders;
 mod platform;
 pub mod scopes;
@@ -121,6 +122,32 @@ impl Tenant {
             Mode::Test => self.test,
         }
     }
+}
+
+/// From which file a realm was filled.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RealmSource {
+    /// What tells the file from every other: a digest of what it holds.
+    pub file: Digest,
+    /// The id of the store that the realm was in, in hexadecimal digits.
+    pub store: String,
+    /// The last commit of that store which the file knows.
+    pub commit: u64,
+    /// The latest time of an entry of that store up to then.
+    pub at: Timestamp,
+}
+
+/// Whether a realm is served; [`moves`] has the steps between these.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum RealmState {
+    /// Its clients are served.
+    Open,
+    /// It is being filled from a file.
+    Importing(RealmSource),
+    /// It was filled from a file, and waits to be opened.
+    Imported(RealmSource),
+    /// An operator closed it.
+    Closed,
 }
 
 /// A key as it is kept: never the secret, only its keyed digest.

@@ -1,14 +1,19 @@
 //! What is shown of tenants and of the platform: policy, limits, fee schedule.
 
+use std::borrow::Cow;
+
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::money::Money;
-use caudal_ledger::tenants::{Platform, Tenant};
+use caudal_ledger::tenants::{Mode, Platform, RealmState, Tenant};
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
+use utoipa::{PartialSchema, ToSchema};
 
 use super::relations::RelationsBody;
 use crate::bodies::accounts::LimitsBody;
+use crate::bodies::words::among;
 use crate::http::Door;
 
 /// A whole list.
@@ -93,7 +98,48 @@ pub struct TenantBody {
     limits: TenantLimitsBody,
     fee_schedule: Vec<FeeBody>,
     bank: RelationsBody,
+    /// Whether its realms are served.
+    realms: RealmStatesBody,
     created_at: String,
+}
+
+/// How a tenant's realms stand.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RealmStates)]
+struct RealmStatesBody {
+    /// The realm of live keys.
+    #[schema(value_type = RealmStateWord)]
+    live: &'static str,
+    /// The realm of test keys.
+    #[schema(value_type = RealmStateWord)]
+    test: &'static str,
+}
+
+impl RealmStatesBody {
+    fn of(platform: &Platform, tenant: &Tenant) -> Self {
+        let state = |mode| platform.state(tenant.realm(mode)).as_str();
+        Self {
+            live: state(Mode::Live),
+            test: state(Mode::Test),
+        }
+    }
+}
+
+/// The words of [`RealmState`].
+#[derive(Debug)]
+struct RealmStateWord;
+
+impl PartialSchema for RealmStateWord {
+    fn schema() -> RefOr<Schema> {
+        let about = "Whether a realm is served: only an `open` one is.";
+        among(about, RealmState::WORDS.into_iter())
+    }
+}
+
+impl ToSchema for RealmStateWord {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("RealmState")
+    }
 }
 
 impl TenantBody {
@@ -109,6 +155,7 @@ impl TenantBody {
             limits: TenantLimitsBody::of(tenant),
             fee_schedule: tenant.fees.iter().map(FeeBody::from).collect(),
             bank: RelationsBody::of(door, tenant),
+            realms: RealmStatesBody::of(&door.engine.platform(), tenant),
             created_at: tenant.created_at.to_string(),
         }
     }

@@ -3,6 +3,7 @@
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, web};
+use caudal_actors::failure::Failure;
 use caudal_ledger::ids::RealmId;
 
 use super::Door;
@@ -76,7 +77,7 @@ fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
         .ok_or(Refusal::NoKey)?
         .clone();
     if !door.gate.is_open() {
-        return Err(caudal_actors::failure::Failure::ShuttingDown.into());
+        return Err(Failure::ShuttingDown.into());
     }
     let key = only(request, &API_KEY).ok_or(Refusal::NoKey)?;
     let known = door.keyring.recognise(key, &door.engine).ok_or_else(|| {
@@ -92,6 +93,9 @@ fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
         // The headers tell of the limits whether the request passes them or not.
         request.extensions_mut().insert(taken);
         taken.check()?;
+    }
+    if !known.open {
+        return Err(Failure::RealmClosed.into());
     }
     scopes::check(&known.key, request, &door)?;
     refuse_unknown(request)?;

@@ -204,6 +204,7 @@ rows! {
     overloaded Tenants: "Too much is waiting; nothing was done.", "Repeat the request after `Retry-After` seconds.";
     shutting_down Tenants: "The service is stopping; nothing was done.", "Repeat the request after `Retry-After` seconds.";
     read_only Tenants: "The service cannot write; nothing was done. Reads go on.", "Repeat the request after `Retry-After` seconds.";
+    realm_closed Tenants: "The realm is being moved; nothing was done.", "Repeat the request after `Retry-After` seconds.";
     clock_in_doubt Tenants: "The clock of the machine contradicts the journal; nothing was done. Reads go on.", "Repeat the request after `Retry-After` seconds.";
     storage_damaged Tenants: "What was asked for cannot be read from disk.", "Tell the operator, with `requestId`.";
     outcome_unknown Tenants: "Nobody can say yet whether it was done.", "Repeat the same request with the same `Idempotency-Key` or `idExterno`: it is done once.";

@@ -304,7 +304,9 @@ impl From<&Failure> for ApiError {
             Failure::KeyUnknown => of(StatusCode::NOT_FOUND),
             Failure::Stale => of(StatusCode::PRECONDITION_FAILED),
             Failure::Overloaded | Failure::OutcomeUnknown => of(unavailable).later(1),
-            Failure::ReadOnly | Failure::ClockInDoubt => of(unavailable).later(30),
+            Failure::ReadOnly | Failure::ClockInDoubt | Failure::RealmClosed => {
+                of(unavailable).later(30)
+            }
             Failure::ShuttingDown => of(unavailable).later(5),
             Failure::Damaged => of(unavailable).later(60),
             Failure::Bug => of(StatusCode::INTERNAL_SERVER_ERROR),

@@ -13,10 +13,11 @@
 //! way the outcome is unknown to its asker, unless its commit had left: that answers by itself.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
-use actix::Actor as _;
+use actix::{Actor as _, AsyncContext as _, Context};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
 use caudal_storage::{Store, StoreError};
@@ -112,6 +113,8 @@ impl Standing {
 pub(super) struct Kept {
     wishes: mpsc::Sender<Wish>,
     standing: Arc<Mutex<Standing>>,
+    /// Whether it is to be served, by the platform's facts.
+    open: Arc<AtomicBool>,
 }
 
 impl Kept {
@@ -125,29 +128,48 @@ impl Kept {
         done.await.map_err(|_| Failure::ShuttingDown)?
     }
 
+    /// Has the realm served or at rest, as the platform's facts say; nobody waits for it.
+    pub(super) fn serve(&self, open: bool) {
+        if self.open.swap(open, Ordering::AcqRel) == open {
+            return;
+        }
+        let (reply, _) = oneshot::channel();
+        let wish = if open {
+            Wish::Resume(reply)
+        } else {
+            Wish::Retire(reply)
+        };
+        if self.wishes.try_send(wish).is_err() {
+            tracing::error!(open, "a realm could not be told to go on, or to rest");
+        }
+    }
+
     fn standing(&self) -> Standing {
         *self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Realms {
-    /// Takes up a realm that is new here, and has it kept.
+    /// Takes up a realm that is new here, and has it kept: served where it is open, at rest where not.
     pub(super) fn add(
         self: &Arc<Self>,
         realm: RealmId,
         settings: Settings,
         relation: Relation,
+        open: bool,
     ) -> Result<(), Failure> {
         let bank = Arc::new(RealmBank::new(&self.banks, relation));
         let settings = Arc::new(RwLock::new(Arc::new(settings)));
         let published = Arc::new(Notify::new());
-        let started = self.start(
-            realm,
-            Arc::clone(&settings),
-            Arc::clone(&bank),
-            Arc::clone(&published),
-        )?;
-        let (mailbox, lane) = (started.mailbox.clone(), Arc::clone(&started.lane));
+        let load = || {
+            let (settings, bank) = (Arc::clone(&settings), Arc::clone(&bank));
+            self.start(realm, settings, bank, Arc::clone(&published))
+        };
+        let started = open.then(load).transpose()?;
+        let (mailbox, lane) = match &started {
+            Some(started) => (started.mailbox.clone(), Arc::clone(&started.lane)),
+            None => self.nobody(realm),
+        };
         let kept = keep(self, realm, started);
         let known = Supervised {
             settings,
@@ -159,6 +181,17 @@ impl Realms {
         };
         self.supervisors.insert(realm, known);
         Ok(())
+    }
+
+    /// The way to the supervisor of a realm that has none.
+    fn nobody(&self, realm: RealmId) -> (Mailbox<RealmSupervisor>, Arc<Lane>) {
+        let addr = Context::<RealmSupervisor>::new().address();
+        let store = Arc::clone(self.cells.of(realm));
+        let lane = Lane::new(realm, store, Arc::clone(&self.traffic));
+        (
+            Mailbox::new(addr, Waiting::default(), realms::MAILBOX),
+            lane,
+        )
     }
 
     /// Starts the supervisor of a realm, as the store knows it.
@@ -213,10 +246,11 @@ impl Realms {
     }
 }
 
-/// Has a realm kept whose first supervisor was started.
-pub(super) fn keep(realms: &Arc<Realms>, realm: RealmId, started: Started) -> Kept {
+/// Has a realm kept whose first supervisor was started, or which rests.
+pub(super) fn keep(realms: &Arc<Realms>, realm: RealmId, started: Option<Started>) -> Kept {
     let (wishes, wanted) = mpsc::channel(WISHES_MAX);
     let standing = Arc::default();
+    let open = Arc::new(AtomicBool::new(started.is_some()));
     let keeper = Keeper {
         realms: Arc::downgrade(realms),
         realm,
@@ -231,7 +265,11 @@ pub(super) fn keep(realms: &Arc<Realms>, realm: RealmId, started: Started) -> Ke
         }
         None => drop(actix::spawn(work)),
     }
-    Kept { wishes, standing }
+    Kept {
+        wishes,
+        standing,
+        open,
+    }
 }
 
 struct Keeper {
@@ -243,7 +281,12 @@ struct Keeper {
 
 impl Keeper {
     /// Goes on until the engine is gone.
-    async fn run(mut self, mut started: Started) {
+    async fn run(mut self, started: Option<Started>) {
+        let first = match started {
+            Some(started) => Some(started),
+            None => self.rest().await,
+        };
+        let Some(mut started) = first else { return };
         while let Some(next) = self.attend(started).await {
             started = next;
         }

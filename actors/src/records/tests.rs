@@ -29,7 +29,9 @@ use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::particulars::{Cleared, Names, Particulars};
 use caudal_ledger::remuneration::{BrokerageAccount, EnrolmentState};
 use caudal_ledger::tenants::scopes::{Network, Scope};
-use caudal_ledger::tenants::{ApiKey, BankRelation, BankRelations, Mode, Policy, Tenant};
+use caudal_ledger::tenants::{
+    ApiKey, BankRelation, BankRelations, Mode, Policy, RealmSource, RealmState, Tenant,
+};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::voucher_types::{Origin, Sense, TypeCode, VoucherType};
@@ -298,7 +300,25 @@ fn platform_facts() -> Vec<PlatformFact> {
         clock_confirmed(),
         total_limited(),
         limited_key(),
+        realm_is(RealmState::Importing(source())),
+        realm_is(RealmState::Imported(source())),
+        realm_is(RealmState::Closed),
+        realm_is(RealmState::Open),
     ]
+}
+
+fn realm_is(state: RealmState) -> PlatformFact {
+    let (id, mode) = ("tnt_1".into(), Mode::Test);
+    PlatformFact::RealmChanged { id, mode, state }
+}
+
+fn source() -> RealmSource {
+    RealmSource {
+        file: Digest([7; 32]),
+        store: "00ff".into(),
+        commit: 9,
+        at: at(10),
+    }
 }
 
 fn total_limited() -> PlatformFact {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ApiKey, Mode, Tenant};
+use super::{ApiKey, Mode, RealmState, Tenant};
 use crate::facts::PlatformFact;
 use crate::fees::FeeRule;
 use crate::ids::RealmId;
@@ -24,6 +24,8 @@ pub struct Platform {
     /// What a person last confirmed of the clock: what it said, and what was believed until then.
     pub clock: Option<(Timestamp, Timestamp)>,
     realms: u32,
+    /// Of realms of which something was said.
+    pub(super) states: BTreeMap<RealmId, RealmState>,
 }
 
 impl Platform {
@@ -127,6 +129,11 @@ impl Platform {
             PlatformFact::BankRelated { id, mode, relation } => {
                 if let Some(tenant) = self.tenants.get_mut(id) {
                     tenant.banks.of_mut(*mode).clone_from(relation);
+                }
+            }
+            PlatformFact::RealmChanged { id, mode, state } => {
+                if let Some(tenant) = self.tenants.get(id) {
+                    self.states.insert(tenant.realm(*mode), state.clone());
                 }
             }
         }

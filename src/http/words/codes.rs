@@ -9,7 +9,7 @@ use super::ledger::alias_is_taken;
 /// The status and the stable word of wrong fields.
 pub const INVALID: (StatusCode, &str) = (StatusCode::BAD_REQUEST, "invalid_request");
 /// The statuses and stable words of what the actors say beside rules, for the catalogue.
-pub const FAILURES: [(StatusCode, &str); 17] = [
+pub const FAILURES: [(StatusCode, &str); 18] = [
     (StatusCode::BAD_REQUEST, "bank_refused"),
     (StatusCode::BAD_GATEWAY, "bank_failed"),
     (StatusCode::GATEWAY_TIMEOUT, "bank_timeout"),
@@ -23,6 +23,7 @@ pub const FAILURES: [(StatusCode, &str); 17] = [
     (StatusCode::SERVICE_UNAVAILABLE, "read_only"),
     (StatusCode::SERVICE_UNAVAILABLE, "clock_in_doubt"),
     (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
+    (StatusCode::SERVICE_UNAVAILABLE, "realm_closed"),
     (StatusCode::SERVICE_UNAVAILABLE, "outcome_unknown"),
     (StatusCode::SERVICE_UNAVAILABLE, "storage_damaged"),
     (StatusCode::INTERNAL_SERVER_ERROR, "internal_error"),
@@ -47,6 +48,7 @@ pub fn code(failure: &Failure) -> &'static str {
         Failure::ReadOnly => "read_only",
         Failure::ClockInDoubt => "clock_in_doubt",
         Failure::ShuttingDown => "shutting_down",
+        Failure::RealmClosed => "realm_closed",
         Failure::OutcomeUnknown => "outcome_unknown",
         Failure::Damaged => "storage_damaged",
         Failure::Bug => "internal_error",

@@ -284,6 +284,9 @@ impl Say for Failure {
             Self::ClockInDoubt => {
                 "El servicio duda de su reloj y no acepta cambios; reintente más tarde"
             }
+            Self::RealmClosed => {
+                "Este espacio está cerrado porque se está moviendo; reintente más tarde o consulte a quien opera el servicio"
+            }
             Self::ShuttingDown => "El servicio se está reiniciando; reintente en unos segundos",
             Self::OutcomeUnknown => {
                 "No se conoce el resultado; repita la solicitud con el mismo Idempotency-Key o idExterno"

@@ -136,7 +136,7 @@ fn webhook(word: &str, about: &str, name: &str) -> Operation {
     body.content
         .insert("application/json".into(), content.into());
     operation.request_body = Some(body.into());
-    let taken = Response::new("Taken. 410 ends the webhook; anything else is sent again.");
+    let taken = Response::new("Taken. 410 ends the webhook; others are sent again.");
     let answers = &mut operation.responses.responses;
     answers.insert("2XX".into(), taken.into());
     operation

@@ -1,0 +1,290 @@
+//! How a realm comes and goes: filled from a file, opened, closed.
+//!
+//! **Shape.** A realm is served unless a fact says otherwise. One that is filled from a file is
+//! [`RealmState::Importing`] until all of it is here, then [`RealmState::Imported`] until an operator opens it.
+//! One that goes on elsewhere is [`RealmState::Closed`]: what it was can still be read by operators.
+//!
+//! What is there already has to be the beginning of what comes: so a realm that is closed can come back with what it
+//! did elsewhere, and one that was imported can be followed up until it is opened.
+//!
+//! **Order.** A realm keeps its number wherever it goes, because its CVUs, the ids that were published and the
+//! references at the bank have it in them. So an installation that has given the number to somebody else
+//! cannot take it in.
+
+use super::{Mode, Platform, Tenant};
+use crate::facts::PlatformFact;
+use crate::ids::RealmId;
+use crate::tenants::{RealmSource, RealmState};
+
+/// Why a realm does not come, go, open or close.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NotMoved {
+    /// There is no such tenant.
+    #[error("there is no tenant {0}")]
+    NoTenant(String),
+    /// The tenant has other realms here than it had there.
+    #[error(
+        "the tenant {tenant} has the realms {} and {} here, and had {} and {} there: its CVUs and ids name the latter",
+        .here.0.0, .here.1.0, .there.0.0, .there.1.0
+    )]
+    OtherRealms {
+        /// Whose they are.
+        tenant: String,
+        /// Live and test, here.
+        here: (RealmId, RealmId),
+        /// Live and test, in the file.
+        there: (RealmId, RealmId),
+    },
+    /// Its number is another tenant's here.
+    #[error(
+        "the realm {} is the tenant {tenant}'s here: a realm keeps its number, because its CVUs and ids name it. \
+         Import it into an installation that has not given the number out", .realm.0
+    )]
+    NumberTaken {
+        /// The number.
+        realm: RealmId,
+        /// Who has it.
+        tenant: String,
+    },
+    /// It is served, and has something in it.
+    #[error(
+        "the realm is open and has entries: a realm is filled before it is served, or once it was closed"
+    )]
+    InUse,
+    /// It is not in a state from which this can be done.
+    #[error("the realm is {0}")]
+    Is(&'static str),
+}
+
+impl RealmState {
+    /// Every word that [`Self::as_str`] gives.
+    pub const WORDS: [&'static str; 4] = ["open", "importing", "imported", "closed"];
+
+    /// The word for people and programs.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Importing(_) => "importing",
+            Self::Imported(_) => "imported",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+impl Platform {
+    /// How a realm stands; one of which nothing was said is open.
+    pub fn state(&self, realm: RealmId) -> &RealmState {
+        self.states.get(&realm).unwrap_or(&RealmState::Open)
+    }
+
+    /// Whether a realm is served.
+    pub fn is_open(&self, realm: RealmId) -> bool {
+        *self.state(realm) == RealmState::Open
+    }
+
+    /// What begins to fill a realm of `tenant` from `source`: nothing where that has begun. `empty` says whether
+    /// nothing is in the realm; that what is there is the beginning of what comes is the caller's to see.
+    ///
+    /// # Errors
+    /// When the number is another's, or the realm is in use.
+    pub fn begin_import(
+        &self,
+        tenant: &Tenant,
+        mode: Mode,
+        source: &RealmSource,
+        empty: bool,
+    ) -> Result<Vec<PlatformFact>, NotMoved> {
+        let mut facts = Vec::new();
+        match self.tenants.get(&tenant.id) {
+            Some(known) => {
+                let (here, there) = ((known.live, known.test), (tenant.live, tenant.test));
+                if here != there {
+                    let tenant = tenant.id.clone();
+                    return Err(NotMoved::OtherRealms {
+                        tenant,
+                        here,
+                        there,
+                    });
+                }
+            }
+            None => {
+                self.numbers_are_free(tenant)?;
+                facts.push(PlatformFact::TenantCreated(Box::new(tenant.clone())));
+            }
+        }
+        match self.state(tenant.realm(mode)) {
+            RealmState::Open if !empty => return Err(NotMoved::InUse),
+            RealmState::Importing(known) if known == source => return Ok(Vec::new()),
+            RealmState::Open
+            | RealmState::Importing(_)
+            | RealmState::Imported(_)
+            | RealmState::Closed => {}
+        }
+        let state = RealmState::Importing(source.clone());
+        facts.push(changed(&tenant.id, mode, state));
+        Ok(facts)
+    }
+
+    fn numbers_are_free(&self, tenant: &Tenant) -> Result<(), NotMoved> {
+        let theirs = [tenant.live, tenant.test];
+        let mut others = self.tenants.values();
+        let other = others.find_map(|it| {
+            let realm = [it.live, it.test]
+                .into_iter()
+                .find(|it| theirs.contains(it))?;
+            Some((realm, it.id.clone()))
+        });
+        match other {
+            Some((realm, tenant)) => Err(NotMoved::NumberTaken { realm, tenant }),
+            None => Ok(()),
+        }
+    }
+
+    /// What says that all of a realm is here.
+    ///
+    /// # Errors
+    /// When it is not being filled.
+    pub fn end_import(&self, tenant: &str, mode: Mode) -> Result<PlatformFact, NotMoved> {
+        match self.state_of(tenant, mode)? {
+            RealmState::Importing(source) => {
+                let state = RealmState::Imported(source.clone());
+                Ok(changed(tenant, mode, state))
+            }
+            state @ (RealmState::Open | RealmState::Imported(_) | RealmState::Closed) => {
+                Err(NotMoved::Is(state.as_str()))
+            }
+        }
+    }
+
+    /// What has a realm served again that was imported or closed.
+    ///
+    /// # Errors
+    /// When it is open, or not all of it is here.
+    pub fn open_realm(&self, tenant: &str, mode: Mode) -> Result<PlatformFact, NotMoved> {
+        match self.state_of(tenant, mode)? {
+            RealmState::Imported(_) | RealmState::Closed => {
+                Ok(changed(tenant, mode, RealmState::Open))
+            }
+            state @ (RealmState::Open | RealmState::Importing(_)) => {
+                Err(NotMoved::Is(state.as_str()))
+            }
+        }
+    }
+
+    /// What has a realm served no more.
+    ///
+    /// # Errors
+    /// When it is not open.
+    pub fn close_realm(&self, tenant: &str, mode: Mode) -> Result<PlatformFact, NotMoved> {
+        match self.state_of(tenant, mode)? {
+            RealmState::Open => Ok(changed(tenant, mode, RealmState::Closed)),
+            state @ (RealmState::Importing(_) | RealmState::Imported(_) | RealmState::Closed) => {
+                Err(NotMoved::Is(state.as_str()))
+            }
+        }
+    }
+
+    fn state_of(&self, tenant: &str, mode: Mode) -> Result<&RealmState, NotMoved> {
+        let known = self.tenants.get(tenant);
+        let known = known.ok_or_else(|| NotMoved::NoTenant(tenant.to_owned()))?;
+        Ok(self.state(known.realm(mode)))
+    }
+}
+
+fn changed(tenant: &str, mode: Mode, state: RealmState) -> PlatformFact {
+    let id = tenant.to_owned();
+    PlatformFact::RealmChanged { id, mode, state }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::Digest;
+    use crate::limits::{Limits, TotalLimits};
+    use crate::tenants::{BankRelations, Policy};
+    use crate::time::Timestamp;
+
+    fn tenant(id: &str, live: u32) -> Tenant {
+        Tenant {
+            id: id.to_owned(),
+            name: id.to_owned(),
+            policy: Policy::default(),
+            limits: Limits::default(),
+            fees: Vec::new(),
+            live: RealmId(live),
+            test: RealmId(live + 1),
+            created_at: Timestamp::default(),
+            banks: BankRelations::default(),
+            total_limits: TotalLimits::default(),
+        }
+    }
+
+    fn source(file: u8) -> RealmSource {
+        RealmSource {
+            file: Digest([file; 32]),
+            store: "aa".to_owned(),
+            commit: 7,
+            at: Timestamp::default(),
+        }
+    }
+
+    fn take(platform: &mut Platform, facts: &[PlatformFact]) {
+        facts.iter().for_each(|fact| platform.apply(fact));
+    }
+
+    #[test]
+    fn a_realm_comes_whole_is_opened_closed_and_opened_again() {
+        let mut platform = Platform::default();
+        let five = tenant("five", 5);
+        let begin = |platform: &Platform, file, empty| {
+            platform.begin_import(&five, Mode::Live, &source(file), empty)
+        };
+        let begun = begin(&platform, 1, true).unwrap();
+        assert_eq!(begun.len(), 2);
+        take(&mut platform, &begun);
+        let open = |platform: &Platform, realm| platform.is_open(RealmId(realm));
+        assert!(!open(&platform, 5) && open(&platform, 6));
+        assert_eq!(platform.next_realms(), (RealmId(7), RealmId(8)));
+        assert_eq!(begin(&platform, 1, false), Ok(Vec::new()));
+        let later = begin(&platform, 2, false).unwrap();
+        assert_eq!(later.len(), 1, "the tenant is there");
+        take(&mut platform, &later);
+        let early = platform.open_realm("five", Mode::Live);
+        assert_eq!(early, Err(NotMoved::Is("importing")));
+        let ended = platform.end_import("five", Mode::Live).unwrap();
+        take(&mut platform, &[ended]);
+        assert_eq!(platform.state(RealmId(5)).as_str(), "imported");
+        for word in ["open", "closed", "open"] {
+            let next = match word {
+                "open" => platform.open_realm("five", Mode::Live),
+                _ => platform.close_realm("five", Mode::Live),
+            };
+            take(&mut platform, &[next.unwrap()]);
+            assert_eq!(platform.state(RealmId(5)).as_str(), word);
+        }
+        assert_eq!(begin(&platform, 3, false), Err(NotMoved::InUse));
+        let twice = platform.open_realm("five", Mode::Live);
+        assert_eq!(twice, Err(NotMoved::Is("open")));
+        let nobody = platform.close_realm("six", Mode::Test);
+        assert_eq!(nobody, Err(NotMoved::NoTenant("six".to_owned())));
+    }
+
+    #[test]
+    fn a_number_that_is_somebody_elses_is_refused() {
+        let mut platform = Platform::default();
+        let there = PlatformFact::TenantCreated(Box::new(tenant("there", 5)));
+        take(&mut platform, &[there]);
+        let taken = platform.begin_import(&tenant("new", 5), Mode::Test, &source(1), true);
+        let realm = RealmId(5);
+        let tenant_id = "there".to_owned();
+        assert_eq!(
+            taken,
+            Err(NotMoved::NumberTaken {
+                realm,
+                tenant: tenant_id
+            })
+        );
+        let moved = platform.begin_import(&tenant("there", 7), Mode::Test, &source(1), true);
+        assert!(matches!(moved, Err(NotMoved::OtherRealms { .. })));
+    }
+}
