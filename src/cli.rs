@@ -11,6 +11,7 @@ mod dev;
 mod health;
 mod listen;
 mod process;
+mod realm;
 mod remote;
 mod restore;
 mod sandbox_bank;
@@ -65,6 +66,8 @@ enum Command {
     Verify(verify::Args),
     Backup(Box<backup::Args>),
     Restore(restore::Args),
+    #[command(subcommand)]
+    Realm(Box<realm::Realm>),
     /// Print the OpenAPI document of the API, or one of its catalogues as Markdown
     Openapi {
         /// Print this catalogue instead of the document
@@ -158,6 +161,7 @@ pub fn run() -> ExitCode {
         Command::Verify(args) => verify::run(args),
         Command::Backup(args) => backup::run(*args),
         Command::Restore(args) => restore::run(args),
+        Command::Realm(errand) => realm::run(*errand),
         Command::Openapi { catalogue } => openapi(catalogue),
         Command::Completions { shell } => shell::completions(shell, Cli::command()),
         Command::Man { folder } => shell::manual(&folder, Cli::command()),

@@ -19,6 +19,7 @@ pub mod memory;
 pub mod notices;
 pub mod outgoing;
 pub mod pages;
+pub mod portable;
 pub mod server;
 pub mod service;
 pub mod traces;

@@ -86,7 +86,7 @@ impl Depot for Dying {
 }
 
 /// Ships when it is asked to, and otherwise hardly ever.
-fn asked(depot: Arc<dyn Depot>) -> Option<Plan> {
+pub fn asked(depot: Arc<dyn Depot>) -> Option<Plan> {
     Some(Plan {
         depot,
         every: Duration::from_secs(3600),
@@ -94,22 +94,22 @@ fn asked(depot: Arc<dyn Depot>) -> Option<Plan> {
     })
 }
 
-fn at(place: &Path) -> Option<Plan> {
+pub fn at(place: &Path) -> Option<Plan> {
     asked(depot::open(place.to_str().unwrap(), true).unwrap())
 }
 
-async fn shipped(service: &TestService) -> Value {
+pub async fn shipped(service: &TestService) -> Value {
     let answer = service.admin("POST", "/admin/backup", &json!({})).await;
     answer.is(200).json.clone()
 }
 
 /// What a command says: its code, and what it printed as JSON or said on standard error.
-fn command(arguments: &[&str]) -> (Option<i32>, Value, String) {
+pub fn command(arguments: &[&str]) -> (Option<i32>, Value, String) {
     let (code, out, why) = said(&caudal(arguments).output().unwrap());
     (code, serde_json::from_str(&out).unwrap_or(Value::Null), why)
 }
 
-fn text(path: &Path) -> &str {
+pub fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
@@ -139,7 +139,7 @@ fn restored(from: &Path, data: &Path, pepper: &Path, more: &[&str]) -> Value {
 }
 
 /// Everything that a client sees of some accounts.
-async fn seen(client: &Client, cvus: &[String]) -> Vec<Value> {
+pub async fn seen(client: &Client, cvus: &[String]) -> Vec<Value> {
     let mut all = Vec::new();
     for cvu in cvus {
         let mut balance = client.balance(cvu).await;
@@ -242,7 +242,7 @@ async fn stopped(vouchers: usize) -> (TestService, Vec<String>) {
     (service, cvus)
 }
 
-fn store_of(data: &Path) -> Arc<DurableStore> {
+pub fn store_of(data: &Path) -> Arc<DurableStore> {
     let options = StoreOptions {
         create: false,
         ..StoreOptions::small()

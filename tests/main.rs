@@ -80,6 +80,8 @@ mod notices;
 #[cfg(test)]
 mod pages;
 #[cfg(test)]
+mod portable;
+#[cfg(test)]
 mod postgres;
 #[cfg(test)]
 mod reconciliation;

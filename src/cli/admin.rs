@@ -101,6 +101,15 @@ pub enum Mode {
     Test,
 }
 
+impl From<Mode> for caudal_ledger::ids::Mode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Live => Self::Live,
+            Mode::Test => Self::Test,
+        }
+    }
+}
+
 /// Runs an errand about tenants.
 pub fn tenant(errand: Tenant) -> Result<(), Exit> {
     const COLUMNS: [&str; 3] = ["id", "name", "createdAt"];

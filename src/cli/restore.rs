@@ -44,7 +44,8 @@ pub struct Args {
     json: bool,
 }
 
-fn until(text: &str) -> Result<Until, String> {
+/// Reads where something is to end.
+pub(super) fn until(text: &str) -> Result<Until, String> {
     if let Ok(commit) = text.parse() {
         return Ok(Until::Commit(commit));
     }

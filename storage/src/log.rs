@@ -22,7 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::{CommitNo, StoreError};
+use crate::api::{CommitNo, StoreError, StreamId};
 use crate::journal::format::{Record, RecordBuilder, genesis};
 
 pub use crate::journal::format::Hash;
@@ -63,6 +63,21 @@ impl Tail {
             hash: genesis(id),
         }
     }
+}
+
+/// An entry as it lies in a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lying<'a> {
+    /// The commit that it is of.
+    pub commit: CommitNo,
+    /// The stream that it belongs to.
+    pub stream: StreamId,
+    /// Its sequence number in that stream, from 1.
+    pub seq: u64,
+    /// Its time, in milliseconds since 1970 UTC.
+    pub at: u64,
+    /// The fact, as the layer above encoded it.
+    pub body: &'a [u8],
 }
 
 /// A record that was sealed: commits under their numbers, the predecessor's hash, checksums, and
@@ -128,6 +143,20 @@ impl<'a> Sealed<'a> {
             true
         });
         whole.then_some(latest)
+    }
+
+    /// Visits its entries in order until `visit` says stop (`false`). Gives false when one of them fails its
+    /// checksum; those before it were visited then.
+    pub fn visit(&self, visit: &mut dyn FnMut(Lying<'a>) -> bool) -> bool {
+        self.record.visit(&mut |commit, _, entry| {
+            visit(Lying {
+                commit: CommitNo(commit),
+                stream: entry.stream,
+                seq: entry.seq,
+                at: entry.at,
+                body: entry.body,
+            })
+        })
     }
 
     /// The end of the log once it is appended.

@@ -1,0 +1,429 @@
+//! `caudal realm`: one tenant's live or test realm as a file, and out of it.
+
+use std::path::{Path, PathBuf};
+
+use caudal::backup::BackupError;
+use caudal::backup::chain::{self, Take};
+use caudal::backup::depot;
+use caudal::backup::names::hex;
+use caudal::backup::restore::Until;
+use caudal::clock;
+use caudal::portable::export::{Export, Wanted};
+use caudal::portable::file::{Checked, count};
+use caudal::portable::format::FRAME_BYTES;
+use caudal::portable::import::{self, Scratch};
+use caudal::portable::read;
+use caudal::portable::tables::{self, Style};
+use caudal_actors::verify;
+use caudal_ledger::ids::Mode;
+use caudal_ledger::tenants::moves::NotMoved;
+use caudal_ledger::time::Timestamp;
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::Exit;
+use super::admin;
+use super::process;
+use super::remote::shown;
+use super::restore::until;
+use super::stopped::Stopped;
+use super::terminal::{self, say, wait};
+
+/// Where a file is tried before it is imported.
+const REHEARSAL: &str = "rehearsal";
+
+/// Export, check and import one tenant's realm; open and close it
+#[derive(Debug, Subcommand)]
+pub enum Realm {
+    Export(Taken),
+    Check(Check),
+    Import(Import),
+    /// Have an imported or closed realm served from the next start on
+    Open(Which),
+    /// Have a realm served no more from the next start on: it goes on elsewhere
+    ///
+    /// An export that is made afterwards has all of it.
+    Close(Which),
+}
+
+/// Write a realm to a file that `caudal realm import` reads, or to a folder of tables for people
+///
+/// A depot (`--from`) can be read while the service runs; `caudal backup` ships to it what is newest. The tables add up to
+/// what the ledger keeps; where they do not, nothing is written.
+#[derive(Debug, clap::Args)]
+pub struct Taken {
+    /// The data folder of a stopped service
+    #[arg(
+        long,
+        value_name = "DIR",
+        required_unless_present = "from",
+        conflicts_with = "from"
+    )]
+    data: Option<PathBuf>,
+    /// A backup: a folder, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "PLACE")]
+    from: Option<String>,
+    /// Which store of the backup, by the beginning of its id, where there are several
+    #[arg(long, value_name = "ID", requires = "from")]
+    store: Option<String>,
+    /// The tenant
+    #[arg(long, value_name = "ID")]
+    tenant: String,
+    /// Which of its realms
+    #[arg(long)]
+    mode: admin::Mode,
+    /// Only what was committed up to this instant (2026-03-01T12:00:00Z), or the commit with this number
+    #[arg(long, value_name = "INSTANT|COMMIT", value_parser = until)]
+    at: Option<Until>,
+    /// As what
+    #[arg(long, value_enum, default_value = "file")]
+    format: Format,
+    /// The new file, or with --format ndjson or csv the new folder
+    #[arg(long, value_name = "PATH")]
+    to: PathBuf,
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// As what a realm is exported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Format {
+    /// One file with all of it, for `caudal realm import`
+    File,
+    /// Accounts, vouchers, holds and transfers as lines of JSON, as the API shows them
+    Ndjson,
+    /// The same as CSV, for spreadsheets
+    Csv,
+}
+
+/// Check a realm's file: every byte, every stream, and what it says of itself
+#[derive(Debug, clap::Args)]
+pub struct Check {
+    /// The file
+    file: PathBuf,
+    /// Print what is in it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Put a realm's file into the data folder of a stopped service, and verify all of it
+///
+/// The tenant is made of the file where there is none of its id. The realm keeps its number, which nobody else may have
+/// here. It is served once it is opened, and not before all of it is here. An import that is cut off goes on where it was
+/// when the command runs again; a later file of the same realm can be imported over an earlier one until it is opened.
+#[derive(Debug, clap::Args)]
+pub struct Import {
+    /// The file
+    file: PathBuf,
+    /// The data folder of a stopped service
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Have it served from the next start on. Nobody else may serve it then
+    #[arg(long)]
+    open: bool,
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A realm in the data folder of a stopped service.
+#[derive(Debug, clap::Args)]
+pub struct Which {
+    /// The data folder of a stopped service
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// The tenant
+    #[arg(long, value_name = "ID")]
+    tenant: String,
+    /// Which of its realms
+    #[arg(long)]
+    mode: admin::Mode,
+}
+
+/// Does it.
+pub fn run(errand: Realm) -> Result<(), Exit> {
+    process::keep_files_private();
+    // That the index has to be made is no news here.
+    let usual = "warn,caudal_storage::durable::open=error";
+    terminal::log(caudal::log::LogFormat::Text, usual)?;
+    match errand {
+        Realm::Export(args) => export(&args),
+        Realm::Check(args) => {
+            let checked = check(&args.file)?;
+            print(&told(&checked), args.json, "it is whole")
+        }
+        Realm::Import(args) => put(&args),
+        Realm::Open(which) => turn(&which, true),
+        Realm::Close(which) => turn(&which, false),
+    }
+}
+
+/// What is in a file, for people and programs.
+fn told(checked: &Checked) -> Value {
+    let (head, ending) = (&checked.head, &checked.ending);
+    json!({
+        "tenantId": head.tenant,
+        "mode": head.mode.as_str(),
+        "realm": head.realm.0,
+        "store": hex(&head.store),
+        "commit": head.commit,
+        "chain": hex(&head.chain),
+        "latest": Timestamp::from_millis(head.latest).to_string(),
+        "closed": ending.closed,
+        "entries": ending.entries,
+        "streams": ending.streams,
+        "digest": ending.digest.to_string(),
+        "file": checked.name.to_string(),
+        "bytes": checked.bytes,
+    })
+}
+
+fn print(done: &Value, json: bool, what: &str) -> Result<(), Exit> {
+    if json {
+        return say(&serde_json::to_string_pretty(done).map_err(Exit::failed)?);
+    }
+    let part = |name| shown(done, name);
+    say(&format!(
+        "{} {} (realm {}) of store {}, up to commit {} of {}: {what}; {} entries in {} streams, digest {}",
+        part("tenantId"),
+        part("mode"),
+        part("realm"),
+        part("store"),
+        part("commit"),
+        part("latest"),
+        part("entries"),
+        part("streams"),
+        part("digest"),
+    ))
+}
+
+fn check(file: &Path) -> Result<Checked, Exit> {
+    let all = std::fs::metadata(file).map_or(0, |it| it.len());
+    let bar = terminal::bytes("checking", all);
+    let checked = read::check(file, &mut |bytes| bar.set_position(bytes));
+    bar.finish_and_clear();
+    Ok(checked?)
+}
+
+fn export(args: &Taken) -> Result<(), Exit> {
+    let style = match args.format {
+        Format::File => {
+            let made = extract(args, &args.to)?;
+            return print(&told(&made), args.json, "written");
+        }
+        Format::Ndjson => Style::Ndjson,
+        Format::Csv => Style::Csv,
+    };
+    // The rows are read from an index, which is made of the realm alone.
+    let beside = |ending: &str| {
+        let mut name = args.to.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    };
+    if args.to.exists() {
+        let why = format!(
+            "{} is there already: nothing was written over it",
+            args.to.display()
+        );
+        return Err(Exit::usage(why));
+    }
+    let (file, folder) = (beside(".realm"), beside(".store"));
+    let made = extract(args, &file)?;
+    let line = terminal::progress("indexing, bytes:");
+    let written = Scratch::of(&file, &made, &folder, &mut |it| line.set_position(it));
+    let written = written.and_then(|scratch| {
+        line.set_message("vouchers written:");
+        let from = (scratch.store(), made.head.realm);
+        tables::write(from, &args.to, style, &told(&made), &mut |it| {
+            line.set_position(it)
+        })
+    });
+    line.finish_and_clear();
+    std::fs::remove_file(&file).map_err(Exit::failed)?;
+    let done = written?.summary(&told(&made));
+    if args.json {
+        return print(&done, true, "");
+    }
+    let part = |name| shown(&done, name);
+    say(&format!(
+        "{}: {} accounts, {} vouchers, {} holds, {} transfers; {} available and {} held, as the ledger keeps them; \
+         up to commit {} of {}",
+        args.to.display(),
+        part("accounts"),
+        part("vouchers"),
+        part("holds"),
+        part("transfers"),
+        part("available"),
+        part("held"),
+        part("commit"),
+        part("latest"),
+    ))
+}
+
+/// Writes a realm's file, from wherever it is.
+fn extract(args: &Taken, to: &Path) -> Result<Checked, Exit> {
+    let wanted = Wanted {
+        tenant: args.tenant.clone(),
+        mode: args.mode.into(),
+        until: args.at.unwrap_or(Until::End),
+        frame_bytes: FRAME_BYTES,
+    };
+    match (&args.data, &args.from) {
+        (Some(data), _) => from_folder(data, to, wanted),
+        (None, Some(from)) => wait(from_depot(from, args.store.as_deref(), to, wanted)),
+        (None, None) => Err(Exit::usage(
+            "name a folder with --data, or a backup with --from",
+        )),
+    }
+}
+
+fn from_folder(data: &Path, to: &Path, wanted: Wanted) -> Result<Checked, Exit> {
+    let line = terminal::progress("opening");
+    let stopped = Stopped::open(data, false, &line)?;
+    line.finish_and_clear();
+    let records = &stopped.records;
+    let mut export = Export::begin(to, records.history(), wanted)?;
+    let from = records.beginning();
+    let all = records.behind(&from);
+    let bar = terminal::bytes("exporting", all);
+    let (mut read, mut wrong) = (0, None);
+    records
+        .read(&from, &mut |record| {
+            read += count(record.bytes().len());
+            bar.set_position(read.min(all));
+            let taken = match record.latest() {
+                Some(latest) => export.record(record, latest),
+                None => Err(BackupError::Refused(format!(
+                    "commit {}: an entry fails its checksum",
+                    record.first_commit().0
+                ))),
+            };
+            taken.unwrap_or_else(|why| {
+                wrong = Some(why);
+                false
+            })
+        })
+        .map_err(BackupError::from)?;
+    bar.finish_and_clear();
+    if let Some(why) = wrong {
+        return Err(why.into());
+    }
+    let made = export.finish()?;
+    stopped.store.close().map_err(Exit::failed)?;
+    Ok(made)
+}
+
+async fn from_depot(
+    from: &str,
+    store: Option<&str>,
+    to: &Path,
+    wanted: Wanted,
+) -> Result<Checked, Exit> {
+    let depot = depot::open(from, false)?;
+    let kept = chain::find(depot.as_ref(), store).await?;
+    let mut export = Export::begin(to, kept.history, wanted)?;
+    let bar = terminal::bytes("exporting", kept.cover.bytes());
+    let take: Take<'_> = &mut |record, latest| export.record(record, latest);
+    let walked = chain::walk(depot.as_ref(), &kept, take, &mut |it| bar.set_position(it)).await;
+    bar.finish_and_clear();
+    walked?;
+    Ok(export.finish()?)
+}
+
+fn put(args: &Import) -> Result<(), Exit> {
+    let (file, checked) = (&args.file, check(&args.file)?);
+    let line = terminal::progress("opening");
+    let stopped = Stopped::open(&args.data, false, &line)?;
+    line.finish_and_clear();
+    let store = stopped.store.as_ref();
+    let rehearsal = args.data.join(REHEARSAL);
+    let bar = terminal::bytes("trying it", checked.bytes);
+    let mut done = |bytes| bar.set_position(bytes);
+    import::rehearse(file, &checked, &rehearsal, &mut done)?;
+    import::begin(store, file, &checked, clock::now())?;
+    bar.set_message("importing");
+    import::fill(store, file, &checked, &mut |bytes| bar.set_position(bytes))?;
+    bar.finish_and_clear();
+    import::compare(store, file, &checked)?;
+    let line = terminal::progress("entries replayed:");
+    let verified = verify::store(store, &mut |entries| line.set_position(entries));
+    line.finish_and_clear();
+    let (report, _) = verified.map_err(BackupError::from)?;
+    if let Some(first) = report.differences.first() {
+        return Err(Exit::failed(format!(
+            "{} differences in the store, the first: {first}. The realm stays closed; look at `caudal verify --data {}`",
+            report.count,
+            args.data.display()
+        )));
+    }
+    import::end(store, &checked, clock::now())?;
+    let (tenant, mode) = (&checked.head.tenant, checked.head.mode);
+    if args.open {
+        set(store, tenant, mode, true)?;
+    }
+    stopped.store.close().map_err(Exit::failed)?;
+    let mut all = told(&checked);
+    if let Some(all) = all.as_object_mut() {
+        all.insert("opened".to_owned(), args.open.into());
+        all.insert("differences".to_owned(), report.count.into());
+    }
+    print(&all, args.json, "imported, nothing differs")?;
+    match args.json || args.open {
+        true => Ok(()),
+        false => next(&checked, &args.data),
+    }
+}
+
+/// What is to be done before a realm is served.
+fn next(checked: &Checked, data: &Path) -> Result<(), Exit> {
+    let head = &checked.head;
+    if !checked.ending.closed {
+        say("It was not closed where it came from: see to it that nobody serves it there.")?;
+    }
+    say(&format!(
+        "It is closed here. Issue its keys, look at its bank and at the secrets of its webhooks, then: \
+         caudal realm open --data {} --tenant {} --mode {}",
+        data.display(),
+        head.tenant,
+        head.mode.as_str()
+    ))
+}
+
+fn set(
+    store: &dyn caudal_storage::Store,
+    tenant: &str,
+    mode: Mode,
+    open: bool,
+) -> Result<(), BackupError> {
+    import::say(store, clock::now(), |platform| {
+        let fact = match open {
+            true => platform.open_realm(tenant, mode),
+            false => platform.close_realm(tenant, mode),
+        };
+        Ok(vec![fact?])
+    })
+}
+
+/// Opens or closes a realm.
+fn turn(which: &Which, open: bool) -> Result<(), Exit> {
+    let line = terminal::progress("opening");
+    let stopped = Stopped::open(&which.data, false, &line)?;
+    line.finish_and_clear();
+    let mode = which.mode.into();
+    let done = set(stopped.store.as_ref(), &which.tenant, mode, open);
+    stopped.store.close().map_err(Exit::failed)?;
+    done?;
+    let word = if open { "open" } else { "closed" };
+    say(&format!(
+        "{} {} is {word} from the next start on",
+        which.tenant,
+        mode.as_str()
+    ))
+}
+
+impl From<NotMoved> for Exit {
+    fn from(why: NotMoved) -> Self {
+        Self::usage(why)
+    }
+}

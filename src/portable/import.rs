@@ -1,0 +1,341 @@
+//! Puts a realm's file into another store.
+//!
+//! **Shape.** Each frame of the file becomes one commit of the store, one after the other has become durable. So what is
+//! there is always a beginning of the file, and where to go on follows from how much there is.
+//!
+//! **Order.** [`rehearse`] first: all of it goes into a store of its own, is projected and verified there. Then
+//! [`begin`]: the tenant, where it is new, and that the realm is being filled. Then [`fill`], [`compare`] with every
+//! stream and with the order over all of them, and [`end`].
+//!
+//! **Failure.** What is there and is not the beginning of the file is refused before anything is written. A store that
+//! takes no commits for [`PATIENCE`] ends the import; run again, it goes on.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use caudal_actors::platform::PlatformActor;
+use caudal_actors::records::projection::Rows;
+use caudal_actors::records::{PLATFORM_STREAM, Tail};
+use caudal_actors::verify;
+use caudal_ledger::facts::PlatformFact;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::tenants::moves::NotMoved;
+use caudal_ledger::tenants::{Platform, RealmSource};
+use caudal_ledger::time::Timestamp;
+use caudal_storage::{
+    Commit, CommitNo, DurableStore, Entry, Fact, Index, Store, StoreError, StoreOptions, StreamId,
+};
+
+use super::file::{Checked, failed};
+use super::format;
+use super::read::Reader;
+use super::tally::{Item, Tally};
+use crate::backup::BackupError;
+use crate::backup::names::hex;
+
+/// How long a store that takes no commits at the moment is asked again.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// How long is waited before it is asked again.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
+/// Bytes of a segment of a store that is thrown away.
+const SCRATCH_SEGMENT: u32 = 16 << 20;
+
+impl From<NotMoved> for BackupError {
+    fn from(why: NotMoved) -> Self {
+        Self::Refused(why.to_string())
+    }
+}
+
+/// A store of one realm that is thrown away with its folder.
+pub struct Scratch {
+    store: Arc<DurableStore>,
+    folder: PathBuf,
+}
+
+impl Scratch {
+    /// A store in `folder`, filled from a file. What is left of another that was cut off is removed.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or what it has cannot be projected.
+    pub fn of(
+        path: &Path,
+        checked: &Checked,
+        folder: &Path,
+        done: &mut dyn FnMut(u64),
+    ) -> Result<Self, BackupError> {
+        if folder.exists() {
+            std::fs::remove_dir_all(folder).map_err(|why| failed("removing", folder, why))?;
+        }
+        let options = StoreOptions {
+            segment_bytes: SCRATCH_SEGMENT,
+            reserve_bytes: 0,
+            check_bytes_per_second: 0,
+            ..StoreOptions::default()
+        };
+        let scratch = Self {
+            store: DurableStore::open(folder, options, Arc::new(Rows))?,
+            folder: folder.to_owned(),
+        };
+        fill(scratch.store.as_ref(), path, checked, done)?;
+        Ok(scratch)
+    }
+
+    /// The store.
+    pub fn store(&self) -> &dyn Index {
+        self.store.as_ref()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(why) = self.store.close() {
+            tracing::warn!(%why, "a store that is thrown away did not close well");
+        }
+        if let Err(why) = std::fs::remove_dir_all(&self.folder) {
+            tracing::warn!(%why, folder = %self.folder.display(), "could not be removed");
+        }
+    }
+}
+
+/// Tries a file in a store of its own, in `folder`.
+///
+/// # Errors
+/// When it cannot be projected, or what comes of it differs from its journal.
+pub fn rehearse(
+    path: &Path,
+    checked: &Checked,
+    folder: &Path,
+    done: &mut dyn FnMut(u64),
+) -> Result<(), BackupError> {
+    let scratch = Scratch::of(path, checked, folder, done)?;
+    compare(scratch.store(), path, checked)?;
+    let (report, _) = verify::store(scratch.store(), &mut |_| {})?;
+    match report.differences.first() {
+        None => Ok(()),
+        Some(first) => Err(BackupError::Refused(format!(
+            "{}: what is in it contradicts itself in {} places, the first: {first}. Nothing was changed",
+            path.display(),
+            report.count
+        ))),
+    }
+}
+
+/// What a store has of a realm.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn tally(store: &dyn Index, realm: RealmId) -> Result<Tally, BackupError> {
+    let mut tally = Tally::default();
+    let mut wrong = None;
+    store.replay(CommitNo(1), &mut |_, entry| {
+        if entry.stream.realm == realm.0 {
+            let item = Item::of(entry.stream, (entry.seq, entry.at), &entry.body);
+            wrong = tally.take(&item).err();
+        }
+        wrong.is_none()
+    })?;
+    match wrong {
+        Some(why) => Err(BackupError::Journal(StoreError::Corrupt(why.into()))),
+        None => Ok(tally),
+    }
+}
+
+/// Writes that the realm of a file is being filled, and its tenant, if it is new. What is there of it has to be the
+/// beginning of the file.
+///
+/// # Errors
+/// When it is not, the realm cannot be filled here, or the store takes nothing.
+pub fn begin(
+    store: &dyn Store,
+    path: &Path,
+    checked: &Checked,
+    now: Timestamp,
+) -> Result<(), BackupError> {
+    let head = &checked.head;
+    let there = tally(store, head.realm)?;
+    let source = RealmSource {
+        file: checked.name,
+        store: hex(&head.store),
+        commit: head.commit,
+        at: Timestamp::from_millis(head.latest),
+    };
+    say(store, now, |platform| {
+        let empty = there.entries == 0;
+        let facts = platform.begin_import(&checked.ending.tenant, head.mode, &source, empty)?;
+        follows(&there, path, checked)?;
+        Ok(facts)
+    })
+}
+
+/// Looks whether what is there is the beginning of a file.
+fn follows(there: &Tally, path: &Path, checked: &Checked) -> Result<(), BackupError> {
+    let other = || {
+        BackupError::Refused(format!(
+            "what is here of the realm {} is not the beginning of {}: {} entries are here, and another history \
+             follows from them. Nothing was changed",
+            checked.head.realm.0,
+            path.display(),
+            there.entries
+        ))
+    };
+    let (mut reader, mut seen) = (Reader::open(path)?, Tally::default());
+    while seen.entries < there.entries {
+        let frame = reader.entries()?.ok_or_else(other)?;
+        each(&frame, &mut |item| match seen.entries < there.entries {
+            true => seen.take(&item),
+            false => Ok(()),
+        })?;
+    }
+    match seen.digest() == there.digest() {
+        true => Ok(()),
+        false => Err(other()),
+    }
+}
+
+fn each<'a>(
+    frame: &'a [u8],
+    visit: &mut dyn FnMut(Item<'a>) -> Result<(), String>,
+) -> Result<(), BackupError> {
+    format::items(frame, visit).map_err(BackupError::Refused)
+}
+
+/// Appends what a store lacks of a file; `done` is told how many bytes of it were read.
+///
+/// # Errors
+/// When the file is another than it was, or the store takes nothing.
+pub fn fill(
+    store: &dyn Store,
+    path: &Path,
+    checked: &Checked,
+    done: &mut dyn FnMut(u64),
+) -> Result<(), BackupError> {
+    let realm = checked.head.realm;
+    let there = tally(store, realm)?.entries;
+    let mut reader = Reader::open(path)?;
+    if *reader.head() != checked.head {
+        return Err(BackupError::Refused(format!(
+            "{} is another file than it was a moment ago",
+            path.display()
+        )));
+    }
+    let mut seen = 0_u64;
+    while let Some(frame) = reader.entries()? {
+        let mut commit = Commit::default();
+        each(&frame, &mut |item| {
+            seen += 1;
+            if seen > there {
+                commit.entries.push(entry(realm, &item));
+            }
+            Ok(())
+        })?;
+        if !commit.entries.is_empty() {
+            append(store, &commit)?;
+        }
+        done(reader.offset());
+    }
+    Ok(())
+}
+
+fn entry(realm: RealmId, item: &Item<'_>) -> Entry {
+    Entry {
+        stream: StreamId {
+            realm: realm.0,
+            kind: item.kind,
+            number: item.number,
+        },
+        seq: item.seq,
+        at: item.at,
+        body: item.body.to_vec(),
+        fact: Fact::default(),
+    }
+}
+
+/// Makes a commit durable. A store that is busy is asked again.
+///
+/// # Errors
+/// Why it was not taken.
+fn append(store: &dyn Store, commit: &Commit) -> Result<(), BackupError> {
+    let began = Instant::now();
+    loop {
+        let (sender, done) = mpsc::channel();
+        store.submit(
+            commit.clone(),
+            // Whoever waits is there until it comes.
+            Box::new(move |outcome| drop(sender.send(outcome))),
+        );
+        match done.recv().unwrap_or(Err(StoreError::Closed)) {
+            Ok(_) => return Ok(()),
+            Err(StoreError::Overloaded | StoreError::Unreachable(_))
+                if began.elapsed() < PATIENCE =>
+            {
+                thread::sleep(ASK_AGAIN);
+            }
+            Err(why) => return Err(why.into()),
+        }
+    }
+}
+
+/// Compares what a store has of a realm with a file, stream by stream and in the order over all of them.
+///
+/// # Errors
+/// What differs first.
+pub fn compare(store: &dyn Index, path: &Path, checked: &Checked) -> Result<(), BackupError> {
+    let there = tally(store, checked.head.realm)?;
+    let mut reader = Reader::open(path)?;
+    let mut wanted = Tally::default();
+    while let Some(frame) = reader.entries()? {
+        each(&frame, &mut |item| wanted.take(&item))?;
+    }
+    let differs = |what: String| {
+        Err(BackupError::Refused(format!(
+            "what was imported differs from {}: {what}. The realm stays closed",
+            path.display()
+        )))
+    };
+    if let Some(((kind, number), here, wanted)) = there.differs(&wanted) {
+        let last = |reach: Option<super::tally::Reach>| reach.map_or(0, |reach| reach.last);
+        return differs(format!(
+            "stream {kind}/{number} has {} entries here and {} there, or others",
+            last(here),
+            last(wanted)
+        ));
+    }
+    match there.digest() == checked.ending.digest {
+        true => Ok(()),
+        false => differs("the order of its entries".to_owned()),
+    }
+}
+
+/// Writes that all of a realm is here.
+///
+/// # Errors
+/// When it is not being filled, or the store takes nothing.
+pub fn end(store: &dyn Store, checked: &Checked, now: Timestamp) -> Result<(), BackupError> {
+    let head = &checked.head;
+    say(store, now, |platform| {
+        Ok(vec![platform.end_import(&head.tenant, head.mode)?])
+    })
+}
+
+/// Writes facts of the platform into a store that no service uses.
+///
+/// # Errors
+/// What `decide` gives, and when the store takes nothing.
+pub fn say(
+    store: &dyn Store,
+    now: Timestamp,
+    decide: impl FnOnce(&Platform) -> Result<Vec<PlatformFact>, BackupError>,
+) -> Result<(), BackupError> {
+    let (platform, mut tail): (Platform, Tail) = PlatformActor::load(store)?;
+    let mut commit = Commit::default();
+    for fact in decide(&platform)? {
+        commit.entries.push(tail.next(PLATFORM_STREAM, now, &fact)?);
+    }
+    match commit.entries.is_empty() {
+        true => Ok(()),
+        false => append(store, &commit),
+    }
+}
