@@ -1,5 +1,6 @@
 //! Realms as files: out of one installation and into another, as programs of their own do it.
 
+mod closed;
 mod dying;
 mod rows;
 

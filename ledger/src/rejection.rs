@@ -263,6 +263,9 @@ pub enum Rejection {
     /// The id belongs to another tenant.
     #[error("a tenant with this id exists already")]
     TenantTaken,
+    /// The realm is being filled from a file.
+    #[error("the realm is being filled from a file; import that to its end first")]
+    RealmImporting,
     /// The key does not exist.
     #[error("key not found")]
     KeyNotFound,
@@ -407,6 +410,7 @@ codes! {
     EnrolledOtherwise = "remuneration_enrolled";
     TenantNotFound = "tenant_not_found";
     TenantTaken = "tenant_taken";
+    RealmImporting = "realm_importing";
     KeyNotFound = "key_not_found";
     KeyNotActive = "key_not_active";
     TooManyKeys = "too_many_keys";

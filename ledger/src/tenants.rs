@@ -150,6 +150,28 @@ pub enum RealmState {
     Closed,
 }
 
+/// Whether an operator wants a realm served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Serving {
+    /// Its clients are to be served.
+    Open,
+    /// They are not.
+    Closed,
+}
+
+impl Serving {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Open, Self::Closed];
+
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Closed => "closed",
+        }
+    }
+}
+
 /// A key as it is kept: never the secret, only its keyed digest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ApiKey {

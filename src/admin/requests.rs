@@ -6,7 +6,7 @@ use caudal_ledger::cvu::Cbu;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::limits::{Change, LimitsChange, TotalLimitsChange};
 use caudal_ledger::money::Money;
-use caudal_ledger::tenants::{BankRelation, BankRelations, Policy};
+use caudal_ledger::tenants::{BankRelation, BankRelations, Policy, Serving};
 use caudal_ledger::voucher_types::TypeCode;
 use rust_decimal::Decimal;
 use utoipa::openapi::{RefOr, Schema};
@@ -14,6 +14,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::body::Fields;
 use crate::http::body::read::{boolean, integer, line, money, text};
+use crate::http::choice::{ServingWord, one_of};
 use crate::http::request::request;
 use crate::http::words::Mistake;
 use crate::v1::accounts::limits::{UpdateLimits, count};
@@ -65,6 +66,18 @@ request! {
         fees: Option<Vec<FeeRequest>> = objects("feeSchedule", FEES_MAX, FeeRequest::take)
             as Option<Vec<FeeRequest>> { max_items = 200 };
         => |fields| distinct(fields, fees.as_deref());
+        /// Which of its realms are served.
+        realms: Option<RealmsRequest> = object("realms", RealmsRequest::take) as Option<RealmsRequest>;
+    }
+}
+
+request! {
+    /// Whether a tenant's realms are served; what is not sent stays.
+    strict_part pub struct RealmsRequest as RealmsChange {
+        /// The realm of live keys.
+        live: Option<Serving> = optional("live", text(one_of)) as Option<ServingWord>;
+        /// The realm of test keys.
+        test: Option<Serving> = optional("test", text(one_of)) as Option<ServingWord>;
     }
 }
 

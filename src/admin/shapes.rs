@@ -1,19 +1,15 @@
 //! What is shown of tenants and of the platform: policy, limits, fee schedule.
 
-use std::borrow::Cow;
-
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::money::Money;
-use caudal_ledger::tenants::{Mode, Platform, RealmState, Tenant};
+use caudal_ledger::tenants::{Mode, Platform, Tenant};
 use serde::Serialize;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::Schema;
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
 use super::relations::RelationsBody;
 use crate::bodies::accounts::LimitsBody;
-use crate::bodies::words::among;
+use crate::bodies::words::RealmStateWord;
 use crate::http::Door;
 
 /// A whole list.
@@ -122,23 +118,6 @@ impl RealmStatesBody {
             live: state(Mode::Live),
             test: state(Mode::Test),
         }
-    }
-}
-
-/// The words of [`RealmState`].
-#[derive(Debug)]
-struct RealmStateWord;
-
-impl PartialSchema for RealmStateWord {
-    fn schema() -> RefOr<Schema> {
-        let about = "Whether a realm is served: only an `open` one is.";
-        among(about, RealmState::WORDS.into_iter())
-    }
-}
-
-impl ToSchema for RealmStateWord {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("RealmState")
     }
 }
 

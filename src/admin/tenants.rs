@@ -146,6 +146,8 @@ pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent
         fees,
         live_bank: banks.as_ref().map(|banks| banks.live.clone()),
         test_bank: banks.as_ref().map(|banks| banks.test.clone()),
+        live: sent.realms.as_ref().and_then(|realms| realms.live),
+        test: sent.realms.as_ref().and_then(|realms| realms.test),
     };
     for mode in [Mode::Live, Mode::Test] {
         let new = banks.as_ref().map(|banks| banks.of(mode));
@@ -157,8 +159,7 @@ pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent
             relations::check(&desk.door, &relation)?;
         }
     }
-    let order = PlatformOrder::ChangeTenant(old.id.clone(), change);
-    let platform = desk.door.engine.administer(order).await?;
+    let platform = desk.door.engine.change_tenant(&old, change).await?;
     tracing::info!(tenant = old.id, "tenant changed");
     let tenant = platform.tenant(&old.id)?;
     Ok(json(StatusCode::OK, &TenantBody::of(&desk.door, tenant)))

@@ -11,6 +11,7 @@ use caudal_ledger::events::EventKind;
 use caudal_ledger::holds::HoldStatus;
 use caudal_ledger::limits::Level;
 use caudal_ledger::reconciliation::Agreement;
+use caudal_ledger::tenants::{RealmState, Serving};
 use caudal_ledger::transfers::{Concept, TransferStatus};
 use caudal_ledger::voucher_types::Sense;
 use caudal_ledger::vouchers::ReferenceType;
@@ -130,6 +131,11 @@ choice!(
     "Natural or legal person."
 );
 choice!(
+    Serving,
+    ServingWord = "Serving",
+    "Whether a realm is to be served."
+);
+choice!(
     WebhookFormat,
     WebhookFormatWord = "WebhookFormat",
     "How the body of what is sent to a webhook looks: `standard` is an `Event`; `walletentidad` a flat notice of transfers that ended, of money that arrived and of accounts that were disabled."
@@ -186,6 +192,8 @@ listed! {
     SexWord as "Sex": caudal_ledger::kyc::SEXES;
     /// How likely it is that an account is misused.
     RiskLevelWord as "RiskLevel": caudal_ledger::kyc::RISK_LEVELS;
+    /// Whether a realm is served: only an `open` one is.
+    RealmStateWord as "RealmState": RealmState::WORDS;
 }
 
 /// `1` where money comes in, `-1` where it goes out, as a number.

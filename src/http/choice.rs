@@ -2,7 +2,7 @@
 
 use super::words::Mistake;
 pub use crate::bodies::words::{
-    Choice, OneOf, PersonTypeWord, SenseWord, SuspensionWord, WebhookFormatWord,
+    Choice, OneOf, PersonTypeWord, SenseWord, ServingWord, SuspensionWord, WebhookFormatWord,
 };
 
 /// The value of a word.

@@ -1,5 +1,6 @@
 //! The door for operators: figures, live actors beside the disk, whose a CVU is, and the end.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use caudal_ledger::accounts::Account;
@@ -7,6 +8,8 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
+use caudal_ledger::tenants::orders::{PlatformOrder, TenantChange};
+use caudal_ledger::tenants::{Mode, Platform, Serving, Tenant};
 use caudal_storage::{Checks, Index, Stats, Store};
 
 use super::read_slots::{Books, Cost};
@@ -57,6 +60,38 @@ impl Engine {
             && ended.recv_timeout(left).is_ok()
         {}
         Ok(self.cells.close()?)
+    }
+
+    /// Changes a tenant. A realm that is to be closed rests before the fact that closes it is written, so that nothing
+    /// of the realm follows that fact.
+    ///
+    /// # Errors
+    /// As [`Engine::administer`]; the realms are served as they were then.
+    pub async fn change_tenant(
+        &self,
+        tenant: &Tenant,
+        change: TenantChange,
+    ) -> Result<Arc<Platform>, Failure> {
+        let platform = self.platform();
+        let mut closing = vec![Mode::Live, Mode::Test];
+        closing.retain(|mode| {
+            let wanted = change.serving(*mode) == Some(Serving::Closed);
+            wanted && platform.is_open(tenant.realm(*mode))
+        });
+        let done = async {
+            for mode in &closing {
+                self.retire(tenant.realm(*mode)).await?;
+            }
+            let order = PlatformOrder::ChangeTenant(tenant.id.clone(), change);
+            self.administer(order).await
+        };
+        let done = done.await;
+        if done.is_err() {
+            for mode in &closing {
+                self.resume(tenant.realm(*mode)).await?;
+            }
+        }
+        done
     }
 
     /// How the actors of a realm are doing.

@@ -174,11 +174,13 @@ impl Platform {
     /// What has a realm served no more.
     ///
     /// # Errors
-    /// When it is not open.
+    /// When it is closed, or not all of it is here.
     pub fn close_realm(&self, tenant: &str, mode: Mode) -> Result<PlatformFact, NotMoved> {
         match self.state_of(tenant, mode)? {
-            RealmState::Open => Ok(changed(tenant, mode, RealmState::Closed)),
-            state @ (RealmState::Importing(_) | RealmState::Imported(_) | RealmState::Closed) => {
+            RealmState::Open | RealmState::Imported(_) => {
+                Ok(changed(tenant, mode, RealmState::Closed))
+            }
+            state @ (RealmState::Importing(_) | RealmState::Closed) => {
                 Err(NotMoved::Is(state.as_str()))
             }
         }

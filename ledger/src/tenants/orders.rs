@@ -1,6 +1,6 @@
 //! Orders to the platform, and the facts that follow from them.
 
-use super::{ApiKey, BankRelation, BankRelations, Mode, Platform, Policy, Tenant};
+use super::{ApiKey, BankRelation, BankRelations, Mode, Platform, Policy, Serving, Tenant};
 use crate::facts::{ClockWord, PlatformFact};
 use crate::fees::FeeRule;
 use crate::limits::{Limits, TotalLimits};
@@ -24,6 +24,20 @@ pub struct TenantChange {
     pub live_bank: Option<BankRelation>,
     /// Its relation to the bank of test keys, as a whole.
     pub test_bank: Option<BankRelation>,
+    /// Whether the realm of live keys is served.
+    pub live: Option<Serving>,
+    /// Whether the realm of test keys is served.
+    pub test: Option<Serving>,
+}
+
+impl TenantChange {
+    /// What it says of the realm of a mode.
+    pub const fn serving(&self, mode: Mode) -> Option<Serving> {
+        match mode {
+            Mode::Live => self.live,
+            Mode::Test => self.test,
+        }
+    }
 }
 
 /// The order to create a tenant.
@@ -82,7 +96,8 @@ impl Platform {
     /// What follows of an order.
     ///
     /// # Errors
-    /// A tenant that is there already or is not, a key that is not or has ended, one key too many.
+    /// A tenant that is there already or is not, a key that is not or has ended, one key too many, a realm that is not
+    /// whole.
     pub fn decide(
         &self,
         order: PlatformOrder,
@@ -117,7 +132,11 @@ impl Platform {
                 };
                 Ok(vec![PlatformFact::TenantCreated(Box::new(tenant))])
             }
-            PlatformOrder::ChangeTenant(id, change) => Ok(changed(self.tenant(&id)?, change)),
+            PlatformOrder::ChangeTenant(id, change) => {
+                let mut facts = self.served(&id, &change)?;
+                facts.extend(changed(self.tenant(&id)?, change));
+                Ok(facts)
+            }
             PlatformOrder::IssueKey(key) => {
                 self.may_issue(&key.tenant, key.mode, now)?;
                 let lifetime = key
@@ -154,6 +173,27 @@ impl Platform {
     }
 }
 
+impl Platform {
+    /// What a change makes of a tenant's realms; nothing where they stand as it says.
+    fn served(&self, id: &str, change: &TenantChange) -> Result<Vec<PlatformFact>, Rejection> {
+        let tenant = self.tenant(id)?;
+        let mut facts = Vec::new();
+        for mode in [Mode::Live, Mode::Test] {
+            let state = self.state(tenant.realm(mode)).as_str();
+            let wanted = change.serving(mode);
+            let Some(wanted) = wanted.filter(|wanted| wanted.as_str() != state) else {
+                continue;
+            };
+            let fact = match wanted {
+                Serving::Open => self.open_realm(id, mode),
+                Serving::Closed => self.close_realm(id, mode),
+            };
+            facts.push(fact.map_err(|_| Rejection::RealmImporting)?);
+        }
+        Ok(facts)
+    }
+}
+
 /// What a change makes of a tenant. Relations that stay as they are make no fact.
 fn changed(tenant: &Tenant, change: TenantChange) -> Vec<PlatformFact> {
     let id = || tenant.id.clone();
@@ -183,6 +223,7 @@ mod tests {
     use super::*;
     use crate::chain::Digest;
     use crate::tenants::scopes::{Network, Scope};
+    use crate::tenants::{RealmSource, RealmState};
 
     const NOON: Timestamp = Timestamp::from_millis(1_772_463_600_000);
 
@@ -255,6 +296,42 @@ mod tests {
         assert_eq!(done(&mut platform, order(Some(7))), 2);
         assert_eq!(done(&mut platform, order(Some(7))), 1);
         assert_eq!(platform.tenant("a").unwrap().name, "A tenant");
+    }
+
+    #[test]
+    fn a_realm_that_stands_as_it_should_makes_no_fact() {
+        let mut platform = Platform::default();
+        done(&mut platform, new("a"));
+        let turn = |live| {
+            let change = TenantChange {
+                live: Some(live),
+                ..TenantChange::default()
+            };
+            PlatformOrder::ChangeTenant("a".to_owned(), change)
+        };
+        let realm = platform.tenant("a").unwrap().live;
+        for (serving, facts) in [
+            (Serving::Open, 1),
+            (Serving::Closed, 2),
+            (Serving::Closed, 1),
+            (Serving::Open, 2),
+        ] {
+            assert_eq!(done(&mut platform, turn(serving)), facts, "{serving:?}");
+            assert_eq!(platform.state(realm).as_str(), serving.as_str());
+        }
+        let source = RealmSource {
+            file: Digest([1; 32]),
+            store: String::new(),
+            commit: 1,
+            at: NOON,
+        };
+        let (id, mode) = ("a".to_owned(), Mode::Live);
+        let state = RealmState::Importing(source);
+        platform.apply(&PlatformFact::RealmChanged { id, mode, state });
+        for serving in Serving::ALL {
+            let refused = platform.decide(turn(serving), NOON);
+            assert_eq!(refused, Err(Rejection::RealmImporting));
+        }
     }
 
     #[test]
