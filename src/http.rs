@@ -42,7 +42,7 @@ use caudal_ledger::calendar::Calendar;
 use ipnet::IpNet;
 
 use crate::backup::run::Backup;
-use crate::keys::Keyring;
+use crate::keys::{Keyring, RootKey};
 use crate::memory::Plan;
 use crate::outgoing::Outgoing;
 use crate::webhooks::{Reach, Sealer};
@@ -54,6 +54,8 @@ pub struct Door {
     pub engine: Arc<Engine>,
     /// The keys.
     pub keyring: Arc<Keyring>,
+    /// The configured admin key; none where it is switched off.
+    pub root: Option<Arc<RootKey>>,
     /// Whether the service still takes requests.
     pub gate: Arc<gate::Gate>,
     /// Room for bulk.

@@ -4,6 +4,10 @@
 //! check (CRC-32), so that a typing error is refused before anything is looked up. Only the
 //! HMAC-SHA-256 of the secret under the server's pepper is kept: with 256 random bits a slow hash
 //! would protect nothing and would be a lever for denial of service.
+//!
+//! The credentials of the people who run the service are made and kept in the same way, and begin with `cdl_op_`.
+
+mod root;
 
 use std::sync::Arc;
 
@@ -15,12 +19,17 @@ use caudal_actors::engine::Engine;
 use caudal_actors::platform::KnownKey;
 use caudal_ledger::chain::Digest;
 use caudal_ledger::ids::RealmId;
+use caudal_ledger::people::{Credential, Person};
 use caudal_ledger::tenants::{ApiKey, Mode};
 use caudal_ledger::time::Timestamp;
+
+pub use root::RootKey;
 
 const ID_CHARS: usize = 10;
 const SECRET_CHARS: usize = 43;
 const CHECK_CHARS: usize = 6;
+/// What stands in the place of the mode in the credential of a person.
+const OPERATOR: &str = "op";
 const ID_ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
 /// Who a request speaks for.
@@ -79,11 +88,8 @@ impl Keyring {
         }
     }
 
-    /// Makes a key for a tenant.
-    ///
-    /// # Errors
-    /// When the machine has no randomness.
-    pub fn issue(&self, tenant: &str, mode: Mode, label: Option<String>) -> anyhow::Result<Issued> {
+    /// A new secret under an id of its own: id, whole text, and what is kept of it.
+    fn make(&self, kind: &str) -> anyhow::Result<(String, String, Digest)> {
         let mut random = [0_u8; 32 + ID_CHARS];
         rand::fill(&mut random).map_err(|_| anyhow::anyhow!("no randomness"))?;
         let (secret, id) = random.split_at(32);
@@ -95,14 +101,47 @@ impl Keyring {
         };
         let id: String = id.iter().map(letter).collect();
         let secret = URL_SAFE_NO_PAD.encode(secret);
-        let body = format!("cdl_{}_{id}_{secret}", mode.as_str());
+        let body = format!("cdl_{kind}_{id}_{secret}");
         let text = format!("{body}{}", check(&body));
+        Ok((id, text, self.mac(&secret)))
+    }
+
+    /// Makes a credential for a person: its text, to be shown this once, and what is kept of it.
+    ///
+    /// # Errors
+    /// When the machine has no randomness.
+    pub fn credential(&self) -> anyhow::Result<(String, Credential)> {
+        let (id, text, mac) = self.make(OPERATOR)?;
+        Ok((text, Credential { id, mac }))
+    }
+
+    /// The person whose credential this is; `None` for every reason why it is nobody's.
+    pub fn person(&self, text: &str, engine: &Engine) -> Option<Person> {
+        let (kind, id, secret) = parse(text)?;
+        if kind != OPERATOR {
+            return None;
+        }
+        let mac = self.mac(secret);
+        let people = engine.staff().people;
+        let known = people.with_credential(id);
+        // An unknown id costs the same comparison as a known one.
+        let kept = known.map_or(Digest::default(), |person| person.credential.mac);
+        let same = verify_slices_are_equal(&mac.0, &kept.0).is_ok();
+        known.filter(|_| same).cloned()
+    }
+
+    /// Makes a key for a tenant.
+    ///
+    /// # Errors
+    /// When the machine has no randomness.
+    pub fn issue(&self, tenant: &str, mode: Mode, label: Option<String>) -> anyhow::Result<Issued> {
+        let (id, text, mac) = self.make(mode.as_str())?;
         let record = ApiKey {
             id,
             tenant: tenant.to_owned(),
             mode,
             label,
-            mac: self.mac(&secret),
+            mac,
             created_at: Timestamp::default(),
             ends_at: None,
             revoked: false,
@@ -131,7 +170,8 @@ impl Keyring {
 
     /// The key, which counts as used; `None` for every reason why it is none that works.
     pub fn recognise(&self, text: &str, engine: &Engine) -> Option<Arc<KnownKey>> {
-        let (mode, id, secret) = parse(text)?;
+        let (kind, id, secret) = parse(text)?;
+        let mode = mode(kind)?;
         let mac = self.mac(secret);
         let known = engine.key(id);
         // An unknown id costs the same comparison as a known one.
@@ -159,15 +199,19 @@ fn check(body: &str) -> String {
     URL_SAFE_NO_PAD.encode(crc.to_be_bytes())
 }
 
-/// Takes a key apart: mode, id, secret. `None` when it cannot be one of ours.
-fn parse(text: &str) -> Option<(Mode, &str, &str)> {
+/// The mode of an API key by its word.
+fn mode(kind: &str) -> Option<Mode> {
+    match kind {
+        "live" => Some(Mode::Live),
+        "test" => Some(Mode::Test),
+        _ => None,
+    }
+}
+
+/// Takes a key apart: what it is for, id, secret. `None` when it cannot be one of ours.
+fn parse(text: &str) -> Option<(&str, &str, &str)> {
     let rest = text.strip_prefix("cdl_")?;
-    let (mode, rest) = rest.split_once('_')?;
-    let mode = match mode {
-        "live" => Mode::Live,
-        "test" => Mode::Test,
-        _ => return None,
-    };
+    let (kind, rest) = rest.split_once('_')?;
     let (id, secret_and_check) = rest.split_once('_')?;
     if !text.is_ascii() || id.len() != ID_CHARS {
         return None;
@@ -177,7 +221,7 @@ fn parse(text: &str) -> Option<(Mode, &str, &str)> {
     }
     let (secret, sum) = secret_and_check.split_at_checked(SECRET_CHARS)?;
     let body = text.get(..text.len().checked_sub(CHECK_CHARS)?)?;
-    (check(body) == sum).then_some((mode, id, secret))
+    (check(body) == sum).then_some((kind, id, secret))
 }
 
 #[cfg(test)]
@@ -188,8 +232,8 @@ mod tests {
     fn a_key_reads_back_and_any_changed_character_is_refused() {
         let ring = Keyring::new(b"pepper");
         let issued = ring.issue("tnt_1", Mode::Test, None).unwrap();
-        let (mode, id, secret) = parse(&issued.text).unwrap();
-        assert_eq!((mode, id), (Mode::Test, issued.record.id.as_str()));
+        let (kind, id, secret) = parse(&issued.text).unwrap();
+        assert_eq!((kind, id), ("test", issued.record.id.as_str()));
         assert_eq!(ring.mac(secret), issued.record.mac);
         assert_ne!(Keyring::new(b"other").mac(secret), issued.record.mac);
         for at in 0..issued.text.len() {

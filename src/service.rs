@@ -128,6 +128,8 @@ pub struct ServiceOptions {
     pub banking: Banking,
     /// The credential of the admin API.
     pub admin_key: SecretString,
+    /// Whether that credential works; people who have one of their own can do without.
+    pub admin_key_enabled: bool,
     /// The pepper of API keys; without one it is kept in the folder.
     pub pepper: Option<SecretString>,
     /// How many connections the public listener has.
@@ -186,6 +188,7 @@ impl ServiceOptions {
                 endowment: 0,
             },
             admin_key,
+            admin_key_enabled: true,
             pepper: None,
             limits: wire::ConnectionLimits::default(),
             answer: wire::ANSWER_PATIENCE,

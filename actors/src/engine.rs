@@ -19,6 +19,7 @@ pub mod lists;
 pub mod money;
 pub mod operators;
 mod options;
+pub mod people;
 mod read_slots;
 pub mod reconciliation;
 pub mod remuneration;
@@ -95,8 +96,10 @@ pub struct Engine {
     /// Replaced when the engine wakes.
     platform: RwLock<Mailbox<PlatformActor>>,
     published: Published,
+    /// Replaced when the engine wakes.
+    staff: RwLock<people::Office>,
     state: Arc<RwLock<Arc<Platform>>>,
-    /// The last fact about the platform that was looked at while the engine rested.
+    /// How many facts about platform and people had been looked at while the engine rested.
     seen: AtomicU64,
     realms: Arc<Realms>,
     read_slots: read_slots::ReadSlots,
@@ -258,6 +261,7 @@ impl Engine {
             })
         };
         let platform = RwLock::new(realms.ministry(loaded, Arc::clone(&published)));
+        let staff = RwLock::new(realms.office()?);
         let treasury = RwLock::new(realms.treasury());
         Ok(Self {
             cells,
@@ -265,6 +269,7 @@ impl Engine {
             keys,
             platform,
             published,
+            staff,
             state,
             seen: AtomicU64::new(0),
             realms,

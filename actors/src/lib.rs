@@ -27,6 +27,7 @@ mod loads;
 pub mod lookout;
 pub mod mailbox;
 mod meter;
+pub mod people;
 pub mod platform;
 pub mod ports;
 pub mod realms;

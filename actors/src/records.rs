@@ -52,6 +52,13 @@ pub const CASES: u8 = 12;
 /// arrival); what people decide about it, by the realm (0).
 pub const UNBOOKED: u8 = 13;
 
+/// Who runs the service: people, their roles and credentials.
+pub const PEOPLE: u8 = 14;
+/// The audit log: who did what, and why.
+pub const AUDIT: u8 = 15;
+/// What one person asked for and another one decides.
+pub const APPROVALS: u8 = 16;
+
 /// The format of a record: named fields of MessagePack.
 const NAMED: u8 = 1;
 /// The same with short forms of its names; see [`short`].
@@ -71,6 +78,20 @@ pub const PLATFORM_STREAM: StreamId = StreamId {
     kind: PLATFORM,
     number: 0,
 };
+
+/// The stream of the people who run the service.
+pub const PEOPLE_STREAM: StreamId = of_the_platform(PEOPLE);
+/// The stream of the audit log.
+pub const AUDIT_STREAM: StreamId = of_the_platform(AUDIT);
+/// The stream of what waits for a second person.
+pub const APPROVALS_STREAM: StreamId = of_the_platform(APPROVALS);
+
+const fn of_the_platform(kind: u8) -> StreamId {
+    StreamId {
+        kind,
+        ..PLATFORM_STREAM
+    }
+}
 
 /// A stream of a realm that belongs to no account.
 pub const fn realm_stream(realm: RealmId, kind: u8) -> StreamId {

@@ -31,6 +31,7 @@ pub mod kyc;
 pub mod limits;
 pub mod money;
 pub mod particulars;
+pub mod people;
 pub mod reconciliation;
 pub mod rejection;
 pub mod remuneration;

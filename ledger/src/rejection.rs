@@ -278,6 +278,33 @@ pub enum Rejection {
         /// The most keys of a tenant and mode: [`crate::tenants::Platform::KEYS_MAX`].
         maximum: usize,
     },
+    /// Nobody of this name has a credential that works.
+    #[error("nobody of this name works here; the list of people shows the names")]
+    PersonNotFound,
+    /// The person has a credential that works.
+    #[error("this person has a credential already; rotate it, or revoke it first")]
+    PersonTaken,
+    /// As many people have a credential as may have one.
+    #[error("{maximum} people have a credential, and no more may; revoke one first")]
+    TooManyPeople {
+        /// The most: [`crate::people::PEOPLE_MAX`].
+        maximum: usize,
+    },
+    /// There is no such approval, or it ended long ago.
+    #[error("approval not found")]
+    ApprovalNotFound,
+    /// The approval was decided before, or its time is over.
+    #[error("the approval has been decided, or its time is over; ask again for what you need")]
+    ApprovalEnded,
+    /// Whoever asked cannot approve.
+    #[error("another person has to decide what you asked for")]
+    ApprovalOwn,
+    /// As many approvals wait as may wait.
+    #[error("{maximum} approvals wait, and no more may; have some of them decided first")]
+    TooManyApprovals {
+        /// The most: [`crate::people::approvals::WAITING_MAX`].
+        maximum: usize,
+    },
 }
 
 /// An account of the same realm that has what was asked for.
@@ -414,4 +441,11 @@ codes! {
     KeyNotFound = "key_not_found";
     KeyNotActive = "key_not_active";
     TooManyKeys = "too_many_keys";
+    PersonNotFound = "person_not_found";
+    PersonTaken = "person_taken";
+    TooManyPeople = "too_many_people";
+    ApprovalNotFound = "approval_not_found";
+    ApprovalEnded = "approval_ended";
+    ApprovalOwn = "approval_own";
+    TooManyApprovals = "too_many_approvals";
 }

@@ -207,6 +207,7 @@ impl Site {
             calendar: Arc::default(),
             engine: Arc::clone(&engine),
             keyring: Arc::clone(&keyring),
+            root: None,
             gate: Arc::new(Gate::default()),
             room: Arc::default(),
             hooks: Arc::new(Hooks {

@@ -221,6 +221,15 @@ rows! {
     key_not_found Operators: "There is no such key.", "List the keys of the tenant.";
     key_not_active Operators: "The key is revoked or has expired.", "Issue another.";
     too_many_keys Operators: "The tenant has as many active keys as it may have.", "Revoke one first.";
+    role_missing Operators: "The credential is of a role that may not do this; `message` names the least one that may.", "Ask somebody of that role.";
+    reason_required Operators: "Whoever acts has to say why.", "Send the header `X-Reason`, or the field `reason` where the body has it.";
+    person_not_found Operators: "Nobody of this name has a credential that works.", "List the people.";
+    person_taken Operators: "The person has a credential already.", "Rotate it, or revoke it first.";
+    too_many_people Operators: "As many people have a credential as may have one.", "Revoke one first.";
+    approval_not_found Operators: "There is no such approval, or it ended long ago.", "List the approvals, or read the audit log.";
+    approval_ended Operators: "The approval was decided before, or its time is over.", "Ask again for what you need.";
+    approval_own Operators: "Whoever asked for something cannot approve it.", "Have another person decide.";
+    too_many_approvals Operators: "As many approvals wait as may wait.", "Have some of them decided.";
     verification_running Operators: "A verification is running.", "Try again when it is over.";
     bank_in_use Operators: "The realm has accounts: their CVUs are on its present collector account.", "Keep `collectorCbu` and `baseUrl`, or use another tenant.";
     bank_not_set Operators: "The realm has no bank that can be used.", "Set it in the settings or for the tenant.";

@@ -12,6 +12,7 @@ use caudal_actors::engine::{Banks, Engine};
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::webhooks::WebhookSink;
 use caudal_ledger::calendar::Calendar;
+use caudal_ledger::people::{Person, Power};
 use caudal_sandbox::{self as sandbox, Sandbox};
 use caudal_storage::{Records, Store};
 use secrecy::SecretString;
@@ -30,7 +31,7 @@ use crate::http::strangers::Strangers;
 use crate::http::streams::{StreamOptions, Streams};
 use crate::http::wire::{Bounds, ConnectionLimits, Listening};
 use crate::http::{Door, Entrance, Hooks};
-use crate::keys::Keyring;
+use crate::keys::{Keyring, RootKey};
 use crate::notices;
 use crate::outgoing::Outgoing;
 use crate::webhooks::resolve::SystemLookup;
@@ -86,6 +87,26 @@ pub(super) fn live(
     outcome
 }
 
+/// The configured admin key, unless it is switched off.
+fn root(
+    key: &SecretString,
+    enabled: bool,
+    engine: &Engine,
+) -> Result<Option<Arc<RootKey>>, StartError> {
+    let acts = |person: &Person| person.role.may(Power::Act);
+    if enabled {
+        return Ok(Some(Arc::new(RootKey::new(key))));
+    }
+    match engine.staff().people.working().any(acts) {
+        true => Ok(None),
+        false => Err(StartError::Setting(
+            "admin_key_enabled is false, and nobody has a credential with which to act: start with it, add an \
+             operator or approver (`caudal admin people add`), and switch it off then"
+                .to_owned(),
+        )),
+    }
+}
+
 /// Waits until the threads of the actors have let go of the store, and with it of its lock.
 fn released(store: &Weak<dyn Store>) {
     let since = Instant::now();
@@ -117,10 +138,12 @@ impl Parts {
         let (outgoing, banks, sink) = leaving(&options.data, banks, sink)?;
         let actors = options.engine.resting(joined.is_some());
         let engine = Engine::carrying(store, options.clock, banks, sink, actors)?;
+        let root = root(&options.admin_key, options.admin_key_enabled, &engine)?;
         let backup = ship(options.backup, records, &options.data, opened.node.as_ref())?;
         let door = Door {
             engine: Arc::new(engine),
             keyring: Arc::new(Keyring::new(&pepper)),
+            root,
             gate: Arc::new(Gate::default()),
             room: Arc::default(),
             hooks: Arc::new(hooks),
@@ -139,7 +162,7 @@ impl Parts {
         };
         let listener = listen(options.admin_listen, "admin_listen")?;
         let failed = |why| StartError::io("starting the admin listener", why);
-        let admin = admin::start(door.clone(), &options.admin_key, listener).map_err(failed)?;
+        let admin = admin::start(door.clone(), listener).map_err(failed)?;
         let listener = listen(options.listen, "listen")?;
         let how = Listening {
             workers: workers(options.workers),

@@ -22,7 +22,7 @@ use super::{Engine, Realms, clock};
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Waiting};
 use crate::platform::{self, PlatformActor, Published};
-use crate::records::{PLATFORM_STREAM, Tail};
+use crate::records::{APPROVALS_STREAM, PEOPLE_STREAM, PLATFORM_STREAM, Tail};
 
 impl Realms {
     /// Starts the platform's actor with what was loaded.
@@ -84,27 +84,32 @@ impl Engine {
             .platform
             .write()
             .unwrap_or_else(PoisonError::into_inner) = ministry;
+        let office = self.realms.office()?;
+        *self.staff.write().unwrap_or_else(PoisonError::into_inner) = office;
         self.realms.set_rest(false);
         self.realms.follow(&now)?;
         (self.published)(&now);
         Ok(())
     }
 
-    /// Follows what another node has changed of tenants and keys; whether there was anything.
+    /// Follows what another node has changed of tenants, keys and people; whether there was anything.
     ///
     /// # Errors
-    /// When the platform cannot be read from the store.
+    /// When the platform or the people cannot be read from the store.
     pub fn look_again(&self) -> Result<bool, StoreError> {
         let store = self.cells.platform();
-        let head = store.head(PLATFORM_STREAM)?;
-        let known = self
-            .seen
-            .swap(head.map_or(0, |head| head.seq), Ordering::AcqRel);
-        if head.is_none_or(|head| head.seq == known) {
+        // Each only grows, so their sum is another one when one of them is.
+        let mut heads = 0_u64;
+        for stream in [PLATFORM_STREAM, PEOPLE_STREAM, APPROVALS_STREAM] {
+            let head = store.head(stream)?;
+            heads = heads.strict_add(head.map_or(0, |head| head.seq));
+        }
+        if self.seen.swap(heads, Ordering::AcqRel) == heads {
             return Ok(false);
         }
         let (platform, _) = PlatformActor::load(store.as_ref())?;
         (self.published)(&Arc::new(platform));
+        self.office().look_again(store.as_ref())?;
         Ok(true)
     }
 }

@@ -26,9 +26,9 @@ use serde::{Deserialize, Serialize};
 
 use super::keys::Sorted;
 use super::{
-    ANSWER_PARTS, ANSWERS, BANK, CASES, DELIVERIES, LEDGER, PLATFORM, PROFILE, REALM, SUSPENSE,
-    TRANSFERS, UNBOOKED, WEBHOOKS, account_sets, account_stream, decode, encode, keys,
-    unknown_kind,
+    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, DELIVERIES, LEDGER, PEOPLE, PLATFORM,
+    PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, account_sets, account_stream, decode,
+    encode, keys, unknown_kind,
 };
 
 pub use cases::CaseCounts;
@@ -165,8 +165,8 @@ impl Projection for RowsUnder {
                 index.put(&keys::answer(realm, &key, &method, &path), &place);
                 Ok(())
             }
-            // The platform is read whole; the parts of an answer are found by the answer.
-            PLATFORM | ANSWER_PARTS => Ok(()),
+            // They are read whole, or by their sequence; the parts of an answer are found by the answer.
+            PLATFORM | PEOPLE | APPROVALS | AUDIT | ANSWER_PARTS => Ok(()),
             kind => Err(unknown_kind(kind)),
         }
     }

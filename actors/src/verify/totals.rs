@@ -19,8 +19,8 @@ use caudal_storage::{Entry, Index, StoreError};
 use super::Report;
 use crate::records::projection::{self, CaseCounts};
 use crate::records::{
-    ANSWER_PARTS, ANSWERS, BANK, CASES, DELIVERIES, LEDGER, PLATFORM, PROFILE, REALM, SUSPENSE,
-    TRANSFERS, UNBOOKED, WEBHOOKS, decode, reads, unknown_kind,
+    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, DELIVERIES, LEDGER, PEOPLE, PLATFORM,
+    PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, decode, reads, unknown_kind,
 };
 
 /// The sums of every realm as the journal gives them.
@@ -91,7 +91,8 @@ impl Sums {
             PROFILE => (rules.account)(&decode(&entry.body)?).is_some(),
             // Vouchers are counted one by one; transfers and cases below.
             LEDGER | TRANSFERS | CASES | UNBOOKED => false,
-            PLATFORM | BANK | ANSWERS | ANSWER_PARTS | WEBHOOKS | DELIVERIES => false,
+            PLATFORM | PEOPLE | APPROVALS | AUDIT => false,
+            BANK | ANSWERS | ANSWER_PARTS | WEBHOOKS | DELIVERIES => false,
             kind => return Err(unknown_kind(kind)),
         };
         if publishes {
@@ -136,7 +137,8 @@ impl Sums {
                 self.transfer((realm, account), record, rules);
             }
             LEDGER | REALM | PROFILE => {}
-            PLATFORM | BANK | ANSWERS | ANSWER_PARTS | WEBHOOKS | DELIVERIES => {}
+            PLATFORM | PEOPLE | APPROVALS | AUDIT => {}
+            BANK | ANSWERS | ANSWER_PARTS | WEBHOOKS | DELIVERIES => {}
             kind => return Err(unknown_kind(kind)),
         }
         Ok(())

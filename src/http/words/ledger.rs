@@ -198,6 +198,13 @@ rules! {
     KeyNotFound: NOT_FOUND, "La clave no existe";
     KeyNotActive: BAD_REQUEST, "La clave está revocada o vencida";
     TooManyKeys: BAD_REQUEST, "Se alcanzó la cantidad máxima de claves activas";
+    PersonNotFound: NOT_FOUND, "Nadie con ese nombre trabaja aquí";
+    PersonTaken: CONFLICT, "Esa persona ya tiene una credencial; rótela o revóquela primero";
+    TooManyPeople: BAD_REQUEST, "Se alcanzó la cantidad máxima de personas con credencial";
+    ApprovalNotFound: NOT_FOUND, "La aprobación no existe";
+    ApprovalEnded: CONFLICT, "La aprobación ya fue resuelta o venció; vuelva a pedirla";
+    ApprovalOwn: FORBIDDEN, "Otra persona debe resolver lo que usted pidió";
+    TooManyApprovals: BAD_REQUEST, "Hay demasiadas aprobaciones pendientes; resuelva alguna primero";
 }
 
 /// The status and the stable word of every rule.

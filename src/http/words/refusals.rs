@@ -80,6 +80,12 @@ pub enum Refusal {
     NoAdminKey = UNAUTHORIZED, "unauthorized",
         "admin key absent or invalid; send it in the x-admin-key header",
         "clave de administración ausente o inválida; envíela en la cabecera x-admin-key";
+    RoleMissing { role: &'static str } = FORBIDDEN, "role_missing",
+        "your role may not do that: it takes the role {role}, or one with its powers",
+        "Su rol no lo permite: hace falta el rol {role} u otro que lo incluya";
+    ReasonRequired = BAD_REQUEST, "reason_required",
+        "say why, in at most 500 characters: in the X-Reason header, or in the field reason where the body has one",
+        "Indique el motivo, en hasta 500 caracteres: en la cabecera X-Reason o en el campo reason del cuerpo";
     NoSignature = UNAUTHORIZED, "unauthorized",
         "no signature of this notice fits, or it is of another time",
         "ninguna firma de este aviso corresponde, o es de otro momento";

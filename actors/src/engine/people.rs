@@ -1,0 +1,222 @@
+//! The door of the people who run the service: who they are, what they asked for, and the audit log.
+//!
+//! **Bounds.** A page of the audit log looks at [`LOOKED_MAX`] entries at most, and says where it goes on.
+
+use std::sync::{Arc, PoisonError};
+
+use actix::{Actor as _, ArbiterHandle};
+
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::people::PeopleOrder;
+use caudal_ledger::people::approvals::ApprovalOrder;
+use caudal_ledger::people::audit::{AuditEntry, AuditFact, AuditFilter};
+use caudal_ledger::time::Timestamp;
+use caudal_storage::{Index, SortOrder, StoreError};
+
+use super::read_slots::Cost;
+use super::{DEADLINE, Engine, Realms, wait};
+use crate::cells::Cells;
+use crate::failure::Failure;
+use crate::mailbox::{Mailbox, Waiting};
+use crate::people::{MAILBOX, Published, Staff, StaffActor, StaffMessage, StaffOrder, Written};
+use crate::ports::Clock;
+use crate::records::{AUDIT_STREAM, decode};
+use crate::reply::Reply;
+
+/// How many entries of the audit log one page looks at.
+pub const LOOKED_MAX: usize = 10_000;
+/// How many entries are read at once.
+const READ: usize = 512;
+
+/// An entry of the audit log with its place in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AuditRow {
+    /// Its sequence, from 1 without gaps.
+    pub sequence: u64,
+    /// When it was written.
+    pub at: Timestamp,
+    /// What it says.
+    pub entry: AuditEntry,
+}
+
+/// Which part of the audit log is wanted, newest first.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AuditQuery {
+    /// Which entries.
+    pub filter: AuditFilter,
+    /// From this instant on.
+    pub from: Option<Timestamp>,
+    /// Before this instant.
+    pub to: Option<Timestamp>,
+    /// Only entries with a smaller sequence: where the last page ended.
+    pub before: Option<u64>,
+    /// How many.
+    pub limit: usize,
+}
+
+/// A part of the audit log, newest first.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AuditPage {
+    /// The entries.
+    pub rows: Vec<AuditRow>,
+    /// Where the next page goes on ([`AuditQuery::before`]); `None` at the end.
+    pub next: Option<u64>,
+}
+
+/// The way to the actor of the people, and what it publishes.
+#[derive(Clone)]
+pub(super) struct Office {
+    mailbox: Mailbox<StaffActor>,
+    known: Published,
+}
+
+impl Realms {
+    /// Loads the people and starts their actor.
+    pub(super) fn office(&self) -> Result<Office, StoreError> {
+        Office::open(&self.cells, &self.clock, self.arbiters.first())
+    }
+}
+
+impl Office {
+    fn open(
+        cells: &Cells,
+        clock: &Arc<dyn Clock>,
+        arbiter: Option<&ArbiterHandle>,
+    ) -> Result<Self, StoreError> {
+        let actor = StaffActor::load(Arc::clone(cells.platform()), Arc::clone(clock))?;
+        let known = actor.published();
+        let addr = match arbiter {
+            Some(arbiter) => StaffActor::start_in_arbiter(arbiter, move |_| actor),
+            None => actor.start(),
+        };
+        let mailbox = Mailbox::new(addr, Waiting::default(), MAILBOX);
+        Ok(Self { mailbox, known })
+    }
+
+    fn now(&self) -> Staff {
+        let known = self.known.read();
+        known.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Publishes what another node has written about people and approvals.
+    pub fn look_again(&self, store: &dyn Index) -> Result<(), StoreError> {
+        let staff = crate::people::load(store)?.0;
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = staff;
+        Ok(())
+    }
+}
+
+impl Engine {
+    pub(super) fn office(&self) -> Office {
+        let staff = self.staff.read();
+        staff.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Who the people are and what they asked for, as of the last durable change.
+    pub fn staff(&self) -> Staff {
+        self.office().now()
+    }
+
+    async fn instruct_staff(
+        &self,
+        order: StaffOrder,
+        entry: Option<AuditEntry>,
+    ) -> Result<Written, Failure> {
+        let (reply, answer) = Reply::new();
+        let message = StaffMessage {
+            order,
+            entry,
+            reply,
+        };
+        self.office().mailbox.tell(message)?;
+        wait(answer, DEADLINE).await
+    }
+
+    /// Writes an entry into the audit log; its sequence. When this answers, the entry is durable.
+    ///
+    /// # Errors
+    /// Those of every door; the clock may be in doubt.
+    pub async fn audit(&self, entry: AuditEntry) -> Result<u64, Failure> {
+        let written = self.instruct_staff(StaffOrder::Nothing, Some(entry));
+        Ok(written.await?.entry)
+    }
+
+    /// Orders something about people.
+    ///
+    /// # Errors
+    /// Those of every door, and what the rules of people refuse.
+    pub async fn manage(&self, order: PeopleOrder) -> Result<Staff, Failure> {
+        self.certain()?;
+        let written = self.instruct_staff(StaffOrder::People(order), None);
+        Ok(written.await?.staff)
+    }
+
+    /// Orders something about what waits for a second person, with what the audit log says of it: the number of the
+    /// approval.
+    ///
+    /// # Errors
+    /// Those of every door, and what the rules of approvals refuse.
+    pub async fn approve(
+        &self,
+        order: ApprovalOrder,
+        entry: Option<AuditEntry>,
+    ) -> Result<(u64, Staff), Failure> {
+        self.certain()?;
+        let written = self
+            .instruct_staff(StaffOrder::Approval(order), entry)
+            .await?;
+        Ok((written.approval.ok_or(Failure::Bug)?, written.staff))
+    }
+
+    /// A part of the audit log, newest first.
+    ///
+    /// # Errors
+    /// Those of every door that reads.
+    pub async fn audit_page(&self, query: AuditQuery) -> Result<AuditPage, Failure> {
+        let cost = Cost::scan_if(query.filter != AuditFilter::default());
+        let read = move |store: &dyn Index| page(store, &query);
+        self.scan(RealmId(0), cost, read).await
+    }
+}
+
+fn page(store: &dyn Index, query: &AuditQuery) -> Result<AuditPage, StoreError> {
+    let before = |at: Timestamp| {
+        let last = at.millis().checked_sub(1);
+        last.map_or(Ok(None), |last| store.seq_at(AUDIT_STREAM, last))
+    };
+    let first = query
+        .from
+        .map_or(Ok(None), before)?
+        .map_or(1, |seq| seq + 1);
+    let head = store.head(AUDIT_STREAM)?.map_or(0, |head| head.seq);
+    let until = query.to.map_or(Ok(Some(head)), before)?;
+    let mut last = until.map_or(0, |until| match query.before {
+        Some(before) => until.min(before.strict_sub(1)),
+        None => until,
+    });
+    let mut page = AuditPage::default();
+    let mut looked = 0;
+    while last >= first && looked < LOOKED_MAX && page.rows.len() < query.limit {
+        let found = store.read(AUDIT_STREAM, first, last, SortOrder::Descending, READ)?;
+        if found.is_empty() {
+            return Err(StoreError::Corrupt("the audit log has a gap".into()));
+        }
+        for entry in found {
+            if page.rows.len() == query.limit {
+                break;
+            }
+            looked += 1;
+            last = entry.seq.strict_sub(1);
+            let AuditFact::Noted(noted) = decode(&entry.body)?;
+            if query.filter.fits(&noted) {
+                page.rows.push(AuditRow {
+                    sequence: entry.seq,
+                    at: Timestamp::from_millis(entry.at),
+                    entry: noted,
+                });
+            }
+        }
+    }
+    page.next = (last >= first).then(|| last + 1);
+    Ok(page)
+}

@@ -1,0 +1,251 @@
+//! The actor of the people who run the service: who they are, what waits for a second one of them, and the audit
+//! log, each on a stream of its own.
+//!
+//! **Shape.** One writer for all three, so that what happened and the entry that says so can be one commit. What is
+//! known of people and approvals is published as soon as it is durable: a credential that was revoked does not work
+//! any more when the answer leaves.
+//!
+//! **Order.** It waits for the disk before its next turn, as the platform's actor does: operators are few.
+//!
+//! **Failure.** Where the store takes nothing, nothing changes and whoever asked is told; entries of the audit log
+//! are written while the clock is in doubt, too, because its confirmation is one of the things that they say.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use actix::{Actor, AsyncContext, Context, Handler};
+use caudal_ledger::people::approvals::{ApprovalFact, ApprovalOrder, Approvals};
+use caudal_ledger::people::audit::{AuditEntry, AuditFact, Outcome};
+use caudal_ledger::people::{People, PeopleFact, PeopleOrder};
+use caudal_ledger::time::Timestamp;
+use caudal_storage::{Commit, Index, Store, StoreError};
+
+use crate::failure::Failure;
+use crate::mailbox::{Asked, Queued};
+use crate::ports::Clock;
+use crate::records::{APPROVALS_STREAM, AUDIT_STREAM, PEOPLE_STREAM, Tail, reads};
+use crate::reply::{Reply, Waits};
+
+/// How many messages may wait for the actor.
+pub const MAILBOX: usize = 256;
+
+/// What is known of the people, as of the last durable change.
+#[derive(Clone, Debug, Default)]
+pub struct Staff {
+    /// Who they are.
+    pub people: Arc<People>,
+    /// What one of them asked for, and what became of it.
+    pub approvals: Arc<Approvals>,
+}
+
+/// Where [`Staff`] is published.
+pub type Published = Arc<RwLock<Staff>>;
+
+/// What is asked of the actor besides an entry of the audit log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StaffOrder {
+    /// Nothing.
+    Nothing,
+    /// Something about people.
+    People(PeopleOrder),
+    /// Something about what waits for a second person.
+    Approval(ApprovalOrder),
+}
+
+/// What was written.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The sequence of the entry of the audit log; 0 where there was none.
+    pub entry: u64,
+    /// The number of the approval that the order was about.
+    pub approval: Option<u64>,
+    /// People and approvals after it.
+    pub staff: Staff,
+}
+
+/// An order, an entry of the audit log that is written with it, and where the answer goes.
+#[derive(Debug)]
+pub struct StaffMessage {
+    /// What is to be done.
+    pub order: StaffOrder,
+    /// What the audit log is to say of it.
+    pub entry: Option<AuditEntry>,
+    /// Where the answer goes.
+    pub reply: Reply<Result<Written, Failure>>,
+}
+
+impl Asked for StaffMessage {
+    fn asker(&mut self) -> Option<&mut dyn Waits> {
+        Some(&mut self.reply)
+    }
+}
+
+/// The ends of the three streams.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tails {
+    people: Tail,
+    approvals: Tail,
+    audit: Tail,
+}
+
+/// People and approvals as the index has them, and where their streams end.
+pub(crate) fn load(index: &dyn Index) -> Result<(Staff, Tails), StoreError> {
+    let (mut people, mut approvals) = (People::default(), Approvals::default());
+    let mut tails = Tails::default();
+    reads::fold(index, PEOPLE_STREAM, 0, |fact: PeopleFact, seq, at| {
+        people.apply(&fact, at);
+        tails.people = Tail { seq, at };
+    })?;
+    reads::fold(index, APPROVALS_STREAM, 0, |fact: ApprovalFact, seq, at| {
+        approvals.apply(&fact, at);
+        tails.approvals = Tail { seq, at };
+    })?;
+    tails.audit = Tail::read(index, AUDIT_STREAM)?;
+    let staff = Staff {
+        people: Arc::new(people),
+        approvals: Arc::new(approvals),
+    };
+    Ok((staff, tails))
+}
+
+/// The actor: the only writer of its streams.
+pub struct StaffActor {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    staff: Staff,
+    tails: Tails,
+    published: Published,
+}
+
+impl StaffActor {
+    /// People and approvals as the store knows them, and the actor of them.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn load(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let (staff, tails) = load(store.as_ref())?;
+        Ok(Self {
+            store,
+            clock,
+            published: Arc::new(RwLock::new(staff.clone())),
+            staff,
+            tails,
+        })
+    }
+
+    /// Where what is known of the people is published.
+    pub fn published(&self) -> Published {
+        Arc::clone(&self.published)
+    }
+
+    /// The commit of an order, and everything as it is after it.
+    fn draft(
+        &self,
+        order: StaffOrder,
+        entry: Option<AuditEntry>,
+        now: Timestamp,
+    ) -> Result<(Commit, Tails, Written), Failure> {
+        let mut commit = Commit::default();
+        let (mut tails, mut staff) = (self.tails, self.staff.clone());
+        let mut approval = None;
+        let mut asked = None;
+        match order {
+            StaffOrder::Nothing => {}
+            StaffOrder::People(order) => {
+                let fact = staff.people.decide(order)?;
+                commit
+                    .entries
+                    .push(tails.people.next(PEOPLE_STREAM, now, &fact)?);
+                Arc::make_mut(&mut staff.people).apply(&fact, tails.people.at);
+            }
+            StaffOrder::Approval(order) => {
+                let fact = staff.approvals.decide(order, now)?;
+                let number = number(&fact);
+                if matches!(fact, ApprovalFact::Asked(_)) {
+                    asked = Some(Outcome::Asked { approval: number });
+                }
+                approval = Some(number);
+                let next = tails.approvals.next(APPROVALS_STREAM, now, &fact)?;
+                commit.entries.push(next);
+                Arc::make_mut(&mut staff.approvals).apply(&fact, tails.approvals.at);
+            }
+        }
+        let noted = entry.map(|entry| AuditEntry {
+            outcome: asked.unwrap_or(entry.outcome),
+            ..entry.bounded()
+        });
+        let mut written = 0;
+        if let Some(entry) = noted {
+            let fact = AuditFact::Noted(entry);
+            commit
+                .entries
+                .push(tails.audit.next(AUDIT_STREAM, now, &fact)?);
+            written = tails.audit.seq;
+        }
+        let written = Written {
+            entry: written,
+            approval,
+            staff,
+        };
+        Ok((commit, tails, written))
+    }
+
+    fn obey(&mut self, ctx: &mut Context<Self>, message: StaffMessage) {
+        let StaffMessage {
+            order,
+            entry,
+            reply,
+        } = message;
+        let drafted = self.draft(order, entry, self.clock.now());
+        let (commit, tails, written) = match drafted {
+            Ok(drafted) => drafted,
+            Err(why) => return reply.send(Err(why)),
+        };
+        if commit.entries.is_empty() {
+            return reply.send(Ok(written));
+        }
+        let (sender, durable) = tokio::sync::oneshot::channel();
+        self.store
+            .submit(commit, Box::new(move |done| drop(sender.send(done))));
+        let wait = actix::fut::wrap_future::<_, Self>(durable);
+        ctx.wait(actix::fut::ActorFutureExt::map(
+            wait,
+            move |done, actor, _| {
+                let done = done.unwrap_or(Err(StoreError::Closed));
+                reply.send(done.map_err(Failure::from).map(|_| {
+                    actor.tails = tails;
+                    actor.staff = written.staff.clone();
+                    let mut known = actor
+                        .published
+                        .write()
+                        .unwrap_or_else(PoisonError::into_inner);
+                    *known = written.staff.clone();
+                    written
+                }));
+            },
+        ));
+    }
+}
+
+/// The number of the proposal that a fact is about.
+const fn number(fact: &ApprovalFact) -> u64 {
+    match fact {
+        ApprovalFact::Asked(proposal) => proposal.number,
+        ApprovalFact::Decided { number, .. } | ApprovalFact::Ended { number, .. } => *number,
+    }
+}
+
+impl Actor for StaffActor {
+    type Context = Context<Self>;
+}
+
+impl Handler<Queued<StaffMessage>> for StaffActor {
+    type Result = ();
+
+    fn handle(&mut self, queued: Queued<StaffMessage>, ctx: &mut Context<Self>) {
+        let message = queued.take();
+        if message.reply.is_closed() {
+            return;
+        }
+        self.obey(ctx, message);
+    }
+}

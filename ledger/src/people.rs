@@ -1,0 +1,495 @@
+//! People who run the service: who they are, what each may do, and how that changes.
+//!
+//! What they did is in [`audit`], what waits for a second one of them in [`approvals`].
+//!
+//! **Shape.** A person has a name, a role and one credential, of which only the keyed digest is kept. A role is
+//! a set of powers ([`Role::may`]); what an operation needs is said where it is offered. Whoever is revoked keeps
+//! the name: it stands in the audit log, so nobody else ever gets it.
+//!
+//! **Bounds.** [`PEOPLE_MAX`] people may work at a time, names are [`NAME_MAX`] characters long at most.
+
+pub mod approvals;
+pub mod audit;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::chain::Digest;
+use crate::rejection::Rejection;
+use crate::time::Timestamp;
+
+/// How many people may have a credential that works at the same time.
+pub const PEOPLE_MAX: usize = 200;
+/// How many names there may ever be, those of revoked people among them.
+pub const NAMES_MAX: usize = 10_000;
+/// The longest name of a person, in characters.
+pub const NAME_MAX: usize = 64;
+/// The name under which the configured admin key acts: nobody can be called so.
+pub const ROOT: &str = "root";
+
+/// What a role lets somebody do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Power {
+    /// See everything but the audit log.
+    Read,
+    /// See the audit log.
+    Audit,
+    /// Act, with a reason.
+    Act,
+    /// Decide what another person asked for.
+    Approve,
+    /// Say who the people are.
+    Administer,
+}
+
+/// What a person is here for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Role {
+    /// Reads.
+    Viewer,
+    /// Reads, the audit log too.
+    Auditor,
+    /// Reads and acts.
+    Operator,
+    /// Reads, acts, and decides what others ask for.
+    Approver,
+    /// The configured admin key: no person, so it approves nothing.
+    Root,
+}
+
+impl Role {
+    /// The roles that a person can have, by their words.
+    pub const OF_PEOPLE: [(&'static str, Self); 4] = [
+        ("viewer", Self::Viewer),
+        ("auditor", Self::Auditor),
+        ("operator", Self::Operator),
+        ("approver", Self::Approver),
+    ];
+
+    /// Its word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Auditor => "auditor",
+            Self::Operator => "operator",
+            Self::Approver => "approver",
+            Self::Root => ROOT,
+        }
+    }
+
+    /// The role of a person by its word.
+    pub fn parse(word: &str) -> Option<Self> {
+        let mut all = Self::OF_PEOPLE.iter();
+        all.find(|(known, _)| *known == word).map(|(_, role)| *role)
+    }
+
+    /// Whether it has a power.
+    pub const fn may(self, power: Power) -> bool {
+        match power {
+            Power::Read => true,
+            Power::Audit => matches!(self, Self::Auditor | Self::Root),
+            Power::Act => matches!(self, Self::Operator | Self::Approver | Self::Root),
+            Power::Approve => matches!(self, Self::Approver),
+            Power::Administer => matches!(self, Self::Root),
+        }
+    }
+}
+
+impl Power {
+    /// The least role that has it.
+    pub const fn least(self) -> Role {
+        match self {
+            Self::Read => Role::Viewer,
+            Self::Audit => Role::Auditor,
+            Self::Act => Role::Operator,
+            Self::Approve => Role::Approver,
+            Self::Administer => Role::Root,
+        }
+    }
+}
+
+/// The name of a person: 2 to 64 small letters, digits and `. _ - @`, so that it can stand in a path, a command
+/// and a log.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct PersonName(String);
+
+/// A text is no name of a person.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "must be 2 to 64 small letters without accents, digits, dots, dashes, underscores or @, begin with a letter or digit, and not be root"
+)]
+pub struct NotAName;
+
+impl PersonName {
+    /// Reads a name.
+    ///
+    /// # Errors
+    /// When it is none, or [`ROOT`].
+    pub fn parse(text: &str) -> Result<Self, NotAName> {
+        let good = |b: u8| {
+            b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-' | b'@')
+        };
+        let begins = text
+            .bytes()
+            .next()
+            .is_some_and(|b| b.is_ascii_alphanumeric());
+        let fits = (2..=NAME_MAX).contains(&text.len());
+        if fits && begins && text.bytes().all(good) && text != ROOT {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(NotAName)
+        }
+    }
+
+    /// The name as a text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for PersonName {
+    type Error = NotAName;
+    fn try_from(text: String) -> Result<Self, NotAName> {
+        Self::parse(&text)
+    }
+}
+
+impl From<PersonName> for String {
+    fn from(name: PersonName) -> Self {
+        name.0
+    }
+}
+
+impl fmt::Display for PersonName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What is kept of a credential: never its secret.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Credential {
+    /// Its public id, part of the credential itself.
+    pub id: String,
+    /// HMAC-SHA-256 of its secret under the server's pepper.
+    pub mac: Digest,
+}
+
+/// What happened to the people.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum PeopleFact {
+    /// A person got a credential, the first one or another; what they had before does not work any more.
+    Issued {
+        /// Who.
+        name: PersonName,
+        /// What they are here for.
+        role: Role,
+        /// What is kept of the credential.
+        credential: Credential,
+    },
+    /// A person got another role.
+    RoleChanged {
+        /// Who.
+        name: PersonName,
+        /// What they are here for now.
+        role: Role,
+    },
+    /// A person's credential does not work any more.
+    Revoked {
+        /// Who.
+        name: PersonName,
+    },
+}
+
+/// A person.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Person {
+    /// Who.
+    pub name: PersonName,
+    /// What they are here for.
+    pub role: Role,
+    /// Their credential, the last one if they were revoked.
+    pub credential: Credential,
+    /// When they first got one.
+    pub created_at: Timestamp,
+    /// When they got this one.
+    pub issued_at: Timestamp,
+    /// When they were revoked; `None` while they work here.
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl Person {
+    /// Whether their credential works.
+    pub const fn works(&self) -> bool {
+        self.revoked_at.is_none()
+    }
+}
+
+/// What can be ordered about people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PeopleOrder {
+    /// Give a credential to somebody who has none that works.
+    Add {
+        /// Who.
+        name: PersonName,
+        /// What they are here for.
+        role: Role,
+        /// What is kept of the credential.
+        credential: Credential,
+    },
+    /// Give another credential to somebody who has one.
+    Rotate {
+        /// Who.
+        name: PersonName,
+        /// What is kept of the new credential.
+        credential: Credential,
+    },
+    /// Give another role to somebody.
+    ChangeRole {
+        /// Who.
+        name: PersonName,
+        /// What they are to be here for.
+        role: Role,
+    },
+    /// End somebody's credential at once.
+    Revoke {
+        /// Who.
+        name: PersonName,
+    },
+}
+
+/// The people as their facts make them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct People {
+    all: BTreeMap<String, Person>,
+    /// Names by the id of the credential, revoked ones too.
+    credentials: BTreeMap<String, String>,
+}
+
+impl People {
+    /// All of them, also those that were revoked, by name.
+    pub fn all(&self) -> impl Iterator<Item = &Person> {
+        self.all.values()
+    }
+
+    /// Those whose credential works.
+    pub fn working(&self) -> impl Iterator<Item = &Person> {
+        self.all().filter(|person| person.works())
+    }
+
+    /// The person of a name, whether they work here or not.
+    pub fn named(&self, name: &str) -> Option<&Person> {
+        self.all.get(name)
+    }
+
+    /// Whose a credential is: `None` when nobody has it, or has it any more.
+    pub fn with_credential(&self, id: &str) -> Option<&Person> {
+        let person = self.named(self.credentials.get(id)?)?;
+        (person.works() && person.credential.id == id).then_some(person)
+    }
+
+    fn working_named(&self, name: &PersonName) -> Result<&Person, Rejection> {
+        let person = self.named(name.as_str());
+        person
+            .filter(|person| person.works())
+            .ok_or(Rejection::PersonNotFound)
+    }
+
+    /// What follows of an order.
+    ///
+    /// # Errors
+    /// Somebody who is here already or is not, a role that no person has, and one person too many.
+    pub fn decide(&self, order: PeopleOrder) -> Result<PeopleFact, Rejection> {
+        match order {
+            PeopleOrder::Add {
+                name,
+                role,
+                credential,
+            } => {
+                let known = self.named(name.as_str());
+                if known.is_some_and(Person::works) {
+                    return Err(Rejection::PersonTaken);
+                }
+                let full = known.is_none() && self.all.len() >= NAMES_MAX;
+                if full || self.working().count() >= PEOPLE_MAX {
+                    let maximum = PEOPLE_MAX;
+                    return Err(Rejection::TooManyPeople { maximum });
+                }
+                Ok(PeopleFact::Issued {
+                    name,
+                    role,
+                    credential,
+                })
+            }
+            PeopleOrder::Rotate { name, credential } => {
+                let role = self.working_named(&name)?.role;
+                Ok(PeopleFact::Issued {
+                    name,
+                    role,
+                    credential,
+                })
+            }
+            PeopleOrder::ChangeRole { name, role } => {
+                self.working_named(&name)?;
+                Ok(PeopleFact::RoleChanged { name, role })
+            }
+            PeopleOrder::Revoke { name } => {
+                self.working_named(&name)?;
+                Ok(PeopleFact::Revoked { name })
+            }
+        }
+    }
+
+    /// Takes in what happened.
+    pub fn apply(&mut self, fact: &PeopleFact, at: Timestamp) {
+        match fact {
+            PeopleFact::Issued {
+                name,
+                role,
+                credential,
+            } => {
+                let key = name.as_str().to_owned();
+                let created_at = self.all.get(&key).map_or(at, |known| known.created_at);
+                self.credentials.insert(credential.id.clone(), key.clone());
+                let person = Person {
+                    name: name.clone(),
+                    role: *role,
+                    credential: credential.clone(),
+                    created_at,
+                    issued_at: at,
+                    revoked_at: None,
+                };
+                self.all.insert(key, person);
+            }
+            PeopleFact::RoleChanged { name, role } => {
+                if let Some(person) = self.all.get_mut(name.as_str()) {
+                    person.role = *role;
+                }
+            }
+            PeopleFact::Revoked { name } => {
+                if let Some(person) = self.all.get_mut(name.as_str()) {
+                    person.revoked_at = Some(at);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOON: Timestamp = Timestamp::from_millis(1_772_463_600_000);
+
+    fn name(text: &str) -> PersonName {
+        PersonName::parse(text).unwrap()
+    }
+
+    fn credential(id: &str) -> Credential {
+        Credential {
+            id: id.to_owned(),
+            mac: Digest([1; 32]),
+        }
+    }
+
+    fn add(who: &str, id: &str) -> PeopleOrder {
+        PeopleOrder::Add {
+            name: name(who),
+            role: Role::Operator,
+            credential: credential(id),
+        }
+    }
+
+    fn done(people: &mut People, order: PeopleOrder) {
+        let fact = people.decide(order).unwrap();
+        people.apply(&fact, NOON);
+    }
+
+    #[test]
+    fn a_credential_is_its_persons_until_it_is_replaced_or_revoked() {
+        let mut people = People::default();
+        done(&mut people, add("ana", "one"));
+        let of = |people: &People, id: &str| people.with_credential(id).map(|it| it.role);
+        assert_eq!(of(&people, "one"), Some(Role::Operator));
+        assert_eq!(
+            people.decide(add("ana", "two")),
+            Err(Rejection::PersonTaken)
+        );
+        let rotate = PeopleOrder::Rotate {
+            name: name("ana"),
+            credential: credential("two"),
+        };
+        done(&mut people, rotate.clone());
+        assert_eq!(
+            (of(&people, "one"), of(&people, "two")),
+            (None, Some(Role::Operator))
+        );
+        let role = |role| PeopleOrder::ChangeRole {
+            name: name("ana"),
+            role,
+        };
+        done(&mut people, role(Role::Viewer));
+        assert_eq!(of(&people, "two"), Some(Role::Viewer));
+        let revoke = PeopleOrder::Revoke { name: name("ana") };
+        done(&mut people, revoke.clone());
+        assert_eq!(of(&people, "two"), None);
+        for order in [revoke, role(Role::Approver), rotate] {
+            assert_eq!(people.decide(order), Err(Rejection::PersonNotFound));
+        }
+        // Whoever comes back is the same person, and the old credentials stay dead.
+        done(&mut people, add("ana", "three"));
+        assert_eq!(
+            (of(&people, "two"), of(&people, "three")),
+            (None, Some(Role::Operator))
+        );
+    }
+
+    #[test]
+    fn so_many_may_work_at_a_time_and_no_more() {
+        let mut people = People::default();
+        for n in 0..PEOPLE_MAX {
+            done(&mut people, add(&format!("p{n}"), &format!("c{n}")));
+        }
+        let maximum = PEOPLE_MAX;
+        let more = add("more", "more");
+        assert_eq!(
+            people.decide(more.clone()),
+            Err(Rejection::TooManyPeople { maximum })
+        );
+        done(&mut people, PeopleOrder::Revoke { name: name("p7") });
+        done(&mut people, more);
+    }
+
+    #[test]
+    fn names_are_small_plain_words_and_never_root() {
+        for good in ["ana", "a1", "ana.perez@psp.com.ar", "7-of_9"] {
+            assert_eq!(name(good).as_str(), good);
+        }
+        let long = "a".repeat(NAME_MAX + 1);
+        for bad in [
+            "", "a", "Ana", "añá", "a b", ".ana", "root", "a/b", "a\n", &long,
+        ] {
+            assert_eq!(PersonName::parse(bad), Err(NotAName), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn each_role_has_its_powers_and_the_least_role_of_a_power_has_it() {
+        use Power::{Act, Administer, Approve, Audit, Read};
+        let all = [Read, Audit, Act, Approve, Administer];
+        let powers = |role: Role| all.map(|power| role.may(power));
+        assert_eq!(powers(Role::Viewer), [true, false, false, false, false]);
+        assert_eq!(powers(Role::Auditor), [true, true, false, false, false]);
+        assert_eq!(powers(Role::Operator), [true, false, true, false, false]);
+        assert_eq!(powers(Role::Approver), [true, false, true, true, false]);
+        assert_eq!(powers(Role::Root), [true, true, true, false, true]);
+        assert!(all.iter().all(|power| power.least().may(*power)));
+        for (word, role) in Role::OF_PEOPLE {
+            assert_eq!((Role::parse(word), role.as_str()), (Some(role), word));
+        }
+        assert_eq!(Role::parse("root"), None);
+    }
+}
