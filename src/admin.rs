@@ -1,13 +1,15 @@
 //! The admin API: tenants, keys, cases, actors, webhooks, the journal, verification; for operators alone.
 //!
-//! **Shape.** A listener and a credential of its own (`x-admin-key`): no path of it exists on the
-//! public listener, and no key of a tenant opens it. Health, metrics, the document and its pages are here without
+//! **Shape.** A listener and credentials of its own (`x-admin-key`): no path of it exists on the
+//! public listener, and no key of a tenant opens it. Who may do what is in [`access`], one row for each operation. Health, metrics, the document and its pages are here without
 //! a key.
 //!
 //! **Bounds.** [`WORKERS`] thread; [`CONNECTIONS`] of its own, whatever the public listener has; one
 //! change of a tenant and one verification at a time; wrong keys as [`crate::http::strangers`] says.
 
+mod access;
 mod actors;
+mod audit;
 mod backup;
 mod cases;
 mod cells;
@@ -22,6 +24,7 @@ pub mod people;
 mod relations;
 mod requests;
 mod shapes;
+mod staff;
 mod status;
 mod storage;
 mod tenants;
@@ -32,12 +35,11 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use actix_web::body::MessageBody;
-use actix_web::dev::{ServerHandle, ServiceRequest, ServiceResponse};
+use actix_web::dev::{ServerHandle, ServiceRequest};
 use actix_web::http::Method;
 use actix_web::http::header::HeaderName;
-use actix_web::middleware::{Next, from_fn};
-use actix_web::{App, Error, HttpResponse, Resource, ResponseError as _, web};
+use actix_web::middleware::from_fn;
+use actix_web::{App, HttpResponse, Resource, web};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::StoreError;
 use tokio::sync::{Mutex, Semaphore};
@@ -47,7 +49,7 @@ use crate::http::errors::ApiError;
 use crate::http::trace::Requests;
 use crate::http::wire::{self, Bounds, ConnectionLimits, Listening};
 use crate::http::words::Refusal;
-use crate::http::{Door, caller, frame, query};
+use crate::http::{Door, frame, query};
 use crate::pages::{About, Site};
 
 pub use document::openapi;
@@ -187,8 +189,18 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(at("/outgoing", "GET").get(outgoing::show))
         .service(at("/outgoing/release", "POST").post(outgoing::release))
         .service(at("/verify", "POST").post(storage::verify))
+        .service(at("/people", "GET, POST").get(staff::list).post(staff::add))
+        .service(
+            at("/people/{name}", "DELETE, PATCH")
+                .delete(staff::revoke)
+                .patch(staff::change),
+        )
+        .service(at("/people/{name}/rotate", "POST").post(staff::rotate))
+        .service(at("/me", "GET").get(staff::me))
+        .service(at("/me/rotate", "POST").post(staff::rotate_me))
+        .service(at("/audit", "GET").get(audit::list))
         .default_service(web::to(not_found))
-        .wrap(from_fn(authorize));
+        .wrap(from_fn(access::authorize));
     config
         .service(admin)
         .service(at("/livez", "GET").get(health::livez))
@@ -206,62 +218,29 @@ fn at(path: &str, methods: &'static str) -> Resource {
     web::resource(path).default_service(web::to(refuse))
 }
 
-/// Lets nothing of `/admin` be reached without the admin key: one answer for every cause.
-async fn authorize(
-    call: ServiceRequest,
-    next: Next<impl MessageBody + 'static>,
-) -> Result<ServiceResponse<impl MessageBody>, Error> {
-    let desk = call.app_data::<web::Data<OperatorDesk>>();
-    let shown = call.headers().contains_key(&ADMIN_KEY);
-    let given = caller::only(call.request(), &ADMIN_KEY);
-    let known = desk
-        .zip(given)
-        .and_then(|(desk, given)| people::recognise(&desk.door, given));
-    if known.is_some() {
-        wire::recognise(call.request());
-        if let Err(unknown) = refuse_unknown(&call) {
-            let answer = call.into_response(unknown.error_response());
-            return Ok(answer.map_into_right_body());
-        }
-        if let Some(elsewhere) = desk.and_then(|desk| elsewhere(&desk.door, &call)) {
-            let answer = call.into_response(elsewhere.error_response());
-            return Ok(answer.map_into_right_body());
-        }
-        return Ok(next.call(call).await?.map_into_left_body());
-    }
-    let usual = Refusal::NoAdminKey;
-    let refusal = match desk {
-        Some(desk) if shown => {
-            desk.door
-                .strangers
-                .wrong(call.peer_addr(), "the admin key was refused", usual)
-        }
-        Some(_) | None => usual.into(),
-    };
-    let answer = call.into_response(refusal.error_response());
-    Ok(answer.map_into_right_body())
-}
-
 /// The query parameters of the operations that have any.
-const PARAMETERS: &[(&str, &[&str])] = &[(
-    "/admin/cases",
-    &[
-        "kind", "mode", "tenant", "limit", "offset", "order", "cursor",
-    ],
-)];
+const PARAMETERS: &[(&str, &[&str])] = &[
+    (
+        "/admin/cases",
+        &[
+            "kind", "mode", "tenant", "limit", "offset", "order", "cursor",
+        ],
+    ),
+    ("/admin/audit", audit::PARAMETERS),
+];
 
 /// What every node does for itself, whether it owns the cell or not.
 const EACH: [&str; 3] = ["/admin/cells", "/admin/verify", "/admin/backup"];
 
 /// Refuses to change anything on a node that does not own the cell, and says who does.
-fn elsewhere(door: &Door, call: &ServiceRequest) -> Option<ApiError> {
+fn refuse_elsewhere(door: &Door, call: &ServiceRequest) -> Result<(), ApiError> {
     let own = EACH.iter().any(|path| call.path().starts_with(path));
     if call.method() == Method::GET || own || door.is_owners() {
-        return None;
+        return Ok(());
     }
-    let standing = door.node.as_ref()?.standing();
+    let standing = door.node.as_ref().and_then(|node| node.standing());
     let address = standing.and_then(|(standing, _)| standing.owner);
-    Some(ApiError::not_ready(StoreError::NotOwner { address }))
+    Err(ApiError::not_ready(StoreError::NotOwner { address }))
 }
 
 /// Refuses parameters that an operation does not have.

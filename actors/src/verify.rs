@@ -2,6 +2,7 @@
 //! the loaded accounts and, in a running service, the actors' balances.
 
 mod lists;
+mod staff;
 mod totals;
 
 use std::collections::BTreeMap;
@@ -37,6 +38,8 @@ pub struct Report {
     pub vouchers: u64,
     /// How many actors had their live balance compared.
     pub actors: u64,
+    /// Entries of the audit log that were recounted.
+    pub audit_entries: u64,
     /// What differs, in words; at most a hundred.
     pub differences: Vec<String>,
     /// How many differences there are in all.
@@ -79,6 +82,7 @@ pub(crate) fn under(
     let mut histories = Histories::new();
     let mut sums = Sums::under(sets);
     let mut lines = Lines::default();
+    let mut recount = staff::Recount::default();
     let mut failed = None;
     let last = store.replay(CommitNo(1), &mut |commit, entry| {
         report.entries += 1;
@@ -128,6 +132,9 @@ pub(crate) fn under(
                 Err(why) => report.differs(format!("commit {}: {why}", commit.0)),
             },
             _ => {
+                if let Some(wrong) = recount.entry(entry) {
+                    report.differs(format!("commit {}: {wrong}", commit.0));
+                }
                 if let Err(why) = sums.entry(entry) {
                     report.differs(format!("commit {}: {why}", commit.0));
                 }
@@ -143,6 +150,10 @@ pub(crate) fn under(
         account(store, *at, history, &mut report)?;
     }
     sums.compare(store, histories.keys().map(|at| at.0), &mut report)?;
+    report.audit_entries = recount.entries();
+    for wrong in recount.compare(store)? {
+        report.differs(wrong);
+    }
     progress(report.entries);
     Ok((report, histories))
 }

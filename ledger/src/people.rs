@@ -25,7 +25,7 @@ pub const PEOPLE_MAX: usize = 200;
 /// How many names there may ever be, those of revoked people among them.
 pub const NAMES_MAX: usize = 10_000;
 /// The longest name of a person, in characters.
-pub const NAME_MAX: usize = 64;
+pub const NAME_MAX: usize = 48;
 /// The name under which the configured admin key acts: nobody can be called so.
 pub const ROOT: &str = "root";
 
@@ -40,6 +40,8 @@ pub enum Power {
     Act,
     /// Decide what another person asked for.
     Approve,
+    /// End somebody's credential.
+    Revoke,
     /// Say who the people are.
     Administer,
 }
@@ -92,6 +94,7 @@ impl Role {
             Power::Audit => matches!(self, Self::Auditor | Self::Root),
             Power::Act => matches!(self, Self::Operator | Self::Approver | Self::Root),
             Power::Approve => matches!(self, Self::Approver),
+            Power::Revoke => matches!(self, Self::Approver | Self::Root),
             Power::Administer => matches!(self, Self::Root),
         }
     }
@@ -104,13 +107,13 @@ impl Power {
             Self::Read => Role::Viewer,
             Self::Audit => Role::Auditor,
             Self::Act => Role::Operator,
-            Self::Approve => Role::Approver,
+            Self::Approve | Self::Revoke => Role::Approver,
             Self::Administer => Role::Root,
         }
     }
 }
 
-/// The name of a person: 2 to 64 small letters, digits and `. _ - @`, so that it can stand in a path, a command
+/// The name of a person: 2 to 48 small letters, digits and `. _ - @`, so that it can stand in a path, a command
 /// and a log.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -119,7 +122,7 @@ pub struct PersonName(String);
 /// A text is no name of a person.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "must be 2 to 64 small letters without accents, digits, dots, dashes, underscores or @, begin with a letter or digit, and not be root"
+    "must be 2 to 48 small letters without accents, digits, dots, dashes, underscores or @, begin with a letter or digit, and not be root"
 )]
 pub struct NotAName;
 
@@ -478,14 +481,18 @@ mod tests {
 
     #[test]
     fn each_role_has_its_powers_and_the_least_role_of_a_power_has_it() {
-        use Power::{Act, Administer, Approve, Audit, Read};
-        let all = [Read, Audit, Act, Approve, Administer];
-        let powers = |role: Role| all.map(|power| role.may(power));
-        assert_eq!(powers(Role::Viewer), [true, false, false, false, false]);
-        assert_eq!(powers(Role::Auditor), [true, true, false, false, false]);
-        assert_eq!(powers(Role::Operator), [true, false, true, false, false]);
-        assert_eq!(powers(Role::Approver), [true, false, true, true, false]);
-        assert_eq!(powers(Role::Root), [true, true, true, false, true]);
+        use Power::{Act, Administer, Approve, Audit, Read, Revoke};
+        let all = [Read, Audit, Act, Approve, Revoke, Administer];
+        for (role, has) in [
+            (Role::Viewer, &[Read][..]),
+            (Role::Auditor, &[Read, Audit]),
+            (Role::Operator, &[Read, Act]),
+            (Role::Approver, &[Read, Act, Approve, Revoke]),
+            (Role::Root, &[Read, Audit, Act, Revoke, Administer]),
+        ] {
+            let found: Vec<_> = all.into_iter().filter(|power| role.may(*power)).collect();
+            assert_eq!(found, has, "{role:?}");
+        }
         assert!(all.iter().all(|power| power.least().may(*power)));
         for (word, role) in Role::OF_PEOPLE {
             assert_eq!((Role::parse(word), role.as_str()), (Some(role), word));

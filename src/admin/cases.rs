@@ -1,7 +1,7 @@
 //! Cases: what waits for a person, of all tenants, and what the person decides.
 //!
-//! Who decides says so in `by`: there is one admin key, so nobody checks the name, but it goes with
-//! the reason into the journal, the transfer, the event and the day's reconciliation.
+//! Who decides is the person of the credential; with the configured admin key it is whoever `by` says. The name goes
+//! with the reason into the journal, the transfer, the event and the day's reconciliation.
 
 mod decisions;
 
@@ -25,6 +25,7 @@ use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::OperatorDesk;
+use super::access::Acting;
 use crate::bodies::counterparty::CounterpartyBody;
 use crate::bodies::events::{ResolvedBody, resolved};
 use crate::bodies::transfers::{BankCallBody, DecisionBody, RejectionBody, TransferBody, transfer};
@@ -348,12 +349,14 @@ pub async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answ
 /// Decides about a transfer, as the body says.
 async fn of_transfer_by(
     desk: &OperatorDesk,
+    acting: &Acting,
     id: TransferId,
     sent: Body,
 ) -> Result<TransferView, ApiError> {
     let sent = DecideTransfer::read(sent)?;
     let (outcome, force) = (sent.outcome, sent.force.unwrap_or(false));
-    let (decision, by) = (sent.decision(desk.door.engine.now()), sent.by);
+    let decision = sent.decision(acting, desk.door.engine.now())?;
+    let by = decision.by.clone();
     let engine = &desk.door.engine;
     let request_id = current::request().id;
     let decided = engine.decide_transfer(id, (outcome, force), decision, request_id);
@@ -364,6 +367,7 @@ async fn of_transfer_by(
 
 async fn of_suspense_by(
     desk: &OperatorDesk,
+    acting: &Acting,
     id: SuspenseId,
     sent: Body,
 ) -> Result<Parked, ApiError> {
@@ -373,7 +377,8 @@ async fn of_suspense_by(
         (Resolution::Credit, None) => return Err(ApiError::field("cvu", Mistake::Required)),
         (Resolution::Return, _) => None,
     };
-    let (decision, by) = (sent.decision(desk.door.engine.now()), sent.by);
+    let decision = sent.decision(acting, desk.door.engine.now())?;
+    let by = decision.by.clone();
     let engine = &desk.door.engine;
     let request_id = current::request().id;
     let parked = match credit_to {
@@ -391,12 +396,14 @@ async fn of_suspense_by(
 
 async fn of_unbooked_by(
     desk: &OperatorDesk,
+    acting: &Acting,
     id: UnbookedId,
     sent: Body,
 ) -> Result<Unbooked, ApiError> {
     let sent = DecideUnbooked::read(sent)?;
     let Dismissal::Dismiss = sent.outcome;
-    let (decision, by) = (sent.decision(desk.door.engine.now()), sent.by);
+    let decision = sent.decision(acting, desk.door.engine.now())?;
+    let by = decision.by.clone();
     let engine = &desk.door.engine;
     let request_id = current::request().id;
     let dismissed = engine.dismiss_unbooked(id, decision, request_id).await?;
@@ -435,10 +442,15 @@ impl ToSchema for Decision {
     request_body(content = Decision),
     responses((status = 200, body = CaseBody))
 )]
-pub async fn decide(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
+pub async fn decide(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    acting: Acting,
+    sent: Body,
+) -> Answer {
     let body = match CaseId::parse(&path)? {
         CaseId::Transfer(id) => {
-            let decided = of_transfer_by(&desk, id, sent).await;
+            let decided = of_transfer_by(&desk, &acting, id, sent).await;
             let view = decided.map_err(|error| match error.why {
                 Why::Failed(why) => no_case(why),
                 _ => error,
@@ -446,11 +458,11 @@ pub async fn decide(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent
             of_transfer(&desk, id.0.realm, &view, None)
         }
         CaseId::Suspense(id) => {
-            let parked = of_suspense_by(&desk, id, sent).await?;
+            let parked = of_suspense_by(&desk, &acting, id, sent).await?;
             of_suspense(&desk, id.realm, &parked)
         }
         CaseId::Unbooked(id) => {
-            let dismissed = of_unbooked_by(&desk, id, sent).await?;
+            let dismissed = of_unbooked_by(&desk, &acting, id, sent).await?;
             of_unbooked(&desk, id.realm, &dismissed)
         }
     };
@@ -470,10 +482,11 @@ pub async fn decide(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent
 pub async fn decide_transfer(
     desk: web::Data<OperatorDesk>,
     path: web::Path<String>,
+    acting: Acting,
     sent: Body,
 ) -> Answer {
     let id = TransferId::parse(&path).ok_or(Rejection::TransferNotFound)?;
     let VoucherId { realm, .. } = id.0;
-    let view = of_transfer_by(&desk, id, sent).await?;
+    let view = of_transfer_by(&desk, &acting, id, sent).await?;
     Ok(json(StatusCode::OK, &transfer(realm, &view)))
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::OperatorDesk;
+use super::access::Acting;
 use crate::http::body::Body;
 use crate::http::body::read::line;
 use crate::http::errors::ApiError;
@@ -59,10 +60,11 @@ pub async fn show(desk: web::Data<OperatorDesk>) -> HttpResponse {
 request! {
     /// An operator's word that the clock is right.
     strict struct ConfirmClock as ClockConfirmation {
-        /// Who says so.
-        by: String = required("by", line(BY_MAX)) as String { max_length = 80 };
+        /// Who says so; with a person's credential it is the person.
+        by: Option<String> = optional("by", line(BY_MAX)) as Option<String> { max_length = 80 };
         /// Why.
-        reason: String = required("reason", line(REASON_MAX)) as String { max_length = 500 };
+        reason: Option<String> = optional("reason", line(REASON_MAX))
+            as Option<String> { max_length = 500 };
     }
 }
 
@@ -75,8 +77,13 @@ request! {
     request_body(content = ConfirmClock),
     responses((status = 200, body = ClockBody))
 )]
-pub async fn confirm(desk: web::Data<OperatorDesk>, sent: Body) -> Result<HttpResponse, ApiError> {
+pub async fn confirm(
+    desk: web::Data<OperatorDesk>,
+    acting: Acting,
+    sent: Body,
+) -> Result<HttpResponse, ApiError> {
     let ConfirmClock { by, reason } = ConfirmClock::read(sent)?;
+    let (by, reason) = acting.signed(by, reason)?;
     if let Some(doubt) = desk.door.engine.confirm_clock(by, reason).await? {
         tracing::warn!(says = %doubt.says, believed = %doubt.believed, "the clock was confirmed");
     }

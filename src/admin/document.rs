@@ -2,20 +2,21 @@
 
 use utoipa::openapi::content::Content;
 use utoipa::openapi::info::{Info, License};
-use utoipa::openapi::path::Operation;
+use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
 use utoipa::openapi::response::Response;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::server::Server;
 use utoipa::openapi::tag::Tag;
 use utoipa::openapi::{OpenApi, Ref, RefOr};
-use utoipa::{OpenApi as _, ToSchema as _};
+use utoipa::{OpenApi as _, PartialSchema as _, ToSchema as _};
 
 use super::{
-    actors, backup, cases, cells, clock, fees, keys, memory, outgoing, status, storage, tenants,
-    treasury, webhooks,
+    access, actors, audit, backup, cases, cells, clock, fees, keys, memory, outgoing, staff, status,
+    storage, tenants, treasury, webhooks,
 };
 use crate::http::catalogue::{Audience, ErrorCode, codes_for};
 use crate::http::errors::ErrorBody;
+use crate::http::shapes::DayOrInstant;
 use crate::http::words::FieldError;
 
 #[derive(utoipa::OpenApi)]
@@ -52,14 +53,22 @@ use crate::http::words::FieldError;
         backup::ship,
         outgoing::show,
         outgoing::release,
-        storage::verify
+        storage::verify,
+        staff::list,
+        staff::add,
+        staff::revoke,
+        staff::change,
+        staff::rotate,
+        staff::me,
+        staff::rotate_me,
+        audit::list
     ),
-    components(schemas(ErrorBody, FieldError))
+    components(schemas(ErrorBody, FieldError, DayOrInstant))
 )]
 struct Operations;
 
 /// The tags, in the order of need.
-const TAGS: [(&str, &str); 5] = [
+const TAGS: [(&str, &str); 6] = [
     (
         "Tenants",
         "PSPs that use this service, with their policy, limits, fees and banks.",
@@ -77,6 +86,10 @@ const TAGS: [(&str, &str); 5] = [
         "The actors of accounts, next to what the disk says.",
     ),
     (
+        "People",
+        "Who may come in with which role, and the audit log of what they did.",
+    ),
+    (
         "Operation",
         "Journal, backup, verification, clock, collector accounts, and the webhooks of all tenants.",
     ),
@@ -86,13 +99,22 @@ const TAGS: [(&str, &str); 5] = [
 type Shared = (&'static str, &'static str, &'static str);
 
 /// Of every operation.
-const EVERY: [Shared; 4] = [
+const EVERY: [Shared; 5] = [
     (
         "400",
         "BadRequest",
         "The request is invalid; `errors` names each field.",
     ),
-    ("401", "Unauthorized", "The admin key is absent or wrong."),
+    (
+        "401",
+        "Unauthorized",
+        "The credential is absent, wrong or revoked.",
+    ),
+    (
+        "403",
+        "Forbidden",
+        "The credential is of a role that may not do this; `message` names the least one that may.",
+    ),
     (
         "429",
         "TooManyAttempts",
@@ -129,7 +151,8 @@ const TIMEOUT: Shared = (
 );
 
 const DESCRIPTION: &str = "Tenants, keys, cases, actors and the journal of a Caudal service, for its \
-operators.\n\nEvery request carries the admin key in `x-admin-key`. Bodies are JSON; unknown fields are refused. Errors have \
+operators.\n\nEvery request carries a person's credential, or the admin key, in `x-admin-key`. \
+Whoever acts says why: in `X-Reason`, or in `reason` where the body has it. Bodies are JSON; unknown fields are refused. Errors have \
 one shape, and `code` is a stable word to switch on.";
 
 /// The OpenAPI document of the admin API.
@@ -180,6 +203,7 @@ pub fn openapi() -> OpenApi {
         }
         for operation in changes.into_iter().filter_map(Option::as_mut) {
             share(operation, named, true);
+            explain(operation);
             if path.ends_with("/decide") {
                 mention(operation, TIMEOUT);
             }
@@ -191,6 +215,26 @@ pub fn openapi() -> OpenApi {
 fn mention(operation: &mut Operation, (status, name, _): Shared) {
     let answers = &mut operation.responses.responses;
     answers.insert(status.into(), RefOr::Ref(Ref::from_response_name(name)));
+}
+
+/// Shows the header in which whoever acts says why.
+fn explain(operation: &mut Operation) {
+    let acts = |row: &&access::Operation| row.weight == access::Weight::Acts;
+    let mut rows = access::OPERATIONS.iter().filter(acts);
+    if rows.any(|row| Some(row.id) == operation.operation_id.as_deref()) {
+        let mut reason = Parameter::new(access::REASON.as_str());
+        reason.parameter_in = ParameterIn::Header;
+        reason.description = Some(
+            "Why; required as soon as there are people, unless the body has a `reason`. At most 500 characters, in \
+             UTF-8."
+                .into(),
+        );
+        reason.schema = Some(String::schema());
+        operation
+            .parameters
+            .get_or_insert_default()
+            .push(reason.into());
+    }
 }
 
 /// Gives an operation the errors that it shares with others.

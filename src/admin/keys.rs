@@ -16,6 +16,7 @@ use caudal_ledger::time::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::access::Made;
 use super::shapes::List;
 use super::{OperatorDesk, relations};
 use crate::http::Door;
@@ -143,6 +144,13 @@ pub async fn issue(
     Ok((text, kept(&platform, &id)?))
 }
 
+/// The answer that made a key; the audit log names the key by its id.
+fn made(key: KeyBody) -> HttpResponse {
+    let mut answer = json(StatusCode::CREATED, &key);
+    answer.extensions_mut().insert(Made(key.id));
+    answer
+}
+
 /// Lists the keys of a tenant, newest first; never their secrets.
 #[utoipa::path(
     get,
@@ -214,7 +222,7 @@ pub async fn post(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: 
     desk.door.engine.platform().tenant(&path)?;
     let (text, key) = issue(&desk.door, &path, IssueKey::read(sent)?).await?;
     let key = body(&desk.door, &key, Some(text));
-    Ok(json(StatusCode::CREATED, &key))
+    Ok(made(key))
 }
 
 impl IssueKey {
@@ -288,18 +296,18 @@ pub async fn rotate(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent
     let platform = desk.door.engine.platform();
     let old = kept(&platform, &path)?;
     relations::has_bank(&desk.door, &old.tenant, old.mode)?;
-    let made = make(&desk.door, &platform, &old.tenant, old.mode, None)?;
-    let id = made.record.id.clone();
+    let new = make(&desk.door, &platform, &old.tenant, old.mode, None)?;
+    let id = new.record.id.clone();
     let order = PlatformOrder::RotateKey {
         id: old.id.clone(),
-        new: made.record,
+        new: new.record,
         overlap: millis(overlap.unwrap_or(OVERLAP_SECONDS)),
     };
     let platform = desk.door.engine.administer(order).await?;
     tracing::info!(tenant = old.tenant, key = old.id, new = id, "key rotated");
     let key = kept(&platform, &id)?;
-    let key = body(&desk.door, &key, Some(made.text));
-    Ok(json(StatusCode::CREATED, &key))
+    let key = body(&desk.door, &key, Some(new.text));
+    Ok(made(key))
 }
 
 /// Revokes a key: from this answer on it does not work.

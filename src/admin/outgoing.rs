@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::OperatorDesk;
+use super::access::Acting;
 use crate::http::body::Body;
 use crate::http::body::read::line;
 use crate::http::errors::ApiError;
@@ -48,10 +49,11 @@ pub async fn show(desk: web::Data<OperatorDesk>) -> HttpResponse {
 request! {
     /// An operator's word that what waits may leave.
     strict struct ReleaseOutgoing as OutgoingRelease {
-        /// Who says so.
-        by: String = required("by", line(BY_MAX)) as String { max_length = 80 };
+        /// Who says so; with a person's credential it is the person.
+        by: Option<String> = optional("by", line(BY_MAX)) as Option<String> { max_length = 80 };
         /// Why.
-        reason: String = required("reason", line(REASON_MAX)) as String { max_length = 500 };
+        reason: Option<String> = optional("reason", line(REASON_MAX))
+            as Option<String> { max_length = 500 };
     }
 }
 
@@ -64,8 +66,13 @@ request! {
     request_body(content = ReleaseOutgoing),
     responses((status = 200, body = OutgoingBody))
 )]
-pub async fn release(desk: web::Data<OperatorDesk>, sent: Body) -> Result<HttpResponse, ApiError> {
+pub async fn release(
+    desk: web::Data<OperatorDesk>,
+    acting: Acting,
+    sent: Body,
+) -> Result<HttpResponse, ApiError> {
     let ReleaseOutgoing { by, reason } = ReleaseOutgoing::read(sent)?;
+    let (by, reason) = acting.signed(by, reason)?;
     let held = desk.door.outgoing.is_held();
     let error = desk
         .door

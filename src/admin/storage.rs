@@ -201,6 +201,8 @@ pub struct VerifyBody {
     pub vouchers: u64,
     /// Actors whose live balance was compared.
     pub actors: u64,
+    /// Entries of the audit log that were recounted.
+    pub audit_entries: u64,
     /// What differs, in words; at most a hundred.
     pub differences: Vec<String>,
     /// How many differences there are in all.
@@ -216,6 +218,7 @@ impl From<Report> for VerifyBody {
             accounts: report.accounts,
             vouchers: report.vouchers,
             actors: report.actors,
+            audit_entries: report.audit_entries,
             differences: report.differences,
             count: report.count,
         }

@@ -7,6 +7,7 @@ use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::{BankRelations, Mode, Policy, Tenant};
 
+use super::access::Made;
 use super::fees::can_be_charged;
 use super::requests::{ChangePlatform, ChangeTenant, CreateTenant, rules};
 use super::shapes::{List, PlatformBody, TenantBody};
@@ -97,10 +98,9 @@ pub async fn post(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
         banks,
     };
     let tenant = create(&desk.door, new).await?;
-    Ok(json(
-        StatusCode::CREATED,
-        &TenantBody::of(&desk.door, &tenant),
-    ))
+    let mut answer = json(StatusCode::CREATED, &TenantBody::of(&desk.door, &tenant));
+    answer.extensions_mut().insert(Made(tenant.id));
+    Ok(answer)
 }
 
 /// Reads a tenant.

@@ -7,6 +7,7 @@ use tempfile::TempDir;
 use crate::service::{Service, ServiceOptions, TEST_ADMIN_KEY};
 
 mod parameters;
+mod people;
 
 /// A service, and a client that knows its admin key.
 struct House {

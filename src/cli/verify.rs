@@ -78,12 +78,13 @@ pub(super) fn folder(data: &Path) -> Result<VerifyBody, Exit> {
 pub(super) fn show(report: &Value) -> Result<(), Exit> {
     let figure = |name| shown(report, name);
     say(&format!(
-        "{} entries up to commit {}: {} accounts, {} vouchers, {} live actors",
+        "{} entries up to commit {}: {} accounts, {} vouchers, {} live actors, {} entries of the audit log",
         figure("entries"),
         figure("commit"),
         figure("accounts"),
         figure("vouchers"),
         figure("actors"),
+        figure("auditEntries"),
     ))?;
     let differences = report.get("differences").and_then(Value::as_array);
     let differences = differences.map(Vec::as_slice).unwrap_or_default();

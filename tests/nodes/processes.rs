@@ -317,7 +317,8 @@ async fn agree(site: &Site, client: &mut Client, cvus: &[String]) -> (usize, usi
     for n in 0..NODES {
         let report = site.ask(n, "POST", "/admin/verify", None).await.unwrap();
         assert_eq!(report["count"], 0, "{report}");
-        let fields = ["commit", "entries", "accounts", "vouchers"];
+        // The owner's audit log has an entry of each check of its own; the chains below have every byte.
+        let fields = ["accounts", "vouchers"];
         reports.insert(fields.map(|name| report[name].to_string()));
     }
     assert_eq!(reports.len(), 1, "{reports:?}");

@@ -46,7 +46,7 @@ pub struct AuditQuery {
     pub filter: AuditFilter,
     /// From this instant on.
     pub from: Option<Timestamp>,
-    /// Before this instant.
+    /// Up to and with this instant.
     pub to: Option<Timestamp>,
     /// Only entries with a smaller sequence: where the last page ended.
     pub before: Option<u64>,
@@ -180,20 +180,17 @@ impl Engine {
 }
 
 fn page(store: &dyn Index, query: &AuditQuery) -> Result<AuditPage, StoreError> {
-    let before = |at: Timestamp| {
-        let last = at.millis().checked_sub(1);
-        last.map_or(Ok(None), |last| store.seq_at(AUDIT_STREAM, last))
-    };
-    let first = query
-        .from
-        .map_or(Ok(None), before)?
-        .map_or(1, |seq| seq + 1);
+    let at_last = |at: u64| store.seq_at(AUDIT_STREAM, at);
+    let before = query.from.and_then(|at| at.millis().checked_sub(1));
+    let before = before.map_or(Ok(None), at_last)?;
+    let first = before.map_or(1, |seq| seq.strict_add(1));
     let head = store.head(AUDIT_STREAM)?.map_or(0, |head| head.seq);
-    let until = query.to.map_or(Ok(Some(head)), before)?;
-    let mut last = until.map_or(0, |until| match query.before {
-        Some(before) => until.min(before.strict_sub(1)),
-        None => until,
-    });
+    let until = query.to.map_or(Ok(Some(head)), |at| at_last(at.millis()))?;
+    let mut last = match (until, query.before) {
+        (None, _) | (_, Some(0)) => 0,
+        (Some(until), Some(before)) => until.min(before.strict_sub(1)),
+        (Some(until), None) => until,
+    };
     let mut page = AuditPage::default();
     let mut looked = 0;
     while last >= first && looked < LOOKED_MAX && page.rows.len() < query.limit {
@@ -217,6 +214,6 @@ fn page(store: &dyn Index, query: &AuditQuery) -> Result<AuditPage, StoreError> 
             }
         }
     }
-    page.next = (last >= first).then(|| last + 1);
+    page.next = (last >= first).then(|| last.strict_add(1));
     Ok(page)
 }

@@ -5,6 +5,7 @@
 
 mod cases;
 mod money;
+mod people;
 mod variants;
 mod wallet;
 mod webhooks;
@@ -428,6 +429,9 @@ fn records_of_every_version_are_read() {
     check_all("delivery", &webhooks::notes(), lines);
     check_all("realm", &realm_facts(), lines);
     check_all("platform", &platform_facts(), lines);
+    check_all("people", &people::facts(), lines);
+    check_all("approval", &people::approvals(), lines);
+    check_all("audit", &people::entries(), lines);
     let call = BankCall {
         operation: "create_cvu".into(),
         reference: "10000001".into(),

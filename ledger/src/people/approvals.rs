@@ -251,8 +251,7 @@ impl Approvals {
     fn forget(&mut self, now: Timestamp) {
         let over = self.all.values().filter(|it| !it.waits_at(now));
         let over: Vec<_> = over.map(|it| it.proposal.number).collect();
-        let many = over.len().checked_sub(KEPT_MAX);
-        for number in over.into_iter().take(many.unwrap_or(0)) {
+        for number in over.into_iter().rev().skip(KEPT_MAX) {
             self.all.remove(&number);
         }
     }

@@ -5,8 +5,10 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::Verdict;
 
+use crate::admin::access::Acting;
 use crate::http::body::Fields;
 use crate::http::body::read::{boolean, line, text};
+use crate::http::errors::ApiError;
 use crate::http::request::request;
 use crate::http::words::Mistake;
 
@@ -24,10 +26,11 @@ macro_rules! decision {
             strict pub struct $name as $name {
                 /// What becomes of it.
                 $outcome: $type = required("outcome", text($read)) as String { pattern = $words };
-                /// Who decides.
-                by: String = required("by", line(BY_MAX)) as String { max_length = 100 };
+                /// Who decides; with a person's credential it is the person.
+                by: Option<String> = optional("by", line(BY_MAX)) as Option<String> { max_length = 100 };
                 /// Why.
-                reason: String = required("reason", line(REASON_MAX)) as String { max_length = 500 };
+                reason: Option<String> = optional("reason", line(REASON_MAX))
+                    as Option<String> { max_length = 500 };
                 /// What the bank calls it.
                 bank_reference: Option<String> = optional("bankReference", line(REFERENCE_MAX))
                     as Option<String> { max_length = 64 };
@@ -37,14 +40,18 @@ macro_rules! decision {
 
         impl $name {
             /// The decision, taken now.
-            pub fn decision(&self, now: Timestamp) -> Decision {
-                Decision {
-                    by: self.by.clone(),
-                    reason: self.reason.clone(),
+            ///
+            /// # Errors
+            /// 400 where nobody says who decides, or why.
+            pub fn decision(&self, acting: &Acting, now: Timestamp) -> Result<Decision, ApiError> {
+                let (by, reason) = acting.signed(self.by.clone(), self.reason.clone())?;
+                Ok(Decision {
+                    by,
+                    reason,
                     at: now,
                     bank_reference: self.bank_reference.clone(),
                     forced: false,
-                }
+                })
             }
         }
     };

@@ -5,6 +5,7 @@ use caudal_ledger::cuit::CuitError;
 use caudal_ledger::cvu::KeyError;
 use caudal_ledger::kyc::KycError;
 use caudal_ledger::money::AmountError;
+use caudal_ledger::people::NotAName;
 use caudal_ledger::remuneration::BadBrokerageAccount;
 use caudal_ledger::text::TextError;
 use serde::Serialize;
@@ -192,6 +193,9 @@ pub enum Mistake {
     NotNetworks { max: usize } =
         "must be a list of 1 to {max} addresses or networks, such as \"203.0.113.7\" or \"10.20.0.0/16\"",
         "debe ser una lista de 1 a {max} direcciones o redes, como \"203.0.113.7\" o \"10.20.0.0/16\"";
+    NotAPersonName =
+        "must be 2 to 48 small letters without accents, digits, dots, dashes, underscores or @, begin with a letter or digit, and not be root",
+        "debe tener de 2 a 48 letras minúsculas sin acentos, dígitos, puntos, guiones, guiones bajos o @, empezar con letra o dígito, y no ser root";
     NotAVerdict =
         "must be one of completed, rejected: the case is a transfer",
         "debe ser uno de completed, rejected: el caso es una transferencia";
@@ -222,6 +226,12 @@ impl Mistake {
     pub fn among<T>(choices: &[(&'static str, T)]) -> Self {
         let choices = Choices::of(choices);
         Self::NotAmong { choices }
+    }
+}
+
+impl From<NotAName> for Mistake {
+    fn from(NotAName: NotAName) -> Self {
+        Self::NotAPersonName
     }
 }
 

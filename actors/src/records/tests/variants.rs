@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 
 use caudal_ledger::cases::{CaseFact, UnbookedFact};
+use caudal_ledger::people::PeopleFact;
+use caudal_ledger::people::approvals::ApprovalFact;
+use caudal_ledger::people::audit::{AuditFact, Outcome};
 use caudal_ledger::transfers::TransferFact;
 use caudal_ledger::webhooks::WebhookFact;
 use serde::de::IntoDeserializer;
@@ -44,6 +47,10 @@ fn every_variant_of_every_fact_has_a_sample() {
         missing::<CaseFact>(&cases::facts()),
         missing::<UnbookedFact>(&cases::unbooked()),
         missing::<WebhookFact>(&webhooks::facts()),
+        missing::<PeopleFact>(&people::facts()),
+        missing::<ApprovalFact>(&people::approvals()),
+        missing::<AuditFact>(&people::entries()),
+        missing::<Outcome>(&people::outcomes()),
     ]
     .concat();
     assert!(

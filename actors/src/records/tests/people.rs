@@ -1,0 +1,89 @@
+//! Samples of what happens to the people who run the service.
+
+use caudal_ledger::people::approvals::{ApprovalFact, Proposal};
+use caudal_ledger::people::audit::{AuditEntry, AuditFact, Outcome};
+use caudal_ledger::people::{Credential, PeopleFact, PersonName, Role};
+
+use super::*;
+
+fn ana() -> PersonName {
+    PersonName::parse("ana").unwrap()
+}
+
+pub fn facts() -> Vec<PeopleFact> {
+    vec![
+        PeopleFact::Issued {
+            name: ana(),
+            role: Role::Approver,
+            credential: Credential {
+                id: "aaaaaaaaaa".into(),
+                mac: Digest([3; 32]),
+            },
+        },
+        PeopleFact::RoleChanged {
+            name: ana(),
+            role: Role::Viewer,
+        },
+        PeopleFact::Revoked { name: ana() },
+    ]
+}
+
+pub fn approvals() -> Vec<ApprovalFact> {
+    vec![
+        ApprovalFact::Asked(Proposal {
+            number: 1,
+            by: "ana".into(),
+            role: Role::Operator,
+            action: "decideTransfer".into(),
+            subject: "trf_1".into(),
+            reason: "por qué".into(),
+            body: "{}".into(),
+            expires_at: at(5),
+        }),
+        ApprovalFact::Decided {
+            number: 1,
+            by: "eva".into(),
+            approved: true,
+            reason: "seen".into(),
+        },
+        ApprovalFact::Ended {
+            number: 1,
+            status: 200,
+        },
+    ]
+}
+
+pub fn outcomes() -> Vec<Outcome> {
+    vec![
+        Outcome::Begun,
+        Outcome::Done { of: 1, status: 200 },
+        Outcome::Failed { of: 3, status: 409 },
+        Outcome::Looked,
+        Outcome::Denied,
+        Outcome::Asked { approval: 1 },
+    ]
+}
+
+/// One for each outcome, by people of each role.
+pub fn entries() -> Vec<AuditFact> {
+    let roles = [
+        Role::Viewer,
+        Role::Auditor,
+        Role::Operator,
+        Role::Approver,
+        Role::Root,
+    ];
+    let noted = |(outcome, role)| {
+        AuditFact::Noted(AuditEntry {
+            operator: "ana".into(),
+            role,
+            action: "revokeKey".into(),
+            subject: "aaaaaaaaaa".into(),
+            reason: "por qué".into(),
+            request_id: "req_1".into(),
+            outcome,
+        })
+    };
+    let each = outcomes().into_iter().zip(roles.into_iter().cycle());
+    each.map(noted).collect()
+}

@@ -1,0 +1,401 @@
+//! Who may do what at the admin API, and what the audit log says of it: one table of all operations.
+//!
+//! **Shape.** Every request to `/admin` comes through [`authorize`]: the credential says who it is, the row of the
+//! operation in [`OPERATIONS`] which power it takes and how much of it is written down. What has no row does not
+//! exist, whatever the route table says. Handlers that write down who decided ask for [`Acting`].
+//!
+//! **Order.** Of what is done, an entry that says so is durable before the handler begins, in a commit of its own,
+//! because handlers write into streams of other actors; another one says how it ended. Where the first cannot be
+//! written nothing is done. Where the second is missing (the process or the connection ended in between) the log
+//! says `begun` alone, and the ledger itself says what happened.
+//!
+//! **Bounds.** A body that is to be acted on is read whole first: at most [`BODY_BYTES_MAX`].
+//!
+//! **Failure.** What only checks ([`Weight::Checks`]) goes on without its entries, with a line in the log: a full
+//! disk must not keep anybody from verifying or shipping the journal.
+
+use actix_web::body::{EitherBody, MessageBody};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::header::HeaderName;
+use actix_web::middleware::Next;
+use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, ResponseError as _, web};
+use caudal_ledger::people::audit::REASON_MAX;
+use caudal_ledger::text::line;
+use percent_encoding::percent_decode_str;
+use serde::Deserialize;
+
+use super::people::{self, Operator, Outcome, Power};
+use super::{ADMIN_KEY, OperatorDesk};
+use crate::http::Door;
+use crate::http::body::BODY_BYTES_MAX;
+use crate::http::bytes::Bytes;
+use crate::http::errors::ApiError;
+use crate::http::words::{Mistake, Refusal, Wrong};
+use crate::http::{caller, wire};
+
+/// The header in which whoever acts says why.
+pub const REASON: HeaderName = HeaderName::from_static("x-reason");
+
+/// How much of an operation is written down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Weight {
+    /// Nothing.
+    Reads,
+    /// That somebody looked at a person's affairs.
+    Looks,
+    /// That it was begun and how it ended, where the store takes it.
+    Checks,
+    /// Why, that it was begun, and how it ended; or it is not done.
+    Acts,
+}
+
+/// An operation of the admin API.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// Its method.
+    pub method: &'static str,
+    /// The pattern of its path, below `/admin`.
+    pub path: &'static str,
+    /// Its name, in the document and in the audit log.
+    pub id: &'static str,
+    /// The power that it takes.
+    pub power: Power,
+    /// How much of it is written down.
+    pub weight: Weight,
+}
+
+macro_rules! operations {
+    ($($method:ident $path:literal $id:ident: $power:ident, $weight:ident;)+) => {
+        /// Every operation, in the order of the route table.
+        pub const OPERATIONS: &[Operation] = &[$(Operation {
+            method: stringify!($method),
+            path: $path,
+            id: stringify!($id),
+            power: Power::$power,
+            weight: Weight::$weight,
+        }),+];
+    };
+}
+
+operations! {
+    GET "/tenants" listTenants: Read, Reads;
+    POST "/tenants" createTenant: Act, Acts;
+    GET "/tenants/{id}" readTenant: Read, Reads;
+    PATCH "/tenants/{id}" changeTenant: Act, Acts;
+    GET "/tenants/{id}/keys" listKeys: Read, Reads;
+    POST "/tenants/{id}/keys" issueKey: Act, Acts;
+    DELETE "/keys/{id}" revokeKey: Act, Acts;
+    POST "/keys/{id}/rotate" rotateKey: Act, Acts;
+    GET "/platform" readPlatform: Read, Reads;
+    PATCH "/platform" changePlatform: Act, Acts;
+    GET "/actors" listActors: Read, Reads;
+    GET "/actors/{cvu}" readActor: Read, Looks;
+    POST "/actors/{cvu}/passivate" passivateActor: Act, Acts;
+    PUT "/accounts/{cvu}/fee-schedule" setFeeSchedule: Act, Acts;
+    GET "/cases" listCases: Read, Reads;
+    GET "/cases/{id}" readCase: Read, Looks;
+    POST "/cases/{id}/decide" decideCase: Act, Acts;
+    POST "/transfers/{id}/decide" decideTransfer: Act, Acts;
+    GET "/webhooks" listAllWebhooks: Read, Reads;
+    GET "/treasury" listCollectors: Read, Reads;
+    GET "/status" readStatus: Read, Reads;
+    GET "/clock" readClock: Read, Reads;
+    POST "/clock/confirm" confirmClock: Act, Acts;
+    GET "/journal" readJournal: Read, Reads;
+    GET "/memory" readMemory: Read, Reads;
+    GET "/cells" listCells: Read, Reads;
+    POST "/cells/{id}/hand-over" handOverCell: Act, Checks;
+    GET "/backup" readBackup: Read, Reads;
+    POST "/backup" shipBackup: Act, Checks;
+    GET "/outgoing" readOutgoing: Read, Reads;
+    POST "/outgoing/release" releaseOutgoing: Act, Acts;
+    POST "/verify" verify: Read, Checks;
+    GET "/people" listPeople: Read, Reads;
+    POST "/people" addPerson: Administer, Acts;
+    PATCH "/people/{name}" changePerson: Administer, Acts;
+    DELETE "/people/{name}" revokePerson: Revoke, Acts;
+    POST "/people/{name}/rotate" rotatePerson: Administer, Acts;
+    GET "/me" readMe: Read, Reads;
+    POST "/me/rotate" rotateMe: Read, Acts;
+    GET "/audit" listAudit: Audit, Reads;
+}
+
+impl Operation {
+    /// That of a request; [`Refusal::NoAdminRoute`] or [`Refusal::NoMethod`] where there is none.
+    fn of(call: &ServiceRequest) -> Result<&'static Self, Refusal> {
+        let route = call.match_pattern();
+        let below = route.as_deref().and_then(|it| it.strip_prefix("/admin"));
+        let all = || OPERATIONS.iter().filter(|it| Some(it.path) == below);
+        let known = all().find(|it| it.method == call.method().as_str());
+        known.ok_or_else(|| match all().next() {
+            None => Refusal::NoAdminRoute,
+            Some(_) => {
+                let methods: Vec<_> = all().map(|it| it.method).collect();
+                let methods = methods.join(", ");
+                Refusal::NoMethod { methods }
+            }
+        })
+    }
+
+    /// What a request is about: what its path names, or what it is for. The route is not matched yet when this is
+    /// asked, so the pattern is held against the path.
+    fn subject(&self, path: &str) -> String {
+        let path = path.strip_prefix("/admin").map(|it| it.split('/'));
+        let mut segments = self.path.split('/').zip(path.into_iter().flatten());
+        let named = segments.find(|(pattern, _)| pattern.starts_with('{'));
+        let decoded = named.map(|(_, it)| percent_decode_str(it).decode_utf8_lossy());
+        decoded.map_or_else(
+            || self.path.trim_start_matches('/').to_owned(),
+            |subject| subject.into_owned(),
+        )
+    }
+}
+
+/// Who acts, and why: for handlers that keep it.
+#[derive(Clone, Debug)]
+pub struct Acting {
+    /// Who.
+    pub operator: Operator,
+    /// Why, where it was said in the header or in the body.
+    pub reason: Option<String>,
+    /// What the operation is about, as the audit log has it.
+    pub subject: String,
+    /// The body, as it was sent.
+    pub body: web::Bytes,
+    /// The sequence of the entry that says that it was begun; 0 where there is none.
+    pub entry: u64,
+}
+
+impl FromRequest for Acting {
+    type Error = ApiError;
+    type Future = std::future::Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let acting = request.extensions().get::<Self>().cloned();
+        std::future::ready(acting.ok_or_else(|| Refusal::NoAdminKey.into()))
+    }
+}
+
+/// Lets nothing of `/admin` be reached without a credential (one answer for every cause), nor by a role that may
+/// not; writes down what is done.
+pub(super) async fn authorize<B: MessageBody + 'static>(
+    mut call: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+    let admitted = match call.app_data::<web::Data<OperatorDesk>>().cloned() {
+        Some(desk) => admit(&desk.door, &mut call)
+            .await
+            .map(|found| (desk, found)),
+        None => Err(Refusal::NoAdminKey.into()),
+    };
+    let (desk, (operation, acting)) = match admitted {
+        Ok(admitted) => admitted,
+        Err(refusal) => {
+            let answer = call.into_response(refusal.error_response());
+            return Ok(answer.map_into_right_body());
+        }
+    };
+    call.extensions_mut().insert(acting.clone());
+    let answer = next.call(call).await?;
+    if acting.entry > 0 {
+        ended(&desk.door, operation, &acting, &answer).await;
+    }
+    Ok(answer.map_into_left_body())
+}
+
+/// Who asks for which operation, when everything is in order and written down.
+async fn admit(
+    door: &Door,
+    call: &mut ServiceRequest,
+) -> Result<(&'static Operation, Acting), ApiError> {
+    let given = caller::only(call.request(), &ADMIN_KEY);
+    let known = given.and_then(|given| people::recognise(door, given));
+    let Some(operator) = known else {
+        let usual = Refusal::NoAdminKey;
+        let shown = call.headers().contains_key(&ADMIN_KEY);
+        return Err(match shown {
+            true => door.strangers.wrong(
+                call.peer_addr(),
+                "a credential of the admin API was refused",
+                usual,
+            ),
+            false => usual.into(),
+        });
+    };
+    wire::recognise(call.request());
+    let operation = Operation::of(call)?;
+    super::refuse_unknown(call)?;
+    super::refuse_elsewhere(door, call)?;
+    let mut acting = Acting {
+        subject: operation.subject(call.path()),
+        operator,
+        reason: None,
+        body: web::Bytes::new(),
+        entry: 0,
+    };
+    if !acting.operator.role.may(operation.power) {
+        // That it was tried is worth an entry, but not worth another answer.
+        if let Err(why) = acting.note(door, operation, Outcome::Denied).await {
+            tracing::error!(%why, "what was denied could not be written into the audit log");
+        }
+        let role = operation.power.least().as_str();
+        return Err(Refusal::RoleMissing { role }.into());
+    }
+    match operation.weight {
+        Weight::Reads => {}
+        Weight::Looks => {
+            acting.note(door, operation, Outcome::Looked).await?;
+        }
+        Weight::Checks => match acting.note(door, operation, Outcome::Begun).await {
+            Ok(entry) => acting.entry = entry,
+            Err(why) => tracing::error!(%why, "a check could not be written into the audit log"),
+        },
+        Weight::Acts => {
+            acting.body = read(call).await?;
+            acting.reason = said(call.request(), &acting.body)?;
+            if acting.reason.is_none() && must_say(door, &acting.operator) {
+                return Err(Refusal::ReasonRequired.into());
+            }
+            acting.entry = acting.note(door, operation, Outcome::Begun).await?;
+        }
+    }
+    Ok((operation, acting))
+}
+
+/// Whether somebody has to say why: as soon as there are people, whoever acts. Before, the configured admin key
+/// sets a service up.
+fn must_say(door: &Door, operator: &Operator) -> bool {
+    operator.is_person() || door.engine.staff().people.working().next().is_some()
+}
+
+/// The body of a request, which is there for its handler again.
+async fn read(call: &mut ServiceRequest) -> Result<web::Bytes, ApiError> {
+    let (request, payload) = call.parts_mut();
+    let Bytes(bytes) = Bytes::<BODY_BYTES_MAX>::from_request(request, payload).await?;
+    let again = bytes.clone();
+    let again = futures_util::stream::once(async move { Ok(again) });
+    call.set_payload(Payload::Stream {
+        payload: Box::pin(again),
+    });
+    Ok(bytes)
+}
+
+/// Why somebody acts: what the header says, else the field of the body.
+fn said(request: &HttpRequest, body: &[u8]) -> Result<Option<String>, ApiError> {
+    #[derive(Deserialize)]
+    struct Said {
+        reason: Option<String>,
+    }
+    let wrong = || ApiError::from(Refusal::ReasonRequired);
+    let mut headers = request.headers().get_all(&REASON);
+    let text = match (headers.next(), headers.next()) {
+        (Some(_), Some(_)) => return Err(wrong()),
+        (Some(one), None) => {
+            let text = std::str::from_utf8(one.as_bytes()).map_err(|_| wrong())?;
+            Some(text.to_owned())
+        }
+        (None, _) => {
+            let said: Option<Said> = serde_json::from_slice(body).ok();
+            said.and_then(|said| said.reason)
+        }
+    };
+    let text = text.map(|text| line(&text, REASON_MAX).map_err(|_| wrong()));
+    text.transpose()
+}
+
+/// Notes how something ended.
+async fn ended<B>(
+    door: &Door,
+    operation: &Operation,
+    acting: &Acting,
+    answer: &ServiceResponse<B>,
+) {
+    let (of, code) = (acting.entry, answer.status());
+    let status = code.as_u16();
+    let outcome = match code.is_success() {
+        true => Outcome::Done { of, status },
+        false => Outcome::Failed { of, status },
+    };
+    let made = answer.response().extensions().get::<Made>().cloned();
+    let acting = Acting {
+        subject: made.map_or_else(|| acting.subject.clone(), |Made(subject)| subject),
+        ..acting.clone()
+    };
+    if let Err(why) = acting.note(door, operation, outcome).await {
+        let id = operation.id;
+        tracing::error!(%why, id, of, status, "an end could not be written into the audit log");
+    }
+}
+
+/// What an operation made: the subject of the entry that says how it ended. It travels with the answer.
+#[derive(Clone, Debug)]
+pub struct Made(pub String);
+
+impl Acting {
+    /// Who decides and why, for what keeps both: a person by their own name, whatever the body says; `root` says
+    /// it in the body.
+    ///
+    /// # Errors
+    /// 400 that names what is missing.
+    pub fn signed(
+        &self,
+        by: Option<String>,
+        reason: Option<String>,
+    ) -> Result<(String, String), ApiError> {
+        let person = self.operator.is_person();
+        let by = if person {
+            Some(self.operator.name.clone())
+        } else {
+            by
+        };
+        let reason = self.reason.clone().or(reason);
+        let missing = |field: &str| Wrong {
+            field: field.to_owned(),
+            mistake: Mistake::Required,
+        };
+        let wrong = [
+            by.is_none().then(|| missing("by")),
+            reason.is_none().then(|| missing("reason")),
+        ];
+        let wrong: Vec<_> = wrong.into_iter().flatten().collect();
+        by.zip(reason).ok_or_else(|| ApiError::invalid(wrong))
+    }
+
+    async fn note(
+        &self,
+        door: &Door,
+        operation: &Operation,
+        outcome: Outcome,
+    ) -> Result<u64, ApiError> {
+        let reason = self.reason.as_deref();
+        let noted = people::audit(
+            door,
+            &self.operator,
+            operation.id,
+            &self.subject,
+            reason.unwrap_or_default(),
+            outcome,
+        );
+        Ok(noted.await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_is_what_the_path_names_however_it_is_spelt() {
+        for (id, path, subject) in [
+            ("listTenants", "/admin/tenants", "tenants"),
+            ("readTenant", "/admin/tenants/tnt_1", "tnt_1"),
+            ("rotateKey", "/admin/keys/abc/rotate", "abc"),
+            ("revokePerson", "/admin/people/ana%40psp.ar", "ana@psp.ar"),
+            ("revokePerson", "/admin/people/%61na", "ana"),
+            ("revokePerson", "/admin/people/%ff", "\u{fffd}"),
+        ] {
+            let operation = OPERATIONS.iter().find(|it| it.id == id).unwrap();
+            assert_eq!(operation.subject(path), subject);
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! People: each role at each operation, credentials that end at once, and what the audit log says.
+
+use caudal_ledger::people::{Power, Role};
+
+use super::*;
+use crate::admin::access::{OPERATIONS, Weight};
+
+impl House {
+    /// A person of a role; their credential.
+    pub(super) async fn person(&self, name: &str, role: &str) -> String {
+        let request = self.request(Method::POST, "/admin/people");
+        let request = request.header("x-reason", "a test");
+        let (status, body) = send(request.json(&json!({"name": name, "role": role}))).await;
+        assert_eq!(status, 201, "{body}");
+        assert_eq!((&body["name"], &body["role"]), (&json!(name), &json!(role)));
+        text(&body["credential"])
+    }
+
+    /// A request with a credential, and without a reason.
+    pub(super) fn as_person(&self, credential: &str, method: &str, path: &str) -> RequestBuilder {
+        let url = format!("{}{path}", self.service.admin_url);
+        let request = self.client.request(method.parse().unwrap(), url);
+        request.header("x-admin-key", credential)
+    }
+
+    /// The newest entries of the audit log that a query finds.
+    pub(super) async fn audit(&self, query: &str) -> Vec<Value> {
+        let (status, body) = self.get(&format!("/admin/audit?{query}")).await;
+        assert_eq!(status, 200, "{body}");
+        body["items"].as_array().unwrap().clone()
+    }
+}
+
+fn at_nobody(path: &str) -> String {
+    let path = path.replace("{cvu}", "0000999100000200000019");
+    let path = path.replace("{id}", "nobody").replace("{name}", "nobody");
+    format!("/admin{path}")
+}
+
+fn outcomes(entries: &[Value]) -> Vec<String> {
+    entries.iter().map(|it| text(&it["outcome"])).collect()
+}
+
+#[test]
+fn the_table_has_the_operations_of_the_document_and_no_others() {
+    let document = serde_json::to_value(crate::admin::openapi()).unwrap();
+    let mut shown = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let id = text(&operation["operationId"]);
+            shown.push((method.to_uppercase(), path.clone(), id));
+        }
+    }
+    let rows = OPERATIONS.iter().map(|it| {
+        let path = format!("/admin{}", it.path);
+        (it.method.to_owned(), path, it.id.to_owned())
+    });
+    let mut rows: Vec<_> = rows.collect();
+    shown.sort();
+    rows.sort();
+    assert_eq!(shown, rows);
+    for it in OPERATIONS {
+        let reads = it.method == "GET";
+        let light = matches!(it.weight, Weight::Reads | Weight::Looks);
+        assert_eq!(reads, light, "{}", it.id);
+        assert!(reads || it.id == "verify" || it.id == "rotateMe" || it.power != Power::Read);
+    }
+}
+
+#[actix_web::test]
+async fn each_role_gets_to_its_operations_and_to_no_others() {
+    let house = House::open();
+    let mut known = vec![(Role::Root, TEST_ADMIN_KEY.to_owned())];
+    for (word, role) in Role::OF_PEOPLE {
+        known.push((role, house.person(&format!("the.{word}"), word).await));
+    }
+    let (mut denied, mut let_through) = (0, 0);
+    for operation in OPERATIONS {
+        let path = at_nobody(operation.path);
+        for (role, credential) in &known {
+            if operation.id == "rotateMe" {
+                continue;
+            }
+            let request = house.as_person(credential, operation.method, &path);
+            let request = request.header("x-reason", "a walk");
+            let (status, body) = send(request).await;
+            let about = format!("{} as {role:?}: {status} {body}", operation.id);
+            if role.may(operation.power) {
+                assert!(![401, 403, 405, 500].contains(&status), "{about}");
+                let_through += 1;
+            } else {
+                assert_eq!(
+                    (status, &body["code"]),
+                    (403, &json!("role_missing")),
+                    "{about}"
+                );
+                let least = operation.power.least().as_str();
+                assert!(text(&body["message"]).contains(least), "{about}");
+                denied += 1;
+            }
+        }
+    }
+    assert!(denied > 40 && let_through > 100, "{denied} {let_through}");
+    // Each denial is in the log, by name, and nothing of it was done.
+    let entries = house.audit("operator=the.viewer&limit=200").await;
+    let may_not = OPERATIONS.iter().filter(|it| !Role::Viewer.may(it.power));
+    let said = entries.iter().filter(|it| it["outcome"] == "denied");
+    assert_eq!(said.count(), may_not.count());
+    house.service.stop().await.unwrap();
+}
+
+#[actix_web::test]
+async fn a_credential_ends_at_once_and_another_one_never_comes_back() {
+    let house = House::open();
+    let first = house.person("ana", "operator").await;
+    let me = |credential: &str| send(house.as_person(credential, "GET", "/admin/me"));
+    let ana = json!({"name": "ana", "role": "operator"});
+    assert_eq!(me(&first).await, (200, ana.clone()));
+    // Whoever rotates their own has the new one alone.
+    let rotate = house.as_person(&first, "POST", "/admin/me/rotate");
+    let (status, body) = send(rotate.header("x-reason", "it came by mail")).await;
+    assert_eq!(status, 201, "{body}");
+    let second = text(&body["credential"]);
+    assert_eq!((me(&first).await.0, me(&second).await.0), (401, 200));
+    // Another role counts from the next request on.
+    let change = house.request(Method::PATCH, "/admin/people/ana");
+    let change = change
+        .header("x-reason", "moved")
+        .json(&json!({"role": "viewer"}));
+    assert_eq!(send(change).await.0, 200);
+    let act = || house.as_person(&second, "POST", "/admin/outgoing/release");
+    assert_eq!(send(act().header("x-reason", "x")).await.0, 403);
+    let revoke = || {
+        house
+            .request(Method::DELETE, "/admin/people/ana")
+            .header("x-reason", "left")
+    };
+    assert_eq!(send(revoke()).await.0, 204);
+    assert_eq!(me(&second).await.0, 401);
+    let (status, body) = send(revoke()).await;
+    assert_eq!((status, &body["code"]), (404, &json!("person_not_found")));
+    // Nor after a restart; and the admin key is nobody's to rotate.
+    let house = house.again().await;
+    assert_eq!(
+        send(house.as_person(&second, "GET", "/admin/me")).await.0,
+        401
+    );
+    let own = house
+        .request(Method::POST, "/admin/me/rotate")
+        .header("x-reason", "x");
+    assert_eq!(send(own).await.0, 404);
+    let third = house.person("ana", "auditor").await;
+    let (_, list) = house.get("/admin/people").await;
+    assert_eq!(list["items"][0]["status"], "active");
+    for credential in [&first, &second, &third] {
+        let secret = credential.rsplit('_').next().unwrap();
+        assert!(!list.to_string().contains(secret), "{list}");
+        let log = house.audit("limit=200").await;
+        assert!(!json!(log).to_string().contains(secret));
+    }
+    // A tenant's key is nobody's credential here, and a person's is no key of a tenant.
+    assert_eq!(house.knock(&third).await, 401);
+    house.service.stop().await.unwrap();
+}
+
+#[actix_web::test]
+async fn names_roles_and_people_that_cannot_be_are_refused() {
+    let house = House::open();
+    house.person("ana", "operator").await;
+    for (body, status, code) in [
+        (
+            json!({"name": "root", "role": "viewer"}),
+            400,
+            "invalid_request",
+        ),
+        (
+            json!({"name": "Ana", "role": "viewer"}),
+            400,
+            "invalid_request",
+        ),
+        (
+            json!({"name": "eva", "role": "root"}),
+            400,
+            "invalid_request",
+        ),
+        (
+            json!({"name": "eva", "role": "viewer", "x": 1}),
+            400,
+            "invalid_request",
+        ),
+        (
+            json!({"name": "ana", "role": "viewer"}),
+            409,
+            "person_taken",
+        ),
+    ] {
+        let request = house.request(Method::POST, "/admin/people").json(&body);
+        let (found, answer) = send(request.header("x-reason", "a test")).await;
+        assert_eq!((found, &answer["code"]), (status, &json!(code)), "{answer}");
+    }
+    house.service.stop().await.unwrap();
+}
+
+#[actix_web::test]
+async fn whoever_acts_says_why_and_the_log_has_it_before_and_after() {
+    let house = House::open();
+    // A service is set up without a word as long as there is nobody.
+    let tenant = house.tenant().await;
+    let entries = house.audit("subject=tenants").await;
+    assert_eq!(outcomes(&entries), ["begun"], "{entries:?}");
+    let entries = house.audit(&format!("subject={tenant}")).await;
+    assert_eq!(outcomes(&entries), ["done"], "{entries:?}");
+    let eva = house.person("eva", "operator").await;
+    let path = format!("/admin/tenants/{tenant}");
+    let change = |credential: &str| house.as_person(credential, "PATCH", &path);
+    let named = json!({"name": "Otra"});
+    for credential in [eva.as_str(), TEST_ADMIN_KEY] {
+        for reason in [None, Some(""), Some("  "), Some(&*"x".repeat(501))] {
+            let mut request = change(credential).json(&named);
+            if let Some(reason) = reason {
+                request = request.header("x-reason", reason);
+            }
+            let (status, body) = send(request).await;
+            assert_eq!((status, &body["code"]), (400, &json!("reason_required")));
+        }
+    }
+    assert_eq!(house.get(&path).await.1["name"], "Una PSP");
+    let reason = "pidió el cliente: ñandú".as_bytes();
+    let (status, body) = send(change(&eva).header("x-reason", reason).json(&named)).await;
+    assert_eq!((status, &body["name"]), (200, &json!("Otra")));
+    let (status, _) = send(
+        change(&eva)
+            .header("x-reason", "typo")
+            .json(&json!({"nam": 1})),
+    )
+    .await;
+    assert_eq!(status, 400);
+    let entries = house.audit(&format!("operator=eva&subject={tenant}")).await;
+    assert_eq!(outcomes(&entries), ["failed", "begun", "done", "begun"]);
+    let [failed, _, done, begun] = entries.as_slice() else {
+        panic!("{entries:?}")
+    };
+    assert_eq!(
+        (&failed["status"], &done["status"]),
+        (&json!(400), &json!(200))
+    );
+    assert_eq!(
+        (&done["of"], &done["requestId"]),
+        (&begun["sequence"], &begun["requestId"])
+    );
+    assert_eq!(begun["reason"], "pidió el cliente: ñandú");
+    assert_eq!(
+        (&begun["role"], &begun["action"]),
+        (&json!("operator"), &json!("changeTenant"))
+    );
+    // All of it is in the journal.
+    let report = send(house.request(Method::POST, "/admin/verify")).await;
+    assert_eq!(
+        (report.0, &report.1["ok"]),
+        (200, &json!(true)),
+        "{report:?}"
+    );
+    assert!(
+        report.1["auditEntries"].as_u64().unwrap() >= 6,
+        "{report:?}"
+    );
+    let before = house.audit("limit=200").await;
+    let house = house.again().await;
+    assert_eq!(house.audit("limit=200").await, before);
+    house.service.stop().await.unwrap();
+}
+
+#[actix_web::test]
+async fn the_log_is_read_by_pages_filters_and_lines() {
+    let house = House::open();
+    let auditor = house.person("lea", "auditor").await;
+    for n in 0..5 {
+        house.person(&format!("p{n}"), "viewer").await;
+    }
+    let mut path = "/admin/audit?limit=3&action=addPerson".to_owned();
+    let mut seen = Vec::new();
+    loop {
+        let answer = house
+            .as_person(&auditor, "GET", &path)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(answer.status().as_u16(), 200);
+        let next = answer.headers().get("x-next-cursor");
+        let next = next.map(|next| next.to_str().unwrap().to_owned());
+        let body: Value = serde_json::from_str(&answer.text().await.unwrap()).unwrap();
+        let items = body["items"].as_array().unwrap();
+        assert!(items.len() <= 3);
+        seen.extend(items.iter().map(|it| it["sequence"].as_u64().unwrap()));
+        let Some(next) = next else { break };
+        path = format!("/admin/audit?limit=3&action=addPerson&cursor={next}");
+    }
+    let all: Vec<u64> = (1..=12).rev().collect();
+    assert_eq!(seen, all);
+    let lines = house.as_person(&auditor, "GET", "/admin/audit?limit=2");
+    let lines = lines
+        .header("accept", "application/x-ndjson")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(lines.headers()["content-type"], "application/x-ndjson");
+    let lines = lines.text().await.unwrap();
+    let lines: Vec<Value> = lines
+        .lines()
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(house.audit("operator=nobody").await.len(), 0);
+    assert_eq!(house.audit("to=2001-01-01").await.len(), 0);
+    assert_eq!(house.audit("from=2001-01-01&limit=200").await.len(), 12);
+    assert_eq!(house.audit("from=2999-01-01").await.len(), 0);
+    // No cursor leads anywhere else, and none is a mistake of the service.
+    for cursor in ["YzE6MA", "YzE6MQ", "YzE6MTg0NDY3NDQwNzM3MDk1NTE2MTU"] {
+        let (status, _) = house.get(&format!("/admin/audit?cursor={cursor}")).await;
+        assert_eq!(status, 200, "{cursor}");
+    }
+    assert_eq!(house.get("/admin/audit?who=eva").await.0, 400);
+    house.service.stop().await.unwrap();
+}
+
+#[actix_web::test]
+async fn the_admin_key_can_be_switched_off_once_somebody_can_act() {
+    let dir = TempDir::new().unwrap();
+    let without = |dir: &TempDir| ServiceOptions {
+        admin_key_enabled: false,
+        ..ServiceOptions::for_tests(dir.path())
+    };
+    let refused = Service::start(without(&dir)).unwrap_err().to_string();
+    assert!(refused.contains("admin_key_enabled"), "{refused}");
+    let house = House::open_in(dir);
+    house.person("lea", "auditor").await;
+    let House {
+        service,
+        dir,
+        client,
+    } = house;
+    service.stop().await.unwrap();
+    assert!(Service::start(without(&dir)).is_err());
+    let house = House::open_in(dir);
+    let ana = house.person("ana", "approver").await;
+    house.service.stop().await.unwrap();
+    let service = Service::start(without(&house.dir)).unwrap();
+    let house = House {
+        service,
+        client,
+        dir: house.dir,
+    };
+    assert_eq!(house.get("/admin/me").await.0, 401);
+    assert_eq!(send(house.as_person(&ana, "GET", "/admin/me")).await.0, 200);
+    house.service.stop().await.unwrap();
+}
