@@ -8,7 +8,9 @@
 //! change of a tenant and one verification at a time; wrong keys as [`crate::http::strangers`] says.
 
 mod access;
+mod accounts;
 mod actors;
+mod approvals;
 mod audit;
 mod backup;
 mod cases;
@@ -21,6 +23,7 @@ mod keys;
 mod memory;
 mod outgoing;
 pub mod people;
+mod redeliveries;
 mod relations;
 mod requests;
 mod shapes;
@@ -168,11 +171,16 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(at("/actors/{cvu}", "GET").get(actors::read))
         .service(at("/actors/{cvu}/passivate", "POST").post(actors::passivate))
         .service(at("/accounts/{cvu}/fee-schedule", "PUT").put(fees::set))
+        .service(at("/accounts/{cvu}/suspend", "POST").post(accounts::suspend))
+        .service(at("/accounts/{cvu}/reactivate", "POST").post(accounts::reactivate))
+        .service(at("/accounts/{cvu}/verify", "POST").post(accounts::verify))
         .service(at("/cases", "GET").get(cases::list))
         .service(at("/cases/{id}", "GET").get(cases::one))
-        .service(at("/cases/{id}/decide", "POST").post(cases::decide))
-        .service(at("/transfers/{id}/decide", "POST").post(cases::decide_transfer))
+        .service(at("/cases/{id}/decide", "POST").post(cases::deciding::decide))
+        .service(at("/transfers/{id}/decide", "POST").post(cases::deciding::decide_transfer))
         .service(at("/webhooks", "GET").get(webhooks::list))
+        .service(at("/webhooks/{id}/redeliver", "POST").post(redeliveries::range))
+        .service(at("/webhooks/deliveries/{id}/redeliver", "POST").post(redeliveries::one))
         .service(at("/treasury", "GET").get(treasury::list))
         .service(at("/status", "GET").get(status::show))
         .service(at("/cells", "GET").get(cells::list))
@@ -199,6 +207,10 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(at("/me", "GET").get(staff::me))
         .service(at("/me/rotate", "POST").post(staff::rotate_me))
         .service(at("/audit", "GET").get(audit::list))
+        .service(at("/approvals", "GET").get(approvals::list))
+        .service(at("/approvals/{id}", "GET").get(approvals::one))
+        .service(at("/approvals/{id}/approve", "POST").post(approvals::voting::approve))
+        .service(at("/approvals/{id}/reject", "POST").post(approvals::voting::reject))
         .default_service(web::to(not_found))
         .wrap(from_fn(access::authorize));
     config

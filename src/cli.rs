@@ -10,6 +10,7 @@ mod cell;
 mod dev;
 mod health;
 mod listen;
+mod people;
 mod process;
 mod realm;
 mod remote;
@@ -60,6 +61,10 @@ enum Command {
     /// Show the nodes of a running cell, and move it from one to another
     #[command(subcommand)]
     Cell(cell::Cell),
+    /// Say who may run a service, and as what
+    #[command(subcommand)]
+    Admin(people::Admin),
+    Audit(Box<people::AuditArgs>),
     Status(status::Args),
     Health(health::Args),
     Listen(Box<listen::Args>),
@@ -155,6 +160,8 @@ pub fn run() -> ExitCode {
         Command::Tenant(errand) => admin::tenant(errand),
         Command::Key(errand) => admin::key(errand),
         Command::Cell(errand) => cell::run(errand),
+        Command::Admin(errand) => people::admin(errand),
+        Command::Audit(args) => people::audit(*args),
         Command::Status(args) => status::run(args),
         Command::Health(args) => health::run(&args),
         Command::Listen(args) => listen::run(*args),

@@ -38,10 +38,11 @@ pub const EXAMPLE: &str = include_str!("config/example.toml");
 /// What every variable begins with.
 const PREFIX: &str = "CAUDAL_";
 /// Variables of the command line that are no settings.
-const NOT_SETTINGS: [&str; 4] = [
+const NOT_SETTINGS: [&str; 5] = [
     "CAUDAL_API_KEY",
     "CAUDAL_CONFIG",
     "CAUDAL_ADMIN_URL",
+    "CAUDAL_REASON",
     "CAUDAL_SANDBOX_NOTICE_SECRET",
 ];
 /// The shortest secret, in characters.

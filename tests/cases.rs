@@ -1,6 +1,7 @@
 //! What waits for a person: listed, decided by name and reason, once, and seen everywhere after.
 
 mod desk;
+mod eyes;
 mod returns;
 mod suspense;
 mod transfers;

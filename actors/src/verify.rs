@@ -17,7 +17,7 @@ use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::realms::Target;
 use crate::records::projection::Place;
-use crate::records::{LEDGER, PROFILE, decode, keys, reads};
+use crate::records::{LEDGER, PROFILE, account_stream, decode, keys, reads};
 
 use lists::Lines;
 use totals::Sums;
@@ -232,21 +232,77 @@ pub async fn engine(engine: &Engine) -> Result<Report, Failure> {
         return Ok(report);
     }
     for (at, history) in histories {
-        let Some(live) = engine.observe(at.0, Target::Account(at.1)).await? else {
-            continue;
-        };
-        report.actors += 1;
-        let account = live.account;
-        let same = (account.balance, account.hash) == (history.balance, history.hash);
-        // An account that has moved on since the replay is compared by the next verification.
-        if account.sequence == history.sequence && !same {
-            report.differs(format!(
-                "{}: the actor disagrees with the journal",
-                name(at)
-            ));
-        } else if account.sequence < history.sequence {
-            report.differs(format!("{}: the actor is behind the journal", name(at)));
-        }
+        live(engine, at, &history, &mut report).await?;
     }
     Ok(report)
+}
+
+/// Verifies one account of a running service: its history from its first movement, what the index says of it, and its
+/// actor if it is resident.
+///
+/// # Errors
+/// When the store cannot be read, or there is no such account.
+pub async fn one(engine: &Engine, realm: RealmId, number: AccountNo) -> Result<Report, Failure> {
+    let held = std::sync::Arc::clone(engine.cells().of(realm));
+    let work = tokio::task::spawn_blocking(move || alone(held.as_ref(), (realm, number)));
+    let (mut report, history) = work.await.map_err(|_| Failure::Bug)??;
+    live(engine, (realm, number), &history, &mut report).await?;
+    Ok(report)
+}
+
+fn alone(store: &dyn Index, at: (RealmId, AccountNo)) -> Result<(Report, History), StoreError> {
+    let (mut report, mut history) = (Report::default(), History::default());
+    let mut found = Vec::new();
+    let mut failed = None;
+    let stream = account_stream(at.0, at.1, LEDGER);
+    reads::fold(store, stream, 0, |fact: LedgerFact, _, _| {
+        let LedgerFact::Posted(voucher) = fact;
+        report.entries += 1;
+        report.vouchers += 1;
+        if let Err(flaw) = history.next(&voucher) {
+            found.push(flaw.to_string());
+        }
+        match index_agrees(store, at, &voucher) {
+            Ok(true) => {}
+            Ok(false) => found.push(format!(
+                "movement {} is not found by its external id",
+                voucher.sequence
+            )),
+            Err(why) => failed = Some(why),
+        }
+    })?;
+    if let Some(why) = failed {
+        return Err(why);
+    }
+    for wrong in found {
+        report.differs(format!("{}: {wrong}", name(at)));
+    }
+    report.commit = store.applied().0;
+    account(store, at, &history, &mut report)?;
+    Ok((report, history))
+}
+
+/// Compares an actor, if there is one, with the history of its account.
+async fn live(
+    engine: &Engine,
+    at: (RealmId, AccountNo),
+    history: &History,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let Some(live) = engine.observe(at.0, Target::Account(at.1)).await? else {
+        return Ok(());
+    };
+    report.actors += 1;
+    let account = live.account;
+    let same = (account.balance, account.hash) == (history.balance, history.hash);
+    // An account that has moved on since the replay is compared by the next verification.
+    if account.sequence == history.sequence && !same {
+        report.differs(format!(
+            "{}: the actor disagrees with the journal",
+            name(at)
+        ));
+    } else if account.sequence < history.sequence {
+        report.differs(format!("{}: the actor is behind the journal", name(at)));
+    }
+    Ok(())
 }

@@ -10,6 +10,7 @@
 
 pub mod approvals;
 pub mod audit;
+mod roles;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,6 +21,8 @@ use crate::chain::Digest;
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
 
+pub use roles::{Power, Role};
+
 /// How many people may have a credential that works at the same time.
 pub const PEOPLE_MAX: usize = 200;
 /// How many names there may ever be, those of revoked people among them.
@@ -28,90 +31,6 @@ pub const NAMES_MAX: usize = 10_000;
 pub const NAME_MAX: usize = 48;
 /// The name under which the configured admin key acts: nobody can be called so.
 pub const ROOT: &str = "root";
-
-/// What a role lets somebody do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Power {
-    /// See everything but the audit log.
-    Read,
-    /// See the audit log.
-    Audit,
-    /// Act, with a reason.
-    Act,
-    /// Decide what another person asked for.
-    Approve,
-    /// End somebody's credential.
-    Revoke,
-    /// Say who the people are.
-    Administer,
-}
-
-/// What a person is here for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum Role {
-    /// Reads.
-    Viewer,
-    /// Reads, the audit log too.
-    Auditor,
-    /// Reads and acts.
-    Operator,
-    /// Reads, acts, and decides what others ask for.
-    Approver,
-    /// The configured admin key: no person, so it approves nothing.
-    Root,
-}
-
-impl Role {
-    /// The roles that a person can have, by their words.
-    pub const OF_PEOPLE: [(&'static str, Self); 4] = [
-        ("viewer", Self::Viewer),
-        ("auditor", Self::Auditor),
-        ("operator", Self::Operator),
-        ("approver", Self::Approver),
-    ];
-
-    /// Its word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Viewer => "viewer",
-            Self::Auditor => "auditor",
-            Self::Operator => "operator",
-            Self::Approver => "approver",
-            Self::Root => ROOT,
-        }
-    }
-
-    /// The role of a person by its word.
-    pub fn parse(word: &str) -> Option<Self> {
-        let mut all = Self::OF_PEOPLE.iter();
-        all.find(|(known, _)| *known == word).map(|(_, role)| *role)
-    }
-
-    /// Whether it has a power.
-    pub const fn may(self, power: Power) -> bool {
-        match power {
-            Power::Read => true,
-            Power::Audit => matches!(self, Self::Auditor | Self::Root),
-            Power::Act => matches!(self, Self::Operator | Self::Approver | Self::Root),
-            Power::Approve => matches!(self, Self::Approver),
-            Power::Revoke => matches!(self, Self::Approver | Self::Root),
-            Power::Administer => matches!(self, Self::Root),
-        }
-    }
-}
-
-impl Power {
-    /// The least role that has it.
-    pub const fn least(self) -> Role {
-        match self {
-            Self::Read => Role::Viewer,
-            Self::Audit => Role::Auditor,
-            Self::Act => Role::Operator,
-            Self::Approve | Self::Revoke => Role::Approver,
-            Self::Administer => Role::Root,
-        }
-    }
-}
 
 /// The name of a person: 2 to 48 small letters, digits and `. _ - @`, so that it can stand in a path, a command
 /// and a log.
@@ -477,26 +396,5 @@ mod tests {
         ] {
             assert_eq!(PersonName::parse(bad), Err(NotAName), "{bad:?}");
         }
-    }
-
-    #[test]
-    fn each_role_has_its_powers_and_the_least_role_of_a_power_has_it() {
-        use Power::{Act, Administer, Approve, Audit, Read, Revoke};
-        let all = [Read, Audit, Act, Approve, Revoke, Administer];
-        for (role, has) in [
-            (Role::Viewer, &[Read][..]),
-            (Role::Auditor, &[Read, Audit]),
-            (Role::Operator, &[Read, Act]),
-            (Role::Approver, &[Read, Act, Approve, Revoke]),
-            (Role::Root, &[Read, Audit, Act, Revoke, Administer]),
-        ] {
-            let found: Vec<_> = all.into_iter().filter(|power| role.may(*power)).collect();
-            assert_eq!(found, has, "{role:?}");
-        }
-        assert!(all.iter().all(|power| power.least().may(*power)));
-        for (word, role) in Role::OF_PEOPLE {
-            assert_eq!((Role::parse(word), role.as_str()), (Some(role), word));
-        }
-        assert_eq!(Role::parse("root"), None);
     }
 }

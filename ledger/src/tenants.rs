@@ -1,5 +1,6 @@
 //! Tenants, their two realms, their settings and their keys.
 
+pub mod four_eyes;
 pub mod moves;
 pub mod orders;
 mod platform;
@@ -15,6 +16,7 @@ use crate::limits::{Limits, TotalLimits};
 use crate::time::Timestamp;
 
 pub use crate::ids::Mode;
+pub use four_eyes::FourEyes;
 pub use platform::Platform;
 use scopes::{Network, Scope};
 
@@ -26,6 +28,9 @@ pub struct Policy {
     pub close_requires_zero_balance: bool,
     /// The test realm accepts CUITs with a wrong check digit.
     pub relaxed_test_cuit: bool,
+    /// What operators do for it that takes a second person.
+    #[serde(skip_serializing_if = "FourEyes::is_off")]
+    pub four_eyes: FourEyes,
 }
 
 /// What a tenant's relation to the bank of one mode has of its own; what is `None` comes from the

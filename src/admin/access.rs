@@ -16,6 +16,7 @@
 
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
 use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, ResponseError as _, web};
@@ -92,11 +93,16 @@ operations! {
     GET "/actors/{cvu}" readActor: Read, Looks;
     POST "/actors/{cvu}/passivate" passivateActor: Act, Acts;
     PUT "/accounts/{cvu}/fee-schedule" setFeeSchedule: Act, Acts;
+    POST "/accounts/{cvu}/suspend" suspendAccountByOperator: Act, Acts;
+    POST "/accounts/{cvu}/reactivate" reactivateAccountByOperator: Act, Acts;
+    POST "/accounts/{cvu}/verify" verifyAccount: Read, Checks;
     GET "/cases" listCases: Read, Reads;
     GET "/cases/{id}" readCase: Read, Looks;
     POST "/cases/{id}/decide" decideCase: Act, Acts;
     POST "/transfers/{id}/decide" decideTransfer: Act, Acts;
     GET "/webhooks" listAllWebhooks: Read, Reads;
+    POST "/webhooks/{id}/redeliver" redeliverRangeByOperator: Act, Acts;
+    POST "/webhooks/deliveries/{id}/redeliver" redeliverByOperator: Act, Acts;
     GET "/treasury" listCollectors: Read, Reads;
     GET "/status" readStatus: Read, Reads;
     GET "/clock" readClock: Read, Reads;
@@ -104,7 +110,7 @@ operations! {
     GET "/journal" readJournal: Read, Reads;
     GET "/memory" readMemory: Read, Reads;
     GET "/cells" listCells: Read, Reads;
-    POST "/cells/{id}/hand-over" handOverCell: Act, Checks;
+    POST "/cells/{cell}/hand-over" handOverCell: Act, Checks;
     GET "/backup" readBackup: Read, Reads;
     POST "/backup" shipBackup: Act, Checks;
     GET "/outgoing" readOutgoing: Read, Reads;
@@ -118,6 +124,10 @@ operations! {
     GET "/me" readMe: Read, Reads;
     POST "/me/rotate" rotateMe: Read, Acts;
     GET "/audit" listAudit: Audit, Reads;
+    GET "/approvals" listApprovals: Read, Reads;
+    GET "/approvals/{id}" readApproval: Read, Reads;
+    POST "/approvals/{id}/approve" approveRequest: Approve, Acts;
+    POST "/approvals/{id}/reject" rejectRequest: Approve, Acts;
 }
 
 impl Operation {
@@ -164,6 +174,10 @@ pub struct Acting {
     pub body: web::Bytes,
     /// The sequence of the entry that says that it was begun; 0 where there is none.
     pub entry: u64,
+    /// The operation.
+    pub operation: &'static Operation,
+    /// Whether a second person has approved it.
+    pub approved: bool,
 }
 
 impl FromRequest for Acting {
@@ -188,7 +202,7 @@ pub(super) async fn authorize<B: MessageBody + 'static>(
             .map(|found| (desk, found)),
         None => Err(Refusal::NoAdminKey.into()),
     };
-    let (desk, (operation, acting)) = match admitted {
+    let (desk, acting) = match admitted {
         Ok(admitted) => admitted,
         Err(refusal) => {
             let answer = call.into_response(refusal.error_response());
@@ -197,17 +211,16 @@ pub(super) async fn authorize<B: MessageBody + 'static>(
     };
     call.extensions_mut().insert(acting.clone());
     let answer = next.call(call).await?;
-    if acting.entry > 0 {
-        ended(&desk.door, operation, &acting, &answer).await;
+    // What waits for a second person has its entry already.
+    let waits = answer.status() == StatusCode::ACCEPTED;
+    if acting.entry > 0 && !waits {
+        ended(&desk.door, &acting, &answer).await;
     }
     Ok(answer.map_into_left_body())
 }
 
 /// Who asks for which operation, when everything is in order and written down.
-async fn admit(
-    door: &Door,
-    call: &mut ServiceRequest,
-) -> Result<(&'static Operation, Acting), ApiError> {
+async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Acting, ApiError> {
     let given = caller::only(call.request(), &ADMIN_KEY);
     let known = given.and_then(|given| people::recognise(door, given));
     let Some(operator) = known else {
@@ -232,10 +245,12 @@ async fn admit(
         reason: None,
         body: web::Bytes::new(),
         entry: 0,
+        operation,
+        approved: false,
     };
     if !acting.operator.role.may(operation.power) {
         // That it was tried is worth an entry, but not worth another answer.
-        if let Err(why) = acting.note(door, operation, Outcome::Denied).await {
+        if let Err(why) = acting.note(door, Outcome::Denied).await {
             tracing::error!(%why, "what was denied could not be written into the audit log");
         }
         let role = operation.power.least().as_str();
@@ -244,9 +259,9 @@ async fn admit(
     match operation.weight {
         Weight::Reads => {}
         Weight::Looks => {
-            acting.note(door, operation, Outcome::Looked).await?;
+            acting.note(door, Outcome::Looked).await?;
         }
-        Weight::Checks => match acting.note(door, operation, Outcome::Begun).await {
+        Weight::Checks => match acting.note(door, Outcome::Begun).await {
             Ok(entry) => acting.entry = entry,
             Err(why) => tracing::error!(%why, "a check could not be written into the audit log"),
         },
@@ -256,10 +271,10 @@ async fn admit(
             if acting.reason.is_none() && must_say(door, &acting.operator) {
                 return Err(Refusal::ReasonRequired.into());
             }
-            acting.entry = acting.note(door, operation, Outcome::Begun).await?;
+            acting.entry = acting.note(door, Outcome::Begun).await?;
         }
     }
-    Ok((operation, acting))
+    Ok(acting)
 }
 
 /// Whether somebody has to say why: as soon as there are people, whoever acts. Before, the configured admin key
@@ -288,28 +303,23 @@ fn said(request: &HttpRequest, body: &[u8]) -> Result<Option<String>, ApiError> 
     }
     let wrong = || ApiError::from(Refusal::ReasonRequired);
     let mut headers = request.headers().get_all(&REASON);
-    let text = match (headers.next(), headers.next()) {
-        (Some(_), Some(_)) => return Err(wrong()),
+    match (headers.next(), headers.next()) {
+        (Some(_), Some(_)) => Err(wrong()),
         (Some(one), None) => {
             let text = std::str::from_utf8(one.as_bytes()).map_err(|_| wrong())?;
-            Some(text.to_owned())
+            line(text, REASON_MAX).map(Some).map_err(|_| wrong())
         }
         (None, _) => {
             let said: Option<Said> = serde_json::from_slice(body).ok();
-            said.and_then(|said| said.reason)
+            let text = said.and_then(|said| said.reason);
+            // One that is wrong is named by whoever reads the body.
+            Ok(text.and_then(|text| line(&text, REASON_MAX).ok()))
         }
-    };
-    let text = text.map(|text| line(&text, REASON_MAX).map_err(|_| wrong()));
-    text.transpose()
+    }
 }
 
 /// Notes how something ended.
-async fn ended<B>(
-    door: &Door,
-    operation: &Operation,
-    acting: &Acting,
-    answer: &ServiceResponse<B>,
-) {
+async fn ended<B>(door: &Door, acting: &Acting, answer: &ServiceResponse<B>) {
     let (of, code) = (acting.entry, answer.status());
     let status = code.as_u16();
     let outcome = match code.is_success() {
@@ -321,8 +331,8 @@ async fn ended<B>(
         subject: made.map_or_else(|| acting.subject.clone(), |Made(subject)| subject),
         ..acting.clone()
     };
-    if let Err(why) = acting.note(door, operation, outcome).await {
-        let id = operation.id;
+    if let Err(why) = acting.note(door, outcome).await {
+        let id = acting.operation.id;
         tracing::error!(%why, id, of, status, "an end could not be written into the audit log");
     }
 }
@@ -342,8 +352,8 @@ impl Acting {
         by: Option<String>,
         reason: Option<String>,
     ) -> Result<(String, String), ApiError> {
-        let person = self.operator.is_person();
-        let by = if person {
+        let known = self.operator.is_person() || self.approved;
+        let by = if known {
             Some(self.operator.name.clone())
         } else {
             by
@@ -361,19 +371,18 @@ impl Acting {
         by.zip(reason).ok_or_else(|| ApiError::invalid(wrong))
     }
 
-    async fn note(
-        &self,
-        door: &Door,
-        operation: &Operation,
-        outcome: Outcome,
-    ) -> Result<u64, ApiError> {
-        let reason = self.reason.as_deref();
+    /// Why, as far as it was said.
+    pub fn why(&self) -> &str {
+        self.reason.as_deref().map_or("", |said| said)
+    }
+
+    async fn note(&self, door: &Door, outcome: Outcome) -> Result<u64, ApiError> {
         let noted = people::audit(
             door,
             &self.operator,
-            operation.id,
+            self.operation.id,
             &self.subject,
-            reason.unwrap_or_default(),
+            self.why(),
             outcome,
         );
         Ok(noted.await?)

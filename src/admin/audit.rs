@@ -5,12 +5,14 @@ use actix_web::http::header::{ACCEPT, CONTENT_TYPE};
 use actix_web::{HttpRequest, HttpResponse, web};
 use caudal_actors::engine::lists::{Cursor, Listing};
 use caudal_actors::engine::people::{AuditPage, AuditQuery, AuditRow};
+use caudal_actors::failure::Failure;
 use caudal_ledger::people::audit::{AuditFilter, Outcome};
 use caudal_ledger::time::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::OperatorDesk;
+use crate::http::cursors;
 use crate::http::errors::ApiError;
 use crate::http::params::params;
 use crate::http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query};
@@ -79,9 +81,12 @@ impl From<AuditRow> for EntryBody {
 
 /// A page of the audit log.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 #[schema(as = AuditPage)]
 struct PageBody {
     items: Vec<EntryBody>,
+    /// Where the log goes on, as in `X-Next-Cursor`; null at its end.
+    next_cursor: Option<String>,
 }
 
 params! {
@@ -138,10 +143,16 @@ pub async fn list(
         from: sent.from,
         to: sent.to,
         before: sent.cursor.map(|cursor| cursor.number),
-        limit: usize::try_from(limit).unwrap_or(usize::MAX),
+        limit: usize::try_from(limit).map_err(|_| Failure::Bug)?,
     };
     let AuditPage { rows, next: more } = desk.door.engine.audit_page(asked).await?;
     let items: Vec<_> = rows.into_iter().map(EntryBody::from).collect();
+    let listing: Listing<()> = Listing {
+        items: Vec::new(),
+        total: 0,
+        next: more.map(Cursor::from),
+        looked: None,
+    };
     let lines = request.headers().get(ACCEPT);
     let lines = lines.is_some_and(|accept| accept.as_bytes() == NDJSON.as_bytes());
     let answer = match lines {
@@ -151,13 +162,10 @@ pub async fn list(
                 .insert_header((CONTENT_TYPE, NDJSON))
                 .body(lines.collect::<String>())
         }
-        false => json(StatusCode::OK, &PageBody { items }),
-    };
-    let listing: Listing<()> = Listing {
-        items: Vec::new(),
-        total: 0,
-        next: more.map(Cursor::from),
-        looked: None,
+        false => {
+            let next_cursor = cursors::written(&listing);
+            json(StatusCode::OK, &PageBody { items, next_cursor })
+        }
     };
     Ok(next(&listing, answer))
 }

@@ -3,6 +3,7 @@
 //! Who decides is the person of the credential; with the configured admin key it is whoever `by` says. The name goes
 //! with the reason into the journal, the transfer, the event and the day's reconciliation.
 
+pub(super) mod deciding;
 mod decisions;
 
 use actix_web::http::StatusCode;
@@ -10,7 +11,6 @@ use actix_web::{HttpResponse, web};
 use caudal_actors::engine::cases::{Case, RealmCase};
 use caudal_actors::engine::money::TransferView;
 use caudal_actors::platform::realms;
-use caudal_actors::realms::Target;
 use caudal_ledger::cases::{
     BankSays, CaseKind, Parked, SuspenseId, Unbooked, UnbookedId, UnbookedState,
 };
@@ -20,22 +20,16 @@ use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::TransferStatus;
 use serde::Serialize;
-use utoipa::openapi::schema::OneOfBuilder;
-use utoipa::openapi::{Ref, RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
 use super::OperatorDesk;
-use super::access::Acting;
 use crate::bodies::counterparty::CounterpartyBody;
 use crate::bodies::events::{ResolvedBody, resolved};
 use crate::bodies::transfers::{BankCallBody, DecisionBody, RejectionBody, TransferBody, transfer};
-use crate::http::body::Body;
-use crate::http::current;
-use crate::http::errors::{ApiError, Why};
+use crate::http::errors::ApiError;
 use crate::http::query::Query;
 use crate::http::respond::json;
 use crate::http::words::Mistake;
-use decisions::{DecideSuspense, DecideTransfer, DecideUnbooked, Dismissal, Resolution};
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -344,149 +338,4 @@ pub async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answ
         CaseId::Unbooked(id) => of_unbooked(&desk, id.realm, &engine.unbooked_case(id)?),
     };
     Ok(json(StatusCode::OK, &body))
-}
-
-/// Decides about a transfer, as the body says.
-async fn of_transfer_by(
-    desk: &OperatorDesk,
-    acting: &Acting,
-    id: TransferId,
-    sent: Body,
-) -> Result<TransferView, ApiError> {
-    let sent = DecideTransfer::read(sent)?;
-    let (outcome, force) = (sent.outcome, sent.force.unwrap_or(false));
-    let decision = sent.decision(acting, desk.door.engine.now())?;
-    let by = decision.by.clone();
-    let engine = &desk.door.engine;
-    let request_id = current::request().id;
-    let decided = engine.decide_transfer(id, (outcome, force), decision, request_id);
-    let view = decided.await?;
-    tracing::warn!(transfer = %id, ?outcome, by, force, "an operator decided about a transfer");
-    Ok(view)
-}
-
-async fn of_suspense_by(
-    desk: &OperatorDesk,
-    acting: &Acting,
-    id: SuspenseId,
-    sent: Body,
-) -> Result<Parked, ApiError> {
-    let sent = DecideSuspense::read(sent)?;
-    let credit_to = match (sent.outcome, sent.cvu) {
-        (Resolution::Credit, Some(cvu)) => Some(cvu),
-        (Resolution::Credit, None) => return Err(ApiError::field("cvu", Mistake::Required)),
-        (Resolution::Return, _) => None,
-    };
-    let decision = sent.decision(acting, desk.door.engine.now())?;
-    let by = decision.by.clone();
-    let engine = &desk.door.engine;
-    let request_id = current::request().id;
-    let parked = match credit_to {
-        Some(cvu) => {
-            let target = Target::Cvu(cvu);
-            let credited = engine.credit_suspense(id, target, decision, request_id);
-            credited.await?
-        }
-        None => engine.return_suspense(id, decision, request_id).await?,
-    };
-    let state = parked.state.as_str();
-    tracing::warn!(suspense = %id, state, by, "an operator decided about money in suspense");
-    Ok(parked)
-}
-
-async fn of_unbooked_by(
-    desk: &OperatorDesk,
-    acting: &Acting,
-    id: UnbookedId,
-    sent: Body,
-) -> Result<Unbooked, ApiError> {
-    let sent = DecideUnbooked::read(sent)?;
-    let Dismissal::Dismiss = sent.outcome;
-    let decision = sent.decision(acting, desk.door.engine.now())?;
-    let by = decision.by.clone();
-    let engine = &desk.door.engine;
-    let request_id = current::request().id;
-    let dismissed = engine.dismiss_unbooked(id, decision, request_id).await?;
-    tracing::warn!(case = %id, by, "an operator dismissed what could not be booked");
-    Ok(dismissed)
-}
-
-/// A decision about a case of any kind, as the document shows it.
-struct Decision;
-
-impl PartialSchema for Decision {
-    fn schema() -> RefOr<Schema> {
-        OneOfBuilder::new()
-            .item(Ref::from_schema_name(DecideTransfer::name()))
-            .item(Ref::from_schema_name(DecideSuspense::name()))
-            .item(Ref::from_schema_name(DecideUnbooked::name()))
-            .into()
-    }
-}
-
-impl ToSchema for Decision {
-    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
-        into.push((DecideTransfer::name().into(), DecideTransfer::schema()));
-        into.push((DecideSuspense::name().into(), DecideSuspense::schema()));
-        into.push((DecideUnbooked::name().into(), DecideUnbooked::schema()));
-    }
-}
-
-/// Decides about a case: the body is that of its kind.
-#[utoipa::path(
-    post,
-    path = "/admin/cases/{id}/decide",
-    operation_id = "decideCase",
-    tag = "Cases",
-    params(("id" = String, Path, description = "Its id")),
-    request_body(content = Decision),
-    responses((status = 200, body = CaseBody))
-)]
-pub async fn decide(
-    desk: web::Data<OperatorDesk>,
-    path: web::Path<String>,
-    acting: Acting,
-    sent: Body,
-) -> Answer {
-    let body = match CaseId::parse(&path)? {
-        CaseId::Transfer(id) => {
-            let decided = of_transfer_by(&desk, &acting, id, sent).await;
-            let view = decided.map_err(|error| match error.why {
-                Why::Failed(why) => no_case(why),
-                _ => error,
-            })?;
-            of_transfer(&desk, id.0.realm, &view, None)
-        }
-        CaseId::Suspense(id) => {
-            let parked = of_suspense_by(&desk, &acting, id, sent).await?;
-            of_suspense(&desk, id.realm, &parked)
-        }
-        CaseId::Unbooked(id) => {
-            let dismissed = of_unbooked_by(&desk, &acting, id, sent).await?;
-            of_unbooked(&desk, id.realm, &dismissed)
-        }
-    };
-    Ok(json(StatusCode::OK, &body))
-}
-
-/// Decides about a transfer and answers the transfer.
-#[utoipa::path(
-    post,
-    path = "/admin/transfers/{id}/decide",
-    operation_id = "decideTransfer",
-    tag = "Cases",
-    params(("id" = String, Path, description = "Its id")),
-    request_body(content = DecideTransfer),
-    responses((status = 200, body = TransferBody))
-)]
-pub async fn decide_transfer(
-    desk: web::Data<OperatorDesk>,
-    path: web::Path<String>,
-    acting: Acting,
-    sent: Body,
-) -> Answer {
-    let id = TransferId::parse(&path).ok_or(Rejection::TransferNotFound)?;
-    let VoucherId { realm, .. } = id.0;
-    let view = of_transfer_by(&desk, &acting, id, sent).await?;
-    Ok(json(StatusCode::OK, &transfer(realm, &view)))
 }

@@ -11,8 +11,8 @@ use utoipa::openapi::{OpenApi, Ref, RefOr};
 use utoipa::{OpenApi as _, PartialSchema as _, ToSchema as _};
 
 use super::{
-    access, actors, audit, backup, cases, cells, clock, fees, keys, memory, outgoing, staff, status,
-    storage, tenants, treasury, webhooks,
+    access, accounts, actors, approvals, audit, backup, cases, cells, clock, fees, keys, memory,
+    outgoing, redeliveries, staff, status, storage, tenants, treasury, webhooks,
 };
 use crate::http::catalogue::{Audience, ErrorCode, codes_for};
 use crate::http::errors::ErrorBody;
@@ -29,18 +29,23 @@ use crate::http::words::FieldError;
         tenants::platform,
         tenants::settings,
         fees::set,
+        accounts::suspend,
+        accounts::reactivate,
+        accounts::verify,
         keys::list,
         keys::post,
         keys::rotate,
         keys::revoke,
         cases::list,
         cases::one,
-        cases::decide,
-        cases::decide_transfer,
+        cases::deciding::decide,
+        cases::deciding::decide_transfer,
         actors::list,
         actors::read,
         actors::passivate,
         webhooks::list,
+        redeliveries::range,
+        redeliveries::one,
         treasury::list,
         status::show,
         cells::list,
@@ -61,7 +66,11 @@ use crate::http::words::FieldError;
         staff::rotate,
         staff::me,
         staff::rotate_me,
-        audit::list
+        audit::list,
+        approvals::list,
+        approvals::one,
+        approvals::voting::approve,
+        approvals::voting::reject
     ),
     components(schemas(ErrorBody, FieldError, DayOrInstant))
 )]
@@ -87,7 +96,7 @@ const TAGS: [(&str, &str); 6] = [
     ),
     (
         "People",
-        "Who may come in with which role, and the audit log of what they did.",
+        "Who may come in with which role, what takes a second one of them, and the audit log of what they did.",
     ),
     (
         "Operation",

@@ -6,7 +6,7 @@ use caudal_ledger::cvu::Cbu;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::limits::{Change, LimitsChange, TotalLimitsChange};
 use caudal_ledger::money::Money;
-use caudal_ledger::tenants::{BankRelation, BankRelations, Policy, Serving};
+use caudal_ledger::tenants::{BankRelation, BankRelations, FourEyes, Policy, Serving};
 use caudal_ledger::voucher_types::TypeCode;
 use rust_decimal::Decimal;
 use utoipa::openapi::{RefOr, Schema};
@@ -114,6 +114,28 @@ request! {
             as Option<bool>;
         /// Whether CUITs of the test realm may have a wrong check digit.
         relaxed_test_cuit: Option<bool> = optional("relaxedTestCuit", boolean) as Option<bool>;
+        /// What operators do for it that takes a second person.
+        four_eyes: Option<FourEyesRequest> = object("fourEyes", FourEyesRequest::take)
+            as Option<FourEyesRequest>;
+    }
+}
+
+request! {
+    /// What takes a second person; what is not sent stays.
+    strict_part pub struct FourEyesRequest as FourEyesChange {
+        /// Decisions about cases above this amount; 0.00 is every decision, null none.
+        decisions_above: Option<Option<Money>> = nullable("decisionsAbove", money) as Option<String>;
+        /// Limits that let more pass than before.
+        limit_raises: Option<bool> = optional("limitRaises", boolean) as Option<bool>;
+    }
+}
+
+impl FourEyesRequest {
+    fn over(self, old: FourEyes) -> FourEyes {
+        FourEyes {
+            decisions_above: self.decisions_above.unwrap_or(old.decisions_above),
+            limit_raises: self.limit_raises.unwrap_or(old.limit_raises),
+        }
     }
 }
 
@@ -125,6 +147,9 @@ impl PolicyRequest {
         Policy {
             close_requires_zero_balance: closing.unwrap_or(old.close_requires_zero_balance),
             relaxed_test_cuit: relaxed.unwrap_or(old.relaxed_test_cuit),
+            four_eyes: self
+                .four_eyes
+                .map_or(old.four_eyes, |sent| sent.over(old.four_eyes)),
         }
     }
 }

@@ -34,6 +34,18 @@ impl<T> List<T> {
 struct PolicyBody {
     close_requires_zero_balance: bool,
     relaxed_test_cuit: bool,
+    four_eyes: FourEyesBody,
+}
+
+/// What operators do for a tenant that takes a second person.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = FourEyes)]
+struct FourEyesBody {
+    /// Decisions about cases above this amount; null is none.
+    decisions_above: Option<String>,
+    /// Limits that let more pass than before.
+    limit_raises: bool,
 }
 
 /// One entry of a fee schedule.
@@ -124,12 +136,17 @@ impl RealmStatesBody {
 impl TenantBody {
     /// A tenant as it is.
     pub fn of(door: &Door, tenant: &Tenant) -> Self {
+        let four_eyes = tenant.policy.four_eyes;
         Self {
             id: tenant.id.clone(),
             name: tenant.name.clone(),
             policy: PolicyBody {
                 close_requires_zero_balance: tenant.policy.close_requires_zero_balance,
                 relaxed_test_cuit: tenant.policy.relaxed_test_cuit,
+                four_eyes: FourEyesBody {
+                    decisions_above: four_eyes.decisions_above.map(|it| it.to_string()),
+                    limit_raises: four_eyes.limit_raises,
+                },
             },
             limits: TenantLimitsBody::of(tenant),
             fee_schedule: tenant.fees.iter().map(FeeBody::from).collect(),

@@ -130,7 +130,10 @@ pub async fn add(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
         credential,
     };
     let staff = desk.door.engine.manage(order).await?;
-    tracing::warn!(person = %name, role = role.as_str(), "a person was let in");
+    tracing::warn!(
+        role = role.as_str(),
+        "a person was let in; the audit log says who"
+    );
     let person = shown(found(&staff, &name)?, Some(text));
     let mut answer = json(StatusCode::CREATED, &person);
     answer.extensions_mut().insert(Made(name.to_string()));
@@ -155,7 +158,10 @@ pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent
         role,
     };
     let staff = desk.door.engine.manage(order).await?;
-    tracing::warn!(person = %name, role = role.as_str(), "a person got another role");
+    tracing::warn!(
+        role = role.as_str(),
+        "a person got another role; the audit log says who"
+    );
     let person = shown(found(&staff, &name)?, None);
     Ok(json(StatusCode::OK, &person))
 }
@@ -171,9 +177,9 @@ pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent
 )]
 pub async fn revoke(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let name = name(&path)?;
-    let order = PeopleOrder::Revoke { name: name.clone() };
+    let order = PeopleOrder::Revoke { name };
     desk.door.engine.manage(order).await?;
-    tracing::warn!(person = %name, "a person's credential was revoked");
+    tracing::warn!("a person's credential was revoked; the audit log says whose");
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -184,7 +190,7 @@ async fn replaced(desk: &OperatorDesk, name: PersonName) -> Answer {
         credential,
     };
     let staff = desk.door.engine.manage(order).await?;
-    tracing::warn!(person = %name, "a person's credential was replaced");
+    tracing::warn!("a person's credential was replaced; the audit log says whose");
     let person = shown(found(&staff, &name)?, Some(text));
     Ok(json(StatusCode::CREATED, &person))
 }

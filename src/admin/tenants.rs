@@ -5,9 +5,11 @@ use actix_web::{HttpResponse, web};
 use caudal_actors::banks::Relation;
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_ledger::limits::{Limits, TotalLimits};
-use caudal_ledger::tenants::{BankRelations, Mode, Policy, Tenant};
+use caudal_ledger::tenants::four_eyes::{raises, raises_total};
+use caudal_ledger::tenants::{BankRelations, Mode, Platform, Policy, Tenant};
 
-use super::access::Made;
+use super::access::{Acting, Made};
+use super::approvals::{self, ApprovalBody};
 use super::fees::can_be_charged;
 use super::requests::{ChangePlatform, ChangeTenant, CreateTenant, rules};
 use super::shapes::{List, PlatformBody, TenantBody};
@@ -126,11 +128,23 @@ pub async fn read(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Ans
     tag = "Tenants",
     params(("id" = String, Path, description = "Its id")),
     request_body(content = ChangeTenant),
-    responses((status = 200, body = TenantBody))
+    responses((status = 200, body = TenantBody),
+        (status = 202, body = ApprovalBody, description = "It waits for a second person."))
 )]
-pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
+pub async fn change(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    acting: Acting,
+    sent: Body,
+) -> Answer {
+    changed(&desk, &path, &acting, sent).await
+}
+
+/// The same, at once or when a second person has approved it.
+pub(super) async fn changed(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body) -> Answer {
     let _turn = desk.changes.lock().await;
-    let old = desk.door.engine.platform().tenant(&path)?.clone();
+    let platform = desk.door.engine.platform();
+    let old = platform.tenant(id)?.clone();
     let sent = ChangeTenant::read(sent)?;
     let banks = sent.banks.map(|sent| sent.over(&old.banks));
     let limits = sent.limits.as_ref();
@@ -159,10 +173,26 @@ pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent
             relations::check(&desk.door, &relation)?;
         }
     }
+    if !acting.approved && takes_two(&platform, &old, &change) {
+        return approvals::ask(desk, acting).await;
+    }
     let platform = desk.door.engine.change_tenant(&old, change).await?;
     tracing::info!(tenant = old.id, "tenant changed");
     let tenant = platform.tenant(&old.id)?;
     Ok(json(StatusCode::OK, &TenantBody::of(&desk.door, tenant)))
+}
+
+/// Whether a change of a tenant takes a second person: a raise of limits where its policy says so, and any change of
+/// what takes one.
+fn takes_two(platform: &Platform, old: &Tenant, change: &TenantChange) -> bool {
+    let eyes = old.policy.four_eyes;
+    let above = &platform.limits;
+    let inherited = change.limits.as_ref();
+    let inherited = inherited.is_some_and(|new| raises((&old.limits, above), (new, above)));
+    let total = change.total_limits.as_ref();
+    let total = total.is_some_and(|new| raises_total(&old.total_limits, new));
+    let otherwise = change.policy.is_some_and(|new| new.four_eyes != eyes);
+    (eyes.limit_raises && (inherited || total)) || (!eyes.is_off() && otherwise)
 }
 
 /// Reads the limits and fees of tenants that set none.
@@ -185,9 +215,15 @@ pub async fn platform(desk: web::Data<OperatorDesk>) -> HttpResponse {
     operation_id = "changePlatform",
     tag = "Tenants",
     request_body(content = ChangePlatform),
-    responses((status = 200, body = PlatformBody))
+    responses((status = 200, body = PlatformBody),
+        (status = 202, body = ApprovalBody, description = "It waits for a second person."))
 )]
-pub async fn settings(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
+pub async fn settings(desk: web::Data<OperatorDesk>, acting: Acting, sent: Body) -> Answer {
+    set(&desk, &acting, sent).await
+}
+
+/// The same, at once or when a second person has approved it.
+pub(super) async fn set(desk: &OperatorDesk, acting: &Acting, sent: Body) -> Answer {
     let _turn = desk.changes.lock().await;
     let old = desk.door.engine.platform();
     let sent = ChangePlatform::read(sent)?;
@@ -196,6 +232,14 @@ pub async fn settings(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
     if let Some(fees) = &fees {
         let realms = old.tenants.values().flat_map(|it| [it.live, it.test]);
         can_be_charged(&desk.door, &realms.collect::<Vec<_>>(), fees).await?;
+    }
+    let above = (&old.limits, limits.as_ref().unwrap_or(&old.limits));
+    let raises = |it: &Tenant| {
+        let wary = it.policy.four_eyes.limit_raises;
+        wary && raises((&it.limits, above.0), (&it.limits, above.1))
+    };
+    if !acting.approved && old.tenants.values().any(raises) {
+        return approvals::ask(desk, acting).await;
     }
     let order = PlatformOrder::ChangePlatform { limits, fees };
     let platform = desk.door.engine.administer(order).await?;

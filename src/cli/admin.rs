@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Exit;
-use super::remote::{Which, items, shown};
+use super::remote::{Remote, Which, items, shown};
 use super::terminal::{say, wait};
 
 /// Errands about tenants.
@@ -90,6 +90,9 @@ pub struct Asking {
     /// Print the answer as JSON
     #[arg(long)]
     json: bool,
+    /// Why you do it, for the audit log; needed by whatever changes something, as soon as there are people
+    #[arg(long, value_name = "TEXT", env = "CAUDAL_REASON")]
+    reason: Option<String>,
 }
 
 /// Live or test.
@@ -218,7 +221,8 @@ fn segment(id: &str) -> Result<&str, Exit> {
     }
 }
 
-fn table(columns: &[&str], rows: &[Value]) -> String {
+/// Rows as a table for people.
+pub fn table(columns: &[&str], rows: &[Value]) -> String {
     let mut table = Table::new();
     table.set_header(columns.to_vec());
     for row in rows {
@@ -228,16 +232,23 @@ fn table(columns: &[&str], rows: &[Value]) -> String {
 }
 
 impl Asking {
-    fn run(
+    /// The service that is asked, and whether its answer is shown as JSON.
+    pub fn find(self) -> Result<(Remote, bool), Exit> {
+        let remote = self.which.find()?;
+        Ok((remote.because(self.reason), self.json))
+    }
+
+    /// Asks, and shows the answer.
+    pub fn run(
         self,
         method: Method,
         path: &str,
         body: Option<Value>,
         show: impl FnOnce(&Value) -> String,
     ) -> Result<(), Exit> {
-        let remote = self.which.find()?;
+        let (remote, json) = self.find()?;
         let answer = wait(remote.ask(method, path, body))?;
-        if self.json {
+        if json {
             say(&serde_json::to_string_pretty(&answer).map_err(Exit::failed)?)
         } else {
             say(&show(&answer))

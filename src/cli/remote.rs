@@ -21,7 +21,7 @@ pub struct Which {
     #[arg(long, value_name = "URL", env = "CAUDAL_ADMIN_URL")]
     // Read when it is needed: what is exported for other commands stops none.
     admin_url: Option<String>,
-    /// The admin key; prefer the variable to the command line
+    /// Your credential or the admin key; prefer the variable to the command line
     #[arg(
         long,
         value_name = "KEY",
@@ -37,6 +37,7 @@ pub struct Remote {
     base: Url,
     key: SecretString,
     client: Client,
+    reason: Option<String>,
 }
 
 impl Which {
@@ -78,11 +79,21 @@ impl Which {
             builder.tls_certs_only([])
         };
         let client = builder.build().map_err(Exit::failed)?;
-        Ok(Remote { base, key, client })
+        Ok(Remote {
+            base,
+            key,
+            client,
+            reason: None,
+        })
     }
 }
 
 impl Remote {
+    /// The same, which says why.
+    pub fn because(self, reason: Option<String>) -> Self {
+        Self { reason, ..self }
+    }
+
     /// Asks; `body` goes along as JSON. Gives the answer's JSON, null when there is none.
     pub async fn ask(
         &self,
@@ -104,6 +115,9 @@ impl Remote {
         let url = self.base.join(path).map_err(Exit::failed)?;
         let request = self.client.request(method, url);
         let mut request = request.header("x-admin-key", self.key.expose_secret());
+        if let Some(reason) = &self.reason {
+            request = request.header("x-reason", reason.as_bytes());
+        }
         if let Some(timeout) = timeout {
             request = request.timeout(timeout);
         }

@@ -36,7 +36,7 @@ pub fn request() -> Request {
 }
 
 /// What a future does is done for a request.
-pub(super) fn answering<F: Future>(request: Request, work: F) -> impl Future<Output = F::Output> {
+pub fn answering<F: Future>(request: Request, work: F) -> impl Future<Output = F::Output> {
     REQUEST.scope(request, work)
 }
 

@@ -38,6 +38,7 @@ const SECRETS: &[&str] = &[
     "cdl_test_",
     "cdl_live_",
     "cdl_admin_",
+    "cdl_op_",
     "whsec_",
     "admin-key-of-tests",
 ];

@@ -63,6 +63,17 @@ pub struct AuditPage {
     pub next: Option<u64>,
 }
 
+/// What became of an order about an approval.
+#[derive(Clone, Debug)]
+pub struct Decided {
+    /// The number of the approval.
+    pub number: u64,
+    /// The sequence of the entry of the audit log; 0 where there was none.
+    pub entry: u64,
+    /// People and approvals after it.
+    pub staff: Staff,
+}
+
 /// The way to the actor of the people, and what it publishes.
 #[derive(Clone)]
 pub(super) struct Office {
@@ -151,8 +162,7 @@ impl Engine {
         Ok(written.await?.staff)
     }
 
-    /// Orders something about what waits for a second person, with what the audit log says of it: the number of the
-    /// approval.
+    /// Orders something about what waits for a second person, with what the audit log says of it.
     ///
     /// # Errors
     /// Those of every door, and what the rules of approvals refuse.
@@ -160,12 +170,15 @@ impl Engine {
         &self,
         order: ApprovalOrder,
         entry: Option<AuditEntry>,
-    ) -> Result<(u64, Staff), Failure> {
+    ) -> Result<Decided, Failure> {
         self.certain()?;
-        let written = self
-            .instruct_staff(StaffOrder::Approval(order), entry)
-            .await?;
-        Ok((written.approval.ok_or(Failure::Bug)?, written.staff))
+        let order = StaffOrder::Approval(order);
+        let written = self.instruct_staff(order, entry).await?;
+        Ok(Decided {
+            number: written.approval.ok_or(Failure::Bug)?,
+            entry: written.entry,
+            staff: written.staff,
+        })
     }
 
     /// A part of the audit log, newest first.

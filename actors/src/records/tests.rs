@@ -429,6 +429,7 @@ fn records_of_every_version_are_read() {
     check_all("delivery", &webhooks::notes(), lines);
     check_all("realm", &realm_facts(), lines);
     check_all("platform", &platform_facts(), lines);
+    check("four-eyes", &people::four_eyes(), lines);
     check_all("people", &people::facts(), lines);
     check_all("approval", &people::approvals(), lines);
     check_all("audit", &people::entries(), lines);

@@ -20,7 +20,7 @@ use crate::time::Timestamp;
 /// How many may wait at a time.
 pub const WAITING_MAX: usize = 200;
 /// How many of those that do not wait are kept.
-pub const KEPT_MAX: usize = 1_000;
+pub const KEPT_MAX: usize = 200;
 /// How long one waits for a decision, in milliseconds: a day.
 pub const LIFETIME: u64 = 24 * 60 * 60 * 1_000;
 

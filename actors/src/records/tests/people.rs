@@ -4,6 +4,8 @@ use caudal_ledger::people::approvals::{ApprovalFact, Proposal};
 use caudal_ledger::people::audit::{AuditEntry, AuditFact, Outcome};
 use caudal_ledger::people::{Credential, PeopleFact, PersonName, Role};
 
+use caudal_ledger::tenants::FourEyes;
+
 use super::*;
 
 fn ana() -> PersonName {
@@ -51,6 +53,24 @@ pub fn approvals() -> Vec<ApprovalFact> {
             status: 200,
         },
     ]
+}
+
+/// A tenant for which some things take a second person.
+pub fn four_eyes() -> PlatformFact {
+    PlatformFact::TenantChanged {
+        id: "tnt_1".into(),
+        name: "Uno".into(),
+        policy: Policy {
+            four_eyes: FourEyes {
+                decisions_above: Some(Money::from_centavos(500)),
+                limit_raises: true,
+            },
+            ..Policy::default()
+        },
+        limits: Limits::default(),
+        fees: Vec::new(),
+        total_limits: TotalLimits::default(),
+    }
 }
 
 pub fn outcomes() -> Vec<Outcome> {

@@ -1,0 +1,115 @@
+//! Roles, and the powers that each has.
+
+use serde::{Deserialize, Serialize};
+
+use super::ROOT;
+
+/// What a role lets somebody do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Power {
+    /// See everything but the audit log.
+    Read,
+    /// See the audit log.
+    Audit,
+    /// Act, with a reason.
+    Act,
+    /// Decide what another person asked for.
+    Approve,
+    /// End somebody's credential.
+    Revoke,
+    /// Say who the people are.
+    Administer,
+}
+
+/// What a person is here for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Role {
+    /// Reads.
+    Viewer,
+    /// Reads, the audit log too.
+    Auditor,
+    /// Reads and acts.
+    Operator,
+    /// Reads, acts, and decides what others ask for.
+    Approver,
+    /// The configured admin key: no person, so it approves nothing.
+    Root,
+}
+
+impl Role {
+    /// The roles that a person can have, by their words.
+    pub const OF_PEOPLE: [(&'static str, Self); 4] = [
+        ("viewer", Self::Viewer),
+        ("auditor", Self::Auditor),
+        ("operator", Self::Operator),
+        ("approver", Self::Approver),
+    ];
+
+    /// Its word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Auditor => "auditor",
+            Self::Operator => "operator",
+            Self::Approver => "approver",
+            Self::Root => ROOT,
+        }
+    }
+
+    /// The role of a person by its word.
+    pub fn parse(word: &str) -> Option<Self> {
+        let mut all = Self::OF_PEOPLE.iter();
+        all.find(|(known, _)| *known == word).map(|(_, role)| *role)
+    }
+
+    /// Whether it has a power.
+    pub const fn may(self, power: Power) -> bool {
+        match power {
+            Power::Read => true,
+            Power::Audit => matches!(self, Self::Auditor | Self::Root),
+            Power::Act => matches!(self, Self::Operator | Self::Approver | Self::Root),
+            Power::Approve => matches!(self, Self::Approver),
+            Power::Revoke => matches!(self, Self::Approver | Self::Root),
+            Power::Administer => matches!(self, Self::Root),
+        }
+    }
+}
+
+impl Power {
+    /// The least role that has it.
+    pub const fn least(self) -> Role {
+        match self {
+            Self::Read => Role::Viewer,
+            Self::Audit => Role::Auditor,
+            Self::Act => Role::Operator,
+            Self::Approve | Self::Revoke => Role::Approver,
+            Self::Administer => Role::Root,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_role_has_its_powers_and_the_least_role_of_a_power_has_it() {
+        use Power::{Act, Administer, Approve, Audit, Read, Revoke};
+        let all = [Read, Audit, Act, Approve, Revoke, Administer];
+        for (role, has) in [
+            (Role::Viewer, &[Read][..]),
+            (Role::Auditor, &[Read, Audit]),
+            (Role::Operator, &[Read, Act]),
+            (Role::Approver, &[Read, Act, Approve, Revoke]),
+            (Role::Root, &[Read, Audit, Act, Revoke, Administer]),
+        ] {
+            let found: Vec<_> = all.into_iter().filter(|power| role.may(*power)).collect();
+            assert_eq!(found, has, "{role:?}");
+        }
+        assert!(all.iter().all(|power| power.least().may(*power)));
+        for (word, role) in Role::OF_PEOPLE {
+            assert_eq!((Role::parse(word), role.as_str()), (Some(role), word));
+        }
+        assert_eq!(Role::parse("root"), None);
+    }
+}

@@ -1,0 +1,117 @@
+//! Four eyes: what operators do for a tenant that takes a second person, by the tenant's policy.
+//!
+//! The approvals themselves are in [`crate::people::approvals`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::{Limits, TotalLimits};
+use crate::money::Money;
+
+/// What takes a second person. Nothing does unless it says otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct FourEyes {
+    /// Decisions about transfers in audit, money in suspense and what could not be booked, above this amount;
+    /// 0 is every decision.
+    pub decisions_above: Option<Money>,
+    /// Limits that let more pass than before.
+    pub limit_raises: bool,
+}
+
+impl FourEyes {
+    /// Whether nothing takes a second person.
+    pub fn is_off(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether a decision about an amount takes a second person.
+    pub fn decides(&self, amount: Money) -> bool {
+        self.decisions_above.is_some_and(|above| amount > above)
+    }
+}
+
+/// Whether a limit lets more pass than before; `None` is no limit.
+fn looser<T: PartialOrd>(old: Option<T>, new: Option<T>) -> bool {
+    match (old, new) {
+        (None, _) => false,
+        (Some(_), None) => true,
+        (Some(old), Some(new)) => new > old,
+    }
+}
+
+/// Whether new limits let more pass than the old ones, where both inherit from the level above, old and new.
+pub fn raises((old, above): (&Limits, &Limits), (new, new_above): (&Limits, &Limits)) -> bool {
+    let money: [fn(&Limits) -> Option<Money>; 4] = [
+        |it| it.max_per_transaction,
+        |it| it.daily_amount,
+        |it| it.monthly_amount,
+        |it| it.max_balance,
+    ];
+    let counts: [fn(&Limits) -> Option<u64>; 2] = [|it| it.daily_count, |it| it.monthly_count];
+    let more_money = |field: &fn(&Limits) -> Option<Money>| {
+        looser(field(old).or(field(above)), field(new).or(field(new_above)))
+    };
+    let more = |field: &fn(&Limits) -> Option<u64>| {
+        looser(field(old).or(field(above)), field(new).or(field(new_above)))
+    };
+    money.iter().any(more_money) || counts.iter().any(more)
+}
+
+/// The same of limits over a tenant's sum, which inherit nothing.
+pub fn raises_total(old: &TotalLimits, new: &TotalLimits) -> bool {
+    looser(old.daily_outgoing, new.daily_outgoing)
+        || looser(old.monthly_outgoing, new.monthly_outgoing)
+        || looser(old.per_minute, new.per_minute)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn daily(centavos: impl Into<Option<i64>>) -> Limits {
+        Limits {
+            daily_amount: centavos.into().map(Money::from_centavos),
+            ..Limits::default()
+        }
+    }
+
+    #[test]
+    fn what_lets_more_pass_is_a_raise_and_nothing_else_is() {
+        let none = daily(None);
+        for (old, new, above, raise) in [
+            (daily(10), daily(11), none, true),
+            (daily(10), daily(10), none, false),
+            (daily(10), daily(9), none, false),
+            (daily(10), daily(None), none, true),
+            (daily(None), daily(10), none, false),
+            // What a tenant inherits counts.
+            (daily(None), daily(11), daily(10), true),
+            (daily(None), daily(9), daily(10), false),
+            (daily(10), daily(None), daily(10), false),
+            (daily(10), daily(None), daily(11), true),
+        ] {
+            let found = raises((&old, &above), (&new, &above));
+            assert_eq!(found, raise, "{old:?} {new:?} {above:?}");
+        }
+        // A level above that is raised counts for whoever inherits.
+        assert!(raises((&none, &daily(10)), (&none, &daily(11))));
+        assert!(!raises((&daily(5), &daily(10)), (&daily(5), &daily(11))));
+        let total = |per_minute| TotalLimits {
+            per_minute,
+            ..TotalLimits::default()
+        };
+        assert!(raises_total(&total(Some(1)), &total(None)));
+        assert!(!raises_total(&total(None), &total(Some(1))));
+    }
+
+    #[test]
+    fn decisions_above_an_amount_take_a_second_person() {
+        let policy = |above: Option<i64>| FourEyes {
+            decisions_above: above.map(Money::from_centavos),
+            ..FourEyes::default()
+        };
+        let one = Money::from_centavos(1);
+        assert!(policy(Some(0)).decides(one) && !policy(Some(1)).decides(one));
+        assert!(policy(None).is_off() && !policy(None).decides(one));
+    }
+}

@@ -1,0 +1,160 @@
+//! How another person decides what one asked for, and how what is approved is carried out.
+
+use actix_web::body::to_bytes_limited;
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, ResponseError as _, web};
+use caudal_actors::failure::Failure;
+use caudal_ledger::people::Role;
+use caudal_ledger::people::approvals::{ApprovalOrder, Proposal};
+use caudal_ledger::rejection::Rejection;
+use serde_json::Value;
+
+use super::{ApprovalBody, entry, number, shown};
+use crate::admin::access::Acting;
+use crate::admin::people::{Operator, Outcome, Power};
+use crate::admin::{OperatorDesk, cases, tenants};
+use crate::http::Door;
+use crate::http::body::Body;
+use crate::http::current;
+use crate::http::errors::ApiError;
+use crate::http::respond::json;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// The largest answer that is shown of what was carried out, in bytes.
+const ANSWER_MAX: usize = 256 << 10;
+
+/// Whether whoever asked may still do it: a credential that was revoked takes along what it asked for.
+fn may_still(door: &Door, proposal: &Proposal) -> bool {
+    let staff = door.engine.staff();
+    let person = staff.people.named(&proposal.by);
+    let works = person.is_some_and(|it| it.works() && it.role.may(Power::Act));
+    works || (proposal.role == Role::Root && door.root.is_some())
+}
+
+async fn vote(
+    desk: &OperatorDesk,
+    path: &str,
+    acting: &Acting,
+    approved: bool,
+) -> Result<(Proposal, u64), ApiError> {
+    let engine = &desk.door.engine;
+    let number = number(path)?;
+    let proposal = engine.staff().approvals.numbered(number)?.proposal.clone();
+    if approved && !may_still(&desk.door, &proposal) {
+        return Err(Rejection::ApprovalEnded.into());
+    }
+    let by = &acting.operator.name;
+    let begins = || {
+        let reason = format!("{} (approval {number} by {by})", proposal.reason);
+        entry(&proposal, reason, Outcome::Begun)
+    };
+    let order = ApprovalOrder::Decide {
+        number,
+        by: by.clone(),
+        approved,
+        reason: acting.why().to_owned(),
+    };
+    let done = engine.approve(order, approved.then(begins)).await?;
+    tracing::warn!(approval = number, approved, "an approval was decided");
+    Ok((proposal, done.entry))
+}
+
+/// Approves what another person asked for, and has it carried out. The answer says how that ended.
+#[utoipa::path(
+    post,
+    path = "/admin/approvals/{id}/approve",
+    operation_id = "approveRequest",
+    tag = "People",
+    params(("id" = String, Path, description = "Its id")),
+    responses((status = 200, body = ApprovalBody))
+)]
+pub async fn approve(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    acting: Acting,
+) -> Answer {
+    let (proposal, begun) = vote(&desk, &path, &acting, true).await?;
+    let number = proposal.number;
+    let work = carry_out(web::Data::clone(&desk), proposal, acting, begun);
+    let work = current::answering(current::request(), work);
+    let answer = actix_web::rt::spawn(work).await;
+    let answer = answer.map_err(|_| Failure::OutcomeUnknown)?;
+    let (approvals, now) = (desk.door.engine.staff().approvals, desk.door.engine.now());
+    let body = shown(approvals.numbered(number)?, now, answer);
+    Ok(json(StatusCode::OK, &body))
+}
+
+/// Rejects what another person asked for.
+#[utoipa::path(
+    post,
+    path = "/admin/approvals/{id}/reject",
+    operation_id = "rejectRequest",
+    tag = "People",
+    params(("id" = String, Path, description = "Its id")),
+    responses((status = 200, body = ApprovalBody))
+)]
+pub async fn reject(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    acting: Acting,
+) -> Answer {
+    let (proposal, _) = vote(&desk, &path, &acting, false).await?;
+    let (approvals, now) = (desk.door.engine.staff().approvals, desk.door.engine.now());
+    let body = shown(approvals.numbered(proposal.number)?, now, None);
+    Ok(json(StatusCode::OK, &body))
+}
+
+/// Carries out what was approved and notes how it ended: the body of its answer.
+async fn carry_out(
+    desk: web::Data<OperatorDesk>,
+    proposal: Proposal,
+    approver: Acting,
+    begun: u64,
+) -> Option<Value> {
+    let done = match perform(&desk, &proposal, &approver).await {
+        Ok(answer) => answer,
+        Err(why) => why.error_response(),
+    };
+    let (code, number) = (done.status(), proposal.number);
+    let status = code.as_u16();
+    let outcome = match code.is_success() {
+        true => Outcome::Done { of: begun, status },
+        false => Outcome::Failed { of: begun, status },
+    };
+    let entry = entry(&proposal, proposal.reason.clone(), outcome);
+    let ended = ApprovalOrder::End { number, status };
+    if let Err(why) = desk.door.engine.approve(ended, Some(entry)).await {
+        tracing::error!(%why, approval = number, status, "the end of an approval could not be written");
+    }
+    let body = to_bytes_limited(done.into_body(), ANSWER_MAX)
+        .await
+        .ok()?
+        .ok()?;
+    serde_json::from_slice(&body).ok()
+}
+
+/// Does what was approved, as whoever asked and whoever approved it.
+async fn perform(desk: &OperatorDesk, proposal: &Proposal, approver: &Acting) -> Answer {
+    let acting = Acting {
+        operator: Operator {
+            name: format!("{} + {}", proposal.by, approver.operator.name),
+            role: proposal.role,
+            credential: None,
+        },
+        reason: Some(proposal.reason.clone()).filter(|reason| !reason.is_empty()),
+        subject: proposal.subject.clone(),
+        approved: true,
+        ..approver.clone()
+    };
+    let sent = Body::parse(proposal.body.as_bytes())?;
+    let about = proposal.subject.as_str();
+    match proposal.action.as_str() {
+        "changeTenant" => tenants::changed(desk, about, &acting, sent).await,
+        "changePlatform" => tenants::set(desk, &acting, sent).await,
+        "decideCase" => cases::deciding::decided(desk, about, &acting, sent).await,
+        "decideTransfer" => cases::deciding::transfer_decided(desk, about, &acting, sent).await,
+        // Nothing else asks.
+        _ => Err(Failure::Bug.into()),
+    }
+}

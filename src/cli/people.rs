@@ -1,0 +1,233 @@
+//! `caudal admin people …` and `caudal audit`: who runs a service, and what they did.
+
+use reqwest::{Method, Url};
+use serde_json::{Value, json};
+
+use super::Exit;
+use super::admin::{Asking, table};
+use super::remote::{items, shown};
+use super::terminal::{say, wait};
+
+/// How many entries one request asks for at most.
+const PAGE: u64 = 200;
+
+/// Errands about whoever runs a service.
+#[derive(Debug, clap::Subcommand)]
+pub enum Admin {
+    /// Let people in with a role and a credential of their own, replace and revoke it
+    #[command(subcommand)]
+    People(People),
+}
+
+/// Errands about people.
+#[derive(Debug, clap::Subcommand)]
+pub enum People {
+    /// Let a person in; the credential is shown only now
+    Add {
+        /// How they are called in the audit log, for ever: small letters, digits, . _ - @
+        name: String,
+        /// What they are here for
+        #[arg(long)]
+        role: Role,
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// List the people, also those who were revoked
+    List {
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Give a person another role
+    Role {
+        /// Their name
+        name: String,
+        /// What they are to be here for
+        role: Role,
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Issue another credential to a person; the one before stops working
+    Rotate {
+        /// Their name; your own credential is replaced when it is left out
+        name: Option<String>,
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Revoke a person's credential at once
+    Revoke {
+        /// Their name
+        name: String,
+        #[command(flatten)]
+        asking: Asking,
+    },
+}
+
+/// What a person is here for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Role {
+    /// Reads
+    Viewer,
+    /// Reads, the audit log too
+    Auditor,
+    /// Reads and acts
+    Operator,
+    /// Reads, acts, and decides what others ask for
+    Approver,
+}
+
+impl Role {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Auditor => "auditor",
+            Self::Operator => "operator",
+            Self::Approver => "approver",
+        }
+    }
+}
+
+/// Prints the audit log of a running service, newest first
+#[derive(Debug, clap::Args)]
+pub struct AuditArgs {
+    /// Only what this person did; `root` is the admin key
+    #[arg(long, value_name = "NAME")]
+    operator: Option<String>,
+    /// Only this action, for instance decideTransfer
+    #[arg(long)]
+    action: Option<String>,
+    /// Only what was done to this tenant, key, CVU, case or person
+    #[arg(long)]
+    subject: Option<String>,
+    /// Not before this date or instant
+    #[arg(long, value_name = "INSTANT")]
+    from: Option<String>,
+    /// Not after this date (the whole day) or instant
+    #[arg(long, value_name = "INSTANT")]
+    to: Option<String>,
+    /// How many entries at most
+    #[arg(long, default_value_t = 50)]
+    limit: u64,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+/// Runs an errand about whoever runs a service.
+pub fn admin(errand: Admin) -> Result<(), Exit> {
+    let Admin::People(errand) = errand;
+    people(errand)
+}
+
+fn people(errand: People) -> Result<(), Exit> {
+    const COLUMNS: [&str; 7] = [
+        "name",
+        "role",
+        "status",
+        "prefix",
+        "createdAt",
+        "issuedAt",
+        "revokedAt",
+    ];
+    match errand {
+        People::Add { name, role, asking } => {
+            let body = json!({"name": name, "role": role.word()});
+            asking.run(Method::POST, "/admin/people", Some(body), issued)
+        }
+        People::List { asking } => asking.run(Method::GET, "/admin/people", None, |list| {
+            table(&COLUMNS, items(list))
+        }),
+        People::Role { name, role, asking } => {
+            let body = json!({"role": role.word()});
+            asking.run(Method::PATCH, &path(&name, "")?, Some(body), |person| {
+                format!("{name} is {} now", shown(person, "role"))
+            })
+        }
+        People::Rotate { name, asking } => {
+            let path = name.map_or(Ok("/admin/me/rotate".into()), |it| path(&it, "/rotate"))?;
+            asking.run(Method::POST, &path, None, issued)
+        }
+        People::Revoke { name, asking } => {
+            asking.run(Method::DELETE, &path(&name, "")?, None, |_| {
+                format!("the credential of {name} is revoked")
+            })
+        }
+    }
+}
+
+fn path(name: &str, rest: &str) -> Result<String, Exit> {
+    Ok(format!("/admin/people/{}{rest}", segment(name)?))
+}
+
+/// A name as one segment of a path.
+fn segment(name: &str) -> Result<&str, Exit> {
+    let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'@');
+    if !name.trim_matches('.').is_empty() && name.bytes().all(good) {
+        Ok(name)
+    } else {
+        Err(Exit::usage(format!("{name:?} is no name of a person")))
+    }
+}
+
+fn issued(person: &Value) -> String {
+    let text = shown(person, "credential");
+    format!("{text}\n\nThis credential is shown this once: hand it over on a safe way.")
+}
+
+/// Prints the audit log.
+pub fn audit(args: AuditArgs) -> Result<(), Exit> {
+    const COLUMNS: [&str; 9] = [
+        "sequence", "at", "operator", "role", "action", "subject", "outcome", "status", "reason",
+    ];
+    let AuditArgs {
+        operator,
+        action,
+        subject,
+        from,
+        to,
+        limit,
+        asking,
+    } = args;
+    let filter = [
+        ("operator", operator),
+        ("action", action),
+        ("subject", subject),
+        ("from", from),
+        ("to", to),
+    ];
+    let filter = filter
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    let filter: Vec<_> = filter.collect();
+    let (remote, json) = asking.find()?;
+    let (mut rows, mut cursor) = (Vec::new(), None);
+    loop {
+        let seen = u64::try_from(rows.len()).map_err(Exit::failed)?;
+        let Some(left @ 1..) = limit.checked_sub(seen) else {
+            break;
+        };
+        let path = query(&filter, left.min(PAGE), cursor.as_deref())?;
+        let page = wait(remote.ask(Method::GET, &path, None))?;
+        rows.extend(items(&page).iter().cloned());
+        let next = page.get("nextCursor").and_then(Value::as_str);
+        let Some(next) = next else { break };
+        cursor = Some(next.to_owned());
+    }
+    if json {
+        return say(&serde_json::to_string_pretty(&rows).map_err(Exit::failed)?);
+    }
+    say(&table(&COLUMNS, &rows))
+}
+
+fn query(filter: &[(&str, String)], limit: u64, cursor: Option<&str>) -> Result<String, Exit> {
+    // Only its query counts.
+    let mut url: Url = "http://localhost/admin/audit"
+        .parse()
+        .map_err(Exit::failed)?;
+    url.query_pairs_mut()
+        .extend_pairs(filter)
+        .append_pair("limit", &limit.to_string())
+        .extend_pairs(cursor.map(|cursor| ("cursor", cursor)));
+    Ok(url
+        .as_str()
+        .trim_start_matches("http://localhost")
+        .to_owned())
+}

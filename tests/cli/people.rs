@@ -1,0 +1,58 @@
+//! People and the audit log from the command line.
+
+use caudal::service::TEST_ADMIN_KEY;
+
+use super::{caudal, said};
+use crate::support::{TestService, Value};
+
+#[actix_web::test]
+async fn a_person_is_let_in_acts_with_a_reason_and_stands_in_the_log() {
+    let service = TestService::start().await;
+    let admin = service.admin_client().url;
+    let run = |credential: &str, arguments: &[&str]| {
+        let mut command = caudal(arguments);
+        let command = command.env("CAUDAL_ADMIN_URL", &admin);
+        let command = command.env("CAUDAL_ADMIN_KEY", credential);
+        said(&command.output().unwrap())
+    };
+    let add = ["admin", "people", "add", "ana.perez", "--role", "operator"];
+    let (code, out, err) = run(TEST_ADMIN_KEY, &add);
+    assert_eq!(code, Some(0), "{err}");
+    let ana = out.lines().next().unwrap().to_owned();
+    assert!(ana.starts_with("cdl_op_"), "{out}");
+    // Without a reason nothing happens; with one it does.
+    let create = ["tenant", "create", "Pagos del Sur"];
+    let (code, _, err) = run(&ana, &create);
+    assert!(code == Some(1) && err.contains("X-Reason"), "{err}");
+    let why = ["--reason", "contrato de la señora Ñandú"];
+    let (code, _, err) = run(&ana, &[&create[..], &why].concat());
+    assert_eq!(code, Some(0), "{err}");
+    // An operator lets nobody in, and reads no log.
+    let other = ["admin", "people", "add", "eva", "--role", "approver"];
+    let (code, _, err) = run(&ana, &[&other[..], &why].concat());
+    assert!(code == Some(1) && err.contains("root"), "{err}");
+    let (code, _, err) = run(&ana, &["audit"]);
+    assert!(code == Some(1) && err.contains("auditor"), "{err}");
+    let (code, out, err) = run(
+        TEST_ADMIN_KEY,
+        &["audit", "--operator", "ana.perez", "--json"],
+    );
+    assert_eq!(code, Some(0), "{err}");
+    let rows: Vec<Value> = serde_json::from_str(&out).unwrap();
+    let said: Vec<_> = rows
+        .iter()
+        .map(|row| row["outcome"].as_str().unwrap())
+        .collect();
+    assert_eq!(said, ["denied", "denied", "done", "begun"]);
+    assert_eq!(rows[3]["reason"], "contrato de la señora Ñandú");
+    let (code, out, _) = run(TEST_ADMIN_KEY, &["audit", "--limit", "1"]);
+    assert!(
+        code == Some(0) && out.contains("denied") && !out.contains("begun"),
+        "{out}"
+    );
+    let revoke = ["admin", "people", "revoke", "ana.perez"];
+    let (code, _, err) = run(TEST_ADMIN_KEY, &[&revoke[..], &why].concat());
+    assert_eq!(code, Some(0), "{err}");
+    let (code, _, err) = run(&ana, &["admin", "people", "list"]);
+    assert!(code == Some(1) && err.contains("x-admin-key"), "{err}");
+}
