@@ -197,6 +197,20 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(at("/outgoing", "GET").get(outgoing::show))
         .service(at("/outgoing/release", "POST").post(outgoing::release))
         .service(at("/verify", "POST").post(storage::verify))
+        .configure(of_people)
+        .default_service(web::to(not_found))
+        .wrap(from_fn(access::authorize));
+    config
+        .service(admin)
+        .service(at("/livez", "GET").get(health::livez))
+        .service(at("/readyz", "GET").get(health::readyz))
+        .service(at("/metrics", "GET").get(health::metrics))
+        .configure(|config| PAGES.routes(config));
+}
+
+/// The routes about people, their approvals and the audit log.
+fn of_people(config: &mut web::ServiceConfig) {
+    config
         .service(at("/people", "GET, POST").get(staff::list).post(staff::add))
         .service(
             at("/people/{name}", "DELETE, PATCH")
@@ -210,15 +224,7 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(at("/approvals", "GET").get(approvals::list))
         .service(at("/approvals/{id}", "GET").get(approvals::one))
         .service(at("/approvals/{id}/approve", "POST").post(approvals::voting::approve))
-        .service(at("/approvals/{id}/reject", "POST").post(approvals::voting::reject))
-        .default_service(web::to(not_found))
-        .wrap(from_fn(access::authorize));
-    config
-        .service(admin)
-        .service(at("/livez", "GET").get(health::livez))
-        .service(at("/readyz", "GET").get(health::readyz))
-        .service(at("/metrics", "GET").get(health::metrics))
-        .configure(|config| PAGES.routes(config));
+        .service(at("/approvals/{id}/reject", "POST").post(approvals::voting::reject));
 }
 
 /// A path with the methods that it knows; any other gets 405.

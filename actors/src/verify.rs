@@ -11,6 +11,7 @@ use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::facts::LedgerFact;
 use caudal_ledger::history::History;
 use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{CommitNo, Index, StoreError};
 
 use crate::engine::Engine;
@@ -104,25 +105,8 @@ pub(crate) fn under(
                     if let Err(flaw) = history.next(&voucher) {
                         report.differs(format!("commit {}: {}: {flaw}", commit.0, name(at)));
                     }
-                    match index_agrees(store, at, &voucher) {
-                        Ok(true) => {}
-                        Ok(false) => report.differs(format!(
-                            "{}: movement {} is not found by its external id",
-                            name(at),
-                            voucher.sequence
-                        )),
-                        Err(why) => {
-                            failed = Some(why);
-                            return false;
-                        }
-                    }
-                    match lines.agree(store, at, &voucher) {
-                        Ok(true) => {}
-                        Ok(false) => report.differs(format!(
-                            "{}: movement {} is not in the list of its realm",
-                            name(at),
-                            voucher.sequence
-                        )),
+                    match rows(store, at, &voucher, &mut lines) {
+                        Ok(wrong) => wrong.into_iter().for_each(|it| report.differs(it)),
                         Err(why) => {
                             failed = Some(why);
                             return false;
@@ -156,6 +140,25 @@ pub(crate) fn under(
     }
     progress(report.entries);
     Ok((report, histories))
+}
+
+/// What the rows of a movement say otherwise, in words.
+fn rows(
+    store: &dyn Index,
+    at: (RealmId, AccountNo),
+    voucher: &Voucher,
+    lines: &mut Lines,
+) -> Result<Vec<String>, StoreError> {
+    let (found, listed) = (
+        index_agrees(store, at, voucher)?,
+        lines.agree(store, at, voucher)?,
+    );
+    let about = |what| format!("{}: movement {} is not {what}", name(at), voucher.sequence);
+    let wrong = [
+        (!found).then(|| about("found by its external id")),
+        (!listed).then(|| about("in the list of its realm")),
+    ];
+    Ok(wrong.into_iter().flatten().collect())
 }
 
 /// Compares an account as it is loaded with its history. A running service moves on meanwhile: only
@@ -206,7 +209,7 @@ fn name((realm, account): (RealmId, AccountNo)) -> String {
 fn index_agrees(
     store: &dyn Index,
     (realm, account): (RealmId, AccountNo),
-    voucher: &caudal_ledger::vouchers::Voucher,
+    voucher: &Voucher,
 ) -> Result<bool, StoreError> {
     let id = voucher.external_id.as_ref();
     let Some(id) = id.filter(|_| voucher.claims_external_id()) else {

@@ -87,6 +87,12 @@ pub(super) fn live(
     outcome
 }
 
+/// The rate limits, where there are any.
+fn rates(key: Option<Rate>, realm: Option<Rate>) -> Option<Arc<RateLimit>> {
+    let any = key.is_some() || realm.is_some();
+    any.then(|| Arc::new(RateLimit::new(key, realm)))
+}
+
 /// The configured admin key, unless it is switched off.
 fn root(
     key: &SecretString,
@@ -138,12 +144,11 @@ impl Parts {
         let (outgoing, banks, sink) = leaving(&options.data, banks, sink)?;
         let actors = options.engine.resting(joined.is_some());
         let engine = Engine::carrying(store, options.clock, banks, sink, actors)?;
-        let root = root(&options.admin_key, options.admin_key_enabled, &engine)?;
         let backup = ship(options.backup, records, &options.data, opened.node.as_ref())?;
         let door = Door {
+            root: root(&options.admin_key, options.admin_key_enabled, &engine)?,
             engine: Arc::new(engine),
             keyring: Arc::new(Keyring::new(&pepper)),
-            root,
             gate: Arc::new(Gate::default()),
             room: Arc::default(),
             hooks: Arc::new(hooks),
