@@ -17,6 +17,7 @@ mod cases;
 mod cells;
 mod clock;
 mod document;
+pub(crate) mod elsewhere;
 mod fees;
 mod health;
 mod keys;
@@ -55,11 +56,13 @@ use crate::http::words::Refusal;
 use crate::http::{Door, frame, query};
 use crate::pages::{About, Site};
 
+pub(crate) use actors::reports;
 pub use document::openapi;
 pub use keys::{IssueKey, issue as issue_key};
 pub use storage::VerifyBody;
 pub use tenants::create as create_tenant;
 pub use tenants::new_id as new_tenant_id;
+pub(crate) use webhooks::{all as all_webhooks, host};
 
 /// The header that carries the admin key.
 pub const ADMIN_KEY: HeaderName = HeaderName::from_static("x-admin-key");
@@ -89,9 +92,10 @@ pub struct Running {
     pub handle: ServerHandle,
 }
 
-/// What the admin handlers work with.
-struct OperatorDesk {
-    door: Door,
+/// What whoever operates the service works with: the admin handlers, and the console on the same listener.
+#[derive(Debug)]
+pub struct OperatorDesk {
+    pub(crate) door: Door,
     /// Held while something is read, changed and written back.
     changes: Mutex<()>,
     verifying: Semaphore,
@@ -100,11 +104,22 @@ struct OperatorDesk {
     started: Instant,
 }
 
-/// Starts the admin API on a listener. Must be called inside an actix system.
+impl OperatorDesk {
+    /// For how many seconds the listener has been there.
+    pub(crate) fn uptime_seconds(&self) -> u64 {
+        self.started.elapsed().as_secs()
+    }
+}
+
+/// Starts the admin API on a listener, with further routes beside it. Must be called inside an actix system.
 ///
 /// # Errors
 /// When the listener cannot be used.
-pub fn start(door: Door, listener: TcpListener) -> std::io::Result<Running> {
+pub fn start(
+    door: Door,
+    listener: TcpListener,
+    beside: impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static,
+) -> std::io::Result<Running> {
     let addr = listener.local_addr()?;
     let limits = ConnectionLimits {
         connections: CONNECTIONS,
@@ -132,6 +147,7 @@ pub fn start(door: Door, listener: TcpListener) -> std::io::Result<Running> {
             .app_data(desk.clone())
             .app_data(data.clone())
             .configure(routes)
+            .configure(beside.clone())
             .default_service(web::to(not_found))
             .wrap(from_fn(frame::frame))
             .wrap(TracingLogger::<Requests>::new())

@@ -12,6 +12,7 @@ pub mod calendar;
 pub mod clients;
 pub mod clock;
 pub mod config;
+pub mod console;
 pub mod http;
 pub mod keys;
 pub mod log;

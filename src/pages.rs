@@ -7,7 +7,7 @@
 //! **Bounds.** Entries are a fixed list. An answer shares the bytes that are kept, and is sent in pieces.
 
 pub mod catalogue;
-mod kept;
+pub mod kept;
 mod markdown;
 
 use std::sync::{LazyLock, OnceLock};

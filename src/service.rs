@@ -41,6 +41,7 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::admin::IssueKey;
 use crate::clock::GuardedClock;
+use crate::console::Console;
 use crate::http::bytes::Deadlines;
 use crate::http::errors::ApiError;
 use crate::http::rate::Rate;
@@ -283,6 +284,7 @@ pub struct Service {
     pub engine: Arc<Engine>,
     /// The keys by which requests are recognised.
     pub keyring: Arc<Keyring>,
+    console: Arc<Console>,
     door: Door,
     stop: oneshot::Sender<()>,
     ended: oneshot::Receiver<Result<(), Failure>>,
@@ -305,6 +307,7 @@ struct Started {
     addr: SocketAddr,
     admin_addr: SocketAddr,
     bank_url: Option<String>,
+    console: Arc<Console>,
     door: Door,
 }
 
@@ -334,6 +337,7 @@ impl Service {
             bank_url: started.bank_url,
             engine: Arc::clone(&started.door.engine),
             keyring: Arc::clone(&started.door.keyring),
+            console: started.console,
             door: started.door,
             stop,
             ended,
@@ -408,6 +412,12 @@ impl Service {
     pub async fn issue_key(&self, tenant: &str, mode: Mode) -> Result<String, ApiError> {
         let (text, _) = admin::issue_key(&self.door, tenant, IssueKey::of(mode)).await?;
         Ok(text)
+    }
+
+    /// The address of the console with a link that logs in once within ten minutes; `None` where the system has no
+    /// random bits.
+    pub fn console_link(&self) -> Option<String> {
+        Some(format!("{}{}", self.admin_url, self.console.link()?))
     }
 
     /// Waits until another node takes the cell: from then on nothing is written here.

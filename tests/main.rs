@@ -26,6 +26,8 @@ mod cli;
 #[cfg(test)]
 mod clock;
 #[cfg(test)]
+mod console;
+#[cfg(test)]
 mod contract;
 #[cfg(test)]
 mod counterparty;

@@ -21,7 +21,7 @@ use crate::http::respond::json;
 type Answer = Result<HttpResponse, ApiError>;
 
 /// How the actors of a realm are doing.
-pub(super) struct RealmFigures {
+pub(crate) struct RealmFigures {
     /// The tenant's id.
     pub tenant: String,
     /// Live or test.
@@ -33,7 +33,7 @@ pub(super) struct RealmFigures {
 
 /// How the actors of every realm are doing that has any: one that is retired, or between two
 /// supervisors, has none.
-pub(super) async fn reports(desk: &OperatorDesk) -> Result<Vec<RealmFigures>, Failure> {
+pub(crate) async fn reports(desk: &OperatorDesk) -> Result<Vec<RealmFigures>, Failure> {
     let platform = desk.door.engine.platform();
     let mut reports = Vec::new();
     for (tenant, mode) in realms(&platform) {

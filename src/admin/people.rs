@@ -73,6 +73,11 @@ pub fn still(door: &Door, known: &Operator) -> Option<Operator> {
     people.with_credential(id).map(Operator::from)
 }
 
+/// The configured admin key, for whoever showed on another way that they have it; `None` when it is switched off.
+pub fn root(door: &Door) -> Option<Operator> {
+    door.root.as_ref().map(|_| Operator::root())
+}
+
 /// Writes an entry into the audit log; its sequence, when it is durable. Texts are cut at the lengths that
 /// [`caudal_ledger::people::audit`] names. `action` is the operation id of the admin API where there is one.
 ///

@@ -234,12 +234,23 @@ impl From<Report> for VerifyBody {
     responses((status = 200, body = VerifyBody))
 )]
 pub async fn verify(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
-    let Ok(_turn) = desk.verifying.try_acquire() else {
-        return Err(ApiError::from(Refusal::Verifying).later(10));
-    };
-    let report = verify::engine(&desk.door.engine).await?;
-    if report.count > 0 {
-        tracing::error!(differences = report.count, "verification found differences");
-    }
+    let report = desk.verified().await?;
     Ok(json(StatusCode::OK, &VerifyBody::from(report)))
+}
+
+impl OperatorDesk {
+    /// Replays every history and compares it with index and actors.
+    ///
+    /// # Errors
+    /// 409 while another verification runs, and when the store cannot be read.
+    pub(crate) async fn verified(&self) -> Result<Report, ApiError> {
+        let Ok(_turn) = self.verifying.try_acquire() else {
+            return Err(ApiError::from(Refusal::Verifying).later(10));
+        };
+        let report = verify::engine(&self.door.engine).await?;
+        if report.count > 0 {
+            tracing::error!(differences = report.count, "verification found differences");
+        }
+        Ok(report)
+    }
 }

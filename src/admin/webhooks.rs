@@ -22,7 +22,7 @@ use crate::v1::webhooks::bodies::{ProgressBody, WebhookBody, webhook};
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = WebhookOfTenant)]
-pub(super) struct Row {
+pub(crate) struct Row {
     /// The tenant's id.
     pub tenant_id: String,
     /// Live or test.
@@ -39,7 +39,8 @@ pub(super) struct Row {
     updated_at: String,
 }
 
-fn host(url: &str) -> String {
+/// The host of an address, and its port where that is named.
+pub(crate) fn host(url: &str) -> String {
     let parsed = Url::parse(url).ok();
     let host = parsed.as_ref().and_then(Url::host_str).unwrap_or_default();
     match parsed.as_ref().and_then(Url::port) {
@@ -62,7 +63,7 @@ fn row(tenant_id: String, mode: Mode, found: WebhookBody) -> Row {
 }
 
 /// The webhooks of every realm.
-pub(super) async fn all(desk: &OperatorDesk) -> Result<Vec<Row>, Failure> {
+pub(crate) async fn all(desk: &OperatorDesk) -> Result<Vec<Row>, Failure> {
     let engine = &desk.door.engine;
     let mut rows = Vec::new();
     for (tenant, mode) in realms(&engine.platform()) {

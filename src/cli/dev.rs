@@ -110,7 +110,8 @@ pub fn run(args: Args) -> Result<(), Exit> {
         let kept = args.data.join(DEV_FILE);
         let (service, file) = start(args).await?;
         // What is not a terminal is likely kept: by a log, by a journal of the system.
-        greet(&file, &kept, io::stdout().is_terminal())?;
+        let link = service.console_link();
+        greet(&file, &kept, link.as_deref(), io::stdout().is_terminal())?;
         terminal::serve(service, signals).await
     })
 }
@@ -263,8 +264,8 @@ async fn key(service: &Service, last: Option<String>, mode: Mode) -> Result<Stri
     }
 }
 
-/// Says where everything is and what to do first; `keys` tells whether keys may be shown.
-fn greet(file: &DevFile, kept: &Path, keys: bool) -> Result<(), Exit> {
+/// Says where everything is and what to do first; `keys` tells whether keys may be shown, and `link` is one of them.
+fn greet(file: &DevFile, kept: &Path, link: Option<&str>, keys: bool) -> Result<(), Exit> {
     let DevFile {
         url,
         admin_url,
@@ -275,6 +276,10 @@ fn greet(file: &DevFile, kept: &Path, keys: bool) -> Result<(), Exit> {
         ..
     } = file;
     let kept = kept.display();
+    let console = match link.filter(|_| keys) {
+        Some(link) => format!("{link}     (logs in once, within ten minutes)"),
+        None => format!("{admin_url}/console/     (log in with the admin key)"),
+    };
     let (shown, key) = match keys {
         true => (
             format!(
@@ -292,6 +297,7 @@ fn greet(file: &DevFile, kept: &Path, keys: bool) -> Result<(), Exit> {
 
   API           {url}     (pages: {url}/docs/)
   admin API     {admin_url}
+  console       {console}
   sandbox bank  {bank_url}     (page: {bank_url}/docs)
 {shown}
 

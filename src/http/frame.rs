@@ -72,15 +72,19 @@ const PAGES_POLICY: HeaderValue = HeaderValue::from_static(
 fn protect(headers: &mut HeaderMap) {
     let html = headers.get(header::CONTENT_TYPE);
     if html.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html")) {
-        headers.insert(header::CONTENT_SECURITY_POLICY, PAGES_POLICY);
+        // The console is stricter.
+        if !headers.contains_key(header::CONTENT_SECURITY_POLICY) {
+            headers.insert(header::CONTENT_SECURITY_POLICY, PAGES_POLICY);
+        }
         let deny = HeaderValue::from_static("DENY");
         headers.insert(header::X_FRAME_OPTIONS, deny);
     }
-    for (name, value) in [
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
+    let nosniff = HeaderValue::from_static("nosniff");
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+    // The console wants to know of its forms where they come from.
+    if !headers.contains_key(header::REFERRER_POLICY) {
+        let none = HeaderValue::from_static("no-referrer");
+        headers.insert(header::REFERRER_POLICY, none);
     }
     if !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

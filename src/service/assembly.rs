@@ -1,13 +1,14 @@
 //! The parts of a service, put together and taken apart again on the service's own thread.
 
 use std::fs::File;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::{Arc, Weak, mpsc};
 use std::time::{Duration, Instant};
 
 use actix_web::rt::System;
 use actix_web::rt::task::JoinHandle;
+use actix_web::web::ServiceConfig;
 use caudal_actors::engine::{Banks, Engine};
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::webhooks::WebhookSink;
@@ -24,6 +25,7 @@ use super::listening::{listen, stop};
 use super::{Banking, ServiceOptions, StartError, Started, descriptors, folder, nodes};
 use crate::backup::run;
 use crate::bank::{self, HttpGateway};
+use crate::console::Console;
 use crate::http::gate::Gate;
 use crate::http::node::Node;
 use crate::http::rate::{Rate, RateLimit};
@@ -46,6 +48,7 @@ struct Parts {
     door: Door,
     public: server::Running,
     admin: admin::Running,
+    console: Arc<Console>,
     sandbox: Option<sandbox::Running>,
     catch_up: Option<JoinHandle<()>>,
     nodes: Option<nodes::Running>,
@@ -87,12 +90,6 @@ pub(super) fn live(
     outcome
 }
 
-/// The rate limits, where there are any.
-fn rates(key: Option<Rate>, realm: Option<Rate>) -> Option<Arc<RateLimit>> {
-    let any = key.is_some() || realm.is_some();
-    any.then(|| Arc::new(RateLimit::new(key, realm)))
-}
-
 /// The configured admin key, unless it is switched off.
 fn root(
     key: &SecretString,
@@ -123,6 +120,19 @@ fn released(store: &Weak<dyn Store>) {
         }
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Starts the admin listener, with the console on it.
+fn operate(
+    door: &Door,
+    listener: TcpListener,
+) -> Result<(admin::Running, Arc<Console>), StartError> {
+    let console = Console::start(door);
+    let shared = Arc::clone(&console);
+    let beside = move |config: &mut ServiceConfig| Arc::clone(&shared).routes(config);
+    let admin = admin::start(door.clone(), listener, beside);
+    let failed = |why| StartError::io("starting the admin listener", why);
+    Ok((admin.map_err(failed)?, console))
 }
 
 impl Parts {
@@ -166,8 +176,7 @@ impl Parts {
             entrance: Entrance::Clients,
         };
         let listener = listen(options.admin_listen, "admin_listen")?;
-        let failed = |why| StartError::io("starting the admin listener", why);
-        let admin = admin::start(door.clone(), listener).map_err(failed)?;
+        let (admin, console) = operate(&door, listener)?;
         let listener = listen(options.listen, "listen")?;
         let how = Listening {
             workers: workers(options.workers),
@@ -192,6 +201,7 @@ impl Parts {
             door,
             public,
             admin,
+            console,
             sandbox,
             grace,
             store: weak,
@@ -204,6 +214,7 @@ impl Parts {
             addr: self.public.addr,
             admin_addr: self.admin.addr,
             bank_url: self.sandbox.as_ref().map(sandbox::Running::url),
+            console: Arc::clone(&self.console),
             door: self.door.clone(),
         }
     }

@@ -193,7 +193,8 @@ fn by_ledger(found: &Reconciled) -> (Way, String, String, CounterpartyBody) {
     (Way::Out, cvu.unwrap_or_default(), amount.to_string(), other)
 }
 
-fn item(realm: RealmId, day: BusinessDay, found: &Reconciled) -> ReconciledItem {
+/// Renders a movement of a realm and a day.
+pub fn item(realm: RealmId, day: BusinessDay, found: &Reconciled) -> ReconciledItem {
     let bank = found.bank.as_ref();
     let transfer = found.transfer.as_ref();
     let returned = found.suspense.as_ref().and_then(Parked::returned);
@@ -245,7 +246,8 @@ fn item(realm: RealmId, day: BusinessDay, found: &Reconciled) -> ReconciledItem 
     }
 }
 
-fn summary(tally: &Tally) -> ReconciliationSummary {
+/// Renders the counts and sums of some days.
+pub fn summary(tally: &Tally) -> ReconciliationSummary {
     ReconciliationSummary {
         matched: tally.of(Agreement::Matched),
         missing_in_ledger: tally.of(Agreement::MissingInLedger),

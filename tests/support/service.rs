@@ -243,6 +243,13 @@ impl TestService {
         Client::new(&self.running.as_ref().unwrap().admin_url, None)
     }
 
+    /// The path of a link that logs in at the console once.
+    pub fn console_link(&self) -> String {
+        let running = self.running.as_ref().unwrap();
+        let link = running.console_link().unwrap();
+        link.strip_prefix(&running.admin_url).unwrap().to_owned()
+    }
+
     /// Agrees on no secret of notices with the bank, from the next beginning on.
     pub fn without_notice_secrets(&mut self) {
         if let Banking::Remote { live, test } = &mut self.options.banking {

@@ -131,6 +131,7 @@ const SRC: &[&str] = &[
     "wallet",
     "server",
     "admin",
+    "console",
     "service",
     "config",
     "cli",

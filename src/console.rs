@@ -1,0 +1,137 @@
+//! The console: what operators see in a browser, on the admin listener, from the program itself.
+//!
+//! **Shape.** A handler parses, asks one of the doors that the admin API has, and gives a [`view::Page`]; one template
+//! writes it. Whoever is not logged in is led to the page to log in; a session is made of the admin key or of a link
+//! that is good once ([`sessions`]). What acts is a form with the token of its session. Texts stand in both languages
+//! side by side ([`words`]).
+//!
+//! **Bounds.** Pages of lists have [`view::ROWS`] rows and look no further than the doors do; forms have
+//! [`visit::FORM_BYTES_MAX`]; [`live::STREAMS_MAX`] browsers follow the overview at the same time; sessions as
+//! [`sessions`] says. The listener's own bounds hold for all of it.
+//!
+//! **Order.** Session, then token, then what is asked for: nothing is told to a stranger but the page to log in.
+//!
+//! **Failure.** A refusal is a page with its sentence and the id of the request; nothing is retried by itself.
+//!
+//! **Security.** No page has a script or style of its own, and the policy allows files of this service alone. Every text
+//! is escaped by the templates. Cookies go to nobody else (`SameSite=Strict`) and no script sees them.
+
+mod accounts;
+mod actors;
+mod acts;
+mod approvals;
+mod assets;
+mod audit;
+mod backups;
+mod cases;
+mod cells;
+mod figures;
+mod journal;
+mod lists;
+mod live;
+mod login;
+mod movements;
+mod overview;
+mod places;
+mod realms;
+mod reconciliation;
+mod search;
+mod sessions;
+mod show;
+mod tenants;
+mod tongue;
+mod transfers;
+mod treasury;
+mod view;
+mod visit;
+mod webhooks;
+mod words;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use actix_web::web;
+
+use crate::http::Door;
+use live::Pulse;
+use sessions::Sessions;
+
+/// What all pages share, as long as the listener runs.
+#[derive(Debug)]
+pub struct Console {
+    sessions: Sessions,
+    pulse: Pulse,
+}
+
+impl Console {
+    /// The console of a service, whose pulse is taken from now on. Must be called inside an actix system.
+    pub fn start(door: &Door) -> Arc<Self> {
+        let console = Arc::new(Self {
+            sessions: Sessions::default(),
+            pulse: Pulse::default(),
+        });
+        live::take(Arc::clone(&console), door.clone());
+        console
+    }
+
+    /// The path of a link that logs in once within ten minutes; `None` where the system has no random bits.
+    pub fn link(&self) -> Option<String> {
+        let link = self.sessions.link(Instant::now())?;
+        Some(format!("/console/enter?link={}", link.expose()))
+    }
+
+    /// Adds its routes to a listener that has the desk of the admin API.
+    pub fn routes(self: Arc<Self>, config: &mut web::ServiceConfig) {
+        let get = |path: &str| web::resource(path);
+        let pages = web::scope("/console")
+            .app_data(web::Data::from(self))
+            .service(get("/").get(overview::page))
+            .service(get("/live").get(live::stream))
+            .service(get("/parts/equation").get(treasury::equation))
+            .service(get("/login").get(login::page).post(login::enter))
+            .service(get("/enter").get(login::link))
+            .service(get("/logout").post(login::leave))
+            .service(get("/settings").post(login::settings))
+            .service(get("/files/{version}/{name}").get(assets::file))
+            .service(get("/search").get(search::page))
+            .service(get("/tenants").get(tenants::list))
+            .service(get("/tenants/{tenant}").get(tenants::one))
+            .service(get("/tenants/{tenant}/{mode}/accounts").get(accounts::list))
+            .service(get("/tenants/{tenant}/{mode}/vouchers").get(movements::of_realm))
+            .service(get("/tenants/{tenant}/{mode}/transfers").get(transfers::of_realm))
+            .service(get("/tenants/{tenant}/{mode}/events").get(realms::events))
+            .service(get("/tenants/{tenant}/{mode}/positions").get(treasury::positions))
+            .service(get("/tenants/{tenant}/{mode}/reconciliation").get(reconciliation::day))
+            .service(get("/accounts/{key}").get(accounts::one))
+            .service(get("/accounts/{key}/movements").get(movements::of_account))
+            .service(get("/accounts/{key}/transfers").get(transfers::of_account))
+            .service(get("/accounts/{key}/act").post(accounts::act))
+            .service(get("/vouchers/{id}").get(movements::one))
+            .service(get("/transfers/{id}").get(transfers::one))
+            .service(get("/cases").get(cases::list))
+            .service(get("/cases/{id}").get(cases::one).post(cases::decide))
+            .service(get("/treasury").get(treasury::page))
+            .service(get("/reconciliation").get(reconciliation::choose))
+            .service(get("/webhooks").get(webhooks::list))
+            .service(get("/webhooks/{id}").get(webhooks::one))
+            .service(
+                get("/deliveries/{id}")
+                    .get(webhooks::delivery)
+                    .post(webhooks::redeliver),
+            )
+            .service(get("/actors").get(actors::page))
+            .service(get("/journal").get(journal::page).post(journal::verify))
+            .service(get("/backups").get(backups::page).post(backups::ship))
+            .service(get("/audit").get(audit::page))
+            .service(get("/approvals").get(approvals::list))
+            .service(
+                get("/approvals/{number}")
+                    .get(approvals::one)
+                    .post(approvals::decide),
+            )
+            .default_service(web::to(login::nowhere));
+        config
+            .service(web::resource("/console").get(login::home))
+            .service(pages);
+    }
+}

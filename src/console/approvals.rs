@@ -1,0 +1,143 @@
+//! Approvals: what one person asked for and another one has to decide.
+//!
+//! **Order.** What is approved is carried out by the code that would have done it at once, checked again as the world is
+//! by then.
+
+use actix_web::{HttpResponse, web};
+use caudal_ledger::people::approvals::Approval;
+use caudal_ledger::people::audit::REASON_MAX;
+
+use super::acts::Act;
+use super::view::{Block, Cell, Field, Form, Page, Part, Table, Takes};
+use super::visit::{Sent, Visit};
+use super::words::Word;
+use crate::admin::elsewhere::vote;
+use crate::admin::people::Power;
+use crate::http::errors::ApiError;
+use crate::http::words::Mistake;
+
+/// Lists them, the newest first: all that wait, and the last of those that were decided.
+pub async fn list(visit: Visit) -> HttpResponse {
+    let (tongue, approvals) = (visit.tongue(), visit.engine().staff().approvals);
+    let columns = [
+        (Word::Number, true),
+        (Word::At, false),
+        (Word::State, false),
+        (Word::By, false),
+        (Word::Action, false),
+        (Word::About, false),
+        (Word::Reason, false),
+        (Word::DecidedBy, false),
+    ];
+    let now = visit.engine().now();
+    let rows = approvals.all().rev().map(|it| {
+        let number = it.proposal.number;
+        vec![
+            tongue
+                .count(number)
+                .to(format!("/console/approvals/{number}")),
+            tongue.time(it.asked_at),
+            tongue.state(it.state(now)),
+            Cell::text(&it.proposal.by),
+            Cell::code(&it.proposal.action),
+            Cell::code(&it.proposal.subject),
+            Cell::text(&it.proposal.reason),
+            Cell::maybe(it.vote.as_ref().map(|vote| &vote.by)),
+        ]
+    });
+    let table = Table::new(tongue, Word::Approvals, Word::NoApprovals, &columns).with(rows);
+    let title = visit.say(Word::Approvals);
+    let page = visit.page(Part::Approvals, title, vec![Block::Table(table)]);
+    visit.show(Ok(page))
+}
+
+/// Shows one, with the form to decide it.
+pub async fn one(visit: Visit, path: web::Path<u64>) -> HttpResponse {
+    let approvals = visit.engine().staff().approvals;
+    let found = approvals.numbered(*path).map_err(ApiError::from);
+    let made = found.map(|approval| shown(&visit, approval));
+    visit.show(made)
+}
+
+fn shown(visit: &Visit, approval: &Approval) -> Page {
+    let (tongue, now) = (visit.tongue(), visit.engine().now());
+    let (proposal, vote) = (&approval.proposal, approval.vote.as_ref());
+    let facts = vec![
+        (visit.say(Word::State), tongue.state(approval.state(now))),
+        (visit.say(Word::By), Cell::text(&proposal.by)),
+        (visit.say(Word::At), tongue.time(approval.asked_at)),
+        (visit.say(Word::EndsAt), tongue.time(proposal.expires_at)),
+        (visit.say(Word::Action), Cell::code(&proposal.action)),
+        (visit.say(Word::About), Cell::code(&proposal.subject)),
+        (visit.say(Word::Reason), Cell::text(&proposal.reason)),
+        (
+            visit.say(Word::DecidedBy),
+            Cell::maybe(vote.map(|vote| &vote.by)),
+        ),
+        (
+            visit.say(Word::DecidedAt),
+            tongue.maybe_time(vote.map(|vote| vote.at)),
+        ),
+        (
+            visit.say(Word::Decision),
+            Cell::maybe(vote.map(|vote| &vote.reason)),
+        ),
+        (visit.say(Word::Answer), Cell::maybe_code(approval.status)),
+    ];
+    let mut blocks: Vec<Block> = visit.done_note().into_iter().collect();
+    blocks.push(Block::Facts(visit.say(Word::Approval).to_owned(), facts));
+    blocks.push(Block::Text(
+        visit.say(Word::Request).to_owned(),
+        proposal.body.clone(),
+    ));
+    if approval.waits_at(now) {
+        let said = |word: Word| visit.say(word).to_owned();
+        let choices = vec![
+            (String::new(), said(Word::Choose)),
+            ("approve".to_owned(), said(Word::Approve)),
+            ("reject".to_owned(), said(Word::Reject)),
+        ];
+        let outcome = Field::new(tongue, "outcome", Word::Outcome, Takes::Choice(choices), 10);
+        let reason = Field::new(tongue, "reason", Word::Reason, Takes::Lines, REASON_MAX);
+        blocks.push(Block::Form(Form {
+            title: said(Word::Decide),
+            action: format!("/console/approvals/{}", proposal.number),
+            asks: false,
+            fields: vec![outcome, reason],
+            submit: visit.say(Word::Decide),
+            grave: true,
+        }));
+    }
+    let above = vec![(
+        visit.say(Word::Approvals).to_owned(),
+        "/console/approvals".to_owned(),
+    )];
+    let title = format!("{} {}", visit.say(Word::Approval), proposal.number);
+    visit.page(Part::Approvals, title, blocks).below(above)
+}
+
+/// Decides one.
+pub async fn decide(sent: Sent, path: web::Path<u64>) -> HttpResponse {
+    match voted(&sent, &path.to_string()).await {
+        Ok(()) => sent.visit.done(&format!("/console/approvals/{path}")),
+        Err(why) => sent.visit.show(Err(why)),
+    }
+}
+
+async fn voted(sent: &Sent, number: &str) -> Result<(), ApiError> {
+    let (action, approved) = match sent.fields.get("outcome").map(String::as_str) {
+        Some("approve") => ("approveRequest", true),
+        Some("reject") => ("rejectRequest", false),
+        _ => return Err(ApiError::field("outcome", Mistake::Required)),
+    };
+    let act = Act {
+        action,
+        subject: number,
+        power: Power::Approve,
+        grave: true,
+    };
+    let reason = sent.reason()?;
+    let (desk, who) = (&sent.visit.desk, &sent.visit.session.who);
+    sent.does(act, vote(desk, who, (number, &reason), approved))
+        .await
+}

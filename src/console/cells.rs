@@ -1,0 +1,102 @@
+//! One value of a page: its text, how it is written, and where it leads.
+
+/// How a state is to be taken; colour is never alone, the word says it, too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tone {
+    /// As it should be.
+    Good,
+    /// Somebody should look at it.
+    Warn,
+    /// It does not work, or it was refused.
+    Bad,
+    /// Ended, or of no concern.
+    Quiet,
+}
+
+impl Tone {
+    /// The class of it in the style sheet.
+    pub const fn class(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Warn => "warn",
+            Self::Bad => "bad",
+            Self::Quiet => "quiet",
+        }
+    }
+}
+
+/// How a cell is written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Words.
+    Text,
+    /// An id, which is copied rather than read.
+    Code,
+    /// A figure or an amount: to the right, all digits of one width.
+    Figure,
+    /// An instant, with its form for machines.
+    Time(String),
+    /// A state.
+    State(Tone),
+}
+
+/// One value of a table or of a list of facts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cell {
+    /// Its text; empty is written as a dash.
+    pub text: String,
+    /// Where it leads.
+    pub href: Option<String>,
+    /// How it is written.
+    pub kind: Kind,
+}
+
+impl Cell {
+    /// Words.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::of(Kind::Text, text)
+    }
+
+    /// An id.
+    pub fn code(text: impl ToString) -> Self {
+        Self::of(Kind::Code, text.to_string())
+    }
+
+    /// A figure that is written already.
+    pub fn figure(text: impl ToString) -> Self {
+        Self::of(Kind::Figure, text.to_string())
+    }
+
+    /// A cell of a kind.
+    pub fn of(kind: Kind, text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            href: None,
+            kind,
+        }
+    }
+
+    /// The same, as a link.
+    #[must_use]
+    pub fn to(mut self, href: impl Into<String>) -> Self {
+        self.href = Some(href.into());
+        self
+    }
+
+    /// The same, as a link where it leads somewhere.
+    #[must_use]
+    pub fn leads(mut self, href: Option<String>) -> Self {
+        self.href = href;
+        self
+    }
+
+    /// Words that may be missing.
+    pub fn maybe(text: Option<impl ToString>) -> Self {
+        Self::text(text.map_or_else(String::new, |text| text.to_string()))
+    }
+
+    /// An id that may be missing.
+    pub fn maybe_code(text: Option<impl ToString>) -> Self {
+        Self::code(text.map_or_else(String::new, |text| text.to_string()))
+    }
+}

@@ -1,0 +1,73 @@
+//! The figures of now: what the overview begins with, and what its stream sends.
+
+use caudal_storage::Stats;
+
+use super::view::{Cell, Kind, Tile, Tone};
+use super::visit::Visit;
+use super::words::Word;
+
+/// The figures of now.
+pub fn tiles(visit: &Visit) -> Vec<Tile> {
+    let (tongue, engine, point) = (visit.tongue(), visit.engine(), visit.console.pulse.last());
+    let stats: Stats = engine.stats();
+    let tile = |word: Word, cell: Cell, hint: String| Tile {
+        label: visit.say(word),
+        cell,
+        hint,
+    };
+    let residency = engine.residency();
+    let ready = match engine.ready().is_ok() && visit.desk.door.gate.is_open() {
+        true => Cell::of(Kind::State(Tone::Good), visit.say(Word::Ready)),
+        false => Cell::of(Kind::State(Tone::Bad), visit.say(Word::NotReady)),
+    };
+    let up = tongue.lasting(visit.desk.uptime_seconds()).text;
+    let lag = stats.last_commit.abs_diff(stats.indexed_commit);
+    let place = |word: Word, text: String| format!("{} {text}", visit.say(word));
+    vec![
+        tile(Word::Node, ready, place(Word::Up, up)),
+        tile(
+            Word::CommitsASecond,
+            tongue.tenths(point.commits),
+            place(Word::LastCommit, tongue.count(stats.last_commit).text),
+        ),
+        tile(
+            Word::FlushMicros,
+            tongue.count(point.flush),
+            place(Word::LastFlush, tongue.count(stats.last_flush_us).text),
+        ),
+        tile(Word::GroupSize, tongue.tenths(point.group), String::new()),
+        tile(
+            Word::QueuedCommits,
+            tongue.count(stats.queued),
+            place(Word::IndexLag, tongue.count(lag).text),
+        ),
+        tile(
+            Word::Residents,
+            tongue.count(residency.living()),
+            place(Word::AtMost, tongue.count(residency.most()).text),
+        ),
+        tile(
+            Word::JournalOnDisk,
+            tongue.bytes(stats.journal_disk_bytes),
+            place(Word::IndexOnDisk, tongue.bytes(stats.index_disk_bytes).text),
+        ),
+        tile(Word::Backup, backup(visit), String::new()),
+    ]
+}
+
+fn backup(visit: &Visit) -> Cell {
+    let progress = visit
+        .desk
+        .door
+        .backup
+        .as_ref()
+        .map(|backup| backup.progress());
+    let cell = match progress {
+        None => Cell::of(Kind::State(Tone::Quiet), visit.say(Word::NoBackup)),
+        Some(progress) if progress.error.is_some() => {
+            Cell::of(Kind::State(Tone::Bad), visit.say(Word::Failing))
+        }
+        Some(progress) => visit.tongue().lasting(progress.lag.as_secs()),
+    };
+    cell.to("/console/backups")
+}

@@ -1,0 +1,369 @@
+//! A visit: a request of somebody who is logged in, with the language that they read.
+//!
+//! **Shape.** [`Visit`] is an extractor: no visit, no page. [`Sent`] reads a form that acts, and is there only when
+//! the form carries the token of the visit's session and the browser says that it comes from this service.
+//!
+//! **Bounds.** A form has [`FORM_BYTES_MAX`] and the time of any body.
+
+use std::collections::BTreeMap;
+use std::future::{Ready, ready};
+use std::pin::Pin;
+use std::time::Instant;
+
+use actix_web::dev::Payload;
+use actix_web::http::{Method, StatusCode, header};
+use actix_web::{FromRequest, HttpRequest, HttpResponse, ResponseError, web};
+use caudal_actors::engine::Engine;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::tenants::Mode;
+
+use super::Console;
+use super::sessions::Session;
+use super::tongue::Tongue;
+use super::words::Word;
+use crate::admin::{OperatorDesk, people};
+use crate::http::bytes::Bytes;
+use crate::http::current::Language;
+use crate::http::errors::ApiError;
+use crate::http::words::{Mistake, Refusal};
+
+/// The largest form, in bytes.
+pub const FORM_BYTES_MAX: usize = 16 * 1024;
+/// The cookie of the session.
+pub const SESSION: &str = "caudal_session";
+/// The cookie of the language.
+pub const LANGUAGE: &str = "caudal_language";
+/// The cookie of the theme.
+pub const THEME: &str = "caudal_theme";
+/// The longest address that logging in leads back to, in characters.
+const BACK_MAX: usize = 1024;
+
+/// How a page looks, as its reader chose.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Looks {
+    /// The language.
+    pub tongue: Tongue,
+    /// `light`, `dark`, or `auto` as the system has it.
+    pub theme: &'static str,
+}
+
+/// The only value of a cookie.
+pub fn cookie<'a>(request: &'a HttpRequest, name: &str) -> Option<&'a str> {
+    let lines = request.headers().get_all(header::COOKIE);
+    let mut pairs = lines
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='));
+    pairs
+        .find(|(found, _)| *found == name)
+        .map(|(_, value)| value)
+}
+
+impl Looks {
+    /// As the cookies of a request say; without one the language is the browser's, else Spanish.
+    pub fn of(request: &HttpRequest) -> Self {
+        let language = match cookie(request, LANGUAGE) {
+            Some("en") => Language::English,
+            Some("es") => Language::Spanish,
+            _ => preferred(request),
+        };
+        let theme = match cookie(request, THEME) {
+            Some("light") => "light",
+            Some("dark") => "dark",
+            _ => "auto",
+        };
+        Self {
+            tongue: Tongue(language),
+            theme,
+        }
+    }
+}
+
+fn preferred(request: &HttpRequest) -> Language {
+    let asked = request.headers().get(header::ACCEPT_LANGUAGE);
+    let asked = asked.and_then(|value| value.to_str().ok());
+    match asked {
+        Some(asked) if asked.trim_start().to_ascii_lowercase().starts_with("en") => {
+            Language::English
+        }
+        Some(_) | None => Language::Spanish,
+    }
+}
+
+/// A request of somebody who is logged in.
+pub struct Visit {
+    /// What all pages share.
+    pub console: web::Data<Console>,
+    /// What the admin API works with.
+    pub desk: web::Data<OperatorDesk>,
+    /// Who it is.
+    pub session: Session,
+    /// How they read.
+    pub looks: Looks,
+    /// What they ask for, in the address.
+    pub asked: BTreeMap<String, String>,
+    /// The secret of the session.
+    pub secret: String,
+    /// The path of the request.
+    pub path: String,
+}
+
+/// Nobody is logged in: the way to the page to log in.
+#[derive(Debug)]
+pub struct Stranger {
+    back: String,
+    part: bool,
+}
+
+impl std::fmt::Display for Stranger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("nobody is logged in")
+    }
+}
+
+impl ResponseError for Stranger {
+    fn status_code(&self) -> StatusCode {
+        match self.part {
+            true => StatusCode::UNAUTHORIZED,
+            false => StatusCode::SEE_OTHER,
+        }
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let back: String = url::form_urlencoded::byte_serialize(self.back.as_bytes()).collect();
+        let place = format!("/console/login?back={back}");
+        // A part of a page must not become the page to log in.
+        let name = if self.part { "hx-redirect" } else { "location" };
+        HttpResponse::build(self.status_code())
+            .insert_header((name, place))
+            .finish()
+    }
+}
+
+/// Where to go after logging in: a page of the console and nothing else.
+pub fn back(text: Option<&String>) -> String {
+    let sane = |text: &&String| {
+        let plain = text
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+        text.len() <= BACK_MAX && plain && text.starts_with("/console/") && !text.contains("//")
+    };
+    text.filter(sane)
+        .map_or_else(|| "/console/".to_owned(), Clone::clone)
+}
+
+/// The fields of a form or of an address; of a name that comes twice the last.
+pub fn fields(text: &[u8]) -> BTreeMap<String, String> {
+    url::form_urlencoded::parse(text).into_owned().collect()
+}
+
+impl FromRequest for Visit {
+    type Error = actix_web::Error;
+    type Future = Ready<Result<Self, actix_web::Error>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}
+
+impl Visit {
+    fn of(request: &HttpRequest) -> Result<Self, actix_web::Error> {
+        // What was sent is lost: nothing acts because somebody logs in.
+        let asks = *request.method() == Method::GET;
+        let place = request.uri().path_and_query().filter(|_| asks);
+        let stranger = || Stranger {
+            back: place.map_or_else(String::new, ToString::to_string),
+            part: request.headers().contains_key("hx-request"),
+        };
+        let console = request.app_data::<web::Data<Console>>();
+        let desk = request.app_data::<web::Data<OperatorDesk>>();
+        let (Some(console), Some(desk)) = (console, desk) else {
+            return Err(ApiError::from(Refusal::NoPage).into());
+        };
+        let secret = cookie(request, SESSION).ok_or_else(stranger)?;
+        let session = console.sessions.find(secret, Instant::now());
+        let session = session.ok_or_else(stranger)?;
+        // Whoever lost their credential, or got another role, since they logged in.
+        let Some(who) = people::still(&desk.door, &session.who) else {
+            console.sessions.end(secret);
+            return Err(stranger().into());
+        };
+        let session = session.of(who);
+        crate::http::wire::recognise(request);
+        Ok(Self {
+            console: console.clone(),
+            desk: desk.clone(),
+            session,
+            looks: Looks::of(request),
+            asked: fields(request.query_string().as_bytes()),
+            secret: secret.to_owned(),
+            path: request.path().to_owned(),
+        })
+    }
+
+    /// The language of the visit.
+    pub const fn tongue(&self) -> Tongue {
+        self.looks.tongue
+    }
+
+    /// A text in that language.
+    pub const fn say(&self, word: Word) -> &'static str {
+        self.looks.tongue.say(word)
+    }
+
+    /// The actors.
+    pub fn engine(&self) -> &Engine {
+        &self.desk.door.engine
+    }
+
+    /// What is asked for in the address under a name, unless it is empty.
+    pub fn asks(&self, name: &str) -> Option<&str> {
+        let found = self.asked.get(name).map(|text| text.trim());
+        found.filter(|text| !text.is_empty())
+    }
+
+    /// The name and mode of a realm, as they are in addresses.
+    pub fn realm(&self, realm: RealmId) -> Option<Place> {
+        let platform = self.engine().platform();
+        let mut all = caudal_actors::platform::realms(&platform);
+        let found = all.find(|(tenant, mode)| tenant.realm(*mode) == realm);
+        found.map(|(tenant, mode)| Place {
+            tenant: tenant.id.clone(),
+            name: tenant.name.clone(),
+            mode,
+            realm,
+        })
+    }
+
+    /// The realm of a tenant and a mode.
+    pub fn place(&self, (tenant, mode): &(String, String)) -> Result<Place, ApiError> {
+        let platform = self.engine().platform();
+        let found = platform.tenant(tenant)?;
+        let modes = [Mode::Live, Mode::Test].into_iter();
+        let mut modes = modes.filter(|known| known.as_str() == mode);
+        let mode = modes.next().ok_or(Refusal::NoPage)?;
+        Ok(Place {
+            tenant: found.id.clone(),
+            name: found.name.clone(),
+            mode,
+            realm: found.realm(mode),
+        })
+    }
+}
+
+/// A realm with its tenant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The tenant's id.
+    pub tenant: String,
+    /// The tenant's name.
+    pub name: String,
+    /// Live or test.
+    pub mode: Mode,
+    /// The realm.
+    pub realm: RealmId,
+}
+
+impl Place {
+    /// The address of something in it.
+    pub fn address(&self, what: &str) -> String {
+        format!(
+            "/console/tenants/{}/{}/{what}",
+            self.tenant,
+            self.mode.as_str()
+        )
+    }
+
+    /// What it is called.
+    pub fn title(&self) -> String {
+        format!("{} · {}", self.name, self.mode.as_str())
+    }
+
+    /// The pages above one of this realm.
+    pub fn above(&self, tongue: Tongue) -> Vec<(String, String)> {
+        vec![
+            (
+                tongue.say(Word::Tenants).to_owned(),
+                "/console/tenants".to_owned(),
+            ),
+            (self.title(), format!("/console/tenants/{}", self.tenant)),
+        ]
+    }
+}
+
+/// A visit with a form that acts: its token was right.
+pub struct Sent {
+    /// The visit.
+    pub visit: Visit,
+    /// The fields of the form.
+    pub fields: BTreeMap<String, String>,
+}
+
+/// Whether a browser says that a request comes from a page of another service. Those that say nothing are no browsers
+/// of today, and have no session of one.
+pub fn is_foreign(request: &HttpRequest) -> bool {
+    let value = |name: &str| request.headers().get(name).map(|value| value.as_bytes());
+    if let Some(site) = value("sec-fetch-site") {
+        return !matches!(site, b"same-origin" | b"none");
+    }
+    // Browsers say no more than the origin where the connection is not encrypted.
+    let host = value("host").and_then(|host| std::str::from_utf8(host).ok());
+    let origin = value("origin").map(|origin| std::str::from_utf8(origin).ok());
+    let from = |origin: &str| Some(origin.split_once("://")?.1.to_owned());
+    origin.is_some_and(|origin| origin.and_then(from).as_deref() != host)
+}
+
+/// A form that no page of this session has sent.
+#[derive(Debug)]
+struct Foreign(Tongue);
+
+impl std::fmt::Display for Foreign {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.say(Word::ForeignForm))
+    }
+}
+
+impl ResponseError for Foreign {
+    fn status_code(&self) -> StatusCode {
+        StatusCode::FORBIDDEN
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        HttpResponse::build(self.status_code())
+            .content_type("text/plain; charset=utf-8")
+            .body(self.to_string())
+    }
+}
+
+impl FromRequest for Sent {
+    type Error = actix_web::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, actix_web::Error>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let visit = Visit::of(request);
+        let foreign = is_foreign(request);
+        let body = Bytes::<FORM_BYTES_MAX>::from_request(request, payload);
+        Box::pin(async move {
+            let visit = visit?;
+            let Bytes(body) = body.await?;
+            let fields = fields(&body);
+            let given = fields.get("token").map_or("", String::as_str);
+            if foreign || !visit.session.is_token(given) {
+                return Err(Foreign(visit.looks.tongue).into());
+            }
+            Ok(Self { visit, fields })
+        })
+    }
+}
+
+impl Sent {
+    /// A field that has to be there, of so many characters at most.
+    pub fn required(&self, name: &str, most: usize) -> Result<String, ApiError> {
+        let text = self.fields.get(name).map_or("", |text| text.trim());
+        match text {
+            "" => Err(ApiError::field(name, Mistake::Required)),
+            text => caudal_ledger::text::line(text, most)
+                .map_err(|why| ApiError::field(name, Mistake::Line { why, max: most })),
+        }
+    }
+}

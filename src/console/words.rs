@@ -1,0 +1,421 @@
+//! The texts of the console, in both languages side by side: a text without one of them does not compile.
+
+mod states;
+
+use crate::http::current::Language;
+
+pub use states::state;
+
+macro_rules! texts {
+    ($($word:ident = $spanish:literal, $english:literal;)+) => {
+        /// A text of the console.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Word {$(
+            #[doc = $english]
+            $word,
+        )+}
+
+        impl Word {
+            /// Both texts of every word: Spanish, English.
+            #[cfg(test)]
+            pub const BOTH: &'static [(&'static str, &'static str)] = &[$(($spanish, $english)),+];
+
+            /// Its text in a language.
+            pub const fn text(self, language: Language) -> &'static str {
+                match (self, language) {$(
+                    (Self::$word, Language::Spanish) => $spanish,
+                    (Self::$word, Language::English) => $english,
+                )+}
+            }
+        }
+    };
+}
+
+texts! {
+    // The frame.
+    SkipToContent = "Ir al contenido", "Skip to the content";
+    Parts = "Secciones", "Sections";
+    Above = "Ubicación", "Where you are";
+    Language = "Idioma", "Language";
+    Theme = "Tema", "Theme";
+    ThemeAuto = "Tema del sistema", "System theme";
+    ThemeLight = "Claro", "Light";
+    ThemeDark = "Oscuro", "Dark";
+    Apply = "Aplicar", "Apply";
+    Documentation = "Documentación", "Documentation";
+    AsOf = "Al", "As of";
+    BuenosAires = "Hora de Buenos Aires", "Buenos Aires time";
+    Next = "Siguiente", "Next";
+    Filter = "Filtrar", "Filter";
+    Show = "Mostrar", "Show";
+    Open = "Abrir", "Open";
+    Any = "Cualquiera", "Any";
+    Yes = "Sí", "Yes";
+    No = "No", "No";
+    Done = "Listo: quedó registrado.", "Done, and on record.";
+    NotDone = "No se pudo", "Not done";
+    Request = "Solicitud", "Request";
+    InAll = "en total", "in all";
+    RowsLooked = "filas revisadas hasta aquí; siga para ver más", "rows looked at so far; go on for more";
+    NoSuchPage = "No existe esa página", "There is no such page";
+    NoSuchPageHint = "Use la búsqueda o las secciones.", "Use the search or the sections.";
+    NothingHere = "No hay nada que mostrar.", "There is nothing to show.";
+    ForeignForm = "Este formulario no es de esta sesión. Abra la página de nuevo e intente otra vez.",
+        "This form is not of this session. Open the page again and send it from there.";
+
+    // Logging in.
+    LogIn = "Ingresar a la consola", "Log in to the console";
+    LogOut = "Salir", "Log out";
+    AdminKey = "Su credencial o la clave de administración", "Your credential or the admin key";
+    Enter = "Ingresar", "Log in";
+    LogInHint = "Cada persona tiene su credencial. caudal dev muestra un enlace que ingresa una vez.",
+        "Each person has a credential of their own. caudal dev prints a link that logs in once.";
+    WrongKey = "La credencial no es correcta.", "The credential is not right.";
+    LinkUsed = "El enlace ya se usó o venció: vale una vez, por diez minutos. Ingrese con la clave.",
+        "The link was used or is too old: it is good once, for ten minutes. Log in with the key.";
+    GoOn = "Continuar", "Go on";
+
+    // The overview.
+    Overview = "Resumen", "Overview";
+    Live = "Ahora", "Now";
+    LiveOn = "En vivo", "Live";
+    LiveOff = "Sin actualizar", "Not updating";
+    LiveGo = "Reanudar", "Resume";
+    LiveStop = "Pausar", "Pause";
+    Node = "Nodo", "Node";
+    Ready = "Listo", "Ready";
+    NotReady = "No está listo", "Not ready";
+    Up = "Activo hace", "Up for";
+    CommitsASecond = "Confirmaciones por segundo", "Commits per second";
+    LastCommit = "Última confirmación", "Last commit";
+    FlushMicros = "Escritura media (µs)", "Mean flush (µs)";
+    LastFlush = "Última escritura (µs)", "Last flush (µs)";
+    GroupSize = "Tamaño de grupo", "Group size";
+    QueuedCommits = "Confirmaciones en espera", "Commits waiting";
+    IndexLag = "Atraso del índice", "Index lag";
+    Residents = "Cuentas en memoria", "Accounts in memory";
+    AtMost = "Máximo", "At most";
+    JournalOnDisk = "Diario en disco", "Journal on disk";
+    IndexOnDisk = "Índice en disco", "Index on disk";
+    ClockInDoubt = "El reloj de la máquina está en duda: no se toman órdenes hasta que se corrija o se confirme.",
+        "The machine's clock is in doubt: no orders are taken until it is right or confirmed.";
+    OutgoingHeld = "Las transferencias y los webhooks están retenidos desde una restauración, hasta que se liberen.",
+        "Transfers and webhooks are held since a restore, until they are released.";
+    RealmsDown = "Entornos caídos", "Realms down";
+    DamageFound = "La revisión encontró daños", "The check found damage";
+    WaitsForPeople = "Espera una decisión", "Waits for a decision";
+    NothingWaits = "Nada espera una decisión.", "Nothing waits for a decision.";
+    OldestSince = "El más antiguo desde", "Oldest since";
+    WebhooksBehind = "Webhooks atrasados o detenidos", "Webhooks behind or stopped";
+    NoWebhookBehind = "Todos los webhooks están al día.", "All webhooks are up to date.";
+    AskingBank = "Consultando al banco…", "Asking the bank…";
+
+    // Tenants, realms, keys.
+    Tenants = "PSP", "Tenants";
+    Tenant = "PSP", "Tenant";
+    NoTenants = "Todavía no hay PSP. Cree uno con caudal tenant create.",
+        "There are no tenants yet. Create one with caudal tenant create.";
+    Realms = "Entornos", "Realms";
+    Realm = "Entorno", "Realm";
+    Mode = "Modo", "Mode";
+    Name = "Nombre", "Name";
+    Id = "Id", "Id";
+    Keys = "Claves de API", "API keys";
+    NoKeys = "Este PSP no tiene claves. Emita una con caudal key issue.",
+        "This tenant has no keys. Issue one with caudal key issue.";
+    Label = "Etiqueta", "Label";
+    LastUsed = "Último uso", "Last used";
+    CloseNeedsZero = "Cerrar exige estar en cero", "Closing needs a zero balance";
+    RelaxedCuit = "CUIT de prueba sin dígito verificador", "Test CUITs without check digit";
+    LimitsOfTenant = "Límites que heredan sus cuentas", "Limits that its accounts inherit";
+
+    // What things have in common.
+    State = "Estado", "State";
+    Kind = "Clase", "Kind";
+    Type = "Tipo", "Type";
+    Types = "Tipos", "Types";
+    Number = "Número", "Number";
+    At = "Momento", "At";
+    Since = "Desde", "Since";
+    From = "Desde", "From";
+    To = "Hasta", "To";
+    CreatedAt = "Creado", "Created";
+    UpdatedAt = "Modificado", "Changed";
+    ClosedAt = "Cerrado", "Closed";
+    EndsAt = "Vence", "Ends";
+    Amount = "Importe", "Amount";
+    Value = "Valor", "Value";
+    What = "Dato", "What";
+    Where = "Lugar", "Where";
+    Reason = "Motivo", "Reason";
+    Description = "Descripción", "Description";
+    About = "Corresponde a", "About";
+    By = "Quién", "By";
+
+    // Accounts.
+    Accounts = "Cuentas", "Accounts";
+    Account = "Cuenta", "Account";
+    NoAccounts = "Ninguna cuenta coincide.", "No account matches.";
+    TextInAccount = "CUIT, nombre, correo o código", "CUIT, name, e-mail or code";
+    Cvu = "CVU", "CVU";
+    Alias = "Alias", "Alias";
+    Cuit = "CUIT", "CUIT";
+    CbuOrCvu = "CBU o CVU", "CBU or CVU";
+    Holder = "Titular", "Holder";
+    OtherHolders = "Otros titulares", "Other holders";
+    Code = "Código del PSP", "Tenant's code";
+    Email = "Correo", "E-mail";
+    Phone = "Teléfono", "Phone";
+    Enabled = "Habilitada", "Enabled";
+    WaitsForBank = "Espera al banco", "Waits for the bank";
+    Suspended = "Suspendida por", "Suspended for";
+    SuspendedAt = "Suspendida desde", "Suspended since";
+    Metadata = "Datos del PSP", "Tenant's data";
+    Available = "Disponible", "Available";
+    Held = "Retenido", "Held";
+    Total = "Total", "Total";
+    BalanceAt = "Balance a un momento", "Balance at an instant";
+    DayOrInstant = "Día (AAAA-MM-DD, al cierre) o momento (RFC 3339)",
+        "Day (YYYY-MM-DD, at its end) or instant (RFC 3339)";
+    LastMovement = "Último movimiento", "Last movement";
+    Limits = "Límites", "Limits";
+    Limit = "Límite", "Limit";
+    Source = "Lo fija", "Set by";
+    Used = "Usado", "Used";
+    Left = "Queda", "Left";
+    MaxPerTransaction = "Máximo por operación", "Per transaction";
+    DailyAmount = "Importe diario", "Daily amount";
+    DailyCount = "Operaciones diarias", "Daily count";
+    MonthlyAmount = "Importe mensual", "Monthly amount";
+    MonthlyCount = "Operaciones mensuales", "Monthly count";
+    MaxBalance = "Máximo en la cuenta", "Largest balance";
+    Holds = "Retenciones", "Holds";
+    NoHolds = "La cuenta no tuvo retenciones.", "The account has had no holds.";
+    Confirmed = "Confirmado", "Confirmed";
+    Released = "Liberado", "Released";
+    Suspend = "Suspender", "Suspend";
+    Reactivate = "Reactivar", "Reactivate";
+    SendAway = "Descargar de la memoria", "Send its actor away";
+    Cause = "Causa", "Cause";
+
+    // The actor of an account, and actors of realms.
+    Actors = "Actores", "Actors";
+    Actor = "Actor", "Actor";
+    ActorsByRealm = "Actores por entorno", "Actors by realm";
+    Resident = "En memoria", "In memory";
+    NotResident = "No está en memoria", "Not in memory";
+    Mailbox = "Mensajes en espera", "Messages waiting";
+    InFlight = "Confirmaciones en curso", "Commits in flight";
+    LastActive = "Última actividad", "Last active";
+    MemoryAgrees = "Memoria y disco coinciden", "Memory and disk agree";
+    OnItsWay = "hay confirmaciones en curso", "commits are on their way";
+    MemoryBesideDisk = "Memoria y disco", "Memory beside disk";
+    InMemory = "En memoria", "In memory";
+    OnDisk = "En disco", "On disk";
+    ProfileVersion = "Versión del perfil", "Profile version";
+    Chain = "Cadena", "Chain";
+    Starts = "Inicios", "Starts";
+    Replaced = "Reemplazados", "Replaced";
+    SentAway = "Descargados", "Sent away";
+    MemoryTaken = "Memoria del proceso", "Memory of the process";
+    Falls = "Caídas", "Falls";
+    Served = "Atiende", "Serves";
+    NoRealmDown = "Todos los entornos atienden.", "All realms serve.";
+
+    // Movements.
+    Movements = "Movimientos", "Movements";
+    LatestMovements = "Últimos movimientos", "Latest movements";
+    NoMovements = "Ningún movimiento coincide.", "No movement matches.";
+    Vouchers = "Comprobantes", "Vouchers";
+    Voucher = "Comprobante", "Voucher";
+    TextInVoucher = "Id, descripción o contraparte", "Id, description or counterparty";
+    Direction = "Sentido", "Direction";
+    AvailableAfter = "Disponible después", "Available after";
+    HeldAfter = "Retenido después", "Held after";
+    TotalAfter = "Total después", "Total after";
+    ExternalId = "Id externo", "External id";
+    Counterparty = "Contraparte", "Counterparty";
+    Bank = "Banco", "Bank";
+    Events = "Eventos", "Events";
+    Event = "Evento", "Event";
+    NoEvents = "Todavía no hubo eventos.", "There were no events yet.";
+
+    // Transfers and the bank.
+    Transfers = "Transferencias", "Transfers";
+    Transfer = "Transferencia", "Transfer";
+    NoTransfers = "Ninguna transferencia coincide.", "No transfer matches.";
+    TransferWaits = "El banco no sabe qué pasó con esta transferencia: espera la decisión de una persona.",
+        "The bank does not know what became of this transfer: it waits for a person's decision.";
+    OpenCase = "Abrir el caso", "Open the case";
+    FromCvu = "CVU de origen", "From CVU";
+    Destination = "Destino", "Destination";
+    Concept = "Concepto", "Concept";
+    Fee = "Comisión", "Fee";
+    TaxOnFee = "Impuesto de la comisión", "Tax on the fee";
+    CameBack = "Devuelto", "Came back";
+    OriginId = "Nuestra referencia", "Our reference";
+    BankId = "Id del banco", "Bank's id";
+    CoelsaId = "Id de Coelsa", "Coelsa id";
+    Rejected = "Rechazo", "Rejection";
+    Differs = "Difiere en", "Differs in";
+    BankSays = "Lo que dice el banco", "What the bank says";
+    BankCalls = "Llamadas al banco", "Calls to the bank";
+    NoBankCalls = "No hubo llamadas al banco.", "There were no calls to the bank.";
+    Operation = "Operación", "Operation";
+    Millis = "Duración (ms)", "Took (ms)";
+
+    // Cases.
+    Cases = "Casos", "Cases";
+    Case = "Caso", "Case";
+    Suspense = "Acreditación en suspenso", "Money in suspense";
+    Unbooked = "Sin registrar", "Not booked";
+    CreditedTo = "Acreditado en", "Credited to";
+    Decide = "Decidir", "Decide";
+    Choose = "Elija…", "Choose…";
+    Decision = "Decisión", "Decision";
+    Outcome = "Resultado", "Outcome";
+    OutcomeCompleted = "Completada: el dinero salió", "Completed: the money left";
+    OutcomeRejected = "Rechazada: el dinero vuelve a la cuenta", "Rejected: the money returns to the account";
+    OutcomeReturn = "Devolver a quien lo envió", "Return it to its sender";
+    OutcomeCredit = "Acreditar en una cuenta", "Credit it to an account";
+    OutcomeDismiss = "Descartar: se corrigió por otra vía", "Dismiss: it was put right otherwise";
+    BankReference = "Referencia del banco", "Bank's reference";
+    Force = "Decidir aunque el banco todavía pueda responder", "Decide though the bank may still answer";
+    Forced = "Forzada", "Forced";
+    CreditTo = "CVU que recibe (solo al acreditar)", "CVU that receives (for a credit alone)";
+
+    // Treasury and reconciliation.
+    Treasury = "Tesorería", "Treasury";
+    Equation = "Dinero de clientes", "Client money";
+    Collector = "Cuenta recaudadora", "Collector account";
+    NoCollectors = "No hay cuentas recaudadoras: configure un banco.", "There are no collector accounts: set up a bank.";
+    BankHas = "Tiene el banco", "The bank has";
+    ClientsHave = "Tienen los clientes", "Clients have";
+    InSuspense = "En suspenso", "In suspense";
+    Outgoing = "Saliendo", "On its way out";
+    Fees = "Comisiones cobradas", "Fees taken";
+    Free = "Libre", "Free";
+    Coverage = "Cobertura", "Coverage";
+    Covered = "Cubierto", "Covered";
+    NotCovered = "Falta dinero", "Not covered";
+    BankSilent = "El banco no responde", "The bank does not say";
+    Terms = "Componentes", "Terms";
+    Term = "Componente", "Term";
+    MadeOf = "Surge de", "Made of";
+    TransfersOpen = "Transferencias en curso", "Transfers under way";
+    Positions = "Posiciones", "Positions";
+    EndOfDay = "Al cierre del día", "At the end of the day";
+    Reconciliation = "Conciliación", "Reconciliation";
+    Day = "Día", "Day";
+    Today = "Hoy", "Today";
+    Result = "Resultado", "Result";
+    AmountIn = "Entró", "Came in";
+    AmountOut = "Salió", "Went out";
+    Contradicted = "Contradichas", "Contradicted";
+    MoreByApi = "Hay más movimientos: la API los da todos.", "There are more movements: the API gives all of them.";
+
+    // Webhooks.
+    Webhooks = "Webhooks", "Webhooks";
+    Webhook = "Webhook", "Webhook";
+    NoWebhooks = "Ningún PSP registró webhooks.", "No tenant has registered webhooks.";
+    Host = "Servidor", "Host";
+    Behind = "Por revisar", "Behind";
+    Waiting = "En espera", "Waiting";
+    Retrying = "Reintentando", "Retrying";
+    Delivered = "Entregados", "Delivered";
+    Parked = "Abandonados", "Parked";
+    LastSuccess = "Última entrega", "Last success";
+    LastFailure = "Último error", "Last failure";
+    Deliveries = "Entregas", "Deliveries";
+    NoDeliveries = "Ninguna entrega coincide.", "No delivery matches.";
+    Tries = "Intentos", "Tries";
+    LastTry = "Último intento", "Last try";
+    Answer = "Respuesta", "Answer";
+    Redeliver = "Reenviar", "Redeliver";
+
+    // Journal and backups.
+    Journal = "Diario", "Journal";
+    Index = "Índice", "Index";
+    Commits = "Confirmaciones desde el inicio", "Commits since the start";
+    Entries = "Asientos", "Entries";
+    Flushes = "Escrituras", "Flushes";
+    Compressed = "Segmentos comprimidos", "Compressed segments";
+    WitnessCommit = "Confirmación testigo", "Witness commit";
+    WitnessChain = "Cadena testigo", "Witness chain";
+    Runs = "Tramos", "Runs";
+    BlocksRead = "Bloques leídos", "Blocks read";
+    BlocksCached = "Bloques en caché", "Blocks cached";
+    BlockCache = "Caché de bloques", "Block cache";
+    Rebuilt = "Reconstruido al iniciar", "Rebuilt at the start";
+    BackgroundCheck = "Revisión permanente", "Background check";
+    Round = "Ronda", "Round";
+    ReadSoFar = "Leído", "Read so far";
+    ToRead = "Por leer en total", "To read in all";
+    LastRound = "Última ronda", "Last round";
+    Findings = "Hallazgos", "Findings";
+    NothingDamaged = "No se encontró nada dañado.", "Nothing damaged was found.";
+    Offset = "Posición", "Offset";
+    Verify = "Verificar todo", "Verify everything";
+    Verification = "Verificación", "Verification";
+    NothingDiffers = "Todo coincide: historias, índice y actores.", "Everything agrees: histories, index and actors.";
+    Differences = "Diferencias", "Differences";
+    Backups = "Copias de seguridad", "Backups";
+    Backup = "Copia de seguridad", "Backup";
+    NoBackup = "Sin copia", "None";
+    NoBackupHint = "El diario no se copia a ningún lado. Configure backup.to en el servicio.",
+        "The journal is kept nowhere besides. Set backup.to in the settings of the service.";
+    Failing = "Falla", "Failing";
+    Place = "Lugar", "Place";
+    Store = "Almacén", "Store";
+    Every = "Cada", "Every";
+    CommitThere = "Confirmación copiada", "Commit there";
+    Lag = "Atraso", "Lag";
+    LagBytes = "Bytes por copiar", "Bytes not there";
+    CompleteAgo = "Completa hace", "Complete ago";
+    Objects = "Objetos escritos", "Objects written";
+    Failures = "Rondas fallidas", "Failed rounds";
+    ShipNow = "Copiar ahora", "Ship now";
+
+    // The audit log, and what takes two.
+    Approvals = "Aprobaciones", "Approvals";
+    Approval = "Aprobación", "Approval";
+    NoApprovals = "Nada espera a una segunda persona.", "Nothing waits for a second person.";
+    Approve = "Aprobar", "Approve";
+    Reject = "Rechazar", "Reject";
+    DecidedBy = "Decidió", "Decided by";
+    DecidedAt = "Decidido", "Decided at";
+    Audit = "Auditoría", "Audit log";
+    NoAudit = "Ningún registro coincide.", "No entry matches.";
+    Role = "Rol", "Role";
+    Action = "Acción", "Action";
+    Delivery = "Entrega", "Delivery";
+    LatestTries = "Últimos intentos", "Latest tries";
+    NextTry = "Próximo intento", "Next try";
+
+    // The search.
+    Search = "Buscar", "Search";
+    SearchHint = "CVU, alias, CUIT, nombre, id…", "CVU, alias, CUIT, name, id…";
+    SearchHelp = "Busque por CVU, alias, CUIT, nombre, correo, código o id externo del PSP, o por el id de un comprobante, una transferencia, un caso o un webhook.",
+        "Search by CVU, alias, CUIT, name, e-mail, the tenant's code or external id, or by the id of a voucher, a transfer, a case or a webhook.";
+    NothingFound = "No se encontró nada.", "Nothing was found.";
+    NotAllRealms = "No se revisaron todos los entornos; si falta algo, busque en las cuentas del PSP.",
+        "Not all realms were looked through; if something is missing, search in the accounts of its tenant.";
+    ByExternalId = "Por id externo", "By external id";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_is_there_in_both_languages() {
+        for (spanish, english) in Word::BOTH {
+            for text in [spanish, english] {
+                assert!(
+                    !text.is_empty() && text.trim() == *text,
+                    "{spanish}, {english}"
+                );
+            }
+        }
+    }
+}

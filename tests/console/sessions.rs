@@ -1,0 +1,221 @@
+//! Logging in and out: by key, by a link that is good once, and by nothing else.
+
+use super::browser::{Browser, credential, order, token};
+use crate::support::{TestService, json};
+
+/// Every page that is asked for by itself.
+pub const PAGES: [&str; 13] = [
+    "/console/",
+    "/console/search",
+    "/console/tenants",
+    "/console/cases",
+    "/console/treasury",
+    "/console/reconciliation",
+    "/console/webhooks",
+    "/console/actors",
+    "/console/journal",
+    "/console/backups",
+    "/console/audit",
+    "/console/approvals",
+    "/console/parts/equation",
+];
+
+#[actix_web::test]
+async fn strangers_are_led_to_the_page_to_log_in() {
+    let service = TestService::start().await;
+    let mut browser = Browser::new(&service);
+    for page in PAGES
+        .into_iter()
+        .chain(["/console/live", "/console/accounts/1-1?at=x"])
+    {
+        let answer = browser.get(page).await.is(303);
+        let place: String = url::form_urlencoded::byte_serialize(page.as_bytes()).collect();
+        assert_eq!(
+            answer.header("location"),
+            format!("/console/login?back={place}")
+        );
+        assert_eq!(answer.text, "");
+    }
+    browser.get("/console/nowhere").await.is(303);
+    // A part of a page does not become the page to log in.
+    let part = service.admin_client().get("/console/parts/equation");
+    let part = part.header("hx-request", "true").await.is(401);
+    assert!(part.header("hx-redirect").starts_with("/console/login"));
+    for (method, path) in [
+        ("POST", "/console/journal"),
+        ("POST", "/console/accounts/1-1/act?what=suspend"),
+    ] {
+        service.admin_client().call(method, path).await.is(303);
+    }
+    // Nor is there any of it on the public listener.
+    service.a.get("/console/").await.is(404);
+}
+
+#[actix_web::test]
+async fn the_key_logs_in_and_leads_back_to_a_page_of_the_console_alone() {
+    let service = TestService::start().await;
+    let key = caudal::service::TEST_ADMIN_KEY;
+    for (back, place) in [
+        ("/console/journal", "/console/journal"),
+        ("/console/search?q=a%20b", "/console/search?q=a%20b"),
+        ("https://elsewhere.example/console/", "/console/"),
+        ("//elsewhere.example/console/", "/console/"),
+        ("/console//elsewhere.example", "/console/"),
+        ("/console/\\elsewhere.example", "/console/"),
+        ("/console/\r\nset-cookie: a=b", "/console/"),
+        ("/admin/tenants", "/console/"),
+        ("", "/console/"),
+    ] {
+        let mut browser = Browser::new(&service);
+        let answer = browser
+            .send("/console/login", &[("key", key), ("back", back)])
+            .await;
+        assert_eq!(answer.is(303).header("location"), place, "{back}");
+        browser.get("/console/").await.is(200);
+    }
+    for wrong in ["", "wrong", " ", &format!("{key}x")] {
+        let mut browser = Browser::new(&service);
+        let answer = browser
+            .send("/console/login", &[("key", wrong)])
+            .await
+            .is(401);
+        assert!(
+            answer.text.contains("La credencial no es correcta."),
+            "{}",
+            answer.text
+        );
+        assert_eq!(browser.cookie("caudal_session"), None);
+    }
+    // A page of another site logs nobody in.
+    let mut browser = Browser::new(&service);
+    browser
+        .send_from("/console/login", &[("key", key)], "cross-site")
+        .await
+        .is(401);
+    assert_eq!(browser.cookie("caudal_session"), None);
+    browser
+        .send_from("/console/login", &[("key", key)], "same-site")
+        .await
+        .is(401);
+    browser
+        .send("/console/login", &[("key", &"x".repeat(20_000))])
+        .await
+        .is(413);
+}
+
+#[actix_web::test]
+async fn a_link_logs_in_once() {
+    let service = TestService::start().await;
+    let link = service.console_link();
+    let mut browser = Browser::new(&service);
+    let entered = browser.get(&link).await.is(200);
+    assert!(entered.text.contains("url=/console/"), "{}", entered.text);
+    browser.get("/console/").await.is(200);
+    let mut second = Browser::new(&service);
+    let used = second.get(&link).await.is(401);
+    assert!(used.text.contains("El enlace ya se usó"), "{}", used.text);
+    second.get("/console/").await.is(303);
+    second.get("/console/enter?link=").await.is(401);
+    second.get("/console/enter").await.is(401);
+}
+
+#[actix_web::test]
+async fn a_session_ends_with_its_logout_and_with_the_credential() {
+    let service = TestService::start().await;
+    let mut browser = Browser::entered(&service).await;
+    let secret = browser.cookie("caudal_session").unwrap().clone();
+    let answer = browser
+        .act("/console/", "/console/logout", &[])
+        .await
+        .is(303);
+    assert_eq!(answer.header("location"), "/console/login");
+    assert_eq!(browser.cookie("caudal_session"), None);
+    browser.set("caudal_session", &secret);
+    browser.get("/console/").await.is(303);
+
+    let credential = credential(&service, "ana", "viewer").await;
+    let mut ana = Browser::new(&service);
+    ana.send("/console/login", &[("key", &credential)])
+        .await
+        .is(303);
+    let page = ana.get("/console/").await.is(200);
+    assert!(
+        page.text.contains("<span class=\"who\">ana</span>"),
+        "{}",
+        page.text
+    );
+    order(&service, "DELETE", "/admin/people/ana", &json!({}))
+        .await
+        .is(204);
+    ana.get("/console/").await.is(303);
+}
+
+#[actix_web::test]
+async fn forms_of_others_are_refused() {
+    let service = TestService::start().await;
+    let mut browser = Browser::entered(&service).await;
+    let mut other = Browser::entered(&service).await;
+    let (own, foreign) = (
+        browser.token("/console/journal").await,
+        other.token("/console/journal").await,
+    );
+    assert_ne!(own, foreign);
+    for token in ["", "x", &foreign] {
+        let answer = browser
+            .send("/console/journal", &[("token", token)])
+            .await
+            .is(403);
+        assert!(
+            answer.text.contains("no es de esta sesión"),
+            "{}",
+            answer.text
+        );
+    }
+    browser.send("/console/journal", &[]).await.is(403);
+    for site in ["cross-site", "same-site"] {
+        let fields = [("token", own.as_str())];
+        browser
+            .send_from("/console/journal", &fields, site)
+            .await
+            .is(403);
+    }
+    browser
+        .send("/console/journal", &[("token", &own)])
+        .await
+        .is(200);
+}
+
+#[actix_web::test]
+async fn language_and_theme_are_kept_and_nothing_else_is_taken_for_them() {
+    let service = TestService::start().await;
+    let mut browser = Browser::entered(&service).await.reads("en-US,en;q=0.9");
+    let page = browser.get("/console/").await.is(200);
+    assert!(
+        page.text.contains("<html lang=\"en\" data-theme=\"auto\">"),
+        "{}",
+        page.text
+    );
+    let fields = [
+        ("language", "es"),
+        ("theme", "dark"),
+        ("back", "/console/cases"),
+    ];
+    let answer = browser.send("/console/settings", &fields).await.is(303);
+    assert_eq!(answer.header("location"), "/console/cases");
+    let page = browser.get("/console/cases").await.is(200);
+    assert!(
+        page.text.contains("<html lang=\"es\" data-theme=\"dark\">"),
+        "{}",
+        page.text
+    );
+    let fields = [("language", "\"><script>"), ("theme", "x; Path=/")];
+    browser.send("/console/settings", &fields).await.is(303);
+    browser.set("caudal_theme", "\"><script>");
+    let page = browser.get("/console/cases").await.is(200);
+    assert!(
+        page.text.contains("<html lang=\"es\" data-theme=\"auto\">"),
+        "{}",
+        page.text
+    );
+    assert!(token(&page.text).is_some());
+}
