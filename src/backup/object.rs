@@ -60,6 +60,9 @@ fn parts(object: &[u8]) -> Option<(Head<'_>, &[u8])> {
     Some(((magic, format, log, length), rest))
 }
 
+/// The most bytes of records that an object is believed to hold: far more than a shipper puts into one.
+const RECORDS_MAX: u64 = 1 << 30;
+
 /// Unpacks an object.
 ///
 /// # Errors
@@ -77,6 +80,9 @@ pub fn unpack(name: &str, object: &[u8]) -> Result<Unpacked, BackupError> {
         ));
     }
     let length = u64::from_be_bytes(*length);
+    if length > RECORDS_MAX {
+        return Err(wrong("it claims to hold too much"));
+    }
     let mut unpacked = Unpacked {
         log: *log,
         records: Vec::new(),

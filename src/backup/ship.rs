@@ -117,7 +117,7 @@ impl Shipper {
         self.records.behind(&self.reached)
     }
 
-    /// Ships the next object; false when nothing waits.
+    /// Ships the next object; false when it reached the end of what was durable, so that a round ends while others post.
     ///
     /// # Errors
     /// When the journal cannot be read, or the depot refuses. The same step may be made again.
@@ -133,11 +133,12 @@ impl Shipper {
             (self.full, self.reached) = (end, end);
             return Ok(true);
         }
+        let more = self.is_full(run.len());
         let name = self.put(Kind::Tail, first, &run, &end).await?;
         self.tails.push(name);
         self.reached = end;
         self.gather().await?;
-        Ok(true)
+        Ok(more)
     }
 
     /// Puts a full object in the place of the tails when they are many or large.

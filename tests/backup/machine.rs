@@ -59,7 +59,9 @@ impl Machine {
     async fn ship(&self) -> Value {
         let (admin, key) = &self.admin;
         let call = admin.call("POST", "/admin/backup");
-        let told = call.header("x-admin-key", key).await.is(200).json.clone();
+        let call = async { call.header("x-admin-key", key).await };
+        let answer = tokio::time::timeout(SOON, call).await;
+        let told = answer.expect("a round ends").is(200).json.clone();
         assert_eq!(told["error"], Value::Null, "{told}");
         told
     }
