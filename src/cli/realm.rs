@@ -216,11 +216,6 @@ fn export(args: &Taken) -> Result<(), Exit> {
         Format::Csv => Style::Csv,
     };
     // The rows are read from an index, which is made of the realm alone.
-    let beside = |ending: &str| {
-        let mut name = args.to.as_os_str().to_owned();
-        name.push(ending);
-        PathBuf::from(name)
-    };
     if args.to.exists() {
         let why = format!(
             "{} is there already: nothing was written over it",
@@ -228,7 +223,16 @@ fn export(args: &Taken) -> Result<(), Exit> {
         );
         return Err(Exit::usage(why));
     }
-    let (file, folder) = (beside(".realm"), beside(".store"));
+    let (file, folder) = (
+        tables::beside(&args.to, "realm"),
+        tables::beside(&args.to, "store"),
+    );
+    match std::fs::remove_file(&file) {
+        Err(why) if why.kind() != std::io::ErrorKind::NotFound => {
+            return Err(Exit::failed(format!("removing {}: {why}", file.display())));
+        }
+        Ok(()) | Err(_) => {}
+    }
     let made = extract(args, &file)?;
     let line = terminal::progress("indexing, bytes:");
     let written = Scratch::of(&file, &made, &folder, &mut |it| line.set_position(it));

@@ -88,9 +88,7 @@ async fn store(args: &Args) -> Result<Value, Exit> {
     let mark = restore::pepper_check(depot, &kept).await?;
     let path = service::for_restore(&args.data, mark.as_deref())?;
     let _held = service::hold(&args.data)?;
-    if args.new_history {
-        service::hold_outgoing(&args.data)?;
-    }
+    service::hold_outgoing(&args.data, args.new_history)?;
     let bar = terminal::bytes("restoring", kept.cover.bytes());
     let how = (args.at.unwrap_or(Until::End), args.new_history);
     let options = StoreOptions::default();

@@ -88,6 +88,26 @@ impl Written {
     }
 }
 
+/// Where something of an export is until it is whole: beside it, under a name that nothing else has.
+pub fn beside(to: &Path, what: &str) -> PathBuf {
+    let name = to.file_name().unwrap_or_default().to_string_lossy();
+    to.with_file_name(format!(".{name}.caudal-export-{what}"))
+}
+
+/// Writes the summary, and has it on disk.
+fn summarized(half: &Path, summary: &[u8]) -> std::io::Result<()> {
+    let mut file = File::create_new(half.join("summary.json"))?;
+    file.write_all(summary)?;
+    file.sync_all()?;
+    File::open(half)?.sync_all()
+}
+
+/// Has the name of a folder on disk.
+fn named(to: &Path) -> std::io::Result<()> {
+    let above = to.parent().filter(|it| !it.as_os_str().is_empty());
+    File::open(above.unwrap_or(Path::new(".")))?.sync_all()
+}
+
 /// Writes a realm of a store that stands still into the new folder `to`; `of` goes into its summary, and `done` is told
 /// how many vouchers were written.
 ///
@@ -104,9 +124,7 @@ pub fn write(
     if to.try_exists().map_err(fail)? {
         return Err(BackupError::Refused(taken(to)));
     }
-    let mut half = to.as_os_str().to_owned();
-    half.push(".half");
-    let half = PathBuf::from(half);
+    let half = beside(to, "tables");
     if half.try_exists().map_err(fail)? {
         std::fs::remove_dir_all(&half).map_err(fail)?;
     }
@@ -117,8 +135,9 @@ pub fn write(
         agrees(store, realm, &it)?;
         tables.end(&half)?;
         let summary = serde_json::to_vec_pretty(&it.summary(of)).map_err(unwritable)?;
-        std::fs::write(half.join("summary.json"), summary).map_err(fail)?;
+        summarized(&half, &summary).map_err(fail)?;
         std::fs::rename(&half, to).map_err(fail)?;
+        named(to).map_err(fail)?;
         Ok(it)
     });
     if written.is_err() {
@@ -352,15 +371,34 @@ fn cell(body: &Value, column: &str) -> String {
     }
 }
 
+/// What a formula can begin with, also in the wide letters that some programs take for the same.
+const FORMULA: [char; 11] = [
+    '=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
+];
+
 /// A text that no spreadsheet takes for a formula. Numbers below zero stay numbers.
+///
+/// Programs of some countries part columns at `;`, so what follows one is looked at like a beginning.
 fn harmless(text: &str) -> Cow<'_, str> {
     let number = text.strip_prefix('-').is_some_and(|digits| {
         let mut parts = digits.splitn(2, '.');
         parts.all(|it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))
     });
-    match text.starts_with(['=', '+', '-', '@', '\t', '\r']) && !number {
-        true => Cow::Owned(format!("'{text}")),
-        false => Cow::Borrowed(text),
+    if number {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len());
+    let mut begins = true;
+    for c in text.chars() {
+        if begins && FORMULA.contains(&c) {
+            safe.push('\'');
+        }
+        begins = matches!(c, ';' | '\t' | '\r' | '\n') || (begins && c == ' ');
+        safe.push(c);
+    }
+    match safe.len() == text.len() {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(safe),
     }
 }
 
@@ -371,11 +409,14 @@ mod tests {
     #[test]
     fn no_cell_is_a_formula_and_no_number_becomes_a_text() {
         let texts = [
-            "=1+1", "+54 11", "-x", "@SUM(A1)", "\tx", "\r=1", "-", "-1.", "-1.2.3", "-1+2",
+            "=1+1", "+54 11", "-x", "@SUM(A1)", "\tx", "\rx", "-", "-1.", "-1.2.3", "-1+2",
         ];
         for text in texts {
             assert_eq!(harmless(text), format!("'{text}"));
         }
+        assert_eq!(harmless("x;=1;y; -z"), "x;'=1;y; '-z");
+        assert_eq!(harmless("x\n＝1"), "x\n'＝1");
+        assert_eq!(harmless("\r=1"), "'\r'=1");
         for text in ["", "Ana", "-5.00", "-7", "1.00", "a=b", "'x"] {
             assert_eq!(harmless(text), text);
         }

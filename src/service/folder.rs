@@ -192,12 +192,23 @@ pub fn pepper_mark(data: &Path) -> Result<Option<Vec<u8>>, StartError> {
     read(&data.join(PEPPER_CHECK))
 }
 
-/// Holds what leaves, from the next start on, until an operator releases it.
+/// Holds what leaves after a restore to the `past`, from the next start on, until an operator releases it.
 ///
 /// # Errors
-/// When it cannot be written.
-pub fn hold_outgoing(data: &Path) -> Result<(), StartError> {
-    write(&data.join(OUTGOING_HELD), b"restored to the past\n")
+/// When it cannot be written; when another restore is none to the past and one began here that was.
+pub fn hold_outgoing(data: &Path, past: bool) -> Result<(), StartError> {
+    let mark = data.join(OUTGOING_HELD);
+    if past {
+        return write(&mark, b"restored to the past\n");
+    }
+    let failed = |why| StartError::io(format!("looking into {}", data.display()), why);
+    match mark.try_exists().map_err(failed)? {
+        false => Ok(()),
+        true => Err(StartError::Setting(format!(
+            "{} has begun as a restore to the past, which holds what leaves it. Restore into a new folder",
+            data.display()
+        ))),
+    }
 }
 
 /// Whether what leaves is held.
