@@ -15,6 +15,14 @@ use super::{Mode, Platform, Tenant};
 use crate::facts::PlatformFact;
 use crate::ids::RealmId;
 use crate::tenants::{RealmSource, RealmState};
+use crate::text::line;
+
+/// The largest number of a realm: ids and CVUs have 20 bits for it.
+const REALM_MAX: u32 = (1 << 20) - 1;
+/// The longest id of a tenant, in bytes.
+const ID_MAX: usize = 64;
+/// The longest name of a tenant, in characters.
+const NAME_MAX: usize = 80;
 
 /// Why a realm does not come, go, open or close.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -45,6 +53,16 @@ pub enum NotMoved {
         realm: RealmId,
         /// Who has it.
         tenant: String,
+    },
+    /// No installation gives these realms, or this id and name, to a tenant.
+    #[error("the file names a tenant {id:?} with the realms {} and {}, and no installation makes such a tenant", .live.0, .test.0)]
+    NoSuchTenant {
+        /// Its id, as the file says.
+        id: String,
+        /// Its live realm.
+        live: RealmId,
+        /// Its test realm.
+        test: RealmId,
     },
     /// It is served, and has something in it.
     #[error(
@@ -108,6 +126,7 @@ impl Platform {
                 }
             }
             None => {
+                can_be(tenant)?;
                 self.numbers_are_free(tenant)?;
                 facts.push(PlatformFact::TenantCreated(Box::new(tenant.clone())));
             }
@@ -190,6 +209,31 @@ impl Platform {
         let known = self.tenants.get(tenant);
         let known = known.ok_or_else(|| NotMoved::NoTenant(tenant.to_owned()))?;
         Ok(self.state(known.realm(mode)))
+    }
+}
+
+/// A file is believed no more than a request: realms come in pairs, the live one odd, and fit into ids and CVUs, ids and names are
+/// words and lines.
+fn can_be(tenant: &Tenant) -> Result<(), NotMoved> {
+    let Tenant {
+        id,
+        name,
+        live,
+        test,
+        ..
+    } = tenant;
+    let pair =
+        !live.0.is_multiple_of(2) && live.0.checked_add(1) == Some(test.0) && test.0 <= REALM_MAX;
+    let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    let named = (1..=ID_MAX).contains(&id.len()) && id.bytes().all(word);
+    let titled = line(name, NAME_MAX).is_ok_and(|it| it == *name);
+    match pair && named && titled {
+        true => Ok(()),
+        false => Err(NotMoved::NoSuchTenant {
+            id: id.clone(),
+            live: *live,
+            test: *test,
+        }),
     }
 }
 
@@ -288,5 +332,49 @@ mod tests {
         );
         let moved = platform.begin_import(&tenant("there", 7), Mode::Test, &source(1), true);
         assert!(matches!(moved, Err(NotMoved::OtherRealms { .. })));
+    }
+
+    #[test]
+    fn a_tenant_that_nobody_can_have_made_is_refused() {
+        let platform = Platform::default();
+        let begin = |tenant: &Tenant| platform.begin_import(tenant, Mode::Live, &source(1), true);
+        let numbered = |live, test| Tenant {
+            live: RealmId(live),
+            test: RealmId(test),
+            ..tenant("new", 1)
+        };
+        let named = |id: &str, name: &str| Tenant {
+            name: name.to_owned(),
+            ..tenant(id, 5)
+        };
+        let long = "a".repeat(81);
+        for odd in [
+            numbered(0, 1),
+            numbered(5, 5),
+            numbered(5, 7),
+            numbered(6, 5),
+            numbered(6, 7),
+            numbered(u32::MAX, 0),
+            numbered(REALM_MAX, REALM_MAX + 1),
+            named("", "name"),
+            named("a/b", "name"),
+            named("a b", "name"),
+            named(&long, "name"),
+            named("id", ""),
+            named("id", "two\nlines"),
+            named("id", &long),
+        ] {
+            let refused = begin(&odd);
+            assert!(
+                matches!(refused, Err(NotMoved::NoSuchTenant { .. })),
+                "{odd:?}"
+            );
+        }
+        for good in [
+            numbered(REALM_MAX - 2, REALM_MAX - 1),
+            named("tnt_first-1", "Una PSP"),
+        ] {
+            assert!(begin(&good).is_ok(), "{good:?}");
+        }
     }
 }
