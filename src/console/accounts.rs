@@ -55,6 +55,7 @@ pub async fn list(visit: Visit, path: web::Path<(String, String)>) -> HttpRespon
 
 async fn listed(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError> {
     let (tongue, place) = (visit.tongue(), visit.place(path)?);
+    visit.looks("listAccounts", &place.tenant).await?;
     let asked = visit.asks("status");
     let text = visit
         .asks("text")

@@ -11,14 +11,20 @@ use caudal_ledger::rejection::Rejection;
 use super::visit::{Place, Visit};
 use crate::http::errors::ApiError;
 
-/// The realm and account of a key.
-pub async fn found(visit: &Visit, key: &str) -> Result<(Place, Target), ApiError> {
-    let (realm, number) = match Cvu::parse(key) {
-        Ok(cvu) => visit.engine().locate(cvu).await?,
-        Err(_) => numbered(key).ok_or(Rejection::AccountNotFound)?,
+/// The realm and account of a key, and the one key of it that the audit log knows: the same account has to be found
+/// there under the same subject, however somebody typed it.
+pub async fn found(visit: &Visit, key: &str) -> Result<(Place, Target, String), ApiError> {
+    let (cvu, (realm, number)) = match Cvu::parse(key) {
+        Ok(cvu) => (Some(cvu), visit.engine().locate(cvu).await?),
+        Err(_) => (None, numbered(key).ok_or(Rejection::AccountNotFound)?),
     };
     let place = visit.realm(realm).ok_or(Rejection::AccountNotFound)?;
-    Ok((place, Target::Account(number)))
+    let target = Target::Account(number);
+    let named = match cvu {
+        Some(cvu) => cvu.to_string(),
+        None => self::key(realm, &visit.engine().view(realm, target).await?.account),
+    };
+    Ok((place, target, named))
 }
 
 fn numbered(key: &str) -> Option<(RealmId, AccountNo)> {
@@ -31,8 +37,12 @@ fn numbered(key: &str) -> Option<(RealmId, AccountNo)> {
 
 /// Where an account is shown.
 pub fn address(realm: RealmId, account: &Account) -> String {
+    format!("/console/accounts/{}", key(realm, account))
+}
+
+fn key(realm: RealmId, account: &Account) -> String {
     match account.cvu {
-        Some(cvu) => format!("/console/accounts/{cvu}"),
-        None => format!("/console/accounts/{}-{}", realm.0, account.number),
+        Some(cvu) => cvu.to_string(),
+        None => format!("{}-{}", realm.0, account.number),
     }
 }

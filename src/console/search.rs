@@ -6,6 +6,7 @@
 //! **Bounds.** [`REALMS_MAX`] realms, [`BRIEF`] accounts of each; the look of a realm has the bound of its list, and no
 //! further realm is begun after [`PATIENCE`]: the page says so then.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use actix_web::HttpResponse;
@@ -28,6 +29,8 @@ use crate::http::errors::ApiError;
 
 /// How many realms are looked through for a text.
 pub const REALMS_MAX: usize = 32;
+/// How many of them in any case, however busy the machine is.
+pub const REALMS_MIN: usize = 4;
 /// After so long no further realm is looked through for a text.
 pub const PATIENCE: Duration = Duration::from_millis(200);
 /// The longest text that is looked for, in characters.
@@ -78,12 +81,22 @@ async fn looked(visit: &Visit, text: &str) -> Result<Page, ApiError> {
         })
         .collect();
     let (mut blocks, mut looked, begun) = (Vec::new(), 0, Instant::now());
+    let mut shown = BTreeSet::new();
     for place in all.iter().take(REALMS_MAX) {
         blocks.extend(by_external(visit, place, text).await?);
-        if looked == 0 || begun.elapsed() < PATIENCE {
-            blocks.extend(by_text(visit, place, text).await?);
+        if looked < REALMS_MIN || begun.elapsed() < PATIENCE {
+            let found = by_text(visit, place, text).await?;
+            if found.is_some() {
+                shown.insert(place.tenant.as_str());
+            }
+            blocks.extend(found);
             looked += 1;
         }
+    }
+    if !shown.is_empty() {
+        // Whose people were shown, and not what was asked for: that may name one.
+        let tenants: Vec<_> = shown.into_iter().collect();
+        visit.looks("listAccounts", &tenants.join(" ")).await?;
     }
     if blocks.is_empty() {
         blocks.push(Block::Note(

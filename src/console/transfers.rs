@@ -107,7 +107,8 @@ pub async fn of_account(visit: Visit, path: web::Path<String>) -> HttpResponse {
 }
 
 async fn account(visit: &Visit, key: &str) -> Result<Page, ApiError> {
-    let (place, target) = found(visit, key).await?;
+    let (place, target, key) = found(visit, key).await?;
+    let key = key.as_str();
     visit.looks("listTransfers", key).await?;
     let filter = TransferFilter {
         status: status(visit),

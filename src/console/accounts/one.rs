@@ -34,7 +34,8 @@ pub async fn one(visit: Visit, path: web::Path<String>) -> HttpResponse {
 }
 
 async fn made(visit: &Visit, key: &str) -> Result<Page, ApiError> {
-    let (place, target) = found(visit, key).await?;
+    let (place, target, key) = found(visit, key).await?;
+    let key = key.as_str();
     visit.looks("readActor", key).await?;
     let view = visit.engine().view(place.realm, target).await?;
     let account = &view.account;

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 
 use actix_web::{HttpResponse, web};
 use caudal_actors::engine::Asker;
+use caudal_actors::realms::Target;
 use caudal_ledger::accounts::{Account, ProfileOrder, Status, SuspensionCode};
 use caudal_ledger::people::audit::REASON_MAX;
 
 use super::super::acts::Act;
 use super::super::places::found;
 use super::super::view::{Block, Field, Form, Takes};
-use super::super::visit::{Sent, Visit};
+use super::super::visit::{Place, Sent, Visit};
 use super::super::words::Word;
 use crate::admin::people::Power;
 use crate::http::current;
@@ -81,19 +82,23 @@ async fn ordered(sent: &Sent, key: &str) -> Result<(), ApiError> {
         Some("passivate") => "passivateActor",
         _ => return Err(Refusal::NoPage.into()),
     };
+    let (place, target, key) = found(&sent.visit, key).await?;
     let act = Act {
         action,
-        subject: key,
+        subject: &key,
         power: Power::Act,
         grave: true,
     };
-    let work = Box::pin(changed(sent, key, action));
+    let work = Box::pin(changed(sent, (&place, target), action));
     sent.does(act, work).await
 }
 
-async fn changed(sent: &Sent, key: &str, action: &str) -> Result<(), ApiError> {
+async fn changed(
+    sent: &Sent,
+    (place, target): (&Place, Target),
+    action: &str,
+) -> Result<(), ApiError> {
     let (visit, engine) = (&sent.visit, sent.visit.engine());
-    let (place, target) = found(visit, key).await?;
     let (realm, by) = (place.realm.0, &visit.session.who.name);
     let order = match action {
         "suspendAccountByOperator" => ProfileOrder::Suspend {
