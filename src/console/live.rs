@@ -5,7 +5,7 @@
 //!
 //! **Bounds.** [`KEPT`] samples are kept; [`STREAMS_MAX`] streams are open at the same time.
 //!
-//! **Failure.** A stream ends with its session and with the service; the browser comes back by itself, and is led to
+//! **Failure.** A stream ends with its session, its credential and the service; the browser comes back by itself, and is led to
 //! the page to log in when it has to.
 
 use std::collections::VecDeque;
@@ -23,6 +23,7 @@ use futures_util::stream::unfold;
 use super::Console;
 use super::figures::tiles;
 use super::visit::Visit;
+use crate::admin::people;
 use crate::http::Door;
 
 /// How often a sample is taken.
@@ -191,7 +192,8 @@ impl Follower {
             .console
             .sessions
             .lasts(&self.visit.secret, Instant::now());
-        if !gate.is_open() || !lasts {
+        let still = people::still(&self.visit.desk.door, &self.visit.session.who);
+        if !gate.is_open() || !lasts || still.is_none() {
             return None;
         }
         let point = self.visit.console.pulse.last();

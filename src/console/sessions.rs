@@ -3,7 +3,7 @@
 //! **Shape.** A session is named by 256 random bits that only its browser has; here their SHA-256 is kept, so that
 //! a dump of this memory logs nobody in. A link is the same for one use. Both end with the process.
 //!
-//! **Bounds.** [`SESSIONS_MAX`] sessions and [`LINKS_MAX`] links; when one more comes, the one that was used least
+//! **Bounds.** [`SESSIONS_MAX`] sessions, [`SESSIONS_OF_ONE`] of one person, and [`LINKS_MAX`] links; when one more comes, the one that was used least
 //! recently ends. A session ends after [`IDLE`] without a request and after [`WHOLE`] in any case, a link after
 //! [`LINK`].
 //!
@@ -22,6 +22,8 @@ use crate::admin::people::Operator;
 
 /// How many sessions there may be at the same time.
 pub const SESSIONS_MAX: usize = 64;
+/// How many of one person.
+pub const SESSIONS_OF_ONE: usize = 4;
 /// How many links there may be that were not used.
 pub const LINKS_MAX: usize = 8;
 /// How long a session lasts without a request.
@@ -110,10 +112,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes room for one more by letting go of the oldest.
-fn make_room<T>(all: &mut HashMap<Hash, T>, most: usize, age: impl Fn(&T) -> Instant) {
-    while all.len() >= most {
-        let oldest = all.iter().min_by_key(|(_, it)| age(it));
+/// Makes room for one more of those that count by letting go of the oldest of them.
+fn make_room<T>(
+    all: &mut HashMap<Hash, T>,
+    most: usize,
+    age: impl Fn(&T) -> Instant,
+    counts: impl Fn(&T) -> bool,
+) {
+    while all.values().filter(|it| counts(it)).count() >= most {
+        let counted = all.iter().filter(|(_, it)| counts(it));
+        let oldest = counted.min_by_key(|(_, it)| age(it));
         let Some(oldest) = oldest.map(|(hash, _)| *hash) else {
             return;
         };
@@ -128,7 +136,10 @@ impl Sessions {
         let (token, _) = Secret::new()?;
         let mut open = lock(&self.open);
         open.retain(|_, session| session.lasts(now));
-        make_room(&mut open, SESSIONS_MAX, |session| session.used);
+        let used = |session: &Session| session.used;
+        let own = |session: &Session| session.who.name == who.name;
+        make_room(&mut open, SESSIONS_OF_ONE, used, own);
+        make_room(&mut open, SESSIONS_MAX, used, |_| true);
         open.insert(
             hash,
             Session {
@@ -176,7 +187,7 @@ impl Sessions {
         let (secret, hash) = Secret::new()?;
         let mut links = lock(&self.links);
         links.retain(|_, made| now.duration_since(*made) < LINK);
-        make_room(&mut links, LINKS_MAX, |made| *made);
+        make_room(&mut links, LINKS_MAX, |made| *made, |_| true);
         links.insert(hash, now);
         Some(secret)
     }
@@ -245,8 +256,9 @@ mod tests {
         let first = sessions.begin(operator("first"), begun).unwrap();
         let second = sessions.begin(operator("second"), begun + SECOND).unwrap();
         let later = begun + SECOND * 2;
-        for _ in 2..SESSIONS_MAX {
-            sessions.begin(operator("other"), later).unwrap();
+        for n in 2..SESSIONS_MAX {
+            let other = format!("other{n}");
+            sessions.begin(operator(&other), later).unwrap();
         }
         assert!(sessions.find(first.expose(), later + SECOND).is_some());
         sessions
@@ -254,6 +266,24 @@ mod tests {
             .unwrap();
         assert!(sessions.find(first.expose(), later + SECOND).is_some());
         assert!(sessions.find(second.expose(), later + SECOND).is_none());
+    }
+
+    #[test]
+    fn one_person_has_so_many_sessions_and_nobody_else_loses_theirs() {
+        let (sessions, begun) = (Sessions::default(), Instant::now());
+        let other = sessions.begin(operator("eva"), begun).unwrap();
+        let mut own = Vec::new();
+        for after in 1..=5 {
+            let now = begun + SECOND * after;
+            own.push(sessions.begin(operator("ana"), now).unwrap());
+        }
+        let last = begun + SECOND * 9;
+        let lasts: Vec<_> = own
+            .iter()
+            .map(|it| sessions.lasts(it.expose(), last))
+            .collect();
+        assert_eq!(lasts, [false, true, true, true, true]);
+        assert!(sessions.lasts(other.expose(), last));
     }
 
     #[test]

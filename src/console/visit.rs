@@ -343,9 +343,13 @@ impl FromRequest for Sent {
         let visit = Visit::of(request);
         let foreign = is_foreign(request);
         let body = Bytes::<FORM_BYTES_MAX>::from_request(request, payload);
+        let request = request.clone();
         Box::pin(async move {
-            let visit = visit?;
+            // Strangers are sent away before their form is read.
+            visit?;
             let Bytes(body) = body.await?;
+            // Whoever held it back may have lost the session, the credential or the role by now.
+            let visit = Visit::of(&request)?;
             let fields = fields(&body);
             let given = fields.get("token").map_or("", String::as_str);
             if foreign || !visit.session.is_token(given) {
