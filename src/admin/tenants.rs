@@ -3,6 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::banks::Relation;
+use caudal_actors::failure::Failure;
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::four_eyes::{raises, raises_total};
@@ -16,6 +17,7 @@ use super::shapes::{List, PlatformBody, TenantBody};
 use super::{OperatorDesk, relations};
 use crate::http::Door;
 use crate::http::body::Body;
+use crate::http::current;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
 
@@ -137,7 +139,11 @@ pub async fn change(
     acting: Acting,
     sent: Body,
 ) -> Answer {
-    changed(&desk, &path, &acting, sent).await
+    // In a task of its own: a realm that rests for it goes on, also when the operator's connection does not.
+    let work = async move { changed(&desk, &path, &acting, sent).await };
+    let work = current::answering(current::request(), work);
+    let done = actix_web::rt::spawn(work).await;
+    done.map_err(|_| Failure::OutcomeUnknown)?
 }
 
 /// The same, at once or when a second person has approved it.

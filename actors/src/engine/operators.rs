@@ -88,7 +88,10 @@ impl Engine {
         let done = done.await;
         if done.is_err() {
             for mode in &closing {
-                self.resume(tenant.realm(*mode)).await?;
+                let realm = tenant.realm(*mode);
+                if let Err(why) = self.resume(realm).await {
+                    tracing::error!(%why, realm = realm.0, "a realm that was to be closed still rests");
+                }
             }
         }
         done
